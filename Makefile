@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+# The short way in. The build itself is Meson's: see meson.build, and
+# docs/testing.md for the tests. Each target installs what it needs from
+# Debian's packages when it is missing (as root or through sudo).
+
+.PHONY: all asan bench campaign clean coverage demo format fuzz help install \
+    lists test tidy
+
+all: # Build the program into build/.
+	@tools/setup build
+	@tools/build release
+
+demo: all # Check and simulate the examples, and compare the policies.
+	@tools/demo build/src/cli/sluice
+
+test: # All that each change must pass; ends with `N passed, N failed`.
+	@tools/test
+
+asan: # Unit, property and scenario tests under ASan and UBSan.
+	@tools/test asan
+
+bench: # Measure, and print the tables.
+	@tools/setup build
+	@tools/build release all bench
+	@bench/run build/bench
+
+tidy: # Style, layers, clang-format, clang-tidy.
+	@tools/setup test
+	@tools/build release
+	@tools/build fuzz
+	@tools/tidy
+
+format: # Let clang-format lay out all C files.
+	@tools/setup test
+	@find src sim tests bench -name '*.[ch]' -exec clang-format-14 -i {} +
+
+lists: # Bring the file lists of every meson.build up to date.
+	@tools/lists
+
+coverage: # Branch coverage of the core; fails under 95 %.
+	@tools/setup coverage
+	@tools/coverage
+
+fuzz: # Ten minutes of libFuzzer for each target.
+	@FUZZ_SECONDS=600 tools/test fuzz
+
+campaign: # The long checks: analysers, Valgrind, MSan, fuzzing, many seeds.
+	@tools/setup campaign
+	@tools/campaign
+
+install: all # Install under PREFIX (/usr/local), with DESTDIR in front.
+	@meson install -C build --no-rebuild
+
+clean: # Remove every build folder.
+	@rm -rf build build-*/
+
+help: # List the targets.
+	@sed -n 's/^\([a-z]*\):.*# /\1: /p' Makefile

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * script: what happens in a simulation besides the plan.
+ *
+ * Orders of an operator at a time, and how sessions end:
+ *
+ *   at 10m cap 1                 at TIME limit NAME N|P%|none
+ *   at 12m pause                 at TIME resume
+ *   at 15m hold TASK             at TIME release|retry|skip|cancel|revoke TASK
+ *   at 20m cancel run            at TIME retry run
+ *   at 30m add more.yaml         path relative to the script
+ *   fail TASK:2                  the first two attempts of TASK fail
+ *   changes TASK:1               the first one asks for changes
+ *   checkpoint TASK:1            the first one ends with a checkpoint
+ *   block TASK                   TASK reports that it is blocked
+ *   reject EXECUTOR:3            the first three starts there are refused
+ *
+ * One per line; `#` starts a comment. The same forms are the options --at,
+ * --fail, ... of the command line.
+ */
+#ifndef SIM_SCRIPT_H
+#define SIM_SCRIPT_H
+
+#include "base/diag.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum script_order {
+    SCRIPT_CAP,
+    SCRIPT_LIMIT,
+    SCRIPT_PAUSE,
+    SCRIPT_RESUME,
+    SCRIPT_HOLD,
+    SCRIPT_RELEASE,
+    SCRIPT_RETRY,
+    SCRIPT_SKIP,
+    SCRIPT_CANCEL,
+    SCRIPT_REVOKE,
+    SCRIPT_ADD,
+};
+
+struct script_at {
+    int64_t at_ns;
+    enum script_order order;
+    char *name; /* task, limit, file or "run"; NULL for none */
+    int64_t max; /* of cap and limit; INT64_MAX: none */
+    uint32_t percent;
+};
+
+enum script_outcome {
+    SCRIPT_FAIL,
+    SCRIPT_CHANGES,
+    SCRIPT_CHECKPOINT,
+    SCRIPT_BLOCK,
+    SCRIPT_REJECT,
+};
+
+struct script_end {
+    enum script_outcome outcome;
+    char *name; /* task, or executor for SCRIPT_REJECT */
+    uint32_t count;
+};
+
+/* Made to be embedded; starts as {0}. Kept in order of time. */
+struct sim_script {
+    struct script_at *orders;
+    uint32_t order_count;
+    struct script_end *ends;
+    uint32_t end_count;
+};
+
+/* Give the memory back. */
+void sim_script_release(struct sim_script *script);
+
+/*
+ * Add one line ("at 10m cap 1", "fail t:2"). `folder` is put before a relative
+ * file name of `add`; NULL: leave it. ERR_INVALID: *diag says what is wrong.
+ */
+MUST_USE enum err sim_script_add(struct sim_script *script,
+                                 const char *line,
+                                 const char *folder,
+                                 struct diag *diag);
+
+/* Add every line of a script file's text; *diag names the line. */
+MUST_USE enum err sim_script_read(struct sim_script *script,
+                                  const char *text,
+                                  size_t len,
+                                  const char *folder,
+                                  struct diag *diag);
+
+#endif /* SIM_SCRIPT_H */

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/diag.h"
+
+#include "base/invariant.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+enum err diag_set(struct diag *diag, enum err err, const char *format, ...)
+{
+    if (diag == NULL) {
+        return err;
+    }
+    va_list args;
+    va_start(args, format);
+    int len = vsnprintf(diag->text, sizeof(diag->text), format, args);
+    va_end(args);
+    INVARIANT(len >= 0);
+    return err;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* Every function is one look-up in the table of err.h. */
+#include "base/err.h"
+
+#include "base/invariant.h"
+
+struct err_row {
+    const char *name;
+    const char *text;
+    int http_status;
+    int exit_code;
+    bool can_retry;
+};
+
+#define ERR_ROW(id, name, text, http, code, again)                             \
+    {name, text, http, code, again},
+static const struct err_row rows[] = {ERR_TABLE(ERR_ROW)};
+#undef ERR_ROW
+
+static const struct err_row *row_of(enum err err)
+{
+    INVARIANT(err < ERR_COUNT);
+    return &rows[err];
+}
+
+const char *err_name(enum err err)
+{
+    return row_of(err)->name;
+}
+
+const char *err_text(enum err err)
+{
+    return row_of(err)->text;
+}
+
+int err_http_status(enum err err)
+{
+    return row_of(err)->http_status;
+}
+
+int err_exit_code(enum err err)
+{
+    return row_of(err)->exit_code;
+}
+
+bool err_can_retry(enum err err)
+{
+    return row_of(err)->can_retry;
+}

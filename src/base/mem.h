@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mem: allocation that cannot fail.
+ *
+ * Out of memory ends the program: the store is durable, and there is nothing
+ * better to do. Sizes that come from outside are checked against a limit
+ * before they get here. Multiplications are checked for overflow.
+ */
+#ifndef BASE_MEM_H
+#define BASE_MEM_H
+
+#include <stddef.h>
+
+/* `count` elements of `bytes` bytes each, zeroed. */
+void *mem_zalloc(size_t count, size_t bytes);
+
+/* As realloc() to `count` elements; the new part is not initialised. */
+void *mem_resize(void *block, size_t count, size_t bytes);
+
+/* A copy of `len` bytes of `text`, with a NUL behind them. */
+char *mem_strndup(const char *text, size_t len);
+
+/* Free a block of any of the above. NULL is allowed. */
+void mem_free(void *block);
+
+#endif /* BASE_MEM_H */

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * strmap: from texts to numbers, usually indices.
+ *
+ * Keys are borrowed: the caller keeps them alive and unchanged while they are
+ * in the map. Keys to look up need no NUL at their end, and contain none.
+ *
+ * Made to be embedded; starts as {0}.
+ */
+#ifndef BASE_STRMAP_H
+#define BASE_STRMAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* "Not there"; cannot be used as a value. */
+#define STRMAP_NONE UINT32_MAX
+
+struct strmap_slot;
+
+struct strmap {
+    struct strmap_slot *slots;
+    uint32_t count;
+    uint32_t capacity; /* a power of two, or 0 */
+};
+
+/* Give the memory back; the map is then empty. */
+void strmap_release(struct strmap *map);
+
+/* Make room, so that up to `count` keys fit without growing. */
+void strmap_reserve(struct strmap *map, uint32_t count);
+
+/*
+ * Add `key` (NUL-terminated, borrowed) with `value` and return STRMAP_NONE. If
+ * the key is there already, return its value and change nothing.
+ */
+uint32_t strmap_add(struct strmap *map, const char *key, uint32_t value);
+
+/* The value of the key of `len` bytes, or STRMAP_NONE. */
+uint32_t strmap_find(const struct strmap *map, const char *key, size_t len);
+
+/* Remove the key; without effect when it is not there. */
+void strmap_remove(struct strmap *map, const char *key);
+
+/* Bytes the map holds in memory. */
+size_t strmap_bytes(const struct strmap *map);
+
+#endif /* BASE_STRMAP_H */

@@ -1,0 +1,687 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Adding work. Everything that later turns will need is made or reserved
+ * here: the rooms a task asks for, its shape with its queues, a place in every
+ * array. An addition is checked completely before anything is changed that
+ * cannot be taken back; the edges are the exception, and graph_truncate()
+ * takes them back.
+ */
+#include "base/invariant.h"
+#include "base/mem.h"
+#include "core/sched_internal.h"
+
+#include <string.h>
+
+/* Most rooms one task can ask for: limits of its run, and two gates. */
+enum { ROOMS_MAX = 256 };
+
+/* Make room for one more in an array of the scheduler. */
+#define GROW(array, count, capacity)                                           \
+    do {                                                                       \
+        if ((count) == (capacity)) {                                           \
+            (capacity) = (capacity) + (capacity) / 2 + 16;                     \
+            (array) = mem_resize((array), (capacity), sizeof((array)[0]));     \
+        }                                                                      \
+    } while (0)
+
+struct executor_id sched_add_executor(struct sched *sched,
+                                      const struct executor_spec *spec)
+{
+    uint32_t ix = sched->executor_count++;
+    sched->executors = mem_resize(sched->executors,
+                                  sched->executor_count,
+                                  sizeof(sched->executors[0]));
+    sched->executors[ix] = (struct executor){
+        .spec = *spec,
+        .gate = limits_add_gate(&sched->limits, LIMIT_EXECUTOR_GATE, ix),
+        .shut_until_ns = INT64_MIN,
+        .probe_at_ns = INT64_MIN,
+    };
+    return (struct executor_id){ix};
+}
+
+struct class_id sched_add_class(struct sched *sched,
+                                const struct sched_class_spec *spec)
+{
+    INVARIANT(spec->tier <= SCHED_TIER_MAX && spec->batch > 0);
+    uint32_t ix = sched->class_count++;
+    sched->classes = mem_resize(sched->classes,
+                                sched->class_count,
+                                sizeof(sched->classes[0]));
+    sched->classes[ix] = *spec;
+    return (struct class_id){ix};
+}
+
+struct run_id sched_add_run(struct sched *sched,
+                            const struct sched_run_spec *spec,
+                            struct limit_id *first_limit_out)
+{
+    uint32_t ix = sched->run_count++;
+    sched->runs =
+        mem_resize(sched->runs, sched->run_count, sizeof(sched->runs[0]));
+    sched->runs[ix] = (struct run){
+        .policy = spec->policy,
+        .first_limit = sched->limits.limit_count,
+        .limit_count = spec->limit_count,
+        .sync_every = spec->sync_every,
+        .sync_drain = spec->sync_drain,
+    };
+    first_limit_out->v = sched->limits.limit_count;
+    for (uint32_t limit = 0; limit < spec->limit_count; limit++) {
+        struct limit_spec copy = spec->limits[limit];
+        INVARIANT(copy.base < spec->limit_count);
+        copy.base += first_limit_out->v;
+        (void)limits_add(&sched->limits, &copy);
+    }
+    sched->runs[ix].gate =
+        limits_add_gate(&sched->limits, LIMIT_RUN_GATE, ix);
+    state_check_run(sched, ix);
+    return (struct run_id){ix};
+}
+
+struct limit_id sched_add_limit(struct sched *sched,
+                                struct run_id run,
+                                const struct limit_spec *spec)
+{
+    INVARIANT(run.v < sched->run_count);
+    INVARIANT(spec->resource && spec->percent == 0);
+    return (struct limit_id){limits_add(&sched->limits, spec)};
+}
+
+/* The set of these needs; the same one for equal needs. */
+static uint32_t
+intern_set(struct sched *sched, const struct room_need *needs, uint32_t count)
+{
+    uint64_t hash = count;
+    for (uint32_t ix = 0; ix < count; ix++) {
+        hash = idmap_hash(hash, (uint64_t)needs[ix].room << 32 | needs[ix].units);
+    }
+    uint32_t first = idmap_get(&sched->sets_by_hash, hash);
+    for (uint32_t set = first; set != ID_NONE;
+         set = sched->sets[set].next_same_hash) {
+        const struct need_set *known = &sched->sets[set];
+        if (known->count == count &&
+            memcmp(&sched->needs[known->first],
+                   needs,
+                   count * sizeof(needs[0])) == 0) {
+            return set;
+        }
+    }
+    GROW(sched->sets, sched->set_count, sched->set_capacity);
+    uint32_t set = sched->set_count++;
+    sched->sets[set] = (struct need_set){sched->need_count, count, first};
+    idmap_put(&sched->sets_by_hash, hash, set);
+    for (uint32_t ix = 0; ix < count; ix++) {
+        GROW(sched->needs, sched->need_count, sched->need_capacity);
+        sched->needs[sched->need_count++] = needs[ix];
+    }
+    return set;
+}
+
+static uint32_t add_queue(struct sched *sched, uint32_t set, uint32_t and_set)
+{
+    uint32_t capacity = sched->queue_capacity;
+    GROW(sched->queues, sched->queue_count, sched->queue_capacity);
+    if (sched->queue_capacity != capacity) {
+        sched->queue_links = mem_resize(sched->queue_links,
+                                        sched->queue_capacity,
+                                        sizeof(sched->queue_links[0]));
+    }
+    uint32_t ix = sched->queue_count++;
+    sched->queues[ix] = (struct queue){
+        .sets = {set, and_set},
+        .at_room = ID_NONE,
+    };
+    pheap_init(&sched->queue_links[ix], 1);
+    return ix;
+}
+
+/* The shape like this one, with its queues; made if it is new. */
+static uint32_t intern_shape(struct sched *sched, struct shape like)
+{
+    uint64_t hash = idmap_hash(like.class_ix, like.executor);
+    hash = idmap_hash(hash, (uint64_t)like.run << 32 | like.batch_key);
+    hash = idmap_hash(hash, (uint64_t)like.needs << 32 | like.group_needs);
+    uint32_t first = idmap_get(&sched->shapes_by_hash, hash);
+    for (uint32_t ix = first; ix != ID_NONE;
+         ix = sched->shapes[ix].next_same_hash) {
+        const struct shape *shape = &sched->shapes[ix];
+        if (shape->class_ix == like.class_ix &&
+            shape->executor == like.executor && shape->run == like.run &&
+            shape->batch_key == like.batch_key && shape->needs == like.needs &&
+            shape->group_needs == like.group_needs) {
+            return ix;
+        }
+    }
+    like.open_queue = add_queue(sched, like.needs, ID_NONE);
+    like.closed_queue = add_queue(sched, like.needs, like.group_needs);
+    like.next_same_hash = first;
+    like.bin_count = 0;
+    GROW(sched->shapes, sched->shape_count, sched->shape_capacity);
+    uint32_t ix = sched->shape_count++;
+    sched->shapes[ix] = like;
+    idmap_put(&sched->shapes_by_hash, hash, ix);
+    return ix;
+}
+
+static uint32_t
+add_need(struct room_need *needs, uint32_t count, struct room_need need)
+{
+    INVARIANT(count < ROOMS_MAX && need.units > 0);
+    needs[count] = need;
+    return count + 1;
+}
+
+static uint32_t units_of(const struct sched_task_spec *spec, uint32_t limit)
+{
+    for (uint32_t ix = 0; ix < spec->use_count; ix++) {
+        if (spec->uses[ix].limit.v == limit) {
+            return spec->uses[ix].units;
+        }
+    }
+    return 0;
+}
+
+/* The rooms a group holds while it is open. */
+static uint32_t group_set(struct sched *sched,
+                          uint32_t run,
+                          const struct attribute *attributes,
+                          uint32_t count)
+{
+    struct room_need needs[ROOMS_MAX];
+    uint32_t need_count = 0;
+    const struct run *r = &sched->runs[run];
+    for (uint32_t n = r->limit_count; n-- > 0;) {
+        uint32_t limit = r->first_limit + n;
+        uint32_t key = ID_NONE;
+        if (sched->limits.limits[limit].spec.hold_group &&
+            limits_match(&sched->limits, limit, attributes, count, &key)) {
+            struct room_need need = {
+                limits_room(&sched->limits, limit, key),
+                1,
+            };
+            need_count = add_need(needs, need_count, need);
+        }
+    }
+    return intern_set(sched, needs, need_count);
+}
+
+/*
+ * The rooms an attempt uses. The gates come first, because they rule out most
+ * when they are shut, and then the limits from the last to the first, because
+ * the first ones (the cap) are shared by most: a queue should wait at the most
+ * particular room that lacks units.
+ */
+static uint32_t task_set(struct sched *sched,
+                         uint32_t run,
+                         const struct sched_task_spec *spec)
+{
+    struct room_need needs[ROOMS_MAX];
+    uint32_t count = 0;
+    struct run r = sched->runs[run];
+    struct room_need run_gate = {r.gate, 1};
+    struct room_need gate = {sched->executors[spec->executor.v].gate, 1};
+    count = add_need(needs, count, run_gate);
+    count = add_need(needs, count, gate);
+    for (uint32_t ix = 0; ix < spec->use_count; ix++) {
+        uint32_t limit = spec->uses[ix].limit.v;
+        if (sched->limits.limits[limit].spec.resource) {
+            struct room_need need = {
+                limits_room(&sched->limits, limit, ID_NONE),
+                spec->uses[ix].units,
+            };
+            count = add_need(needs, count, need);
+        }
+    }
+    for (uint32_t n = r.limit_count; n-- > 0;) {
+        uint32_t limit = r.first_limit + n;
+        uint32_t key = ID_NONE;
+        struct limit_spec l = sched->limits.limits[limit].spec;
+        if (!l.hold_group && !l.resource &&
+            limits_match(&sched->limits,
+                         limit,
+                         spec->attributes,
+                         spec->attribute_count,
+                         &key)) {
+            uint32_t units = units_of(spec, limit);
+            struct room_need need = {
+                limits_room(&sched->limits, limit, key),
+                units > 0 ? units : 1,
+            };
+            count = add_need(needs, count, need);
+        }
+    }
+    return intern_set(sched, needs, count);
+}
+
+static bool same_failure(const struct sched_failure_spec *a,
+                         const struct sched_failure_spec *b)
+{
+    return a->retry_max == b->retry_max && a->backoff_ns == b->backoff_ns &&
+           a->backoff_ns_max == b->backoff_ns_max &&
+           a->checkpoint_max == b->checkpoint_max &&
+           a->rework_max == b->rework_max && a->on_failure == b->on_failure &&
+           a->optional == b->optional &&
+           a->rework_on_failure == b->rework_on_failure;
+}
+
+/* Plans have few different failure rules: look at the newest ones first. */
+static uint32_t intern_failure(struct sched *sched,
+                               const struct sched_failure_spec *spec)
+{
+    enum { LOOK_BACK = 64 };
+    for (uint32_t n = 0; n < LOOK_BACK && n < sched->failure_count; n++) {
+        uint32_t ix = sched->failure_count - 1 - n;
+        if (same_failure(&sched->failures[ix], spec)) {
+            return ix;
+        }
+    }
+    GROW(sched->failures, sched->failure_count, sched->failure_capacity);
+    sched->failures[sched->failure_count] = *spec;
+    return sched->failure_count++;
+}
+
+/* Enlarge everything that has one place per task. */
+static void reserve_tasks(struct sched *sched, uint32_t total)
+{
+    if (total <= sched->task_capacity) {
+        return;
+    }
+    uint32_t grown = sched->task_capacity + sched->task_capacity / 2;
+    uint32_t capacity = total > grown ? total : grown;
+    sched->task_capacity = capacity;
+    sched->tasks = mem_resize(sched->tasks, capacity, sizeof(struct task));
+    sched->bin_links =
+        mem_resize(sched->bin_links, capacity, sizeof(struct pheap_link));
+    sched->timer_links =
+        mem_resize(sched->timer_links, capacity, sizeof(struct pheap_link));
+    uint32_t **numbers[] = {
+        &sched->unmet,
+        &sched->in_flight,
+        &sched->marks,
+        &sched->stack,
+        &sched->list,
+        &sched->tally,
+    };
+    for (uint32_t ix = 0; ix < ARRAY_COUNT(numbers); ix++) {
+        *numbers[ix] = mem_resize(*numbers[ix], capacity, sizeof(uint32_t));
+    }
+}
+
+static void reserve_groups(struct sched *sched, uint32_t more)
+{
+    uint32_t total = sched->group_count + more;
+    if (total > sched->group_capacity) {
+        sched->groups = mem_resize(sched->groups, total, sizeof(struct group));
+        sched->group_capacity = total;
+    }
+}
+
+static uint32_t add_group(struct sched *sched, uint32_t run, uint32_t needs)
+{
+    INVARIANT(sched->group_count < sched->group_capacity);
+    uint32_t ix = sched->group_count++;
+    sched->groups[ix] = (struct group){
+        .run = run,
+        .first_bin = ID_NONE,
+        .needs = needs,
+        .check_next = ID_NONE,
+    };
+    return ix;
+}
+
+/*
+ * The bin of a group for a shape; made if none of the newest is one. Two bins
+ * alike do no harm, and looking at a few keeps a group of many shapes cheap.
+ */
+static uint32_t bin_for(struct sched *sched, uint32_t group, uint32_t shape)
+{
+    enum { LOOK_BACK = 16 };
+    uint32_t seen = sched->groups[group].first_bin;
+    for (uint32_t n = 0; n < LOOK_BACK && seen != ID_NONE; n++) {
+        if (sched->bins[seen].shape == shape) {
+            return seen;
+        }
+        seen = sched->bins[seen].next_of_group;
+    }
+    GROW(sched->bins, sched->bin_count, sched->bin_capacity);
+    uint32_t bin = sched->bin_count++;
+    sched->bins[bin] = (struct bin){
+        .group = group,
+        .shape = shape,
+        .next_of_group = sched->groups[group].first_bin,
+        .root = {ID_NONE, ID_NONE},
+    };
+    sched->groups[group].first_bin = bin;
+    sched->shapes[shape].bin_count++;
+    return bin;
+}
+
+static void add_task(struct sched *sched,
+                     uint32_t run,
+                     const struct sched_task_spec *spec)
+{
+    INVARIANT(spec->estimate_ns >= 0);
+    uint32_t group = spec->group;
+    if (group == ID_NONE) {
+        uint32_t set =
+            group_set(sched, run, spec->attributes, spec->attribute_count);
+        group = add_group(sched, run, set);
+    }
+    struct shape like = {
+        .class_ix = spec->class_id.v,
+        .executor = spec->executor.v,
+        .run = run,
+        .batch_key = spec->batch_key,
+        .needs = task_set(sched, run, spec),
+        .group_needs = sched->groups[group].needs,
+    };
+    uint32_t bin = bin_for(sched, group, intern_shape(sched, like));
+    uint32_t ix = sched->task_count++;
+    sched->tasks[ix] = (struct task){
+        .estimate_ns = spec->estimate_ns,
+        .rank_ns = -1,
+        .group = group,
+        .bin = bin,
+        .failure = intern_failure(sched, &spec->failure),
+        .rework_to = spec->rework_to,
+        .cause = ID_NONE,
+        .leader = ix,
+        .next_in_session = ID_NONE,
+        .state = TASK_WAITING,
+        .gate_tier = TIER_NONE,
+    };
+    sched->unmet[ix] = 0;
+    sched->marks[ix] = 0;
+    pheap_init(&sched->bin_links[ix], 1);
+    pheap_init(&sched->timer_links[ix], 1);
+    sched->runs[run].counts[TASK_WAITING]++;
+}
+
+/* Queues can hold an entry for each bin of their shape. */
+static void reserve_queues(struct sched *sched)
+{
+    for (uint32_t ix = 0; ix < sched->shape_count; ix++) {
+        const struct shape *shape = &sched->shapes[ix];
+        uint32_t sides = sched->classes[shape->class_ix].defer ? 2 : 1;
+        ready_queue_reserve(&sched->queues[shape->open_queue].heap,
+                            shape->bin_count * sides);
+        ready_queue_reserve(&sched->queues[shape->closed_queue].heap,
+                            shape->bin_count);
+    }
+}
+
+static enum err refuse(struct sched_refusal *refusal,
+                       enum err err,
+                       enum sched_refusal_code code,
+                       uint32_t task)
+{
+    refusal->code = code;
+    refusal->task.v = task;
+    return err;
+}
+
+/* Whether an old task may gain a need, and belongs to this run. */
+static enum err check_old(const struct sched *sched,
+                          uint32_t run,
+                          uint32_t task,
+                          bool gains_need,
+                          struct sched_refusal *refusal)
+{
+    if (sched->groups[sched->tasks[task].group].run != run) {
+        return refuse(refusal, ERR_INVALID, REFUSAL_OTHER_RUN, task);
+    }
+    if (gains_need && state_in_flight(sched, task)) {
+        return refuse(refusal, ERR_CONFLICT, REFUSAL_STARTED, task);
+    }
+    if (gains_need && !state_is_pending(sched, task)) {
+        return refuse(refusal, ERR_CONFLICT, REFUSAL_ENDED, task);
+    }
+    return ERR_OK;
+}
+
+/* Groups that are named must be there and belong to this run. */
+static enum err check_groups(const struct sched *sched,
+                             const struct sched_addition *addition,
+                             struct sched_refusal *refusal)
+{
+    for (uint32_t ix = 0; ix < addition->task_count; ix++) {
+        uint32_t group = addition->tasks[ix].group;
+        INVARIANT(group == ID_NONE ||
+                  group < sched->group_count + addition->group_count);
+        if (group < sched->group_count &&
+            sched->groups[group].run != addition->run.v) {
+            return refuse(refusal,
+                          ERR_INVALID,
+                          REFUSAL_OTHER_RUN,
+                          sched->task_count + ix);
+        }
+    }
+    return ERR_OK;
+}
+
+static enum err check_needs(const struct sched *sched,
+                            const struct sched_addition *addition,
+                            struct sched_refusal *refusal)
+{
+    uint32_t total = sched->task_count + addition->task_count;
+    for (uint32_t ix = 0; ix < addition->need_count; ix++) {
+        struct sched_need need = addition->needs[ix];
+        if (need.dependent >= total || need.need >= total) {
+            return refuse(refusal,
+                          ERR_INVALID,
+                          REFUSAL_UNKNOWN,
+                          need.dependent);
+        }
+        enum err err = ERR_OK;
+        if (need.need < sched->task_count) {
+            err = check_old(
+                sched, addition->run.v, need.need, false, refusal);
+        }
+        if (err == ERR_OK && need.dependent < sched->task_count) {
+            err = check_old(
+                sched, addition->run.v, need.dependent, true, refusal);
+        }
+        if (err != ERR_OK) {
+            return err;
+        }
+    }
+    return ERR_OK;
+}
+
+static uint32_t group_of_new(const struct sched_addition *addition,
+                             uint32_t first,
+                             uint32_t task)
+{
+    return addition->tasks[task - first].group;
+}
+
+/* Whether `task` (new) needs `to` through tasks of its own group. */
+static bool reaches(struct sched *sched,
+                    const struct sched_addition *addition,
+                    uint32_t first,
+                    uint32_t task)
+{
+    const struct graph *graph = &sched->graph;
+    uint32_t to = addition->tasks[task - first].rework_to;
+    uint32_t group = group_of_new(addition, first, task);
+    uint32_t mark = ++sched->mark;
+    uint32_t depth = 0;
+    sched->stack[depth++] = task;
+    while (depth > 0) {
+        uint32_t from = sched->stack[--depth];
+        if (from == to) {
+            return true;
+        }
+        for (uint32_t edge = graph_first_need(graph, from); edge != ID_NONE;
+             edge = graph_next_need(graph, edge)) {
+            uint32_t need = graph_need(graph, edge);
+            uint32_t of = need < first ? sched->tasks[need].group
+                                       : group_of_new(addition, first, need);
+            if (of == group && sched->marks[need] != mark) {
+                sched->marks[need] = mark;
+                sched->stack[depth++] = need;
+            }
+        }
+    }
+    return false;
+}
+
+/* With the edges in the graph: no cycle, and rework goes back, not aside. */
+static enum err check_graph(struct sched *sched,
+                            const struct sched_addition *addition,
+                            struct sched_refusal *refusal)
+{
+    uint32_t first = sched->task_count;
+    bool old_gains = false;
+    for (uint32_t ix = 0; ix < addition->need_count; ix++) {
+        old_gains = old_gains || addition->needs[ix].dependent < first;
+    }
+    refusal->cycle = graph_find_cycle(
+        &sched->graph, old_gains ? 0 : first, &refusal->cycle_count);
+    if (refusal->cycle != NULL) {
+        return refuse(
+            refusal, ERR_INVALID, REFUSAL_CYCLE, refusal->cycle[0]);
+    }
+    for (uint32_t ix = 0; ix < addition->task_count; ix++) {
+        const struct sched_task_spec *spec = &addition->tasks[ix];
+        uint32_t task = first + ix;
+        if (spec->rework_to != ID_NONE &&
+            (spec->group == ID_NONE || spec->rework_to == task ||
+             !reaches(sched, addition, first, task))) {
+            return refuse(refusal, ERR_INVALID, REFUSAL_REWORK, task);
+        }
+    }
+    return ERR_OK;
+}
+
+/* Count unmet needs of what gained some, and start it on its way. */
+static void settle_new(struct sched *sched, uint32_t first, uint32_t edges)
+{
+    for (uint32_t edge = edges; edge < sched->graph.edge_count; edge++) {
+        uint32_t need = graph_need(&sched->graph, edge);
+        uint32_t dependent = graph_dependent(&sched->graph, edge);
+        if (sched_has(sched, need, TASK_RELEASED)) {
+            continue;
+        }
+        if (sched->unmet[dependent]++ == 0 &&
+            sched->tasks[dependent].state == TASK_READY) {
+            state_unready(sched, dependent);
+            state_set(sched, dependent, TASK_WAITING);
+        }
+    }
+    for (uint32_t task = first; task < sched->task_count; task++) {
+        state_touch(sched, task);
+        if (sched->unmet[task] == 0) {
+            state_ready_or_wait(sched, task);
+        }
+    }
+    /* A need that ended badly skips what was added behind it. */
+    for (uint32_t edge = edges; edge < sched->graph.edge_count; edge++) {
+        uint32_t need = graph_need(&sched->graph, edge);
+        uint8_t state = sched->tasks[need].state;
+        if ((state == TASK_FAILED || state == TASK_SKIPPED ||
+             state == TASK_CANCELLED) &&
+            !release_is_met(sched, need) &&
+            state_is_pending(sched, graph_dependent(&sched->graph, edge))) {
+            release_skip_dependents(sched, need);
+        }
+    }
+}
+
+static void add_checked(struct sched *sched,
+                        const struct sched_addition *addition,
+                        uint32_t first,
+                        uint32_t edges)
+{
+    uint32_t run = addition->run.v;
+    uint32_t solo = 0;
+    for (uint32_t ix = 0; ix < addition->task_count; ix++) {
+        solo += addition->tasks[ix].group == ID_NONE ? 1 : 0;
+    }
+    reserve_groups(sched, addition->group_count + solo);
+    for (uint32_t ix = 0; ix < addition->group_count; ix++) {
+        const struct sched_group_spec *spec = &addition->groups[ix];
+        uint32_t set =
+            group_set(sched, run, spec->attributes, spec->attribute_count);
+        (void)add_group(sched, run, set);
+    }
+    for (uint32_t ix = 0; ix < addition->task_count; ix++) {
+        add_task(sched, run, &addition->tasks[ix]);
+    }
+    reserve_queues(sched);
+    order_of_new(sched, first, edges);
+    settle_new(sched, first, edges);
+    state_check_run(sched, run);
+}
+
+enum err sched_add(struct sched *sched,
+                   int64_t now_ns,
+                   const struct sched_addition *addition,
+                   struct sched_refusal *refusal)
+{
+    *refusal = (struct sched_refusal){.task = {ID_NONE}};
+    INVARIANT(addition->run.v < sched->run_count);
+    sched_advance(sched, now_ns);
+    uint32_t first = sched->task_count;
+    uint32_t edges = sched->graph.edge_count;
+    if (addition->task_count > SCHED_TASKS_MAX - first) {
+        return refuse(refusal, ERR_LIMIT, REFUSAL_TOO_MANY, ID_NONE);
+    }
+    enum err err = check_groups(sched, addition, refusal);
+    if (err == ERR_OK) {
+        err = check_needs(sched, addition, refusal);
+    }
+    if (err != ERR_OK) {
+        return err;
+    }
+    uint32_t total = first + addition->task_count;
+    reserve_tasks(sched, total);
+    for (uint32_t ix = first; ix < total; ix++) {
+        sched->marks[ix] = 0;
+    }
+    graph_reserve(
+        &sched->graph, sched->task_capacity, edges + addition->need_count);
+    graph_add_nodes(&sched->graph, addition->task_count);
+    for (uint32_t ix = 0; ix < addition->need_count; ix++) {
+        graph_add_need(&sched->graph,
+                       addition->needs[ix].dependent,
+                       addition->needs[ix].need);
+    }
+    err = check_graph(sched, addition, refusal);
+    if (err != ERR_OK) {
+        graph_truncate(&sched->graph, first, edges);
+        return err;
+    }
+    add_checked(sched, addition, first, edges);
+    return ERR_OK;
+}
+
+void sched_refusal_release(struct sched_refusal *refusal)
+{
+    mem_free(refusal->cycle);
+    *refusal = (struct sched_refusal){.task = {ID_NONE}};
+}
+
+size_t sched_bytes(const struct sched *sched)
+{
+    size_t bytes = sizeof(*sched) + graph_bytes(&sched->graph) +
+                   limits_bytes(&sched->limits) +
+                   idmap_bytes(&sched->shapes_by_hash) +
+                   idmap_bytes(&sched->sets_by_hash);
+    bytes += sched->task_capacity *
+             (sizeof(struct task) + 2 * sizeof(struct pheap_link) +
+              6 * sizeof(uint32_t));
+    bytes += sched->group_capacity * sizeof(struct group);
+    bytes += sched->bin_capacity * sizeof(struct bin);
+    bytes += sched->shape_capacity * sizeof(struct shape);
+    bytes += sched->queue_capacity *
+             (sizeof(struct queue) + sizeof(struct pheap_link));
+    bytes += sched->set_capacity * sizeof(struct need_set);
+    bytes += sched->need_capacity * sizeof(struct room_need);
+    bytes += sched->failure_capacity * sizeof(sched->failures[0]);
+    for (uint32_t ix = 0; ix < sched->queue_count; ix++) {
+        bytes += sched->queues[ix].heap.capacity * sizeof(struct ready_entry);
+    }
+    return bytes;
+}

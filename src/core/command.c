@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What an operator orders. An order that the state forbids is refused with
+ * ERR_CONFLICT and changes nothing. A task that is in flight is only marked:
+ * it ends when its session has ended, and its units come back then.
+ */
+#include "core/sched_internal.h"
+
+#include "base/invariant.h"
+
+void command_gate_run(struct sched *sched, uint32_t run)
+{
+    const struct run *r = &sched->runs[run];
+    bool barrier = r->sync_drain && (r->barrier_due || r->barrier_running);
+    dispatch_set_gate(sched,
+                      r->gate,
+                      !r->paused && !barrier && r->asking == 0);
+    state_check_run(sched, run);
+}
+
+/* The run need not wait for a decision about this task any more. */
+static void stop_asking(struct sched *sched, uint32_t task)
+{
+    if (sched_has(sched, task, TASK_ASKING)) {
+        sched_lower(sched, task, TASK_ASKING);
+        sched_run_of(sched, task)->asking--;
+        command_gate_run(sched, sched->groups[sched->tasks[task].group].run);
+    }
+}
+
+/* Mark a task in flight; when its whole session is marked, it is ended. */
+static void end_in_flight(struct sched *sched, uint32_t task, bool skip)
+{
+    sched_raise(sched, task, TASK_ENDING);
+    if (skip) {
+        sched_raise(sched, task, TASK_TO_SKIP);
+    }
+    state_touch(sched, task);
+    uint32_t leader = sched->tasks[task].leader;
+    for (uint32_t other = leader; other != ID_NONE;
+         other = sched->tasks[other].next_in_session) {
+        if (!sched_has(sched, other, TASK_ENDING)) {
+            return;
+        }
+    }
+    sched_raise(sched, leader, TASK_END_DUE);
+    sched->ends++;
+}
+
+void command_cancel_run(struct sched *sched, uint32_t run, uint32_t cause)
+{
+    for (uint32_t task = 0; task < sched->task_count; task++) {
+        if (sched->groups[sched->tasks[task].group].run != run) {
+            continue;
+        }
+        bool parked = sched->tasks[task].state == TASK_PARKED;
+        if (state_in_flight(sched, task)) {
+            if (!sched_has(sched, task, TASK_ENDING)) {
+                end_in_flight(sched, task, false);
+                sched->tasks[task].cause = cause;
+            }
+        } else if (parked || state_is_pending(sched, task)) {
+            if (parked) {
+                stop_asking(sched, task);
+            } else {
+                state_drop(sched, task);
+            }
+            state_set(sched, task, TASK_CANCELLED);
+            sched->tasks[task].cause = cause;
+        }
+    }
+    sched->runs[run].cancelled = true;
+    state_check_run(sched, run);
+}
+
+/* Skip or cancel a task that has not ended. */
+static enum err withdraw(struct sched *sched, uint32_t task, bool skip)
+{
+    if (state_in_flight(sched, task)) {
+        if (sched_has(sched, task, TASK_ENDING)) {
+            return ERR_CONFLICT;
+        }
+        end_in_flight(sched, task, skip);
+        return ERR_OK;
+    }
+    if (state_is_final(sched->tasks[task].state)) {
+        return ERR_CONFLICT;
+    }
+    if (state_is_pending(sched, task)) {
+        state_drop(sched, task);
+    }
+    stop_asking(sched, task);
+    state_set(sched, task, skip ? TASK_SKIPPED : TASK_CANCELLED);
+    if (skip && sched_failure_of(sched, task)->optional) {
+        release_forward(sched, task);
+        order_refresh(sched, &task, 1);
+    } else {
+        release_back(sched, task);
+        release_skip_dependents(sched, task);
+    }
+    return ERR_OK;
+}
+
+static enum err retry(struct sched *sched, uint32_t task)
+{
+    struct task *t = &sched->tasks[task];
+    bool revoked = sched_has(sched, task, TASK_REVOKED);
+    if (sched_has(sched, task, TASK_BACKING_OFF)) {
+        state_clear_backoff(sched, task);
+        state_ready_or_wait(sched, task);
+        return ERR_OK;
+    }
+    if (t->state != TASK_FAILED && t->state != TASK_PARKED && !revoked) {
+        return ERR_CONFLICT;
+    }
+    stop_asking(sched, task);
+    sched_lower(sched, task, TASK_REVOKED);
+    t->tries = 0;
+    t->reworks = 0;
+    t->checkpoints = 0;
+    t->cause = ID_NONE;
+    release_back(sched, task);
+    state_ready_or_wait(sched, task);
+    order_refresh(sched, &task, 1);
+    release_revive(sched, task);
+    return ERR_OK;
+}
+
+static enum err hold(struct sched *sched, uint32_t task)
+{
+    if (state_is_final(sched->tasks[task].state)) {
+        return ERR_CONFLICT;
+    }
+    if (sched_has(sched, task, TASK_HELD)) {
+        return ERR_OK;
+    }
+    if (sched->tasks[task].state == TASK_READY) {
+        ready_dequeue(sched, task);
+        sched_run_of(sched, task)->held_ready++;
+    }
+    if (state_is_pending(sched, task)) {
+        ready_count_out(sched, task);
+    }
+    sched_raise(sched, task, TASK_HELD);
+    state_touch(sched, task);
+    state_check_run(sched, sched->groups[sched->tasks[task].group].run);
+    return ERR_OK;
+}
+
+static enum err unhold(struct sched *sched, uint32_t task)
+{
+    state_touch(sched, task);
+    if (sched_has(sched, task, TASK_REVOKED)) {
+        sched_lower(sched, task, TASK_REVOKED);
+        release_forward(sched, task);
+        return ERR_OK;
+    }
+    if (!sched_has(sched, task, TASK_HELD)) {
+        return ERR_CONFLICT;
+    }
+    sched_lower(sched, task, TASK_HELD);
+    if (sched->tasks[task].state == TASK_READY) {
+        sched_run_of(sched, task)->held_ready--;
+        ready_enqueue(sched, task);
+    } else if (sched_has(sched, task, TASK_BACKING_OFF) &&
+               !sched_has(sched, task, TASK_BACKGROUND)) {
+        ready_count_in(sched, task);
+    }
+    state_check_run(sched, sched->groups[sched->tasks[task].group].run);
+    return ERR_OK;
+}
+
+static enum err revoke(struct sched *sched, uint32_t task)
+{
+    if (sched->tasks[task].state != TASK_DONE ||
+        sched_has(sched, task, TASK_REVOKED)) {
+        return ERR_CONFLICT;
+    }
+    sched_raise(sched, task, TASK_REVOKED);
+    release_back(sched, task);
+    state_touch(sched, task);
+    state_check_run(sched, sched->groups[sched->tasks[task].group].run);
+    return ERR_OK;
+}
+
+static enum err set_limit(struct sched *sched, const struct sched_event *event)
+{
+    struct limits *limits = &sched->limits;
+    uint32_t limit = event->limit.v;
+    if (limit >= limits->limit_count || event->max < 0 ||
+        event->percent > 100 || limits->limits[limit].kind != LIMIT_PLAN ||
+        (event->percent > 0 && limits->limits[limit].spec.base == limit)) {
+        return ERR_INVALID;
+    }
+    limits_set_max(limits, limit, event->max, event->percent);
+    dispatch_wake_limit(sched, limit);
+    for (uint32_t ix = 0; ix < limits->limit_count; ix++) {
+        const struct limit_spec *spec = &limits->limits[ix].spec;
+        if (spec->percent > 0 && spec->base == limit) {
+            limits_derive(limits, ix);
+            dispatch_wake_limit(sched, ix);
+        }
+    }
+    return ERR_OK;
+}
+
+static enum err retry_run(struct sched *sched, uint32_t run)
+{
+    for (uint32_t task = 0; task < sched->task_count; task++) {
+        uint8_t state = sched->tasks[task].state;
+        if (sched->groups[sched->tasks[task].group].run == run &&
+            (state == TASK_FAILED || state == TASK_PARKED)) {
+            enum err err = retry(sched, task);
+            INVARIANT(err == ERR_OK);
+        }
+    }
+    return ERR_OK;
+}
+
+static enum err pause_run(struct sched *sched, uint32_t run, bool paused)
+{
+    sched->runs[run].paused = paused;
+    command_gate_run(sched, run);
+    return ERR_OK;
+}
+
+static enum err end_barrier(struct sched *sched, uint32_t run)
+{
+    if (!sched->runs[run].barrier_running) {
+        return ERR_CONFLICT;
+    }
+    sched->runs[run].barrier_running = false;
+    command_gate_run(sched, run);
+    return ERR_OK;
+}
+
+enum err command_apply(struct sched *sched, const struct sched_event *event)
+{
+    switch (event->type) {
+    case EVENT_TICK:
+    case EVENT_STARTED:
+    case EVENT_ENDED:
+        return ERR_INVALID;
+    case EVENT_LIMIT:
+        return set_limit(sched, event);
+    case EVENT_PAUSE:
+        return pause_run(sched, event->run.v, true);
+    case EVENT_RESUME:
+        return pause_run(sched, event->run.v, false);
+    case EVENT_BARRIER_DONE:
+        return end_barrier(sched, event->run.v);
+    case EVENT_CANCEL_RUN:
+        command_cancel_run(sched, event->run.v, ID_NONE);
+        return ERR_OK;
+    case EVENT_RETRY_RUN:
+        return retry_run(sched, event->run.v);
+    case EVENT_HOLD:
+        return hold(sched, event->task.v);
+    case EVENT_RELEASE:
+        return unhold(sched, event->task.v);
+    case EVENT_RETRY:
+        return retry(sched, event->task.v);
+    case EVENT_SKIP:
+        return withdraw(sched, event->task.v, true);
+    case EVENT_CANCEL:
+        return withdraw(sched, event->task.v, false);
+    case EVENT_REVOKE:
+        return revoke(sched, event->task.v);
+    }
+    return ERR_INVALID;
+}

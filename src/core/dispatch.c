@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who starts.
+ *
+ * Queues wait at rooms. A room is awake while it has waiters, free units and
+ * no reservation; awake rooms are in a heap by their best waiter, so the root
+ * of that heap leads to the best task that might fit. It is examined against
+ * all rooms it needs:
+ *
+ * - All have units: it starts.
+ * - One has none at all: the queue moves there and is left alone until units
+ *   come back.
+ * - Exactly one has some, but too few: they are reserved for this task, and
+ *   the queue waits there. What comes after may not take them.
+ * - Several have too few: reserving one while waiting for another is what we
+ *   never do, so the queue is set aside.
+ *
+ * Each step starts a task or takes a queue or a room out of consideration, so
+ * a scan ends. Each start may change the order and what is free, so the scan
+ * for the next one makes its reservations afresh.
+ */
+#include "core/sched_internal.h"
+
+#include "base/invariant.h"
+
+static bool queue_before(const void *ctx, uint32_t a, uint32_t b)
+{
+    const struct sched *sched = ctx;
+    return ready_key_before(&sched->queues[a].top, &sched->queues[b].top);
+}
+
+static bool room_before(const void *ctx, uint32_t a, uint32_t b)
+{
+    const struct sched *sched = ctx;
+    const struct room *rooms = sched->limits.rooms;
+    return queue_before(sched, rooms[a].waiting, rooms[b].waiting);
+}
+
+static struct pheap_forest room_forest(const struct sched *sched)
+{
+    return (struct pheap_forest){sched->limits.room_links, room_before, sched};
+}
+
+static struct pheap_forest queue_forest(const struct sched *sched)
+{
+    return (struct pheap_forest){sched->queue_links, queue_before, sched};
+}
+
+static void sleep_room(struct sched *sched, uint32_t room)
+{
+    struct room *r = &sched->limits.rooms[room];
+    if (r->awake) {
+        struct pheap_forest forest = room_forest(sched);
+        sched->awake = pheap_remove(&forest, sched->awake, room);
+        r->awake = false;
+    }
+}
+
+static void wake_room(struct sched *sched, uint32_t room)
+{
+    struct room *r = &sched->limits.rooms[room];
+    if (!r->awake && r->waiting != ID_NONE &&
+        limits_reserved(&sched->limits, room) == ID_NONE &&
+        limits_free(&sched->limits, room) > 0) {
+        struct pheap_forest forest = room_forest(sched);
+        sched->awake = pheap_add(&forest, sched->awake, room);
+        r->awake = true;
+    }
+}
+
+/* Its units changed: wake its rooms that have some, let the others sleep. */
+static void wake_counter(struct sched *sched, const struct counter *counter)
+{
+    for (uint32_t room = counter->first_room; room != ID_NONE;
+         room = sched->limits.rooms[room].next_of_counter) {
+        if (counter->reserved_for != ID_NONE ||
+            limits_free(&sched->limits, room) <= 0) {
+            sleep_room(sched, room);
+        } else {
+            wake_room(sched, room);
+        }
+    }
+}
+
+void dispatch_wait(struct sched *sched, uint32_t queue, uint32_t room)
+{
+    struct queue *q = &sched->queues[queue];
+    INVARIANT(q->at_room == ID_NONE);
+    q->at_room = room;
+    struct room *r = &sched->limits.rooms[room];
+    struct pheap_forest forest = queue_forest(sched);
+    if (r->waiting != ID_NONE && queue_before(sched, r->waiting, queue)) {
+        /* The best waiter stays the same, so the room's place does too. */
+        r->waiting = pheap_add(&forest, r->waiting, queue);
+        return;
+    }
+    sleep_room(sched, room);
+    r->waiting = pheap_add(&forest, r->waiting, queue);
+    wake_room(sched, room);
+}
+
+void dispatch_leave(struct sched *sched, uint32_t queue)
+{
+    struct queue *q = &sched->queues[queue];
+    INVARIANT(q->at_room != ID_NONE);
+    uint32_t room = q->at_room;
+    struct room *r = &sched->limits.rooms[room];
+    struct pheap_forest forest = queue_forest(sched);
+    q->at_room = ID_NONE;
+    if (r->waiting != queue) {
+        r->waiting = pheap_remove(&forest, r->waiting, queue);
+        return;
+    }
+    sleep_room(sched, room);
+    r->waiting = pheap_remove(&forest, r->waiting, queue);
+    wake_room(sched, room);
+}
+
+void dispatch_take(struct sched *sched, uint32_t set)
+{
+    const struct need_set *needs = &sched->sets[set];
+    for (uint32_t ix = 0; ix < needs->count; ix++) {
+        struct room_need need = sched->needs[needs->first + ix];
+        struct counter *counter =
+            &sched->limits
+                 .counters[sched->limits.rooms[need.room].counter];
+        INVARIANT(limits_free(&sched->limits, need.room) >= need.units);
+        counter->used += need.units;
+        wake_counter(sched, counter);
+    }
+}
+
+void dispatch_give(struct sched *sched, uint32_t set)
+{
+    const struct need_set *needs = &sched->sets[set];
+    for (uint32_t ix = 0; ix < needs->count; ix++) {
+        struct room_need need = sched->needs[needs->first + ix];
+        struct counter *counter =
+            &sched->limits
+                 .counters[sched->limits.rooms[need.room].counter];
+        INVARIANT(counter->used >= need.units);
+        counter->used -= need.units;
+        wake_counter(sched, counter);
+    }
+}
+
+/* The maximum of a limit changed: rooms may wake or fall asleep. */
+void dispatch_wake_limit(struct sched *sched, uint32_t limit)
+{
+    for (uint32_t room = sched->limits.limits[limit].first_room;
+         room != ID_NONE;
+         room = sched->limits.rooms[room].next_of_limit) {
+        if (limits_free(&sched->limits, room) <= 0) {
+            sleep_room(sched, room);
+        } else {
+            wake_room(sched, room);
+        }
+    }
+}
+
+void dispatch_set_gate(struct sched *sched, uint32_t room, bool open)
+{
+    uint32_t limit = sched->limits.rooms[room].limit;
+    int64_t max = open ? LIMIT_NONE : 0;
+    if (sched->limits.limits[limit].spec.max != max) {
+        limits_set_max(&sched->limits, limit, max, 0);
+        dispatch_wake_limit(sched, limit);
+    }
+}
+
+void dispatch_gate_executor(struct sched *sched, uint32_t executor)
+{
+    const struct executor *e = &sched->executors[executor];
+    bool open = executor_state(e, sched->now_ns) == EXECUTOR_OPEN;
+    dispatch_set_gate(sched, e->gate, open);
+}
+
+/* Close the groups that nothing keeps open any more. */
+static void close_groups(struct sched *sched)
+{
+    while (sched->group_checks != ID_NONE) {
+        struct group *group = &sched->groups[sched->group_checks];
+        sched->group_checks = group->check_next;
+        group->checking = false;
+        if (group->open && group->busy == 0) {
+            group->open = false;
+            dispatch_give(sched, group->needs);
+        }
+    }
+}
+
+void dispatch_begin_turn(struct sched *sched)
+{
+    close_groups(sched);
+}
+
+/* Forget reservations and what was set aside: each start may change them. */
+static void begin_scan(struct sched *sched)
+{
+    while (sched->reserved != ID_NONE) {
+        struct counter *counter = &sched->limits.counters[sched->reserved];
+        sched->reserved = counter->next_reserved;
+        counter->reserved_for = ID_NONE;
+        wake_counter(sched, counter);
+    }
+    while (sched->asides != ID_NONE) {
+        uint32_t queue = sched->asides;
+        sched->asides = sched->queues[queue].aside_next;
+        sched->queues[queue].aside = false;
+        ready_requeue(sched, queue);
+    }
+}
+
+/* What an examination found. */
+struct finding {
+    uint32_t room;    /* that lacks units; ID_NONE: none does */
+    bool empty;       /* it has none left at all */
+    uint32_t lacking; /* number of rooms that lack units */
+};
+
+static struct finding examine(const struct sched *sched, uint32_t queue)
+{
+    const struct queue *q = &sched->queues[queue];
+    struct finding finding = {.room = ID_NONE};
+    for (uint32_t part = 0; part < 2 && q->sets[part] != ID_NONE; part++) {
+        const struct need_set *set = &sched->sets[q->sets[part]];
+        for (uint32_t ix = 0; ix < set->count; ix++) {
+            struct room_need need = sched->needs[set->first + ix];
+            int64_t free = limits_free(&sched->limits, need.room);
+            if (free <= 0 ||
+                limits_reserved(&sched->limits, need.room) != ID_NONE) {
+                return (struct finding){need.room, true, 1};
+            }
+            if (free < need.units) {
+                finding.room = need.room;
+                finding.lacking++;
+            }
+        }
+    }
+    return finding;
+}
+
+/* Open the group of a task that starts, unless it is or need not be. */
+static void open_group(struct sched *sched, uint32_t task)
+{
+    uint32_t ix = sched->tasks[task].group;
+    struct group *group = &sched->groups[ix];
+    if (group->open || sched_has(sched, task, TASK_BACKGROUND)) {
+        return;
+    }
+    dispatch_take(sched, group->needs);
+    group->open = true;
+    const struct need_set *set = &sched->sets[group->needs];
+    for (uint32_t i = 0; i < set->count; i++) {
+        sched->limits.rooms[sched->needs[set->first + i].room].holder = ix;
+    }
+    ready_rekey_group(sched, ix);
+}
+
+/* Hand a task out as part of the session of `leader`. */
+static void claim(struct sched *sched, uint32_t task, uint32_t leader)
+{
+    struct task *t = &sched->tasks[task];
+    ready_dequeue(sched, task);
+    state_clear_timer(sched, task);
+    t->token = sched->last_token;
+    t->leader = leader;
+    t->next_in_session = ID_NONE;
+    t->started_ns = sched->now_ns;
+    t->attempts++;
+    state_set(sched, task, TASK_CLAIMED);
+    struct group *group = &sched->groups[t->group];
+    group->service_ns += t->estimate_ns;
+    if (sched->runs[group->run].policy == SCHED_FAIR) {
+        ready_rekey_group(sched, t->group);
+    }
+}
+
+/* Fill the session with more of the same kind that need no further room. */
+static void fill_batch(struct sched *sched, uint32_t leader)
+{
+    const struct shape *shape = sched_shape_of(sched, leader);
+    uint32_t last = leader;
+    for (uint32_t n = 1; n < sched->classes[shape->class_ix].batch; n++) {
+        uint32_t next = ready_head(sched, shape->open_queue);
+        if (next == ID_NONE) {
+            return;
+        }
+        claim(sched, next, leader);
+        sched->tasks[last].next_in_session = next;
+        last = next;
+    }
+}
+
+static void start(struct sched *sched, uint32_t leader)
+{
+    const struct shape *shape = sched_shape_of(sched, leader);
+    sched->last_token++;
+    open_group(sched, leader);
+    dispatch_take(sched, shape->needs);
+    claim(sched, leader, leader);
+    fill_batch(sched, leader);
+    sched->runs[shape->run].sessions++;
+    executor_sent(&sched->executors[shape->executor], sched->last_token);
+    dispatch_gate_executor(sched, shape->executor);
+}
+
+uint32_t dispatch_start(struct sched *sched)
+{
+    begin_scan(sched);
+    while (sched->awake != ID_NONE) {
+        uint32_t queue = sched->limits.rooms[sched->awake].waiting;
+        uint32_t head = ready_head(sched, queue);
+        INVARIANT(head != ID_NONE);
+        struct finding finding = examine(sched, queue);
+        if (finding.room == ID_NONE) {
+            start(sched, head);
+            return head;
+        }
+        dispatch_leave(sched, queue);
+        if (!finding.empty && finding.lacking > 1) {
+            sched->queues[queue].aside = true;
+            sched->queues[queue].aside_next = sched->asides;
+            sched->asides = queue;
+            continue;
+        }
+        dispatch_wait(sched, queue, finding.room);
+        if (!finding.empty) {
+            uint32_t ix = sched->limits.rooms[finding.room].counter;
+            struct counter *counter = &sched->limits.counters[ix];
+            counter->reserved_for = head;
+            counter->next_reserved = sched->reserved;
+            sched->reserved = ix;
+            wake_counter(sched, counter);
+        }
+    }
+    return ID_NONE;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * executor: when sessions may be sent to one provider.
+ *
+ * Two reasons keep an executor shut:
+ * - Back-off. The starts of one turn are a batch. When all answers are there
+ *   and every start was refused, the executor backs off one step (doubling,
+ *   up to a ceiling), however many tasks the batch had. One acceptance resets
+ *   it. A refusal that names a time shuts the executor until then. While
+ *   answers are missing and one was a refusal, nothing more is sent. A session
+ *   that was accepted and then says "try later" counts as a refusal after
+ *   all: the steps taken before go on, one step per time it was open.
+ * - Circuit. After some failures in a row it opens: then one start at a time
+ *   is let through as a probe, at growing intervals, until a session ends
+ *   well.
+ *
+ * Pure: time comes with each call. A plain value, owned by the scheduler,
+ * which asks executor_is_open() after each call and sets the gate.
+ */
+#ifndef CORE_EXECUTOR_H
+#define CORE_EXECUTOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* "No time": nothing is waited for. */
+#define EXECUTOR_NEVER INT64_MAX
+
+struct executor_spec {
+    int64_t backoff_ns; /* first step, > 0 */
+    int64_t backoff_ns_max;
+    uint32_t circuit_failures; /* in a row; 0: no circuit */
+    int64_t probe_ns;          /* first interval, > 0 */
+    int64_t probe_ns_max;
+};
+
+enum executor_shut {
+    EXECUTOR_OPEN,
+    EXECUTOR_BACKOFF, /* refused: until a time, or until answers are in */
+    EXECUTOR_USAGE,   /* refused with a time given by the provider */
+    EXECUTOR_CIRCUIT, /* failures in a row: until the next probe, or its end */
+};
+
+struct executor {
+    struct executor_spec spec;
+    uint32_t gate; /* room of its gate */
+    uint32_t pending;  /* starts of the batch not answered yet */
+    uint32_t refused;  /* of the batch */
+    uint32_t sent;     /* of the batch */
+    bool accepted;     /* one of the batch was accepted */
+    uint32_t steps;    /* of back-off taken in a row */
+    uint32_t steps_kept; /* steps before an acceptance not confirmed yet */
+    int64_t shut_until_ns;
+    bool usage; /* shut_until_ns came from the provider */
+    uint32_t failures; /* in a row */
+    bool circuit_open;
+    bool notice; /* the circuit opened and nobody was told yet */
+    uint64_t probe_token; /* of the probe under way, or 0 */
+    uint32_t probe_steps;
+    int64_t probe_at_ns;
+};
+
+/* Whether a start may be sent now, and if not, why. */
+enum executor_shut executor_state(const struct executor *executor,
+                                  int64_t now_ns);
+
+/* When the state may change by time alone; EXECUTOR_NEVER if it cannot. */
+int64_t executor_wake_ns(const struct executor *executor, int64_t now_ns);
+
+/* A start was sent; `token` names its session and is not 0. */
+void executor_sent(struct executor *executor, uint64_t token);
+
+/* A start was accepted: it runs, or ran. */
+void executor_accepted(struct executor *executor);
+
+/*
+ * A start was refused; `retry_at_ns` is the time the provider named, or
+ * EXECUTOR_NEVER.
+ */
+void executor_refused(struct executor *executor,
+                      uint64_t token,
+                      int64_t now_ns,
+                      int64_t retry_at_ns);
+
+/* A session that had been accepted was refused after all. */
+void executor_limited(struct executor *executor,
+                      uint64_t token,
+                      int64_t now_ns,
+                      int64_t retry_at_ns);
+
+/* A start came to nothing without being refused (failed, or was withdrawn). */
+void executor_dropped(struct executor *executor, int64_t now_ns);
+
+/* A session ended badly. */
+void executor_failed(struct executor *executor,
+                     uint64_t token,
+                     int64_t now_ns);
+
+/* A session ended well. */
+void executor_succeeded(struct executor *executor);
+
+/* A session ended neither well nor badly (cancelled): a probe may follow. */
+void executor_ended(struct executor *executor,
+                    uint64_t token,
+                    int64_t now_ns);
+
+#endif /* CORE_EXECUTOR_H */

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* Open addressing with linear probing, at most three quarters full. */
+#include "core/idmap.h"
+
+#include "base/invariant.h"
+#include "base/mem.h"
+
+uint64_t idmap_hash(uint64_t hash, uint64_t bits)
+{
+    hash ^= bits + UINT64_C(0x9e3779b97f4a7c15) + (hash << 6) + (hash >> 2);
+    hash *= UINT64_C(0xff51afd7ed558ccd);
+    return hash ^ (hash >> 32);
+}
+
+void idmap_release(struct idmap *map)
+{
+    mem_free(map->slots);
+    *map = (struct idmap){0};
+}
+
+/* The slot that holds the key, or the empty one where it would go. */
+static struct idmap_slot *slot_of(const struct idmap *map, uint64_t key)
+{
+    INVARIANT(map->slot_count > 0);
+    uint32_t mask = map->slot_count - 1;
+    uint32_t ix = (uint32_t)idmap_hash(0, key) & mask;
+    while (map->slots[ix].value != ID_NONE && map->slots[ix].key != key) {
+        ix = (ix + 1) & mask;
+    }
+    return &map->slots[ix];
+}
+
+uint32_t idmap_get(const struct idmap *map, uint64_t key)
+{
+    return map->slot_count > 0 ? slot_of(map, key)->value : ID_NONE;
+}
+
+static void grow(struct idmap *map)
+{
+    struct idmap old = *map;
+    INVARIANT(old.slot_count < UINT32_MAX / 4);
+    map->slot_count = old.slot_count > 0 ? old.slot_count * 2 : 16;
+    map->slots = mem_zalloc(map->slot_count, sizeof(map->slots[0]));
+    for (uint32_t ix = 0; ix < map->slot_count; ix++) {
+        map->slots[ix].value = ID_NONE;
+    }
+    for (uint32_t ix = 0; ix < old.slot_count; ix++) {
+        if (old.slots[ix].value != ID_NONE) {
+            *slot_of(map, old.slots[ix].key) = old.slots[ix];
+        }
+    }
+    mem_free(old.slots);
+}
+
+void idmap_put(struct idmap *map, uint64_t key, uint32_t value)
+{
+    INVARIANT(value != ID_NONE);
+    if ((map->count + 1) * 4 > map->slot_count * 3) {
+        grow(map);
+    }
+    struct idmap_slot *slot = slot_of(map, key);
+    if (slot->value == ID_NONE) {
+        map->count++;
+    }
+    *slot = (struct idmap_slot){key, value};
+}
+
+size_t idmap_bytes(const struct idmap *map)
+{
+    return map->slot_count * sizeof(map->slots[0]);
+}

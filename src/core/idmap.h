@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * idmap: from a 64-bit key to an index. Used at admission only, to find what
+ * was made before for the same key. Made to be embedded; starts as {0}.
+ */
+#ifndef CORE_IDMAP_H
+#define CORE_IDMAP_H
+
+#include "core/ids.h"
+
+#include <stddef.h>
+
+struct idmap_slot {
+    uint64_t key;
+    uint32_t value; /* ID_NONE: the slot is empty */
+};
+
+struct idmap {
+    struct idmap_slot *slots;
+    uint32_t slot_count; /* a power of two, or 0 */
+    uint32_t count;
+};
+
+/* Give the memory back; the map is then empty. */
+void idmap_release(struct idmap *map);
+
+/* The value of the key, or ID_NONE. */
+uint32_t idmap_get(const struct idmap *map, uint64_t key);
+
+/* Set the value of the key (not ID_NONE); replaces an earlier one. */
+void idmap_put(struct idmap *map, uint64_t key, uint32_t value);
+
+/* Bytes the map holds in memory. */
+size_t idmap_bytes(const struct idmap *map);
+
+/* Mix 64 bits into a running hash. */
+uint64_t idmap_hash(uint64_t hash, uint64_t bits);
+
+#endif /* CORE_IDMAP_H */

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * limits: every cap is a limit, and what is in use of it is a fact.
+ *
+ * - A limit says how many units may be in use (a number, a percentage of
+ *   another limit, or none) and to which attributes it applies.
+ * - A counter holds the units in use for one value of the limit's `per`
+ *   attribute, or for all. Limits of several runs may share counters.
+ * - A room is the pair of a limit and a counter: what a task asks for. Its
+ *   free units are the limit's present maximum less the counter's use.
+ *
+ * Gates (a paused run, an executor that backs off) are limits of one room
+ * whose maximum is none or 0, so that one mechanism decides who may start.
+ *
+ * Memory: grows only when limits or rooms are added, that is at admission.
+ */
+#ifndef CORE_LIMITS_H
+#define CORE_LIMITS_H
+
+#include "core/idmap.h"
+#include "core/ids.h"
+#include "core/pheap.h"
+
+#include <stddef.h>
+
+/* No maximum. */
+#define LIMIT_NONE INT64_MAX
+
+/* An attribute of a task or group: both are ids that the caller interned. */
+struct attribute {
+    uint32_t name;
+    uint32_t value;
+};
+
+enum limit_kind { LIMIT_PLAN, LIMIT_RUN_GATE, LIMIT_EXECUTOR_GATE };
+
+/* How a limit is declared. A plain value. */
+struct limit_spec {
+    int64_t max;      /* units or LIMIT_NONE; not used when percent > 0 */
+    uint32_t percent; /* of `base`, 1 to 100; 0: max is a number */
+    uint32_t base;    /* index of the limit that percent refers to */
+    uint32_t per;     /* attribute name, or ID_NONE */
+    uint32_t share;   /* limits of equal share use the same counters, across
+                         runs; ID_NONE: this limit has its own */
+    const struct attribute *where; /* all must match */
+    uint32_t where_count;
+    bool hold_group; /* counts open groups instead of attempts */
+    bool resource;   /* only for those who ask for it */
+};
+
+struct limit {
+    struct limit_spec spec;
+    struct attribute *where; /* own copy of spec.where */
+    int64_t max_now;         /* derived from spec and the base's maximum */
+    uint32_t first_room;
+    enum limit_kind kind;
+    uint32_t owner; /* run or executor of a gate */
+};
+
+struct counter {
+    int64_t used;
+    uint32_t first_room;
+    uint32_t reserved_for;  /* task the free units are kept for, or ID_NONE */
+    uint32_t next_reserved; /* next counter with a reservation */
+};
+
+struct room {
+    uint32_t limit;
+    uint32_t counter;
+    uint32_t next_of_limit;
+    uint32_t next_of_counter;
+    uint32_t waiting;      /* heap of the queues that wait for this room */
+    uint32_t holder;       /* group that took this room last, or ID_NONE */
+    bool awake;            /* in the heap of rooms worth looking at */
+};
+
+/* Made to be embedded; starts as {0}. */
+struct limits {
+    struct limit *limits;
+    uint32_t limit_count;
+    uint32_t limit_capacity;
+    struct counter *counters;
+    uint32_t counter_count;
+    uint32_t counter_capacity;
+    struct room *rooms;
+    struct pheap_link *room_links;
+    uint32_t room_count;
+    uint32_t room_capacity;
+    struct idmap rooms_by_key;
+    struct idmap counters_by_key;
+};
+
+/* Give the memory back. */
+void limits_release(struct limits *limits);
+
+/* Add a limit (the attributes of `where` are copied); return its index. */
+uint32_t limits_add(struct limits *limits, const struct limit_spec *spec);
+
+/* Add a gate, open, with its one room; return the index of the room. */
+uint32_t
+limits_add_gate(struct limits *limits, enum limit_kind kind, uint32_t owner);
+
+/* The room of a limit for one value of `per` (ID_NONE without); made if new. */
+uint32_t limits_room(struct limits *limits, uint32_t limit, uint32_t key);
+
+/*
+ * Whether the limit applies to something with these attributes, and then the
+ * value of its `per` attribute in *key_out (ID_NONE without `per`).
+ */
+bool limits_match(const struct limits *limits,
+                  uint32_t limit,
+                  const struct attribute *attributes,
+                  uint32_t count,
+                  uint32_t *key_out);
+
+/* Set the maximum: a number or LIMIT_NONE, or with percent > 0 a share. */
+void limits_set_max(struct limits *limits,
+                    uint32_t limit,
+                    int64_t max,
+                    uint32_t percent);
+
+/* Derive max_now of this limit anew from its spec and its base. */
+void limits_derive(struct limits *limits, uint32_t limit);
+
+/* Units of the room that nobody uses; negative when the limit was lowered. */
+static inline int64_t limits_free(const struct limits *limits, uint32_t room)
+{
+    const struct room *r = &limits->rooms[room];
+    return limits->limits[r->limit].max_now - limits->counters[r->counter].used;
+}
+
+/* The task that the free units of the room are kept for, or ID_NONE. */
+static inline uint32_t limits_reserved(const struct limits *limits,
+                                       uint32_t room)
+{
+    return limits->counters[limits->rooms[room].counter].reserved_for;
+}
+
+/* Bytes held in memory. */
+size_t limits_bytes(const struct limits *limits);
+
+#endif /* CORE_LIMITS_H */

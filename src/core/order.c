@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tier and rank of a task follow from those of the tasks that need it. When
+ * something is added or ends, they are computed anew for what may be affected:
+ * the tasks named and all they need, as far as it has not ended. That set is
+ * collected first and then worked off from its far end (a task when all
+ * affected tasks that need it are done), so each is computed once.
+ *
+ * sched->stack holds the set, sched->list the order of work, sched->tally how
+ * many affected tasks that need a task are still to be computed.
+ */
+#include "core/sched_internal.h"
+
+#include "base/invariant.h"
+
+struct order {
+    int64_t rank_ns;
+    uint8_t tier;
+    uint8_t gate_tier;
+};
+
+static uint8_t better(uint8_t a, uint8_t b)
+{
+    return a < b ? a : b;
+}
+
+static struct order compute(const struct sched *sched, uint32_t task)
+{
+    const struct graph *graph = &sched->graph;
+    const struct task *t = &sched->tasks[task];
+    struct order order = {
+        .tier = (uint8_t)sched_class_of(sched, task)->tier,
+        .gate_tier = TIER_NONE,
+    };
+    for (uint32_t edge = graph_first_dependent(graph, task); edge != ID_NONE;
+         edge = graph_next_dependent(graph, edge)) {
+        uint32_t ix = graph_dependent(graph, edge);
+        const struct task *dependent = &sched->tasks[ix];
+        if (state_is_final(dependent->state)) {
+            continue;
+        }
+        const struct sched_class_spec *spec = sched_class_of(sched, ix);
+        if (dependent->rank_ns > order.rank_ns) {
+            order.rank_ns = dependent->rank_ns;
+        }
+        order.tier = better(order.tier, dependent->tier);
+        order.gate_tier = better(order.gate_tier, dependent->gate_tier);
+        if (!spec->defer) {
+            order.gate_tier = better(order.gate_tier, (uint8_t)spec->tier);
+        }
+    }
+    order.rank_ns = order.rank_ns > SCHED_NEVER - t->estimate_ns
+                        ? SCHED_NEVER
+                        : order.rank_ns + t->estimate_ns;
+    return order;
+}
+
+static void update(struct sched *sched, uint32_t task)
+{
+    struct order order = compute(sched, task);
+    struct task *t = &sched->tasks[task];
+    if (order.rank_ns == t->rank_ns && order.tier == t->tier &&
+        order.gate_tier == t->gate_tier) {
+        return;
+    }
+    bool queued = sched_has(sched, task, TASK_QUEUED);
+    if (queued) {
+        ready_dequeue(sched, task);
+    }
+    t->rank_ns = order.rank_ns;
+    t->tier = order.tier;
+    t->gate_tier = order.gate_tier;
+    if (queued) {
+        ready_enqueue(sched, task);
+    }
+}
+
+/* Put a task into the set, unless it is there or has ended. */
+static uint32_t collect(struct sched *sched, uint32_t task, uint32_t count)
+{
+    if (sched->marks[task] == sched->mark ||
+        state_is_final(sched->tasks[task].state)) {
+        return count;
+    }
+    sched->marks[task] = sched->mark;
+    sched->tally[task] = 0;
+    sched->stack[count] = task;
+    return count + 1;
+}
+
+static uint32_t collect_needs(struct sched *sched, uint32_t of, uint32_t count)
+{
+    for (uint32_t edge = graph_first_need(&sched->graph, of); edge != ID_NONE;
+         edge = graph_next_need(&sched->graph, edge)) {
+        count = collect(sched, graph_need(&sched->graph, edge), count);
+    }
+    return count;
+}
+
+/* Work off the set of `count` tasks in sched->stack. */
+static void work_off(struct sched *sched, uint32_t count)
+{
+    const struct graph *graph = &sched->graph;
+    for (uint32_t ix = 0; ix < count; ix++) {
+        for (uint32_t edge = graph_first_need(graph, sched->stack[ix]);
+             edge != ID_NONE;
+             edge = graph_next_need(graph, edge)) {
+            sched->tally[graph_need(graph, edge)]++;
+        }
+    }
+    uint32_t queued = 0;
+    for (uint32_t ix = 0; ix < count; ix++) {
+        if (sched->tally[sched->stack[ix]] == 0) {
+            sched->list[queued++] = sched->stack[ix];
+        }
+    }
+    for (uint32_t ix = 0; ix < queued; ix++) {
+        uint32_t task = sched->list[ix];
+        update(sched, task);
+        for (uint32_t edge = graph_first_need(graph, task); edge != ID_NONE;
+             edge = graph_next_need(graph, edge)) {
+            uint32_t need = graph_need(graph, edge);
+            if (sched->marks[need] == sched->mark &&
+                --sched->tally[need] == 0) {
+                sched->list[queued++] = need;
+            }
+        }
+    }
+    INVARIANT(queued == count);
+}
+
+void order_of_new(struct sched *sched, uint32_t first, uint32_t edges_before)
+{
+    sched->mark++;
+    uint32_t count = 0;
+    for (uint32_t ix = first; ix < sched->task_count; ix++) {
+        count = collect(sched, ix, count);
+    }
+    uint32_t old = count;
+    for (uint32_t edge = edges_before; edge < sched->graph.edge_count; edge++) {
+        count = collect(sched, graph_need(&sched->graph, edge), count);
+    }
+    for (uint32_t ix = old; ix < count; ix++) {
+        count = collect_needs(sched, sched->stack[ix], count);
+    }
+    work_off(sched, count);
+}
+
+void order_refresh(struct sched *sched, const uint32_t *seeds, uint32_t count)
+{
+    sched->mark++;
+    uint32_t affected = 0;
+    for (uint32_t ix = 0; ix < count; ix++) {
+        affected = collect(sched, seeds[ix], affected);
+        affected = collect_needs(sched, seeds[ix], affected);
+    }
+    for (uint32_t ix = 0; ix < affected; ix++) {
+        affected = collect_needs(sched, sched->stack[ix], affected);
+    }
+    work_off(sched, affected);
+}

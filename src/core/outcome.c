@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The end of a session: give back what it used, judge its executor, then see
+ * what its outcome means for each of its tasks. Retry comes first, then what
+ * the plan says about failure. An order that was given while it ran (cancel,
+ * skip) wins over any outcome.
+ */
+#include "core/sched_internal.h"
+
+#include "base/invariant.h"
+
+void outcome_started(struct sched *sched, uint32_t leader)
+{
+    uint32_t executor = sched_shape_of(sched, leader)->executor;
+    executor_accepted(&sched->executors[executor]);
+    dispatch_gate_executor(sched, executor);
+    for (uint32_t task = leader; task != ID_NONE;
+         task = sched->tasks[task].next_in_session) {
+        state_set(sched, task, TASK_RUNNING);
+    }
+}
+
+static void park(struct sched *sched, uint32_t task)
+{
+    state_set(sched, task, TASK_PARKED);
+    ready_count_out(sched, task);
+}
+
+/* `first`, doubled for each try after the first one, at most `max`. */
+static int64_t
+backoff_ns(const struct sched_failure_spec *spec, uint32_t tries)
+{
+    int64_t delay = spec->backoff_ns;
+    for (uint32_t ix = 1; ix < tries && delay < spec->backoff_ns_max; ix++) {
+        delay = delay > spec->backoff_ns_max / 2 ? spec->backoff_ns_max
+                                                 : delay * 2;
+    }
+    return delay < spec->backoff_ns_max ? delay : spec->backoff_ns_max;
+}
+
+static void give_up(struct sched *sched, uint32_t task)
+{
+    uint32_t run = sched->groups[sched->tasks[task].group].run;
+    switch (sched_failure_of(sched, task)->on_failure) {
+    case SCHED_PARK:
+        park(sched, task);
+        return;
+    case SCHED_ASK:
+        park(sched, task);
+        sched_raise(sched, task, TASK_ASKING);
+        sched->runs[run].asking++;
+        command_gate_run(sched, run);
+        return;
+    case SCHED_SKIP:
+        state_set(sched, task, TASK_FAILED);
+        if (sched_failure_of(sched, task)->optional) {
+            release_forward(sched, task);
+        } else {
+            release_skip_dependents(sched, task);
+        }
+        ready_count_out(sched, task);
+        return;
+    case SCHED_ABORT:
+        state_set(sched, task, TASK_FAILED);
+        ready_count_out(sched, task);
+        command_cancel_run(sched, run, task);
+        release_forward(sched, task);
+        return;
+    }
+}
+
+static void fail(struct sched *sched, uint32_t task)
+{
+    struct task *t = &sched->tasks[task];
+    const struct sched_failure_spec *spec = sched_failure_of(sched, task);
+    t->tries++;
+    if (t->tries > spec->retry_max) {
+        give_up(sched, task);
+        return;
+    }
+    int64_t delay = backoff_ns(spec, t->tries);
+    if (delay == 0) {
+        state_ready_or_wait(sched, task);
+        return;
+    }
+    state_set(sched, task, TASK_WAITING);
+    sched_raise(sched, task, TASK_BACKING_OFF);
+    sched_run_of(sched, task)->backing_off++;
+    if (sched_has(sched, task, TASK_HELD)) {
+        ready_count_out(sched, task);
+    }
+    state_set_timer(sched, task, sched->now_ns + delay);
+}
+
+/*
+ * Collect in sched->list the tasks on the ways from `to` to `task` inside the
+ * group, both ends included; return their number. First everything of the
+ * group that `task` needs is marked, then what of it is behind `to`.
+ */
+static uint32_t collect_rework(struct sched *sched, uint32_t task, uint32_t to)
+{
+    const struct graph *graph = &sched->graph;
+    uint32_t group = sched->tasks[task].group;
+    uint32_t above = ++sched->mark;
+    uint32_t depth = 0;
+    sched->marks[task] = above;
+    sched->stack[depth++] = task;
+    while (depth > 0) {
+        uint32_t from = sched->stack[--depth];
+        for (uint32_t edge = graph_first_need(graph, from); edge != ID_NONE;
+             edge = graph_next_need(graph, edge)) {
+            uint32_t need = graph_need(graph, edge);
+            if (sched->tasks[need].group == group &&
+                sched->marks[need] != above) {
+                sched->marks[need] = above;
+                sched->stack[depth++] = need;
+            }
+        }
+    }
+    INVARIANT(sched->marks[to] == above);
+    uint32_t count = 0;
+    uint32_t taken = ++sched->mark;
+    sched->marks[to] = taken;
+    sched->list[count++] = to;
+    for (uint32_t ix = 0; ix < count; ix++) {
+        uint32_t from = sched->list[ix];
+        for (uint32_t edge = graph_first_dependent(graph, from);
+             edge != ID_NONE;
+             edge = graph_next_dependent(graph, edge)) {
+            uint32_t dependent = graph_dependent(graph, edge);
+            if (sched->marks[dependent] == above) {
+                sched->marks[dependent] = taken;
+                sched->list[count++] = dependent;
+            }
+        }
+    }
+    return count;
+}
+
+/* Whether it has not been given up: skipped, failed, cancelled, parked. */
+static bool can_work_again(const struct sched *sched, uint32_t task)
+{
+    return sched->tasks[task].state == TASK_DONE ||
+           state_is_pending(sched, task) || state_in_flight(sched, task);
+}
+
+/* Send the group back from `task` to its rework stage, or park it. */
+static void rework(struct sched *sched, uint32_t task)
+{
+    struct task *t = &sched->tasks[task];
+    uint32_t to = t->rework_to;
+    if (to == ID_NONE || !can_work_again(sched, to) ||
+        t->reworks >= sched_failure_of(sched, task)->rework_max) {
+        park(sched, task);
+        return;
+    }
+    t->reworks++;
+    uint32_t count = collect_rework(sched, task, to);
+    for (uint32_t ix = 0; ix < count; ix++) {
+        uint32_t again = sched->list[ix];
+        if (sched->tasks[again].state == TASK_DONE || again == task) {
+            release_back(sched, again);
+            sched_lower(sched, again, TASK_REVOKED);
+            state_set(sched, again, TASK_WAITING);
+        }
+    }
+    order_refresh(sched, sched->list, count);
+    if (sched->tasks[to].state == TASK_WAITING &&
+        !sched_has(sched, to, TASK_BACKING_OFF)) {
+        state_ready_or_wait(sched, to);
+    }
+    ready_count_out(sched, task);
+}
+
+static void checkpoint(struct sched *sched, uint32_t task)
+{
+    struct task *t = &sched->tasks[task];
+    if (t->checkpoints >= sched_failure_of(sched, task)->checkpoint_max) {
+        park(sched, task);
+        return;
+    }
+    t->checkpoints++;
+    state_ready_or_wait(sched, task);
+}
+
+static void complete(struct sched *sched, uint32_t task)
+{
+    uint32_t ix = sched->groups[sched->tasks[task].group].run;
+    struct run *run = &sched->runs[ix];
+    state_set(sched, task, TASK_DONE);
+    release_forward(sched, task);
+    ready_count_out(sched, task);
+    if (sched->unmet[task] > 0) {
+        /* Something it needs runs again, and need not hurry for this one. */
+        order_refresh(sched, &task, 1);
+    }
+    run->completions++;
+    if (run->sync_every > 0 && run->completions % run->sync_every == 0) {
+        run->barrier_due = true;
+        command_gate_run(sched, ix);
+    }
+}
+
+/* It was to be cancelled or skipped, and has now ended. */
+static void withdraw(struct sched *sched, uint32_t task)
+{
+    bool skip = sched_has(sched, task, TASK_TO_SKIP);
+    state_set(sched, task, skip ? TASK_SKIPPED : TASK_CANCELLED);
+    if (skip && sched_failure_of(sched, task)->optional) {
+        release_forward(sched, task);
+        order_refresh(sched, &task, 1);
+    } else {
+        release_skip_dependents(sched, task);
+    }
+    ready_count_out(sched, task);
+}
+
+static void
+end_task(struct sched *sched, uint32_t task, enum sched_outcome outcome)
+{
+    if (sched_has(sched, task, TASK_ENDING)) {
+        withdraw(sched, task);
+        sched_lower(sched, task, TASK_ENDING);
+        sched_lower(sched, task, TASK_TO_SKIP);
+        return;
+    }
+    switch (outcome) {
+    case OUTCOME_DONE:
+        complete(sched, task);
+        return;
+    case OUTCOME_FAILED:
+        if (sched_failure_of(sched, task)->rework_on_failure) {
+            rework(sched, task);
+        } else {
+            fail(sched, task);
+        }
+        return;
+    case OUTCOME_REJECTED:
+        sched->tasks[task].attempts--;
+        state_ready_again(sched, task);
+        return;
+    case OUTCOME_CHANGES:
+        rework(sched, task);
+        return;
+    case OUTCOME_BLOCKED:
+        park(sched, task);
+        return;
+    case OUTCOME_CHECKPOINT:
+        checkpoint(sched, task);
+        return;
+    }
+}
+
+/* What the session says about its executor. */
+static void judge_executor(struct sched *sched,
+                           uint32_t leader,
+                           const struct sched_event *event)
+{
+    const struct task *t = &sched->tasks[leader];
+    struct executor *executor =
+        &sched->executors[sched_shape_of(sched, leader)->executor];
+    bool claimed = t->state == TASK_CLAIMED;
+    bool well = false;
+    bool badly = false;
+    for (uint32_t ix = 0; ix < event->outcome_count; ix++) {
+        badly = badly || event->outcomes[ix] == OUTCOME_FAILED;
+        well = well || event->outcomes[ix] != OUTCOME_FAILED;
+    }
+    if (event->outcomes[0] == OUTCOME_REJECTED) {
+        if (claimed) {
+            executor_refused(
+                executor, t->token, event->now_ns, event->retry_at_ns);
+        } else {
+            executor_limited(
+                executor, t->token, event->now_ns, event->retry_at_ns);
+        }
+        return;
+    }
+    if (claimed && well) {
+        executor_accepted(executor);
+    } else if (claimed) {
+        executor_dropped(executor, event->now_ns);
+    }
+    if (sched_has(sched, leader, TASK_ENDING)) {
+        executor_ended(executor, t->token, event->now_ns);
+    } else if (well) {
+        executor_succeeded(executor);
+    } else {
+        INVARIANT(badly);
+        executor_failed(executor, t->token, event->now_ns);
+    }
+}
+
+/* Replace the estimate charged at the start by what was really used. */
+static void charge(struct sched *sched, uint32_t task, int64_t used_ns)
+{
+    struct group *group = &sched->groups[sched->tasks[task].group];
+    group->service_ns += used_ns - sched->tasks[task].estimate_ns;
+    INVARIANT(group->service_ns >= 0);
+    if (sched->runs[group->run].policy == SCHED_FAIR) {
+        ready_rekey_group(sched, sched->tasks[task].group);
+    }
+}
+
+/* One outcome for all, or one for each and then none of them a rejection. */
+static bool fits_session(const struct sched_event *event, uint32_t count)
+{
+    if (event->outcome_count == 1) {
+        return true;
+    }
+    bool fits = event->outcome_count == count;
+    for (uint32_t ix = 0; fits && ix < count; ix++) {
+        fits = event->outcomes[ix] != OUTCOME_REJECTED;
+    }
+    return fits;
+}
+
+enum err outcome_apply(struct sched *sched, const struct sched_event *event)
+{
+    uint32_t leader = sched->tasks[event->task.v].leader;
+    uint32_t count = 0;
+    for (uint32_t task = leader; task != ID_NONE;
+         task = sched->tasks[task].next_in_session) {
+        count++;
+    }
+    if (!fits_session(event, count)) {
+        return ERR_INVALID;
+    }
+    bool alone = event->outcome_count == 1;
+    const struct shape *shape = sched_shape_of(sched, leader);
+    judge_executor(sched, leader, event);
+    dispatch_gate_executor(sched, shape->executor);
+    sched->notices =
+        sched->notices || sched->executors[shape->executor].notice;
+    dispatch_give(sched, shape->needs);
+    sched->runs[shape->run].sessions--;
+    int64_t used_ns = event->outcomes[0] == OUTCOME_REJECTED
+                          ? 0
+                          : (sched->now_ns - sched->tasks[leader].started_ns) /
+                                (int64_t)count;
+    if (sched_has(sched, leader, TASK_END_DUE)) {
+        sched_lower(sched, leader, TASK_END_DUE);
+        sched->ends--;
+    }
+    uint32_t task = leader;
+    for (uint32_t ix = 0; ix < count; ix++) {
+        uint32_t next = sched->tasks[task].next_in_session;
+        charge(sched, task, used_ns);
+        end_task(sched, task, event->outcomes[alone ? 0 : ix]);
+        task = next;
+    }
+    return ERR_OK;
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From a task that becomes ready to an entry in a queue.
+ *
+ * The order of starting is one key (see key_of). What changes for a whole
+ * group at once, its being open and the service it has had, is in the key of
+ * the bin's entry only: a change re-keys one entry per bin, not one per task.
+ */
+#include "core/sched_internal.h"
+
+#include "base/invariant.h"
+
+/* Bits of the high word of a key, from the top. */
+#define KEY_DEFERRED (UINT64_C(1) << 63)
+#define KEY_TIER_SHIFT 56
+#define KEY_CLOSED (UINT64_C(1) << 55)
+#define KEY_SERVICE_MAX (KEY_CLOSED - 1)
+
+bool ready_is_background(const struct sched *sched, uint32_t task)
+{
+    const struct sched_class_spec *spec = sched_class_of(sched, task);
+    const struct task *t = &sched->tasks[task];
+    return spec->defer && t->tier >= spec->tier && t->gate_tier > spec->tier;
+}
+
+/*
+ * Smaller goes first. A task that has waited for too long goes before all
+ * others, oldest first. Then: not deferred; tier; a task whose group is open
+ * before one that would open another; for SCHED_FAIR the group with less
+ * service; the longer path to the end (not for SCHED_FIFO); order of becoming
+ * ready, then of declaration.
+ */
+static struct ready_key
+key_of(const struct sched *sched, uint32_t task, enum bin_side side)
+{
+    const struct task *t = &sched->tasks[task];
+    struct ready_key key = {.low = t->ready_seq};
+    if ((t->flags & TASK_AGED) != 0) {
+        return key;
+    }
+    const struct group *group = &sched->groups[t->group];
+    enum sched_policy policy = sched->runs[group->run].policy;
+    key.high = ((uint64_t)t->tier + 1) << KEY_TIER_SHIFT;
+    if (side == BIN_BACKGROUND) {
+        key.high |= KEY_DEFERRED;
+    } else if (!group->open) {
+        key.high |= KEY_CLOSED;
+    }
+    if (policy == SCHED_FAIR) {
+        uint64_t service = (uint64_t)group->service_ns;
+        key.high |= service < KEY_SERVICE_MAX ? service : KEY_SERVICE_MAX;
+    }
+    if (policy != SCHED_FIFO) {
+        key.middle = UINT64_MAX - (uint64_t)t->rank_ns;
+    }
+    return key;
+}
+
+/* Order inside a bin: the group's part of the key is equal there. */
+static bool task_before(const void *ctx, uint32_t a, uint32_t b)
+{
+    const struct sched *sched = ctx;
+    struct ready_key key_a = key_of(sched, a, BIN_NORMAL);
+    struct ready_key key_b = key_of(sched, b, BIN_NORMAL);
+    return ready_key_before(&key_a, &key_b);
+}
+
+struct pheap_forest ready_bin_forest(const struct sched *sched)
+{
+    return (struct pheap_forest){sched->bin_links, task_before, sched};
+}
+
+/* Items of a queue are sides of bins. */
+static uint32_t item_of(uint32_t bin, enum bin_side side)
+{
+    return bin * BIN_SIDES + side;
+}
+
+static uint32_t stamp_of(const void *ctx, uint32_t item)
+{
+    const struct sched *sched = ctx;
+    uint32_t stamp = sched->bins[item / BIN_SIDES].stamp[item % BIN_SIDES];
+    return stamp % 2 != 0 ? stamp : 0;
+}
+
+uint32_t ready_head(struct sched *sched, uint32_t queue)
+{
+    const struct ready_entry *top =
+        ready_queue_top(&sched->queues[queue].heap, stamp_of, sched);
+    if (top == NULL) {
+        return ID_NONE;
+    }
+    return sched->bins[top->item / BIN_SIDES].root[top->item % BIN_SIDES];
+}
+
+void ready_requeue(struct sched *sched, uint32_t queue)
+{
+    struct queue *q = &sched->queues[queue];
+    const struct ready_entry *top = ready_queue_top(&q->heap, stamp_of, sched);
+    uint32_t room = q->at_room;
+    if (top == NULL) {
+        if (room != ID_NONE) {
+            dispatch_leave(sched, queue);
+        }
+        return;
+    }
+    if (q->aside) {
+        return;
+    }
+    if (room == ID_NONE) {
+        q->top = top->key;
+        dispatch_wait(sched, queue, ROOM_HALL);
+    } else if (ready_key_before(&top->key, &q->top) ||
+               ready_key_before(&q->top, &top->key)) {
+        dispatch_leave(sched, queue);
+        q->top = top->key;
+        dispatch_wait(sched, queue, room);
+    }
+}
+
+/* Where the entry of a bin's side belongs now. */
+static uint32_t
+queue_of(const struct sched *sched, uint32_t bin, enum bin_side side)
+{
+    const struct bin *b = &sched->bins[bin];
+    const struct shape *shape = &sched->shapes[b->shape];
+    bool open = side == BIN_BACKGROUND || sched->groups[b->group].open;
+    return open ? shape->open_queue : shape->closed_queue;
+}
+
+/* Give a bin's side a fresh entry in its queue, or none if it is empty. */
+static void rekey(struct sched *sched, uint32_t bin, enum bin_side side)
+{
+    struct bin *b = &sched->bins[bin];
+    uint32_t queue = queue_of(sched, bin, side);
+    if (b->stamp[side] % 2 != 0) {
+        b->stamp[side]++;
+    }
+    if (b->root[side] != ID_NONE) {
+        b->stamp[side]++;
+        struct ready_entry entry = {
+            .key = key_of(sched, b->root[side], side),
+            .item = item_of(bin, side),
+            .stamp = b->stamp[side],
+        };
+        struct ready_queue *heap = &sched->queues[queue].heap;
+        ready_queue_push(heap, entry, stamp_of, sched);
+    }
+    ready_requeue(sched, queue);
+}
+
+void ready_rekey_group(struct sched *sched, uint32_t group)
+{
+    for (uint32_t bin = sched->groups[group].first_bin; bin != ID_NONE;
+         bin = sched->bins[bin].next_of_group) {
+        if (sched->bins[bin].root[BIN_NORMAL] != ID_NONE) {
+            rekey(sched, bin, BIN_NORMAL);
+            /* The group may just have opened: its old entry is dead. */
+            const struct shape *shape =
+                &sched->shapes[sched->bins[bin].shape];
+            ready_requeue(sched, shape->closed_queue);
+        }
+        if (sched->bins[bin].root[BIN_BACKGROUND] != ID_NONE) {
+            rekey(sched, bin, BIN_BACKGROUND);
+        }
+    }
+}
+
+void ready_count_in(struct sched *sched, uint32_t task)
+{
+    if (!sched_has(sched, task, TASK_COUNTED)) {
+        sched_raise(sched, task, TASK_COUNTED);
+        sched->groups[sched->tasks[task].group].busy++;
+    }
+}
+
+void ready_count_out(struct sched *sched, uint32_t task)
+{
+    if (!sched_has(sched, task, TASK_COUNTED)) {
+        return;
+    }
+    sched_lower(sched, task, TASK_COUNTED);
+    uint32_t ix = sched->tasks[task].group;
+    struct group *group = &sched->groups[ix];
+    INVARIANT(group->busy > 0);
+    group->busy--;
+    if (group->busy == 0 && group->open && !group->checking) {
+        group->checking = true;
+        group->check_next = sched->group_checks;
+        sched->group_checks = ix;
+    }
+}
+
+static enum bin_side side_of(const struct sched *sched, uint32_t task)
+{
+    return sched_has(sched, task, TASK_BACKGROUND) ? BIN_BACKGROUND
+                                                   : BIN_NORMAL;
+}
+
+void ready_enqueue(struct sched *sched, uint32_t task)
+{
+    INVARIANT(sched->tasks[task].state == TASK_READY);
+    INVARIANT(!sched_has(sched, task, TASK_QUEUED));
+    if (ready_is_background(sched, task)) {
+        sched_raise(sched, task, TASK_BACKGROUND);
+        ready_count_out(sched, task);
+    } else {
+        sched_lower(sched, task, TASK_BACKGROUND);
+        ready_count_in(sched, task);
+    }
+    sched_raise(sched, task, TASK_QUEUED);
+    uint32_t bin = sched->tasks[task].bin;
+    enum bin_side side = side_of(sched, task);
+    struct pheap_forest forest = ready_bin_forest(sched);
+    uint32_t *root = &sched->bins[bin].root[side];
+    *root = pheap_add(&forest, *root, task);
+    if (*root == task) {
+        rekey(sched, bin, side);
+    }
+}
+
+void ready_dequeue(struct sched *sched, uint32_t task)
+{
+    INVARIANT(sched_has(sched, task, TASK_QUEUED));
+    sched_lower(sched, task, TASK_QUEUED);
+    uint32_t bin = sched->tasks[task].bin;
+    enum bin_side side = side_of(sched, task);
+    struct pheap_forest forest = ready_bin_forest(sched);
+    uint32_t *root = &sched->bins[bin].root[side];
+    bool was_best = *root == task;
+    *root = pheap_remove(&forest, *root, task);
+    if (was_best) {
+        rekey(sched, bin, side);
+    }
+}

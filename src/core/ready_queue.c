@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/ready_queue.h"
+
+#include "base/invariant.h"
+#include "base/mem.h"
+
+enum { FANOUT = 4 };
+
+void ready_queue_release(struct ready_queue *queue)
+{
+    mem_free(queue->entries);
+    *queue = (struct ready_queue){0};
+}
+
+void ready_queue_reserve(struct ready_queue *queue, uint32_t live)
+{
+    INVARIANT(live < UINT32_MAX / 2);
+    uint32_t wanted = live + live / 2 + 2;
+    if (wanted <= queue->capacity) {
+        return;
+    }
+    queue->entries =
+        mem_resize(queue->entries, wanted, sizeof(queue->entries[0]));
+    queue->capacity = wanted;
+}
+
+/* Move a hole at `hole` up until the entry fits, and put it there. */
+static void
+sift_up(struct ready_queue *queue, uint32_t hole, struct ready_entry entry)
+{
+    while (hole > 0) {
+        uint32_t parent = (hole - 1) / FANOUT;
+        if (!ready_key_before(&entry.key, &queue->entries[parent].key)) {
+            break;
+        }
+        queue->entries[hole] = queue->entries[parent];
+        hole = parent;
+    }
+    queue->entries[hole] = entry;
+}
+
+/* Move a hole at `hole` down until the entry fits, and put it there. */
+static void
+sift_down(struct ready_queue *queue, uint32_t hole, struct ready_entry entry)
+{
+    struct ready_entry *entries = queue->entries;
+    for (;;) {
+        uint32_t first = hole * FANOUT + 1;
+        if (first >= queue->count) {
+            break;
+        }
+        uint32_t end = first + FANOUT;
+        if (end > queue->count) {
+            end = queue->count;
+        }
+        uint32_t best = first;
+        for (uint32_t child = first + 1; child < end; child++) {
+            if (ready_key_before(&entries[child].key, &entries[best].key)) {
+                best = child;
+            }
+        }
+        if (!ready_key_before(&entries[best].key, &entry.key)) {
+            break;
+        }
+        entries[hole] = entries[best];
+        hole = best;
+    }
+    entries[hole] = entry;
+}
+
+/* Keep only the living, and make a heap of them. */
+static void compact(struct ready_queue *queue,
+                    ready_stamp_fn stamp_of,
+                    const void *ctx)
+{
+    uint32_t kept = 0;
+    for (uint32_t ix = 0; ix < queue->count; ix++) {
+        struct ready_entry entry = queue->entries[ix];
+        if (stamp_of(ctx, entry.item) == entry.stamp) {
+            queue->entries[kept++] = entry;
+        }
+    }
+    queue->count = kept;
+    for (uint32_t ix = (kept + FANOUT - 2) / FANOUT; ix-- > 0;) {
+        sift_down(queue, ix, queue->entries[ix]);
+    }
+}
+
+void ready_queue_push(struct ready_queue *queue,
+                      struct ready_entry entry,
+                      ready_stamp_fn stamp_of,
+                      const void *ctx)
+{
+    if (queue->count == queue->capacity) {
+        compact(queue, stamp_of, ctx);
+    }
+    INVARIANT(queue->count < queue->capacity);
+    sift_up(queue, queue->count++, entry);
+}
+
+const struct ready_entry *ready_queue_top(struct ready_queue *queue,
+                                          ready_stamp_fn stamp_of,
+                                          const void *ctx)
+{
+    while (queue->count > 0) {
+        struct ready_entry *top = &queue->entries[0];
+        if (stamp_of(ctx, top->item) == top->stamp) {
+            return top;
+        }
+        struct ready_entry last = queue->entries[--queue->count];
+        if (queue->count > 0) {
+            sift_down(queue, 0, last);
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a finished task means for those who need it.
+ *
+ * A task is *met* when it is done (and not revoked), or when it is optional
+ * and was skipped (not because of what it needs) or has failed. A met task releases those who need it once
+ * everything that it needs itself has been released: then the number of unmet
+ * needs of each of them falls by one. When a task stops being met (rework,
+ * revoke), the same is undone, through tasks that have started too. So a task
+ * never starts behind something that is not stably done, even if a task in
+ * between was already running and has ended since.
+ */
+#include "core/sched_internal.h"
+
+#include "base/invariant.h"
+
+bool release_is_met(const struct sched *sched, uint32_t task)
+{
+    const struct task *t = &sched->tasks[task];
+    if (t->state == TASK_DONE) {
+        return (t->flags & TASK_REVOKED) == 0;
+    }
+    return (t->state == TASK_SKIPPED || t->state == TASK_FAILED) &&
+           (t->flags & TASK_CASCADED) == 0 &&
+           sched_failure_of(sched, task)->optional;
+}
+
+void release_forward(struct sched *sched, uint32_t task)
+{
+    const struct graph *graph = &sched->graph;
+    uint32_t depth = 0;
+    sched->stack[depth++] = task;
+    while (depth > 0) {
+        uint32_t from = sched->stack[--depth];
+        if (sched_has(sched, from, TASK_RELEASED) || sched->unmet[from] > 0 ||
+            !release_is_met(sched, from)) {
+            continue;
+        }
+        sched_raise(sched, from, TASK_RELEASED);
+        for (uint32_t edge = graph_first_dependent(graph, from);
+             edge != ID_NONE;
+             edge = graph_next_dependent(graph, edge)) {
+            uint32_t to = graph_dependent(graph, edge);
+            INVARIANT(sched->unmet[to] > 0);
+            if (--sched->unmet[to] > 0) {
+                continue;
+            }
+            if (sched->tasks[to].state != TASK_WAITING) {
+                sched->stack[depth++] = to;
+            } else if (!sched_has(sched, to, TASK_BACKING_OFF)) {
+                state_ready_or_wait(sched, to);
+            }
+        }
+    }
+}
+
+void release_back(struct sched *sched, uint32_t task)
+{
+    const struct graph *graph = &sched->graph;
+    uint32_t depth = 0;
+    sched->stack[depth++] = task;
+    while (depth > 0) {
+        uint32_t from = sched->stack[--depth];
+        if (!sched_has(sched, from, TASK_RELEASED)) {
+            continue;
+        }
+        sched_lower(sched, from, TASK_RELEASED);
+        for (uint32_t edge = graph_first_dependent(graph, from);
+             edge != ID_NONE;
+             edge = graph_next_dependent(graph, edge)) {
+            uint32_t to = graph_dependent(graph, edge);
+            if (sched->unmet[to]++ > 0) {
+                continue;
+            }
+            if (sched->tasks[to].state == TASK_READY) {
+                state_unready(sched, to);
+                state_set(sched, to, TASK_WAITING);
+            } else {
+                sched->stack[depth++] = to;
+            }
+        }
+    }
+}
+
+void release_skip_dependents(struct sched *sched, uint32_t task)
+{
+    const struct graph *graph = &sched->graph;
+    uint32_t mark = ++sched->mark;
+    uint32_t depth = 0;
+    uint32_t ended = 0;
+    sched->list[ended++] = task;
+    sched->marks[task] = mark;
+    sched->stack[depth++] = task;
+    while (depth > 0) {
+        uint32_t from = sched->stack[--depth];
+        for (uint32_t edge = graph_first_dependent(graph, from);
+             edge != ID_NONE;
+             edge = graph_next_dependent(graph, edge)) {
+            uint32_t to = graph_dependent(graph, edge);
+            if (sched->marks[to] == mark) {
+                continue;
+            }
+            sched->marks[to] = mark;
+            if (state_is_pending(sched, to)) {
+                state_drop(sched, to);
+                state_set(sched, to, TASK_SKIPPED);
+                sched_raise(sched, to, TASK_CASCADED);
+                sched->tasks[to].cause = task;
+                sched->list[ended++] = to;
+            }
+            /* A task that runs, or has ended, passes the chain on. */
+            sched->stack[depth++] = to;
+        }
+    }
+    order_refresh(sched, sched->list, ended);
+}
+
+/* Whether a need of the task has ended without being met. */
+static bool is_cut_off(const struct sched *sched, uint32_t task)
+{
+    const struct graph *graph = &sched->graph;
+    for (uint32_t edge = graph_first_need(graph, task); edge != ID_NONE;
+         edge = graph_next_need(graph, edge)) {
+        uint32_t need = graph_need(graph, edge);
+        uint8_t state = sched->tasks[need].state;
+        if ((state == TASK_SKIPPED || state == TASK_CANCELLED ||
+             state == TASK_FAILED) &&
+            !release_is_met(sched, need)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void release_revive(struct sched *sched, uint32_t task)
+{
+    const struct graph *graph = &sched->graph;
+    uint32_t mark = ++sched->mark;
+    uint32_t depth = 0;
+    uint32_t revived = 0;
+    sched->stack[depth++] = task;
+    while (depth > 0) {
+        uint32_t from = sched->stack[--depth];
+        for (uint32_t edge = graph_first_dependent(graph, from);
+             edge != ID_NONE;
+             edge = graph_next_dependent(graph, edge)) {
+            uint32_t to = graph_dependent(graph, edge);
+            if (sched->marks[to] == mark) {
+                continue;
+            }
+            if (sched_has(sched, to, TASK_CASCADED)) {
+                if (is_cut_off(sched, to)) {
+                    continue;
+                }
+                sched_lower(sched, to, TASK_CASCADED);
+                sched->tasks[to].cause = ID_NONE;
+                state_set(sched, to, TASK_WAITING);
+                sched->list[revived++] = to;
+            }
+            sched->marks[to] = mark;
+            sched->stack[depth++] = to;
+        }
+    }
+    order_refresh(sched, sched->list, revived);
+}

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The frame: events come in here, effects go out here. What an event means is
+ * in state.c, release.c, outcome.c and command.c; who starts is in dispatch.c.
+ *
+ * Effects are not stored anywhere. Each kind is found again from the state
+ * when it is asked for (a flag on a task, a list threaded through the tasks),
+ * so there is no buffer that a burst could overflow.
+ */
+#include "core/sched.h"
+
+#include "base/invariant.h"
+#include "base/mem.h"
+#include "core/sched_internal.h"
+
+struct sched *sched_new(void)
+{
+    struct sched *sched = mem_zalloc(1, sizeof(*sched));
+    uint32_t *empty[] = {
+        &sched->timers,
+        &sched->awake,
+        &sched->reserved,
+        &sched->asides,
+        &sched->group_checks,
+        &sched->run_checks,
+        &sched->dirty_first,
+        &sched->dirty_last,
+    };
+    for (uint32_t ix = 0; ix < ARRAY_COUNT(empty); ix++) {
+        *empty[ix] = ID_NONE;
+    }
+    uint32_t hall = limits_add_gate(&sched->limits, LIMIT_RUN_GATE, ID_NONE);
+    INVARIANT(hall == ROOM_HALL);
+    return sched;
+}
+
+void sched_free(struct sched *sched)
+{
+    if (sched == NULL) {
+        return;
+    }
+    for (uint32_t ix = 0; ix < sched->queue_count; ix++) {
+        ready_queue_release(&sched->queues[ix].heap);
+    }
+    graph_release(&sched->graph);
+    limits_release(&sched->limits);
+    idmap_release(&sched->shapes_by_hash);
+    idmap_release(&sched->sets_by_hash);
+    void *blocks[] = {
+        sched->tasks,   sched->unmet,     sched->bin_links, sched->timer_links,
+        sched->marks,   sched->stack,     sched->list,      sched->tally,
+        sched->groups,  sched->bins,      sched->shapes,    sched->queues,
+        sched->sets,    sched->needs,     sched->executors, sched->classes,
+        sched->runs,    sched->failures,  sched->in_flight, sched->queue_links,
+    };
+    for (uint32_t ix = 0; ix < ARRAY_COUNT(blocks); ix++) {
+        mem_free(blocks[ix]);
+    }
+    mem_free(sched);
+}
+
+/* What happens by time alone: back-offs end, tasks age, executors open. */
+static void fire_timers(struct sched *sched)
+{
+    while (sched->timers != ID_NONE &&
+           sched->tasks[sched->timers].until_ns <= sched->now_ns) {
+        uint32_t task = sched->timers;
+        state_clear_timer(sched, task);
+        if (sched_has(sched, task, TASK_BACKING_OFF)) {
+            state_clear_backoff(sched, task);
+            state_ready_or_wait(sched, task);
+        } else {
+            state_age(sched, task);
+        }
+    }
+    for (uint32_t ix = 0; ix < sched->executor_count; ix++) {
+        dispatch_gate_executor(sched, ix);
+    }
+}
+
+/* A new input: time goes on, and becoming ready gets a later place. */
+void sched_advance(struct sched *sched, int64_t now_ns)
+{
+    INVARIANT(now_ns >= sched->now_ns);
+    sched->now_ns = now_ns;
+    sched->event_seq++;
+    sched->in_turn = false;
+    fire_timers(sched);
+}
+
+/* Whether the event names things that are there. */
+static bool is_addressed(const struct sched *sched,
+                         const struct sched_event *event)
+{
+    switch (event->type) {
+    case EVENT_TICK:
+    case EVENT_LIMIT:
+        return true;
+    case EVENT_PAUSE:
+    case EVENT_RESUME:
+    case EVENT_BARRIER_DONE:
+    case EVENT_CANCEL_RUN:
+    case EVENT_RETRY_RUN:
+        return event->run.v < sched->run_count;
+    case EVENT_STARTED:
+    case EVENT_HOLD:
+    case EVENT_RELEASE:
+    case EVENT_RETRY:
+    case EVENT_SKIP:
+    case EVENT_CANCEL:
+    case EVENT_REVOKE:
+        return event->task.v < sched->task_count;
+    case EVENT_ENDED:
+        return event->task.v < sched->task_count && event->outcome_count > 0;
+    }
+    return false;
+}
+
+enum err sched_apply(struct sched *sched, const struct sched_event *event)
+{
+    sched_advance(sched, event->now_ns);
+    if (!is_addressed(sched, event)) {
+        return ERR_INVALID;
+    }
+    if (event->type == EVENT_TICK) {
+        return ERR_OK;
+    }
+    if (event->type != EVENT_STARTED && event->type != EVENT_ENDED) {
+        return command_apply(sched, event);
+    }
+    const struct task *task = &sched->tasks[event->task.v];
+    if (!state_in_flight(sched, event->task.v) ||
+        task->token != event->token) {
+        return ERR_CONFLICT;
+    }
+    if (event->type == EVENT_ENDED) {
+        return outcome_apply(sched, event);
+    }
+    if (task->state != TASK_CLAIMED) {
+        return ERR_CONFLICT;
+    }
+    outcome_started(sched, task->leader);
+    return ERR_OK;
+}
+
+static bool next_end(struct sched *sched, struct sched_effect *out)
+{
+    for (uint32_t ix = 0; sched->ends > 0; ix++) {
+        INVARIANT(ix < sched->in_flight_count);
+        uint32_t task = sched->in_flight[ix];
+        if (sched_has(sched, task, TASK_END_DUE)) {
+            sched_lower(sched, task, TASK_END_DUE);
+            sched->ends--;
+            out->type = EFFECT_END;
+            out->task.v = task;
+            out->token = sched->tasks[task].token;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool next_start(struct sched *sched, struct sched_effect *out)
+{
+    uint32_t leader = dispatch_start(sched);
+    if (leader == ID_NONE) {
+        return false;
+    }
+    out->type = EFFECT_START;
+    out->task.v = leader;
+    out->token = sched->tasks[leader].token;
+    out->executor.v = sched_shape_of(sched, leader)->executor;
+    out->run.v = sched_shape_of(sched, leader)->run;
+    return true;
+}
+
+static bool next_notice(struct sched *sched, struct sched_effect *out)
+{
+    for (uint32_t ix = 0; sched->notices && ix < sched->executor_count; ix++) {
+        if (sched->executors[ix].notice) {
+            sched->executors[ix].notice = false;
+            out->type = EFFECT_CIRCUIT;
+            out->executor.v = ix;
+            return true;
+        }
+    }
+    sched->notices = false;
+    return false;
+}
+
+static bool next_change(struct sched *sched, struct sched_effect *out)
+{
+    uint32_t task = sched->dirty_first;
+    if (task == ID_NONE) {
+        return false;
+    }
+    sched->dirty_first = sched->tasks[task].dirty_next;
+    sched_lower(sched, task, TASK_DIRTY);
+    out->type = EFFECT_TASK;
+    out->task.v = task;
+    out->run.v = sched->groups[sched->tasks[task].group].run;
+    return true;
+}
+
+static bool is_quiet(const struct run *run)
+{
+    return run->counts[TASK_CLAIMED] + run->counts[TASK_RUNNING] == 0 &&
+           run->counts[TASK_READY] == run->held_ready &&
+           run->backing_off == 0 && !run->barrier_due && !run->barrier_running;
+}
+
+static bool next_of_runs(struct sched *sched, struct sched_effect *out)
+{
+    while (sched->run_checks != ID_NONE) {
+        uint32_t ix = sched->run_checks;
+        struct run *run = &sched->runs[ix];
+        out->run.v = ix;
+        uint32_t in_flight =
+            run->counts[TASK_CLAIMED] + run->counts[TASK_RUNNING];
+        if (run->barrier_due && !run->barrier_running &&
+            (!run->sync_drain || in_flight == 0)) {
+            run->barrier_due = false;
+            run->barrier_running = true;
+            out->type = EFFECT_BARRIER;
+            return true;
+        }
+        sched->run_checks = run->check_next;
+        run->checking = false;
+        if (!run->quiet && is_quiet(run)) {
+            run->quiet = true;
+            out->type = EFFECT_RUN;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool sched_next_effect(struct sched *sched, struct sched_effect *out)
+{
+    *out = (struct sched_effect){
+        .task = {ID_NONE},
+        .run = {ID_NONE},
+        .executor = {ID_NONE},
+    };
+    if (!sched->in_turn) {
+        sched->in_turn = true;
+        dispatch_begin_turn(sched);
+    }
+    return next_end(sched, out) || next_start(sched, out) ||
+           next_notice(sched, out) || next_change(sched, out) ||
+           next_of_runs(sched, out);
+}
+
+int64_t sched_next_timer(const struct sched *sched)
+{
+    int64_t at_ns = SCHED_NEVER;
+    if (sched->timers != ID_NONE) {
+        at_ns = sched->tasks[sched->timers].until_ns;
+    }
+    for (uint32_t ix = 0; ix < sched->executor_count; ix++) {
+        int64_t wake_ns =
+            executor_wake_ns(&sched->executors[ix], sched->now_ns);
+        if (wake_ns < at_ns) {
+            at_ns = wake_ns;
+        }
+    }
+    return at_ns;
+}
+
+struct task_id sched_session_next(const struct sched *sched,
+                                  struct task_id task)
+{
+    INVARIANT(task.v < sched->task_count);
+    return (struct task_id){sched->tasks[task.v].next_in_session};
+}
+
+struct sched_task sched_task(const struct sched *sched, struct task_id task)
+{
+    INVARIANT(task.v < sched->task_count);
+    const struct task *t = &sched->tasks[task.v];
+    const struct shape *shape = sched_shape_of(sched, task.v);
+    return (struct sched_task){
+        .state = t->state,
+        .run = {shape->run},
+        .group = {t->group},
+        .class_id = {shape->class_ix},
+        .executor = {shape->executor},
+        .tier = t->tier,
+        .rank_ns = t->rank_ns,
+        .estimate_ns = t->estimate_ns,
+        .ready_ns = t->ready_ns,
+        .token = t->token,
+        .attempts = t->attempts,
+        .tries = t->tries,
+        .reworks = t->reworks,
+        .checkpoints = t->checkpoints,
+        .unmet = sched->unmet[task.v],
+        .held = sched_has(sched, task.v, TASK_HELD),
+        .revoked = sched_has(sched, task.v, TASK_REVOKED),
+        .backing_off = sched_has(sched, task.v, TASK_BACKING_OFF),
+        .background = ready_is_background(sched, task.v),
+        .aged = sched_has(sched, task.v, TASK_AGED),
+        .group_open = sched->groups[t->group].open,
+        .asking = sched_has(sched, task.v, TASK_ASKING),
+    };
+}
+
+struct sched_run sched_run(const struct sched *sched, struct run_id run)
+{
+    INVARIANT(run.v < sched->run_count);
+    const struct run *r = &sched->runs[run.v];
+    struct sched_run view = {
+        .in_flight = r->counts[TASK_CLAIMED] + r->counts[TASK_RUNNING],
+        .sessions = r->sessions,
+        .completions = r->completions,
+        .paused = r->paused,
+        .cancelled = r->cancelled,
+        .barrier = r->barrier_due || r->barrier_running,
+    };
+    for (uint32_t ix = 0; ix < TASK_STATE_COUNT; ix++) {
+        view.counts[ix] = r->counts[ix];
+    }
+    return view;
+}
+
+uint32_t sched_task_count(const struct sched *sched)
+{
+    return sched->task_count;
+}
+
+uint32_t sched_group_count(const struct sched *sched)
+{
+    return sched->group_count;
+}
+
+const uint32_t *sched_in_flight(const struct sched *sched, uint32_t *count_out)
+{
+    *count_out = sched->in_flight_count;
+    return sched->in_flight;
+}
+
+int64_t sched_limit_max(const struct sched *sched, struct limit_id limit)
+{
+    INVARIANT(limit.v < sched->limits.limit_count);
+    return sched->limits.limits[limit.v].max_now;
+}
+
+int64_t sched_limit_used(const struct sched *sched, struct limit_id limit)
+{
+    INVARIANT(limit.v < sched->limits.limit_count);
+    const struct limits *limits = &sched->limits;
+    int64_t used = 0;
+    for (uint32_t room = limits->limits[limit.v].first_room; room != ID_NONE;
+         room = limits->rooms[room].next_of_limit) {
+        used += limits->counters[limits->rooms[room].counter].used;
+    }
+    return used;
+}
+
+/* Whether the set of rooms has units, counting those of `other` as free. */
+static bool fits_without(const struct sched *sched, uint32_t set, uint32_t other)
+{
+    const struct need_set *needs = &sched->sets[set];
+    const struct need_set *freed = &sched->sets[other];
+    for (uint32_t ix = 0; ix < needs->count; ix++) {
+        struct room_need need = sched->needs[needs->first + ix];
+        int64_t free = limits_free(&sched->limits, need.room);
+        for (uint32_t i = 0; i < freed->count; i++) {
+            struct room_need back = sched->needs[freed->first + i];
+            if (sched->limits.rooms[back.room].counter ==
+                sched->limits.rooms[need.room].counter) {
+                free += back.units;
+            }
+        }
+        if (free < need.units) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool sched_fits_without(const struct sched *sched,
+                        struct task_id task,
+                        struct task_id other)
+{
+    INVARIANT(task.v < sched->task_count && other.v < sched->task_count);
+    const struct shape *shape = sched_shape_of(sched, task.v);
+    uint32_t freed = sched_shape_of(sched, other.v)->needs;
+    const struct group *group = &sched->groups[sched->tasks[task.v].group];
+    if (!fits_without(sched, shape->needs, freed)) {
+        return false;
+    }
+    return group->open || sched_has(sched, task.v, TASK_BACKGROUND) ||
+           fits_without(sched, shape->group_needs, freed);
+}
+
+void sched_heads(const struct sched *sched, sched_head_fn fn, void *ctx)
+{
+    for (uint32_t ix = 0; ix < sched->queue_count; ix++) {
+        const struct queue *queue = &sched->queues[ix];
+        if (queue->at_room == ID_NONE && !queue->aside) {
+            continue;
+        }
+        /* The entry at the top is alive whenever a turn has ended. */
+        uint32_t item = queue->heap.entries[0].item;
+        const struct bin *bin = &sched->bins[item / BIN_SIDES];
+        fn(ctx, (struct task_id){bin->root[item % BIN_SIDES]});
+    }
+}

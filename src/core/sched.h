@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sched: the scheduler as a state machine. Events in, effects out.
+ *
+ * It decides what starts, in which order and why not. It has no clock (each
+ * event carries the time), does no I/O, has no chance of its own, and equal
+ * sequences of calls give equal effects, bit for bit. The simulator and the
+ * live engine run this same code.
+ *
+ * A turn:
+ *  1. sched_apply() each event that is there, in order; sched_add() for work
+ *     that is added. Nothing starts in these calls.
+ *  2. sched_next_effect() until it returns false. Starts are decided here,
+ *     best first, until nothing that is ready fits any more.
+ *  3. sched_next_timer() says when to call sched_apply() with EVENT_TICK if
+ *     nothing happens before.
+ *
+ * Setting up: sched_new(), sched_add_executor(), sched_add_class(),
+ * sched_add_run() with its limits, then sched_add() for the tasks.
+ *
+ * Memory: everything is reserved by sched_add*(); sched_apply() and
+ * sched_next_effect() never allocate. The number of pending effects is
+ * bounded by the number of tasks: no burst of events can lose one.
+ * Threads: none. The caller serialises access.
+ */
+#ifndef CORE_SCHED_H
+#define CORE_SCHED_H
+
+#include "base/err.h"
+#include "core/executor.h"
+#include "core/ids.h"
+#include "core/limits.h"
+
+#include <stddef.h>
+
+/* Most tasks one scheduler can hold. */
+#define SCHED_TASKS_MAX (UINT32_C(1) << 24)
+
+/* Worst tier a class can have; 0 is the best. */
+#define SCHED_TIER_MAX UINT32_C(99)
+
+/* "No time" and "no bound". */
+#define SCHED_NEVER INT64_MAX
+
+enum task_state {
+    TASK_WAITING,   /* for what it needs, or for the end of its back-off */
+    TASK_READY,     /* could start */
+    TASK_CLAIMED,   /* handed out to be started */
+    TASK_RUNNING,   /* its session was accepted */
+    TASK_DONE,      /* final */
+    TASK_FAILED,    /* leaves by an operator's order only */
+    TASK_PARKED,    /* a person is needed; leaves by an order only */
+    TASK_SKIPPED,   /* final */
+    TASK_CANCELLED, /* final */
+};
+
+enum { TASK_STATE_COUNT = TASK_CANCELLED + 1 };
+
+enum sched_policy { SCHED_RANK, SCHED_FAIR, SCHED_FIFO };
+
+enum sched_on_failure {
+    SCHED_PARK,  /* dependents wait, the rest goes on */
+    SCHED_ABORT, /* cancel the run */
+    SCHED_SKIP,  /* dependents are skipped, transitively */
+    SCHED_ASK,   /* the run pauses until an operator decides */
+};
+
+struct sched_class_spec {
+    uint32_t tier; /* 0 is best, SCHED_TIER_MAX worst */
+    bool defer;    /* comes after everything else when it gates nothing */
+    uint32_t batch;      /* tasks of one session at most; at least 1 */
+    int64_t max_wait_ns; /* then it goes first; SCHED_NEVER: no bound */
+};
+
+struct sched_run_spec {
+    enum sched_policy policy;
+    const struct limit_spec *limits; /* `base` is an index into this array */
+    uint32_t limit_count;
+    uint32_t sync_every; /* completions between barriers; 0: none */
+    bool sync_drain;     /* a barrier waits until nothing is in flight */
+};
+
+/* What happens when an attempt does not end well. */
+struct sched_failure_spec {
+    uint32_t retry_max;
+    int64_t backoff_ns;
+    int64_t backoff_ns_max;
+    uint32_t checkpoint_max; /* then it is parked */
+    uint32_t rework_max;
+    enum sched_on_failure on_failure;
+    bool optional;          /* failed or skipped, it still releases others */
+    bool rework_on_failure; /* a failure counts as "changes requested" */
+};
+
+struct sched_use {
+    struct limit_id limit;
+    uint32_t units;
+};
+
+struct sched_group_spec {
+    const struct attribute *attributes;
+    uint32_t attribute_count;
+};
+
+struct sched_task_spec {
+    struct class_id class_id;
+    struct executor_id executor;
+    /* A group: index of an old one, or the old count plus an index into the
+     * groups of the same addition; ID_NONE: the task is one of its own. */
+    uint32_t group;
+    int64_t estimate_ns;
+    uint32_t batch_key; /* only tasks of equal key share a session */
+    const struct attribute *attributes;
+    uint32_t attribute_count;
+    const struct sched_use *uses; /* resources, and units other than 1 */
+    uint32_t use_count;
+    struct sched_failure_spec failure;
+    uint32_t rework_to; /* task to go back to, or ID_NONE; needed by this one,
+                           directly or not, through tasks of its group */
+};
+
+/* "dependent needs need": indices of tasks, old or new. */
+struct sched_need {
+    uint32_t dependent;
+    uint32_t need;
+};
+
+/* Work added at once. New tasks get the indices from the old count on. */
+struct sched_addition {
+    struct run_id run;
+    const struct sched_group_spec *groups;
+    uint32_t group_count;
+    const struct sched_task_spec *tasks;
+    uint32_t task_count;
+    const struct sched_need *needs;
+    uint32_t need_count;
+};
+
+enum sched_refusal_code {
+    REFUSAL_NONE,
+    REFUSAL_TOO_MANY,  /* more than SCHED_TASKS_MAX tasks */
+    REFUSAL_UNKNOWN,   /* `task` needs a task that is not there */
+    REFUSAL_CYCLE,     /* see `cycle` */
+    REFUSAL_STARTED,   /* `task` is in flight and cannot gain a need */
+    REFUSAL_ENDED,     /* `task` has ended and cannot gain a need */
+    REFUSAL_OTHER_RUN, /* `task` belongs to another run */
+    REFUSAL_REWORK,    /* `task` does not need its rework_to in its group */
+};
+
+/* Why sched_add() refused. Release with sched_refusal_release(). */
+struct sched_refusal {
+    enum sched_refusal_code code;
+    struct task_id task;
+    uint32_t *cycle; /* each needs the next, the last the first */
+    uint32_t cycle_count;
+};
+
+enum sched_outcome {
+    OUTCOME_DONE,
+    OUTCOME_FAILED,
+    OUTCOME_REJECTED,   /* refused: ready again, costs no try */
+    OUTCOME_CHANGES,    /* changes requested: rework */
+    OUTCOME_BLOCKED,    /* park */
+    OUTCOME_CHECKPOINT, /* goes on in a fresh session */
+};
+
+enum sched_event_type {
+    EVENT_TICK,         /* time passed */
+    EVENT_STARTED,      /* task, token: the session was accepted */
+    EVENT_ENDED,        /* task, token, outcomes: the session is over */
+    EVENT_LIMIT,        /* limit, max, percent */
+    EVENT_PAUSE,        /* run */
+    EVENT_RESUME,       /* run */
+    EVENT_BARRIER_DONE, /* run */
+    EVENT_CANCEL_RUN,   /* run */
+    EVENT_RETRY_RUN,    /* run: all failed and parked tasks again */
+    EVENT_HOLD,         /* task: do not start it */
+    EVENT_RELEASE,      /* task: undo a hold, or accept a revoked result */
+    EVENT_RETRY,        /* task: failed, parked, revoked or backing off */
+    EVENT_SKIP,         /* task */
+    EVENT_CANCEL,       /* task */
+    EVENT_REVOKE,       /* task: it is done, but its result is in doubt */
+};
+
+struct sched_event {
+    enum sched_event_type type;
+    int64_t now_ns; /* never less than in the event before */
+    struct task_id task; /* of a session: any of its tasks */
+    struct run_id run;
+    struct limit_id limit;
+    uint64_t token;
+    int64_t max;
+    uint32_t percent;
+    int64_t retry_at_ns; /* of a rejection; SCHED_NEVER: no time was given */
+    /* EVENT_ENDED: one for all tasks of the session, or one each, in the order
+     * of sched_session_next(). REJECTED stands alone. */
+    const enum sched_outcome *outcomes;
+    uint32_t outcome_count;
+};
+
+enum sched_effect_type {
+    EFFECT_END,     /* task, token: end this session, the whole of it */
+    EFFECT_START,   /* task (the first of the session), token, executor */
+    EFFECT_CIRCUIT, /* executor: too many failures in a row; tell someone */
+    EFFECT_BARRIER, /* run: run its sync hook, then EVENT_BARRIER_DONE */
+    EFFECT_TASK,    /* task: its state changed since it was last reported */
+    EFFECT_RUN,     /* run: nothing more will happen in it by itself */
+};
+
+struct sched_effect {
+    enum sched_effect_type type;
+    struct task_id task;
+    struct run_id run;
+    struct executor_id executor;
+    uint64_t token;
+};
+
+/* What is known of a task. A plain value. */
+struct sched_task {
+    enum task_state state;
+    struct run_id run;
+    struct group_id group;
+    struct class_id class_id;
+    struct executor_id executor;
+    uint32_t tier; /* with what it gates */
+    int64_t rank_ns;
+    int64_t estimate_ns;
+    int64_t ready_ns; /* when it became ready last */
+    uint64_t token;   /* of its last attempt; 0: none yet */
+    uint32_t attempts; /* started and not rejected */
+    uint32_t tries;    /* failures counted against its budget */
+    uint32_t reworks;
+    uint32_t checkpoints;
+    uint32_t unmet; /* needs that are not met */
+    bool held;
+    bool revoked;
+    bool backing_off;
+    bool background; /* deferred class, gates nothing better */
+    bool aged;       /* waited longer than its class's max_wait */
+    bool group_open;
+    bool asking;
+};
+
+struct sched_run {
+    uint32_t counts[TASK_STATE_COUNT];
+    uint32_t in_flight; /* claimed or running */
+    uint32_t sessions;  /* sessions in flight; batches count once */
+    uint32_t completions;
+    bool paused;
+    bool cancelled;
+    bool barrier; /* its hook is due or under way */
+};
+
+struct sched;
+
+/* Create an empty scheduler; end it with sched_free(). */
+struct sched *sched_new(void);
+
+/* Free it. NULL is allowed. */
+void sched_free(struct sched *sched);
+
+/* Add an executor. */
+struct executor_id sched_add_executor(struct sched *sched,
+                                      const struct executor_spec *spec);
+
+/* Add a class. */
+struct class_id sched_add_class(struct sched *sched,
+                                const struct sched_class_spec *spec);
+
+/*
+ * Add a run without tasks. The indices of its limits follow one another from
+ * *first_limit_out on, in the order of the spec.
+ */
+struct run_id sched_add_run(struct sched *sched,
+                            const struct sched_run_spec *spec,
+                            struct limit_id *first_limit_out);
+
+/* Add one more limit to a run (a resource of a fragment). */
+struct limit_id sched_add_limit(struct sched *sched,
+                                struct run_id run,
+                                const struct limit_spec *spec);
+
+/*
+ * Add work to a run, all or nothing. Fails with ERR_INVALID, ERR_CONFLICT or
+ * ERR_LIMIT; the reason is then in *refusal and nothing changed. A new task
+ * whose need has failed for good, was skipped or cancelled is skipped.
+ */
+MUST_USE enum err sched_add(struct sched *sched,
+                            int64_t now_ns,
+                            const struct sched_addition *addition,
+                            struct sched_refusal *refusal);
+
+/* Free what a refusal holds. */
+void sched_refusal_release(struct sched_refusal *refusal);
+
+/*
+ * Apply one event. ERR_CONFLICT: the state forbids the order, or the report
+ * is stale (its token is not the current one); nothing changed but the time.
+ * ERR_INVALID: the event does not fit (wrong number of outcomes).
+ */
+MUST_USE enum err sched_apply(struct sched *sched,
+                              const struct sched_event *event);
+
+/* The next effect of this turn, or false when there is none left. */
+MUST_USE bool sched_next_effect(struct sched *sched, struct sched_effect *out);
+
+/* When something will change by time alone; SCHED_NEVER: it will not. */
+int64_t sched_next_timer(const struct sched *sched);
+
+/* The next task of the session that `task` is in; ID_NONE after the last. */
+struct task_id sched_session_next(const struct sched *sched,
+                                  struct task_id task);
+
+/* What is known of a task, a run. */
+struct sched_task sched_task(const struct sched *sched, struct task_id task);
+struct sched_run sched_run(const struct sched *sched, struct run_id run);
+
+/* Numbers of things added so far. */
+uint32_t sched_task_count(const struct sched *sched);
+uint32_t sched_group_count(const struct sched *sched);
+
+/*
+ * The tasks in flight, in no particular order: borrowed until the next call
+ * that changes the scheduler.
+ */
+const uint32_t *sched_in_flight(const struct sched *sched, uint32_t *count_out);
+
+/* Present maximum of a limit, and units in use summed over its rooms. */
+int64_t sched_limit_max(const struct sched *sched, struct limit_id limit);
+int64_t sched_limit_used(const struct sched *sched, struct limit_id limit);
+
+/*
+ * For each kind of ready task that is left (same needs, same class), call `fn`
+ * with the best of them. For measuring; not for deciding.
+ */
+typedef void (*sched_head_fn)(void *ctx, struct task_id head);
+void sched_heads(const struct sched *sched, sched_head_fn fn, void *ctx);
+
+/* Whether ready task `task` would fit if `other`, in flight, were not. */
+bool sched_fits_without(const struct sched *sched,
+                        struct task_id task,
+                        struct task_id other);
+
+/* Bytes the scheduler holds in memory. */
+size_t sched_bytes(const struct sched *sched);
+
+/* Check everything that is derived against what it is derived from; a
+ * difference is a bug and stops the program. Slow: for tests. */
+void sched_verify(const struct sched *sched);
+
+#endif /* CORE_SCHED_H */

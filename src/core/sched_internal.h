@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files of the scheduler share, and nobody else may see.
+ *
+ * How it hangs together:
+ *
+ *   task  --> bin --> queue --> room
+ *
+ * A task that is ready lies in a bin: the ready tasks of one group that have
+ * the same shape (class, executor, rooms needed). Bins with equal needs lie in
+ * one queue. A queue whose best entry does not fit waits at a room that lacks
+ * units: all tasks in it need that room, so none of them fits, and none is
+ * looked at until that room has units again. So a decision costs the logarithm
+ * of what is ready, however much of it is blocked.
+ *
+ * Each shape has two queues: for tasks that need a place for their group too
+ * (closed), and for those that do not (open: the group is open already, or the
+ * task is in the background and holds no place). When a group opens, its bins
+ * move from one to the other.
+ *
+ * All numbers in use (counters, groups' busy, runs' counts) follow from the
+ * states of the tasks; sched_verify() checks each against that.
+ */
+#ifndef CORE_SCHED_INTERNAL_H
+#define CORE_SCHED_INTERNAL_H
+
+#include "core/graph.h"
+#include "core/idmap.h"
+#include "core/pheap.h"
+#include "core/ready_queue.h"
+#include "core/sched.h"
+
+/* The room that always has place: where queues start from. */
+#define ROOM_HALL UINT32_C(0)
+
+/* Worse than any tier. */
+#define TIER_NONE UINT8_C(255)
+
+enum task_flag {
+    TASK_HELD = 1 << 0,        /* an operator said: do not start */
+    TASK_BACKING_OFF = 1 << 1, /* waits for until_ns after a failure */
+    TASK_AGED = 1 << 2,        /* ready for longer than max_wait */
+    TASK_BACKGROUND = 1 << 3,  /* deferred class, gates nothing better */
+    TASK_DIRTY = 1 << 4,       /* in the list of changed tasks */
+    TASK_RELEASED = 1 << 5,    /* counted as met by those who need it */
+    TASK_REVOKED = 1 << 6,     /* done, but not to be relied on */
+    TASK_QUEUED = 1 << 7,      /* in its bin */
+    TASK_COUNTED = 1 << 8,     /* keeps its group open */
+    TASK_ENDING = 1 << 9,      /* ordered to end while in flight */
+    TASK_END_DUE = 1 << 10,    /* of a first task: EFFECT_END is to be given */
+    TASK_TO_SKIP = 1 << 11,    /* skipped, not cancelled, when it has ended */
+    TASK_ASKING = 1 << 12,     /* the run is paused because of it */
+    TASK_TIMED = 1 << 13,      /* in the heap of timers */
+    TASK_CASCADED = 1 << 14,   /* skipped because of what it needs */
+};
+
+struct task {
+    int64_t estimate_ns;
+    int64_t rank_ns;    /* longest estimated path from here to the end */
+    int64_t ready_ns;   /* when it became ready */
+    int64_t until_ns;   /* of its timer: end of back-off, or age */
+    int64_t started_ns; /* when its attempt was handed out */
+    uint64_t ready_seq; /* order of becoming ready, then of declaration */
+    uint64_t token;
+    uint32_t group;
+    uint32_t bin;
+    uint32_t failure; /* index of its failure rules */
+    uint32_t rework_to;
+    uint32_t cause; /* task because of which it was skipped or cancelled */
+    uint32_t dirty_next;
+    uint32_t leader;          /* first task of its session */
+    uint32_t next_in_session; /* after it in the session, or ID_NONE */
+    uint32_t flight_ix;       /* place in the list of tasks in flight */
+    uint32_t attempts;
+    uint32_t tries;
+    uint16_t reworks;
+    uint16_t checkpoints;
+    uint16_t flags;
+    uint8_t state;
+    uint8_t tier;      /* best of its class's and of all that need it */
+    uint8_t gate_tier; /* best among not deferred classes that need it */
+};
+
+struct group {
+    int64_t service_ns; /* time its sessions have had, for SCHED_FAIR */
+    uint32_t run;
+    uint32_t first_bin;
+    uint32_t needs; /* set of rooms an open group holds */
+    uint32_t busy;  /* tasks that keep it open */
+    uint32_t check_next; /* list of groups that may have to be closed */
+    bool open;
+    bool checking;
+};
+
+/* Which heap of a bin: held tasks are in neither. */
+enum bin_side { BIN_NORMAL, BIN_BACKGROUND, BIN_SIDES };
+
+struct bin {
+    uint32_t group;
+    uint32_t shape;
+    uint32_t next_of_group;
+    uint32_t root[BIN_SIDES];  /* heap of tasks */
+    uint32_t stamp[BIN_SIDES]; /* of the entry in a queue; odd: there is one */
+};
+
+/* One room and the units needed of it. */
+struct room_need {
+    uint32_t room;
+    uint32_t units;
+};
+
+/* A list of rooms needed together, in a pool; equal lists are the same. */
+struct need_set {
+    uint32_t first;
+    uint32_t count;
+    uint32_t next_same_hash;
+};
+
+struct shape {
+    uint32_t class_ix;
+    uint32_t executor;
+    uint32_t run;
+    uint32_t batch_key;
+    uint32_t needs;        /* set of rooms of an attempt */
+    uint32_t group_needs;  /* set of rooms of its group */
+    uint32_t open_queue;
+    uint32_t closed_queue;
+    uint32_t next_same_hash;
+    uint32_t bin_count;
+};
+
+struct queue {
+    struct ready_queue heap;
+    struct ready_key top; /* key of its best entry, while it is in a room */
+    uint32_t sets[2];     /* need sets; ID_NONE in [1]: only one */
+    uint32_t at_room;     /* where it waits; ID_NONE: empty or set aside */
+    uint32_t aside_next;
+    bool aside; /* lacks several rooms: looked at again next turn */
+};
+
+struct run {
+    enum sched_policy policy;
+    uint32_t first_limit;
+    uint32_t limit_count;
+    uint32_t gate; /* room */
+    uint32_t counts[TASK_STATE_COUNT];
+    uint32_t backing_off;
+    uint32_t held_ready;
+    uint32_t sessions;
+    uint32_t asking;
+    uint32_t completions;
+    uint32_t sync_every;
+    uint32_t check_next;
+    bool sync_drain;
+    bool paused;
+    bool cancelled;
+    bool barrier_due;
+    bool barrier_running;
+    bool checking; /* in the list of runs to look at this turn */
+    bool quiet;    /* EFFECT_RUN was given and nothing moved since */
+};
+
+struct sched {
+    int64_t now_ns;
+    uint64_t event_seq; /* counts turns' inputs; orders becoming ready */
+    uint64_t last_token;
+
+    struct graph graph;
+    struct task *tasks;
+    uint32_t *unmet; /* needs not met, per task; apart, for the cache */
+    struct pheap_link *bin_links;
+    struct pheap_link *timer_links;
+    uint32_t *in_flight;
+    uint32_t in_flight_count;
+    uint32_t task_count;
+    uint32_t task_capacity;
+
+    /* Scratch of walks over the graph, one place per task. */
+    uint32_t *marks;
+    uint32_t *stack;
+    uint32_t *list;
+    uint32_t *tally;
+    uint32_t mark;
+
+    struct group *groups;
+    uint32_t group_count;
+    uint32_t group_capacity;
+    struct bin *bins;
+    uint32_t bin_count;
+    uint32_t bin_capacity;
+
+    struct shape *shapes;
+    uint32_t shape_count;
+    uint32_t shape_capacity;
+    struct queue *queues;
+    struct pheap_link *queue_links;
+    uint32_t queue_count;
+    uint32_t queue_capacity;
+    struct need_set *sets;
+    uint32_t set_count;
+    uint32_t set_capacity;
+    struct room_need *needs;
+    uint32_t need_count;
+    uint32_t need_capacity;
+    struct idmap shapes_by_hash;
+    struct idmap sets_by_hash;
+
+    struct limits limits;
+    struct executor *executors;
+    uint32_t executor_count;
+    struct sched_class_spec *classes;
+    uint32_t class_count;
+    struct sched_failure_spec *failures;
+    uint32_t failure_count;
+    uint32_t failure_capacity;
+    struct run *runs;
+    uint32_t run_count;
+
+    uint32_t timers; /* heap of tasks */
+    uint32_t awake;  /* heap of rooms */
+    uint32_t reserved; /* list of counters */
+    uint32_t asides;   /* list of queues */
+    uint32_t group_checks;
+    uint32_t run_checks;
+    uint32_t dirty_first;
+    uint32_t dirty_last;
+    uint32_t ends; /* sessions with EFFECT_END due */
+    bool notices; /* some executor has one */
+    bool in_turn; /* effects are being handed out */
+};
+
+/* sched.c: time goes on. */
+void sched_advance(struct sched *sched, int64_t now_ns);
+
+/* state.c: changing a task, and everything that is counted with it. */
+void state_set(struct sched *sched, uint32_t task, enum task_state state);
+void state_touch(struct sched *sched, uint32_t task);
+void state_check_run(struct sched *sched, uint32_t run);
+void state_set_timer(struct sched *sched, uint32_t task, int64_t until_ns);
+void state_clear_timer(struct sched *sched, uint32_t task);
+void state_ready_or_wait(struct sched *sched, uint32_t task);
+void state_ready_again(struct sched *sched, uint32_t task);
+void state_unready(struct sched *sched, uint32_t task);
+void state_drop(struct sched *sched, uint32_t task);
+void state_clear_backoff(struct sched *sched, uint32_t task);
+void state_age(struct sched *sched, uint32_t task);
+bool state_in_flight(const struct sched *sched, uint32_t task);
+bool state_is_pending(const struct sched *sched, uint32_t task);
+bool state_is_final(enum task_state state);
+
+/* ready.c: bins, queues and groups. */
+struct pheap_forest ready_bin_forest(const struct sched *sched);
+void ready_enqueue(struct sched *sched, uint32_t task);
+void ready_dequeue(struct sched *sched, uint32_t task);
+void ready_rekey_group(struct sched *sched, uint32_t group);
+void ready_requeue(struct sched *sched, uint32_t queue);
+void ready_count_in(struct sched *sched, uint32_t task);
+void ready_count_out(struct sched *sched, uint32_t task);
+uint32_t ready_head(struct sched *sched, uint32_t queue);
+bool ready_is_background(const struct sched *sched, uint32_t task);
+
+/* dispatch.c: rooms, and who starts. */
+void dispatch_take(struct sched *sched, uint32_t set);
+void dispatch_give(struct sched *sched, uint32_t set);
+void dispatch_wait(struct sched *sched, uint32_t queue, uint32_t room);
+void dispatch_leave(struct sched *sched, uint32_t queue);
+void dispatch_wake_limit(struct sched *sched, uint32_t limit);
+void dispatch_set_gate(struct sched *sched, uint32_t room, bool open);
+void dispatch_gate_executor(struct sched *sched, uint32_t executor);
+void dispatch_begin_turn(struct sched *sched);
+uint32_t dispatch_start(struct sched *sched);
+
+/* order.c: tier and rank. */
+void order_of_new(struct sched *sched, uint32_t first, uint32_t edges_before);
+void order_refresh(struct sched *sched, const uint32_t *seeds, uint32_t count);
+
+/* release.c: what a finished task means for those who need it. */
+bool release_is_met(const struct sched *sched, uint32_t task);
+void release_forward(struct sched *sched, uint32_t task);
+void release_back(struct sched *sched, uint32_t task);
+void release_skip_dependents(struct sched *sched, uint32_t task);
+void release_revive(struct sched *sched, uint32_t task);
+
+/* outcome.c: the end of a session. */
+enum err outcome_apply(struct sched *sched, const struct sched_event *event);
+void outcome_started(struct sched *sched, uint32_t leader);
+
+/* command.c: what an operator orders. */
+enum err command_apply(struct sched *sched, const struct sched_event *event);
+void command_cancel_run(struct sched *sched, uint32_t run, uint32_t cause);
+void command_gate_run(struct sched *sched, uint32_t run);
+
+static inline const struct shape *sched_shape_of(const struct sched *sched,
+                                                 uint32_t task)
+{
+    return &sched->shapes[sched->bins[sched->tasks[task].bin].shape];
+}
+
+static inline const struct sched_class_spec *
+sched_class_of(const struct sched *sched, uint32_t task)
+{
+    return &sched->classes[sched_shape_of(sched, task)->class_ix];
+}
+
+static inline const struct sched_failure_spec *
+sched_failure_of(const struct sched *sched, uint32_t task)
+{
+    return &sched->failures[sched->tasks[task].failure];
+}
+
+static inline struct run *sched_run_of(struct sched *sched, uint32_t task)
+{
+    return &sched->runs[sched->groups[sched->tasks[task].group].run];
+}
+
+static inline bool sched_has(const struct sched *sched,
+                             uint32_t task,
+                             enum task_flag flag)
+{
+    return (sched->tasks[task].flags & (unsigned)flag) != 0;
+}
+
+static inline void
+sched_raise(struct sched *sched, uint32_t task, enum task_flag flag)
+{
+    sched->tasks[task].flags = (uint16_t)(sched->tasks[task].flags | (unsigned)flag);
+}
+
+static inline void
+sched_lower(struct sched *sched, uint32_t task, enum task_flag flag)
+{
+    sched->tasks[task].flags =
+        (uint16_t)(sched->tasks[task].flags & ~(unsigned)flag);
+}
+
+#endif /* CORE_SCHED_INTERNAL_H */

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The one place where the state of a task changes, so that what is counted
+ * with it cannot drift: the run's counts, the list of tasks in flight, the
+ * list of changes to be reported.
+ */
+#include "core/sched_internal.h"
+
+#include "base/invariant.h"
+
+#define TO(state) (1U << (state))
+
+/* Where a task may go from each state. Anything else is a bug. */
+static const unsigned allowed[TASK_STATE_COUNT] = {
+    [TASK_WAITING] = TO(TASK_READY) | TO(TASK_SKIPPED) | TO(TASK_CANCELLED),
+    [TASK_READY] = TO(TASK_WAITING) | TO(TASK_CLAIMED) | TO(TASK_SKIPPED) |
+                   TO(TASK_CANCELLED),
+    [TASK_CLAIMED] = TO(TASK_WAITING) | TO(TASK_RUNNING) | TO(TASK_DONE) |
+                     TO(TASK_FAILED) | TO(TASK_PARKED) | TO(TASK_SKIPPED) |
+                     TO(TASK_CANCELLED),
+    [TASK_RUNNING] = TO(TASK_WAITING) | TO(TASK_DONE) | TO(TASK_FAILED) |
+                     TO(TASK_PARKED) | TO(TASK_SKIPPED) | TO(TASK_CANCELLED),
+    [TASK_DONE] = TO(TASK_WAITING),
+    [TASK_FAILED] = TO(TASK_WAITING) | TO(TASK_SKIPPED) | TO(TASK_CANCELLED),
+    [TASK_PARKED] = TO(TASK_WAITING) | TO(TASK_SKIPPED) | TO(TASK_CANCELLED),
+    [TASK_SKIPPED] = TO(TASK_WAITING),
+    [TASK_CANCELLED] = 0,
+};
+
+bool state_in_flight(const struct sched *sched, uint32_t task)
+{
+    uint8_t state = sched->tasks[task].state;
+    return state == TASK_CLAIMED || state == TASK_RUNNING;
+}
+
+bool state_is_final(enum task_state state)
+{
+    return state == TASK_DONE || state == TASK_SKIPPED ||
+           state == TASK_CANCELLED;
+}
+
+void state_touch(struct sched *sched, uint32_t task)
+{
+    if (sched_has(sched, task, TASK_DIRTY)) {
+        return;
+    }
+    sched_raise(sched, task, TASK_DIRTY);
+    sched->tasks[task].dirty_next = ID_NONE;
+    if (sched->dirty_first == ID_NONE) {
+        sched->dirty_first = task;
+    } else {
+        sched->tasks[sched->dirty_last].dirty_next = task;
+    }
+    sched->dirty_last = task;
+}
+
+void state_check_run(struct sched *sched, uint32_t run)
+{
+    struct run *r = &sched->runs[run];
+    r->quiet = false;
+    if (!r->checking) {
+        r->checking = true;
+        r->check_next = sched->run_checks;
+        sched->run_checks = run;
+    }
+}
+
+static void enter_flight(struct sched *sched, uint32_t task)
+{
+    sched->tasks[task].flight_ix = sched->in_flight_count;
+    sched->in_flight[sched->in_flight_count++] = task;
+}
+
+static void leave_flight(struct sched *sched, uint32_t task)
+{
+    INVARIANT(sched->in_flight_count > 0);
+    uint32_t hole = sched->tasks[task].flight_ix;
+    uint32_t last = sched->in_flight[--sched->in_flight_count];
+    sched->in_flight[hole] = last;
+    sched->tasks[last].flight_ix = hole;
+}
+
+void state_set(struct sched *sched, uint32_t task, enum task_state state)
+{
+    struct task *t = &sched->tasks[task];
+    INVARIANT((allowed[t->state] & TO(state)) != 0);
+    uint32_t run_ix = sched->groups[t->group].run;
+    struct run *run = &sched->runs[run_ix];
+    bool flew = state_in_flight(sched, task);
+    run->counts[t->state]--;
+    run->counts[state]++;
+    t->state = (uint8_t)state;
+    bool flies = state_in_flight(sched, task);
+    if (flies && !flew) {
+        enter_flight(sched, task);
+    } else if (flew && !flies) {
+        leave_flight(sched, task);
+    }
+    state_touch(sched, task);
+    state_check_run(sched, run_ix);
+}
+
+static bool timer_before(const void *ctx, uint32_t a, uint32_t b)
+{
+    const struct sched *sched = ctx;
+    int64_t until_a = sched->tasks[a].until_ns;
+    int64_t until_b = sched->tasks[b].until_ns;
+    return until_a != until_b ? until_a < until_b : a < b;
+}
+
+void state_set_timer(struct sched *sched, uint32_t task, int64_t until_ns)
+{
+    INVARIANT(!sched_has(sched, task, TASK_TIMED));
+    struct pheap_forest forest = {sched->timer_links, timer_before, sched};
+    sched->tasks[task].until_ns = until_ns;
+    sched->timers = pheap_add(&forest, sched->timers, task);
+    sched_raise(sched, task, TASK_TIMED);
+}
+
+void state_clear_timer(struct sched *sched, uint32_t task)
+{
+    if (sched_has(sched, task, TASK_TIMED)) {
+        struct pheap_forest forest = {sched->timer_links, timer_before, sched};
+        sched->timers = pheap_remove(&forest, sched->timers, task);
+        sched_lower(sched, task, TASK_TIMED);
+    }
+}
+
+/* Mark a ready task as having waited for too long, or set a timer for it. */
+static void watch_age(struct sched *sched, uint32_t task)
+{
+    int64_t max_wait_ns = sched_class_of(sched, task)->max_wait_ns;
+    int64_t ready_ns = sched->tasks[task].ready_ns;
+    if (max_wait_ns >= SCHED_NEVER - ready_ns) {
+        return;
+    }
+    if (ready_ns + max_wait_ns <= sched->now_ns) {
+        sched_raise(sched, task, TASK_AGED);
+    } else {
+        state_set_timer(sched, task, ready_ns + max_wait_ns);
+    }
+}
+
+/* From waiting to ready, with ready_ns and ready_seq as they are. */
+static void enter_ready(struct sched *sched, uint32_t task)
+{
+    state_set(sched, task, TASK_READY);
+    sched_lower(sched, task, TASK_AGED);
+    watch_age(sched, task);
+    if (sched_has(sched, task, TASK_HELD)) {
+        sched_run_of(sched, task)->held_ready++;
+        ready_count_out(sched, task);
+    } else {
+        ready_enqueue(sched, task);
+    }
+}
+
+void state_ready_or_wait(struct sched *sched, uint32_t task)
+{
+    struct task *t = &sched->tasks[task];
+    if (t->state != TASK_WAITING) {
+        state_set(sched, task, TASK_WAITING);
+    }
+    if (sched->unmet[task] > 0) {
+        ready_count_out(sched, task);
+        return;
+    }
+    t->ready_ns = sched->now_ns;
+    t->ready_seq = sched->event_seq << 24 | task;
+    enter_ready(sched, task);
+}
+
+void state_ready_again(struct sched *sched, uint32_t task)
+{
+    state_set(sched, task, TASK_WAITING);
+    if (sched->unmet[task] > 0) {
+        ready_count_out(sched, task);
+        return;
+    }
+    enter_ready(sched, task);
+}
+
+void state_unready(struct sched *sched, uint32_t task)
+{
+    INVARIANT(sched->tasks[task].state == TASK_READY);
+    state_clear_timer(sched, task);
+    if (sched_has(sched, task, TASK_HELD)) {
+        sched_run_of(sched, task)->held_ready--;
+    } else {
+        ready_dequeue(sched, task);
+        ready_count_out(sched, task);
+    }
+}
+
+bool state_is_pending(const struct sched *sched, uint32_t task)
+{
+    uint8_t state = sched->tasks[task].state;
+    return state == TASK_WAITING || state == TASK_READY;
+}
+
+void state_clear_backoff(struct sched *sched, uint32_t task)
+{
+    if (sched_has(sched, task, TASK_BACKING_OFF)) {
+        state_clear_timer(sched, task);
+        sched_lower(sched, task, TASK_BACKING_OFF);
+        sched_run_of(sched, task)->backing_off--;
+        state_touch(sched, task);
+        state_check_run(sched, sched->groups[sched->tasks[task].group].run);
+    }
+}
+
+/* Take a pending task out of everything, before it ends without starting. */
+void state_drop(struct sched *sched, uint32_t task)
+{
+    INVARIANT(state_is_pending(sched, task));
+    if (sched->tasks[task].state == TASK_READY) {
+        state_unready(sched, task);
+    } else {
+        state_clear_backoff(sched, task);
+        ready_count_out(sched, task);
+    }
+}
+
+/* A ready task has waited for its class's max_wait: it goes first now. */
+void state_age(struct sched *sched, uint32_t task)
+{
+    INVARIANT(sched->tasks[task].state == TASK_READY);
+    bool queued = sched_has(sched, task, TASK_QUEUED);
+    if (queued) {
+        ready_dequeue(sched, task);
+    }
+    sched_raise(sched, task, TASK_AGED);
+    if (queued) {
+        ready_enqueue(sched, task);
+    }
+}

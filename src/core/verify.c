@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Everything the scheduler keeps beside the states of the tasks follows from
+ * them. Here it is computed again the slow way and compared.
+ */
+#include "base/invariant.h"
+#include "base/mem.h"
+#include "core/sched_internal.h"
+
+static bool is_held(const struct sched *sched, uint32_t task)
+{
+    return sched_has(sched, task, TASK_HELD);
+}
+
+/* Flags against the state, and unmet needs against the graph. */
+static void verify_task(const struct sched *sched, uint32_t task)
+{
+    const struct task *t = &sched->tasks[task];
+    bool ready = t->state == TASK_READY;
+    INVARIANT(sched_has(sched, task, TASK_QUEUED) ==
+              (ready && !is_held(sched, task)));
+    INVARIANT(!sched_has(sched, task, TASK_BACKING_OFF) ||
+              t->state == TASK_WAITING);
+    INVARIANT(!sched_has(sched, task, TASK_ENDING) ||
+              state_in_flight(sched, task));
+    INVARIANT(!sched_has(sched, task, TASK_TIMED) || ready ||
+              sched_has(sched, task, TASK_BACKING_OFF));
+    INVARIANT(!sched_has(sched, task, TASK_ASKING) ||
+              t->state == TASK_PARKED);
+    uint32_t unmet = 0;
+    const struct graph *graph = &sched->graph;
+    for (uint32_t edge = graph_first_need(graph, task); edge != ID_NONE;
+         edge = graph_next_need(graph, edge)) {
+        uint32_t need = graph_need(graph, edge);
+        unmet += sched_has(sched, need, TASK_RELEASED) ? 0 : 1;
+    }
+    INVARIANT(unmet == sched->unmet[task]);
+    INVARIANT(!ready || unmet == 0);
+    INVARIANT(sched_has(sched, task, TASK_RELEASED) ==
+              (release_is_met(sched, task) && unmet == 0));
+    INVARIANT(t->state != TASK_WAITING || unmet > 0 ||
+              sched_has(sched, task, TASK_BACKING_OFF));
+    if (sched_has(sched, task, TASK_QUEUED)) {
+        INVARIANT(sched_has(sched, task, TASK_BACKGROUND) ==
+                  ready_is_background(sched, task));
+        INVARIANT(sched_has(sched, task, TASK_COUNTED) !=
+                  sched_has(sched, task, TASK_BACKGROUND));
+    }
+    if (state_in_flight(sched, task)) {
+        INVARIANT(sched->in_flight[t->flight_ix] == task);
+    }
+}
+
+static void
+add_set(const struct sched *sched, uint32_t set, int64_t *used_by_counter)
+{
+    const struct need_set *needs = &sched->sets[set];
+    for (uint32_t ix = 0; ix < needs->count; ix++) {
+        struct room_need need = sched->needs[needs->first + ix];
+        used_by_counter[sched->limits.rooms[need.room].counter] += need.units;
+    }
+}
+
+/* What is in use, from the sessions in flight and the open groups. */
+static void verify_counters(const struct sched *sched)
+{
+    int64_t *used = mem_zalloc(sched->limits.counter_count, sizeof(used[0]));
+    for (uint32_t ix = 0; ix < sched->in_flight_count; ix++) {
+        uint32_t task = sched->in_flight[ix];
+        if (sched->tasks[task].leader == task) {
+            add_set(sched, sched_shape_of(sched, task)->needs, used);
+        }
+    }
+    for (uint32_t ix = 0; ix < sched->group_count; ix++) {
+        if (sched->groups[ix].open) {
+            add_set(sched, sched->groups[ix].needs, used);
+        }
+    }
+    for (uint32_t ix = 0; ix < sched->limits.counter_count; ix++) {
+        INVARIANT(used[ix] == sched->limits.counters[ix].used);
+    }
+    mem_free(used);
+}
+
+static void verify_groups(const struct sched *sched)
+{
+    uint32_t *busy = mem_zalloc(sched->group_count, sizeof(busy[0]));
+    for (uint32_t task = 0; task < sched->task_count; task++) {
+        if (sched_has(sched, task, TASK_COUNTED)) {
+            busy[sched->tasks[task].group]++;
+        }
+    }
+    for (uint32_t ix = 0; ix < sched->group_count; ix++) {
+        const struct group *group = &sched->groups[ix];
+        INVARIANT(busy[ix] == group->busy);
+        INVARIANT(!sched->in_turn || !group->open || group->busy > 0);
+    }
+    mem_free(busy);
+}
+
+static void verify_run(const struct sched *sched, uint32_t run)
+{
+    struct run seen = {0};
+    for (uint32_t task = 0; task < sched->task_count; task++) {
+        const struct task *t = &sched->tasks[task];
+        if (sched->groups[t->group].run != run) {
+            continue;
+        }
+        seen.counts[t->state]++;
+        bool ready = t->state == TASK_READY;
+        bool flies = state_in_flight(sched, task);
+        seen.held_ready += ready && is_held(sched, task) ? 1 : 0;
+        seen.backing_off += sched_has(sched, task, TASK_BACKING_OFF) ? 1 : 0;
+        seen.asking += sched_has(sched, task, TASK_ASKING) ? 1 : 0;
+        seen.sessions += flies && t->leader == task ? 1 : 0;
+    }
+    const struct run *kept = &sched->runs[run];
+    for (uint32_t state = 0; state < TASK_STATE_COUNT; state++) {
+        INVARIANT(seen.counts[state] == kept->counts[state]);
+    }
+    INVARIANT(seen.held_ready == kept->held_ready);
+    INVARIANT(seen.backing_off == kept->backing_off);
+    INVARIANT(seen.asking == kept->asking);
+    INVARIANT(seen.sessions == kept->sessions);
+}
+
+/* A queue waits somewhere exactly when it has something alive in it. */
+static void verify_queues(const struct sched *sched)
+{
+    for (uint32_t ix = 0; ix < sched->bin_count; ix++) {
+        const struct bin *bin = &sched->bins[ix];
+        for (uint32_t side = 0; side < BIN_SIDES; side++) {
+            bool has_entry = bin->stamp[side] % 2 != 0;
+            INVARIANT(has_entry == (bin->root[side] != ID_NONE));
+        }
+    }
+    for (uint32_t ix = 0; ix < sched->queue_count; ix++) {
+        const struct queue *queue = &sched->queues[ix];
+        INVARIANT(queue->at_room == ID_NONE || queue->heap.count > 0);
+        INVARIANT(queue->at_room == ID_NONE || !queue->aside);
+    }
+    for (uint32_t ix = 0; ix < sched->limits.room_count; ix++) {
+        const struct room *room = &sched->limits.rooms[ix];
+        bool usable = limits_reserved(&sched->limits, ix) == ID_NONE &&
+                      limits_free(&sched->limits, ix) > 0;
+        INVARIANT(room->awake == (usable && room->waiting != ID_NONE));
+    }
+}
+
+void sched_verify(const struct sched *sched)
+{
+    uint32_t in_flight = 0;
+    for (uint32_t task = 0; task < sched->task_count; task++) {
+        verify_task(sched, task);
+        in_flight += state_in_flight(sched, task) ? 1 : 0;
+    }
+    INVARIANT(in_flight == sched->in_flight_count);
+    for (uint32_t run = 0; run < sched->run_count; run++) {
+        verify_run(sched, run);
+    }
+    verify_counters(sched);
+    verify_groups(sched);
+    verify_queues(sched);
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A task that is ready was left because of a room: the same ones are looked
+ * at here, in the same order, as when it was decided. A task that waits is
+ * explained by what it needs; behind a chain of needs, what matters is whether
+ * something in it will not move by itself.
+ */
+#include "core/why.h"
+
+#include "base/invariant.h"
+#include "core/sched_internal.h"
+
+static struct why plain(enum why_code code)
+{
+    return (struct why){
+        .code = code,
+        .task = {ID_NONE},
+        .group = {ID_NONE},
+        .limit = {ID_NONE},
+        .executor = {ID_NONE},
+        .until_ns = SCHED_NEVER,
+    };
+}
+
+static struct why because_of(enum why_code code, uint32_t task)
+{
+    struct why why = plain(code);
+    why.task.v = task;
+    return why;
+}
+
+/* Whether a task that is not met will stay so until someone acts. */
+static bool is_stuck(const struct sched *sched, uint32_t task)
+{
+    switch ((enum task_state)sched->tasks[task].state) {
+    case TASK_FAILED:
+    case TASK_PARKED:
+    case TASK_SKIPPED:
+    case TASK_CANCELLED:
+        return !release_is_met(sched, task);
+    case TASK_DONE:
+        return sched_has(sched, task, TASK_REVOKED);
+    case TASK_WAITING:
+    case TASK_READY:
+    case TASK_CLAIMED:
+    case TASK_RUNNING:
+        return false;
+    }
+    return false;
+}
+
+/* The smallest need that is not met, and what blocks, if anything does. */
+static struct why why_waiting(struct sched *sched, uint32_t task)
+{
+    const struct graph *graph = &sched->graph;
+    uint32_t mark = ++sched->mark;
+    uint32_t first = ID_NONE;
+    uint32_t depth = 0;
+    sched->stack[depth++] = task;
+    while (depth > 0) {
+        uint32_t from = sched->stack[--depth];
+        for (uint32_t edge = graph_first_need(graph, from); edge != ID_NONE;
+             edge = graph_next_need(graph, edge)) {
+            uint32_t need = graph_need(graph, edge);
+            if (sched_has(sched, need, TASK_RELEASED) ||
+                sched->marks[need] == mark) {
+                continue;
+            }
+            if (is_stuck(sched, need)) {
+                return because_of(WHY_BLOCKED, need);
+            }
+            if (from == task && need < first) {
+                first = need;
+            }
+            sched->marks[need] = mark;
+            sched->stack[depth++] = need;
+        }
+    }
+    INVARIANT(first != ID_NONE);
+    return because_of(WHY_NEEDS, first);
+}
+
+static struct why why_run(const struct sched *sched, uint32_t run)
+{
+    const struct run *r = &sched->runs[run];
+    if (r->paused) {
+        return plain(WHY_PAUSED);
+    }
+    if (r->asking == 0) {
+        return plain(WHY_BARRIER);
+    }
+    uint32_t task = 0;
+    while (!sched_has(sched, task, TASK_ASKING) ||
+           sched->groups[sched->tasks[task].group].run != run) {
+        task++;
+        INVARIANT(task < sched->task_count);
+    }
+    return because_of(WHY_ASKED, task);
+}
+
+static struct why why_executor(const struct sched *sched, uint32_t ix)
+{
+    const struct executor *executor = &sched->executors[ix];
+    struct why why = plain(WHY_BACKOFF);
+    why.executor.v = ix;
+    why.until_ns = executor_wake_ns(executor, sched->now_ns);
+    switch (executor_state(executor, sched->now_ns)) {
+    case EXECUTOR_OPEN:
+    case EXECUTOR_BACKOFF:
+        break;
+    case EXECUTOR_USAGE:
+        why.code = WHY_USAGE;
+        break;
+    case EXECUTOR_CIRCUIT:
+        why.code = WHY_CIRCUIT;
+        break;
+    }
+    return why;
+}
+
+/* Some task in flight that uses this counter, or ID_NONE. */
+static uint32_t holder_of(const struct sched *sched, uint32_t counter)
+{
+    for (uint32_t ix = 0; ix < sched->in_flight_count; ix++) {
+        uint32_t task = sched->in_flight[ix];
+        const struct need_set *set =
+            &sched->sets[sched_shape_of(sched, task)->needs];
+        for (uint32_t n = 0; n < set->count; n++) {
+            uint32_t room = sched->needs[set->first + n].room;
+            if (sched->limits.rooms[room].counter == counter) {
+                return task;
+            }
+        }
+    }
+    return ID_NONE;
+}
+
+/* The best task that waits at a room. */
+static uint32_t first_at(const struct sched *sched, uint32_t room)
+{
+    uint32_t queue = sched->limits.rooms[room].waiting;
+    if (queue == ID_NONE) {
+        return ID_NONE;
+    }
+    uint32_t item = sched->queues[queue].heap.entries[0].item;
+    return sched->bins[item / BIN_SIDES].root[item % BIN_SIDES];
+}
+
+static struct why why_limit(const struct sched *sched,
+                            uint32_t task,
+                            uint32_t room)
+{
+    const struct room *r = &sched->limits.rooms[room];
+    const struct limit *limit = &sched->limits.limits[r->limit];
+    struct why why = plain(WHY_LIMIT);
+    why.limit.v = r->limit;
+    uint32_t kept = limits_reserved(&sched->limits, room);
+    if (kept != ID_NONE && kept != task) {
+        why.code = WHY_RESERVED;
+        why.task.v = kept;
+        return why;
+    }
+    if (sched_has(sched, task, TASK_BACKGROUND) &&
+        !sched_has(sched, task, TASK_AGED)) {
+        why.code = WHY_DEFERRED;
+        return why;
+    }
+    uint32_t first = first_at(sched, room);
+    if (first != ID_NONE && first != task) {
+        why.code = WHY_BEHIND;
+        why.task.v = first;
+        return why;
+    }
+    if (limit->spec.hold_group && r->holder != ID_NONE &&
+        sched->groups[r->holder].open) {
+        why.group.v = r->holder;
+    }
+    why.task.v = holder_of(sched, r->counter);
+    return why;
+}
+
+/* Why a room that lacks units lacks them. */
+static struct why why_room(const struct sched *sched,
+                           uint32_t task,
+                           uint32_t room)
+{
+    const struct limit *limit =
+        &sched->limits.limits[sched->limits.rooms[room].limit];
+    switch (limit->kind) {
+    case LIMIT_PLAN:
+        return why_limit(sched, task, room);
+    case LIMIT_RUN_GATE:
+        return why_run(sched, limit->owner);
+    case LIMIT_EXECUTOR_GATE:
+        return why_executor(sched, limit->owner);
+    }
+    return plain(WHY_STARTABLE);
+}
+
+static struct why why_ready(const struct sched *sched, uint32_t task)
+{
+    const struct shape *shape = sched_shape_of(sched, task);
+    const struct group *group = &sched->groups[sched->tasks[task].group];
+    bool open = group->open || sched_has(sched, task, TASK_BACKGROUND);
+    uint32_t sets[] = {shape->needs, shape->group_needs};
+    for (uint32_t part = 0; part < (open ? 1 : 2); part++) {
+        const struct need_set *set = &sched->sets[sets[part]];
+        for (uint32_t ix = 0; ix < set->count; ix++) {
+            struct room_need need = sched->needs[set->first + ix];
+            uint32_t kept = limits_reserved(&sched->limits, need.room);
+            if (limits_free(&sched->limits, need.room) < need.units ||
+                (kept != ID_NONE && kept != task)) {
+                return why_room(sched, task, need.room);
+            }
+        }
+    }
+    return plain(WHY_STARTABLE);
+}
+
+struct why why_task(struct sched *sched, struct task_id task)
+{
+    INVARIANT(task.v < sched->task_count);
+    const struct task *t = &sched->tasks[task.v];
+    switch ((enum task_state)t->state) {
+    case TASK_DONE:
+    case TASK_SKIPPED:
+    case TASK_CANCELLED:
+        return because_of(WHY_ENDED, t->cause);
+    case TASK_CLAIMED:
+    case TASK_RUNNING:
+        return plain(WHY_RUNNING);
+    case TASK_FAILED:
+        return plain(WHY_FAILED);
+    case TASK_PARKED:
+        return plain(WHY_PARKED);
+    case TASK_WAITING:
+        if (sched->unmet[task.v] > 0) {
+            return why_waiting(sched, task.v);
+        }
+        struct why backoff = plain(WHY_BACKOFF);
+        backoff.until_ns = t->until_ns;
+        return backoff;
+    case TASK_READY:
+        return sched_has(sched, task.v, TASK_HELD)
+                   ? plain(WHY_HELD)
+                   : why_ready(sched, task.v);
+    }
+    return plain(WHY_STARTABLE);
+}
+
+const char *why_code_name(enum why_code code)
+{
+    static const char *const names[] = {
+        [WHY_ENDED] = "ended",
+        [WHY_RUNNING] = "running",
+        [WHY_NEEDS] = "needs",
+        [WHY_BLOCKED] = "blocked",
+        [WHY_FAILED] = "failed",
+        [WHY_PARKED] = "parked",
+        [WHY_HELD] = "held",
+        [WHY_BACKOFF] = "backoff",
+        [WHY_USAGE] = "usage",
+        [WHY_CIRCUIT] = "circuit",
+        [WHY_PAUSED] = "paused",
+        [WHY_ASKED] = "asked",
+        [WHY_BARRIER] = "barrier",
+        [WHY_LIMIT] = "limit",
+        [WHY_RESERVED] = "reserved",
+        [WHY_BEHIND] = "behind",
+        [WHY_DEFERRED] = "deferred",
+        [WHY_STARTABLE] = "startable",
+    };
+    INVARIANT(code < ARRAY_COUNT(names));
+    return names[code];
+}

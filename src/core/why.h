@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * why: for every task that is not running, the reason, as data.
+ *
+ * Asked after a turn has ended. What decides and what explains are the same
+ * rooms, gates and counters: a task shown as startable is one that would
+ * start.
+ */
+#ifndef CORE_WHY_H
+#define CORE_WHY_H
+
+#include "core/sched.h"
+
+enum why_code {
+    WHY_ENDED,    /* done, skipped or cancelled: `task` is the cause, if any */
+    WHY_RUNNING,  /* claimed or running */
+    WHY_NEEDS,    /* `task` is not done yet */
+    WHY_BLOCKED,  /* by `task`, which failed, was parked or revoked */
+    WHY_FAILED,   /* it failed */
+    WHY_PARKED,   /* it is parked */
+    WHY_HELD,     /* by an operator */
+    WHY_BACKOFF,  /* until `until_ns`; `executor` is set if that backs off */
+    WHY_USAGE,    /* `executor` is refused until `until_ns` */
+    WHY_CIRCUIT,  /* `executor` failed too often; probe at `until_ns` */
+    WHY_PAUSED,   /* the run is paused */
+    WHY_ASKED,    /* the run waits for a decision about `task` */
+    WHY_BARRIER,  /* the run waits for its sync hook */
+    WHY_LIMIT,    /* `limit` has no room; `task` holds some, if known */
+    WHY_RESERVED, /* free units of `limit` are kept for `task` */
+    WHY_BEHIND,   /* `task` goes first at `limit` */
+    WHY_DEFERRED, /* waits for an idle slot; `limit` has none */
+    WHY_STARTABLE, /* will start in this turn */
+};
+
+struct why {
+    enum why_code code;
+    struct task_id task;         /* ID_NONE: none */
+    struct group_id group;       /* that holds `limit`; ID_NONE: none */
+    struct limit_id limit;       /* ID_NONE: none */
+    struct executor_id executor; /* ID_NONE: none */
+    int64_t until_ns;            /* SCHED_NEVER: not known */
+};
+
+/* Why this task is not running. (Uses scratch memory of the scheduler.) */
+struct why why_task(struct sched *sched, struct task_id task);
+
+/* Stable name of a code ("needs", "limit", ...), for JSON. */
+const char *why_code_name(enum why_code code);
+
+#endif /* CORE_WHY_H */

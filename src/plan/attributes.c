@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Attributes are what limits match. They are compared by pointer, so every
+ * name and value here is the one copy that the plan keeps of it.
+ *
+ * Tasks that follow each other often have the same attributes (same class,
+ * repo and owner, no group): those share one list.
+ */
+#include "plan/plan_internal.h"
+
+#include "base/invariant.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { OWN_MAX = 6 };
+
+/* Names of the attributes that sluice sets by itself, sorted. */
+static const char *const own_names[OWN_MAX] = {
+    "class",
+    "group",
+    "owner",
+    "provider",
+    "repo",
+    "stage",
+};
+
+bool plan_is_own_attribute(const char *name)
+{
+    for (int ix = 0; ix < OWN_MAX; ix++) {
+        if (strcmp(own_names[ix], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *plan_attribute_value(const struct plan_attribute *list,
+                                 uint32_t count,
+                                 const char *name)
+{
+    for (uint32_t ix = 0; ix < count; ix++) {
+        if (strcmp(list[ix].name, name) == 0) {
+            return list[ix].value;
+        }
+    }
+    return NULL;
+}
+
+static int by_name(const void *left, const void *right)
+{
+    const struct plan_attribute *a = left;
+    const struct plan_attribute *b = right;
+    return strcmp(a->name, b->name);
+}
+
+void plan_read_attributes(struct reader *reader,
+                          const struct node *node,
+                          struct plan_attribute **out,
+                          uint32_t *count_out)
+{
+    struct plan *plan = reader->plan;
+    if (!fields_is_mapping(reader, node, "\"attributes\"")) {
+        return;
+    }
+    if (node->count > PLAN_ATTRIBUTES_MAX) {
+        fields_expected(
+            reader, node, "\"attributes\"", "at most 64 attributes");
+        return;
+    }
+    struct plan_attribute *list =
+        arena_alloc(&plan->private->arena, node->count, sizeof(list[0]));
+    uint32_t count = 0;
+    for (const struct node *key = node_first(node); key != NULL;
+         key = node_next_key(key)) {
+        const struct node *value = node_value(key);
+        if (key->kind == NODE_BAD ||
+            fields_check_id(reader, key, "attribute", true) == NULL) {
+            continue;
+        }
+        if (plan_is_own_attribute(key->text)) {
+            plan_errors_add(reader->errors,
+                            node_mark(key),
+                            "attribute %s is set by sluice: use the key of "
+                            "that name, or another name",
+                            QUOTED(key));
+            continue;
+        }
+        if (fields_check_line(
+                reader, value, QUOTED(key), PLAN_ID_BYTES_MAX) == NULL) {
+            continue;
+        }
+        list[count++] = (struct plan_attribute){
+            .name = plan_intern(plan, key->text, key->count),
+            .value = plan_intern(plan, value->text, value->count),
+        };
+    }
+    qsort(list, count, sizeof(list[0]), by_name);
+    /* Fragments bring no limits, and what they bring may be taken back. */
+    for (uint32_t ix = 0; ix < count && !reader->fragment; ix++) {
+        (void)strmap_add(&plan->private->free_names, list[ix].name, 0);
+    }
+    *out = list;
+    *count_out = count;
+}
+
+/* Append (own_names[own], value) unless there is no value. */
+static uint32_t add_own(struct plan *plan,
+                        struct plan_attribute *list,
+                        uint32_t count,
+                        uint32_t own,
+                        const char *value)
+{
+    if (value == NULL) {
+        return count;
+    }
+    list[count] = (struct plan_attribute){
+        .name = plan->private->own_names[own],
+        .value = value,
+    };
+    return count + 1;
+}
+
+/* Append free ones whose name is not there yet. */
+static uint32_t add_free(struct plan_attribute *list,
+                         uint32_t count,
+                         const struct plan_attribute *free_ones,
+                         uint32_t free_count)
+{
+    uint32_t before = count;
+    for (uint32_t ix = 0; ix < free_count; ix++) {
+        if (plan_attribute_value(list, before, free_ones[ix].name) == NULL) {
+            list[count++] = free_ones[ix];
+        }
+    }
+    return count;
+}
+
+static struct plan_attribute *keep_list(struct plan *plan,
+                                        const struct plan_attribute *list,
+                                        uint32_t count)
+{
+    struct plan_attribute *kept =
+        arena_alloc(&plan->private->arena, count, sizeof(kept[0]));
+    if (count > 0) {
+        memcpy(kept, list, count * sizeof(kept[0]));
+    }
+    return kept;
+}
+
+void plan_intern_own_names(struct plan *plan)
+{
+    for (int ix = 0; ix < OWN_MAX; ix++) {
+        plan->private->own_names[ix] =
+            plan_intern(plan, own_names[ix], strlen(own_names[ix]));
+    }
+}
+
+void plan_set_group_attributes(struct plan *plan,
+                               uint32_t group_ix,
+                               const char *owner)
+{
+    struct plan_group *group = &plan->groups[group_ix];
+    const struct plan_group_more *more = &plan->private->group_more[group_ix];
+    struct plan_attribute list[OWN_MAX + PLAN_ATTRIBUTES_MAX];
+    const char *repo = NULL;
+    if (group->repo != PLAN_NONE) {
+        repo = plan->repos[group->repo].name;
+    }
+    uint32_t count = 0;
+    count = add_own(plan, list, count, 1, group->id);
+    count = add_own(plan, list, count, 2, owner);
+    count = add_own(plan, list, count, 4, repo);
+    count = add_free(list, count, more->free_ones, more->free_count);
+    if (more->free_count > 0) {
+        qsort(list, count, sizeof(list[0]), by_name);
+    }
+    group->attributes = keep_list(plan, list, count);
+    group->attribute_count = count;
+}
+
+/* Fill the attributes that every task has by itself. */
+static uint32_t own_of_task(struct plan *plan,
+                            const struct plan_task *task,
+                            const char *owner,
+                            struct plan_attribute *list)
+{
+    const char *group = NULL;
+    const char *provider = NULL;
+    const char *repo = NULL;
+    if (task->group != PLAN_NONE) {
+        group = plan->groups[task->group].id;
+    }
+    if (task->provider != 0) {
+        provider = plan->providers[task->provider].name;
+    }
+    if (task->repo != PLAN_NONE) {
+        repo = plan->repos[task->repo].name;
+    }
+    uint32_t count = 0;
+    count = add_own(
+        plan, list, count, 0, plan->classes[task->class_ix].name);
+    count = add_own(plan, list, count, 1, group);
+    count = add_own(plan, list, count, 2, owner);
+    count = add_own(plan, list, count, 3, provider);
+    count = add_own(plan, list, count, 4, repo);
+    return add_own(plan, list, count, 5, task->stage);
+}
+
+void plan_set_task_attributes(struct plan *plan,
+                              uint32_t task_ix,
+                              const char *owner,
+                              const struct plan_attribute *free_ones,
+                              uint32_t free_count)
+{
+    struct plan_task *task = &plan->tasks[task_ix];
+    struct plan_attribute list[OWN_MAX + 2 * PLAN_ATTRIBUTES_MAX];
+    uint32_t own = own_of_task(plan, task, owner, list);
+    uint32_t count = add_free(list, own, free_ones, free_count);
+    if (task->group != PLAN_NONE) {
+        const struct plan_group_more *more =
+            &plan->private->group_more[task->group];
+        count = add_free(list, count, more->free_ones, more->free_count);
+    }
+    INVARIANT(count <= ARRAY_COUNT(list));
+    if (count > own) {
+        qsort(list, count, sizeof(list[0]), by_name);
+    }
+    task->attribute_count = count;
+    const struct plan_task *last = task_ix > 0 ? task - 1 : task;
+    if (last != task && last->attribute_count == count &&
+        memcmp(last->attributes, list, count * sizeof(list[0])) == 0) {
+        task->attributes = last->attributes;
+        return;
+    }
+    task->attributes = keep_list(plan, list, count);
+}

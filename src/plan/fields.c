@@ -1,0 +1,594 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The table walk, and the readers of simple values.
+ *
+ * A misspelt key that is near to a known one is read as that one: otherwise
+ * the key it was meant to be would be reported as missing, and names in its
+ * value as unknown.
+ */
+#include "plan/fields.h"
+
+#include "base/invariant.h"
+#include "plan/plan_internal.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static uint32_t find_field(const struct schema *schema, const struct node *key)
+{
+    for (uint32_t ix = 0; ix < schema->count; ix++) {
+        const struct field *field = &schema->fields[ix];
+        if (field->len == key->count &&
+            memcmp(field->name, key->text, field->len) == 0) {
+            return ix;
+        }
+    }
+    return PLAN_NONE;
+}
+
+/* Report an unknown key; return the key it was meant to be, or PLAN_NONE. */
+static uint32_t report_unknown(struct reader *reader,
+                               const struct schema *schema,
+                               const struct node *key)
+{
+    struct suggest guess;
+    suggest_init(&guess, key->text, key->count, &reader->suggest_budget);
+    for (uint32_t ix = 0; ix < schema->count; ix++) {
+        suggest_offer(&guess, schema->fields[ix].name);
+    }
+    plan_errors_add(reader->errors,
+                    node_mark(key),
+                    "unknown key %s%s",
+                    QUOTED(key),
+                    suggest_hint(&guess));
+    return guess.best != NULL ? guess.best_ix : PLAN_NONE;
+}
+
+static void report_missing(struct reader *reader,
+                           const struct node *node,
+                           const struct schema *schema,
+                           uint64_t seen)
+{
+    for (uint32_t ix = 0; ix < schema->count; ix++) {
+        const struct field *field = &schema->fields[ix];
+        if (!field->required || (seen >> ix & 1) != 0 ||
+            fields_has_bad_key(node)) {
+            continue;
+        }
+        plan_errors_add(reader->errors,
+                        node_mark(node),
+                        "missing key \"%s\": %s%s",
+                        field->name,
+                        field->hint != NULL ? field->hint : schema->what,
+                        field->hint != NULL ? "" : " needs it");
+    }
+}
+
+/* Which key to read, after reporting what is wrong with it; or PLAN_NONE. */
+static uint32_t choose_field(struct reader *reader,
+                             const struct schema *schema,
+                             const struct node *key,
+                             uint64_t seen)
+{
+    if (key->kind == NODE_BAD) {
+        return PLAN_NONE;
+    }
+    uint32_t ix = find_field(schema, key);
+    if (ix != PLAN_NONE) {
+        return ix;
+    }
+    ix = report_unknown(reader, schema, key);
+    return ix != PLAN_NONE && (seen >> ix & 1) == 0 ? ix : PLAN_NONE;
+}
+
+static bool has_required(const struct schema *schema)
+{
+    for (uint32_t ix = 0; ix < schema->count; ix++) {
+        if (schema->fields[ix].required) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool fields_has_bad_key(const struct node *node)
+{
+    for (const struct node *key = node_first(node); key != NULL;
+         key = node_next_key(key)) {
+        if (key->kind == NODE_BAD) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool fields_read(struct reader *reader,
+                 const struct node *node,
+                 const struct schema *schema,
+                 void *target)
+{
+    INVARIANT(schema->count <= 64);
+    if (fields_is_empty(node) && !has_required(schema)) {
+        return true;
+    }
+    if (!fields_is_mapping(reader, node, schema->what)) {
+        return false;
+    }
+    uint64_t seen = 0;
+    for (const struct node *key = node_first(node); key != NULL;
+         key = node_next_key(key)) {
+        uint32_t ix = choose_field(reader, schema, key, seen);
+        if (ix != PLAN_NONE) {
+            const struct field *field = &schema->fields[ix];
+            seen |= UINT64_C(1) << ix;
+            field->read(reader, field, node_value(key), target);
+        }
+    }
+    report_missing(reader, node, schema, seen);
+    return true;
+}
+
+bool fields_is_empty(const struct node *value)
+{
+    return value->kind == NODE_PLAIN &&
+           (value->count == 0 || strcmp(value->text, "~") == 0 ||
+            strcmp(value->text, "null") == 0);
+}
+
+void fields_expected(struct reader *reader,
+                     const struct node *value,
+                     const char *label,
+                     const char *wanted)
+{
+    if (value->kind == NODE_BAD) {
+        return;
+    }
+    bool no_text = strncmp(wanted, "a number", strlen("a number")) == 0 ||
+                   strncmp(wanted, "true", strlen("true")) == 0;
+    plan_errors_add(reader->errors,
+                    node_mark(value),
+                    "%s %s %s%s",
+                    label,
+                    fields_is_empty(value) ? "is empty: it must be"
+                                           : "must be",
+                    wanted,
+                    value->kind == NODE_QUOTED && no_text ? ", without quotes"
+                                                          : "");
+}
+
+/* The same for a key of a table. */
+static void expected(struct reader *reader,
+                     const struct node *value,
+                     const struct field *field,
+                     const char *wanted)
+{
+    fields_expected(reader, value, QUOTED_TEXT(field->name), wanted);
+}
+
+bool fields_is_mapping(struct reader *reader,
+                       const struct node *node,
+                       const char *label)
+{
+    if (node->kind == NODE_MAPPING) {
+        return true;
+    }
+    fields_expected(reader, node, label, "a mapping (KEY: VALUE ...)");
+    return false;
+}
+
+bool fields_is_list(struct reader *reader,
+                    const struct node *node,
+                    const char *label)
+{
+    if (node->kind == NODE_LIST) {
+        return true;
+    }
+    fields_expected(reader, node, label, "a list");
+    return false;
+}
+
+bool fields_is_word(const struct node *value, const char *word)
+{
+    return value->kind == NODE_PLAIN && strcmp(value->text, word) == 0;
+}
+
+/* Digits from `text` on, as a number up to 10^12; NULL if there are none. */
+static const char *digits(const char *text, int64_t *out)
+{
+    int64_t sum = 0;
+    const char *at = text;
+    while (*at >= '0' && *at <= '9') {
+        sum = sum * 10 + (*at - '0');
+        if (sum > INT64_C(1000000000000)) {
+            return NULL;
+        }
+        at++;
+    }
+    *out = sum;
+    return at > text ? at : NULL;
+}
+
+bool fields_parse_number(const struct node *value, int64_t *out)
+{
+    if (value->kind != NODE_PLAIN ||
+        (value->text[0] == '0' && value->count > 1)) {
+        return false;
+    }
+    int64_t number = 0;
+    const char *end = digits(value->text, &number);
+    if (end == NULL || *end != '\0') {
+        return false;
+    }
+    *out = number;
+    return true;
+}
+
+struct unit {
+    const char *name;
+    int64_t ns;
+};
+
+/* Largest first. "m" before "ms" would hide it: the longest match counts. */
+static const struct unit units[] = {
+    {"d", INT64_C(86400000000000)},
+    {"h", INT64_C(3600000000000)},
+    {"m", INT64_C(60000000000)},
+    {"s", INT64_C(1000000000)},
+    {"ms", INT64_C(1000000)},
+};
+
+/* Index of the unit at `text`, or the count of units. */
+static size_t find_unit(const char *text, size_t *len_out)
+{
+    size_t len = 0;
+    while (text[len] >= 'a' && text[len] <= 'z') {
+        len++;
+    }
+    *len_out = len;
+    size_t ix = 0;
+    while (ix < ARRAY_COUNT(units) &&
+           (strlen(units[ix].name) != len ||
+            memcmp(units[ix].name, text, len) != 0)) {
+        ix++;
+    }
+    return ix;
+}
+
+/* Up to four decimals behind a point, as ten-thousandths. */
+static const char *decimals(const char *text, int64_t *out)
+{
+    int64_t sum = 0;
+    int64_t worth = 1000;
+    const char *at = text;
+    while (*at >= '0' && *at <= '9') {
+        if (worth == 0) {
+            return NULL;
+        }
+        sum += (*at++ - '0') * worth;
+        worth /= 10;
+    }
+    *out = sum;
+    return at > text ? at : NULL;
+}
+
+bool fields_parse_duration(const struct node *value, int64_t *out)
+{
+    if (!node_is_scalar(value) || value->count == 0) {
+        return false;
+    }
+    const char *at = value->text;
+    int64_t sum = 0;
+    size_t next_unit = 0; /* units must get smaller */
+    while (*at != '\0') {
+        int64_t whole = 0;
+        int64_t part = 0;
+        at = digits(at, &whole);
+        if (at != NULL && *at == '.') {
+            at = decimals(at + 1, &part);
+        }
+        if (at == NULL) {
+            return false;
+        }
+        size_t len = 0;
+        size_t ix = find_unit(at, &len);
+        if (ix < next_unit || ix == ARRAY_COUNT(units)) {
+            return false;
+        }
+        if (whole > FIELDS_DURATION_MAX / units[ix].ns) {
+            sum = FIELDS_DURATION_MAX + 1;
+        } else if (sum <= FIELDS_DURATION_MAX) {
+            sum += whole * units[ix].ns + part * units[ix].ns / 10000;
+        }
+        next_unit = ix + 1;
+        at += len;
+    }
+    *out = sum <= FIELDS_DURATION_MAX ? sum : FIELDS_DURATION_MAX + 1;
+    return true;
+}
+
+bool fields_parse_percent(const struct node *value, uint32_t *out)
+{
+    if (!node_is_scalar(value) || value->text[0] == '0') {
+        return false;
+    }
+    int64_t number = 0;
+    const char *end = digits(value->text, &number);
+    if (end == NULL || strcmp(end, "%") != 0 || number < 1 || number > 100) {
+        return false;
+    }
+    *out = (uint32_t)number;
+    return true;
+}
+
+/* What is wrong with an id, or NULL. */
+static const char *id_fault(const char *text, size_t len, bool slash)
+{
+    if (len > PLAN_ID_BYTES_MAX) {
+        return "it may have at most 200 bytes";
+    }
+    char before = '/';
+    for (size_t ix = 0; ix < len; ix++) {
+        char byte = text[ix];
+        bool plain = (byte >= 'a' && byte <= 'z') ||
+                     (byte >= '0' && byte <= '9') ||
+                     (byte >= 'A' && byte <= 'Z');
+        if (!plain && ix == 0) {
+            return "it must start with a letter or a digit";
+        }
+        if (!plain && (byte == '\0' || strchr("._#:/-", byte) == NULL)) {
+            return "use letters, digits and . _ # : / -";
+        }
+        if (byte == '.' && (before == '.' || before == '/')) {
+            return "it must not contain \"..\" or \"/.\"";
+        }
+        if (byte == '/' && before == '/') {
+            return "it must not contain \"//\"";
+        }
+        if (byte == '/' && !slash) {
+            return "it must not contain \"/\"";
+        }
+        before = byte;
+    }
+    return before == '/' ? "it must not end in \"/\"" : NULL;
+}
+
+const char *fields_check_id(struct reader *reader,
+                            const struct node *node,
+                            const char *what,
+                            bool slash)
+{
+    if (!node_is_scalar(node) || fields_is_empty(node)) {
+        fields_expected(reader, node, QUOTED_TEXT(what), "a text");
+        return NULL;
+    }
+    const char *fault = "it is empty";
+    if (node->count > 0) {
+        fault = id_fault(node->text, node->count, slash);
+    }
+    if (fault != NULL) {
+        plan_errors_add(reader->errors,
+                        node_mark(node),
+                        "%s %s is not valid: %s",
+                        what,
+                        QUOTED(node),
+                        fault);
+        return NULL;
+    }
+    return node->text;
+}
+
+const char *fields_check_line(struct reader *reader,
+                              const struct node *node,
+                              const char *label,
+                              size_t max)
+{
+    if (!node_is_scalar(node) || fields_is_empty(node)) {
+        fields_expected(reader, node, label, "a text");
+        return NULL;
+    }
+    char wanted[64];
+    int len = 0;
+    if (node->text[strspn(node->text, " \t\r\n")] == '\0') {
+        len = snprintf(wanted, sizeof(wanted), "a text that is not empty");
+    } else if (strpbrk(node->text, "\t\r\n") != NULL) {
+        len = snprintf(wanted, sizeof(wanted), "on one line, without tabs");
+    } else if (node->count > max) {
+        len = snprintf(wanted, sizeof(wanted), "at most %zu bytes long", max);
+    }
+    if (len > 0) {
+        fields_expected(reader, node, label, wanted);
+        return NULL;
+    }
+    return node->text;
+}
+
+static void *at_offset(void *target, const struct field *field)
+{
+    return (char *)target + field->offset;
+}
+
+void fields_node(struct reader *reader,
+                 const struct field *field,
+                 const struct node *value,
+                 void *target)
+{
+    (void)reader;
+    const struct node **out = at_offset(target, field);
+    *out = value;
+}
+
+void fields_bool(struct reader *reader,
+                 const struct field *field,
+                 const struct node *value,
+                 void *target)
+{
+    bool *out = at_offset(target, field);
+    if (fields_is_word(value, "true")) {
+        *out = true;
+    } else if (fields_is_word(value, "false")) {
+        *out = false;
+    } else {
+        expected(reader, value, field, "true or false");
+    }
+}
+
+void fields_number(struct reader *reader,
+                   const struct field *field,
+                   const struct node *value,
+                   void *target)
+{
+    int64_t number = 0;
+    if (!fields_parse_number(value, &number) || number < field->min ||
+        number > field->max) {
+        char wanted[96];
+        int len = snprintf(wanted,
+                           sizeof(wanted),
+                           "a number from %" PRId64 " to %" PRId64,
+                           field->min,
+                           field->max);
+        expected(reader, value, field, len > 0 ? wanted : "a number");
+        return;
+    }
+    uint32_t *out = at_offset(target, field);
+    *out = (uint32_t)number;
+}
+
+bool fields_check_duration(struct reader *reader,
+                           const struct node *value,
+                           const char *label,
+                           int64_t min,
+                           bool none,
+                           int64_t *out)
+{
+    int64_t ns = 0;
+    const char *wanted = NULL;
+    if (none && fields_is_word(value, "none")) {
+        ns = PLAN_UNLIMITED;
+    } else if (!fields_parse_duration(value, &ns)) {
+        wanted = none ? "a duration such as 90s, 30m or 2h, or none"
+                      : "a duration such as 90s, 30m or 2h";
+    } else if (ns < min) {
+        wanted = "more than 0";
+    } else if (ns > FIELDS_DURATION_MAX) {
+        wanted = "at most 365d";
+    }
+    if (wanted != NULL) {
+        fields_expected(reader, value, label, wanted);
+        return false;
+    }
+    *out = ns;
+    return true;
+}
+
+void fields_duration(struct reader *reader,
+                     const struct field *field,
+                     const struct node *value,
+                     void *target)
+{
+    int64_t *out = at_offset(target, field);
+    int64_t ns = 0;
+    if (fields_parse_duration(value, &ns) && ns >= field->min &&
+        ns <= FIELDS_DURATION_MAX) {
+        *out = ns;
+        return;
+    }
+    const char *label = QUOTED_TEXT(field->name);
+    (void)fields_check_duration(reader, value, label, field->min, false, out);
+}
+
+void fields_duration_or_none(struct reader *reader,
+                             const struct field *field,
+                             const struct node *value,
+                             void *target)
+{
+    const char *label = QUOTED_TEXT(field->name);
+    int64_t *out = at_offset(target, field);
+    (void)fields_check_duration(reader, value, label, field->min, true, out);
+}
+
+/* A copy of the scalar's text that lives as long as the plan. */
+static const char *kept(struct reader *reader, const struct node *value)
+{
+    return arena_strndup(
+        &reader->plan->private->arena, value->text, value->count);
+}
+
+void fields_line(struct reader *reader,
+                 const struct field *field,
+                 const struct node *value,
+                 void *target)
+{
+    size_t max = (size_t)field->max;
+    if (fields_check_line(reader, value, QUOTED_TEXT(field->name), max)) {
+        const char **out = at_offset(target, field);
+        *out = kept(reader, value);
+    }
+}
+
+/* Whether it is a command for the shell; report it if not. */
+static bool check_shell(struct reader *reader,
+                        const struct field *field,
+                        const struct node *value,
+                        const char *wanted)
+{
+    if (!node_is_scalar(value) || fields_is_empty(value)) {
+        expected(reader, value, field, wanted);
+        return false;
+    }
+    if (value->text[strspn(value->text, " \t\r\n")] == '\0') {
+        expected(reader, value, field, "a command that is not empty");
+        return false;
+    }
+    return true;
+}
+
+void fields_shell(struct reader *reader,
+                  const struct field *field,
+                  const struct node *value,
+                  void *target)
+{
+    if (check_shell(reader, field, value, "a command for the shell")) {
+        const char **out = at_offset(target, field);
+        *out = kept(reader, value);
+    }
+}
+
+/* Read a list of arguments; NULL after an error. */
+static const char **read_argv(struct reader *reader,
+                              const struct field *field,
+                              const struct node *value)
+{
+    const struct node *first = node_first(value);
+    if (first == NULL || (node_is_scalar(first) && first->count == 0)) {
+        expected(reader, value, field, "a list that starts with a program");
+        return NULL;
+    }
+    const char **argv = arena_alloc(
+        &reader->plan->private->arena, value->count + 1, sizeof(argv[0]));
+    uint32_t count = 0;
+    for (const struct node *item = first; item != NULL;
+         item = node_next(item)) {
+        if (!node_is_scalar(item) || fields_is_empty(item)) {
+            fields_expected(reader, item, "an argument", "a text");
+            return NULL;
+        }
+        argv[count++] = kept(reader, item);
+    }
+    return argv;
+}
+
+void fields_command(struct reader *reader,
+                    const struct field *field,
+                    const struct node *value,
+                    void *target)
+{
+    struct plan_command *out = at_offset(target, field);
+    if (value->kind == NODE_LIST) {
+        *out = (struct plan_command){.argv = read_argv(reader, field, value)};
+        return;
+    }
+    const char *wanted = "a command for the shell or a list of arguments";
+    if (check_shell(reader, field, value, wanted)) {
+        *out = (struct plan_command){.shell = kept(reader, value)};
+    }
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fields: mappings with known keys, read by a table.
+ *
+ * A table has one row per key: its name, the function that reads its value and
+ * where the result goes. So unknown keys, missing keys and values of the wrong
+ * kind are found and reported the same way everywhere.
+ *
+ * A reader of a value gets the whole row and the target of the mapping; it
+ * writes to target + offset. When the value is wrong it reports that and
+ * leaves the target alone. It says nothing about a node that is NODE_BAD.
+ */
+#ifndef PLAN_FIELDS_H
+#define PLAN_FIELDS_H
+
+#include "base/macros.h"
+#include "plan/node.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct reader;
+struct field;
+
+/* 365 days in nanoseconds: far more than anything here should last. */
+#define FIELDS_DURATION_MAX (INT64_C(365) * 24 * 3600 * 1000000000)
+
+typedef void (*field_fn)(struct reader *reader,
+                         const struct field *field,
+                         const struct node *value,
+                         void *target);
+
+/* One key; a plain value in a const table. */
+struct field {
+    const char *name;
+    size_t len; /* of the name */
+    field_fn read;
+    size_t offset;
+    size_t base; /* of the part that a reader of several fields fills */
+    int64_t min; /* of a number or duration */
+    int64_t max; /* of a number, or bytes of a text */
+    bool required;
+    const char *hint; /* what to do when it is missing, or NULL */
+};
+
+#define FIELD_AT(type, member, key)                                            \
+    .name = key, .len = sizeof(key) - 1, .offset = offsetof(type, member)
+
+/* A mapping: what it is called, and its keys (at most 64). */
+struct schema {
+    const char *what; /* "a task" */
+    const struct field *fields;
+    uint32_t count;
+};
+
+#define SCHEMA(name, table)                                                    \
+    {                                                                          \
+        .what = name, .fields = table, .count = ARRAY_COUNT(table)             \
+    }
+
+/*
+ * Read a mapping. False when it is not one, which is then reported. A misspelt
+ * key is reported and then read as what it was meant to be. Nothing at all is
+ * taken for an empty mapping if no key is required.
+ */
+bool fields_read(struct reader *reader,
+                 const struct node *node,
+                 const struct schema *schema,
+                 void *target);
+
+/* Whether the node is a mapping (a list); otherwise report `label` must be. */
+bool fields_is_mapping(struct reader *reader,
+                       const struct node *node,
+                       const char *label);
+bool fields_is_list(struct reader *reader,
+                    const struct node *node,
+                    const char *label);
+
+/* Report that the value of `label` must be `wanted`, unless it is NODE_BAD. */
+void fields_expected(struct reader *reader,
+                     const struct node *value,
+                     const char *label,
+                     const char *wanted);
+
+/* Whether the value is left out: nothing, null or ~. */
+bool fields_is_empty(const struct node *value);
+
+/* Whether a key of the mapping could not be read. */
+bool fields_has_bad_key(const struct node *node);
+
+/*
+ * Parsers of a scalar's text. True and *out on success; they report nothing.
+ * A number is plain decimal digits without quotes. A duration is one or more
+ * numbers with units, largest first; one that is too long is given as
+ * FIELDS_DURATION_MAX + 1. A percentage is 1% to 100%.
+ */
+MUST_USE bool fields_parse_number(const struct node *value, int64_t *out);
+MUST_USE bool fields_parse_duration(const struct node *value, int64_t *out);
+MUST_USE bool fields_parse_percent(const struct node *value, uint32_t *out);
+
+/* Whether the plain scalar is this word. */
+bool fields_is_word(const struct node *value, const char *word);
+
+/*
+ * A name or id that follows the rules for ids; NULL after an error. The text
+ * belongs to the node. `what` is "id", "class" ...; slash: "/" is allowed.
+ */
+const char *fields_check_id(struct reader *reader,
+                            const struct node *node,
+                            const char *what,
+                            bool slash);
+
+/*
+ * The text of a scalar on one line without tabs, not empty, of at most `max`
+ * bytes; NULL after an error. The text belongs to the node.
+ */
+const char *fields_check_line(struct reader *reader,
+                              const struct node *node,
+                              const char *label,
+                              size_t max);
+
+/*
+ * Read a duration of at least `min` nanoseconds into *out; false after an
+ * error. With `none`, that word is allowed and gives PLAN_UNLIMITED.
+ */
+bool fields_check_duration(struct reader *reader,
+                           const struct node *value,
+                           const char *label,
+                           int64_t min,
+                           bool none,
+                           int64_t *out);
+
+/* Readers for tables; the comment says what they write at the offset. */
+
+/* const struct node *: the node itself, for later. */
+void fields_node(struct reader *reader,
+                 const struct field *field,
+                 const struct node *value,
+                 void *target);
+
+/* bool */
+void fields_bool(struct reader *reader,
+                 const struct field *field,
+                 const struct node *value,
+                 void *target);
+
+/* uint32_t from min to max */
+void fields_number(struct reader *reader,
+                   const struct field *field,
+                   const struct node *value,
+                   void *target);
+
+/* int64_t of nanoseconds, at least min */
+void fields_duration(struct reader *reader,
+                     const struct field *field,
+                     const struct node *value,
+                     void *target);
+
+/* The same, or PLAN_UNLIMITED for `none`. */
+void fields_duration_or_none(struct reader *reader,
+                             const struct field *field,
+                             const struct node *value,
+                             void *target);
+
+/* const char *: one line of at most max bytes, kept in the plan */
+void fields_line(struct reader *reader,
+                 const struct field *field,
+                 const struct node *value,
+                 void *target);
+
+/* const char *: a text for the shell, kept in the plan */
+void fields_shell(struct reader *reader,
+                  const struct field *field,
+                  const struct node *value,
+                  void *target);
+
+/* struct plan_command: a text for the shell or a list of texts */
+void fields_command(struct reader *reader,
+                    const struct field *field,
+                    const struct node *value,
+                    void *target);
+
+#endif /* PLAN_FIELDS_H */

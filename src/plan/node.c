@@ -1,0 +1,597 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The bytes are checked first, all of them: libyaml would tell an offset, not
+ * a line, and it would guess at other encodings. Then its events are turned
+ * into nodes, one by one. Its document interface is not used: that one is
+ * quadratic in depth and expands aliases.
+ *
+ * Cost is bounded from the first byte: containers by NODE_DEPTH_MAX, nodes by
+ * NODE_COUNT_MAX, and what libyaml may swallow before it hands out the next
+ * event (one scalar, comments) by the read handler, which counts it.
+ */
+#include "plan/node.h"
+
+#include "base/invariant.h"
+#include "base/strmap.h"
+#include "plan/plan_internal.h"
+
+#include <string.h>
+#include <yaml.h>
+
+enum {
+    FEW_KEYS = 12,     /* up to here duplicate keys are found pairwise */
+    BLANK_SLOTS = 256, /* nodes to start with */
+};
+
+struct builder {
+    struct node_tree *tree;
+    struct plan_errors *errors;
+    const char *text;
+    size_t len;
+    size_t at;            /* bytes handed to libyaml */
+    size_t at_last_event; /* the same, when the last event came */
+    bool too_long;        /* the read handler has refused */
+    bool stop;            /* an error after which there is no tree */
+    bool second;          /* a second document has started */
+    uint32_t open[NODE_DEPTH_MAX]; /* containers from the root to here */
+    uint32_t last[NODE_DEPTH_MAX]; /* newest child of each, 0 if none */
+    uint32_t depth;
+    struct plan_mark end; /* of the last event */
+};
+
+/* Bytes of the UTF-8 character at `text`, or 0 if it is not one. */
+static size_t
+decode(const unsigned char *text, size_t left, uint32_t *code_out)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t len = text[0] < 0x80             ? 1
+                 : (text[0] & 0xe0) == 0xc0 ? 2
+                 : (text[0] & 0xf0) == 0xe0 ? 3
+                 : (text[0] & 0xf8) == 0xf0 ? 4
+                                            : 0;
+    if (len == 0 || len > left) {
+        return 0;
+    }
+    uint32_t code = len == 1 ? text[0] : text[0] & (0x7fU >> len);
+    for (size_t ix = 1; ix < len; ix++) {
+        if ((text[ix] & 0xc0) != 0x80) {
+            return 0;
+        }
+        code = code << 6 | (text[ix] & 0x3fU);
+    }
+    if (code < least[len] || code > 0x10ffff ||
+        (code >= 0xd800 && code <= 0xdfff)) {
+        return 0;
+    }
+    *code_out = code;
+    return len;
+}
+
+/* What is wrong with a character, or NULL. */
+static const char *fault_of(uint32_t code)
+{
+    if (code == '\t' || code == '\n' || code == '\r' || code == 0x85) {
+        return NULL;
+    }
+    if (code < 0x20 || (code >= 0x7f && code <= 0x9f)) {
+        return "control character";
+    }
+    if (code == 0xfeff || code == 0xfffe || code == 0xffff) {
+        return "character that is not text";
+    }
+    if ((code >= 0x202a && code <= 0x202e) ||
+        (code >= 0x2066 && code <= 0x2069)) {
+        return "character that changes the direction of writing";
+    }
+    return NULL;
+}
+
+/* Whether the eight bytes at `text` are all printable ASCII. */
+static bool is_plain_word(const char *text)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    uint64_t word;
+    memcpy(&word, text, sizeof(word));
+    uint64_t below_space = (word - ones * 0x20) & ~word;
+    uint64_t is_delete = word ^ ones * 0x7f;
+    is_delete = (is_delete - ones) & ~is_delete;
+    return ((word | below_space | is_delete) & ones * 0x80) == 0;
+}
+
+/* Check all bytes; report the first bad one and return false. */
+static bool check_bytes(struct builder *builder)
+{
+    struct plan_mark mark = {.line = 1, .column = 1};
+    size_t ix = 0;
+    while (ix < builder->len) {
+        if (builder->len - ix >= 8 && is_plain_word(builder->text + ix)) {
+            ix += 8;
+            mark.column += 8;
+            continue;
+        }
+        const unsigned char *at = (const unsigned char *)builder->text + ix;
+        uint32_t code = 0;
+        size_t len = decode(at, builder->len - ix, &code);
+        if (len == 0) {
+            plan_errors_add(builder->errors,
+                            mark,
+                            "byte 0x%02x is not UTF-8: save the file as UTF-8",
+                            at[0]);
+            return false;
+        }
+        if (fault_of(code) != NULL) {
+            plan_errors_add(builder->errors,
+                            mark,
+                            "%s U+%04X is not allowed",
+                            fault_of(code),
+                            (unsigned)code);
+            return false;
+        }
+        ix += len;
+        mark.column++;
+        if (code == '\n') {
+            mark.line++;
+            mark.column = 1;
+        }
+    }
+    return true;
+}
+
+static int read_more(void *data, unsigned char *out, size_t size, size_t *done)
+{
+    struct builder *builder = data;
+    if (builder->at - builder->at_last_event > NODE_GAP_BYTES_MAX) {
+        builder->too_long = true;
+        return 0;
+    }
+    size_t left = builder->len - builder->at;
+    size_t count = size < left ? size : left;
+    if (count > 0) {
+        memcpy(out, builder->text + builder->at, count);
+    }
+    builder->at += count;
+    *done = count;
+    return 1;
+}
+
+static struct plan_mark mark_of(yaml_mark_t mark)
+{
+    return (struct plan_mark){
+        .line = (uint32_t)mark.line + 1,
+        .column = (uint32_t)mark.column + 1,
+    };
+}
+
+/* Report an error after which there is no tree. */
+#define STOP(builder, mark, ...)                                               \
+    do {                                                                       \
+        plan_errors_add((builder)->errors, (mark), __VA_ARGS__);               \
+        (builder)->stop = true;                                                \
+    } while (0)
+
+/* Words of libyaml, and what to do about it. */
+struct advice {
+    const char *problem;
+    const char *text;
+};
+
+static const char *advice_for(const char *problem)
+{
+    static const struct advice list[] = {
+        {"mapping values are not allowed in this context",
+         "a \": \" is not possible here; put a text that contains one in "
+         "quotes, and check the indentation"},
+        {"did not find expected key",
+         "this does not belong here; check the indentation, and put a text "
+         "that starts with a special character in quotes"},
+        {"could not find expected ':'",
+         "a \":\" is missing here, or a text should be in quotes"},
+        {"did not find expected ',' or '}'",
+         "a \",\" or the closing \"}\" is missing here"},
+        {"did not find expected ',' or ']'",
+         "a \",\" or the closing \"]\" is missing here"},
+        {"did not find expected '-' indicator",
+         "this does not belong here; entries of a list start with \"- \" in "
+         "the same column"},
+        {"found a tab character that violates indentation",
+         "a tab cannot be used for indentation; use spaces"},
+        {"found character that cannot start any token",
+         "a text cannot start with this character; put it in quotes"},
+        {"found unknown escape character",
+         "unknown escape; between double quotes a backslash is written \\\\, "
+         "between single quotes it is itself"},
+        {"block sequence entries are not allowed in this context",
+         "a list entry \"- \" is not possible here; start it on a new line"},
+    };
+    for (size_t ix = 0; ix < ARRAY_COUNT(list); ix++) {
+        if (strcmp(problem, list[ix].problem) == 0) {
+            return list[ix].text;
+        }
+    }
+    return problem;
+}
+
+/* Report what libyaml did not like. */
+static void report_syntax(struct builder *builder, const yaml_parser_t *parser)
+{
+    INVARIANT(parser->error != YAML_MEMORY_ERROR);
+    if (builder->too_long) {
+        STOP(builder,
+             builder->end,
+             "more than %d MiB without a value follow: a text may have %d MiB",
+             NODE_GAP_BYTES_MAX >> 20,
+             NODE_SCALAR_BYTES_MAX >> 20);
+        return;
+    }
+    const char *problem = parser->problem != NULL ? parser->problem : "invalid";
+    struct plan_mark mark = mark_of(parser->problem_mark);
+    if (parser->context != NULL &&
+        strcmp(parser->context, "while scanning a quoted scalar") == 0 &&
+        strcmp(problem, "found unexpected end of stream") == 0) {
+        STOP(builder,
+             mark_of(parser->context_mark),
+             "the quote is not closed (the file ends at %u:%u)",
+             mark.line,
+             mark.column);
+        return;
+    }
+    if (parser->context == NULL ||
+        strcmp(parser->context, "while scanning for the next token") == 0) {
+        bool tab = parser->buffer.pointer < parser->buffer.last &&
+                   *parser->buffer.pointer == '\t';
+        STOP(builder,
+             mark,
+             "%s",
+             tab ? "a tab cannot be used for indentation; use spaces"
+                 : advice_for(problem));
+        return;
+    }
+    struct plan_mark context = mark_of(parser->context_mark);
+    STOP(builder,
+         mark,
+         "%s (%s at %u:%u)",
+         advice_for(problem),
+         parser->context,
+         context.line,
+         context.column);
+}
+
+/* Append a node as the newest child of the innermost open container. */
+static struct node *add_node(struct builder *builder, struct plan_mark mark)
+{
+    struct node_tree *tree = builder->tree;
+    if (tree->count >= NODE_COUNT_MAX) {
+        STOP(builder, mark, "more than %d values", NODE_COUNT_MAX);
+        return NULL;
+    }
+    if (tree->count == tree->capacity) {
+        tree->capacity =
+            tree->capacity > 0 ? tree->capacity * 2 : BLANK_SLOTS;
+        tree->nodes =
+            mem_resize(tree->nodes, tree->capacity, sizeof(tree->nodes[0]));
+    }
+    uint32_t ix = tree->count++;
+    if (builder->depth > 0) {
+        uint32_t *last = &builder->last[builder->depth - 1];
+        if (*last != 0) {
+            tree->nodes[*last].skip = ix - *last;
+        }
+        *last = ix;
+        tree->nodes[builder->open[builder->depth - 1]].count++;
+    }
+    struct node *node = &tree->nodes[ix];
+    *node = (struct node){.line = mark.line, .column = mark.column};
+    return node;
+}
+
+/* Report anchors and tags, which libyaml gives with the node itself. */
+static void check_properties(struct builder *builder,
+                             struct plan_mark mark,
+                             const yaml_char_t *anchor,
+                             const yaml_char_t *tag)
+{
+    if (anchor != NULL) {
+        plan_errors_add(builder->errors,
+                        mark,
+                        "anchor \"&%.64s\" is not allowed: write it out",
+                        (const char *)anchor);
+    }
+    if (tag != NULL) {
+        static const char core[] = "tag:yaml.org,2002:";
+        const char *text = (const char *)tag;
+        bool is_core = strncmp(text, core, strlen(core)) == 0;
+        plan_errors_add(builder->errors,
+                        mark,
+                        "tag \"%s%.64s\" is not allowed: leave it out",
+                        is_core ? "!!" : "",
+                        is_core ? text + strlen(core) : text);
+    }
+}
+
+static void open_container(struct builder *builder,
+                           enum node_kind kind,
+                           struct plan_mark mark)
+{
+    if (builder->depth == NODE_DEPTH_MAX) {
+        STOP(builder, mark, "nested deeper than %d levels", NODE_DEPTH_MAX);
+        return;
+    }
+    struct node *node = add_node(builder, mark);
+    if (node == NULL) {
+        return;
+    }
+    node->kind = kind;
+    builder->open[builder->depth] = builder->tree->count - 1;
+    builder->last[builder->depth] = 0;
+    builder->depth++;
+}
+
+/* Whether a scalar with escapes is text; report and return false if not. */
+static bool check_escapes(struct builder *builder,
+                          struct plan_mark mark,
+                          const unsigned char *text,
+                          size_t len)
+{
+    size_t step = 0;
+    for (size_t ix = 0; ix < len; ix += step) {
+        uint32_t code = 0;
+        step = decode(text + ix, len - ix, &code);
+        INVARIANT(step > 0);
+        if (fault_of(code) != NULL) {
+            plan_errors_add(builder->errors,
+                            mark,
+                            "%s U+%04X is not allowed",
+                            fault_of(code),
+                            (unsigned)code);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void add_scalar(struct builder *builder, const yaml_event_t *event)
+{
+    struct plan_mark mark = mark_of(event->start_mark);
+    const yaml_char_t *text = event->data.scalar.value;
+    size_t len = event->data.scalar.length;
+    yaml_scalar_style_t style = event->data.scalar.style;
+    if (len > NODE_SCALAR_BYTES_MAX) {
+        STOP(builder,
+             mark,
+             "a text may have at most %d bytes",
+             NODE_SCALAR_BYTES_MAX);
+        return;
+    }
+    check_properties(
+        builder, mark, event->data.scalar.anchor, event->data.scalar.tag);
+    struct node *node = add_node(builder, mark);
+    if (node == NULL) {
+        return;
+    }
+    node->kind = style == YAML_PLAIN_SCALAR_STYLE ? NODE_PLAIN : NODE_QUOTED;
+    if (style == YAML_DOUBLE_QUOTED_SCALAR_STYLE &&
+        !check_escapes(builder, mark, text, len)) {
+        node->kind = NODE_BAD;
+        return;
+    }
+    node->text =
+        arena_strndup(&builder->tree->texts, (const char *)text, len);
+    node->count = (uint32_t)len;
+}
+
+/* The key is the same as an earlier one: report it and pass over it. */
+static void report_duplicate(struct builder *builder,
+                             struct node *key,
+                             const struct node *first)
+{
+    plan_errors_add(builder->errors,
+                    node_mark(key),
+                    "duplicate key %s (first at %u:%u)",
+                    QUOTED(key),
+                    first->line,
+                    first->column);
+    key->kind = NODE_BAD;
+}
+
+/* Make keys that cannot be keys NODE_BAD. */
+static void check_key(struct builder *builder, struct node *key)
+{
+    if (key->kind == NODE_MAPPING || key->kind == NODE_LIST) {
+        plan_errors_add(builder->errors, node_mark(key), "a key must be a text");
+    } else if (key->kind == NODE_PLAIN && strcmp(key->text, "<<") == 0) {
+        plan_errors_add(builder->errors,
+                        node_mark(key),
+                        "merge key \"<<\" is not allowed: write it out");
+    } else if (node_is_scalar(key) && key->count == 0) {
+        plan_errors_add(builder->errors, node_mark(key), "the key is empty");
+    } else {
+        return;
+    }
+    key->kind = NODE_BAD;
+}
+
+/* The key after `key`, or NULL. */
+static struct node *next_key(struct node *key)
+{
+    struct node *value = key + key->skip;
+    return value->skip > 0 ? value + value->skip : NULL;
+}
+
+static void check_few_keys(struct builder *builder, struct node *first)
+{
+    struct node *keys[FEW_KEYS];
+    uint32_t count = 0;
+    for (struct node *key = first; key != NULL; key = next_key(key)) {
+        check_key(builder, key);
+        if (key->kind == NODE_BAD) {
+            continue;
+        }
+        for (uint32_t ix = 0; ix < count; ix++) {
+            if (keys[ix]->count == key->count &&
+                memcmp(keys[ix]->text, key->text, key->count) == 0) {
+                report_duplicate(builder, key, keys[ix]);
+                break;
+            }
+        }
+        if (key->kind != NODE_BAD) {
+            keys[count++] = key;
+        }
+    }
+}
+
+static void check_many_keys(struct builder *builder, struct node *first)
+{
+    struct strmap seen = {0};
+    const struct node *nodes = builder->tree->nodes;
+    for (struct node *key = first; key != NULL; key = next_key(key)) {
+        check_key(builder, key);
+        if (key->kind == NODE_BAD) {
+            continue;
+        }
+        uint32_t ix = (uint32_t)(key - nodes);
+        uint32_t before = strmap_add(&seen, key->text, ix);
+        if (before != STRMAP_NONE) {
+            report_duplicate(builder, key, &nodes[before]);
+        }
+    }
+    strmap_release(&seen);
+}
+
+static void close_container(struct builder *builder)
+{
+    INVARIANT(builder->depth > 0);
+    struct node *node = &builder->tree->nodes[builder->open[--builder->depth]];
+    if (node->kind != NODE_MAPPING || node->count == 0) {
+        return;
+    }
+    INVARIANT(node->count % 2 == 0);
+    node->count /= 2;
+    if (node->count <= FEW_KEYS) {
+        check_few_keys(builder, node + 1);
+    } else {
+        check_many_keys(builder, node + 1);
+    }
+}
+
+static void add_alias(struct builder *builder, const yaml_event_t *event)
+{
+    struct plan_mark mark = mark_of(event->start_mark);
+    plan_errors_add(builder->errors,
+                    mark,
+                    "alias \"*%.64s\" is not allowed: write it out",
+                    (const char *)event->data.alias.anchor);
+    struct node *node = add_node(builder, mark);
+    if (node != NULL) {
+        node->kind = NODE_BAD;
+    }
+}
+
+static void take_event(struct builder *builder, const yaml_event_t *event)
+{
+    struct plan_mark mark = mark_of(event->start_mark);
+    switch (event->type) {
+    case YAML_DOCUMENT_START_EVENT:
+        if (builder->second) {
+            STOP(builder, mark, "a second document starts here: a plan is one document");
+        }
+        builder->second = true;
+        break;
+    case YAML_SCALAR_EVENT:
+        add_scalar(builder, event);
+        break;
+    case YAML_SEQUENCE_START_EVENT:
+        check_properties(builder,
+                         mark,
+                         event->data.sequence_start.anchor,
+                         event->data.sequence_start.tag);
+        open_container(builder, NODE_LIST, mark);
+        break;
+    case YAML_MAPPING_START_EVENT:
+        check_properties(builder,
+                         mark,
+                         event->data.mapping_start.anchor,
+                         event->data.mapping_start.tag);
+        open_container(builder, NODE_MAPPING, mark);
+        break;
+    case YAML_SEQUENCE_END_EVENT:
+    case YAML_MAPPING_END_EVENT:
+        close_container(builder);
+        break;
+    case YAML_ALIAS_EVENT:
+        add_alias(builder, event);
+        break;
+    case YAML_NO_EVENT:
+    case YAML_STREAM_START_EVENT:
+    case YAML_STREAM_END_EVENT:
+    case YAML_DOCUMENT_END_EVENT:
+        break;
+    }
+    builder->end = mark_of(event->end_mark);
+    builder->at_last_event = builder->at;
+}
+
+/* Let libyaml read the text, event by event. */
+static void build(struct builder *builder)
+{
+    yaml_parser_t parser;
+    int made = yaml_parser_initialize(&parser);
+    INVARIANT(made == 1);
+    yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
+    yaml_parser_set_input(&parser, read_more, builder);
+    bool more = true;
+    while (more && !builder->stop) {
+        yaml_event_t event;
+        if (yaml_parser_parse(&parser, &event) == 0) {
+            report_syntax(builder, &parser);
+            break;
+        }
+        more = event.type != YAML_STREAM_END_EVENT;
+        take_event(builder, &event);
+        yaml_event_delete(&event);
+    }
+    yaml_parser_delete(&parser);
+}
+
+bool node_tree_read(struct node_tree *tree,
+                    const char *text,
+                    size_t len,
+                    struct plan_errors *errors)
+{
+    INVARIANT(tree->count == 0);
+    struct builder builder = {
+        .tree = tree,
+        .errors = errors,
+        .text = text,
+        .len = len,
+        .end = {.line = 1, .column = 1},
+    };
+    if (len > NODE_FILE_BYTES_MAX) {
+        STOP(&builder,
+             builder.end,
+             "the file is larger than %d MiB",
+             NODE_FILE_BYTES_MAX >> 20);
+        return false;
+    }
+    /* A byte order mark says nothing in UTF-8, but some editors write it. */
+    if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
+        builder.text += 3;
+        builder.len -= 3;
+    }
+    if (!check_bytes(&builder)) {
+        return false;
+    }
+    build(&builder);
+    /* A document of nothing at all is one empty scalar. */
+    if (tree->count == 1 && tree->nodes[0].kind == NODE_PLAIN &&
+        tree->nodes[0].count == 0) {
+        tree->count = 0;
+    }
+    return !builder.stop;
+}
+
+void node_tree_release(struct node_tree *tree)
+{
+    mem_free(tree->nodes);
+    arena_release(&tree->texts);
+    *tree = (struct node_tree){0};
+}

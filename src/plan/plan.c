@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A whole plan and a fragment are read by the same code, into the same arrays:
+ * a fragment only starts behind what is there (struct plan_counts). So taking
+ * back a fragment, refused or undone, is cutting everything to those counts.
+ */
+#include "plan/plan.h"
+
+#include "base/invariant.h"
+#include "plan/plan_internal.h"
+
+#include <string.h>
+
+/* The parts of a file, in the order of their appearance in the design. */
+struct raw_plan {
+    const struct node *sluice;
+    const struct node *name;
+    const struct node *repos;
+    const struct node *limits;
+    const struct node *classes;
+    const struct node *defaults;
+    const struct node *policy;
+    const struct node *providers;
+    const struct node *pipelines;
+    const struct node *groups;
+    const struct node *tasks;
+    const struct node *resources;
+    const struct node *sync;
+    const struct node *usage;
+    const struct node *hooks;
+    const struct node *needs; /* fragments only */
+};
+
+static void refuse_in_fragment(struct reader *reader,
+                               const struct field *field,
+                               const struct node *value,
+                               void *target)
+{
+    (void)target;
+    plan_errors_add(reader->errors,
+                    node_mark(value),
+                    "\"%s\" cannot be in a fragment: only groups, tasks, "
+                    "needs, pipelines and resources can be added",
+                    field->name);
+}
+
+static void refuse_in_plan(struct reader *reader,
+                           const struct field *field,
+                           const struct node *value,
+                           void *target)
+{
+    (void)target;
+    plan_errors_add(reader->errors,
+                    node_mark(value),
+                    "\"%s\" can only be in a fragment: give it to the task or "
+                    "group",
+                    field->name);
+}
+
+#define PART(key) FIELD_AT(struct raw_plan, key, #key), .read = fields_node
+
+static const struct field plan_fields[] = {
+    {PART(sluice),
+     .required = true,
+     .hint = "start the plan with \"sluice: 1\""},
+    {PART(name), .required = true},
+    {PART(classes)},
+    {PART(defaults)},
+    {PART(groups)},
+    {PART(hooks)},
+    {PART(limits)},
+    {PART(pipelines)},
+    {PART(policy)},
+    {PART(providers)},
+    {PART(repos)},
+    {PART(resources)},
+    {PART(sync)},
+    {PART(tasks)},
+    {PART(usage)},
+    {FIELD_AT(struct raw_plan, needs, "needs"), .read = refuse_in_plan},
+};
+
+#define NO_PART(key)                                                           \
+    FIELD_AT(struct raw_plan, key, #key), .read = refuse_in_fragment
+
+static const struct field fragment_fields[] = {
+    {PART(groups)},
+    {PART(needs)},
+    {PART(pipelines)},
+    {PART(resources)},
+    {PART(sluice)},
+    {PART(tasks)},
+    {NO_PART(classes)},
+    {NO_PART(defaults)},
+    {NO_PART(hooks)},
+    {NO_PART(limits)},
+    {NO_PART(name)},
+    {NO_PART(policy)},
+    {NO_PART(providers)},
+    {NO_PART(repos)},
+    {NO_PART(sync)},
+    {NO_PART(usage)},
+};
+
+struct raw_defaults {
+    struct settings settings;
+};
+
+static const struct field defaults_fields[] = {
+    SETTINGS_FIELDS(struct raw_defaults, settings),
+};
+
+static const struct schema defaults_schema = SCHEMA("\"defaults\"", defaults_fields);
+static const struct schema plan_schema = SCHEMA("the plan", plan_fields);
+static const struct schema fragment_schema = SCHEMA("the fragment", fragment_fields);
+
+const char *plan_intern(struct plan *plan, const char *text, size_t len)
+{
+    struct plan_private *private = plan->private;
+    uint32_t ix = strmap_find(&private->text_names, text, len);
+    if (ix != STRMAP_NONE) {
+        return private->texts[ix];
+    }
+    private->texts = plan_grown(private->texts,
+                                private->text_count,
+                                &private->text_capacity,
+                                sizeof(private->texts[0]));
+    ix = private->text_count++;
+    private->texts[ix] = arena_strndup(&private->arena, text, len);
+    (void)strmap_add(&private->text_names, private->texts[ix], ix);
+    return private->texts[ix];
+}
+
+static void read_version(struct reader *reader, const struct node *node)
+{
+    int64_t version = 0;
+    if (!fields_parse_number(node, &version) || version != 1) {
+        fields_expected(reader,
+                        node,
+                        "\"sluice\"",
+                        "1, the version of the plan format");
+    }
+}
+
+static void read_policy(struct reader *reader, const struct node *node)
+{
+    static const char *const names[] = {
+        [PLAN_POLICY_RANK] = "rank",
+        [PLAN_POLICY_FAIR] = "fair",
+        [PLAN_POLICY_FIFO] = "fifo",
+    };
+    for (size_t ix = 0; ix < ARRAY_COUNT(names); ix++) {
+        if (node_is_scalar(node) && strcmp(node->text, names[ix]) == 0) {
+            reader->plan->policy = (enum plan_policy)ix;
+            return;
+        }
+    }
+    fields_expected(reader, node, "\"policy\"", "rank, fair or fifo");
+}
+
+static void read_defaults(struct reader *reader, const struct node *node)
+{
+    struct plan_private *private = reader->plan->private;
+    struct raw_defaults raw = {settings_none()};
+    if (!fields_is_mapping(reader, node, "\"defaults\"")) {
+        return;
+    }
+    (void)fields_read(reader, node, &defaults_schema, &raw);
+    settings_inherit(&raw.settings, &private->defaults);
+    private->defaults = raw.settings;
+}
+
+typedef void (*part_fn)(struct reader *reader, const struct node *node);
+
+static void
+read_part(struct reader *reader, const struct node *node, part_fn read)
+{
+    if (node != NULL && node->kind != NODE_BAD) {
+        read(reader, node);
+    } else if (node != NULL) {
+        reader->names_incomplete = true;
+    }
+}
+
+/* Parts that a plan and a fragment have in common. */
+static void read_common(struct reader *reader, const struct raw_plan *raw)
+{
+    read_part(reader, raw->sluice, read_version);
+    read_part(reader, raw->resources, plan_read_resources);
+    read_part(reader, raw->pipelines, plan_read_pipelines);
+    read_part(reader, raw->groups, plan_read_groups);
+    read_part(reader, raw->tasks, plan_read_tasks);
+}
+
+static void read_plan(struct reader *reader,
+                      const struct node *root,
+                      const struct plan_source *source)
+{
+    static const struct field name_field = {
+        FIELD_AT(struct plan, name, "name"),
+        .max = PLAN_ID_BYTES_MAX,
+    };
+    struct plan *plan = reader->plan;
+    struct raw_plan raw = {0};
+    if (!fields_read(reader, root, &plan_schema, &raw)) {
+        return;
+    }
+    if (raw.name != NULL) {
+        fields_line(reader, &name_field, raw.name, plan);
+    }
+    read_part(reader, raw.policy, read_policy);
+    read_part(reader, raw.repos, plan_read_repos);
+    read_part(reader, raw.providers, plan_read_providers);
+    read_part(reader, raw.defaults, read_defaults);
+    read_part(reader, raw.classes, plan_read_classes);
+    plan_settle_classes(plan);
+    plan_read_limits(reader, raw.limits, source->processors);
+    read_common(reader, &raw);
+    read_part(reader, raw.sync, plan_read_sync);
+    read_part(reader, raw.usage, plan_read_usage);
+    read_part(reader, raw.hooks, plan_read_hooks);
+    if (raw.limits != NULL && !reader->names_incomplete) {
+        plan_check_limits(reader, raw.limits);
+    }
+    plan_resolve_needs(reader, NULL);
+    if (plan->task_count == 0 && reader->errors->count == 0) {
+        plan_errors_add(reader->errors,
+                        node_mark(root),
+                        "the plan has no tasks: it needs \"tasks\" or "
+                        "\"groups\" with a pipeline");
+    }
+}
+
+static void read_fragment(struct reader *reader, const struct node *root)
+{
+    struct raw_plan raw = {0};
+    if (!fields_read(reader, root, &fragment_schema, &raw)) {
+        return;
+    }
+    read_common(reader, &raw);
+    plan_resolve_needs(reader, raw.needs);
+}
+
+static void reader_release(struct reader *reader)
+{
+    struct plan_private *private = reader->plan->private;
+    for (uint32_t ix = reader->before.pipelines; ix < private->pipeline_count;
+         ix++) {
+        struct plan_pipeline *pipeline = &private->pipelines[ix];
+        for (uint32_t at = 0; at < pipeline->stage_count; at++) {
+            pipeline->stages[at].uses_node = NULL;
+        }
+    }
+    mem_free(reader->pending);
+    mem_free(reader->group_needs);
+    mem_free(reader->needs);
+}
+
+static struct plan *new_plan(const char *file)
+{
+    struct plan *plan = mem_zalloc(1, sizeof(*plan));
+    plan->private = mem_zalloc(1, sizeof(*plan->private));
+    plan->private->defaults = settings_built_in();
+    plan->file = arena_strndup(&plan->private->arena, file, strlen(file));
+    plan_intern_own_names(plan);
+    plan_add_built_ins(plan);
+    return plan;
+}
+
+bool plan_read(struct plan **out,
+               const struct plan_source *source,
+               struct plan_errors *errors)
+{
+    *out = NULL;
+    INVARIANT(errors->count == 0);
+    struct node_tree tree = {0};
+    struct reader reader = {
+        .plan = new_plan(source->file),
+        .errors = errors,
+        .suggest_budget = SUGGEST_BUDGET,
+    };
+    if (node_tree_read(&tree, source->text, source->len, errors)) {
+        if (tree.count == 0) {
+            plan_errors_add(errors,
+                            (struct plan_mark){1, 1},
+                            "the file is empty: a plan needs \"sluice: 1\", "
+                            "\"name\" and \"tasks\" or \"groups\"");
+        } else {
+            read_plan(&reader, tree.nodes, source);
+        }
+    }
+    node_tree_release(&tree);
+    reader_release(&reader);
+    if (errors->count > 0) {
+        plan_free(reader.plan);
+        plan_errors_finish(errors);
+        return false;
+    }
+    *out = reader.plan;
+    return true;
+}
+
+static struct plan_counts count_all(const struct plan *plan)
+{
+    const struct plan_private *private = plan->private;
+    return (struct plan_counts){
+        .limits = plan->limit_count,
+        .classes = plan->class_count,
+        .providers = plan->provider_count,
+        .pipelines = private->pipeline_count,
+        .groups = plan->group_count,
+        .tasks = plan->task_count,
+        .texts = private->text_count,
+        .nodes = private->graph.node_count,
+        .edges = private->graph.edge_count,
+        .mark = arena_mark(&private->arena),
+    };
+}
+
+/* Forget an id, unless it is that of an earlier task or group. */
+static void leave_id(struct plan *plan, const char *id, uint32_t target)
+{
+    struct strmap *names = &plan->private->names;
+    if (strmap_find(names, id, strlen(id)) == target) {
+        strmap_remove(names, id);
+    }
+}
+
+static void cut_tasks(struct plan *plan, uint32_t count)
+{
+    struct plan_private *private = plan->private;
+    while (plan->task_count > count) {
+        uint32_t ix = --plan->task_count;
+        const struct plan_task *task = &plan->tasks[ix];
+        leave_id(plan, task->id, plan_target(ix, false));
+        if (task->group != PLAN_NONE) {
+            struct plan_group_more *more = &private->group_more[task->group];
+            INVARIANT(more->newest_member == ix);
+            more->newest_member = private->next_member[ix];
+            plan->groups[task->group].task_count--;
+        }
+    }
+}
+
+/* Cut everything to what it was; names first, then the memory they are in. */
+static void cut_to(struct plan *plan, const struct plan_counts *before)
+{
+    struct plan_private *private = plan->private;
+    cut_tasks(plan, before->tasks);
+    while (plan->group_count > before->groups) {
+        uint32_t ix = --plan->group_count;
+        leave_id(plan, plan->groups[ix].id, plan_target(ix, true));
+    }
+    while (plan->limit_count > before->limits) {
+        strmap_remove(&private->limit_names,
+                      plan->limits[--plan->limit_count].name);
+    }
+    while (plan->class_count > before->classes) {
+        strmap_remove(&private->class_names,
+                      plan->classes[--plan->class_count].name);
+    }
+    while (plan->provider_count > before->providers) {
+        strmap_remove(&private->provider_names,
+                      plan->providers[--plan->provider_count].name);
+    }
+    while (private->pipeline_count > before->pipelines) {
+        strmap_remove(&private->pipeline_names,
+                      private->pipelines[--private->pipeline_count].name);
+    }
+    while (private->text_count > before->texts) {
+        strmap_remove(&private->text_names,
+                      private->texts[--private->text_count]);
+    }
+    while (private->old_needs_count > 0) {
+        struct plan_old_needs old =
+            private->old_needs[--private->old_needs_count];
+        plan->tasks[old.task].needs = old.needs;
+        plan->tasks[old.task].need_count = old.need_count;
+    }
+    plan->edge_count = 0;
+    graph_truncate(&private->graph, before->nodes, before->edges);
+    arena_rewind(&private->arena, before->mark);
+}
+
+bool plan_add(struct plan *plan,
+              const struct plan_source *source,
+              struct plan_errors *errors)
+{
+    INVARIANT(errors->count == 0);
+    struct node_tree tree = {0};
+    struct reader reader = {
+        .plan = plan,
+        .errors = errors,
+        .before = count_all(plan),
+        .fragment = true,
+        .suggest_budget = SUGGEST_BUDGET,
+    };
+    plan->private->can_undo = false;
+    plan->private->old_needs_count = 0;
+    plan->edge_count = 0;
+    if (node_tree_read(&tree, source->text, source->len, errors) &&
+        tree.count > 0) {
+        read_fragment(&reader, tree.nodes);
+    }
+    node_tree_release(&tree);
+    reader_release(&reader);
+    if (errors->count > 0) {
+        cut_to(plan, &reader.before);
+        plan_errors_finish(errors);
+        return false;
+    }
+    plan->private->before = reader.before;
+    plan->private->can_undo = true;
+    return true;
+}
+
+void plan_undo_add(struct plan *plan)
+{
+    INVARIANT(plan->private->can_undo);
+    cut_to(plan, &plan->private->before);
+    plan->private->can_undo = false;
+}
+
+void plan_free(struct plan *plan)
+{
+    if (plan == NULL) {
+        return;
+    }
+    struct plan_private *private = plan->private;
+    strmap_release(&private->names);
+    strmap_release(&private->repo_names);
+    strmap_release(&private->limit_names);
+    strmap_release(&private->class_names);
+    strmap_release(&private->provider_names);
+    strmap_release(&private->pipeline_names);
+    strmap_release(&private->text_names);
+    strmap_release(&private->free_names);
+    mem_free(private->texts);
+    mem_free(private->class_settings);
+    mem_free(private->pipelines);
+    mem_free(private->group_more);
+    mem_free(private->next_member);
+    mem_free(private->old_needs);
+    graph_release(&private->graph);
+    arena_release(&private->arena);
+    mem_free(private);
+    mem_free(plan->repos);
+    mem_free(plan->limits);
+    mem_free(plan->classes);
+    mem_free(plan->providers);
+    mem_free(plan->groups);
+    mem_free(plan->tasks);
+    mem_free(plan->edges);
+    mem_free(plan);
+}
+
+uint32_t plan_find_task(const struct plan *plan, const char *id)
+{
+    uint32_t target = strmap_find(&plan->private->names, id, strlen(id));
+    if (target == STRMAP_NONE || plan_target_is_group(target)) {
+        return PLAN_NONE;
+    }
+    return plan_target_ix(target);
+}
+
+uint32_t plan_find_limit(const struct plan *plan, const char *name)
+{
+    return strmap_find(&plan->private->limit_names, name, strlen(name));
+}

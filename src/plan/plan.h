@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * plan: a plan file, read and checked, with every name resolved.
+ *
+ * Reading goes from text to a tree of nodes with positions (plan/node.h), then
+ * to this structure. Pipelines are expanded: what is left are tasks. Every
+ * reference is an index into an array of the plan; PLAN_NONE is "none".
+ * Everything here is complete: a reader never sees half a plan, and a fragment
+ * that is refused changes nothing.
+ *
+ * Memory: one plan owns all of its texts and arrays (an arena). Pointers into
+ * it stay valid until plan_free(), except those to the arrays themselves,
+ * which plan_add() may move.
+ */
+#ifndef PLAN_PLAN_H
+#define PLAN_PLAN_H
+
+#include "base/macros.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* "None", for every index below. */
+#define PLAN_NONE UINT32_MAX
+
+/* A duration or time that was not given. */
+#define PLAN_UNSET INT64_MIN
+
+/* "No limit": `max: none`, `max_wait: none`. */
+#define PLAN_UNLIMITED INT64_MAX
+
+/* Where something stands in its file; 1-based, 0 when it is not from a file. */
+struct plan_mark {
+    uint32_t line;
+    uint32_t column;
+};
+
+/*
+ * An attribute that limits can match. Equal names, and equal values of one
+ * name, are equal pointers.
+ */
+struct plan_attribute {
+    const char *name;
+    const char *value;
+};
+
+enum plan_policy { PLAN_POLICY_RANK, PLAN_POLICY_FAIR, PLAN_POLICY_FIFO };
+
+enum plan_on_failure {
+    PLAN_ON_FAILURE_PARK,
+    PLAN_ON_FAILURE_ABORT,
+    PLAN_ON_FAILURE_SKIP,
+    PLAN_ON_FAILURE_ASK,
+};
+
+struct plan_repo {
+    const char *name;
+    const char *path; /* as written, or NULL; relative to the plan file */
+    const char *base; /* branch, or NULL */
+    const char *gate; /* shell command, or NULL */
+    const char *owner;
+};
+
+/*
+ * A limit of `limits` or a capacity of `resources`. The five defaults
+ * (sessions, issues, active, merge, review) are always there, in this order,
+ * then the declared ones in their order, then resources.
+ */
+struct plan_limit {
+    const char *name;
+    int64_t max;     /* units, or PLAN_UNLIMITED; unused when percent > 0 */
+    uint32_t percent; /* of sessions; 0 when max is a number */
+    bool hold_group; /* counts open groups, not attempts */
+    bool resource;   /* used only by tasks that ask for it */
+    const char *per; /* attribute, or NULL */
+    struct plan_attribute *where;
+    uint32_t where_count;
+    struct plan_mark mark;
+};
+
+/* What can be set in defaults, a class, a stage, a group or a task. */
+struct plan_settings {
+    int64_t estimate_ns;     /* PLAN_UNSET: not given */
+    int64_t timeout_ns;      /* PLAN_UNSET: not given */
+    int64_t idle_timeout_ns; /* PLAN_UNSET: not given */
+    int64_t checkpoint_after_ns;
+    uint32_t checkpoint_max;
+    uint32_t retry_max;
+    int64_t retry_backoff_ns;
+    int64_t retry_backoff_ns_max;
+    enum plan_on_failure on_failure;
+    bool optional; /* when skipped or failed, what needs it goes on */
+};
+
+struct plan_class {
+    const char *name;
+    uint32_t tier;      /* 0 is best */
+    uint32_t base_tier; /* tier by which starvation is measured */
+    bool defer;
+    uint32_t batch;          /* tasks per session at most; 1 is no batching */
+    uint32_t batch_marginal; /* percent of its estimate each further one takes */
+    int64_t max_wait_ns;     /* PLAN_UNLIMITED: no bound */
+    bool declared;           /* named under `classes` */
+};
+
+/* An executor: where sessions of a provider are started. */
+struct plan_provider {
+    const char *name; /* "local" is always the first */
+    int64_t backoff_ns;
+    int64_t backoff_ns_max;
+    uint32_t circuit_failures; /* 0: no circuit breaker */
+    int64_t probe_ns;
+    int64_t probe_ns_max;
+};
+
+struct plan_group {
+    const char *id;
+    const char *title; /* or NULL */
+    uint32_t repo;
+    uint32_t task_count;
+    struct plan_attribute *attributes; /* sorted by name */
+    uint32_t attribute_count;
+    struct plan_mark mark;
+};
+
+struct plan_use {
+    uint32_t limit;
+    uint32_t units;
+};
+
+struct plan_task {
+    const char *id;
+    const char *title; /* or NULL */
+    const char *stage; /* or NULL */
+    uint32_t class_ix;
+    uint32_t group;
+    uint32_t repo;
+    uint32_t provider;
+    const char *shell;  /* command for /bin/sh -c, or NULL */
+    const char **argv;  /* NULL-terminated, or NULL */
+    const char *prepare; /* shell command before the session, or NULL */
+    bool merge;         /* the built-in merge stage */
+    struct plan_settings settings;
+    uint32_t *needs; /* task indices, ascending, no duplicates */
+    uint32_t need_count;
+    struct plan_use *uses; /* ascending by limit; only explicit ones */
+    uint32_t use_count;
+    struct plan_attribute *attributes; /* sorted by name; class, repo, group,
+                                          stage, provider, owner included */
+    uint32_t attribute_count;
+    uint32_t rework_to; /* task index, or PLAN_NONE */
+    uint32_t rework_max;
+    struct plan_mark mark;
+};
+
+/* An edge that a fragment adds to a task which was there before. */
+struct plan_edge {
+    uint32_t dependent;
+    uint32_t need;
+};
+
+struct plan_sync {
+    uint32_t every; /* completions; 0: no sync hook */
+    const char *shell;
+    const char **argv;
+    bool drain;
+};
+
+struct plan_usage_step {
+    uint32_t percent;
+    uint32_t cap;
+};
+
+struct plan_usage {
+    const char *shell; /* both NULL: no usage monitor */
+    const char **argv;
+    int64_t every_ns;
+    struct plan_usage_step *steps; /* ascending by percent */
+    uint32_t step_count;
+};
+
+struct plan_hook {
+    const char *event;
+    const char *shell;
+    const char **argv;
+};
+
+struct plan {
+    const char *file; /* as given by the caller */
+    const char *name;
+    enum plan_policy policy;
+    struct plan_repo *repos;
+    uint32_t repo_count;
+    struct plan_limit *limits;
+    uint32_t limit_count;
+    struct plan_class *classes;
+    uint32_t class_count;
+    struct plan_provider *providers;
+    uint32_t provider_count;
+    struct plan_group *groups;
+    uint32_t group_count;
+    struct plan_task *tasks;
+    uint32_t task_count;
+    struct plan_edge *edges; /* of the last plan_add() only */
+    uint32_t edge_count;
+    struct plan_hook *hooks;
+    uint32_t hook_count;
+    struct plan_sync sync;
+    struct plan_usage usage;
+    struct plan_private *private; /* arena, pipelines, name tables */
+};
+
+/* One error: where and what. `text` is owned by the list. */
+struct plan_error {
+    struct plan_mark mark;
+    char *text;
+};
+
+/* All errors of one reading, sorted by position. Starts as {0}. */
+struct plan_errors {
+    struct plan_error *items;
+    uint32_t count;
+    uint32_t capacity;
+    bool cut; /* there were more than PLAN_ERRORS_MAX */
+};
+
+enum { PLAN_ERRORS_MAX = 100 };
+
+/* The text of a plan, with the name to use for it in errors. */
+struct plan_source {
+    const char *file;
+    const char *text;
+    size_t len;
+    uint32_t processors; /* default of `sessions` for a plan without repos */
+};
+
+/* Give the errors back. */
+void plan_errors_release(struct plan_errors *errors);
+
+/*
+ * Read a whole plan. On success return true and store it in *out. Otherwise
+ * return false with at least one error in *errors; *out is then NULL.
+ */
+MUST_USE bool plan_read(struct plan **out,
+                        const struct plan_source *source,
+                        struct plan_errors *errors);
+
+/*
+ * Read a fragment (groups, tasks, resources, pipelines, needs) and add it to
+ * the plan. New tasks stand behind the old ones. What old tasks need on top is
+ * in plan->edges, and in their `needs` too. An empty fragment adds nothing.
+ * Otherwise return false: the plan is as before.
+ */
+MUST_USE bool plan_add(struct plan *plan,
+                       const struct plan_source *source,
+                       struct plan_errors *errors);
+
+/*
+ * Take back the last plan_add() that succeeded, because someone else refused
+ * it. At most once, and before anything else changes the plan; what it added
+ * must no longer be used.
+ */
+void plan_undo_add(struct plan *plan);
+
+/* Free a plan. NULL is allowed. */
+void plan_free(struct plan *plan);
+
+/* Index of the task of that id, or PLAN_NONE. */
+uint32_t plan_find_task(const struct plan *plan, const char *id);
+
+/* Index of the limit of that name, or PLAN_NONE. */
+uint32_t plan_find_limit(const struct plan *plan, const char *name);
+
+#endif /* PLAN_PLAN_H */

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * plan_internal: what the sources of plan/ share and no one else may see.
+ *
+ * Reading has three steps. (1) node.c makes a tree of nodes. (2) The read_*.c
+ * sources turn its parts into the arrays of the plan; names of things that
+ * stand further up in the dependency of parts (repos, providers, classes,
+ * limits, pipelines) are resolved on the way. (3) needs.c resolves what tasks
+ * and groups need, once all of them are known, and looks for cycles.
+ *
+ * Every step reports all it finds and goes on; a value that cannot be used is
+ * replaced by a harmless one, so that one mistake gives one error.
+ */
+#ifndef PLAN_PLAN_INTERNAL_H
+#define PLAN_PLAN_INTERNAL_H
+
+#include "base/arena.h"
+#include "base/mem.h"
+#include "base/strmap.h"
+#include "core/graph.h"
+#include "plan/node.h"
+#include "plan/plan.h"
+#include "plan/settings.h"
+#include "plan/suggest.h"
+
+enum {
+    PLAN_ID_BYTES_MAX = 200,
+    PLAN_LINE_BYTES_MAX = 1000, /* titles and other one-line texts */
+    PLAN_TASKS_MAX = 2000000,
+    PLAN_NEEDS_MAX = 20000000, /* after groups are replaced by tasks */
+    PLAN_UNITS_MAX = 1000000,  /* of a limit */
+    PLAN_STAGES_MAX = 100,
+    PLAN_ATTRIBUTES_MAX = 64, /* free ones of one group or task */
+    PLAN_ERRORS_HELD_MAX = 10 * PLAN_ERRORS_MAX,
+};
+
+/* A command: one of the two is set, or none. */
+struct plan_command {
+    const char *shell;
+    const char **argv;
+};
+
+/* A stage of a pipeline: what each group makes a task of. */
+struct plan_stage {
+    const char *name;
+    const char *title;
+    uint32_t class_ix;
+    struct plan_command run;
+    bool merge;
+    bool uses_reported; /* an error about `uses` was reported already */
+    const struct node *uses_node; /* while its file is being read, or NULL */
+    struct plan_use *uses;
+    uint32_t use_count;
+    uint32_t rework_to; /* stage index, or PLAN_NONE */
+    uint32_t rework_max;
+    struct settings settings;
+    struct plan_mark mark;
+};
+
+struct plan_pipeline {
+    const char *name;
+    struct plan_stage *stages;
+    uint32_t stage_count;
+    bool bad; /* its stages are not all known: say nothing about them */
+    struct plan_mark mark;
+};
+
+/* What is known of a group beside the public part. */
+struct plan_group_more {
+    const struct settings *settings;  /* NULL: nothing set */
+    struct plan_attribute *free_ones; /* sorted by name */
+    uint32_t free_count;
+    uint32_t first_task; /* of its pipeline, or PLAN_NONE */
+    uint32_t last_task;
+    uint32_t newest_member; /* head of a list of all its tasks */
+    bool bad; /* its tasks are not all known: say nothing about them */
+};
+
+/* How much there was before a fragment was added. */
+struct plan_counts {
+    uint32_t limits;
+    uint32_t classes;
+    uint32_t providers;
+    uint32_t pipelines;
+    uint32_t groups;
+    uint32_t tasks;
+    uint32_t texts;
+    uint32_t nodes;
+    uint32_t edges;
+    struct arena_mark mark;
+};
+
+/* What an old task needed before a fragment added to it. */
+struct plan_old_needs {
+    uint32_t task;
+    uint32_t need_count;
+    uint32_t *needs;
+};
+
+struct plan_private {
+    struct arena arena;
+    struct strmap names; /* ids of tasks and groups, to targets */
+    struct strmap repo_names;
+    struct strmap limit_names;
+    struct strmap class_names;
+    struct strmap provider_names;
+    struct strmap pipeline_names;
+    struct strmap text_names; /* texts that are kept once, to their index */
+    struct strmap free_names; /* attributes that a group or task has */
+    const char **texts;
+    uint32_t text_count;
+    uint32_t text_capacity;
+    const char *own_names[6]; /* see attributes.c */
+    struct settings defaults;
+    uint32_t declared_classes;   /* built-in and declared ones come first */
+    uint32_t declared_providers; /* the same */
+    struct settings *class_settings; /* one per class, `defaults` included */
+    struct plan_pipeline *pipelines;
+    uint32_t pipeline_count;
+    uint32_t pipeline_capacity;
+    struct plan_group_more *group_more; /* one per group */
+    uint32_t *next_member;              /* one per task */
+    struct graph graph;                 /* one node per task */
+    uint32_t repo_capacity;
+    uint32_t limit_capacity;
+    uint32_t class_capacity;
+    uint32_t class_settings_capacity;
+    uint32_t provider_capacity;
+    uint32_t group_capacity;
+    uint32_t group_more_capacity;
+    uint32_t task_capacity;
+    uint32_t next_member_capacity;
+    uint32_t edge_capacity;
+    bool can_undo;
+    struct plan_counts before; /* the last fragment, for plan_undo_add() */
+    struct plan_old_needs *old_needs;
+    uint32_t old_needs_count;
+    uint32_t old_needs_capacity;
+};
+
+/* What is left to resolve for a task of this reading. */
+struct plan_pending {
+    const struct node *needs;     /* or NULL */
+    const struct node *rework_to; /* or NULL */
+};
+
+/* Both are targets; see plan_target(). */
+struct plan_need {
+    uint32_t dependent;
+    uint32_t need;
+    struct plan_mark mark;
+};
+
+/* One reading of one source. */
+struct reader {
+    struct plan *plan;
+    struct plan_errors *errors;
+    struct plan_counts before; /* all zero when a whole plan is read */
+    bool fragment;
+    bool names_incomplete; /* a part with ids could not be read */
+    bool too_many;         /* PLAN_TASKS_MAX was reported */
+    uint32_t suggest_budget;
+    struct plan_pending *pending; /* one per new task */
+    uint32_t pending_capacity;
+    const struct node **group_needs; /* one per new group */
+    uint32_t group_needs_capacity;
+    struct plan_need *needs;
+    uint32_t need_count;
+    uint32_t need_capacity;
+};
+
+/* A task or a group as one number: what an id stands for. */
+static inline uint32_t plan_target(uint32_t ix, bool group)
+{
+    return ix * 2 + (group ? 1 : 0);
+}
+
+static inline bool plan_target_is_group(uint32_t target)
+{
+    return target % 2 == 1;
+}
+
+static inline uint32_t plan_target_ix(uint32_t target)
+{
+    return target / 2;
+}
+
+/* `items` with room for one more than `count`; it may have moved. */
+static inline void *
+plan_grown(void *items, uint32_t count, uint32_t *capacity, size_t bytes)
+{
+    if (count < *capacity) {
+        return items;
+    }
+    *capacity = count + count / 2 + 16;
+    return mem_resize(items, *capacity, bytes);
+}
+
+/* errors.c */
+
+/* A text in quotes, short and on one line, for use in an error. */
+struct quoted {
+    char text[160];
+};
+
+/* Add an error; the first PLAN_ERRORS_HELD_MAX are kept. */
+void plan_errors_add(struct plan_errors *errors,
+                     struct plan_mark mark,
+                     const char *format,
+                     ...) PRINTF_LIKE(3, 4);
+
+/* Sort by position and cut to PLAN_ERRORS_MAX. */
+void plan_errors_finish(struct plan_errors *errors);
+
+/* Write `len` bytes of `text` in quotes into *out and return its text. */
+const char *plan_quoted(struct quoted *out, const char *text, size_t len);
+
+/* The text of a scalar, in quotes, until the end of the block. */
+#define QUOTED(node)                                                           \
+    plan_quoted(&(struct quoted){{0}}, (node)->text, (node)->count)
+#define QUOTED_TEXT(string)                                                    \
+    plan_quoted(&(struct quoted){{0}}, (string), strlen(string))
+
+/* read_parts.c: parts that stand for themselves. */
+void plan_read_repos(struct reader *reader, const struct node *node);
+void plan_read_providers(struct reader *reader, const struct node *node);
+void plan_read_classes(struct reader *reader, const struct node *node);
+void plan_read_sync(struct reader *reader, const struct node *node);
+void plan_read_usage(struct reader *reader, const struct node *node);
+void plan_read_hooks(struct reader *reader, const struct node *node);
+
+/* Index of a repo, or PLAN_NONE after an error. */
+uint32_t plan_resolve_repo(struct reader *reader, const struct node *name);
+
+/* Index of a provider; a new name makes one, a misspelt one is an error. */
+uint32_t plan_resolve_provider(struct reader *reader, const struct node *name);
+
+/* Index of a class; a new name makes one, a misspelt one is an error. */
+uint32_t plan_resolve_class(struct reader *reader, const struct node *name);
+
+/* Add the classes and the provider that are there without being declared. */
+void plan_add_built_ins(struct plan *plan);
+
+/* Let what the classes do not set come from the defaults. */
+void plan_settle_classes(struct plan *plan);
+
+/* read_limits.c */
+
+/* The default limits, then those of the plan (node may be NULL). */
+void plan_read_limits(struct reader *reader,
+                      const struct node *node,
+                      uint32_t processors);
+void plan_read_resources(struct reader *reader, const struct node *node);
+
+/* Check the names in `where` and `per`, when all tasks are known. */
+void plan_check_limits(struct reader *reader, const struct node *node);
+
+/* Read a `uses` mapping; the result is sorted by limit. */
+void plan_read_uses(struct reader *reader,
+                    const struct node *node,
+                    struct plan_use **uses_out,
+                    uint32_t *count_out);
+
+/*
+ * Check that what the task uses exists and applies to it; false after an
+ * error. `subject` is how the error calls it, such as: task "a"; `uses` is
+ * where that is written, or NULL when that is not in this file.
+ */
+bool plan_check_uses(struct reader *reader,
+                     const struct plan_task *task,
+                     const struct node *uses,
+                     const char *subject);
+
+/* read_pipelines.c */
+void plan_read_pipelines(struct reader *reader, const struct node *node);
+
+/* Read {to, max}; *to_out is the node of the name, or NULL. */
+void plan_read_rework(struct reader *reader,
+                      const struct node *node,
+                      const struct node **to_out,
+                      uint32_t *max_out);
+
+/*
+ * The command of a stage or task: `run` (may be NULL) and `merge` exclude each
+ * other, and one must be there.
+ */
+struct plan_command plan_read_run(struct reader *reader,
+                                  const struct node *node,
+                                  const struct node *run,
+                                  bool merge,
+                                  const char *what);
+
+/* attributes.c */
+
+/* Read an `attributes` mapping; the result is sorted by name. */
+void plan_read_attributes(struct reader *reader,
+                          const struct node *node,
+                          struct plan_attribute **out,
+                          uint32_t *count_out);
+
+/* Make the names of our own attributes known to the plan. */
+void plan_intern_own_names(struct plan *plan);
+
+/* Whether `name` is one of the attributes that sluice sets by itself. */
+bool plan_is_own_attribute(const char *name);
+
+/* The value of an attribute in a sorted list, or NULL. */
+const char *plan_attribute_value(const struct plan_attribute *list,
+                                 uint32_t count,
+                                 const char *name);
+
+/* Give a group its attributes: own and free ones. */
+void plan_set_group_attributes(struct plan *plan,
+                               uint32_t group_ix,
+                               const char *owner);
+
+/* Give a task its attributes: own, free ones and those of its group. */
+void plan_set_task_attributes(struct plan *plan,
+                              uint32_t task_ix,
+                              const char *owner,
+                              const struct plan_attribute *free_ones,
+                              uint32_t free_count);
+
+/* read_groups.c, read_tasks.c */
+void plan_read_groups(struct reader *reader, const struct node *node);
+void plan_read_tasks(struct reader *reader, const struct node *node);
+
+/*
+ * Append an empty task; NULL when there are too many, which is then reported
+ * once. The pointer is valid until the next one is appended.
+ */
+struct plan_task *plan_new_task(struct reader *reader, struct plan_mark mark);
+
+/* Enter the id of a task or group; false if it is not the first of that id. */
+bool plan_enter_id(struct reader *reader,
+                   const char *id,
+                   uint32_t target,
+                   struct plan_mark mark);
+
+/* Link the task (its `group` is set) into its group. */
+void plan_join_group(struct plan *plan, uint32_t task_ix);
+
+/*
+ * Fill settings, provider and prepare of a task from what its place gives
+ * (`own`: task, stage and group) and its class. Return its owner, or NULL.
+ */
+const char *plan_settle_task(struct plan *plan,
+                             struct plan_task *task,
+                             struct settings own);
+
+/* needs.c */
+
+/* Resolve everything needed, `extra` (may be NULL) included. */
+void plan_resolve_needs(struct reader *reader, const struct node *extra);
+
+/* plan.c */
+
+/* The one copy of a text that is kept for comparing by pointer. */
+const char *plan_intern(struct plan *plan, const char *text, size_t len);
+
+#endif /* PLAN_PLAN_INTERNAL_H */

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Groups, and the tasks that their pipelines make: one per stage, each needing
+ * the one before. These needs go into the graph at once; what the group itself
+ * needs is kept for needs.c.
+ */
+#include "plan/plan_internal.h"
+
+#include "base/invariant.h"
+
+#include <string.h>
+
+struct raw_group {
+    const struct node *id;
+    const struct node *repo;
+    const struct node *pipeline;
+    const struct node *needs;
+    const struct node *attributes;
+    const struct node *estimates;
+    const char *title;
+    struct settings settings;
+};
+
+static const struct field group_fields[] = {
+    {FIELD_AT(struct raw_group, id, "id"),
+     .read = fields_node,
+     .required = true},
+    {FIELD_AT(struct raw_group, repo, "repo"), .read = fields_node},
+    {FIELD_AT(struct raw_group, pipeline, "pipeline"), .read = fields_node},
+    {FIELD_AT(struct raw_group, needs, "needs"), .read = fields_node},
+    {FIELD_AT(struct raw_group, title, "title"),
+     .read = fields_line,
+     .max = PLAN_LINE_BYTES_MAX},
+    {FIELD_AT(struct raw_group, attributes, "attributes"),
+     .read = fields_node},
+    {FIELD_AT(struct raw_group, estimates, "estimates"), .read = fields_node},
+    SETTINGS_FIELDS(struct raw_group, settings),
+};
+
+static const struct schema group_schema = SCHEMA("a group", group_fields);
+
+/* The pipeline of a group, or NULL; *bad when it has one that is unknown. */
+static struct plan_pipeline *
+find_pipeline(struct reader *reader, const struct node *name, bool *bad)
+{
+    struct plan_private *private = reader->plan->private;
+    *bad = false;
+    if (name == NULL) {
+        return NULL;
+    }
+    *bad = true;
+    if (!node_is_scalar(name) || fields_is_empty(name)) {
+        fields_expected(
+            reader, name, "\"pipeline\"", "the name of a pipeline");
+        return NULL;
+    }
+    uint32_t ix =
+        strmap_find(&private->pipeline_names, name->text, name->count);
+    if (ix != STRMAP_NONE) {
+        *bad = private->pipelines[ix].bad;
+        return &private->pipelines[ix];
+    }
+    if (!reader->names_incomplete) {
+        struct suggest guess;
+        suggest_init(&guess, name->text, name->count, &reader->suggest_budget);
+        for (uint32_t at = 0; at < private->pipeline_count; at++) {
+            suggest_offer(&guess, private->pipelines[at].name);
+        }
+        plan_errors_add(reader->errors,
+                        node_mark(name),
+                        "unknown pipeline %s%s",
+                        QUOTED(name),
+                        suggest_hint(&guess));
+    }
+    return NULL;
+}
+
+/* Read `estimates` into one entry per stage. */
+static void read_estimates(struct reader *reader,
+                           const struct node *node,
+                           const struct plan_pipeline *pipeline,
+                           int64_t *estimates)
+{
+    if (!fields_is_mapping(reader, node, "\"estimates\"")) {
+        return;
+    }
+    for (const struct node *key = node_first(node); key != NULL;
+         key = node_next_key(key)) {
+        if (key->kind == NODE_BAD) {
+            continue;
+        }
+        struct suggest guess;
+        suggest_init(&guess, key->text, key->count, &reader->suggest_budget);
+        uint32_t ix = 0;
+        while (ix < pipeline->stage_count &&
+               strcmp(pipeline->stages[ix].name, key->text) != 0) {
+            ix++;
+        }
+        if (ix < pipeline->stage_count) {
+            (void)fields_check_duration(reader,
+                                        node_value(key),
+                                        QUOTED(key),
+                                        0,
+                                        false,
+                                        &estimates[ix]);
+        } else if (!pipeline->bad) {
+            for (ix = 0; ix < pipeline->stage_count; ix++) {
+                suggest_offer(&guess, pipeline->stages[ix].name);
+            }
+            plan_errors_add(reader->errors,
+                            node_mark(key),
+                            "pipeline \"%s\" has no stage %s%s",
+                            pipeline->name,
+                            QUOTED(key),
+                            suggest_hint(&guess));
+        }
+    }
+}
+
+/* GROUP/STAGE, kept in the plan. */
+static const char *
+joined_id(struct plan *plan, const char *group, const char *stage)
+{
+    size_t group_len = strlen(group);
+    size_t stage_len = strlen(stage);
+    char *id =
+        arena_alloc(&plan->private->arena, group_len + stage_len + 2, 1);
+    memcpy(id, group, group_len);
+    id[group_len] = '/';
+    memcpy(id + group_len + 1, stage, stage_len);
+    return id;
+}
+
+/* Make the task of one stage of a group; false when there is no room. */
+static bool add_stage_task(struct reader *reader,
+                           uint32_t group_ix,
+                           struct plan_pipeline *pipeline,
+                           uint32_t stage_ix,
+                           int64_t estimate_ns)
+{
+    struct plan *plan = reader->plan;
+    const struct plan_group *group = &plan->groups[group_ix];
+    const struct plan_group_more *more = &plan->private->group_more[group_ix];
+    struct plan_stage *stage = &pipeline->stages[stage_ix];
+    struct plan_task *task = plan_new_task(reader, group->mark);
+    if (task == NULL) {
+        return false;
+    }
+    uint32_t ix = plan->task_count - 1;
+    task->id = joined_id(plan, group->id, stage->name);
+    task->title = stage->title;
+    task->stage = stage->name;
+    task->class_ix = stage->class_ix;
+    task->group = group_ix;
+    task->repo = group->repo;
+    task->shell = stage->run.shell;
+    task->argv = stage->run.argv;
+    task->merge = stage->merge;
+    task->uses = stage->uses;
+    task->use_count = stage->use_count;
+    task->rework_max = stage->rework_to != PLAN_NONE ? stage->rework_max : 0;
+    if (stage->rework_to != PLAN_NONE) {
+        task->rework_to = ix - stage_ix + stage->rework_to;
+    }
+    struct settings own = stage->settings;
+    if (estimate_ns != PLAN_UNSET) {
+        own.estimate_ns = estimate_ns;
+    }
+    if (more->settings != NULL) {
+        settings_inherit(&own, more->settings);
+    }
+    const char *owner = plan_settle_task(plan, task, own);
+    plan_set_task_attributes(plan, ix, owner, NULL, 0);
+    plan_join_group(plan, ix);
+    (void)plan_enter_id(reader, task->id, plan_target(ix, false), task->mark);
+    return true;
+}
+
+/* What can only be said of a stage when a group uses it. */
+static void check_stage(struct reader *reader,
+                        const struct plan_group *group,
+                        const struct plan_pipeline *pipeline,
+                        struct plan_stage *stage)
+{
+    const struct plan *plan = reader->plan;
+    const struct plan_task *task = &plan->tasks[plan->task_count - 1];
+    if (task->merge && task->repo == PLAN_NONE) {
+        plan_errors_add(reader->errors,
+                        group->mark,
+                        "group \"%s\" has no \"repo\", but stage \"%s\" of "
+                        "its pipeline merges",
+                        group->id,
+                        stage->name);
+    }
+    if (strlen(task->id) > PLAN_ID_BYTES_MAX) {
+        plan_errors_add(reader->errors,
+                        group->mark,
+                        "id %s is too long: with its stage it may have at "
+                        "most 200 bytes",
+                        QUOTED_TEXT(task->id));
+    }
+    if (!stage->uses_reported && stage->use_count > 0) {
+        char subject[2 * PLAN_ID_BYTES_MAX + 32];
+        int len = snprintf(subject,
+                           sizeof(subject),
+                           "stage \"%s\" of \"%s\"",
+                           stage->name,
+                           pipeline->name);
+        INVARIANT(len > 0);
+        stage->uses_reported =
+            !plan_check_uses(reader, task, stage->uses_node, subject);
+    }
+}
+
+static void expand(struct reader *reader,
+                   uint32_t group_ix,
+                   struct plan_pipeline *pipeline,
+                   const struct node *estimates_node)
+{
+    struct plan *plan = reader->plan;
+    struct plan_private *private = plan->private;
+    int64_t estimates[PLAN_STAGES_MAX];
+    for (uint32_t ix = 0; ix < pipeline->stage_count; ix++) {
+        estimates[ix] = PLAN_UNSET;
+    }
+    if (estimates_node != NULL) {
+        read_estimates(reader, estimates_node, pipeline, estimates);
+    }
+    uint32_t first = plan->task_count;
+    for (uint32_t ix = 0; ix < pipeline->stage_count; ix++) {
+        if (!add_stage_task(reader, group_ix, pipeline, ix, estimates[ix])) {
+            return;
+        }
+        check_stage(reader,
+                    &plan->groups[group_ix],
+                    pipeline,
+                    &pipeline->stages[ix]);
+    }
+    if (plan->task_count > first) {
+        private->group_more[group_ix].first_task = first;
+        private->group_more[group_ix].last_task = plan->task_count - 1;
+    }
+}
+
+/* Append a group of that id, still without attributes. */
+static uint32_t
+add_group(struct reader *reader, const struct node *id, uint32_t repo)
+{
+    struct plan *plan = reader->plan;
+    struct plan_private *private = plan->private;
+    uint32_t ix = plan->group_count;
+    uint32_t fresh = ix - reader->before.groups;
+    plan->groups = plan_grown(
+        plan->groups, ix, &private->group_capacity, sizeof(plan->groups[0]));
+    private->group_more = plan_grown(private->group_more,
+                                     ix,
+                                     &private->group_more_capacity,
+                                     sizeof(private->group_more[0]));
+    reader->group_needs = plan_grown(reader->group_needs,
+                                     fresh,
+                                     &reader->group_needs_capacity,
+                                     sizeof(reader->group_needs[0]));
+    /* A limit can name the group: then that copy of the text is the one. */
+    uint32_t text = strmap_find(&private->text_names, id->text, id->count);
+    plan->groups[ix] = (struct plan_group){
+        .id = text != STRMAP_NONE
+                  ? private->texts[text]
+                  : arena_strndup(&private->arena, id->text, id->count),
+        .repo = repo,
+        .mark = node_mark(id),
+    };
+    private->group_more[ix] = (struct plan_group_more){
+        .first_task = PLAN_NONE,
+        .last_task = PLAN_NONE,
+        .newest_member = PLAN_NONE,
+    };
+    reader->group_needs[fresh] = NULL;
+    plan->group_count++;
+    return ix;
+}
+
+/* The settings of a group, kept in the plan, or NULL for none. */
+static const struct settings *keep_settings(struct plan *plan,
+                                            const struct settings *settings)
+{
+    if (!settings_any(settings)) {
+        return NULL;
+    }
+    struct settings *kept =
+        arena_alloc(&plan->private->arena, 1, sizeof(*kept));
+    *kept = *settings;
+    return kept;
+}
+
+static void read_group(struct reader *reader, const struct node *node)
+{
+    struct plan *plan = reader->plan;
+    struct raw_group raw = {.settings = settings_none()};
+    if (!fields_read(reader, node, &group_schema, &raw) || raw.id == NULL ||
+        !node_is_scalar(raw.id) || raw.id->count == 0) {
+        if (raw.id != NULL) {
+            (void)fields_check_id(reader, raw.id, "id", true);
+        }
+        reader->names_incomplete = true;
+        return;
+    }
+    (void)fields_check_id(reader, raw.id, "id", true);
+    uint32_t repo = PLAN_NONE;
+    if (raw.repo != NULL) {
+        repo = plan_resolve_repo(reader, raw.repo);
+    }
+    uint32_t ix = add_group(reader, raw.id, repo);
+    struct plan_group_more *more = &plan->private->group_more[ix];
+    plan->groups[ix].title = raw.title;
+    reader->group_needs[ix - reader->before.groups] = raw.needs;
+    bool entered = plan_enter_id(
+        reader, plan->groups[ix].id, plan_target(ix, true), node_mark(raw.id));
+    if (raw.attributes != NULL) {
+        plan_read_attributes(
+            reader, raw.attributes, &more->free_ones, &more->free_count);
+    }
+    more->settings = keep_settings(plan, &raw.settings);
+    const char *owner = raw.settings.owner;
+    if (owner == NULL && repo != PLAN_NONE) {
+        owner = plan->repos[repo].owner;
+    }
+    if (owner == NULL) {
+        owner = plan->private->defaults.owner;
+    }
+    plan_set_group_attributes(plan, ix, owner);
+    struct plan_pipeline *pipeline =
+        find_pipeline(reader, raw.pipeline, &more->bad);
+    more->bad = more->bad || !entered;
+    if (pipeline != NULL && entered) {
+        expand(reader, ix, pipeline, raw.estimates);
+    } else if (raw.estimates != NULL && !more->bad) {
+        plan_errors_add(reader->errors,
+                        node_mark(raw.estimates),
+                        "\"estimates\" are per stage: the group needs a "
+                        "\"pipeline\"");
+    }
+}
+
+void plan_read_groups(struct reader *reader, const struct node *node)
+{
+    if (!fields_is_list(reader, node, "\"groups\"")) {
+        reader->names_incomplete = true;
+        return;
+    }
+    for (const struct node *item = node_first(node);
+         item != NULL && !reader->too_many;
+         item = node_next(item)) {
+        read_group(reader, item);
+    }
+}

@@ -1,0 +1,570 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Limits and resources. The five default limits are made first; a plan that
+ * names one changes only the fields it gives.
+ *
+ * What `where` and `per` name is checked at the end of the reading: tasks can
+ * bring in classes, providers and attributes that nobody declared. A limit
+ * that can never match is an error, because it is a cap that does not bind.
+ */
+#include "plan/plan_internal.h"
+
+#include "base/invariant.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    DEFAULT_COUNT = 5,
+    LIMITS_MAX = 1000,
+};
+
+static uint32_t add_limit(struct plan *plan, struct plan_limit limit)
+{
+    struct plan_private *private = plan->private;
+    plan->limits = plan_grown(plan->limits,
+                              plan->limit_count,
+                              &private->limit_capacity,
+                              sizeof(plan->limits[0]));
+    uint32_t ix = plan->limit_count++;
+    plan->limits[ix] = limit;
+    (void)strmap_add(&private->limit_names, limit.name, ix);
+    return ix;
+}
+
+static const char *interned(struct plan *plan, const char *text)
+{
+    return plan_intern(plan, text, strlen(text));
+}
+
+static struct plan_attribute *where_class(struct plan *plan, const char *name)
+{
+    struct plan_attribute *where =
+        arena_alloc(&plan->private->arena, 1, sizeof(where[0]));
+    where->name = interned(plan, "class");
+    where->value = interned(plan, name);
+    return where;
+}
+
+static void add_defaults(struct plan *plan, uint32_t processors)
+{
+    int64_t sessions = plan->repo_count > 0 ? plan->repo_count : processors;
+    const struct plan_limit limits[DEFAULT_COUNT] = {
+        {.name = interned(plan, "sessions"),
+         .max = sessions > 0 ? sessions : 1},
+        {.name = interned(plan, "issues"), .percent = 100, .hold_group = true},
+        {.name = interned(plan, "active"),
+         .max = 1,
+         .per = interned(plan, "repo"),
+         .hold_group = true},
+        {.name = interned(plan, "merge"),
+         .max = 1,
+         .per = interned(plan, "repo"),
+         .where = where_class(plan, "merge"),
+         .where_count = 1},
+        {.name = interned(plan, "review"),
+         .percent = 34,
+         .where = where_class(plan, "review"),
+         .where_count = 1},
+    };
+    for (int ix = 0; ix < DEFAULT_COUNT; ix++) {
+        (void)add_limit(plan, limits[ix]);
+    }
+}
+
+struct raw_limit {
+    const struct node *max;
+    const struct node *where;
+    const struct node *per;
+    const struct node *hold;
+};
+
+static const struct field limit_fields[] = {
+    {FIELD_AT(struct raw_limit, max, "max"), .read = fields_node},
+    {FIELD_AT(struct raw_limit, where, "where"), .read = fields_node},
+    {FIELD_AT(struct raw_limit, per, "per"), .read = fields_node},
+    {FIELD_AT(struct raw_limit, hold, "hold"), .read = fields_node},
+};
+
+static const struct schema limit_schema = SCHEMA("a limit", limit_fields);
+
+static void read_max(struct reader *reader,
+                     const struct node *node,
+                     const char *label,
+                     struct plan_limit *limit)
+{
+    bool sessions = strcmp(limit->name, "sessions") == 0;
+    int64_t number = 0;
+    uint32_t percent = 0;
+    if (fields_is_word(node, "none")) {
+        number = PLAN_UNLIMITED;
+    } else if (fields_parse_percent(node, &percent) && sessions) {
+        plan_errors_add(reader->errors,
+                        node_mark(node),
+                        "\"sessions\" must be a number or none: the "
+                        "percentages of other limits are of it");
+        return;
+    } else if (percent == 0 && (!fields_parse_number(node, &number) ||
+                                number > PLAN_UNITS_MAX)) {
+        fields_expected(reader,
+                        node,
+                        label,
+                        sessions ? "a number from 0 to 1000000, or none"
+                                 : "a number from 0 to 1000000, a percentage "
+                                   "from 1% to 100%, or none");
+        return;
+    }
+    limit->max = number;
+    limit->percent = percent;
+}
+
+static void read_where(struct reader *reader,
+                       const struct node *node,
+                       struct plan_limit *limit)
+{
+    struct plan *plan = reader->plan;
+    if (!fields_is_mapping(reader, node, "\"where\"")) {
+        return;
+    }
+    if (node->count > PLAN_ATTRIBUTES_MAX) {
+        fields_expected(reader, node, "\"where\"", "at most 64 attributes");
+        return;
+    }
+    limit->where = arena_alloc(
+        &plan->private->arena, node->count, sizeof(limit->where[0]));
+    limit->where_count = 0;
+    for (const struct node *key = node_first(node); key != NULL;
+         key = node_next_key(key)) {
+        const struct node *value = node_value(key);
+        if (key->kind == NODE_BAD ||
+            fields_check_line(
+                reader, value, QUOTED(key), PLAN_ID_BYTES_MAX) == NULL) {
+            continue;
+        }
+        limit->where[limit->where_count++] = (struct plan_attribute){
+            .name = plan_intern(plan, key->text, key->count),
+            .value = plan_intern(plan, value->text, value->count),
+        };
+    }
+}
+
+static void read_hold(struct reader *reader,
+                      const struct node *node,
+                      struct plan_limit *limit)
+{
+    if (fields_is_word(node, "group") || fields_is_word(node, "attempt")) {
+        limit->hold_group = fields_is_word(node, "group");
+    } else {
+        fields_expected(reader, node, "\"hold\"", "group or attempt");
+    }
+}
+
+/* A limit that counts groups can match only what groups have. */
+static void check_hold(struct reader *reader,
+                       const struct node *node,
+                       const struct plan_limit *limit)
+{
+    static const char *const task_only[] = {"class", "provider", "stage"};
+    for (size_t ix = 0; ix < ARRAY_COUNT(task_only); ix++) {
+        const char *name = task_only[ix];
+        bool per = limit->per != NULL && strcmp(limit->per, name) == 0;
+        if (limit->hold_group &&
+            (per || plan_attribute_value(
+                        limit->where, limit->where_count, name) != NULL)) {
+            plan_errors_add(reader->errors,
+                            node_mark(node),
+                            "limit \"%s\" holds groups, which have no "
+                            "\"%s\": match repo, owner, group or a free "
+                            "attribute",
+                            limit->name,
+                            name);
+        }
+    }
+}
+
+static void read_fields(struct reader *reader,
+                        const struct node *key,
+                        struct plan_limit *limit,
+                        bool is_new)
+{
+    const struct node *node = node_value(key);
+    struct raw_limit raw = {0};
+    bool sessions = strcmp(limit->name, "sessions") == 0;
+    (void)fields_read(reader, node, &limit_schema, &raw);
+    if (raw.max != NULL) {
+        read_max(reader, raw.max, "\"max\"", limit);
+    } else if (is_new && node->kind == NODE_MAPPING &&
+               !fields_has_bad_key(node)) {
+        plan_errors_add(reader->errors,
+                        node_mark(node),
+                        "missing key \"max\": a limit needs it");
+    }
+    if (sessions && (raw.where || raw.per || raw.hold)) {
+        plan_errors_add(reader->errors,
+                        node_mark(node),
+                        "\"sessions\" has only \"max\": it counts all "
+                        "attempts");
+        return;
+    }
+    if (raw.where != NULL) {
+        read_where(reader, raw.where, limit);
+    }
+    if (raw.per != NULL &&
+        fields_check_id(reader, raw.per, "per", true) != NULL) {
+        limit->per =
+            plan_intern(reader->plan, raw.per->text, raw.per->count);
+    }
+    if (raw.hold != NULL) {
+        read_hold(reader, raw.hold, limit);
+    }
+    check_hold(reader, key, limit);
+}
+
+static void read_limit(struct reader *reader, const struct node *key)
+{
+    struct plan *plan = reader->plan;
+    (void)fields_check_id(reader, key, "limit", true);
+    uint32_t ix =
+        strmap_find(&plan->private->limit_names, key->text, key->count);
+    bool is_new = ix == STRMAP_NONE;
+    struct plan_limit limit = {
+        .name = plan_intern(plan, key->text, key->count),
+        .max = PLAN_UNLIMITED,
+    };
+    if (!is_new) {
+        limit = plan->limits[ix];
+    }
+    limit.mark = node_mark(key);
+    const struct node *value = node_value(key);
+    if (node_is_scalar(value)) {
+        read_max(reader, value, QUOTED(key), &limit);
+    } else {
+        read_fields(reader, key, &limit, is_new);
+    }
+    if (is_new) {
+        (void)add_limit(plan, limit);
+    } else {
+        plan->limits[ix] = limit;
+    }
+}
+
+/* Whether one more fits; if not, report it. */
+static bool has_room(struct reader *reader, const struct node *key)
+{
+    if (reader->plan->limit_count < LIMITS_MAX) {
+        return true;
+    }
+    plan_errors_add(reader->errors,
+                    node_mark(key),
+                    "more than %d limits and resources",
+                    LIMITS_MAX);
+    return false;
+}
+
+void plan_read_limits(struct reader *reader,
+                      const struct node *node,
+                      uint32_t processors)
+{
+    add_defaults(reader->plan, processors);
+    if (node == NULL || !fields_is_mapping(reader, node, "\"limits\"")) {
+        return;
+    }
+    for (const struct node *key = node_first(node); key != NULL;
+         key = node_next_key(key)) {
+        if (key->kind != NODE_BAD) {
+            if (!has_room(reader, key)) {
+                return;
+            }
+            read_limit(reader, key);
+        }
+    }
+}
+
+void plan_read_resources(struct reader *reader, const struct node *node)
+{
+    struct plan *plan = reader->plan;
+    if (!fields_is_mapping(reader, node, "\"resources\"")) {
+        return;
+    }
+    for (const struct node *key = node_first(node); key != NULL;
+         key = node_next_key(key)) {
+        if (key->kind == NODE_BAD) {
+            continue;
+        }
+        if (!has_room(reader, key)) {
+            return;
+        }
+        (void)fields_check_id(reader, key, "resource", true);
+        uint32_t ix =
+            strmap_find(&plan->private->limit_names, key->text, key->count);
+        if (ix != STRMAP_NONE) {
+            plan_errors_add(reader->errors,
+                            node_mark(key),
+                            plan->limits[ix].resource
+                                ? "resource %s is already in the plan"
+                                : "%s is a limit already: give the resource "
+                                  "another name",
+                            QUOTED(key));
+            continue;
+        }
+        const struct node *value = node_value(key);
+        int64_t max = 0;
+        if (!fields_parse_number(value, &max) || max < 1 ||
+            max > PLAN_UNITS_MAX) {
+            fields_expected(
+                reader, value, QUOTED(key), "a number from 1 to 1000000");
+            max = PLAN_UNLIMITED;
+        }
+        (void)add_limit(plan,
+                        (struct plan_limit){
+                            .name = plan_intern(plan, key->text, key->count),
+                            .max = max,
+                            .resource = true,
+                            .mark = node_mark(key),
+                        });
+    }
+}
+
+/* where and per, checked when everything is known */
+
+/* Why an unknown name is an error here. */
+static const char never[] =
+    ": no group or task has it, so nothing would be limited";
+
+static void check_attribute(struct reader *reader, const struct node *node)
+{
+    static const char *const own[] = {
+        "class", "repo", "group", "stage", "provider", "owner"};
+    const struct strmap *in_use = &reader->plan->private->free_names;
+    if (plan_is_own_attribute(node->text) ||
+        strmap_find(in_use, node->text, node->count) != STRMAP_NONE) {
+        return;
+    }
+    struct suggest guess;
+    suggest_init(&guess, node->text, node->count, &reader->suggest_budget);
+    for (size_t ix = 0; ix < ARRAY_COUNT(own); ix++) {
+        suggest_offer(&guess, own[ix]);
+    }
+    plan_errors_add(reader->errors,
+                    node_mark(node),
+                    "unknown attribute %s%s%s",
+                    QUOTED(node),
+                    suggest_hint(&guess),
+                    guess.best != NULL ? "" : never);
+}
+
+/* Report a value of `where` that is not the name of anything. */
+static void report_value(struct reader *reader,
+                         struct suggest *guess,
+                         const char *what,
+                         const struct node *value)
+{
+    plan_errors_add(reader->errors,
+                    node_mark(value),
+                    "unknown %s %s%s%s",
+                    what,
+                    QUOTED(value),
+                    suggest_hint(guess),
+                    guess->best != NULL ? "" : never);
+}
+
+static void check_value(struct reader *reader,
+                        const struct node *key,
+                        const struct node *value)
+{
+    const struct plan *plan = reader->plan;
+    const struct plan_private *private = plan->private;
+    struct suggest guess;
+    suggest_init(&guess, value->text, value->count, &reader->suggest_budget);
+    if (strcmp(key->text, "repo") == 0) {
+        (void)plan_resolve_repo(reader, value);
+    } else if (strcmp(key->text, "class") == 0 &&
+               strmap_find(&private->class_names, value->text, value->count) ==
+                   STRMAP_NONE) {
+        for (uint32_t ix = 0; ix < plan->class_count; ix++) {
+            suggest_offer(&guess, plan->classes[ix].name);
+        }
+        report_value(reader, &guess, "class", value);
+    } else if (strcmp(key->text, "provider") == 0 &&
+               strmap_find(
+                   &private->provider_names, value->text, value->count) ==
+                   STRMAP_NONE) {
+        for (uint32_t ix = 0; ix < plan->provider_count; ix++) {
+            suggest_offer(&guess, plan->providers[ix].name);
+        }
+        report_value(reader, &guess, "provider", value);
+    }
+}
+
+static void check_where(struct reader *reader, const struct node *where)
+{
+    for (const struct node *key = node_first(where); key != NULL;
+         key = node_next_key(key)) {
+        if (key->kind == NODE_BAD) {
+            continue;
+        }
+        const struct node *value = node_value(key);
+        check_attribute(reader, key);
+        if (node_is_scalar(value) && !fields_is_empty(value)) {
+            check_value(reader, key, value);
+        }
+    }
+}
+
+void plan_check_limits(struct reader *reader, const struct node *node)
+{
+    for (const struct node *key = node_first(node); key != NULL;
+         key = node_next_key(key)) {
+        const struct node *limit = node_value(key);
+        if (limit->kind != NODE_MAPPING) {
+            continue;
+        }
+        for (const struct node *part = node_first(limit); part != NULL;
+             part = node_next_key(part)) {
+            const struct node *value = node_value(part);
+            if (fields_is_word(part, "where") && value->kind == NODE_MAPPING) {
+                check_where(reader, value);
+            } else if (fields_is_word(part, "per") && node_is_scalar(value) &&
+                       value->count > 0) {
+                check_attribute(reader, value);
+            }
+        }
+    }
+}
+
+/* uses */
+
+static int by_limit(const void *left, const void *right)
+{
+    const struct plan_use *a = left;
+    const struct plan_use *b = right;
+    return a->limit < b->limit ? -1 : a->limit > b->limit ? 1 : 0;
+}
+
+static void report_unknown_use(struct reader *reader, const struct node *key)
+{
+    struct suggest guess;
+    suggest_init(&guess, key->text, key->count, &reader->suggest_budget);
+    for (uint32_t ix = 0; ix < reader->plan->limit_count; ix++) {
+        suggest_offer(&guess, reader->plan->limits[ix].name);
+    }
+    plan_errors_add(reader->errors,
+                    node_mark(key),
+                    "unknown limit or resource %s%s",
+                    QUOTED(key),
+                    suggest_hint(&guess));
+}
+
+void plan_read_uses(struct reader *reader,
+                    const struct node *node,
+                    struct plan_use **uses_out,
+                    uint32_t *count_out)
+{
+    struct plan *plan = reader->plan;
+    if (!fields_is_mapping(reader, node, "\"uses\"")) {
+        return;
+    }
+    struct plan_use *uses =
+        arena_alloc(&plan->private->arena, node->count, sizeof(uses[0]));
+    uint32_t count = 0;
+    for (const struct node *key = node_first(node); key != NULL;
+         key = node_next_key(key)) {
+        if (key->kind == NODE_BAD) {
+            continue;
+        }
+        uint32_t limit =
+            strmap_find(&plan->private->limit_names, key->text, key->count);
+        const struct node *value = node_value(key);
+        int64_t units = 0;
+        if (limit == STRMAP_NONE) {
+            report_unknown_use(reader, key);
+        } else if (!fields_parse_number(value, &units) || units < 1 ||
+                   units > PLAN_UNITS_MAX) {
+            fields_expected(
+                reader, value, QUOTED(key), "a number from 1 to 1000000");
+        } else {
+            uses[count++] = (struct plan_use){limit, (uint32_t)units};
+        }
+    }
+    qsort(uses, count, sizeof(uses[0]), by_limit);
+    *uses_out = uses;
+    *count_out = count;
+}
+
+/* Why the limit does not count this task: an attribute, or NULL. */
+static const char *mismatch(const struct plan_limit *limit,
+                            const struct plan_task *task)
+{
+    for (uint32_t ix = 0; ix < limit->where_count; ix++) {
+        const char *value = plan_attribute_value(task->attributes,
+                                                 task->attribute_count,
+                                                 limit->where[ix].name);
+        if (value == NULL || strcmp(value, limit->where[ix].value) != 0) {
+            return limit->where[ix].name;
+        }
+    }
+    if (limit->per != NULL &&
+        plan_attribute_value(
+            task->attributes, task->attribute_count, limit->per) == NULL) {
+        return limit->per;
+    }
+    return NULL;
+}
+
+/* Where the limit is named in a `uses` mapping. */
+static struct plan_mark mark_of_use(const struct node *uses, const char *name)
+{
+    for (const struct node *key = node_first(uses); key != NULL;
+         key = node_next_key(key)) {
+        if (key->kind != NODE_BAD && strcmp(key->text, name) == 0) {
+            return node_mark(key);
+        }
+    }
+    return node_mark(uses);
+}
+
+bool plan_check_uses(struct reader *reader,
+                     const struct plan_task *task,
+                     const struct node *uses,
+                     const char *subject)
+{
+    bool good = true;
+    for (uint32_t ix = 0; ix < task->use_count; ix++) {
+        const struct plan_limit *limit =
+            &reader->plan->limits[task->uses[ix].limit];
+        const char *other = mismatch(limit, task);
+        struct plan_mark mark = task->mark;
+        if (uses != NULL) {
+            mark = mark_of_use(uses, limit->name);
+        }
+        if (limit->hold_group) {
+            plan_errors_add(reader->errors,
+                            mark,
+                            "%s cannot use \"%s\": that limit counts groups",
+                            subject,
+                            limit->name);
+        } else if (other != NULL) {
+            plan_errors_add(reader->errors,
+                            mark,
+                            "%s cannot use \"%s\": that limit does not apply "
+                            "to it, because of its \"%s\"",
+                            subject,
+                            limit->name,
+                            other);
+        } else if (limit->percent == 0 && limit->max > 0 &&
+                   task->uses[ix].units > limit->max) {
+            plan_errors_add(reader->errors,
+                            mark,
+                            "%s uses %u of \"%s\", which has only %lld: it "
+                            "could never start",
+                            subject,
+                            task->uses[ix].units,
+                            limit->name,
+                            (long long)limit->max);
+        } else {
+            continue;
+        }
+        good = false;
+    }
+    return good;
+}

@@ -1,0 +1,619 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Parts of a plan that stand for themselves: repos, providers, classes, sync,
+ * usage, hooks.
+ *
+ * Classes and providers need not be declared. A name that nobody declared is
+ * taken as a new one, unless it is so near to a known one that it must be a
+ * slip: then it is an error, because the plan would silently not mean what it
+ * says.
+ */
+#include "plan/plan_internal.h"
+
+#include <string.h>
+
+#define SECOND_NS INT64_C(1000000000)
+#define MINUTE_NS (60 * SECOND_NS)
+
+enum {
+    PATH_BYTES_MAX = 4096,
+    TIER_MAX = 99,
+    BATCH_MAX = 1000,
+    CIRCUIT_MAX = 1000,
+    EVERY_MAX = 1000000,
+    STEPS_MAX = 100,
+    SLIP_LEN_MIN = 4, /* shorter names are never taken for a slip */
+};
+
+/* Look for a known name that `name` is probably meant to be. */
+static void start_slip(struct reader *reader,
+                       struct suggest *guess,
+                       const struct node *name)
+{
+    suggest_init(guess, name->text, name->count, &reader->suggest_budget);
+}
+
+static void offer_slip(struct suggest *guess, const char *known)
+{
+    if (guess->len >= SLIP_LEN_MIN && strlen(known) >= SLIP_LEN_MIN) {
+        suggest_offer(guess, known);
+    }
+}
+
+/* Report a slip, if it is one. */
+static bool report_slip(struct reader *reader,
+                        struct suggest *guess,
+                        const struct node *name,
+                        const char *what,
+                        const char *part)
+{
+    if (guess->best == NULL) {
+        return false;
+    }
+    plan_errors_add(reader->errors,
+                    node_mark(name),
+                    "unknown %s %s%s; if it is new, declare it under \"%s\"",
+                    what,
+                    QUOTED(name),
+                    suggest_hint(guess),
+                    part);
+    return true;
+}
+
+/* repos */
+
+/* A branch name that no command could take for an option or a range. */
+static void read_branch(struct reader *reader,
+                        const struct field *field,
+                        const struct node *value,
+                        void *target)
+{
+    const char *label = QUOTED_TEXT(field->name);
+    const char *text =
+        fields_check_line(reader, value, label, PLAN_ID_BYTES_MAX);
+    if (text == NULL) {
+        return;
+    }
+    if (text[0] == '-' || strpbrk(text, " ~^:?*[\\") != NULL ||
+        strstr(text, "..") != NULL) {
+        plan_errors_add(reader->errors,
+                        node_mark(value),
+                        "%s is not a branch name",
+                        QUOTED(value));
+        return;
+    }
+    fields_line(reader, field, value, target);
+}
+
+void plan_read_repos(struct reader *reader, const struct node *node)
+{
+    static const struct field fields[] = {
+        {FIELD_AT(struct plan_repo, path, "path"),
+         .read = fields_line,
+         .max = PATH_BYTES_MAX},
+        {FIELD_AT(struct plan_repo, base, "base"),
+         .read = read_branch,
+         .max = PLAN_ID_BYTES_MAX},
+        {FIELD_AT(struct plan_repo, gate, "gate"), .read = fields_shell},
+        {FIELD_AT(struct plan_repo, owner, "owner"),
+         .read = settings_read_owner},
+    };
+    static const struct schema schema = SCHEMA("a repo", fields);
+    struct plan *plan = reader->plan;
+    struct plan_private *private = plan->private;
+    if (!fields_is_mapping(reader, node, "\"repos\"")) {
+        return;
+    }
+    for (const struct node *key = node_first(node); key != NULL;
+         key = node_next_key(key)) {
+        if (key->kind == NODE_BAD) {
+            continue;
+        }
+        (void)fields_check_id(reader, key, "repo", true);
+        struct plan_repo repo = {
+            .name = plan_intern(plan, key->text, key->count),
+        };
+        (void)fields_read(reader, node_value(key), &schema, &repo);
+        plan->repos = plan_grown(plan->repos,
+                                 plan->repo_count,
+                                 &private->repo_capacity,
+                                 sizeof(plan->repos[0]));
+        (void)strmap_add(&private->repo_names, repo.name, plan->repo_count);
+        plan->repos[plan->repo_count++] = repo;
+    }
+}
+
+uint32_t plan_resolve_repo(struct reader *reader, const struct node *name)
+{
+    const struct plan *plan = reader->plan;
+    if (!node_is_scalar(name) || fields_is_empty(name)) {
+        fields_expected(reader, name, "\"repo\"", "the name of a repo");
+        return PLAN_NONE;
+    }
+    uint32_t ix =
+        strmap_find(&plan->private->repo_names, name->text, name->count);
+    if (ix != STRMAP_NONE) {
+        return ix;
+    }
+    struct suggest guess;
+    suggest_init(&guess, name->text, name->count, &reader->suggest_budget);
+    for (uint32_t at = 0; at < plan->repo_count; at++) {
+        suggest_offer(&guess, plan->repos[at].name);
+    }
+    plan_errors_add(reader->errors,
+                    node_mark(name),
+                    "unknown repo %s%s",
+                    QUOTED(name),
+                    plan->repo_count == 0 ? ": the plan has no \"repos\""
+                                          : suggest_hint(&guess));
+    return PLAN_NONE;
+}
+
+/* providers */
+
+/* Index of the provider of that name, made with defaults if it is new. */
+static uint32_t add_provider(struct plan *plan, const char *name, size_t len)
+{
+    struct plan_private *private = plan->private;
+    uint32_t ix = strmap_find(&private->provider_names, name, len);
+    if (ix != STRMAP_NONE) {
+        return ix;
+    }
+    plan->providers = plan_grown(plan->providers,
+                                 plan->provider_count,
+                                 &private->provider_capacity,
+                                 sizeof(plan->providers[0]));
+    ix = plan->provider_count++;
+    plan->providers[ix] = (struct plan_provider){
+        .name = plan_intern(plan, name, len),
+        .backoff_ns = SECOND_NS,
+        .backoff_ns_max = 5 * MINUTE_NS,
+        .circuit_failures = 5,
+        .probe_ns = 30 * SECOND_NS,
+        .probe_ns_max = 30 * MINUTE_NS,
+    };
+    (void)strmap_add(&private->provider_names, plan->providers[ix].name, ix);
+    return ix;
+}
+
+static void read_circuit(struct reader *reader,
+                         const struct field *field,
+                         const struct node *value,
+                         void *target)
+{
+    uint32_t *out = (void *)((char *)target + field->offset);
+    int64_t number = 0;
+    if (fields_is_word(value, "none")) {
+        *out = 0;
+    } else if (fields_parse_number(value, &number) && number >= 1 &&
+               number <= CIRCUIT_MAX) {
+        *out = (uint32_t)number;
+    } else {
+        fields_expected(reader,
+                        value,
+                        "\"circuit\"",
+                        "a number of failures from 1 to 1000, or none");
+    }
+}
+
+void plan_read_providers(struct reader *reader, const struct node *node)
+{
+    static const struct field fields[] = {
+        {FIELD_AT(struct plan_provider, backoff_ns, "backoff"),
+         .read = fields_duration,
+         .min = 1},
+        {FIELD_AT(struct plan_provider, backoff_ns_max, "max_backoff"),
+         .read = fields_duration,
+         .min = 1},
+        {FIELD_AT(struct plan_provider, circuit_failures, "circuit"),
+         .read = read_circuit},
+        {FIELD_AT(struct plan_provider, probe_ns, "probe"),
+         .read = fields_duration,
+         .min = 1},
+        {FIELD_AT(struct plan_provider, probe_ns_max, "max_probe"),
+         .read = fields_duration,
+         .min = 1},
+    };
+    static const struct schema schema = SCHEMA("a provider", fields);
+    if (!fields_is_mapping(reader, node, "\"providers\"")) {
+        return;
+    }
+    for (const struct node *key = node_first(node); key != NULL;
+         key = node_next_key(key)) {
+        if (key->kind == NODE_BAD) {
+            continue;
+        }
+        (void)fields_check_id(reader, key, "provider", true);
+        uint32_t ix = add_provider(reader->plan, key->text, key->count);
+        struct plan_provider *provider = &reader->plan->providers[ix];
+        (void)fields_read(reader, node_value(key), &schema, provider);
+        if (provider->backoff_ns_max < provider->backoff_ns) {
+            provider->backoff_ns_max = provider->backoff_ns;
+        }
+        if (provider->probe_ns_max < provider->probe_ns) {
+            provider->probe_ns_max = provider->probe_ns;
+        }
+    }
+    reader->plan->private->declared_providers = reader->plan->provider_count;
+}
+
+uint32_t plan_resolve_provider(struct reader *reader, const struct node *name)
+{
+    struct plan *plan = reader->plan;
+    if (!node_is_scalar(name) || fields_is_empty(name)) {
+        fields_expected(reader, name, "\"provider\"", "a name");
+        return PLAN_NONE;
+    }
+    uint32_t ix =
+        strmap_find(&plan->private->provider_names, name->text, name->count);
+    if (ix != STRMAP_NONE) {
+        return ix;
+    }
+    if (fields_check_id(reader, name, "provider", true) == NULL) {
+        return PLAN_NONE;
+    }
+    struct suggest guess;
+    start_slip(reader, &guess, name);
+    for (ix = 0; ix < plan->private->declared_providers; ix++) {
+        offer_slip(&guess, plan->providers[ix].name);
+    }
+    if (report_slip(reader, &guess, name, "provider", "providers")) {
+        return PLAN_NONE;
+    }
+    return add_provider(plan, name->text, name->count);
+}
+
+/* classes */
+
+/* Index of the class of that name, made with defaults if it is new. */
+static uint32_t add_class(struct plan *plan, const char *name, size_t len)
+{
+    struct plan_private *private = plan->private;
+    uint32_t ix = strmap_find(&private->class_names, name, len);
+    if (ix != STRMAP_NONE) {
+        return ix;
+    }
+    plan->classes = plan_grown(plan->classes,
+                               plan->class_count,
+                               &private->class_capacity,
+                               sizeof(plan->classes[0]));
+    private->class_settings = plan_grown(private->class_settings,
+                                         plan->class_count,
+                                         &private->class_settings_capacity,
+                                         sizeof(private->class_settings[0]));
+    ix = plan->class_count++;
+    plan->classes[ix] = (struct plan_class){
+        .name = plan_intern(plan, name, len),
+        .batch = 1,
+        .batch_marginal = 50,
+        .max_wait_ns = PLAN_UNLIMITED,
+    };
+    private->class_settings[ix] = private->defaults;
+    (void)strmap_add(&private->class_names, plan->classes[ix].name, ix);
+    return ix;
+}
+
+void plan_add_built_ins(struct plan *plan)
+{
+    static const char *const names[] = {"implement", "gate", "merge"};
+    for (size_t ix = 0; ix < ARRAY_COUNT(names); ix++) {
+        (void)add_class(plan, names[ix], strlen(names[ix]));
+    }
+    uint32_t review = add_class(plan, "review", strlen("review"));
+    plan->classes[review].tier = 1;
+    plan->classes[review].base_tier = 1;
+    plan->classes[review].defer = true;
+    plan->classes[review].max_wait_ns = 60 * MINUTE_NS;
+    /* The defaults of the plan are not known yet: plan_settle_classes(). */
+    for (uint32_t ix = 0; ix < plan->class_count; ix++) {
+        plan->private->class_settings[ix] = settings_none();
+    }
+    plan->private->declared_classes = plan->class_count;
+    (void)add_provider(plan, "local", strlen("local"));
+    plan->private->declared_providers = plan->provider_count;
+}
+
+struct raw_batch {
+    uint32_t max;
+    uint32_t marginal;
+};
+
+struct raw_class {
+    struct plan_class class;
+    struct settings settings;
+};
+
+static void read_marginal(struct reader *reader,
+                          const struct field *field,
+                          const struct node *value,
+                          void *target)
+{
+    uint32_t *out = (void *)((char *)target + field->offset);
+    if (!fields_parse_percent(value, out)) {
+        fields_expected(
+            reader, value, "\"marginal\"", "a percentage from 1% to 100%");
+    }
+}
+
+static void read_batch(struct reader *reader,
+                       const struct field *field,
+                       const struct node *value,
+                       void *target)
+{
+    static const struct field fields[] = {
+        {FIELD_AT(struct raw_batch, max, "max"),
+         .read = fields_number,
+         .min = 1,
+         .max = BATCH_MAX,
+         .required = true},
+        {FIELD_AT(struct raw_batch, marginal, "marginal"),
+         .read = read_marginal},
+    };
+    static const struct schema schema = SCHEMA("\"batch\"", fields);
+    (void)field;
+    struct plan_class *class = &((struct raw_class *)target)->class;
+    struct raw_batch batch = {class->batch, class->batch_marginal};
+    int64_t number = 0;
+    if (value->kind == NODE_MAPPING) {
+        (void)fields_read(reader, value, &schema, &batch);
+    } else if (fields_parse_number(value, &number) && number >= 1 &&
+               number <= BATCH_MAX) {
+        batch.max = (uint32_t)number;
+    } else {
+        fields_expected(reader,
+                        value,
+                        "\"batch\"",
+                        "a number from 1 to 1000, or a mapping with max and "
+                        "marginal");
+    }
+    class->batch = batch.max;
+    class->batch_marginal = batch.marginal;
+}
+
+static const struct field class_fields[] = {
+    {FIELD_AT(struct raw_class, class.tier, "tier"),
+     .read = fields_number,
+     .max = TIER_MAX},
+    {FIELD_AT(struct raw_class, class.defer, "defer"), .read = fields_bool},
+    {FIELD_AT(struct raw_class, class.batch, "batch"), .read = read_batch},
+    {FIELD_AT(struct raw_class, class.max_wait_ns, "max_wait"),
+     .read = fields_duration_or_none,
+     .min = 1},
+    SETTINGS_FIELDS(struct raw_class, settings),
+};
+
+static const struct schema class_schema = SCHEMA("a class", class_fields);
+
+void plan_read_classes(struct reader *reader, const struct node *node)
+{
+    struct plan *plan = reader->plan;
+    if (!fields_is_mapping(reader, node, "\"classes\"")) {
+        return;
+    }
+    for (const struct node *key = node_first(node); key != NULL;
+         key = node_next_key(key)) {
+        if (key->kind == NODE_BAD) {
+            continue;
+        }
+        (void)fields_check_id(reader, key, "class", true);
+        uint32_t ix = add_class(plan, key->text, key->count);
+        struct raw_class raw = {plan->classes[ix], settings_none()};
+        uint32_t base_tier = raw.class.base_tier;
+        (void)fields_read(reader, node_value(key), &class_schema, &raw);
+        raw.class.declared = true;
+        raw.class.base_tier =
+            raw.class.tier > base_tier ? raw.class.tier : base_tier;
+        plan->classes[ix] = raw.class;
+        plan->private->class_settings[ix] = raw.settings;
+    }
+    plan->private->declared_classes = plan->class_count;
+}
+
+void plan_settle_classes(struct plan *plan)
+{
+    struct plan_private *private = plan->private;
+    for (uint32_t ix = 0; ix < plan->class_count; ix++) {
+        settings_inherit(&private->class_settings[ix], &private->defaults);
+    }
+}
+
+uint32_t plan_resolve_class(struct reader *reader, const struct node *name)
+{
+    struct plan *plan = reader->plan;
+    if (!node_is_scalar(name) || fields_is_empty(name)) {
+        fields_expected(reader, name, "\"class\"", "a name");
+        return PLAN_NONE;
+    }
+    uint32_t ix =
+        strmap_find(&plan->private->class_names, name->text, name->count);
+    if (ix != STRMAP_NONE) {
+        return ix;
+    }
+    if (fields_check_id(reader, name, "class", true) == NULL) {
+        return PLAN_NONE;
+    }
+    struct suggest guess;
+    start_slip(reader, &guess, name);
+    for (ix = 0; ix < plan->private->declared_classes; ix++) {
+        offer_slip(&guess, plan->classes[ix].name);
+    }
+    if (report_slip(reader, &guess, name, "class", "classes")) {
+        return PLAN_NONE;
+    }
+    return add_class(plan, name->text, name->count);
+}
+
+/* sync, usage, hooks */
+
+struct raw_sync {
+    uint32_t every;
+    struct plan_command run;
+    bool drain;
+};
+
+void plan_read_sync(struct reader *reader, const struct node *node)
+{
+    static const struct field fields[] = {
+        {FIELD_AT(struct raw_sync, every, "every"),
+         .read = fields_number,
+         .min = 1,
+         .max = EVERY_MAX,
+         .required = true},
+        {FIELD_AT(struct raw_sync, run, "run"),
+         .read = fields_command,
+         .required = true},
+        {FIELD_AT(struct raw_sync, drain, "drain"), .read = fields_bool},
+    };
+    static const struct schema schema = SCHEMA("\"sync\"", fields);
+    struct raw_sync raw = {0};
+    (void)fields_read(reader, node, &schema, &raw);
+    reader->plan->sync = (struct plan_sync){
+        .every = raw.every,
+        .shell = raw.run.shell,
+        .argv = raw.run.argv,
+        .drain = raw.drain,
+    };
+}
+
+struct raw_usage {
+    struct plan_command run;
+    int64_t every_ns;
+    const struct node *steps;
+};
+
+/* Read one step; false after an error. */
+static bool read_step(struct reader *reader,
+                      const struct node *key,
+                      struct plan_usage_step *step)
+{
+    int64_t percent = 0;
+    int64_t cap = 0;
+    if (!fields_parse_number(key, &percent) || percent < 1 || percent > 100) {
+        fields_expected(reader,
+                        key,
+                        "a step of \"steps\"",
+                        "a percentage from 1 to 100, without the \"%\"");
+        return false;
+    }
+    const struct node *value = node_value(key);
+    if (!fields_parse_number(value, &cap) || cap > PLAN_UNITS_MAX) {
+        fields_expected(
+            reader, value, "the cap of a step", "a number from 0 to 1000000");
+        return false;
+    }
+    *step = (struct plan_usage_step){(uint32_t)percent, (uint32_t)cap};
+    return true;
+}
+
+static void read_steps(struct reader *reader, const struct node *node)
+{
+    struct plan_usage *usage = &reader->plan->usage;
+    if (!fields_is_mapping(reader, node, "\"steps\"")) {
+        return;
+    }
+    if (node->count > STEPS_MAX) {
+        fields_expected(reader, node, "\"steps\"", "at most 100 steps");
+        return;
+    }
+    usage->steps = arena_alloc(&reader->plan->private->arena,
+                               node->count,
+                               sizeof(usage->steps[0]));
+    for (const struct node *key = node_first(node); key != NULL;
+         key = node_next_key(key)) {
+        struct plan_usage_step step;
+        if (key->kind == NODE_BAD || !read_step(reader, key, &step)) {
+            continue;
+        }
+        const struct plan_usage_step *last = NULL;
+        if (usage->step_count > 0) {
+            last = &usage->steps[usage->step_count - 1];
+        }
+        if (last != NULL && last->percent >= step.percent) {
+            plan_errors_add(reader->errors,
+                            node_mark(key),
+                            "steps must ascend: %u comes after %u",
+                            step.percent,
+                            last->percent);
+        } else if (last != NULL && last->cap < step.cap) {
+            plan_errors_add(reader->errors,
+                            node_mark(node_value(key)),
+                            "the cap must not rise with use: %u comes after "
+                            "%u",
+                            step.cap,
+                            last->cap);
+        }
+        usage->steps[usage->step_count++] = step;
+    }
+}
+
+void plan_read_usage(struct reader *reader, const struct node *node)
+{
+    static const struct field fields[] = {
+        {FIELD_AT(struct raw_usage, run, "run"),
+         .read = fields_command,
+         .required = true},
+        {FIELD_AT(struct raw_usage, every_ns, "every"),
+         .read = fields_duration,
+         .min = 1},
+        {FIELD_AT(struct raw_usage, steps, "steps"), .read = fields_node},
+    };
+    static const struct schema schema = SCHEMA("\"usage\"", fields);
+    struct raw_usage raw = {.every_ns = 5 * MINUTE_NS};
+    (void)fields_read(reader, node, &schema, &raw);
+    reader->plan->usage = (struct plan_usage){
+        .shell = raw.run.shell,
+        .argv = raw.run.argv,
+        .every_ns = raw.every_ns,
+    };
+    if (raw.steps != NULL) {
+        read_steps(reader, raw.steps);
+    }
+}
+
+/* One command per event, in the order of the table below. */
+struct raw_hooks {
+    struct plan_command asked;
+    struct plan_command barrier_failed;
+    struct plan_command circuit_open;
+    struct plan_command failed;
+    struct plan_command parked;
+    struct plan_command run_finished;
+    struct plan_command usage_paused;
+    struct plan_command usage_resumed;
+};
+
+void plan_read_hooks(struct reader *reader, const struct node *node)
+{
+    static const struct field fields[] = {
+        {FIELD_AT(struct raw_hooks, asked, "asked"), .read = fields_command},
+        {FIELD_AT(struct raw_hooks, barrier_failed, "barrier-failed"),
+         .read = fields_command},
+        {FIELD_AT(struct raw_hooks, circuit_open, "circuit-open"),
+         .read = fields_command},
+        {FIELD_AT(struct raw_hooks, failed, "failed"), .read = fields_command},
+        {FIELD_AT(struct raw_hooks, parked, "parked"), .read = fields_command},
+        {FIELD_AT(struct raw_hooks, run_finished, "run-finished"),
+         .read = fields_command},
+        {FIELD_AT(struct raw_hooks, usage_paused, "usage-paused"),
+         .read = fields_command},
+        {FIELD_AT(struct raw_hooks, usage_resumed, "usage-resumed"),
+         .read = fields_command},
+    };
+    static const struct schema schema = SCHEMA("\"hooks\"", fields);
+    struct plan *plan = reader->plan;
+    struct raw_hooks raw = {0};
+    (void)fields_read(reader, node, &schema, &raw);
+    plan->hooks = arena_alloc(
+        &plan->private->arena, ARRAY_COUNT(fields), sizeof(plan->hooks[0]));
+    for (size_t ix = 0; ix < ARRAY_COUNT(fields); ix++) {
+        const struct plan_command *command =
+            (const void *)((const char *)&raw + fields[ix].offset);
+        if (command->shell != NULL || command->argv != NULL) {
+            plan->hooks[plan->hook_count++] = (struct plan_hook){
+                .event = fields[ix].name,
+                .shell = command->shell,
+                .argv = command->argv,
+            };
+        }
+    }
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Pipelines are kept as they are written, with names resolved: each group that
+ * names one makes a task of each stage (read_groups.c).
+ */
+#include "plan/plan_internal.h"
+
+#include <string.h>
+
+enum {
+    REWORK_MAX = 1000,
+    REWORK_DEFAULT = 2, /* rounds, when only `to` is given */
+};
+
+struct raw_rework {
+    const struct node *to;
+    uint32_t max;
+};
+
+struct raw_stage {
+    const struct node *name;
+    const struct node *class;
+    const struct node *run_node;
+    const struct node *uses;
+    const struct node *rework;
+    struct plan_command run;
+    bool merge;
+    const char *title;
+    struct settings settings;
+};
+
+void plan_read_rework(struct reader *reader,
+                      const struct node *node,
+                      const struct node **to_out,
+                      uint32_t *max_out)
+{
+    static const struct field fields[] = {
+        {FIELD_AT(struct raw_rework, to, "to"),
+         .read = fields_node,
+         .required = true},
+        {FIELD_AT(struct raw_rework, max, "max"),
+         .read = fields_number,
+         .min = 1,
+         .max = REWORK_MAX},
+    };
+    static const struct schema schema = SCHEMA("\"rework\"", fields);
+    struct raw_rework raw = {.max = REWORK_DEFAULT};
+    (void)fields_read(reader, node, &schema, &raw);
+    if (raw.to != NULL && !node_is_scalar(raw.to)) {
+        fields_expected(reader, raw.to, "\"to\"", "a name");
+        raw.to = NULL;
+    }
+    *to_out = raw.to;
+    *max_out = raw.max;
+}
+
+/* Stages follow each other; someone who gives `needs` expects otherwise. */
+static void refuse_needs(struct reader *reader,
+                         const struct field *field,
+                         const struct node *value,
+                         void *target)
+{
+    (void)field;
+    (void)target;
+    plan_errors_add(reader->errors,
+                    node_mark(value),
+                    "a stage has no \"needs\": it needs the stage before it; "
+                    "give \"needs\" to the group");
+}
+
+static const struct field stage_fields[] = {
+    {FIELD_AT(struct raw_stage, name, "stage"),
+     .read = fields_node,
+     .required = true},
+    {FIELD_AT(struct raw_stage, class, "class"), .read = fields_node},
+    {FIELD_AT(struct raw_stage, run_node, "run"), .read = fields_node},
+    {FIELD_AT(struct raw_stage, merge, "merge"), .read = fields_bool},
+    {FIELD_AT(struct raw_stage, uses, "uses"), .read = fields_node},
+    {FIELD_AT(struct raw_stage, rework, "rework"), .read = fields_node},
+    {FIELD_AT(struct raw_stage, title, "title"),
+     .read = fields_line,
+     .max = PLAN_LINE_BYTES_MAX},
+    {FIELD_AT(struct raw_stage, name, "needs"), .read = refuse_needs},
+    SETTINGS_FIELDS(struct raw_stage, settings),
+};
+
+static const struct schema stage_schema = SCHEMA("a stage", stage_fields);
+
+/* Whether something that was reported already could stand for `run`. */
+static bool may_have_run(const struct node *node)
+{
+    for (const struct node *key = node_first(node); key != NULL;
+         key = node_next_key(key)) {
+        if (key->kind == NODE_BAD || (strcmp(key->text, "merge") == 0 &&
+                                      !fields_is_word(node_value(key), "false"))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+struct plan_command plan_read_run(struct reader *reader,
+                                  const struct node *node,
+                                  const struct node *run,
+                                  bool merge,
+                                  const char *what)
+{
+    static const struct field field = {.name = "run"};
+    struct plan_command command = {0};
+    if (run != NULL && merge) {
+        plan_errors_add(reader->errors,
+                        node_mark(run),
+                        "\"run\" and \"merge: true\" exclude each other");
+    } else if (run != NULL) {
+        fields_command(reader, &field, run, &command);
+    } else if (!merge && !may_have_run(node)) {
+        plan_errors_add(reader->errors,
+                        node_mark(node),
+                        "missing key \"run\": %s needs it, or "
+                        "\"merge: true\"",
+                        what);
+    }
+    return command;
+}
+
+/* The class of a stage: given, or that of its name, or implement. */
+static uint32_t class_of(struct reader *reader, const struct raw_stage *raw)
+{
+    const struct plan_private *private = reader->plan->private;
+    uint32_t ix = PLAN_NONE;
+    if (raw->class != NULL) {
+        ix = plan_resolve_class(reader, raw->class);
+    } else if (raw->merge) {
+        ix = strmap_find(&private->class_names, "merge", strlen("merge"));
+    } else if (raw->name != NULL && node_is_scalar(raw->name)) {
+        ix = strmap_find(
+            &private->class_names, raw->name->text, raw->name->count);
+        /* Not one that only came up because another stage used it. */
+        ix = ix < private->declared_classes ? ix : PLAN_NONE;
+    }
+    return ix != PLAN_NONE ? ix : 0;
+}
+
+/* Index of the stage of that name among the first `count`, or PLAN_NONE. */
+static uint32_t find_stage(const struct plan_stage *stages,
+                           uint32_t count,
+                           const char *name)
+{
+    for (uint32_t ix = 0; ix < count; ix++) {
+        if (stages[ix].name != NULL && strcmp(stages[ix].name, name) == 0) {
+            return ix;
+        }
+    }
+    return PLAN_NONE;
+}
+
+static void read_stage_rework(struct reader *reader,
+                              const struct node *node,
+                              struct plan_pipeline *pipeline,
+                              struct plan_stage *stage)
+{
+    const struct node *to = NULL;
+    plan_read_rework(reader, node, &to, &stage->rework_max);
+    if (to == NULL) {
+        return;
+    }
+    stage->rework_to =
+        find_stage(pipeline->stages, pipeline->stage_count, to->text);
+    if (stage->rework_to != PLAN_NONE || pipeline->bad) {
+        return;
+    }
+    struct suggest guess;
+    suggest_init(&guess, to->text, to->count, &reader->suggest_budget);
+    for (uint32_t ix = 0; ix < pipeline->stage_count; ix++) {
+        suggest_offer(&guess, pipeline->stages[ix].name);
+    }
+    plan_errors_add(reader->errors,
+                    node_mark(to),
+                    "%s is not a stage before this one%s",
+                    QUOTED(to),
+                    suggest_hint(&guess));
+}
+
+/* The name of the stage; a second one of that name is an error. */
+static const char *stage_name(struct reader *reader,
+                              const struct node *node,
+                              const struct plan_pipeline *pipeline)
+{
+    if (node == NULL || !node_is_scalar(node) || node->count == 0) {
+        if (node != NULL) {
+            (void)fields_check_id(reader, node, "stage", false);
+        }
+        return NULL;
+    }
+    uint32_t other =
+        find_stage(pipeline->stages, pipeline->stage_count, node->text);
+    if (other != PLAN_NONE) {
+        plan_errors_add(reader->errors,
+                        node_mark(node),
+                        "duplicate stage %s (first at %u:%u)",
+                        QUOTED(node),
+                        pipeline->stages[other].mark.line,
+                        pipeline->stages[other].mark.column);
+    } else {
+        (void)fields_check_id(reader, node, "stage", false);
+    }
+    return plan_intern(reader->plan, node->text, node->count);
+}
+
+static void read_stage(struct reader *reader,
+                       const struct node *node,
+                       struct plan_pipeline *pipeline)
+{
+    struct raw_stage raw = {.settings = settings_none()};
+    if (!fields_read(reader, node, &stage_schema, &raw)) {
+        pipeline->bad = true;
+        return;
+    }
+    struct plan_stage stage = {
+        .name = stage_name(reader, raw.name, pipeline),
+        .title = raw.title,
+        .class_ix = class_of(reader, &raw),
+        .run = plan_read_run(reader, node, raw.run_node, raw.merge, "a stage"),
+        .merge = raw.merge,
+        .rework_to = PLAN_NONE,
+        .settings = raw.settings,
+        .mark = node_mark(raw.name != NULL ? raw.name : node),
+    };
+    if (stage.name == NULL) {
+        pipeline->bad = true;
+        return;
+    }
+    stage.uses_node = raw.uses;
+    if (raw.uses != NULL) {
+        plan_read_uses(reader, raw.uses, &stage.uses, &stage.use_count);
+    }
+    if (raw.rework != NULL) {
+        read_stage_rework(reader, raw.rework, pipeline, &stage);
+    }
+    pipeline->stages[pipeline->stage_count++] = stage;
+}
+
+static void read_pipeline(struct reader *reader, const struct node *key)
+{
+    struct plan *plan = reader->plan;
+    struct plan_private *private = plan->private;
+    const struct node *node = node_value(key);
+    (void)fields_check_id(reader, key, "pipeline", true);
+    struct plan_pipeline pipeline = {
+        .name = plan_intern(plan, key->text, key->count),
+        .mark = node_mark(key),
+    };
+    if (node->kind != NODE_LIST || node->count == 0 ||
+        node->count > PLAN_STAGES_MAX) {
+        fields_expected(
+            reader, node, QUOTED(key), "a list of 1 to 100 stages");
+        pipeline.bad = true;
+    } else {
+        pipeline.stages = arena_alloc(
+            &private->arena, node->count, sizeof(pipeline.stages[0]));
+        for (const struct node *stage = node_first(node); stage != NULL;
+             stage = node_next(stage)) {
+            read_stage(reader, stage, &pipeline);
+        }
+    }
+    private->pipelines = plan_grown(private->pipelines,
+                                    private->pipeline_count,
+                                    &private->pipeline_capacity,
+                                    sizeof(private->pipelines[0]));
+    (void)strmap_add(
+        &private->pipeline_names, pipeline.name, private->pipeline_count);
+    private->pipelines[private->pipeline_count++] = pipeline;
+}
+
+void plan_read_pipelines(struct reader *reader, const struct node *node)
+{
+    if (!fields_is_mapping(reader, node, "\"pipelines\"")) {
+        reader->names_incomplete = true;
+        return;
+    }
+    const struct strmap *names = &reader->plan->private->pipeline_names;
+    for (const struct node *key = node_first(node); key != NULL;
+         key = node_next_key(key)) {
+        if (key->kind == NODE_BAD) {
+            continue;
+        }
+        if (strmap_find(names, key->text, key->count) != STRMAP_NONE) {
+            plan_errors_add(reader->errors,
+                            node_mark(key),
+                            "pipeline %s is already in the plan",
+                            QUOTED(key));
+            continue;
+        }
+        read_pipeline(reader, key);
+    }
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+#include "plan/settings.h"
+
+#include "plan/plan_internal.h"
+
+#include <string.h>
+
+#define SECOND_NS INT64_C(1000000000)
+#define MINUTE_NS (60 * SECOND_NS)
+
+enum {
+    TRIES_MAX = 1000,
+    CHECKPOINTS_MAX = 1000,
+};
+
+struct settings settings_none(void)
+{
+    return (struct settings){
+        .estimate_ns = PLAN_UNSET,
+        .timeout_ns = PLAN_UNSET,
+        .idle_timeout_ns = PLAN_UNSET,
+        .checkpoint_after_ns = PLAN_UNSET,
+        .retry_backoff_ns = PLAN_UNSET,
+        .retry_backoff_ns_max = PLAN_UNSET,
+        .checkpoint_max = PLAN_NONE,
+        .retry_max = PLAN_NONE,
+        .provider = PLAN_NONE,
+        .on_failure = SETTINGS_UNSET,
+        .optional = SETTINGS_UNSET,
+    };
+}
+
+struct settings settings_built_in(void)
+{
+    struct settings settings = settings_none();
+    settings.timeout_ns = 120 * MINUTE_NS;
+    settings.idle_timeout_ns = 20 * MINUTE_NS;
+    settings.retry_backoff_ns = 10 * SECOND_NS;
+    settings.retry_backoff_ns_max = 5 * MINUTE_NS;
+    settings.checkpoint_max = 3;
+    settings.retry_max = 2;
+    settings.provider = 0;
+    settings.on_failure = PLAN_ON_FAILURE_PARK;
+    settings.optional = 0;
+    return settings;
+}
+
+bool settings_any(const struct settings *settings)
+{
+    return settings->estimate_ns != PLAN_UNSET ||
+           settings->timeout_ns != PLAN_UNSET ||
+           settings->idle_timeout_ns != PLAN_UNSET ||
+           settings->checkpoint_after_ns != PLAN_UNSET ||
+           settings->retry_backoff_ns != PLAN_UNSET ||
+           settings->retry_backoff_ns_max != PLAN_UNSET ||
+           settings->checkpoint_max != PLAN_NONE ||
+           settings->retry_max != PLAN_NONE ||
+           settings->provider != PLAN_NONE ||
+           settings->on_failure != SETTINGS_UNSET ||
+           settings->optional != SETTINGS_UNSET || settings->owner != NULL ||
+           settings->prepare != NULL;
+}
+
+/* Take `from` into `into` where that is `unset`. */
+#define INHERIT(member, unset)                                                 \
+    do {                                                                       \
+        if (settings->member == (unset)) {                                     \
+            settings->member = farther->member;                                \
+        }                                                                      \
+    } while (0)
+
+void settings_inherit(struct settings *settings,
+                      const struct settings *farther)
+{
+    INHERIT(estimate_ns, PLAN_UNSET);
+    INHERIT(timeout_ns, PLAN_UNSET);
+    INHERIT(idle_timeout_ns, PLAN_UNSET);
+    INHERIT(checkpoint_after_ns, PLAN_UNSET);
+    INHERIT(retry_backoff_ns, PLAN_UNSET);
+    INHERIT(retry_backoff_ns_max, PLAN_UNSET);
+    INHERIT(checkpoint_max, PLAN_NONE);
+    INHERIT(retry_max, PLAN_NONE);
+    INHERIT(provider, PLAN_NONE);
+    INHERIT(on_failure, SETTINGS_UNSET);
+    INHERIT(optional, SETTINGS_UNSET);
+    INHERIT(owner, NULL);
+    INHERIT(prepare, NULL);
+}
+
+struct plan_settings settings_decided(const struct settings *settings)
+{
+    /* A back-off set at one place can be above a bound from farther away. */
+    int64_t backoff_ns_max = settings->retry_backoff_ns_max;
+    if (backoff_ns_max < settings->retry_backoff_ns) {
+        backoff_ns_max = settings->retry_backoff_ns;
+    }
+    return (struct plan_settings){
+        .estimate_ns = settings->estimate_ns,
+        .timeout_ns = settings->timeout_ns,
+        .idle_timeout_ns = settings->idle_timeout_ns,
+        .checkpoint_after_ns = settings->checkpoint_after_ns,
+        .checkpoint_max = settings->checkpoint_max,
+        .retry_max = settings->retry_max,
+        .retry_backoff_ns = settings->retry_backoff_ns,
+        .retry_backoff_ns_max = backoff_ns_max,
+        .on_failure = (enum plan_on_failure)settings->on_failure,
+        .optional = settings->optional == 1,
+    };
+}
+
+void settings_read_checkpoint(struct reader *reader,
+                              const struct field *field,
+                              const struct node *value,
+                              void *target)
+{
+    static const struct field fields[] = {
+        {FIELD_AT(struct settings, checkpoint_after_ns, "after"),
+         .read = fields_duration,
+         .min = 1},
+        {FIELD_AT(struct settings, checkpoint_max, "max"),
+         .read = fields_number,
+         .min = 1,
+         .max = CHECKPOINTS_MAX},
+    };
+    static const struct schema schema = SCHEMA("\"checkpoint\"", fields);
+    if (value->kind != NODE_MAPPING) {
+        fields_expected(
+            reader, value, "\"checkpoint\"", "a mapping with after and max");
+        return;
+    }
+    (void)fields_read(reader, value, &schema, (char *)target + field->base);
+}
+
+void settings_read_retry(struct reader *reader,
+                         const struct field *field,
+                         const struct node *value,
+                         void *target)
+{
+    static const struct field fields[] = {
+        {FIELD_AT(struct settings, retry_max, "max"),
+         .read = fields_number,
+         .max = TRIES_MAX},
+        {FIELD_AT(struct settings, retry_backoff_ns, "backoff"),
+         .read = fields_duration},
+        {FIELD_AT(struct settings, retry_backoff_ns_max, "max_backoff"),
+         .read = fields_duration},
+    };
+    static const struct schema schema = SCHEMA("\"retry\"", fields);
+    struct settings *settings = (void *)((char *)target + field->base);
+    int64_t number = 0;
+    if (fields_parse_number(value, &number) && number <= TRIES_MAX) {
+        settings->retry_max = (uint32_t)number;
+    } else if (value->kind == NODE_MAPPING) {
+        struct settings own = settings_none();
+        (void)fields_read(reader, value, &schema, &own);
+        if (own.retry_backoff_ns != PLAN_UNSET &&
+            own.retry_backoff_ns_max != PLAN_UNSET &&
+            own.retry_backoff_ns_max < own.retry_backoff_ns) {
+            plan_errors_add(reader->errors,
+                            node_mark(value),
+                            "\"max_backoff\" is less than \"backoff\"");
+        }
+        settings_inherit(&own, settings);
+        *settings = own;
+    } else {
+        fields_expected(reader,
+                        value,
+                        "\"retry\"",
+                        "a number from 0 to 1000, or a mapping with max, "
+                        "backoff and max_backoff");
+    }
+}
+
+void settings_read_on_failure(struct reader *reader,
+                              const struct field *field,
+                              const struct node *value,
+                              void *target)
+{
+    static const char *const names[] = {
+        [PLAN_ON_FAILURE_PARK] = "park",
+        [PLAN_ON_FAILURE_ABORT] = "abort",
+        [PLAN_ON_FAILURE_SKIP] = "skip",
+        [PLAN_ON_FAILURE_ASK] = "ask",
+    };
+    int *out = (void *)((char *)target + field->offset);
+    for (int ix = 0; ix < (int)ARRAY_COUNT(names); ix++) {
+        if (node_is_scalar(value) && strcmp(value->text, names[ix]) == 0) {
+            *out = ix;
+            return;
+        }
+    }
+    fields_expected(
+        reader, value, "\"on_failure\"", "park, skip, ask or abort");
+}
+
+void settings_read_optional(struct reader *reader,
+                            const struct field *field,
+                            const struct node *value,
+                            void *target)
+{
+    int *out = (void *)((char *)target + field->offset);
+    if (fields_is_word(value, "true")) {
+        *out = 1;
+    } else if (fields_is_word(value, "false")) {
+        *out = 0;
+    } else {
+        fields_expected(reader, value, "\"optional\"", "true or false");
+    }
+}
+
+void settings_read_owner(struct reader *reader,
+                         const struct field *field,
+                         const struct node *value,
+                         void *target)
+{
+    const char **out = (void *)((char *)target + field->offset);
+    if (fields_check_line(reader, value, "\"owner\"", PLAN_ID_BYTES_MAX)) {
+        *out = plan_intern(reader->plan, value->text, value->count);
+    }
+}
+
+void settings_read_provider(struct reader *reader,
+                            const struct field *field,
+                            const struct node *value,
+                            void *target)
+{
+    uint32_t *out = (void *)((char *)target + field->offset);
+    uint32_t provider = plan_resolve_provider(reader, value);
+    if (provider != PLAN_NONE) {
+        *out = provider;
+    }
+}

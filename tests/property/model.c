@@ -1,0 +1,972 @@
+/* SPDX-License-Identifier: MIT */
+#include "model.h"
+
+#include <string.h>
+
+static bool in_flight(const struct model_task *task)
+{
+    return task->state == TASK_CLAIMED || task->state == TASK_RUNNING;
+}
+
+static bool is_final(const struct model_task *task)
+{
+    return task->state == TASK_DONE || task->state == TASK_SKIPPED ||
+           task->state == TASK_CANCELLED;
+}
+
+static bool is_pending(const struct model_task *task)
+{
+    return task->state == TASK_WAITING || task->state == TASK_READY;
+}
+
+/* Done, or optional and given up. */
+static bool is_met(const struct model_task *task)
+{
+    if (task->state == TASK_DONE) {
+        return !task->revoked;
+    }
+    return task->failure.optional && !task->cascaded &&
+           (task->state == TASK_SKIPPED || task->state == TASK_FAILED);
+}
+
+static bool all_released(const struct model *model, uint32_t task)
+{
+    for (uint32_t ix = 0; ix < model->need_count; ix++) {
+        if (model->needs[ix].dependent == task &&
+            !model->tasks[model->needs[ix].need].released) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Take over tier and rank of a task that needs it; whether that changed it. */
+static bool inherit(struct model *model, uint32_t task, uint32_t from)
+{
+    const struct model_task *d = &model->tasks[from];
+    struct model_task *t = &model->tasks[task];
+    const struct sched_class_spec *spec = &model->classes[d->class_ix];
+    if (is_final(d)) {
+        return false;
+    }
+    struct model_task before = *t;
+    if (d->rank_ns + t->estimate_ns > t->rank_ns) {
+        t->rank_ns = d->rank_ns + t->estimate_ns;
+    }
+    t->tier = smaller(t->tier, d->tier);
+    t->gate_tier = smaller(t->gate_tier, d->gate_tier);
+    if (!spec->defer) {
+        t->gate_tier = smaller(t->gate_tier, spec->tier);
+    }
+    return t->rank_ns != before.rank_ns || t->tier != before.tier ||
+           t->gate_tier != before.gate_tier;
+}
+
+/* Work out who is released, and tier and rank, until nothing changes. */
+static void model_look(struct model *model)
+{
+    for (uint32_t ix = 0; ix < model->task_count; ix++) {
+        struct model_task *t = &model->tasks[ix];
+        t->released = false;
+        t->rank_ns = t->estimate_ns;
+        t->tier = model->classes[t->class_ix].tier;
+        t->gate_tier = 255;
+    }
+    bool changed = true;
+    while (changed) {
+        changed = false;
+        for (uint32_t ix = 0; ix < model->task_count; ix++) {
+            struct model_task *t = &model->tasks[ix];
+            if (!t->released && is_met(t) && all_released(model, ix)) {
+                t->released = true;
+                changed = true;
+            }
+        }
+        for (uint32_t ix = 0; ix < model->need_count; ix++) {
+            struct sched_need need = model->needs[ix];
+            changed = inherit(model, need.need, need.dependent) || changed;
+        }
+    }
+}
+
+static bool gates_nothing(const struct model *model, const struct model_task *t)
+{
+    const struct sched_class_spec *spec = &model->classes[t->class_ix];
+    return spec->defer && t->tier >= spec->tier && t->gate_tier > spec->tier;
+}
+
+static bool is_aged(const struct model *model, const struct model_task *t)
+{
+    int64_t max_wait_ns = model->classes[t->class_ix].max_wait_ns;
+    return max_wait_ns != SCHED_NEVER &&
+           model->now_ns - t->ready_ns >= max_wait_ns;
+}
+
+static void become_ready(struct model *model, uint32_t task)
+{
+    struct model_task *t = &model->tasks[task];
+    t->state = TASK_READY;
+    t->ready_ns = model->now_ns;
+    t->ready_seq = model->event_seq << 24 | task;
+}
+
+/* After every event: who became ready, who stopped being it. */
+static void settle(struct model *model)
+{
+    model_look(model);
+    for (uint32_t ix = 0; ix < model->task_count; ix++) {
+        struct model_task *t = &model->tasks[ix];
+        bool released = all_released(model, ix);
+        if (t->state == TASK_READY && !released) {
+            t->state = TASK_WAITING;
+        } else if (t->state == TASK_WAITING && !t->backing_off && released) {
+            become_ready(model, ix);
+        }
+        if (t->state == TASK_READY && !t->held) {
+            t->background = gates_nothing(model, t);
+        }
+    }
+}
+
+static void advance(struct model *model, int64_t now_ns)
+{
+    model->now_ns = now_ns;
+    model->event_seq++;
+    for (uint32_t ix = 0; ix < model->task_count; ix++) {
+        struct model_task *t = &model->tasks[ix];
+        if (t->backing_off && t->until_ns <= now_ns) {
+            t->backing_off = false;
+        }
+    }
+    settle(model);
+}
+
+/* Skip everything pending behind a task, through what has started too. */
+static void skip_behind(struct model *model, uint32_t task)
+{
+    bool seen[MODEL_TASKS] = {false};
+    seen[task] = true;
+    for (uint32_t round = 0; round < model->task_count; round++) {
+        for (uint32_t ix = 0; ix < model->need_count; ix++) {
+            seen[model->needs[ix].dependent] =
+                seen[model->needs[ix].dependent] || seen[model->needs[ix].need];
+        }
+    }
+    for (uint32_t ix = 0; ix < model->task_count; ix++) {
+        struct model_task *t = &model->tasks[ix];
+        if (ix != task && seen[ix] && is_pending(t)) {
+            t->state = TASK_SKIPPED;
+            t->cascaded = true;
+            t->backing_off = false;
+        }
+    }
+}
+
+static void put(struct model *model, uint32_t task, enum task_state state)
+{
+    model->tasks[task].state = state;
+    model->tasks[task].backing_off = false;
+    model->tasks[task].asking = false;
+    bool lets_pass = model->tasks[task].failure.optional &&
+                     state != TASK_CANCELLED;
+    if ((state == TASK_SKIPPED || state == TASK_CANCELLED ||
+         state == TASK_FAILED) &&
+        !lets_pass) {
+        skip_behind(model, task);
+    }
+}
+
+static void end_flight(struct model *model, uint32_t task, bool skip)
+{
+    struct model_task *t = &model->tasks[task];
+    t->ending = true;
+    t->to_skip = skip;
+    bool all = true;
+    for (uint32_t ix = 0; ix < model->task_count; ix++) {
+        const struct model_task *other = &model->tasks[ix];
+        if (in_flight(other) && other->leader == t->leader) {
+            all = all && other->ending;
+        }
+    }
+    model->tasks[t->leader].end_due = all;
+}
+
+static void cancel_run(struct model *model, uint32_t run)
+{
+    for (uint32_t ix = 0; ix < model->task_count; ix++) {
+        struct model_task *t = &model->tasks[ix];
+        if (t->run != run) {
+            continue;
+        }
+        if (in_flight(t)) {
+            if (!t->ending) {
+                end_flight(model, ix, false);
+            }
+        } else if (is_pending(t) || t->state == TASK_PARKED) {
+            t->state = TASK_CANCELLED;
+            t->backing_off = false;
+            t->asking = false;
+        }
+    }
+}
+
+static void give_up(struct model *model, uint32_t task)
+{
+    struct model_task *t = &model->tasks[task];
+    switch (t->failure.on_failure) {
+    case SCHED_PARK:
+        t->state = TASK_PARKED;
+        return;
+    case SCHED_ASK:
+        t->state = TASK_PARKED;
+        t->asking = true;
+        return;
+    case SCHED_SKIP:
+        put(model, task, TASK_FAILED);
+        return;
+    case SCHED_ABORT:
+        t->state = TASK_FAILED;
+        cancel_run(model, t->run);
+        return;
+    }
+}
+
+static void fail(struct model *model, uint32_t task)
+{
+    struct model_task *t = &model->tasks[task];
+    t->tries++;
+    if (t->tries > t->failure.retry_max) {
+        give_up(model, task);
+        return;
+    }
+    t->state = TASK_WAITING;
+    int64_t delay = t->failure.backoff_ns;
+    for (uint32_t ix = 1; ix < t->tries; ix++) {
+        delay *= 2;
+    }
+    if (delay > t->failure.backoff_ns_max) {
+        delay = t->failure.backoff_ns_max;
+    }
+    if (delay > 0) {
+        t->backing_off = true;
+        t->until_ns = model->now_ns + delay;
+    }
+}
+
+/* Whether b needs a, directly or not, through tasks of one group. */
+static bool reaches(const struct model *model, uint32_t a, uint32_t b)
+{
+    bool seen[MODEL_TASKS] = {false};
+    seen[b] = true;
+    for (uint32_t round = 0; round < model->task_count; round++) {
+        for (uint32_t ix = 0; ix < model->need_count; ix++) {
+            uint32_t need = model->needs[ix].need;
+            if (seen[model->needs[ix].dependent] &&
+                model->tasks[need].group == model->tasks[b].group) {
+                seen[need] = true;
+            }
+        }
+    }
+    return seen[a];
+}
+
+static void rework(struct model *model, uint32_t task)
+{
+    struct model_task *t = &model->tasks[task];
+    if (t->rework_to == ID_NONE || t->reworks >= t->failure.rework_max ||
+        model->tasks[t->rework_to].state >= TASK_FAILED) {
+        t->state = TASK_PARKED;
+        return;
+    }
+    t->reworks++;
+    for (uint32_t ix = 0; ix < model->task_count; ix++) {
+        struct model_task *again = &model->tasks[ix];
+        if (again->group == t->group && reaches(model, t->rework_to, ix) &&
+            reaches(model, ix, task) &&
+            (ix == task || again->state == TASK_DONE)) {
+            again->state = TASK_WAITING;
+            again->revoked = false;
+        }
+    }
+}
+
+static void complete(struct model *model, uint32_t task)
+{
+    struct model_run *run = &model->runs[model->tasks[task].run];
+    model->tasks[task].state = TASK_DONE;
+    run->completions++;
+    if (run->sync_every > 0 && run->completions % run->sync_every == 0) {
+        run->barrier_due = true;
+    }
+}
+
+static void
+end_task(struct model *model, uint32_t task, enum sched_outcome outcome)
+{
+    struct model_task *t = &model->tasks[task];
+    if (t->ending) {
+        t->ending = false;
+        put(model, task, t->to_skip ? TASK_SKIPPED : TASK_CANCELLED);
+        return;
+    }
+    switch (outcome) {
+    case OUTCOME_DONE:
+        complete(model, task);
+        return;
+    case OUTCOME_FAILED:
+        if (t->failure.rework_on_failure) {
+            rework(model, task);
+        } else {
+            fail(model, task);
+        }
+        return;
+    case OUTCOME_REJECTED:
+        /* Keeps its place: ready since when it was, if it still is. */
+        t->state = all_released(model, task) ? TASK_READY : TASK_WAITING;
+        return;
+    case OUTCOME_CHANGES:
+        rework(model, task);
+        return;
+    case OUTCOME_BLOCKED:
+        t->state = TASK_PARKED;
+        return;
+    case OUTCOME_CHECKPOINT:
+        if (t->checkpoints >= t->failure.checkpoint_max) {
+            t->state = TASK_PARKED;
+        } else {
+            t->checkpoints++;
+            t->state = TASK_WAITING;
+        }
+        return;
+    }
+}
+
+static void judge_executor(struct model *model,
+                           uint32_t leader,
+                           const struct sched_event *event)
+{
+    const struct model_task *t = &model->tasks[leader];
+    struct executor *executor = &model->executors[t->executor];
+    bool claimed = t->state == TASK_CLAIMED;
+    bool well = false;
+    for (uint32_t ix = 0; ix < event->outcome_count; ix++) {
+        well = well || event->outcomes[ix] != OUTCOME_FAILED;
+    }
+    int64_t now_ns = event->now_ns;
+    if (event->outcomes[0] == OUTCOME_REJECTED) {
+        if (claimed) {
+            executor_refused(executor, t->token, now_ns, event->retry_at_ns);
+        } else {
+            executor_limited(executor, t->token, now_ns, event->retry_at_ns);
+        }
+        return;
+    }
+    if (claimed && well) {
+        executor_accepted(executor);
+    } else if (claimed) {
+        executor_dropped(executor, now_ns);
+    }
+    if (t->ending) {
+        executor_ended(executor, t->token, now_ns);
+    } else if (well) {
+        executor_succeeded(executor);
+    } else {
+        executor_failed(executor, t->token, now_ns);
+    }
+}
+
+/* The tasks of a session, in the order in which they were taken. */
+static uint32_t
+session_of(const struct model *model, uint32_t leader, uint32_t *members)
+{
+    uint32_t count = 0;
+    members[count++] = leader;
+    for (uint32_t seq = 1; seq < MODEL_TASKS; seq++) {
+        for (uint32_t ix = 0; ix < model->task_count; ix++) {
+            const struct model_task *t = &model->tasks[ix];
+            if (ix != leader && in_flight(t) && t->leader == leader &&
+                t->token == model->tasks[leader].token &&
+                (uint32_t)t->started_ns == seq) {
+                members[count++] = ix;
+            }
+        }
+    }
+    return count;
+}
+
+static enum err end_session(struct model *model, const struct sched_event *event)
+{
+    uint32_t members[MODEL_TASKS];
+    uint32_t leader = model->tasks[event->task.v].leader;
+    uint32_t count = session_of(model, leader, members);
+    bool alone = event->outcome_count == 1;
+    if (!alone && event->outcome_count != count) {
+        return ERR_INVALID;
+    }
+    for (uint32_t ix = 0; !alone && ix < count; ix++) {
+        if (event->outcomes[ix] == OUTCOME_REJECTED) {
+            return ERR_INVALID;
+        }
+    }
+    judge_executor(model, leader, event);
+    model->tasks[leader].end_due = false;
+    int64_t used_ns = event->outcomes[0] == OUTCOME_REJECTED
+                          ? 0
+                          : (event->now_ns - model->tasks[leader].started_ns) /
+                                (int64_t)count;
+    for (uint32_t ix = 0; ix < count; ix++) {
+        struct model_task *t = &model->tasks[members[ix]];
+        model->groups[t->group].service_ns += used_ns - t->estimate_ns;
+        end_task(model, members[ix], event->outcomes[alone ? 0 : ix]);
+        model_look(model);
+    }
+    model->tasks[leader].end_due = false;
+    return ERR_OK;
+}
+
+/* Whether a need of the task has ended without being met. */
+static bool is_cut_off(const struct model *model, uint32_t task)
+{
+    for (uint32_t ix = 0; ix < model->need_count; ix++) {
+        const struct model_task *need = &model->tasks[model->needs[ix].need];
+        if (model->needs[ix].dependent == task && !is_met(need) &&
+            (need->state == TASK_SKIPPED || need->state == TASK_CANCELLED ||
+             need->state == TASK_FAILED)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Bring back what was skipped behind a task that is tried again. */
+static void revive_behind(struct model *model, uint32_t task)
+{
+    bool reached[MODEL_TASKS] = {false};
+    reached[task] = true;
+    for (uint32_t round = 0; round <= model->task_count; round++) {
+        for (uint32_t ix = 0; ix < model->need_count; ix++) {
+            uint32_t to = model->needs[ix].dependent;
+            struct model_task *t = &model->tasks[to];
+            if (!reached[model->needs[ix].need]) {
+                continue;
+            }
+            if (t->cascaded) {
+                if (is_cut_off(model, to)) {
+                    continue;
+                }
+                t->cascaded = false;
+                t->state = TASK_WAITING;
+            }
+            reached[to] = true;
+        }
+    }
+}
+
+static enum err retry(struct model *model, uint32_t task)
+{
+    struct model_task *t = &model->tasks[task];
+    if (t->backing_off) {
+        t->backing_off = false;
+        return ERR_OK;
+    }
+    if (t->state != TASK_FAILED && t->state != TASK_PARKED && !t->revoked) {
+        return ERR_CONFLICT;
+    }
+    t->asking = false;
+    t->revoked = false;
+    t->tries = 0;
+    t->reworks = 0;
+    t->checkpoints = 0;
+    t->state = TASK_WAITING;
+    revive_behind(model, task);
+    return ERR_OK;
+}
+
+static enum err withdraw(struct model *model, uint32_t task, bool skip)
+{
+    struct model_task *t = &model->tasks[task];
+    if (is_final(t) || (in_flight(t) && t->ending)) {
+        return ERR_CONFLICT;
+    }
+    if (in_flight(t)) {
+        end_flight(model, task, skip);
+    } else {
+        put(model, task, skip ? TASK_SKIPPED : TASK_CANCELLED);
+    }
+    return ERR_OK;
+}
+
+static enum err release_task(struct model *model, uint32_t task)
+{
+    struct model_task *t = &model->tasks[task];
+    if (t->revoked) {
+        t->revoked = false;
+        return ERR_OK;
+    }
+    if (!t->held) {
+        return ERR_CONFLICT;
+    }
+    t->held = false;
+    return ERR_OK;
+}
+
+static enum err set_limit(struct model *model, const struct sched_event *event)
+{
+    /* The test numbers the limits of the model from 0. */
+    struct limit_spec *spec = &model->limits[event->limit.v].spec;
+    spec->max = event->max;
+    spec->percent = event->percent;
+    return ERR_OK;
+}
+
+static enum err
+order_task(struct model *model, const struct sched_event *event)
+{
+    uint32_t task = event->task.v;
+    struct model_task *t = &model->tasks[task];
+    switch (event->type) {
+    case EVENT_HOLD:
+        if (is_final(t)) {
+            return ERR_CONFLICT;
+        }
+        t->held = true;
+        return ERR_OK;
+    case EVENT_RELEASE:
+        return release_task(model, task);
+    case EVENT_RETRY:
+        return retry(model, task);
+    case EVENT_SKIP:
+        return withdraw(model, task, true);
+    case EVENT_CANCEL:
+        return withdraw(model, task, false);
+    case EVENT_REVOKE:
+        if (t->state != TASK_DONE || t->revoked) {
+            return ERR_CONFLICT;
+        }
+        t->revoked = true;
+        return ERR_OK;
+    case EVENT_TICK:
+    case EVENT_STARTED:
+    case EVENT_ENDED:
+    case EVENT_LIMIT:
+    case EVENT_PAUSE:
+    case EVENT_RESUME:
+    case EVENT_BARRIER_DONE:
+    case EVENT_CANCEL_RUN:
+    case EVENT_RETRY_RUN:
+        break;
+    }
+    return ERR_INVALID;
+}
+
+static enum err order_run(struct model *model, const struct sched_event *event)
+{
+    struct model_run *run = &model->runs[event->run.v];
+    if (event->type == EVENT_PAUSE || event->type == EVENT_RESUME) {
+        run->paused = event->type == EVENT_PAUSE;
+    } else if (event->type == EVENT_CANCEL_RUN) {
+        cancel_run(model, event->run.v);
+    } else if (event->type == EVENT_BARRIER_DONE) {
+        if (!run->barrier_running) {
+            return ERR_CONFLICT;
+        }
+        run->barrier_running = false;
+    } else {
+        for (uint32_t ix = 0; ix < model->task_count; ix++) {
+            const struct model_task *t = &model->tasks[ix];
+            if (t->run == event->run.v &&
+                (t->state == TASK_FAILED || t->state == TASK_PARKED)) {
+                (void)!retry(model, ix);
+            }
+        }
+    }
+    return ERR_OK;
+}
+
+static enum err report(struct model *model, const struct sched_event *event)
+{
+    const struct model_task *t = &model->tasks[event->task.v];
+    if (!in_flight(t) || t->token != event->token) {
+        return ERR_CONFLICT;
+    }
+    if (event->type == EVENT_ENDED) {
+        return end_session(model, event);
+    }
+    if (t->state != TASK_CLAIMED) {
+        return ERR_CONFLICT;
+    }
+    executor_accepted(&model->executors[t->executor]);
+    uint32_t leader = t->leader;
+    for (uint32_t ix = 0; ix < model->task_count; ix++) {
+        struct model_task *other = &model->tasks[ix];
+        if (in_flight(other) && other->leader == leader) {
+            other->state = TASK_RUNNING;
+        }
+    }
+    return ERR_OK;
+}
+
+enum err model_apply(struct model *model, const struct sched_event *event)
+{
+    advance(model, event->now_ns);
+    enum err err = ERR_OK;
+    switch (event->type) {
+    case EVENT_TICK:
+        break;
+    case EVENT_STARTED:
+    case EVENT_ENDED:
+        err = report(model, event);
+        break;
+    case EVENT_LIMIT:
+        err = set_limit(model, event);
+        break;
+    case EVENT_PAUSE:
+    case EVENT_RESUME:
+    case EVENT_BARRIER_DONE:
+    case EVENT_CANCEL_RUN:
+    case EVENT_RETRY_RUN:
+        err = order_run(model, event);
+        break;
+    case EVENT_HOLD:
+    case EVENT_RELEASE:
+    case EVENT_RETRY:
+    case EVENT_SKIP:
+    case EVENT_CANCEL:
+    case EVENT_REVOKE:
+        err = order_task(model, event);
+        break;
+    }
+    settle(model);
+    return err;
+}
+
+bool model_is_quiet(const struct model *model, uint32_t run)
+{
+    const struct model_run *r = &model->runs[run];
+    if (r->barrier_due || r->barrier_running) {
+        return false;
+    }
+    for (uint32_t ix = 0; ix < model->task_count; ix++) {
+        const struct model_task *t = &model->tasks[ix];
+        if (t->run == run && (in_flight(t) || t->backing_off ||
+                              (t->state == TASK_READY && !t->held))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- who starts ---- */
+
+int64_t model_max(const struct model *model, uint32_t limit)
+{
+    const struct limit_spec *spec = &model->limits[limit].spec;
+    if (spec->percent == 0) {
+        return spec->max;
+    }
+    int64_t base = model->limits[spec->base].spec.max;
+    if (base == LIMIT_NONE) {
+        return LIMIT_NONE;
+    }
+    int64_t max = base * spec->percent / 100;
+    return max > 0 ? max : 1;
+}
+
+static bool same_counter(const struct model_room *a, const struct model_room *b)
+{
+    return a->share == b->share && a->key == b->key;
+}
+
+static int64_t units_in(const struct model_room *rooms,
+                        uint32_t count,
+                        const struct model_room *room)
+{
+    int64_t units = 0;
+    for (uint32_t ix = 0; ix < count; ix++) {
+        units += same_counter(&rooms[ix], room) ? rooms[ix].units : 0;
+    }
+    return units;
+}
+
+int64_t model_used(const struct model *model, const struct model_room *room)
+{
+    int64_t used = 0;
+    for (uint32_t ix = 0; ix < model->task_count; ix++) {
+        const struct model_task *t = &model->tasks[ix];
+        if (in_flight(t) && t->leader == ix) {
+            used += units_in(t->rooms, t->room_count, room);
+        }
+    }
+    for (uint32_t ix = 0; ix < model->group_count; ix++) {
+        const struct model_group *g = &model->groups[ix];
+        if (g->open) {
+            used += units_in(g->rooms, g->room_count, room);
+        }
+    }
+    return used;
+}
+
+static void close_groups(struct model *model)
+{
+    for (uint32_t group = 0; group < model->group_count; group++) {
+        bool busy = false;
+        for (uint32_t ix = 0; ix < model->task_count; ix++) {
+            const struct model_task *t = &model->tasks[ix];
+            bool ready = t->state == TASK_READY || t->backing_off;
+            if (t->group == group && !t->background &&
+                (in_flight(t) || (ready && !t->held))) {
+                busy = true;
+            }
+        }
+        model->groups[group].open = model->groups[group].open && busy;
+    }
+}
+
+/* Negative: a goes first. The rules one after the other. */
+static int compare(const struct model *model,
+                   const struct model_task *a,
+                   const struct model_task *b)
+{
+    bool aged_a = is_aged(model, a);
+    bool aged_b = is_aged(model, b);
+    if (aged_a != aged_b) {
+        return aged_a ? -1 : 1;
+    }
+    if (!aged_a) {
+        if (a->background != b->background) {
+            return a->background ? 1 : -1;
+        }
+        if (a->tier != b->tier) {
+            return a->tier < b->tier ? -1 : 1;
+        }
+        bool open_a = a->background || model->groups[a->group].open;
+        bool open_b = b->background || model->groups[b->group].open;
+        if (open_a != open_b) {
+            return open_a ? -1 : 1;
+        }
+        int64_t service_a = model->runs[a->run].policy == SCHED_FAIR
+                                ? model->groups[a->group].service_ns
+                                : 0;
+        int64_t service_b = model->runs[b->run].policy == SCHED_FAIR
+                                ? model->groups[b->group].service_ns
+                                : 0;
+        if (service_a != service_b) {
+            return service_a < service_b ? -1 : 1;
+        }
+        /* A first-come run has no ranks: its tasks go before others'. */
+        int64_t rank_a = model->runs[a->run].policy == SCHED_FIFO ? INT64_MAX
+                                                                  : a->rank_ns;
+        int64_t rank_b = model->runs[b->run].policy == SCHED_FIFO ? INT64_MAX
+                                                                  : b->rank_ns;
+        if (rank_a != rank_b) {
+            return rank_a > rank_b ? -1 : 1;
+        }
+    }
+    return a->ready_seq < b->ready_seq ? -1 : 1;
+}
+
+static uint32_t sort_ready(const struct model *model, uint32_t *sorted)
+{
+    uint32_t count = 0;
+    for (uint32_t ix = 0; ix < model->task_count; ix++) {
+        if (model->tasks[ix].state != TASK_READY || model->tasks[ix].held) {
+            continue;
+        }
+        uint32_t at = count++;
+        while (at > 0 && compare(model,
+                                 &model->tasks[ix],
+                                 &model->tasks[sorted[at - 1]]) < 0) {
+            sorted[at] = sorted[at - 1];
+            at--;
+        }
+        sorted[at] = ix;
+    }
+    return count;
+}
+
+static bool run_is_shut(const struct model *model, uint32_t run)
+{
+    const struct model_run *r = &model->runs[run];
+    if (r->paused ||
+        (r->sync_drain && (r->barrier_due || r->barrier_running))) {
+        return true;
+    }
+    for (uint32_t ix = 0; ix < model->task_count; ix++) {
+        if (model->tasks[ix].run == run && model->tasks[ix].asking) {
+            return true;
+        }
+    }
+    return false;
+}
+
+struct reservations {
+    struct model_room rooms[MODEL_TASKS];
+    uint32_t count;
+};
+
+static bool is_reserved(const struct reservations *kept,
+                        const struct model_room *room)
+{
+    return units_in(kept->rooms, kept->count, room) > 0;
+}
+
+/* How many of these rooms lack units; the last one of them in *lacking. */
+static uint32_t lacking_of(const struct model *model,
+                           const struct reservations *kept,
+                           const struct model_room *rooms,
+                           uint32_t count,
+                           struct model_room *lacking)
+{
+    uint32_t lack = 0;
+    for (uint32_t ix = 0; ix < count; ix++) {
+        int64_t free = model_max(model, rooms[ix].limit) -
+                       model_used(model, &rooms[ix]);
+        bool none = free <= 0 || is_reserved(kept, &rooms[ix]);
+        if (none || free < rooms[ix].units) {
+            *lacking = rooms[ix];
+            /* One that has none at all counts as many: nothing to reserve. */
+            lack += none ? MODEL_TASKS : 1;
+        }
+    }
+    return lack;
+}
+
+static bool opens_group(const struct model *model, const struct model_task *t)
+{
+    return !t->background && !model->groups[t->group].open;
+}
+
+/* Whether it fits; if not, keep for it what it alone waits for. */
+static bool
+fits(const struct model *model, uint32_t task, struct reservations *kept)
+{
+    const struct model_task *t = &model->tasks[task];
+    if (run_is_shut(model, t->run) ||
+        executor_state(&model->executors[t->executor], model->now_ns) !=
+            EXECUTOR_OPEN) {
+        return false;
+    }
+    struct model_room lacking = {0};
+    uint32_t lack =
+        lacking_of(model, kept, t->rooms, t->room_count, &lacking);
+    if (opens_group(model, t)) {
+        const struct model_group *g = &model->groups[t->group];
+        lack += lacking_of(model, kept, g->rooms, g->room_count, &lacking);
+    }
+    if (lack == 1) {
+        kept->rooms[kept->count++] = lacking;
+    }
+    return lack == 0;
+}
+
+static bool same_rooms(const struct model_room *a,
+                       uint32_t a_count,
+                       const struct model_room *b,
+                       uint32_t b_count)
+{
+    return a_count == b_count && memcmp(a, b, a_count * sizeof(a[0])) == 0;
+}
+
+static bool may_share(const struct model *model,
+                      const struct model_task *a,
+                      const struct model_task *b)
+{
+    const struct model_group *group_a = &model->groups[a->group];
+    const struct model_group *group_b = &model->groups[b->group];
+    return a->run == b->run && a->class_ix == b->class_ix &&
+           a->executor == b->executor && a->batch_key == b->batch_key &&
+           same_rooms(a->rooms, a->room_count, b->rooms, b->room_count) &&
+           same_rooms(group_a->rooms,
+                      group_a->room_count,
+                      group_b->rooms,
+                      group_b->room_count);
+}
+
+static void
+claim(struct model *model, uint32_t task, uint32_t leader, uint32_t place)
+{
+    struct model_task *t = &model->tasks[task];
+    t->state = TASK_CLAIMED;
+    t->leader = leader;
+    t->token = model->last_token;
+    /* Followers need no start time: it tells their place instead. */
+    t->started_ns = place == 0 ? model->now_ns : place;
+    model->groups[t->group].service_ns += t->estimate_ns;
+}
+
+static void start(struct model *model, uint32_t leader, struct strbuf *log)
+{
+    struct model_task *t = &model->tasks[leader];
+    model->last_token++;
+    model->groups[t->group].open =
+        model->groups[t->group].open || !t->background;
+    claim(model, leader, leader, 0);
+    strbuf_addf(log, "start %llu:", (unsigned long long)model->last_token);
+    strbuf_addf(log, " %u", leader);
+    for (uint32_t n = 1; n < model->classes[t->class_ix].batch; n++) {
+        uint32_t sorted[MODEL_TASKS];
+        uint32_t count = sort_ready(model, sorted);
+        uint32_t ix = 0;
+        while (ix < count &&
+               (opens_group(model, &model->tasks[sorted[ix]]) ||
+                !may_share(model, t, &model->tasks[sorted[ix]]))) {
+            ix++;
+        }
+        if (ix == count) {
+            break;
+        }
+        claim(model, sorted[ix], leader, n);
+        strbuf_addf(log, " %u", sorted[ix]);
+    }
+    strbuf_adds(log, "\n");
+    executor_sent(&model->executors[t->executor], model->last_token);
+}
+
+static bool start_one(struct model *model, struct strbuf *log)
+{
+    uint32_t sorted[MODEL_TASKS];
+    uint32_t count = sort_ready(model, sorted);
+    struct reservations kept = {.count = 0};
+    for (uint32_t ix = 0; ix < count; ix++) {
+        if (fits(model, sorted[ix], &kept)) {
+            start(model, sorted[ix], log);
+            return true;
+        }
+    }
+    return false;
+}
+
+void model_take_turn(struct model *model, struct model_turn *turn)
+{
+    *turn = (struct model_turn){.starts = {0}};
+    close_groups(model);
+    for (uint32_t ix = 0; ix < model->task_count; ix++) {
+        turn->ends[ix] = model->tasks[ix].end_due;
+        model->tasks[ix].end_due = false;
+    }
+    while (start_one(model, &turn->starts)) {
+    }
+    for (uint32_t ix = 0; ix < model->executor_count; ix++) {
+        turn->circuits[ix] = model->executors[ix].notice;
+        model->executors[ix].notice = false;
+    }
+    for (uint32_t ix = 0; ix < model->run_count; ix++) {
+        struct model_run *run = &model->runs[ix];
+        bool flying = false;
+        for (uint32_t task = 0; task < model->task_count; task++) {
+            flying = flying || (model->tasks[task].run == ix &&
+                                in_flight(&model->tasks[task]));
+        }
+        turn->barriers[ix] = run->barrier_due && !run->barrier_running &&
+                             (!run->sync_drain || !flying);
+        if (turn->barriers[ix]) {
+            run->barrier_due = false;
+            run->barrier_running = true;
+        }
+    }
+}

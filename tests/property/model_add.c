@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/* Adding to the model: what is needed of which limit, and what is refused. */
+#include "model.h"
+
+#include <stdlib.h>
+
+void model_add_executor(struct model *model, const struct executor_spec *spec)
+{
+    model->executors[model->executor_count++] = (struct executor){
+        .spec = *spec,
+        .shut_until_ns = INT64_MIN,
+        .probe_at_ns = INT64_MIN,
+    };
+}
+
+void model_add_class(struct model *model, const struct sched_class_spec *spec)
+{
+    model->classes[model->class_count++] = *spec;
+}
+
+void model_add_run(struct model *model, const struct sched_run_spec *spec)
+{
+    uint32_t run = model->run_count++;
+    uint32_t first = model->limit_count;
+    model->runs[run] = (struct model_run){
+        .policy = spec->policy,
+        .sync_every = spec->sync_every,
+        .sync_drain = spec->sync_drain,
+    };
+    for (uint32_t ix = 0; ix < spec->limit_count; ix++) {
+        struct model_limit *limit = &model->limits[model->limit_count++];
+        *limit = (struct model_limit){.spec = spec->limits[ix], .run = run};
+        limit->spec.base += first;
+        for (uint32_t n = 0; n < limit->spec.where_count; n++) {
+            limit->where[n] = limit->spec.where[n];
+        }
+    }
+}
+
+static uint32_t
+value_of(const struct attribute *attributes, uint32_t count, uint32_t name)
+{
+    for (uint32_t ix = 0; ix < count; ix++) {
+        if (attributes[ix].name == name) {
+            return attributes[ix].value;
+        }
+    }
+    return ID_NONE;
+}
+
+/* The rooms that limits of one kind ask for, with these attributes. */
+static uint32_t rooms_of(const struct model *model,
+                         uint32_t run,
+                         bool hold_group,
+                         const struct sched_task_spec *task,
+                         struct model_room *rooms)
+{
+    uint32_t count = 0;
+    for (uint32_t ix = 0; ix < model->limit_count; ix++) {
+        const struct model_limit *limit = &model->limits[ix];
+        uint32_t units = 0;
+        for (uint32_t n = 0; n < task->use_count; n++) {
+            units = task->uses[n].limit.v == ix ? task->uses[n].units : units;
+        }
+        if (limit->run != run || limit->spec.hold_group != hold_group ||
+            (limit->spec.resource && units == 0)) {
+            continue;
+        }
+        bool match = true;
+        for (uint32_t n = 0; n < limit->spec.where_count; n++) {
+            match = match && value_of(task->attributes,
+                                      task->attribute_count,
+                                      limit->where[n].name) ==
+                                 limit->where[n].value;
+        }
+        uint32_t key = ID_NONE;
+        if (limit->spec.per != ID_NONE) {
+            key = value_of(task->attributes,
+                           task->attribute_count,
+                           limit->spec.per);
+            match = match && key != ID_NONE;
+        }
+        if (match) {
+            uint32_t share = limit->spec.share;
+            rooms[count++] = (struct model_room){
+                .limit = ix,
+                .share = share != ID_NONE ? 1000 + share : ix,
+                .key = key,
+                .units = hold_group || units == 0 ? 1 : units,
+            };
+        }
+    }
+    return count;
+}
+
+static uint32_t add_group(struct model *model,
+                          uint32_t run,
+                          const struct sched_task_spec *like)
+{
+    uint32_t ix = model->group_count++;
+    model->groups[ix] = (struct model_group){.run = run};
+    model->groups[ix].room_count =
+        rooms_of(model, run, true, like, model->groups[ix].rooms);
+    return ix;
+}
+
+static void add_task(struct model *model,
+                     uint32_t run,
+                     const struct sched_task_spec *spec)
+{
+    uint32_t group = spec->group;
+    if (group == ID_NONE) {
+        group = add_group(model, run, spec);
+    }
+    struct model_task *t = &model->tasks[model->task_count];
+    *t = (struct model_task){
+        .state = TASK_WAITING,
+        .run = run,
+        .group = group,
+        .class_ix = spec->class_id.v,
+        .executor = spec->executor.v,
+        .batch_key = spec->batch_key,
+        .rework_to = spec->rework_to,
+        .failure = spec->failure,
+        .estimate_ns = spec->estimate_ns,
+        .leader = model->task_count,
+    };
+    t->room_count = rooms_of(model, run, false, spec, t->rooms);
+    model->task_count++;
+}
+
+/* Whether there is a way from a task back to itself. */
+static bool has_cycle(const struct sched_need *needs,
+                      uint32_t count,
+                      uint32_t tasks)
+{
+    for (uint32_t from = 0; from < tasks; from++) {
+        bool seen[MODEL_TASKS * 2] = {false};
+        for (uint32_t round = 0; round < tasks; round++) {
+            for (uint32_t ix = 0; ix < count; ix++) {
+                if (needs[ix].dependent == from ||
+                    seen[needs[ix].dependent]) {
+                    seen[needs[ix].need] = true;
+                }
+            }
+        }
+        if (seen[from]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum err check(const struct model *model,
+                      const struct sched_addition *addition)
+{
+    struct sched_need all[MODEL_NEEDS * 2];
+    uint32_t count = 0;
+    for (uint32_t ix = 0; ix < model->need_count; ix++) {
+        all[count++] = model->needs[ix];
+    }
+    for (uint32_t ix = 0; ix < addition->need_count; ix++) {
+        struct sched_need need = addition->needs[ix];
+        uint32_t total = model->task_count + addition->task_count;
+        if (need.need >= total || need.dependent >= total) {
+            return ERR_INVALID;
+        }
+        if ((need.need < model->task_count &&
+             model->tasks[need.need].run != addition->run.v) ||
+            (need.dependent < model->task_count &&
+             model->tasks[need.dependent].run != addition->run.v)) {
+            return ERR_INVALID;
+        }
+        if (need.dependent < model->task_count &&
+            model->tasks[need.dependent].state != TASK_WAITING &&
+            model->tasks[need.dependent].state != TASK_READY) {
+            return ERR_CONFLICT;
+        }
+        all[count++] = need;
+    }
+    uint32_t total = model->task_count + addition->task_count;
+    return has_cycle(all, count, total) ? ERR_INVALID : ERR_OK;
+}
+
+/* What is added behind something that ended badly is skipped at once. */
+static void skip_new(struct model *model)
+{
+    for (uint32_t round = 0; round < model->task_count; round++) {
+        for (uint32_t ix = 0; ix < model->need_count; ix++) {
+            const struct model_task *need =
+                &model->tasks[model->needs[ix].need];
+            struct model_task *t = &model->tasks[model->needs[ix].dependent];
+            bool bad = need->state == TASK_SKIPPED ||
+                       need->state == TASK_CANCELLED ||
+                       need->state == TASK_FAILED;
+            bool met = need->failure.optional &&
+                       need->state != TASK_CANCELLED && !need->cascaded;
+            bool pending =
+                t->state == TASK_WAITING || t->state == TASK_READY;
+            if (bad && !met && pending) {
+                t->state = TASK_SKIPPED;
+                t->cascaded = true;
+                t->backing_off = false;
+            }
+        }
+    }
+}
+
+enum err model_add(struct model *model,
+                   int64_t now_ns,
+                   const struct sched_addition *addition)
+{
+    /* Time first: what it brings comes before what is added. */
+    struct sched_event tick = {.type = EVENT_TICK, .now_ns = now_ns};
+    enum err err = model_apply(model, &tick);
+    if (err == ERR_OK) {
+        err = check(model, addition);
+    }
+    if (err != ERR_OK) {
+        return err;
+    }
+    for (uint32_t ix = 0; ix < addition->group_count; ix++) {
+        struct sched_task_spec like = {
+            .attributes = addition->groups[ix].attributes,
+            .attribute_count = addition->groups[ix].attribute_count,
+        };
+        (void)add_group(model, addition->run.v, &like);
+    }
+    for (uint32_t ix = 0; ix < addition->task_count; ix++) {
+        add_task(model, addition->run.v, &addition->tasks[ix]);
+    }
+    for (uint32_t ix = 0; ix < addition->need_count; ix++) {
+        model->needs[model->need_count++] = addition->needs[ix];
+    }
+    skip_new(model);
+    /* The same input, not another one. */
+    model->event_seq--;
+    return model_apply(model, &tick);
+}

@@ -1,0 +1,911 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Random cases through the scheduler and through the model, side by side.
+ *
+ * A case is a seed, a number of tasks and events, and a mask of features. Its
+ * plan, its sessions' ends and an operator's orders are drawn from the seed.
+ * After every turn: the same starts in the same order, the same state of every
+ * task, the scheduler's own books in order (sched_verify), a second scheduler
+ * fed with the same events gives the same effects, and every task that is not
+ * running has a reason that holds. In the end the chaos stops and the run must
+ * come to rest.
+ *
+ * usage: test_sched_model [--cases N] [--first SEED]
+ *        test_sched_model --replay SEED TASKS EVENTS FEATURES
+ * A failing case is made smaller, then printed as the line that replays it.
+ */
+#include "base/mem.h"
+#include "base/rng.h"
+#include "core/why.h"
+#include "model.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SECOND INT64_C(1000000000)
+
+enum feature {
+    WITH_LIMITS = 1 << 0,
+    WITH_GROUPS = 1 << 1,
+    WITH_CLASSES = 1 << 2,
+    WITH_BATCH = 1 << 3,
+    WITH_FAILURES = 1 << 4,
+    WITH_REWORK = 1 << 5,
+    WITH_ORDERS = 1 << 6,
+    WITH_ADDS = 1 << 7,
+    WITH_SYNC = 1 << 8,
+    WITH_RUNS = 1 << 9,
+    WITH_REFUSALS = 1 << 10,
+    WITH_UNITS = 1 << 11,
+    WITH_ALL = (1 << 12) - 1,
+};
+
+struct recipe {
+    uint64_t seed;
+    uint32_t tasks;
+    uint32_t events;
+    uint32_t features;
+};
+
+enum { ATTRIBUTE_CLASS, ATTRIBUTE_REPO, ATTRIBUTE_OWNER };
+enum { LIMITS_PER_RUN = 7 };
+
+struct world {
+    struct recipe recipe;
+    struct rng rng;
+    struct model *model;
+    struct sched *sched;
+    struct sched *twin; /* the same again, to see that effects are equal */
+    int64_t now_ns;
+    uint32_t first_limit[MODEL_RUNS]; /* index in the scheduler */
+    bool was_quiet[MODEL_RUNS];
+    uint64_t last_token;
+    bool calm; /* no more chaos: all sessions end well */
+    bool verbose;      /* say at once what happens: the end may be a crash */
+    struct strbuf log; /* what happened, for a person */
+};
+
+static bool has(const struct world *w, enum feature feature)
+{
+    return (w->recipe.features & (unsigned)feature) != 0;
+}
+
+static uint32_t below(struct world *w, uint32_t bound)
+{
+    return rng_below(&w->rng, bound);
+}
+
+static bool chance(struct world *w, uint32_t percent)
+{
+    return below(w, 100) < percent;
+}
+
+_Noreturn static void complain(const struct world *w, const char *what)
+{
+    printf("# %s\n# events:\n%s", what, strbuf_text(&w->log));
+    (void)fflush(stdout);
+    _exit(1);
+}
+
+/* ---- drawing a plan ---- */
+
+static void draw_classes(struct world *w)
+{
+    for (uint32_t ix = 0; ix < 4; ix++) {
+        struct sched_class_spec spec = {.batch = 1, .max_wait_ns = SCHED_NEVER};
+        if (has(w, WITH_CLASSES)) {
+            spec.tier = below(w, 3);
+            spec.defer = chance(w, 40);
+            if (chance(w, 40)) {
+                spec.max_wait_ns = (1 + below(w, 60)) * SECOND;
+            }
+        }
+        if (has(w, WITH_BATCH)) {
+            spec.batch = 1 + below(w, 4);
+        }
+        (void)sched_add_class(w->sched, &spec);
+        (void)sched_add_class(w->twin, &spec);
+        model_add_class(w->model, &spec);
+    }
+}
+
+static void draw_executors(struct world *w)
+{
+    for (uint32_t ix = 0; ix < 3; ix++) {
+        struct executor_spec spec = {
+            .backoff_ns = SECOND,
+            .backoff_ns_max = 20 * SECOND,
+            .circuit_failures = chance(w, 50) ? 2 + below(w, 4) : 0,
+            .probe_ns = 5 * SECOND,
+            .probe_ns_max = 60 * SECOND,
+        };
+        (void)sched_add_executor(w->sched, &spec);
+        (void)sched_add_executor(w->twin, &spec);
+        model_add_executor(w->model, &spec);
+    }
+}
+
+static void draw_limits(struct world *w, struct limit_spec *specs)
+{
+    static const struct attribute merge = {ATTRIBUTE_CLASS, 1};
+    static const struct attribute review = {ATTRIBUTE_CLASS, 2};
+    struct limit_spec all[LIMITS_PER_RUN] = {
+        {.max = 1 + below(w, 5), .per = ID_NONE},
+        {.percent = 100, .per = ID_NONE, .hold_group = true},
+        {.max = 1, .per = ATTRIBUTE_REPO, .hold_group = true, .share = 1},
+        {.max = 1,
+         .per = ATTRIBUTE_REPO,
+         .share = 2,
+         .where = &merge,
+         .where_count = 1},
+        {.percent = 34, .per = ID_NONE, .where = &review, .where_count = 1},
+        {.max = 2 + below(w, 3), .per = ID_NONE, .resource = true},
+        {.max = 1 + below(w, 3), .per = ATTRIBUTE_OWNER},
+    };
+    for (uint32_t ix = 0; ix < LIMITS_PER_RUN; ix++) {
+        specs[ix] = all[ix];
+        if (specs[ix].share == 0) {
+            specs[ix].share = ID_NONE;
+        }
+        if (!has(w, WITH_LIMITS) ? ix > 0 : chance(w, 15)) {
+            specs[ix].max = LIMIT_NONE;
+            specs[ix].percent = 0;
+        }
+    }
+}
+
+static void draw_run(struct world *w)
+{
+    struct limit_spec limits[LIMITS_PER_RUN];
+    draw_limits(w, limits);
+    struct sched_run_spec spec = {
+        .policy = (enum sched_policy)below(w, 3),
+        .limits = limits,
+        .limit_count = LIMITS_PER_RUN,
+        .sync_every = has(w, WITH_SYNC) && chance(w, 50) ? 1 + below(w, 6) : 0,
+        .sync_drain = chance(w, 50),
+    };
+    uint32_t run = w->model->run_count;
+    struct limit_id first;
+    (void)sched_add_run(w->sched, &spec, &first);
+    w->first_limit[run] = first.v;
+    (void)sched_add_run(w->twin, &spec, &first);
+    model_add_run(w->model, &spec);
+}
+
+static struct sched_failure_spec draw_failure(struct world *w)
+{
+    struct sched_failure_spec spec = {.on_failure = SCHED_PARK};
+    if (has(w, WITH_FAILURES)) {
+        spec.retry_max = below(w, 3);
+        spec.backoff_ns = below(w, 5) * SECOND;
+        spec.backoff_ns_max = 8 * SECOND;
+        spec.checkpoint_max = below(w, 3);
+        spec.on_failure = (enum sched_on_failure)below(w, 4);
+        if (spec.on_failure == SCHED_ABORT && chance(w, 80)) {
+            spec.on_failure = SCHED_SKIP;
+        }
+        spec.optional = chance(w, 15);
+        spec.rework_on_failure = has(w, WITH_REWORK) && chance(w, 20);
+        spec.rework_max = below(w, 3);
+    }
+    return spec;
+}
+
+enum { ADD_TASKS_MAX = MODEL_TASKS, ADD_GROUPS_MAX = 12 };
+
+/* An addition with memory for what it points to. */
+struct draft {
+    struct sched_addition addition;
+    struct sched_task_spec tasks[ADD_TASKS_MAX];
+    struct sched_group_spec groups[ADD_GROUPS_MAX];
+    struct attribute attributes[ADD_TASKS_MAX][3];
+    struct attribute group_attributes[ADD_GROUPS_MAX][2];
+    struct sched_use uses[ADD_TASKS_MAX][2];
+    struct sched_need needs[MODEL_NEEDS];
+};
+
+static uint32_t draw_group_of(struct world *w, const struct draft *draft)
+{
+    uint32_t groups = draft->addition.group_count;
+    if (groups == 0 || chance(w, 30)) {
+        return ID_NONE;
+    }
+    return w->model->group_count + below(w, groups);
+}
+
+static void draw_groups(struct world *w, struct draft *draft)
+{
+    uint32_t count = has(w, WITH_GROUPS) ? below(w, ADD_GROUPS_MAX) : 0;
+    for (uint32_t ix = 0; ix < count; ix++) {
+        struct attribute *attributes = draft->group_attributes[ix];
+        attributes[0] = (struct attribute){ATTRIBUTE_REPO, below(w, 3)};
+        attributes[1] = (struct attribute){ATTRIBUTE_OWNER, below(w, 2)};
+        draft->groups[ix] = (struct sched_group_spec){
+            .attributes = attributes,
+            .attribute_count = below(w, 3),
+        };
+    }
+    draft->addition.groups = draft->groups;
+    draft->addition.group_count = count;
+}
+
+/* A need of new task `ix`: mostly an earlier one, now and then any. */
+static void draw_need(struct world *w, struct draft *draft, uint32_t ix)
+{
+    uint32_t old = w->model->task_count;
+    uint32_t task = old + ix;
+    struct sched_addition *addition = &draft->addition;
+    if (w->model->need_count + addition->need_count + 4 >= MODEL_NEEDS) {
+        return;
+    }
+    struct sched_need need = {task, 0};
+    if (old > 0 && chance(w, 3)) {
+        /* An old task comes to need a new one. */
+        need = (struct sched_need){below(w, old), task};
+    } else if (chance(w, 2)) {
+        need.need = below(w, old + addition->task_count);
+    } else if (task > 0) {
+        uint32_t back = 1 + below(w, task < 8 ? task : 8);
+        need.need = task - back;
+    }
+    if (need.need != task || chance(w, 1)) {
+        draft->needs[addition->need_count++] = need;
+    }
+}
+
+static void draw_task(struct world *w, struct draft *draft, uint32_t ix)
+{
+    struct attribute *attributes = draft->attributes[ix];
+    uint32_t class_ix = below(w, 4);
+    attributes[0] = (struct attribute){ATTRIBUTE_CLASS, class_ix};
+    attributes[1] = (struct attribute){ATTRIBUTE_REPO, below(w, 3)};
+    attributes[2] = (struct attribute){ATTRIBUTE_OWNER, below(w, 2)};
+    uint32_t use_count = 0;
+    uint32_t first_limit = draft->addition.run.v * LIMITS_PER_RUN;
+    if (has(w, WITH_UNITS)) {
+        if (chance(w, 40)) {
+            draft->uses[ix][use_count++] =
+                (struct sched_use){{first_limit + 5}, 1 + below(w, 3)};
+        }
+        if (chance(w, 15)) {
+            draft->uses[ix][use_count++] =
+                (struct sched_use){{first_limit}, 1 + below(w, 2)};
+        }
+    }
+    draft->tasks[ix] = (struct sched_task_spec){
+        .class_id = {class_ix},
+        .executor = {below(w, 3)},
+        .group = draw_group_of(w, draft),
+        .estimate_ns = below(w, 6) * SECOND,
+        .batch_key = below(w, 2),
+        .attributes = attributes,
+        .attribute_count = 1 + below(w, 3),
+        .uses = draft->uses[ix],
+        .use_count = use_count,
+        .failure = draw_failure(w),
+        .rework_to = ID_NONE,
+    };
+    for (uint32_t n = below(w, 3); n > 0; n--) {
+        draw_need(w, draft, ix);
+    }
+}
+
+/* Let a task go back to one of its direct needs in its group. */
+static void draw_reworks(struct world *w, struct draft *draft)
+{
+    uint32_t old = w->model->task_count;
+    for (uint32_t ix = 0; ix < draft->addition.need_count; ix++) {
+        struct sched_need need = draft->needs[ix];
+        if (need.dependent < old || need.need < old ||
+            need.need == need.dependent || !chance(w, 60)) {
+            continue;
+        }
+        struct sched_task_spec *task = &draft->tasks[need.dependent - old];
+        const struct sched_task_spec *to = &draft->tasks[need.need - old];
+        if (task->group != ID_NONE && task->group == to->group) {
+            task->rework_to = need.need;
+        }
+    }
+}
+
+static void draw_addition(struct world *w, uint32_t count)
+{
+    struct draft *draft = mem_zalloc(1, sizeof(*draft));
+    struct sched_addition *addition = &draft->addition;
+    addition->run.v = below(w, w->model->run_count);
+    addition->tasks = draft->tasks;
+    addition->needs = draft->needs;
+    addition->task_count = count;
+    draw_groups(w, draft);
+    for (uint32_t ix = 0; ix < count; ix++) {
+        draw_task(w, draft, ix);
+    }
+    if (has(w, WITH_REWORK)) {
+        draw_reworks(w, draft);
+    }
+    enum err expected = model_add(w->model, w->now_ns, addition);
+    /* The scheduler numbers its limits behind gates: translate. */
+    for (uint32_t ix = 0; ix < count; ix++) {
+        for (uint32_t n = 0; n < draft->tasks[ix].use_count; n++) {
+            uint32_t limit = draft->uses[ix][n].limit.v % LIMITS_PER_RUN;
+            draft->uses[ix][n].limit.v =
+                w->first_limit[addition->run.v] + limit;
+        }
+    }
+    struct sched_refusal refusal;
+    enum err err = sched_add(w->sched, w->now_ns, addition, &refusal);
+    sched_refusal_release(&refusal);
+    enum err again = sched_add(w->twin, w->now_ns, addition, &refusal);
+    sched_refusal_release(&refusal);
+    strbuf_addf(&w->log, "add %u tasks: %s\n", count, err_name(err));
+    if (err != expected || err != again) {
+        complain(w, "sched_add and the model disagree");
+    }
+    mem_free(draft);
+}
+
+/* ---- events ---- */
+
+static void apply(struct world *w, struct sched_event event)
+{
+    event.now_ns = w->now_ns;
+    enum err expected = model_apply(w->model, &event);
+    if (event.type == EVENT_LIMIT) {
+        uint32_t run = event.limit.v / LIMITS_PER_RUN;
+        event.limit.v = w->first_limit[run] + event.limit.v % LIMITS_PER_RUN;
+    }
+    enum err err = sched_apply(w->sched, &event);
+    enum err again = sched_apply(w->twin, &event);
+    strbuf_addf(&w->log,
+                "%lld event %d task %u run %u outcome %d of %u: %s\n",
+                (long long)(w->now_ns / SECOND),
+                (int)event.type,
+                event.task.v,
+                event.run.v,
+                event.outcome_count > 0 ? (int)event.outcomes[0] : -1,
+                event.outcome_count,
+                err_name(err));
+    if (err != expected || err != again) {
+        complain(w, "sched_apply and the model disagree");
+    }
+}
+
+/* A task in flight, or ID_NONE. */
+static uint32_t pick_in_flight(struct world *w)
+{
+    uint32_t count = 0;
+    const uint32_t *in_flight = sched_in_flight(w->sched, &count);
+    return count > 0 ? in_flight[below(w, count)] : ID_NONE;
+}
+
+static enum sched_outcome draw_outcome(struct world *w)
+{
+    uint32_t roll = below(w, 100);
+    if (w->calm || roll < 55) {
+        return OUTCOME_DONE;
+    }
+    if (roll < 80) {
+        return has(w, WITH_FAILURES) ? OUTCOME_FAILED : OUTCOME_DONE;
+    }
+    if (roll < 90) {
+        return has(w, WITH_REWORK) ? OUTCOME_CHANGES : OUTCOME_DONE;
+    }
+    return roll < 95 ? OUTCOME_CHECKPOINT : OUTCOME_BLOCKED;
+}
+
+static void end_one(struct world *w)
+{
+    uint32_t task = pick_in_flight(w);
+    if (task == ID_NONE) {
+        return;
+    }
+    enum sched_outcome outcomes[MODEL_TASKS];
+    uint32_t count = 0;
+    uint32_t leader = w->model->tasks[task].leader;
+    for (uint32_t ix = leader; ix != ID_NONE;
+         ix = sched_session_next(w->sched, (struct task_id){ix}).v) {
+        outcomes[count++] = draw_outcome(w);
+    }
+    struct sched_event event = {
+        .type = EVENT_ENDED,
+        .task = {task},
+        .token = w->model->tasks[task].token,
+        .outcomes = outcomes,
+        .outcome_count = chance(w, 50) ? 1 : count,
+        .retry_at_ns = SCHED_NEVER,
+    };
+    if (has(w, WITH_REFUSALS) && !w->calm && chance(w, 20)) {
+        outcomes[0] = OUTCOME_REJECTED;
+        event.outcome_count = 1;
+        if (chance(w, 20)) {
+            event.retry_at_ns = w->now_ns + below(w, 30) * SECOND;
+        }
+    }
+    if (!w->calm && chance(w, 3)) {
+        event.token--;
+    }
+    if (!w->calm && chance(w, 2)) {
+        event.outcome_count = count + 1;
+    }
+    apply(w, event);
+}
+
+static void start_one(struct world *w)
+{
+    uint32_t task = pick_in_flight(w);
+    if (task != ID_NONE) {
+        struct sched_event event = {
+            .type = EVENT_STARTED,
+            .task = {task},
+            .token = w->model->tasks[task].token,
+        };
+        apply(w, event);
+    }
+}
+
+static void order_one(struct world *w)
+{
+    static const enum sched_event_type orders[] = {
+        EVENT_HOLD,   EVENT_RELEASE, EVENT_RETRY,  EVENT_SKIP,
+        EVENT_CANCEL, EVENT_REVOKE,  EVENT_HOLD,   EVENT_RELEASE,
+        EVENT_RETRY,  EVENT_PAUSE,   EVENT_RESUME, EVENT_BARRIER_DONE,
+        EVENT_RETRY,  EVENT_RELEASE, EVENT_RESUME, EVENT_RETRY_RUN,
+    };
+    struct sched_event event = {
+        .type = orders[below(w, ARRAY_COUNT(orders))],
+        .task = {below(w, w->model->task_count)},
+        .run = {below(w, w->model->run_count)},
+    };
+    if (chance(w, 1)) {
+        event.type = EVENT_CANCEL_RUN;
+    }
+    apply(w, event);
+}
+
+static void limit_one(struct world *w)
+{
+    uint32_t run = below(w, w->model->run_count);
+    uint32_t limit = below(w, LIMITS_PER_RUN);
+    struct sched_event event = {
+        .type = EVENT_LIMIT,
+        .limit = {run * LIMITS_PER_RUN + limit},
+        .max = below(w, 6),
+    };
+    if (limit == 1 || limit == 4) {
+        event.percent = chance(w, 50) ? 1 + below(w, 100) : 0;
+    }
+    apply(w, event);
+}
+
+static void end_barriers(struct world *w)
+{
+    for (uint32_t run = 0; run < w->model->run_count; run++) {
+        if (w->model->runs[run].barrier_running) {
+            struct sched_event event = {
+                .type = EVENT_BARRIER_DONE,
+                .run = {run},
+            };
+            apply(w, event);
+        }
+    }
+}
+
+static void pass_time(struct world *w)
+{
+    int64_t timer_ns = sched_next_timer(w->sched);
+    if (timer_ns != SCHED_NEVER && timer_ns > w->now_ns && chance(w, 60)) {
+        w->now_ns = timer_ns;
+    } else {
+        w->now_ns += below(w, 10) * SECOND;
+    }
+    apply(w, (struct sched_event){.type = EVENT_TICK});
+}
+
+/* ---- comparing ---- */
+
+static void log_start(const struct sched *sched,
+                      const struct sched_effect *effect,
+                      struct strbuf *log)
+{
+    strbuf_addf(log, "start %llu:", (unsigned long long)effect->token);
+    for (uint32_t ix = effect->task.v; ix != ID_NONE;
+         ix = sched_session_next(sched, (struct task_id){ix}).v) {
+        strbuf_addf(log, " %u", ix);
+    }
+    strbuf_adds(log, "\n");
+}
+
+static void collect_turn(struct world *w,
+                         struct sched *sched,
+                         struct model_turn *turn,
+                         bool *quiet)
+{
+    struct sched_effect effect;
+    while (sched_next_effect(sched, &effect)) {
+        switch (effect.type) {
+        case EFFECT_END:
+            turn->ends[effect.task.v] = true;
+            break;
+        case EFFECT_START:
+            log_start(sched, &effect, &turn->starts);
+            break;
+        case EFFECT_CIRCUIT:
+            turn->circuits[effect.executor.v] = true;
+            break;
+        case EFFECT_BARRIER:
+            turn->barriers[effect.run.v] = true;
+            break;
+        case EFFECT_TASK:
+            break;
+        case EFFECT_RUN:
+            quiet[effect.run.v] = true;
+            break;
+        }
+    }
+    (void)w;
+}
+
+static bool same_turn(const struct model_turn *a, const struct model_turn *b)
+{
+    return strcmp(strbuf_text(&a->starts), strbuf_text(&b->starts)) == 0 &&
+           memcmp(a->ends, b->ends, sizeof(a->ends)) == 0 &&
+           memcmp(a->circuits, b->circuits, sizeof(a->circuits)) == 0 &&
+           memcmp(a->barriers, b->barriers, sizeof(a->barriers)) == 0;
+}
+
+/* Every task that is not running has a reason, and it holds. */
+static void check_reasons(struct world *w)
+{
+    for (uint32_t ix = 0; ix < w->model->task_count; ix++) {
+        const struct model_task *t = &w->model->tasks[ix];
+        struct why why = why_task(w->sched, (struct task_id){ix});
+        bool holds = why.code != WHY_STARTABLE;
+        if (t->state == TASK_READY && t->held) {
+            holds = why.code == WHY_HELD;
+        }
+        if (why.code == WHY_NEEDS || why.code == WHY_BLOCKED) {
+            holds = t->state == TASK_WAITING &&
+                    !w->model->tasks[why.task.v].released;
+        }
+        if (why.code == WHY_BACKOFF && why.executor.v == ID_NONE) {
+            holds = t->backing_off && why.until_ns == t->until_ns;
+        }
+        if (!holds) {
+            complain(w, "a task has no reason, or one that does not hold");
+        }
+    }
+}
+
+static void check_tasks(struct world *w)
+{
+    for (uint32_t ix = 0; ix < w->model->task_count; ix++) {
+        const struct model_task *t = &w->model->tasks[ix];
+        struct sched_task seen = sched_task(w->sched, (struct task_id){ix});
+        if (seen.state != t->state || seen.held != t->held ||
+            seen.backing_off != t->backing_off || seen.tries != t->tries ||
+            seen.revoked != t->revoked || seen.reworks != t->reworks ||
+            seen.group_open != w->model->groups[t->group].open) {
+            strbuf_addf(&w->log, "task %u differs\n", ix);
+            complain(w, "a task is in another state than in the model");
+        }
+        if (!w->model->tasks[ix].released && t->state == TASK_RUNNING) {
+            continue;
+        }
+        if ((t->state == TASK_WAITING || t->state == TASK_READY) &&
+            (seen.rank_ns != t->rank_ns || seen.tier != t->tier)) {
+            strbuf_addf(&w->log, "task %u differs\n", ix);
+            complain(w, "a task has another rank or tier than in the model");
+        }
+    }
+}
+
+/* Print what was logged and forget it. */
+static void say(struct world *w)
+{
+    printf("%s", strbuf_text(&w->log));
+    (void)fflush(stdout);
+    strbuf_clear(&w->log);
+}
+
+static void take_turn(struct world *w)
+{
+    if (w->verbose) {
+        say(w);
+    }
+    struct model_turn expected;
+    struct model_turn turn = {.starts = {0}};
+    struct model_turn twin = {.starts = {0}};
+    bool quiet[MODEL_RUNS] = {false};
+    bool quiet_twin[MODEL_RUNS] = {false};
+    sched_verify(w->sched);
+    model_take_turn(w->model, &expected);
+    collect_turn(w, w->sched, &turn, quiet);
+    collect_turn(w, w->twin, &twin, quiet_twin);
+    strbuf_adds(&w->log, strbuf_text(&turn.starts));
+    if (w->verbose) {
+        say(w);
+    }
+    if (!same_turn(&turn, &expected)) {
+        strbuf_addf(&w->log, "expected:\n%s", strbuf_text(&expected.starts));
+        complain(w, "the turn differs from the model's");
+    }
+    if (!same_turn(&turn, &twin)) {
+        complain(w, "equal events gave different effects");
+    }
+    for (uint32_t run = 0; run < w->model->run_count; run++) {
+        bool now_quiet = model_is_quiet(w->model, run);
+        if ((quiet[run] && !now_quiet) ||
+            (now_quiet && !w->was_quiet[run] && !quiet[run])) {
+            complain(w, "a run came to rest and nobody was told");
+        }
+        w->was_quiet[run] = now_quiet;
+    }
+    sched_verify(w->sched);
+    check_tasks(w);
+    check_reasons(w);
+    strbuf_release(&turn.starts);
+    strbuf_release(&twin.starts);
+    strbuf_release(&expected.starts);
+}
+
+/* ---- one case ---- */
+
+static void step(struct world *w)
+{
+    uint32_t roll = below(w, 100);
+    if (roll < 45) {
+        end_one(w);
+    } else if (roll < 62) {
+        start_one(w);
+    } else if (roll < 75) {
+        pass_time(w);
+    } else if (roll < 88) {
+        if (has(w, WITH_ORDERS)) {
+            order_one(w);
+        } else {
+            end_barriers(w);
+        }
+    } else if (roll < 93) {
+        if (has(w, WITH_ADDS) &&
+            w->model->task_count + 8 < w->recipe.tasks + 20) {
+            draw_addition(w, 1 + below(w, 5));
+        }
+    } else if (roll < 97) {
+        if (has(w, WITH_LIMITS) && has(w, WITH_ORDERS)) {
+            limit_one(w);
+        }
+    } else {
+        end_barriers(w);
+    }
+}
+
+/* No more chaos: everything that can move must come to its end. */
+static void come_to_rest(struct world *w)
+{
+    w->calm = true;
+    for (uint32_t run = 0; run < w->model->run_count; run++) {
+        struct sched_event resume = {.type = EVENT_RESUME, .run = {run}};
+        apply(w, resume);
+        for (uint32_t limit = 0; limit < LIMITS_PER_RUN; limit++) {
+            struct sched_event roomy = {
+                .type = EVENT_LIMIT,
+                .limit = {run * LIMITS_PER_RUN + limit},
+                .max = 6,
+            };
+            apply(w, roomy);
+        }
+    }
+    for (uint32_t ix = 0; ix < w->model->task_count; ix++) {
+        if (w->model->tasks[ix].asking) {
+            struct sched_event skip = {.type = EVENT_SKIP, .task = {ix}};
+            apply(w, skip);
+        }
+    }
+    for (uint32_t round = 0; round < 4000; round++) {
+        take_turn(w);
+        bool quiet = true;
+        for (uint32_t run = 0; run < w->model->run_count; run++) {
+            quiet = quiet && model_is_quiet(w->model, run);
+        }
+        if (quiet) {
+            return;
+        }
+        end_barriers(w);
+        if (pick_in_flight(w) != ID_NONE) {
+            end_one(w);
+        } else {
+            pass_time(w);
+        }
+    }
+    complain(w, "the run does not come to rest");
+}
+
+static void run_case(struct recipe recipe, bool verbose)
+{
+    struct world w = {.recipe = recipe, .verbose = verbose};
+    rng_init(&w.rng, recipe.seed);
+    w.model = mem_zalloc(1, sizeof(*w.model));
+    w.sched = sched_new();
+    w.twin = sched_new();
+    draw_executors(&w);
+    draw_classes(&w);
+    uint32_t runs = has(&w, WITH_RUNS) ? 1 + below(&w, 2) : 1;
+    for (uint32_t run = 0; run < runs; run++) {
+        draw_run(&w);
+    }
+    /* An addition may be refused (a cycle): try again with another one. */
+    for (uint32_t n = 0; n < 10 && w.model->task_count == 0; n++) {
+        draw_addition(&w, 1 + below(&w, recipe.tasks));
+    }
+    for (uint32_t ix = 0; ix < recipe.events && w.model->task_count > 0;
+         ix++) {
+        step(&w);
+        if (chance(&w, 70)) {
+            take_turn(&w);
+        }
+    }
+    come_to_rest(&w);
+    sched_free(w.sched);
+    sched_free(w.twin);
+    mem_free(w.model);
+    strbuf_release(&w.log);
+}
+
+/* Features of a seed: mostly all, sometimes some, to see them alone. */
+static struct recipe recipe_of(uint64_t seed)
+{
+    struct rng rng;
+    rng_init(&rng, ~seed);
+    struct recipe recipe = {
+        .seed = seed,
+        .tasks = 1 + rng_below(&rng, 60),
+        .events = 20 + rng_below(&rng, 180),
+        .features = WITH_ALL,
+    };
+    if (rng_below(&rng, 3) == 0) {
+        recipe.features = rng_below(&rng, WITH_ALL + 1);
+    }
+    return recipe;
+}
+
+/* Run cases in a child; return the seed that failed, or `first + count`. */
+static uint64_t run_batch(uint64_t first, uint64_t count)
+{
+    uint64_t *seed = mem_zalloc(1, sizeof(*seed));
+    int ends[2];
+    if (pipe(ends) != 0) {
+        abort();
+    }
+    pid_t pid = fork();
+    if (pid < 0) {
+        abort();
+    }
+    if (pid == 0) {
+        for (*seed = first; *seed < first + count; (*seed)++) {
+            if (write(ends[1], seed, sizeof(*seed)) != sizeof(*seed)) {
+                _exit(2);
+            }
+            run_case(recipe_of(*seed), false);
+        }
+        _exit(0);
+    }
+    (void)close(ends[1]);
+    uint64_t last = first;
+    while (read(ends[0], seed, sizeof(*seed)) == sizeof(*seed)) {
+        last = *seed;
+    }
+    (void)close(ends[0]);
+    mem_free(seed);
+    int status = 0;
+    if (waitpid(pid, &status, 0) != pid) {
+        abort();
+    }
+    return status == 0 ? first + count : last;
+}
+
+static bool fails(struct recipe recipe)
+{
+    (void)fflush(stdout);
+    pid_t pid = fork();
+    if (pid < 0) {
+        abort();
+    }
+    if (pid == 0) {
+        if (freopen("/dev/null", "w", stdout) == NULL ||
+            freopen("/dev/null", "w", stderr) == NULL) {
+            _exit(0);
+        }
+        run_case(recipe, false);
+        _exit(0);
+    }
+    int status = 0;
+    if (waitpid(pid, &status, 0) != pid) {
+        abort();
+    }
+    return status != 0;
+}
+
+/* Make a failing case smaller while it still fails. */
+static struct recipe shrink(struct recipe recipe)
+{
+    for (uint32_t bit = 1; bit < WITH_ALL; bit <<= 1) {
+        struct recipe less = recipe;
+        less.features &= ~bit;
+        recipe = less.features != recipe.features && fails(less) ? less
+                                                                 : recipe;
+    }
+    uint32_t *sizes[] = {&recipe.events, &recipe.tasks};
+    for (uint32_t which = 0; which < ARRAY_COUNT(sizes); which++) {
+        for (uint32_t cut = *sizes[which] / 2; cut > 0; cut /= 2) {
+            while (*sizes[which] > cut) {
+                *sizes[which] -= cut;
+                if (!fails(recipe)) {
+                    *sizes[which] += cut;
+                    break;
+                }
+            }
+        }
+    }
+    return recipe;
+}
+
+static int run_all(uint64_t first, uint64_t cases)
+{
+    enum { BATCH = 250 };
+    uint64_t batches = (cases + BATCH - 1) / BATCH;
+    printf("1..%" PRIu64 "\n", batches);
+    bool failed = false;
+    for (uint64_t ix = 0; ix < batches; ix++) {
+        uint64_t from = first + ix * BATCH;
+        uint64_t bad = run_batch(from, BATCH);
+        bool ok = bad == from + BATCH;
+        printf("%s %" PRIu64 " - seeds %" PRIu64 " to %" PRIu64
+               " agree with the model\n",
+               ok ? "ok" : "not ok",
+               ix + 1,
+               from,
+               from + BATCH - 1);
+        if (!ok) {
+            failed = true;
+            struct recipe r = shrink(recipe_of(bad));
+            printf("# replay: test_sched_model --replay %" PRIu64
+                   " %u %u 0x%x\n",
+                   r.seed,
+                   r.tasks,
+                   r.events,
+                   r.features);
+        }
+        (void)fflush(stdout);
+    }
+    return failed ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 6 && strcmp(argv[1], "--replay") == 0) {
+        struct recipe recipe = {
+            .seed = strtoull(argv[2], NULL, 10),
+            .tasks = (uint32_t)strtoul(argv[3], NULL, 10),
+            .events = (uint32_t)strtoul(argv[4], NULL, 10),
+            .features = (uint32_t)strtoul(argv[5], NULL, 16),
+        };
+        run_case(recipe, true);
+        printf("the case passes\n");
+        return 0;
+    }
+    uint64_t first = 1;
+    uint64_t cases = 20000;
+    for (int ix = 1; ix + 1 < argc; ix += 2) {
+        if (strcmp(argv[ix], "--cases") == 0) {
+            cases = strtoull(argv[ix + 1], NULL, 10);
+        } else if (strcmp(argv[ix], "--first") == 0) {
+            first = strtoull(argv[ix + 1], NULL, 10);
+        }
+    }
+    return run_all(first, cases);
+}
