@@ -46,6 +46,9 @@ struct script_at {
     char *name; /* task, limit, file or "run"; NULL for none */
     int64_t max; /* of cap and limit; INT64_MAX: none */
     uint32_t percent;
+    char *text; /* of the file to add, read by the caller; else NULL */
+    size_t text_bytes;
+    uint32_t place; /* order in which it was given */
 };
 
 enum script_outcome {

@@ -43,8 +43,7 @@ static void add_chunk(struct arena *arena, size_t wanted)
         capacity = wanted;
     }
     INVARIANT(capacity <= SIZE_MAX - sizeof(struct arena_chunk));
-    struct arena_chunk *chunk =
-        mem_resize(NULL, sizeof(*chunk) + capacity, 1);
+    struct arena_chunk *chunk = mem_resize(NULL, sizeof(*chunk) + capacity, 1);
     chunk->older = arena->newest;
     chunk->capacity = capacity;
     chunk->used = 0;

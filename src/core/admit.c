@@ -101,9 +101,10 @@ intern_set(struct sched *sched, const struct room_need *needs, uint32_t count)
          set = sched->sets[set].next_same_hash) {
         const struct need_set *known = &sched->sets[set];
         if (known->count == count &&
-            memcmp(&sched->needs[known->first],
+            (count == 0 ||
+             memcmp(&sched->needs[known->first],
                    needs,
-                   count * sizeof(needs[0])) == 0) {
+                   count * sizeof(needs[0])) == 0)) {
             return set;
         }
     }

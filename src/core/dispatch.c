@@ -276,17 +276,25 @@ static void claim(struct sched *sched, uint32_t task, uint32_t leader)
     }
 }
 
-/* Fill the session with more of the same kind that need no further room. */
+/*
+ * Fill the session with more of the same kind, best first. They need no room:
+ * the session has it. One whose group is closed rides along without opening
+ * it, and so holds no place.
+ */
 static void fill_batch(struct sched *sched, uint32_t leader)
 {
     const struct shape *shape = sched_shape_of(sched, leader);
     uint32_t last = leader;
     for (uint32_t n = 1; n < sched->classes[shape->class_ix].batch; n++) {
-        uint32_t next = ready_head(sched, shape->open_queue);
+        uint32_t next = ready_head_of_shape(sched, shape);
         if (next == ID_NONE) {
             return;
         }
         claim(sched, next, leader);
+        if (!sched->groups[sched->tasks[next].group].open) {
+            sched_raise(sched, next, TASK_BACKGROUND);
+            ready_count_out(sched, next);
+        }
         sched->tasks[last].next_in_session = next;
         last = next;
     }

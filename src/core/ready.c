@@ -93,6 +93,19 @@ uint32_t ready_head(struct sched *sched, uint32_t queue)
     return sched->bins[top->item / BIN_SIDES].root[top->item % BIN_SIDES];
 }
 
+uint32_t ready_head_of_shape(struct sched *sched, const struct shape *shape)
+{
+    uint32_t open = ready_head(sched, shape->open_queue);
+    uint32_t closed = ready_head(sched, shape->closed_queue);
+    if (open == ID_NONE || closed == ID_NONE) {
+        return open == ID_NONE ? closed : open;
+    }
+    const struct ready_queue *a = &sched->queues[shape->open_queue].heap;
+    const struct ready_queue *b = &sched->queues[shape->closed_queue].heap;
+    return ready_key_before(&a->entries[0].key, &b->entries[0].key) ? open
+                                                                    : closed;
+}
+
 void ready_requeue(struct sched *sched, uint32_t queue)
 {
     struct queue *q = &sched->queues[queue];

@@ -357,22 +357,36 @@ int64_t sched_limit_used(const struct sched *sched, struct limit_id limit)
     return used;
 }
 
-/* Whether the set of rooms has units, counting those of `other` as free. */
-static bool fits_without(const struct sched *sched, uint32_t set, uint32_t other)
+/* Units of a counter that these sets hold. */
+static int64_t units_in(const struct sched *sched,
+                        const uint32_t sets[2],
+                        uint32_t counter)
+{
+    int64_t units = 0;
+    for (uint32_t part = 0; part < 2 && sets[part] != ID_NONE; part++) {
+        const struct need_set *set = &sched->sets[sets[part]];
+        for (uint32_t ix = 0; ix < set->count; ix++) {
+            struct room_need need = sched->needs[set->first + ix];
+            if (sched->limits.rooms[need.room].counter == counter) {
+                units += need.units;
+            }
+        }
+    }
+    return units;
+}
+
+/* Whether the rooms of a set have units, with those of `freed` given back. */
+static bool fits_with(const struct sched *sched,
+                      uint32_t set,
+                      const uint32_t freed[2])
 {
     const struct need_set *needs = &sched->sets[set];
-    const struct need_set *freed = &sched->sets[other];
     for (uint32_t ix = 0; ix < needs->count; ix++) {
         struct room_need need = sched->needs[needs->first + ix];
         int64_t free = limits_free(&sched->limits, need.room);
-        for (uint32_t i = 0; i < freed->count; i++) {
-            struct room_need back = sched->needs[freed->first + i];
-            if (sched->limits.rooms[back.room].counter ==
-                sched->limits.rooms[need.room].counter) {
-                free += back.units;
-            }
-        }
-        if (free < need.units) {
+        uint32_t counter = sched->limits.rooms[need.room].counter;
+        if (free < need.units &&
+            free + units_in(sched, freed, counter) < need.units) {
             return false;
         }
     }
@@ -385,13 +399,20 @@ bool sched_fits_without(const struct sched *sched,
 {
     INVARIANT(task.v < sched->task_count && other.v < sched->task_count);
     const struct shape *shape = sched_shape_of(sched, task.v);
-    uint32_t freed = sched_shape_of(sched, other.v)->needs;
     const struct group *group = &sched->groups[sched->tasks[task.v].group];
-    if (!fits_without(sched, shape->needs, freed)) {
+    const struct group *others = &sched->groups[sched->tasks[other.v].group];
+    /* The other's group would close if nothing else keeps it open. */
+    bool closes = others->open && others->busy == 1 &&
+                  sched_has(sched, other.v, TASK_COUNTED);
+    const uint32_t freed[] = {
+        sched_shape_of(sched, other.v)->needs,
+        closes ? others->needs : ID_NONE,
+    };
+    if (!fits_with(sched, shape->needs, freed)) {
         return false;
     }
     return group->open || sched_has(sched, task.v, TASK_BACKGROUND) ||
-           fits_without(sched, shape->group_needs, freed);
+           fits_with(sched, shape->group_needs, freed);
 }
 
 void sched_heads(const struct sched *sched, sched_head_fn fn, void *ctx)

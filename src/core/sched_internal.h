@@ -40,7 +40,8 @@ enum task_flag {
     TASK_HELD = 1 << 0,        /* an operator said: do not start */
     TASK_BACKING_OFF = 1 << 1, /* waits for until_ns after a failure */
     TASK_AGED = 1 << 2,        /* ready for longer than max_wait */
-    TASK_BACKGROUND = 1 << 3,  /* deferred class, gates nothing better */
+    TASK_BACKGROUND = 1 << 3,  /* holds no place for its group: it gates nothing
+                                  better, or rides in another's session */
     TASK_DIRTY = 1 << 4,       /* in the list of changed tasks */
     TASK_RELEASED = 1 << 5,    /* counted as met by those who need it */
     TASK_REVOKED = 1 << 6,     /* done, but not to be relied on */
@@ -257,6 +258,7 @@ void ready_requeue(struct sched *sched, uint32_t queue);
 void ready_count_in(struct sched *sched, uint32_t task);
 void ready_count_out(struct sched *sched, uint32_t task);
 uint32_t ready_head(struct sched *sched, uint32_t queue);
+uint32_t ready_head_of_shape(struct sched *sched, const struct shape *shape);
 bool ready_is_background(const struct sched *sched, uint32_t task);
 
 /* dispatch.c: rooms, and who starts. */

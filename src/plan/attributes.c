@@ -64,8 +64,10 @@ void plan_read_attributes(struct reader *reader,
         return;
     }
     if (node->count > PLAN_ATTRIBUTES_MAX) {
-        fields_expected(
-            reader, node, "\"attributes\"", "at most 64 attributes");
+        fields_expected(reader,
+                        node,
+                        "\"attributes\"",
+                        "at most 64 attributes");
         return;
     }
     struct plan_attribute *list =
@@ -86,8 +88,8 @@ void plan_read_attributes(struct reader *reader,
                             QUOTED(key));
             continue;
         }
-        if (fields_check_line(
-                reader, value, QUOTED(key), PLAN_ID_BYTES_MAX) == NULL) {
+        if (fields_check_line(reader, value, QUOTED(key), PLAN_ID_BYTES_MAX) ==
+            NULL) {
             continue;
         }
         list[count++] = (struct plan_attribute){
@@ -136,9 +138,8 @@ static uint32_t add_free(struct plan_attribute *list,
     return count;
 }
 
-static struct plan_attribute *keep_list(struct plan *plan,
-                                        const struct plan_attribute *list,
-                                        uint32_t count)
+static struct plan_attribute *
+keep_list(struct plan *plan, const struct plan_attribute *list, uint32_t count)
 {
     struct plan_attribute *kept =
         arena_alloc(&plan->private->arena, count, sizeof(kept[0]));
@@ -198,8 +199,7 @@ static uint32_t own_of_task(struct plan *plan,
         repo = plan->repos[task->repo].name;
     }
     uint32_t count = 0;
-    count = add_own(
-        plan, list, count, 0, plan->classes[task->class_ix].name);
+    count = add_own(plan, list, count, 0, plan->classes[task->class_ix].name);
     count = add_own(plan, list, count, 1, group);
     count = add_own(plan, list, count, 2, owner);
     count = add_own(plan, list, count, 3, provider);

@@ -149,8 +149,7 @@ void fields_expected(struct reader *reader,
                     node_mark(value),
                     "%s %s %s%s",
                     label,
-                    fields_is_empty(value) ? "is empty: it must be"
-                                           : "must be",
+                    fields_is_empty(value) ? "is empty: it must be" : "must be",
                     wanted,
                     value->kind == NODE_QUOTED && no_text ? ", without quotes"
                                                           : "");
@@ -453,31 +452,36 @@ void fields_number(struct reader *reader,
     *out = (uint32_t)number;
 }
 
-bool fields_check_duration(struct reader *reader,
+/* Report what is wrong with a duration, if anything. */
+static bool check_duration(struct reader *reader,
                            const struct node *value,
                            const char *label,
                            int64_t min,
-                           bool none,
-                           int64_t *out)
+                           const char *wanted)
 {
     int64_t ns = 0;
-    const char *wanted = NULL;
-    if (none && fields_is_word(value, "none")) {
-        ns = PLAN_UNLIMITED;
-    } else if (!fields_parse_duration(value, &ns)) {
-        wanted = none ? "a duration such as 90s, 30m or 2h, or none"
-                      : "a duration such as 90s, 30m or 2h";
-    } else if (ns < min) {
-        wanted = "more than 0";
-    } else if (ns > FIELDS_DURATION_MAX) {
-        wanted = "at most 365d";
+    if (fields_parse_duration(value, &ns)) {
+        wanted = ns < min                   ? "more than 0"
+                 : ns > FIELDS_DURATION_MAX ? "at most 365d"
+                                            : NULL;
     }
     if (wanted != NULL) {
         fields_expected(reader, value, label, wanted);
-        return false;
     }
-    *out = ns;
-    return true;
+    return wanted == NULL;
+}
+
+void fields_check_duration(struct reader *reader,
+                           const struct node *value,
+                           const char *label,
+                           int64_t min,
+                           int64_t *out)
+{
+    const char *wanted = "a duration such as 90s, 30m or 2h";
+    if (check_duration(reader, value, label, min, wanted)) {
+        bool parsed = fields_parse_duration(value, out);
+        INVARIANT(parsed);
+    }
 }
 
 void fields_duration(struct reader *reader,
@@ -492,8 +496,11 @@ void fields_duration(struct reader *reader,
         *out = ns;
         return;
     }
-    const char *label = QUOTED_TEXT(field->name);
-    (void)fields_check_duration(reader, value, label, field->min, false, out);
+    fields_check_duration(reader,
+                          value,
+                          QUOTED_TEXT(field->name),
+                          field->min,
+                          out);
 }
 
 void fields_duration_or_none(struct reader *reader,
@@ -502,15 +509,21 @@ void fields_duration_or_none(struct reader *reader,
                              void *target)
 {
     const char *label = QUOTED_TEXT(field->name);
+    const char *wanted = "a duration such as 90s, 30m or 2h, or none";
     int64_t *out = at_offset(target, field);
-    (void)fields_check_duration(reader, value, label, field->min, true, out);
+    if (fields_is_word(value, "none")) {
+        *out = PLAN_UNLIMITED;
+    } else if (check_duration(reader, value, label, field->min, wanted)) {
+        fields_duration(reader, field, value, target);
+    }
 }
 
 /* A copy of the scalar's text that lives as long as the plan. */
 static const char *kept(struct reader *reader, const struct node *value)
 {
-    return arena_strndup(
-        &reader->plan->private->arena, value->text, value->count);
+    return arena_strndup(&reader->plan->private->arena,
+                         value->text,
+                         value->count);
 }
 
 void fields_line(struct reader *reader,
@@ -563,8 +576,9 @@ static const char **read_argv(struct reader *reader,
         expected(reader, value, field, "a list that starts with a program");
         return NULL;
     }
-    const char **argv = arena_alloc(
-        &reader->plan->private->arena, value->count + 1, sizeof(argv[0]));
+    const char **argv = arena_alloc(&reader->plan->private->arena,
+                                    value->count + 1,
+                                    sizeof(argv[0]));
     uint32_t count = 0;
     for (const struct node *item = first; item != NULL;
          item = node_next(item)) {

@@ -45,7 +45,7 @@ struct field {
 };
 
 #define FIELD_AT(type, member, key)                                            \
-    .name = key, .len = sizeof(key) - 1, .offset = offsetof(type, member)
+    .name = (key), .len = sizeof(key) - 1, .offset = offsetof(type, member)
 
 /* A mapping: what it is called, and its keys (at most 64). */
 struct schema {
@@ -56,7 +56,7 @@ struct schema {
 
 #define SCHEMA(name, table)                                                    \
     {                                                                          \
-        .what = name, .fields = table, .count = ARRAY_COUNT(table)             \
+        .what = (name), .fields = (table), .count = ARRAY_COUNT(table)         \
     }
 
 /*
@@ -121,14 +121,13 @@ const char *fields_check_line(struct reader *reader,
                               size_t max);
 
 /*
- * Read a duration of at least `min` nanoseconds into *out; false after an
- * error. With `none`, that word is allowed and gives PLAN_UNLIMITED.
+ * Read a duration of at least `min` nanoseconds into *out, or report what is
+ * wrong with it.
  */
-bool fields_check_duration(struct reader *reader,
+void fields_check_duration(struct reader *reader,
                            const struct node *value,
                            const char *label,
                            int64_t min,
-                           bool none,
                            int64_t *out);
 
 /* Readers for tables; the comment says what they write at the offset. */

@@ -70,6 +70,9 @@ static bool is_loose(const struct plan *plan, uint32_t target)
 /* Whether the name could be a stage of a group that could not be read. */
 static bool is_in_bad_group(const struct plan *plan, const struct node *name)
 {
+    if (name->count > 2 * PLAN_ID_BYTES_MAX) {
+        return false;
+    }
     for (uint32_t len = name->count; len > 0; len--) {
         if (name->text[len - 1] != '/') {
             continue;
@@ -84,9 +87,8 @@ static bool is_in_bad_group(const struct plan *plan, const struct node *name)
     return false;
 }
 
-static void report_unknown(struct reader *reader,
-                           const struct node *name,
-                           const char *what)
+static void
+report_unknown(struct reader *reader, const struct node *name, const char *what)
 {
     const struct plan *plan = reader->plan;
     if (reader->names_incomplete || is_in_bad_group(plan, name)) {
@@ -111,9 +113,8 @@ static void report_unknown(struct reader *reader,
 /* Step 1 */
 
 /* What is wrong with this need, or NULL. */
-static const char *need_fault(const struct resolver *resolver,
-                              uint32_t dependent,
-                              uint32_t need)
+static const char *
+need_fault(const struct resolver *resolver, uint32_t dependent, uint32_t need)
 {
     const struct plan *plan = resolver->plan;
     uint32_t dependent_ix = plan_target_ix(dependent);
@@ -139,12 +140,10 @@ static void resolve_entry(struct resolver *resolver,
     struct reader *reader = resolver->reader;
     struct plan *plan = resolver->plan;
     if (!node_is_scalar(name) || fields_is_empty(name)) {
-        fields_expected(
-            reader, name, "a need", "the id of a task or group");
+        fields_expected(reader, name, "a need", "the id of a task or group");
         return;
     }
-    uint32_t need =
-        strmap_find(&plan->private->names, name->text, name->count);
+    uint32_t need = strmap_find(&plan->private->names, name->text, name->count);
     if (need == STRMAP_NONE) {
         report_unknown(reader, name, "task or group");
         return;
@@ -214,8 +213,8 @@ static void resolve_extra(struct resolver *resolver, const struct node *extra)
         if (key->kind == NODE_BAD) {
             continue;
         }
-        uint32_t dependent = strmap_find(
-            &resolver->plan->private->names, key->text, key->count);
+        uint32_t dependent =
+            strmap_find(&resolver->plan->private->names, key->text, key->count);
         if (dependent == STRMAP_NONE) {
             report_unknown(reader, key, "task or group");
         } else {
@@ -230,7 +229,7 @@ static void resolve_all(struct resolver *resolver, const struct node *extra)
     const struct plan *plan = resolver->plan;
     for (uint32_t ix = reader->before.groups; ix < plan->group_count; ix++) {
         const struct node *node =
-            reader->group_needs[ix - reader->before.groups];
+            reader->pending_groups[ix - reader->before.groups].needs;
         if (node != NULL) {
             resolve_list(resolver, plan_target(ix, true), node);
         }
@@ -326,7 +325,8 @@ ends_of(struct resolver *resolver, uint32_t target, bool last, uint32_t *one)
 {
     uint32_t ix = plan_target_ix(target);
     if (!is_loose(resolver->plan, target)) {
-        const struct plan_group_more *more = resolver->plan->private->group_more;
+        const struct plan_group_more *more =
+            resolver->plan->private->group_more;
         *one = ix;
         if (plan_target_is_group(target)) {
             *one = last ? more[ix].last_task : more[ix].first_task;
@@ -438,6 +438,13 @@ static struct plan_mark mark_of_cycle(const struct resolver *resolver,
     return mark;
 }
 
+/* Append an id, as an error would quote it, without the quotes. */
+static void add_id(struct strbuf *text, const struct plan_task *task)
+{
+    const char *quoted = QUOTED_TEXT(task->id);
+    strbuf_add(text, quoted + 1, strlen(quoted) - 2);
+}
+
 static void report_cycle(const struct resolver *resolver,
                          const uint32_t *cycle,
                          uint32_t count)
@@ -446,17 +453,19 @@ static void report_cycle(const struct resolver *resolver,
     struct strbuf text = {0};
     for (uint32_t ix = 0; ix < count; ix++) {
         if (count > CYCLE_NAMES_MAX && ix == CYCLE_NAMES_MAX - 2) {
-            strbuf_addf(
-                &text, "... %u more ... -> ", count - CYCLE_NAMES_MAX + 1);
+            strbuf_addf(&text,
+                        "... %u more ... -> ",
+                        count - CYCLE_NAMES_MAX + 1);
             ix = count - 1;
         }
-        strbuf_addf(&text, "%.120s -> ", plan->tasks[cycle[ix]].id);
+        add_id(&text, &plan->tasks[cycle[ix]]);
+        strbuf_adds(&text, " -> ");
     }
+    add_id(&text, &plan->tasks[cycle[0]]);
     plan_errors_add(resolver->reader->errors,
                     mark_of_cycle(resolver, cycle, count),
-                    "needs form a cycle: %s%.120s",
-                    strbuf_text(&text),
-                    plan->tasks[cycle[0]].id);
+                    "needs form a cycle: %s",
+                    strbuf_text(&text));
     strbuf_release(&text);
 }
 
@@ -546,8 +555,9 @@ static void list_needs(const struct resolver *resolver, uint32_t task_ix)
     if (count == 0) {
         return;
     }
-    task->needs = arena_alloc(
-        &resolver->plan->private->arena, count, sizeof(task->needs[0]));
+    task->needs = arena_alloc(&resolver->plan->private->arena,
+                              count,
+                              sizeof(task->needs[0]));
     count = 0;
     for (uint32_t edge = graph_first_need(graph, task_ix); edge != ID_NONE;
          edge = graph_next_need(graph, edge)) {
@@ -624,13 +634,12 @@ static void list_all(struct resolver *resolver)
 /* rework */
 
 /* Whether `task` needs `wanted`, directly or not, while the budget lasts. */
-static bool needs_indirectly(struct resolver *resolver,
-                             uint32_t task,
-                             uint32_t wanted)
+static bool
+needs_indirectly(struct resolver *resolver, uint32_t task, uint32_t wanted)
 {
     if (resolver->stack == NULL) {
-        resolver->stack = mem_zalloc(resolver->plan->task_count,
-                                     sizeof(resolver->stack[0]));
+        resolver->stack =
+            mem_zalloc(resolver->plan->task_count, sizeof(resolver->stack[0]));
     }
     uint32_t depth = 0;
     resolver->serial++;
@@ -674,10 +683,11 @@ resolve_rework(struct resolver *resolver, uint32_t task_ix, bool walk)
     const char *fault = NULL;
     if (plan_target_is_group(target)) {
         fault = ", which is a group";
-    } else if (task->group == PLAN_NONE || plan->tasks[to].group != task->group) {
+    } else if (task->group == PLAN_NONE ||
+               plan->tasks[to].group != task->group) {
         fault = ", which is not a task of the same group";
-    } else if (walk && (to == task_ix ||
-                        !needs_indirectly(resolver, task_ix, to))) {
+    } else if (walk &&
+               (to == task_ix || !needs_indirectly(resolver, task_ix, to))) {
         fault = resolver->steps_left > 0
                     ? ": it does not need that task, directly or through "
                       "others"

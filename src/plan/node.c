@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The bytes are checked first, all of them: libyaml would tell an offset, not
+ * The bytes are checked before libyaml gets them: it would tell an offset, not
  * a line, and it would guess at other encodings. Then its events are turned
  * into nodes, one by one. Its document interface is not used: that one is
  * quadratic in depth and expands aliases.
@@ -28,20 +28,28 @@ struct builder {
     struct plan_errors *errors;
     const char *text;
     size_t len;
-    size_t at;            /* bytes handed to libyaml */
-    size_t at_last_event; /* the same, when the last event came */
-    bool too_long;        /* the read handler has refused */
-    bool stop;            /* an error after which there is no tree */
-    bool second;          /* a second document has started */
+    size_t checked;                /* bytes found to be text */
+    struct plan_mark place;        /* of the next byte to check */
+    size_t at;                     /* bytes handed to libyaml */
+    size_t at_last_event;          /* the same, when the last event came */
+    bool too_long;                 /* the read handler has refused */
+    bool stop;                     /* an error after which there is no tree */
+    bool second;                   /* a second document has started */
     uint32_t open[NODE_DEPTH_MAX]; /* containers from the root to here */
     uint32_t last[NODE_DEPTH_MAX]; /* newest child of each, 0 if none */
     uint32_t depth;
     struct plan_mark end; /* of the last event */
 };
 
+/* Report an error after which there is no tree. */
+#define STOP(builder, mark, ...)                                               \
+    do {                                                                       \
+        plan_errors_add((builder)->errors, (mark), __VA_ARGS__);               \
+        (builder)->stop = true;                                                \
+    } while (0)
+
 /* Bytes of the UTF-8 character at `text`, or 0 if it is not one. */
-static size_t
-decode(const unsigned char *text, size_t left, uint32_t *code_out)
+static size_t decode(const unsigned char *text, size_t left, uint32_t *code_out)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     size_t len = text[0] < 0x80             ? 1
@@ -98,40 +106,57 @@ static bool is_plain_word(const char *text)
     return ((word | below_space | is_delete) & ones * 0x80) == 0;
 }
 
-/* Check all bytes; report the first bad one and return false. */
-static bool check_bytes(struct builder *builder)
+/* Whether a line ends with this character, as libyaml sees it. */
+static bool ends_line(const struct builder *builder, uint32_t code)
 {
-    struct plan_mark mark = {.line = 1, .column = 1};
-    size_t ix = 0;
-    while (ix < builder->len) {
-        if (builder->len - ix >= 8 && is_plain_word(builder->text + ix)) {
-            ix += 8;
-            mark.column += 8;
-            continue;
-        }
-        const unsigned char *at = (const unsigned char *)builder->text + ix;
-        uint32_t code = 0;
-        size_t len = decode(at, builder->len - ix, &code);
-        if (len == 0) {
-            plan_errors_add(builder->errors,
-                            mark,
-                            "byte 0x%02x is not UTF-8: save the file as UTF-8",
-                            at[0]);
+    size_t next = builder->checked;
+    if (code == '\r') {
+        return next >= builder->len || builder->text[next] != '\n';
+    }
+    return code == '\n' || code == 0x85 || code == 0x2028 || code == 0x2029;
+}
+
+/* Check the character that comes next; false after an error. */
+static bool check_character(struct builder *builder)
+{
+    const unsigned char *at =
+        (const unsigned char *)builder->text + builder->checked;
+    uint32_t code = 0;
+    size_t len = decode(at, builder->len - builder->checked, &code);
+    if (len == 0) {
+        STOP(builder,
+             builder->place,
+             "byte 0x%02x is not UTF-8: save the file as UTF-8",
+             at[0]);
+        return false;
+    }
+    if (fault_of(code) != NULL) {
+        STOP(builder,
+             builder->place,
+             "%s U+%04X is not allowed",
+             fault_of(code),
+             (unsigned)code);
+        return false;
+    }
+    builder->checked += len;
+    builder->place.column++;
+    if (ends_line(builder, code)) {
+        builder->place.line++;
+        builder->place.column = 1;
+    }
+    return true;
+}
+
+/* Check the bytes up to `end`; report the first bad one and return false. */
+static bool check_bytes(struct builder *builder, size_t end)
+{
+    while (builder->checked < end) {
+        if (builder->len - builder->checked >= 8 &&
+            is_plain_word(builder->text + builder->checked)) {
+            builder->checked += 8;
+            builder->place.column += 8;
+        } else if (!check_character(builder)) {
             return false;
-        }
-        if (fault_of(code) != NULL) {
-            plan_errors_add(builder->errors,
-                            mark,
-                            "%s U+%04X is not allowed",
-                            fault_of(code),
-                            (unsigned)code);
-            return false;
-        }
-        ix += len;
-        mark.column++;
-        if (code == '\n') {
-            mark.line++;
-            mark.column = 1;
         }
     }
     return true;
@@ -146,6 +171,9 @@ static int read_more(void *data, unsigned char *out, size_t size, size_t *done)
     }
     size_t left = builder->len - builder->at;
     size_t count = size < left ? size : left;
+    if (!check_bytes(builder, builder->at + count)) {
+        return 0;
+    }
     if (count > 0) {
         memcpy(out, builder->text + builder->at, count);
     }
@@ -161,13 +189,6 @@ static struct plan_mark mark_of(yaml_mark_t mark)
         .column = (uint32_t)mark.column + 1,
     };
 }
-
-/* Report an error after which there is no tree. */
-#define STOP(builder, mark, ...)                                               \
-    do {                                                                       \
-        plan_errors_add((builder)->errors, (mark), __VA_ARGS__);               \
-        (builder)->stop = true;                                                \
-    } while (0)
 
 /* Words of libyaml, and what to do about it. */
 struct advice {
@@ -215,6 +236,9 @@ static const char *advice_for(const char *problem)
 static void report_syntax(struct builder *builder, const yaml_parser_t *parser)
 {
     INVARIANT(parser->error != YAML_MEMORY_ERROR);
+    if (builder->stop) {
+        return; /* a bad byte was reported */
+    }
     if (builder->too_long) {
         STOP(builder,
              builder->end,
@@ -265,8 +289,7 @@ static struct node *add_node(struct builder *builder, struct plan_mark mark)
         return NULL;
     }
     if (tree->count == tree->capacity) {
-        tree->capacity =
-            tree->capacity > 0 ? tree->capacity * 2 : BLANK_SLOTS;
+        tree->capacity = tree->capacity > 0 ? tree->capacity * 2 : BLANK_SLOTS;
         tree->nodes =
             mem_resize(tree->nodes, tree->capacity, sizeof(tree->nodes[0]));
     }
@@ -362,8 +385,10 @@ static void add_scalar(struct builder *builder, const yaml_event_t *event)
              NODE_SCALAR_BYTES_MAX);
         return;
     }
-    check_properties(
-        builder, mark, event->data.scalar.anchor, event->data.scalar.tag);
+    check_properties(builder,
+                     mark,
+                     event->data.scalar.anchor,
+                     event->data.scalar.tag);
     struct node *node = add_node(builder, mark);
     if (node == NULL) {
         return;
@@ -374,8 +399,7 @@ static void add_scalar(struct builder *builder, const yaml_event_t *event)
         node->kind = NODE_BAD;
         return;
     }
-    node->text =
-        arena_strndup(&builder->tree->texts, (const char *)text, len);
+    node->text = arena_strndup(&builder->tree->texts, (const char *)text, len);
     node->count = (uint32_t)len;
 }
 
@@ -397,7 +421,9 @@ static void report_duplicate(struct builder *builder,
 static void check_key(struct builder *builder, struct node *key)
 {
     if (key->kind == NODE_MAPPING || key->kind == NODE_LIST) {
-        plan_errors_add(builder->errors, node_mark(key), "a key must be a text");
+        plan_errors_add(builder->errors,
+                        node_mark(key),
+                        "a key must be a text");
     } else if (key->kind == NODE_PLAIN && strcmp(key->text, "<<") == 0) {
         plan_errors_add(builder->errors,
                         node_mark(key),
@@ -492,7 +518,9 @@ static void take_event(struct builder *builder, const yaml_event_t *event)
     switch (event->type) {
     case YAML_DOCUMENT_START_EVENT:
         if (builder->second) {
-            STOP(builder, mark, "a second document starts here: a plan is one document");
+            STOP(builder,
+                 mark,
+                 "a second document starts here: a plan is one document");
         }
         builder->second = true;
         break;
@@ -563,6 +591,7 @@ bool node_tree_read(struct node_tree *tree,
         .errors = errors,
         .text = text,
         .len = len,
+        .place = {.line = 1, .column = 1},
         .end = {.line = 1, .column = 1},
     };
     if (len > NODE_FILE_BYTES_MAX) {
@@ -576,9 +605,6 @@ bool node_tree_read(struct node_tree *tree,
     if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
         builder.text += 3;
         builder.len -= 3;
-    }
-    if (!check_bytes(&builder)) {
-        return false;
     }
     build(&builder);
     /* A document of nothing at all is one empty scalar. */

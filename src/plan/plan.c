@@ -110,9 +110,11 @@ static const struct field defaults_fields[] = {
     SETTINGS_FIELDS(struct raw_defaults, settings),
 };
 
-static const struct schema defaults_schema = SCHEMA("\"defaults\"", defaults_fields);
+static const struct schema defaults_schema =
+    SCHEMA("\"defaults\"", defaults_fields);
 static const struct schema plan_schema = SCHEMA("the plan", plan_fields);
-static const struct schema fragment_schema = SCHEMA("the fragment", fragment_fields);
+static const struct schema fragment_schema =
+    SCHEMA("the fragment", fragment_fields);
 
 const char *plan_intern(struct plan *plan, const char *text, size_t len)
 {
@@ -252,7 +254,7 @@ static void reader_release(struct reader *reader)
         }
     }
     mem_free(reader->pending);
-    mem_free(reader->group_needs);
+    mem_free(reader->pending_groups);
     mem_free(reader->needs);
 }
 

@@ -69,11 +69,11 @@ struct plan_repo {
  */
 struct plan_limit {
     const char *name;
-    int64_t max;     /* units, or PLAN_UNLIMITED; unused when percent > 0 */
+    int64_t max;      /* units, or PLAN_UNLIMITED; unused when percent > 0 */
     uint32_t percent; /* of sessions; 0 when max is a number */
-    bool hold_group; /* counts open groups, not attempts */
-    bool resource;   /* used only by tasks that ask for it */
-    const char *per; /* attribute, or NULL */
+    bool hold_group;  /* counts open groups, not attempts */
+    bool resource;    /* used only by tasks that ask for it */
+    const char *per;  /* attribute, or NULL */
     struct plan_attribute *where;
     uint32_t where_count;
     struct plan_mark mark;
@@ -98,10 +98,11 @@ struct plan_class {
     uint32_t tier;      /* 0 is best */
     uint32_t base_tier; /* tier by which starvation is measured */
     bool defer;
-    uint32_t batch;          /* tasks per session at most; 1 is no batching */
-    uint32_t batch_marginal; /* percent of its estimate each further one takes */
-    int64_t max_wait_ns;     /* PLAN_UNLIMITED: no bound */
-    bool declared;           /* named under `classes` */
+    uint32_t batch; /* tasks per session at most; 1 is no batching */
+    uint32_t
+        batch_marginal;  /* percent of its estimate each further one takes */
+    int64_t max_wait_ns; /* PLAN_UNLIMITED: no bound */
+    bool declared;       /* named under `classes` */
 };
 
 /* An executor: where sessions of a provider are started. */
@@ -137,10 +138,10 @@ struct plan_task {
     uint32_t group;
     uint32_t repo;
     uint32_t provider;
-    const char *shell;  /* command for /bin/sh -c, or NULL */
-    const char **argv;  /* NULL-terminated, or NULL */
+    const char *shell;   /* command for /bin/sh -c, or NULL */
+    const char **argv;   /* NULL-terminated, or NULL */
     const char *prepare; /* shell command before the session, or NULL */
-    bool merge;         /* the built-in merge stage */
+    bool merge;          /* the built-in merge stage */
     struct plan_settings settings;
     uint32_t *needs; /* task indices, ascending, no duplicates */
     uint32_t need_count;

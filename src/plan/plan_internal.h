@@ -112,8 +112,8 @@ struct plan_private {
     uint32_t text_capacity;
     const char *own_names[6]; /* see attributes.c */
     struct settings defaults;
-    uint32_t declared_classes;   /* built-in and declared ones come first */
-    uint32_t declared_providers; /* the same */
+    uint32_t declared_classes;       /* built-in and declared ones come first */
+    uint32_t declared_providers;     /* the same */
     struct settings *class_settings; /* one per class, `defaults` included */
     struct plan_pipeline *pipelines;
     uint32_t pipeline_count;
@@ -138,7 +138,7 @@ struct plan_private {
     uint32_t old_needs_capacity;
 };
 
-/* What is left to resolve for a task of this reading. */
+/* What is left to resolve for a task or group of this reading. */
 struct plan_pending {
     const struct node *needs;     /* or NULL */
     const struct node *rework_to; /* or NULL */
@@ -162,8 +162,8 @@ struct reader {
     uint32_t suggest_budget;
     struct plan_pending *pending; /* one per new task */
     uint32_t pending_capacity;
-    const struct node **group_needs; /* one per new group */
-    uint32_t group_needs_capacity;
+    struct plan_pending *pending_groups; /* one per new group */
+    uint32_t pending_groups_capacity;
     struct plan_need *needs;
     uint32_t need_count;
     uint32_t need_capacity;

@@ -31,8 +31,7 @@ static const struct field group_fields[] = {
     {FIELD_AT(struct raw_group, title, "title"),
      .read = fields_line,
      .max = PLAN_LINE_BYTES_MAX},
-    {FIELD_AT(struct raw_group, attributes, "attributes"),
-     .read = fields_node},
+    {FIELD_AT(struct raw_group, attributes, "attributes"), .read = fields_node},
     {FIELD_AT(struct raw_group, estimates, "estimates"), .read = fields_node},
     SETTINGS_FIELDS(struct raw_group, settings),
 };
@@ -50,8 +49,7 @@ find_pipeline(struct reader *reader, const struct node *name, bool *bad)
     }
     *bad = true;
     if (!node_is_scalar(name) || fields_is_empty(name)) {
-        fields_expected(
-            reader, name, "\"pipeline\"", "the name of a pipeline");
+        fields_expected(reader, name, "\"pipeline\"", "the name of a pipeline");
         return NULL;
     }
     uint32_t ix =
@@ -84,6 +82,10 @@ static void read_estimates(struct reader *reader,
     if (!fields_is_mapping(reader, node, "\"estimates\"")) {
         return;
     }
+    if (node->count > PLAN_STAGES_MAX) {
+        fields_expected(reader, node, "\"estimates\"", "at most 100 stages");
+        return;
+    }
     for (const struct node *key = node_first(node); key != NULL;
          key = node_next_key(key)) {
         if (key->kind == NODE_BAD) {
@@ -97,20 +99,19 @@ static void read_estimates(struct reader *reader,
             ix++;
         }
         if (ix < pipeline->stage_count) {
-            (void)fields_check_duration(reader,
-                                        node_value(key),
-                                        QUOTED(key),
-                                        0,
-                                        false,
-                                        &estimates[ix]);
+            fields_check_duration(reader,
+                                  node_value(key),
+                                  QUOTED(key),
+                                  0,
+                                  &estimates[ix]);
         } else if (!pipeline->bad) {
             for (ix = 0; ix < pipeline->stage_count; ix++) {
                 suggest_offer(&guess, pipeline->stages[ix].name);
             }
             plan_errors_add(reader->errors,
                             node_mark(key),
-                            "pipeline \"%s\" has no stage %s%s",
-                            pipeline->name,
+                            "pipeline %s has no stage %s%s",
+                            QUOTED_TEXT(pipeline->name),
                             QUOTED(key),
                             suggest_hint(&guess));
         }
@@ -121,13 +122,12 @@ static void read_estimates(struct reader *reader,
 static const char *
 joined_id(struct plan *plan, const char *group, const char *stage)
 {
-    size_t group_len = strlen(group);
-    size_t stage_len = strlen(stage);
-    char *id =
-        arena_alloc(&plan->private->arena, group_len + stage_len + 2, 1);
-    memcpy(id, group, group_len);
-    id[group_len] = '/';
-    memcpy(id + group_len + 1, stage, stage_len);
+    size_t bytes = strlen(group) + strlen(stage) + 2;
+    char *id = arena_alloc(&plan->private->arena, bytes, 1);
+    char *end = stpcpy(id, group);
+    *end++ = '/';
+    end = stpcpy(end, stage);
+    INVARIANT(end == id + bytes - 1);
     return id;
 }
 
@@ -187,10 +187,10 @@ static void check_stage(struct reader *reader,
     if (task->merge && task->repo == PLAN_NONE) {
         plan_errors_add(reader->errors,
                         group->mark,
-                        "group \"%s\" has no \"repo\", but stage \"%s\" of "
-                        "its pipeline merges",
-                        group->id,
-                        stage->name);
+                        "group %s has no \"repo\", but stage %s of its "
+                        "pipeline merges",
+                        QUOTED_TEXT(group->id),
+                        QUOTED_TEXT(stage->name));
     }
     if (strlen(task->id) > PLAN_ID_BYTES_MAX) {
         plan_errors_add(reader->errors,
@@ -200,12 +200,12 @@ static void check_stage(struct reader *reader,
                         QUOTED_TEXT(task->id));
     }
     if (!stage->uses_reported && stage->use_count > 0) {
-        char subject[2 * PLAN_ID_BYTES_MAX + 32];
+        char subject[2 * sizeof(struct quoted) + 32];
         int len = snprintf(subject,
                            sizeof(subject),
-                           "stage \"%s\" of \"%s\"",
-                           stage->name,
-                           pipeline->name);
+                           "stage %s of %s",
+                           QUOTED_TEXT(stage->name),
+                           QUOTED_TEXT(pipeline->name));
         INVARIANT(len > 0);
         stage->uses_reported =
             !plan_check_uses(reader, task, stage->uses_node, subject);
@@ -250,16 +250,18 @@ add_group(struct reader *reader, const struct node *id, uint32_t repo)
     struct plan_private *private = plan->private;
     uint32_t ix = plan->group_count;
     uint32_t fresh = ix - reader->before.groups;
-    plan->groups = plan_grown(
-        plan->groups, ix, &private->group_capacity, sizeof(plan->groups[0]));
+    plan->groups = plan_grown(plan->groups,
+                              ix,
+                              &private->group_capacity,
+                              sizeof(plan->groups[0]));
     private->group_more = plan_grown(private->group_more,
                                      ix,
                                      &private->group_more_capacity,
                                      sizeof(private->group_more[0]));
-    reader->group_needs = plan_grown(reader->group_needs,
-                                     fresh,
-                                     &reader->group_needs_capacity,
-                                     sizeof(reader->group_needs[0]));
+    reader->pending_groups = plan_grown(reader->pending_groups,
+                                        fresh,
+                                        &reader->pending_groups_capacity,
+                                        sizeof(reader->pending_groups[0]));
     /* A limit can name the group: then that copy of the text is the one. */
     uint32_t text = strmap_find(&private->text_names, id->text, id->count);
     plan->groups[ix] = (struct plan_group){
@@ -274,7 +276,7 @@ add_group(struct reader *reader, const struct node *id, uint32_t repo)
         .last_task = PLAN_NONE,
         .newest_member = PLAN_NONE,
     };
-    reader->group_needs[fresh] = NULL;
+    reader->pending_groups[fresh] = (struct plan_pending){0};
     plan->group_count++;
     return ix;
 }
@@ -312,12 +314,16 @@ static void read_group(struct reader *reader, const struct node *node)
     uint32_t ix = add_group(reader, raw.id, repo);
     struct plan_group_more *more = &plan->private->group_more[ix];
     plan->groups[ix].title = raw.title;
-    reader->group_needs[ix - reader->before.groups] = raw.needs;
-    bool entered = plan_enter_id(
-        reader, plan->groups[ix].id, plan_target(ix, true), node_mark(raw.id));
+    reader->pending_groups[ix - reader->before.groups].needs = raw.needs;
+    bool entered = plan_enter_id(reader,
+                                 plan->groups[ix].id,
+                                 plan_target(ix, true),
+                                 node_mark(raw.id));
     if (raw.attributes != NULL) {
-        plan_read_attributes(
-            reader, raw.attributes, &more->free_ones, &more->free_count);
+        plan_read_attributes(reader,
+                             raw.attributes,
+                             &more->free_ones,
+                             &more->free_count);
     }
     more->settings = keep_settings(plan, &raw.settings);
     const char *owner = raw.settings.owner;

@@ -130,15 +130,16 @@ static void read_where(struct reader *reader,
         fields_expected(reader, node, "\"where\"", "at most 64 attributes");
         return;
     }
-    limit->where = arena_alloc(
-        &plan->private->arena, node->count, sizeof(limit->where[0]));
+    limit->where = arena_alloc(&plan->private->arena,
+                               node->count,
+                               sizeof(limit->where[0]));
     limit->where_count = 0;
     for (const struct node *key = node_first(node); key != NULL;
          key = node_next_key(key)) {
         const struct node *value = node_value(key);
         if (key->kind == NODE_BAD ||
-            fields_check_line(
-                reader, value, QUOTED(key), PLAN_ID_BYTES_MAX) == NULL) {
+            fields_check_line(reader, value, QUOTED(key), PLAN_ID_BYTES_MAX) ==
+                NULL) {
             continue;
         }
         limit->where[limit->where_count++] = (struct plan_attribute){
@@ -169,14 +170,15 @@ static void check_hold(struct reader *reader,
         const char *name = task_only[ix];
         bool per = limit->per != NULL && strcmp(limit->per, name) == 0;
         if (limit->hold_group &&
-            (per || plan_attribute_value(
-                        limit->where, limit->where_count, name) != NULL)) {
+            (per ||
+             plan_attribute_value(limit->where, limit->where_count, name) !=
+                 NULL)) {
             plan_errors_add(reader->errors,
                             node_mark(node),
-                            "limit \"%s\" holds groups, which have no "
+                            "limit %s holds groups, which have no "
                             "\"%s\": match repo, owner, group or a free "
                             "attribute",
-                            limit->name,
+                            QUOTED_TEXT(limit->name),
                             name);
         }
     }
@@ -211,8 +213,7 @@ static void read_fields(struct reader *reader,
     }
     if (raw.per != NULL &&
         fields_check_id(reader, raw.per, "per", true) != NULL) {
-        limit->per =
-            plan_intern(reader->plan, raw.per->text, raw.per->count);
+        limit->per = plan_intern(reader->plan, raw.per->text, raw.per->count);
     }
     if (raw.hold != NULL) {
         read_hold(reader, raw.hold, limit);
@@ -311,8 +312,10 @@ void plan_read_resources(struct reader *reader, const struct node *node)
         int64_t max = 0;
         if (!fields_parse_number(value, &max) || max < 1 ||
             max > PLAN_UNITS_MAX) {
-            fields_expected(
-                reader, value, QUOTED(key), "a number from 1 to 1000000");
+            fields_expected(reader,
+                            value,
+                            QUOTED(key),
+                            "a number from 1 to 1000000");
             max = PLAN_UNLIMITED;
         }
         (void)add_limit(plan,
@@ -333,8 +336,8 @@ static const char never[] =
 
 static void check_attribute(struct reader *reader, const struct node *node)
 {
-    static const char *const own[] = {
-        "class", "repo", "group", "stage", "provider", "owner"};
+    static const char *const own[] =
+        {"class", "repo", "group", "stage", "provider", "owner"};
     const struct strmap *in_use = &reader->plan->private->free_names;
     if (plan_is_own_attribute(node->text) ||
         strmap_find(in_use, node->text, node->count) != STRMAP_NONE) {
@@ -386,9 +389,9 @@ static void check_value(struct reader *reader,
         }
         report_value(reader, &guess, "class", value);
     } else if (strcmp(key->text, "provider") == 0 &&
-               strmap_find(
-                   &private->provider_names, value->text, value->count) ==
-                   STRMAP_NONE) {
+               strmap_find(&private->provider_names,
+                           value->text,
+                           value->count) == STRMAP_NONE) {
         for (uint32_t ix = 0; ix < plan->provider_count; ix++) {
             suggest_offer(&guess, plan->providers[ix].name);
         }
@@ -464,6 +467,10 @@ void plan_read_uses(struct reader *reader,
     if (!fields_is_mapping(reader, node, "\"uses\"")) {
         return;
     }
+    if (node->count > LIMITS_MAX) {
+        fields_expected(reader, node, "\"uses\"", "at most 1000 limits");
+        return;
+    }
     struct plan_use *uses =
         arena_alloc(&plan->private->arena, node->count, sizeof(uses[0]));
     uint32_t count = 0;
@@ -480,8 +487,10 @@ void plan_read_uses(struct reader *reader,
             report_unknown_use(reader, key);
         } else if (!fields_parse_number(value, &units) || units < 1 ||
                    units > PLAN_UNITS_MAX) {
-            fields_expected(
-                reader, value, QUOTED(key), "a number from 1 to 1000000");
+            fields_expected(reader,
+                            value,
+                            QUOTED(key),
+                            "a number from 1 to 1000000");
         } else {
             uses[count++] = (struct plan_use){limit, (uint32_t)units};
         }
@@ -503,9 +512,9 @@ static const char *mismatch(const struct plan_limit *limit,
             return limit->where[ix].name;
         }
     }
-    if (limit->per != NULL &&
-        plan_attribute_value(
-            task->attributes, task->attribute_count, limit->per) == NULL) {
+    if (limit->per != NULL && plan_attribute_value(task->attributes,
+                                                   task->attribute_count,
+                                                   limit->per) == NULL) {
         return limit->per;
     }
     return NULL;
@@ -540,26 +549,27 @@ bool plan_check_uses(struct reader *reader,
         if (limit->hold_group) {
             plan_errors_add(reader->errors,
                             mark,
-                            "%s cannot use \"%s\": that limit counts groups",
+                            "%s cannot use %s: that limit counts groups",
                             subject,
-                            limit->name);
+                            QUOTED_TEXT(limit->name));
         } else if (other != NULL) {
-            plan_errors_add(reader->errors,
-                            mark,
-                            "%s cannot use \"%s\": that limit does not apply "
-                            "to it, because of its \"%s\"",
-                            subject,
-                            limit->name,
-                            other);
+            plan_errors_add(
+                reader->errors,
+                mark,
+                "%s cannot use %s: that limit does not apply to it, "
+                "because of its %s",
+                subject,
+                QUOTED_TEXT(limit->name),
+                QUOTED_TEXT(other));
         } else if (limit->percent == 0 && limit->max > 0 &&
                    task->uses[ix].units > limit->max) {
             plan_errors_add(reader->errors,
                             mark,
-                            "%s uses %u of \"%s\", which has only %lld: it "
+                            "%s uses %u of %s, which has only %lld: it "
                             "could never start",
                             subject,
                             task->uses[ix].units,
-                            limit->name,
+                            QUOTED_TEXT(limit->name),
                             (long long)limit->max);
         } else {
             continue;

@@ -330,8 +330,10 @@ static void read_marginal(struct reader *reader,
 {
     uint32_t *out = (void *)((char *)target + field->offset);
     if (!fields_parse_percent(value, out)) {
-        fields_expected(
-            reader, value, "\"marginal\"", "a percentage from 1% to 100%");
+        fields_expected(reader,
+                        value,
+                        "\"marginal\"",
+                        "a percentage from 1% to 100%");
     }
 }
 
@@ -497,8 +499,10 @@ static bool read_step(struct reader *reader,
     }
     const struct node *value = node_value(key);
     if (!fields_parse_number(value, &cap) || cap > PLAN_UNITS_MAX) {
-        fields_expected(
-            reader, value, "the cap of a step", "a number from 0 to 1000000");
+        fields_expected(reader,
+                        value,
+                        "the cap of a step",
+                        "a number from 0 to 1000000");
         return false;
     }
     *step = (struct plan_usage_step){(uint32_t)percent, (uint32_t)cap};
@@ -603,8 +607,9 @@ void plan_read_hooks(struct reader *reader, const struct node *node)
     struct plan *plan = reader->plan;
     struct raw_hooks raw = {0};
     (void)fields_read(reader, node, &schema, &raw);
-    plan->hooks = arena_alloc(
-        &plan->private->arena, ARRAY_COUNT(fields), sizeof(plan->hooks[0]));
+    plan->hooks = arena_alloc(&plan->private->arena,
+                              ARRAY_COUNT(fields),
+                              sizeof(plan->hooks[0]));
     for (size_t ix = 0; ix < ARRAY_COUNT(fields); ix++) {
         const struct plan_command *command =
             (const void *)((const char *)&raw + fields[ix].offset);

@@ -91,8 +91,9 @@ static bool may_have_run(const struct node *node)
 {
     for (const struct node *key = node_first(node); key != NULL;
          key = node_next_key(key)) {
-        if (key->kind == NODE_BAD || (strcmp(key->text, "merge") == 0 &&
-                                      !fields_is_word(node_value(key), "false"))) {
+        if (key->kind == NODE_BAD ||
+            (strcmp(key->text, "merge") == 0 &&
+             !fields_is_word(node_value(key), "false"))) {
             return true;
         }
     }
@@ -133,8 +134,9 @@ static uint32_t class_of(struct reader *reader, const struct raw_stage *raw)
     } else if (raw->merge) {
         ix = strmap_find(&private->class_names, "merge", strlen("merge"));
     } else if (raw->name != NULL && node_is_scalar(raw->name)) {
-        ix = strmap_find(
-            &private->class_names, raw->name->text, raw->name->count);
+        ix = strmap_find(&private->class_names,
+                         raw->name->text,
+                         raw->name->count);
         /* Not one that only came up because another stage used it. */
         ix = ix < private->declared_classes ? ix : PLAN_NONE;
     }
@@ -142,9 +144,8 @@ static uint32_t class_of(struct reader *reader, const struct raw_stage *raw)
 }
 
 /* Index of the stage of that name among the first `count`, or PLAN_NONE. */
-static uint32_t find_stage(const struct plan_stage *stages,
-                           uint32_t count,
-                           const char *name)
+static uint32_t
+find_stage(const struct plan_stage *stages, uint32_t count, const char *name)
 {
     for (uint32_t ix = 0; ix < count; ix++) {
         if (stages[ix].name != NULL && strcmp(stages[ix].name, name) == 0) {
@@ -252,12 +253,12 @@ static void read_pipeline(struct reader *reader, const struct node *key)
     };
     if (node->kind != NODE_LIST || node->count == 0 ||
         node->count > PLAN_STAGES_MAX) {
-        fields_expected(
-            reader, node, QUOTED(key), "a list of 1 to 100 stages");
+        fields_expected(reader, node, QUOTED(key), "a list of 1 to 100 stages");
         pipeline.bad = true;
     } else {
-        pipeline.stages = arena_alloc(
-            &private->arena, node->count, sizeof(pipeline.stages[0]));
+        pipeline.stages = arena_alloc(&private->arena,
+                                      node->count,
+                                      sizeof(pipeline.stages[0]));
         for (const struct node *stage = node_first(node); stage != NULL;
              stage = node_next(stage)) {
             read_stage(reader, stage, &pipeline);
@@ -267,8 +268,9 @@ static void read_pipeline(struct reader *reader, const struct node *key)
                                     private->pipeline_count,
                                     &private->pipeline_capacity,
                                     sizeof(private->pipelines[0]));
-    (void)strmap_add(
-        &private->pipeline_names, pipeline.name, private->pipeline_count);
+    (void)strmap_add(&private->pipeline_names,
+                     pipeline.name,
+                     private->pipeline_count);
     private->pipelines[private->pipeline_count++] = pipeline;
 }
 

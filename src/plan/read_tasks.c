@@ -52,15 +52,20 @@ struct plan_task *plan_new_task(struct reader *reader, struct plan_mark mark)
     uint32_t ix = plan->task_count;
     if (ix >= PLAN_TASKS_MAX) {
         if (!reader->too_many) {
-            plan_errors_add(
-                reader->errors, mark, "more than %d tasks", PLAN_TASKS_MAX);
+            plan_errors_add(reader->errors,
+                            mark,
+                            "more than %d tasks",
+                            PLAN_TASKS_MAX);
         }
         reader->too_many = true;
+        reader->names_incomplete = true;
         return NULL;
     }
     uint32_t fresh = ix - reader->before.tasks;
-    plan->tasks = plan_grown(
-        plan->tasks, ix, &private->task_capacity, sizeof(plan->tasks[0]));
+    plan->tasks = plan_grown(plan->tasks,
+                             ix,
+                             &private->task_capacity,
+                             sizeof(plan->tasks[0]));
     private->next_member = plan_grown(private->next_member,
                                       ix,
                                       &private->next_member_capacity,
@@ -122,9 +127,8 @@ void plan_join_group(struct plan *plan, uint32_t task_ix)
     plan->groups[group_ix].task_count++;
 }
 
-const char *plan_settle_task(struct plan *plan,
-                             struct plan_task *task,
-                             struct settings own)
+const char *
+plan_settle_task(struct plan *plan, struct plan_task *task, struct settings own)
 {
     const char *owner = own.owner;
     if (owner == NULL && task->repo != PLAN_NONE) {
@@ -176,8 +180,9 @@ static uint32_t class_of(struct reader *reader, const struct raw_task *raw)
     if (raw->class != NULL) {
         ix = plan_resolve_class(reader, raw->class);
     } else if (raw->merge) {
-        ix = strmap_find(
-            &reader->plan->private->class_names, "merge", strlen("merge"));
+        ix = strmap_find(&reader->plan->private->class_names,
+                         "merge",
+                         strlen("merge"));
     }
     return ix != PLAN_NONE ? ix : 0;
 }
@@ -206,9 +211,8 @@ static void place_task(struct reader *reader,
 }
 
 /* Fill settings, attributes and uses of a task that has its place. */
-static void equip_task(struct reader *reader,
-                       uint32_t ix,
-                       const struct raw_task *raw)
+static void
+equip_task(struct reader *reader, uint32_t ix, const struct raw_task *raw)
 {
     struct plan *plan = reader->plan;
     struct plan_task *task = &plan->tasks[ix];
@@ -230,8 +234,10 @@ static void equip_task(struct reader *reader,
     plan_set_task_attributes(plan, ix, owner, free_ones, free_count);
     if (raw->uses != NULL) {
         char subject[sizeof(struct quoted) + 16];
-        int len = snprintf(
-            subject, sizeof(subject), "task %s", QUOTED_TEXT(task->id));
+        int len = snprintf(subject,
+                           sizeof(subject),
+                           "task %s",
+                           QUOTED_TEXT(task->id));
         INVARIANT(len > 0);
         plan_read_uses(reader, raw->uses, &task->uses, &task->use_count);
         (void)plan_check_uses(reader, task, raw->uses, subject);
@@ -270,8 +276,10 @@ static void read_task(struct reader *reader, const struct node *node)
     struct plan_pending *pending = &reader->pending[ix - reader->before.tasks];
     pending->needs = raw.needs;
     if (raw.rework != NULL) {
-        plan_read_rework(
-            reader, raw.rework, &pending->rework_to, &task->rework_max);
+        plan_read_rework(reader,
+                         raw.rework,
+                         &pending->rework_to,
+                         &task->rework_max);
     }
 }
 

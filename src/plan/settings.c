@@ -69,8 +69,7 @@ bool settings_any(const struct settings *settings)
         }                                                                      \
     } while (0)
 
-void settings_inherit(struct settings *settings,
-                      const struct settings *farther)
+void settings_inherit(struct settings *settings, const struct settings *farther)
 {
     INHERIT(estimate_ns, PLAN_UNSET);
     INHERIT(timeout_ns, PLAN_UNSET);
@@ -124,8 +123,10 @@ void settings_read_checkpoint(struct reader *reader,
     };
     static const struct schema schema = SCHEMA("\"checkpoint\"", fields);
     if (value->kind != NODE_MAPPING) {
-        fields_expected(
-            reader, value, "\"checkpoint\"", "a mapping with after and max");
+        fields_expected(reader,
+                        value,
+                        "\"checkpoint\"",
+                        "a mapping with after and max");
         return;
     }
     (void)fields_read(reader, value, &schema, (char *)target + field->base);
@@ -189,8 +190,10 @@ void settings_read_on_failure(struct reader *reader,
             return;
         }
     }
-    fields_expected(
-        reader, value, "\"on_failure\"", "park, skip, ask or abort");
+    fields_expected(reader,
+                    value,
+                    "\"on_failure\"",
+                    "park, skip, ask or abort");
 }
 
 void settings_read_optional(struct reader *reader,

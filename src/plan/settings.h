@@ -78,7 +78,7 @@ void settings_read_retry(struct reader *reader,
 
 /* The keys of settings, for the table of a mapping that has `member`. */
 #define SETTINGS_AT(type, member, field, key)                                  \
-    .name = key, .len = sizeof(key) - 1,                                       \
+    .name = (key), .len = sizeof(key) - 1,                                     \
     .offset = offsetof(type, member) + offsetof(struct settings, field)
 #define SETTINGS_FIELDS(type, member)                                          \
     {SETTINGS_AT(type, member, retry_max, "retry"),                            \

@@ -34,8 +34,8 @@ static uint32_t fill_row(uint32_t rows[3][TEXT_MAX + 1],
     uint32_t least = now[0];
     for (size_t jx = 0; jx < b_len; jx++) {
         uint32_t cost = a[ix] == b[jx] ? 0 : 1;
-        now[jx + 1] = smaller(above[jx] + cost,
-                              smaller(above[jx + 1], now[jx]) + 1);
+        now[jx + 1] =
+            smaller(above[jx] + cost, smaller(above[jx + 1], now[jx]) + 1);
         if (ix > 0 && jx > 0 && a[ix] == b[jx - 1] && a[ix - 1] == b[jx]) {
             now[jx + 1] = smaller(now[jx + 1], older[jx - 1] + 1);
         }

@@ -912,15 +912,17 @@ static void start(struct model *model, uint32_t leader, struct strbuf *log)
         uint32_t sorted[MODEL_TASKS];
         uint32_t count = sort_ready(model, sorted);
         uint32_t ix = 0;
-        while (ix < count &&
-               (opens_group(model, &model->tasks[sorted[ix]]) ||
-                !may_share(model, t, &model->tasks[sorted[ix]]))) {
+        while (ix < count && !may_share(model, t, &model->tasks[sorted[ix]])) {
             ix++;
         }
         if (ix == count) {
             break;
         }
         claim(model, sorted[ix], leader, n);
+        /* It rides along: its group, if closed, stays closed. */
+        if (opens_group(model, &model->tasks[sorted[ix]])) {
+            model->tasks[sorted[ix]].background = true;
+        }
         strbuf_addf(log, " %u", sorted[ix]);
     }
     strbuf_adds(log, "\n");

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a simulation is judged by.
+ *
+ * Starved time of a class: the time in which one of its tasks was ready and
+ * would have fitted, had not a session of a worse tier been in its place. The
+ * tier used is the one that a class has by itself (reviews are worse than
+ * implementation, unless they gate it), even where the plan switches its rules
+ * off: otherwise a plan without rules would look as if nothing ever starved.
+ */
+#include "base/invariant.h"
+#include "base/mem.h"
+#include "core/graph.h"
+#include "sim/sim_internal.h"
+
+#include <stdlib.h>
+
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Number of different tiers by which starvation is measured. */
+static uint32_t count_tiers(const struct plan *plan)
+{
+    uint32_t kinds = 0;
+    for (uint32_t ix = 0; ix < plan->class_count; ix++) {
+        bool seen = false;
+        for (uint32_t n = 0; n < ix; n++) {
+            seen = seen || plan->classes[n].base_tier ==
+                               plan->classes[ix].base_tier;
+        }
+        kinds += seen ? 0 : 1;
+    }
+    return kinds;
+}
+
+/* A task is worth the best of its own tier and of those who need it. */
+static void find_worth(struct sim *sim)
+{
+    const struct plan *plan = sim->plan;
+    uint32_t count = plan->task_count;
+    uint32_t *waiting = mem_zalloc(count, sizeof(waiting[0]));
+    uint32_t *queue = mem_zalloc(count, sizeof(queue[0]));
+    for (uint32_t ix = 0; ix < count; ix++) {
+        const struct plan_task *task = &plan->tasks[ix];
+        sim->worth[ix] = plan->classes[task->class_ix].base_tier;
+        for (uint32_t n = 0; n < task->need_count; n++) {
+            waiting[task->needs[n]]++;
+        }
+    }
+    uint32_t queued = 0;
+    for (uint32_t ix = 0; ix < count; ix++) {
+        if (waiting[ix] == 0) {
+            queue[queued++] = ix;
+        }
+    }
+    for (uint32_t ix = 0; ix < queued; ix++) {
+        const struct plan_task *task = &plan->tasks[queue[ix]];
+        for (uint32_t n = 0; n < task->need_count; n++) {
+            uint32_t need = task->needs[n];
+            sim->worth[need] = smaller(sim->worth[need], sim->worth[queue[ix]]);
+            if (--waiting[need] == 0) {
+                queue[queued++] = need;
+            }
+        }
+    }
+    mem_free(waiting);
+    mem_free(queue);
+}
+
+void measure_prepare(struct sim *sim)
+{
+    sim->worth_kinds = count_tiers(sim->plan);
+    if (sim->worth_kinds > 1) {
+        find_worth(sim);
+    }
+}
+
+/* While heads of queues are visited. */
+struct visit {
+    struct sim *sim;
+    bool *starved; /* per class */
+    bool *binding; /* per limit */
+};
+
+static void look_at_head(void *ctx, struct task_id head)
+{
+    struct visit *visit = ctx;
+    struct sim *sim = visit->sim;
+    uint32_t ix = load_plan_task(sim->run, head);
+    uint32_t class_ix = sim->plan->tasks[ix].class_ix;
+    if (visit->binding != NULL) {
+        struct why why = why_task(sim->sched, head);
+        if (why.limit.v != ID_NONE) {
+            visit->binding[load_plan_limit(sim->run, why.limit)] = true;
+        }
+    }
+    if (sim->worth_kinds < 2 || visit->starved[class_ix]) {
+        return;
+    }
+    uint32_t count = 0;
+    const uint32_t *in_flight = sched_in_flight(sim->sched, &count);
+    for (uint32_t n = 0; n < count && !visit->starved[class_ix]; n++) {
+        struct task_id other = {in_flight[n]};
+        uint32_t other_ix = load_plan_task(sim->run, other);
+        visit->starved[class_ix] =
+            sim->worth[other_ix] > sim->worth[ix] &&
+            sched_fits_without(sim->sched, head, other);
+    }
+}
+
+void measure_interval(struct sim *sim, int64_t length_ns)
+{
+    struct sim_result *result = sim->result;
+    uint32_t sessions = sim->lanes_used - sim->free_lane_count;
+    int64_t cap = sched_limit_max(sim->sched, load_limit(sim->run, 0));
+    int64_t slots = cap == LIMIT_NONE || cap < sessions ? sessions : cap;
+    sim->slot_ns += (double)slots * (double)length_ns;
+    sim->busy_ns += (double)sessions * (double)length_ns;
+    bool limits = sim->options->measure_limits;
+    if (length_ns == 0 || (sim->worth_kinds < 2 && !limits)) {
+        return;
+    }
+    bool *starved = mem_zalloc(result->class_count, sizeof(starved[0]));
+    bool *binding =
+        limits ? mem_zalloc(sim->plan->limit_count, sizeof(binding[0])) : NULL;
+    struct visit visit = {sim, starved, binding};
+    sched_heads(sim->sched, look_at_head, &visit);
+    for (uint32_t ix = 0; ix < result->class_count; ix++) {
+        result->classes[ix].starved_ns += starved[ix] ? length_ns : 0;
+    }
+    for (uint32_t ix = 0; limits && ix < result->limit_count; ix++) {
+        result->limit_wait_ns[ix] += binding[ix] ? length_ns : 0;
+    }
+    mem_free(starved);
+    mem_free(binding);
+}
+
+static int compare_ns(const void *a, const void *b)
+{
+    int64_t left = *(const int64_t *)a;
+    int64_t right = *(const int64_t *)b;
+    return (left > right) - (left < right);
+}
+
+static void measure_waits(struct sim_class *out, int64_t *waits)
+{
+    if (out->count == 0) {
+        return;
+    }
+    qsort(waits, out->count, sizeof(waits[0]), compare_ns);
+    double sum = 0;
+    for (uint32_t ix = 0; ix < out->count; ix++) {
+        sum += (double)waits[ix];
+    }
+    out->wait_mean_ns = (int64_t)(sum / out->count);
+    /* The smallest wait that at least 99 % of the starts do not exceed. */
+    uint32_t rank = (uint32_t)(((uint64_t)out->count * 99 + 99) / 100);
+    out->wait_p99_ns = waits[rank - 1];
+    out->wait_max_ns = waits[out->count - 1];
+}
+
+void measure_finish(struct sim *sim)
+{
+    struct sim_result *result = sim->result;
+    const struct plan *plan = sim->plan;
+    for (uint32_t ix = 0; ix < result->span_count; ix++) {
+        const struct sim_span *span = &result->spans[ix];
+        struct sim_class *class = &result->classes[plan->tasks[span->task]
+                                                       .class_ix];
+        class->count++;
+        class->busy_ns += span->end_ns - span->start_ns;
+    }
+    int64_t *waits = mem_zalloc(result->span_count, sizeof(waits[0]));
+    uint32_t *next = mem_zalloc(result->class_count, sizeof(next[0]));
+    for (uint32_t ix = 1; ix < result->class_count; ix++) {
+        next[ix] = next[ix - 1] + result->classes[ix - 1].count;
+    }
+    for (uint32_t ix = 0; ix < result->span_count; ix++) {
+        const struct sim_span *span = &result->spans[ix];
+        uint32_t class_ix = plan->tasks[span->task].class_ix;
+        waits[next[class_ix]++] = span->start_ns - span->ready_ns;
+    }
+    for (uint32_t ix = 0; ix < result->class_count; ix++) {
+        struct sim_class *class = &result->classes[ix];
+        measure_waits(class, waits + (next[ix] - class->count));
+    }
+    mem_free(waits);
+    mem_free(next);
+    result->slot_use = sim->slot_ns > 0 ? sim->busy_ns / sim->slot_ns : 0;
+}

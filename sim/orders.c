@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* The script, carried out: an operator's orders, and planned ends. */
+#include "base/mem.h"
+#include "base/strbuf.h"
+#include "sim/sim_internal.h"
+
+#include <string.h>
+
+/* Index of a provider by its name, or PLAN_NONE. */
+static uint32_t find_provider(const struct plan *plan, const char *name)
+{
+    for (uint32_t ix = 0; ix < plan->provider_count; ix++) {
+        if (strcmp(plan->providers[ix].name, name) == 0) {
+            return ix;
+        }
+    }
+    return PLAN_NONE;
+}
+
+enum err orders_resolve(struct sim *sim, struct diag *diag)
+{
+    const struct sim_script *script = sim->options->script;
+    if (script == NULL) {
+        return ERR_OK;
+    }
+    sim->planned = mem_zalloc(script->end_count, sizeof(sim->planned[0]));
+    for (uint32_t n = 0; n < script->end_count; n++) {
+        const struct script_end *end = &script->ends[n];
+        bool reject = end->outcome == SCRIPT_REJECT;
+        uint32_t ix = reject ? find_provider(sim->plan, end->name)
+                             : plan_find_task(sim->plan, end->name);
+        if (ix == PLAN_NONE) {
+            return diag_set(diag,
+                            ERR_INVALID,
+                            "the plan has no %s \"%s\"",
+                            reject ? "executor" : "task",
+                            end->name);
+        }
+        sim->planned[sim->planned_count++] = (struct sim_planned){
+            .outcome = end->outcome,
+            .ix = ix,
+            .left = end->count,
+        };
+    }
+    return ERR_OK;
+}
+
+bool orders_take(struct sim *sim, enum script_outcome outcome, uint32_t ix)
+{
+    for (uint32_t n = 0; n < sim->planned_count; n++) {
+        struct sim_planned *planned = &sim->planned[n];
+        if (planned->outcome == outcome && planned->ix == ix &&
+            planned->left > 0) {
+            planned->left--;
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum err add_fragment(struct sim *sim,
+                             const struct script_at *at,
+                             struct diag *diag)
+{
+    struct plan_source source = {
+        .file = at->name,
+        .text = at->text,
+        .len = at->text_bytes,
+    };
+    struct plan_errors errors = {0};
+    if (!plan_add(sim->plan, &source, &errors)) {
+        enum err err = diag_set(diag,
+                                ERR_INVALID,
+                                "%s:%u:%u: %s",
+                                at->name,
+                                errors.items[0].mark.line,
+                                errors.items[0].mark.column,
+                                errors.items[0].text);
+        plan_errors_release(&errors);
+        return err;
+    }
+    plan_errors_release(&errors);
+    enum err err = load_more(sim->run, sim->now_ns, diag);
+    if (err != ERR_OK) {
+        plan_undo_add(sim->plan);
+        return err;
+    }
+    sim_reserve(sim);
+    return ERR_OK;
+}
+
+/* The event for an order about a task, the run or a limit. */
+static enum err event_of(const struct sim *sim,
+                         const struct script_at *at,
+                         struct sched_event *event,
+                         struct diag *diag)
+{
+    bool run = at->name != NULL && strcmp(at->name, "run") == 0;
+    static const enum sched_event_type types[] = {
+        [SCRIPT_CAP] = EVENT_LIMIT,         [SCRIPT_LIMIT] = EVENT_LIMIT,
+        [SCRIPT_PAUSE] = EVENT_PAUSE,       [SCRIPT_RESUME] = EVENT_RESUME,
+        [SCRIPT_HOLD] = EVENT_HOLD,         [SCRIPT_RELEASE] = EVENT_RELEASE,
+        [SCRIPT_RETRY] = EVENT_RETRY,       [SCRIPT_SKIP] = EVENT_SKIP,
+        [SCRIPT_CANCEL] = EVENT_CANCEL,     [SCRIPT_REVOKE] = EVENT_REVOKE,
+    };
+    event->type = types[at->order];
+    event->run = load_run_id(sim->run);
+    event->max = at->max;
+    event->percent = at->percent;
+    if (at->order == SCRIPT_PAUSE || at->order == SCRIPT_RESUME) {
+        return ERR_OK;
+    }
+    if (at->order == SCRIPT_CAP || at->order == SCRIPT_LIMIT) {
+        uint32_t limit =
+            at->order == SCRIPT_CAP ? 0 : plan_find_limit(sim->plan, at->name);
+        if (limit == PLAN_NONE) {
+            return diag_set(
+                diag, ERR_INVALID, "the plan has no limit \"%s\"", at->name);
+        }
+        event->limit = load_limit(sim->run, limit);
+        return ERR_OK;
+    }
+    if (run && (at->order == SCRIPT_RETRY || at->order == SCRIPT_CANCEL)) {
+        event->type =
+            at->order == SCRIPT_RETRY ? EVENT_RETRY_RUN : EVENT_CANCEL_RUN;
+        return ERR_OK;
+    }
+    uint32_t task = plan_find_task(sim->plan, at->name);
+    if (task == PLAN_NONE) {
+        return diag_set(
+            diag, ERR_INVALID, "the plan has no task \"%s\"", at->name);
+    }
+    event->task = load_task(sim->run, task);
+    return ERR_OK;
+}
+
+static enum err give(struct sim *sim,
+                     const struct script_at *at,
+                     struct diag *diag)
+{
+    if (at->order == SCRIPT_ADD) {
+        return add_fragment(sim, at, diag);
+    }
+    struct sched_event event = {.now_ns = sim->now_ns};
+    enum err err = event_of(sim, at, &event, diag);
+    if (err != ERR_OK) {
+        return err;
+    }
+    err = sched_apply(sim->sched, &event);
+    if (err != ERR_OK) {
+        static const char *const states[] = {
+            [TASK_WAITING] = "waiting",   [TASK_READY] = "ready",
+            [TASK_CLAIMED] = "starting",  [TASK_RUNNING] = "running",
+            [TASK_DONE] = "done",         [TASK_FAILED] = "failed",
+            [TASK_PARKED] = "parked",     [TASK_SKIPPED] = "skipped",
+            [TASK_CANCELLED] = "cancelled",
+        };
+        const char *state =
+            event.type == EVENT_LIMIT
+                ? "not a limit that can be set so"
+                : states[sched_task(sim->sched, event.task).state];
+        return diag_set(diag,
+                        err,
+                        "the order is refused: \"%s\" is %s",
+                        at->name != NULL ? at->name : "sessions",
+                        state);
+    }
+    return ERR_OK;
+}
+
+enum err orders_next(struct sim *sim, struct diag *diag)
+{
+    const struct script_at *at = &sim->options->script->orders[sim->next_order];
+    sim->next_order++;
+    struct diag inner = {0};
+    enum err err = give(sim, at, &inner);
+    if (err != ERR_OK) {
+        (void)diag_set(diag,
+                       err,
+                       "at %lld s: %s",
+                       (long long)(at->at_ns / 1000000000),
+                       inner.text);
+    }
+    return err;
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT */
+/* Lines are split into words; each order knows how many it takes. */
+#include "sim/script.h"
+
+#include "base/duration.h"
+#include "base/macros.h"
+#include "base/mem.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORDS_MAX = 6 };
+
+/* What an order takes after its name. */
+enum operand { OPERAND_NONE, OPERAND_NUMBER, OPERAND_LIMIT, OPERAND_NAME };
+
+struct order_form {
+    const char *word;
+    enum script_order order;
+    enum operand operand;
+};
+
+static const struct order_form order_forms[] = {
+    {"add", SCRIPT_ADD, OPERAND_NAME},
+    {"cancel", SCRIPT_CANCEL, OPERAND_NAME},
+    {"cap", SCRIPT_CAP, OPERAND_NUMBER},
+    {"hold", SCRIPT_HOLD, OPERAND_NAME},
+    {"limit", SCRIPT_LIMIT, OPERAND_LIMIT},
+    {"pause", SCRIPT_PAUSE, OPERAND_NONE},
+    {"release", SCRIPT_RELEASE, OPERAND_NAME},
+    {"resume", SCRIPT_RESUME, OPERAND_NONE},
+    {"retry", SCRIPT_RETRY, OPERAND_NAME},
+    {"revoke", SCRIPT_REVOKE, OPERAND_NAME},
+    {"skip", SCRIPT_SKIP, OPERAND_NAME},
+};
+
+struct end_form {
+    const char *word;
+    enum script_outcome outcome;
+    bool counted; /* NAME:COUNT; without, the count is 1 */
+};
+
+static const struct end_form end_forms[] = {
+    {"block", SCRIPT_BLOCK, false},
+    {"changes", SCRIPT_CHANGES, true},
+    {"checkpoint", SCRIPT_CHECKPOINT, true},
+    {"fail", SCRIPT_FAIL, true},
+    {"reject", SCRIPT_REJECT, true},
+};
+
+/* The words of one line; the text is cut up in place. */
+struct words {
+    char *text;
+    char *word[WORDS_MAX];
+    uint32_t count;
+    bool too_many;
+};
+
+static struct words split(const char *line)
+{
+    struct words words = {.text = mem_strndup(line, strcspn(line, "#\n"))};
+    char *rest = NULL;
+    for (char *word = strtok_r(words.text, " \t\r", &rest); word != NULL;
+         word = strtok_r(NULL, " \t\r", &rest)) {
+        if (words.count == WORDS_MAX) {
+            words.too_many = true;
+            break;
+        }
+        words.word[words.count++] = word;
+    }
+    return words;
+}
+
+/* A number from 0 to a million at the start of a text; where it ends. */
+static const char *read_number(const char *text, int64_t *out)
+{
+    if (*text < '0' || *text > '9') {
+        return NULL;
+    }
+    char *end = NULL;
+    long long value = strtoll(text, &end, 10);
+    *out = value;
+    return value <= 1000000 ? end : NULL;
+}
+
+static enum err read_max(struct script_at *at, const char *word, bool full)
+{
+    if (full && strcmp(word, "none") == 0) {
+        at->max = INT64_MAX;
+        return ERR_OK;
+    }
+    const char *end = read_number(word, &at->max);
+    if (end == NULL) {
+        return ERR_INVALID;
+    }
+    if (full && strcmp(end, "%") == 0 && at->max >= 1 && at->max <= 100) {
+        at->percent = (uint32_t)at->max;
+        at->max = 0;
+        return ERR_OK;
+    }
+    return *end == '\0' ? ERR_OK : ERR_INVALID;
+}
+
+static char *in_folder(const char *name, const char *folder)
+{
+    struct strbuf path = {0};
+    if (folder != NULL && name[0] != '/') {
+        strbuf_addf(&path, "%s/", folder);
+    }
+    strbuf_adds(&path, name);
+    return path.text;
+}
+
+static enum err read_operands(struct script_at *at,
+                              const struct order_form *form,
+                              const struct words *words,
+                              const char *folder,
+                              struct diag *diag)
+{
+    static const uint32_t counts[] = {
+        [OPERAND_NONE] = 3,
+        [OPERAND_NUMBER] = 4,
+        [OPERAND_LIMIT] = 5,
+        [OPERAND_NAME] = 4,
+    };
+    static const char *const shapes[] = {
+        [OPERAND_NONE] = "",
+        [OPERAND_NUMBER] = " NUMBER",
+        [OPERAND_LIMIT] = " NAME NUMBER|PERCENT%|none",
+        [OPERAND_NAME] = " NAME",
+    };
+    enum err err = words->count == counts[form->operand] ? ERR_OK : ERR_INVALID;
+    if (err == ERR_OK && form->operand == OPERAND_NUMBER) {
+        err = read_max(at, words->word[3], false);
+    } else if (err == ERR_OK && form->operand == OPERAND_LIMIT) {
+        err = read_max(at, words->word[4], true);
+    }
+    if (err != ERR_OK) {
+        return diag_set(diag,
+                        err,
+                        "expected \"%s%s\"",
+                        form->word,
+                        shapes[form->operand]);
+    }
+    if (form->operand >= OPERAND_LIMIT) {
+        at->name = form->order == SCRIPT_ADD
+                       ? in_folder(words->word[3], folder)
+                       : mem_strndup(words->word[3], strlen(words->word[3]));
+    }
+    return ERR_OK;
+}
+
+/* Keep the orders sorted by time; equal times in the order given. */
+static void insert(struct sim_script *script, struct script_at at)
+{
+    at.place = script->order_count;
+    script->orders = mem_resize(script->orders,
+                                (size_t)script->order_count + 1,
+                                sizeof(script->orders[0]));
+    uint32_t ix = script->order_count++;
+    while (ix > 0 && script->orders[ix - 1].at_ns > at.at_ns) {
+        script->orders[ix] = script->orders[ix - 1];
+        ix--;
+    }
+    script->orders[ix] = at;
+}
+
+static enum err add_order(struct sim_script *script,
+                          const struct words *words,
+                          const char *folder,
+                          struct diag *diag)
+{
+    struct script_at at = {0};
+    if (words->count < 3 || duration_read(words->word[1],
+                                          strlen(words->word[1]),
+                                          &at.at_ns) != ERR_OK) {
+        return diag_set(diag,
+                        ERR_INVALID,
+                        "expected \"at TIME ORDER\", such as \"at 10m cap 1\"");
+    }
+    for (uint32_t ix = 0; ix < ARRAY_COUNT(order_forms); ix++) {
+        const struct order_form *form = &order_forms[ix];
+        if (strcmp(words->word[2], form->word) == 0) {
+            at.order = form->order;
+            enum err err = read_operands(&at, form, words, folder, diag);
+            if (err == ERR_OK) {
+                insert(script, at);
+            }
+            return err;
+        }
+    }
+    return diag_set(diag,
+                    ERR_INVALID,
+                    "unknown order \"%s\" (there are: add, cancel, cap, hold, "
+                    "limit, pause, release, resume, retry, revoke, skip)",
+                    words->word[2]);
+}
+
+static enum err add_end(struct sim_script *script,
+                        const struct end_form *form,
+                        const struct words *words,
+                        struct diag *diag)
+{
+    struct script_end end = {.outcome = form->outcome, .count = 1};
+    const char *operand = words->count == 2 ? words->word[1] : "";
+    size_t len = strlen(operand);
+    const char *colon = form->counted ? strrchr(operand, ':') : NULL;
+    int64_t count = 1;
+    if (colon != NULL) {
+        const char *rest = read_number(colon + 1, &count);
+        len = (size_t)(colon - operand);
+        if (rest == NULL || *rest != '\0') {
+            len = 0;
+        }
+    }
+    if (len == 0 || count < 1) {
+        return diag_set(diag,
+                        ERR_INVALID,
+                        "expected \"%s %s%s\"",
+                        form->word,
+                        form->outcome == SCRIPT_REJECT ? "EXECUTOR" : "TASK",
+                        form->counted ? ":COUNT" : "");
+    }
+    end.name = mem_strndup(operand, len);
+    end.count = (uint32_t)count;
+    script->ends = mem_resize(script->ends,
+                              (size_t)script->end_count + 1,
+                              sizeof(script->ends[0]));
+    script->ends[script->end_count++] = end;
+    return ERR_OK;
+}
+
+static enum err add_words(struct sim_script *script,
+                          const struct words *words,
+                          const char *folder,
+                          struct diag *diag)
+{
+    if (words->count == 0) {
+        return ERR_OK;
+    }
+    if (words->too_many) {
+        return diag_set(diag, ERR_INVALID, "too many words");
+    }
+    if (strcmp(words->word[0], "at") == 0) {
+        return add_order(script, words, folder, diag);
+    }
+    for (uint32_t ix = 0; ix < ARRAY_COUNT(end_forms); ix++) {
+        if (strcmp(words->word[0], end_forms[ix].word) == 0) {
+            return add_end(script, &end_forms[ix], words, diag);
+        }
+    }
+    return diag_set(diag,
+                    ERR_INVALID,
+                    "unknown word \"%s\" (a line starts with: at, block, "
+                    "changes, checkpoint, fail, reject)",
+                    words->word[0]);
+}
+
+enum err sim_script_add(struct sim_script *script,
+                        const char *line,
+                        const char *folder,
+                        struct diag *diag)
+{
+    struct words words = split(line);
+    enum err err = add_words(script, &words, folder, diag);
+    mem_free(words.text);
+    return err;
+}
+
+enum err sim_script_read(struct sim_script *script,
+                         const char *text,
+                         size_t len,
+                         const char *folder,
+                         struct diag *diag)
+{
+    if (memchr(text, '\0', len) != NULL) {
+        return diag_set(diag, ERR_INVALID, "1: the script has a NUL byte");
+    }
+    uint32_t number = 0;
+    for (size_t at = 0; at < len;) {
+        const char *end = memchr(text + at, '\n', len - at);
+        size_t line_len = end != NULL ? (size_t)(end - text) - at : len - at;
+        char *line = mem_strndup(text + at, line_len);
+        struct diag inner = {0};
+        number++;
+        enum err err = sim_script_add(script, line, folder, &inner);
+        mem_free(line);
+        if (err != ERR_OK) {
+            return diag_set(diag, err, "%u: %s", number, inner.text);
+        }
+        at += line_len + 1;
+    }
+    return ERR_OK;
+}
+
+void sim_script_release(struct sim_script *script)
+{
+    for (uint32_t ix = 0; ix < script->order_count; ix++) {
+        mem_free(script->orders[ix].name);
+        mem_free(script->orders[ix].text);
+    }
+    for (uint32_t ix = 0; ix < script->end_count; ix++) {
+        mem_free(script->ends[ix].name);
+    }
+    mem_free(script->orders);
+    mem_free(script->ends);
+    *script = (struct sim_script){0};
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the simulator share. */
+#ifndef SIM_SIM_INTERNAL_H
+#define SIM_SIM_INTERNAL_H
+
+#include "base/rng.h"
+#include "plan/load.h"
+#include "sim/sim.h"
+
+/* Something that will happen: the end of a session, or an order. */
+struct sim_future {
+    int64_t at_ns;
+    uint64_t seq;     /* order of having been planned; breaks ties */
+    uint32_t session; /* ID_NONE: the next order of the script */
+};
+
+/* A session under way. */
+struct sim_session {
+    uint64_t token; /* 0: the place is free */
+    struct task_id leader;
+    uint32_t first_span; /* its spans follow one another */
+    uint32_t span_count;
+    uint32_t lane;
+};
+
+/* A line of the script about sessions' ends, with its name resolved. */
+struct sim_planned {
+    enum script_outcome outcome;
+    uint32_t ix; /* of the task, or of the provider */
+    uint32_t left;
+};
+
+struct sim {
+    struct plan *plan;
+    const struct sim_options *options;
+    struct sched *sched;
+    struct load *load;
+    struct load_run *run;
+    struct sim_result *result;
+    int64_t now_ns;
+    uint64_t planned_seq;
+
+    struct sim_future *futures; /* heap */
+    uint32_t future_count;
+    uint32_t future_capacity;
+    struct sim_session *sessions;
+    uint32_t session_capacity;
+    uint32_t *free_sessions; /* stack */
+    uint32_t free_session_count;
+    uint32_t *free_lanes; /* heap, smallest first */
+    uint32_t free_lane_count;
+    uint32_t lanes_used;
+    uint32_t *attempts; /* per task of the plan */
+    uint32_t next_order;
+    struct sim_planned *planned;
+    uint32_t planned_count;
+
+    /* Measures. */
+    uint32_t *worth;   /* tier per task by which starvation is measured */
+    uint32_t worth_kinds; /* number of different tiers among the classes */
+    double slot_ns;    /* slots offered, times the time they were */
+    double busy_ns;    /* slots used, times the time they were */
+};
+
+/* measure.c */
+void measure_prepare(struct sim *sim);
+void measure_interval(struct sim *sim, int64_t length_ns);
+void measure_finish(struct sim *sim);
+
+/* orders.c */
+enum err orders_resolve(struct sim *sim, struct diag *diag);
+enum err orders_next(struct sim *sim, struct diag *diag);
+bool orders_take(struct sim *sim, enum script_outcome outcome, uint32_t ix);
+
+/* sim.c: make room for what has been added to the plan. */
+void sim_reserve(struct sim *sim);
+
+#endif /* SIM_SIM_INTERNAL_H */

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/duration.h"
+
+#include "base/invariant.h"
+#include "base/macros.h"
+
+#include <string.h>
+
+struct unit {
+    const char *name;
+    int64_t ns;
+};
+
+/* Largest first: in one duration the units get smaller. */
+static const struct unit units[] = {
+    {"d", INT64_C(86400000000000)},
+    {"h", INT64_C(3600000000000)},
+    {"m", INT64_C(60000000000)},
+    {"s", INT64_C(1000000000)},
+    {"ms", INT64_C(1000000)},
+};
+
+/* What is left of the text. */
+struct cursor {
+    const char *at;
+    const char *end;
+};
+
+static bool is_digit(const struct cursor *cursor)
+{
+    return cursor->at < cursor->end && *cursor->at >= '0' &&
+           *cursor->at <= '9';
+}
+
+/* Read digits; too large a number stays at the largest that matters. */
+static bool read_whole(struct cursor *cursor, int64_t *out)
+{
+    int64_t value = 0;
+    bool any = false;
+    for (; is_digit(cursor); cursor->at++) {
+        any = true;
+        if (value <= DURATION_MAX_NS / 1000) {
+            value = value * 10 + (*cursor->at - '0');
+        }
+    }
+    *out = value;
+    return any;
+}
+
+/* Read up to four decimals, as ten-thousandths. */
+static bool read_decimals(struct cursor *cursor, int64_t *out)
+{
+    int64_t value = 0;
+    int64_t worth = 1000;
+    bool any = false;
+    for (; is_digit(cursor); cursor->at++) {
+        if (worth == 0) {
+            return false;
+        }
+        any = true;
+        value += (*cursor->at - '0') * worth;
+        worth /= 10;
+    }
+    *out = value;
+    return any;
+}
+
+/* Index of the unit that follows, or the number of units. */
+static size_t read_unit(struct cursor *cursor)
+{
+    const char *start = cursor->at;
+    while (cursor->at < cursor->end && *cursor->at >= 'a' &&
+           *cursor->at <= 'z') {
+        cursor->at++;
+    }
+    size_t len = (size_t)(cursor->at - start);
+    size_t ix = 0;
+    while (ix < ARRAY_COUNT(units) &&
+           (strlen(units[ix].name) != len ||
+            memcmp(units[ix].name, start, len) != 0)) {
+        ix++;
+    }
+    return ix;
+}
+
+enum err duration_read(const char *text, size_t len, int64_t *out_ns)
+{
+    struct cursor cursor = {text, text + len};
+    int64_t sum = 0;
+    size_t smallest = 0;
+    bool too_long = false;
+    if (len == 0) {
+        return ERR_INVALID;
+    }
+    while (cursor.at < cursor.end) {
+        int64_t whole = 0;
+        int64_t part = 0;
+        if (!read_whole(&cursor, &whole)) {
+            return ERR_INVALID;
+        }
+        if (cursor.at < cursor.end && *cursor.at == '.') {
+            cursor.at++;
+            if (!read_decimals(&cursor, &part)) {
+                return ERR_INVALID;
+            }
+        }
+        size_t unit = read_unit(&cursor);
+        if (unit == ARRAY_COUNT(units) || unit < smallest) {
+            return ERR_INVALID;
+        }
+        smallest = unit + 1;
+        too_long = too_long || whole > DURATION_MAX_NS / units[unit].ns;
+        if (!too_long) {
+            sum += whole * units[unit].ns + part * (units[unit].ns / 10000);
+            too_long = sum > DURATION_MAX_NS;
+        }
+    }
+    if (too_long) {
+        return ERR_LIMIT;
+    }
+    *out_ns = sum;
+    return ERR_OK;
+}
+
+void duration_add(struct strbuf *out, int64_t duration_ns)
+{
+    INVARIANT(duration_ns >= 0);
+    long long seconds = (duration_ns + 500000000) / 1000000000;
+    long long minutes = seconds / 60;
+    long long hours = minutes / 60;
+    if (hours >= 48) {
+        strbuf_addf(out, "%lldd %lldh", hours / 24, hours % 24);
+    } else if (hours > 0) {
+        strbuf_addf(out, "%lldh %02lldm", hours, minutes % 60);
+    } else if (minutes > 0 && seconds % 60 == 0) {
+        strbuf_addf(out, "%lldm", minutes);
+    } else if (minutes > 0) {
+        strbuf_addf(out, "%lldm %02llds", minutes, seconds % 60);
+    } else {
+        strbuf_addf(out, "%llds", seconds);
+    }
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * duration: lengths of time as people write them: 90s, 30m, 1h30m, 250ms.
+ */
+#ifndef BASE_DURATION_H
+#define BASE_DURATION_H
+
+#include "base/err.h"
+#include "base/strbuf.h"
+
+#include <stdint.h>
+
+/* Longest duration accepted: 365 days. */
+#define DURATION_MAX_NS (INT64_C(365) * 86400 * 1000000000)
+
+/*
+ * Read a duration: one or more numbers with a unit each (ms, s, m, h, d), the
+ * first may have a decimal point. ERR_INVALID: it is not one. ERR_LIMIT: it is
+ * longer than DURATION_MAX_NS.
+ */
+MUST_USE enum err
+duration_read(const char *text, size_t len, int64_t *out_ns);
+
+/* Append it for people, to the second: "0s", "45s", "26m", "1h 05m", "2d 3h". */
+void duration_add(struct strbuf *out, int64_t duration_ns);
+
+#endif /* BASE_DURATION_H */

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/json.h"
+
+#include <string.h>
+
+void json_string(struct strbuf *out, const char *text)
+{
+    if (text == NULL) {
+        strbuf_adds(out, "null");
+        return;
+    }
+    strbuf_adds(out, "\"");
+    while (*text != '\0') {
+        size_t plain = 0;
+        while ((unsigned char)text[plain] >= 0x20 && text[plain] != '"' &&
+               text[plain] != '\\') {
+            plain++;
+        }
+        strbuf_add(out, text, plain);
+        text += plain;
+        if (*text != '\0') {
+            unsigned char byte = (unsigned char)*text++;
+            if (byte == '"' || byte == '\\') {
+                strbuf_addf(out, "\\%c", byte);
+            } else {
+                strbuf_addf(out, "\\u%04x", byte);
+            }
+        }
+    }
+    strbuf_adds(out, "\"");
+}
+
+void json_seconds(struct strbuf *out, int64_t duration_ns)
+{
+    const int64_t second = 1000000000;
+    if (duration_ns < 0) {
+        strbuf_adds(out, "-");
+    }
+    uint64_t ns = duration_ns < 0 ? 0 - (uint64_t)duration_ns
+                                  : (uint64_t)duration_ns;
+    strbuf_addf(out, "%llu", (unsigned long long)(ns / (uint64_t)second));
+    uint64_t part = ns % (uint64_t)second;
+    if (part > 0) {
+        strbuf_addf(out, ".%09llu", (unsigned long long)part);
+        while (out->text[out->len - 1] == '0') {
+            out->text[--out->len] = '\0';
+        }
+    }
+}

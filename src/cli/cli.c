@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/cli.h"
+
+#include "base/json.h"
+#include "base/macros.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <langinfo.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum {
+    OPTIONS_MAX = 32,
+    CODE_HELP = 1000,
+    COLUMNS_MIN = 40,
+    COLUMNS_DEFAULT = 80,
+    PROCESSORS_MAX = 100000,
+};
+
+/* Largest plan file: 256 MiB. */
+#define FILE_BYTES_MAX ((size_t)256 << 20)
+
+int cli_next(const struct cli_command *command,
+             int argc,
+             char **argv,
+             const char **argument)
+{
+    struct option longs[OPTIONS_MAX] = {{0}};
+    uint32_t count = 0;
+    for (const struct cli_option *option = command->options;
+         option->name != NULL && count < OPTIONS_MAX - 2;
+         option++) {
+        longs[count++] = (struct option){
+            .name = option->name,
+            .has_arg = option->argument != NULL,
+            .val = option->code,
+        };
+    }
+    longs[count++] = (struct option){.name = "help", .val = CODE_HELP};
+    opterr = 0;
+    int code = getopt_long(argc, argv, ":h", longs, NULL);
+    *argument = optarg;
+    if (code == -1) {
+        return CLI_END;
+    }
+    if (code == CODE_HELP || code == 'h') {
+        cli_help(command);
+        return CLI_HELP;
+    }
+    if (code == ':' || code == '?') {
+        (void)cli_fail(command,
+                       code == ':' ? "option %s needs an argument"
+                                   : "unknown option %s",
+                       argv[optind - 1]);
+        return CLI_BAD;
+    }
+    return code;
+}
+
+const char *
+cli_operand(const struct cli_command *command, int argc, char **argv)
+{
+    if (optind == argc) {
+        (void)cli_fail(command, "which plan? Name a file, or - for standard "
+                                "input");
+        return NULL;
+    }
+    if (optind + 1 < argc) {
+        (void)cli_fail(command, "one plan at a time; what is \"%s\"?",
+                       argv[optind + 1]);
+        return NULL;
+    }
+    return argv[optind];
+}
+
+int cli_fail(const struct cli_command *command, const char *format, ...)
+{
+    struct strbuf text = {0};
+    va_list args;
+    va_start(args, format);
+    char buf[512];
+    int len = vsnprintf(buf, sizeof(buf), format, args);
+    va_end(args);
+    strbuf_addf(&text, "sluice %s: %s\n", command->name, len < 0 ? "" : buf);
+    strbuf_addf(&text, "Try 'sluice %s --help'.\n", command->name);
+    (void)fputs(strbuf_text(&text), stderr);
+    strbuf_release(&text);
+    return CLI_USAGE;
+}
+
+void cli_help(const struct cli_command *command)
+{
+    printf("usage: sluice %s %s\n\n%s\n",
+           command->name,
+           command->synopsis,
+           command->summary);
+    printf("\noptions:\n");
+    for (const struct cli_option *option = command->options;
+         option->name != NULL;
+         option++) {
+        char left[64];
+        (void)snprintf(left,
+                       sizeof(left),
+                       "--%s%s%s",
+                       option->name,
+                       option->argument != NULL ? " " : "",
+                       option->argument != NULL ? option->argument : "");
+        printf("  %-22s %s\n", left, option->help);
+    }
+    printf("  %-22s %s\n", "-h, --help", "print this");
+}
+
+static enum err read_all(FILE *file, struct cli_file *out, struct diag *diag)
+{
+    struct strbuf text = {0};
+    char buf[65536];
+    size_t got = 0;
+    while ((got = fread(buf, 1, sizeof(buf), file)) > 0) {
+        strbuf_add(&text, buf, got);
+        if (text.len > FILE_BYTES_MAX) {
+            strbuf_release(&text);
+            return diag_set(diag,
+                            ERR_LIMIT,
+                            "%s: larger than 256 MiB",
+                            out->path);
+        }
+    }
+    if (ferror(file) != 0) {
+        strbuf_release(&text);
+        return diag_set(diag, ERR_IO, "%s: %s", out->path, strerror(errno));
+    }
+    strbuf_add(&text, "", 0);
+    out->text = text.text;
+    out->bytes = text.len;
+    return ERR_OK;
+}
+
+enum err
+cli_read_file(struct cli_file *out, const char *path, struct diag *diag)
+{
+    *out = (struct cli_file){0};
+    bool input = strcmp(path, "-") == 0;
+    const char *name = input ? "<stdin>" : path;
+    FILE *file = input ? stdin : fopen(path, "rb");
+    if (file == NULL) {
+        return diag_set(diag, ERR_IO, "%s: %s", path, strerror(errno));
+    }
+    out->path = mem_strndup(name, strlen(name));
+    enum err err = read_all(file, out, diag);
+    if (!input) {
+        (void)fclose(file);
+    }
+    if (err != ERR_OK) {
+        cli_release_file(out);
+    }
+    return err;
+}
+
+void cli_release_file(struct cli_file *file)
+{
+    mem_free(file->path);
+    mem_free(file->text);
+    *file = (struct cli_file){0};
+}
+
+static uint32_t processors(void)
+{
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+    return count >= 1 && count < PROCESSORS_MAX ? (uint32_t)count : 1;
+}
+
+static void print_errors(const struct cli_file *file,
+                         const struct plan_errors *errors)
+{
+    for (uint32_t ix = 0; ix < errors->count; ix++) {
+        const struct plan_error *error = &errors->items[ix];
+        (void)fprintf(stderr,
+                      "%s:%u:%u: %s\n",
+                      file->path,
+                      error->mark.line,
+                      error->mark.column,
+                      error->text);
+    }
+    if (errors->cut) {
+        (void)fprintf(stderr,
+                      "%s: more than %d errors; the first ones are shown\n",
+                      file->path,
+                      PLAN_ERRORS_MAX);
+    }
+}
+
+static void print_errors_json(const struct cli_file *file,
+                              const struct plan_errors *errors)
+{
+    struct strbuf out = {0};
+    strbuf_adds(&out, "{\"errors\": [");
+    for (uint32_t ix = 0; ix < errors->count; ix++) {
+        const struct plan_error *error = &errors->items[ix];
+        strbuf_adds(&out, ix > 0 ? ",\n  {\"file\": " : "\n  {\"file\": ");
+        json_string(&out, file->path);
+        strbuf_addf(&out,
+                    ", \"line\": %u, \"column\": %u, \"message\": ",
+                    error->mark.line,
+                    error->mark.column);
+        json_string(&out, error->text);
+        strbuf_adds(&out, "}");
+    }
+    strbuf_addf(&out, "],\n \"cut\": %s}\n", errors->cut ? "true" : "false");
+    (void)cli_write(&out);
+    strbuf_release(&out);
+}
+
+struct plan *cli_read_plan(const struct cli_file *file, bool json)
+{
+    struct plan_source source = {
+        .file = file->path,
+        .text = file->text,
+        .len = file->bytes,
+        .processors = processors(),
+    };
+    struct plan_errors errors = {0};
+    struct plan *plan = NULL;
+    if (!plan_read(&plan, &source, &errors)) {
+        if (json) {
+            print_errors_json(file, &errors);
+        } else {
+            print_errors(file, &errors);
+        }
+    }
+    plan_errors_release(&errors);
+    return plan;
+}
+
+uint32_t cli_columns(void)
+{
+    struct winsize size = {0};
+    uint32_t columns = COLUMNS_DEFAULT;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+        columns = size.ws_col;
+    }
+    return columns > COLUMNS_MIN ? columns : COLUMNS_MIN;
+}
+
+bool cli_colours(void)
+{
+    const char *term = getenv("TERM");
+    return isatty(STDOUT_FILENO) == 1 && getenv("NO_COLOR") == NULL &&
+           term != NULL && strcmp(term, "dumb") != 0;
+}
+
+bool cli_unicode(void)
+{
+    return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+}
+
+int cli_write(const struct strbuf *out)
+{
+    size_t written = fwrite(strbuf_text(out), 1, out->len, stdout);
+    if (written != out->len || fflush(stdout) != 0) {
+        (void)fprintf(stderr, "sluice: standard output: %s\n", strerror(errno));
+        return CLI_USAGE;
+    }
+    return CLI_OK;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cli: what the commands have in common.
+ *
+ * A command is a function and a table of its options; from the table come the
+ * parsing, the help text and the checks. Commands return the exit code.
+ */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include "base/diag.h"
+#include "base/strbuf.h"
+#include "plan/plan.h"
+
+#include <stdbool.h>
+
+/* Exit codes of every command. */
+enum cli_exit {
+    CLI_OK = 0,
+    CLI_NOT_ALL_DONE = 1,
+    CLI_USAGE = 2,
+};
+
+/* One option. `argument` is its name in the help, NULL without one. */
+struct cli_option {
+    const char *name;
+    const char *argument;
+    const char *help;
+    int code; /* returned by cli_next(); unique in the table, > 0 */
+};
+
+struct cli_command {
+    const char *name;
+    const char *synopsis; /* after "sluice NAME" */
+    const char *summary;  /* one line */
+    const struct cli_option *options; /* ends with a NULL name */
+    int (*run)(const struct cli_command *command, int argc, char **argv);
+};
+
+/* The commands, sorted by name. */
+extern const struct cli_command cli_check;
+extern const struct cli_command cli_simulate;
+
+enum { CLI_END = -1, CLI_BAD = -2, CLI_HELP = -3 };
+
+/*
+ * The next option of a command line: its code, with its argument in
+ * *argument; CLI_END after the last, CLI_HELP for --help (which was printed),
+ * CLI_BAD after an error (which was printed).
+ */
+int cli_next(const struct cli_command *command,
+             int argc,
+             char **argv,
+             const char **argument);
+
+/*
+ * The one operand of a command line, after the options: NULL, with an error
+ * printed, when there is none or more than one.
+ */
+const char *
+cli_operand(const struct cli_command *command, int argc, char **argv);
+
+/* Print "sluice NAME: text" and where to find help; return CLI_USAGE. */
+int cli_fail(const struct cli_command *command, const char *format, ...)
+    PRINTF_LIKE(2, 3);
+
+/* Print the help of a command. */
+void cli_help(const struct cli_command *command);
+
+/* A file in memory, for reading plans again and again. */
+struct cli_file {
+    char *path;
+    char *text;
+    size_t bytes;
+};
+
+/* Read a file, or standard input for "-". The caller frees path and text. */
+MUST_USE enum err
+cli_read_file(struct cli_file *out, const char *path, struct diag *diag);
+
+/* Give a file back. */
+void cli_release_file(struct cli_file *file);
+
+/*
+ * Read a plan from a file in memory; NULL when it has errors, which were
+ * printed (as JSON on standard output with `json`).
+ */
+struct plan *cli_read_plan(const struct cli_file *file, bool json);
+
+/* Columns of the terminal, or 80; always at least 40. */
+uint32_t cli_columns(void);
+
+/* Whether standard output is a terminal that shows colours. */
+bool cli_colours(void);
+
+/* Whether the locale writes UTF-8. */
+bool cli_unicode(void);
+
+/* Write to standard output; CLI_OK, or CLI_USAGE when that fails. */
+int cli_write(const struct strbuf *out);
+
+#endif /* CLI_CLI_H */

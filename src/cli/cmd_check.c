@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/* sluice check: what is wrong with a plan, or what it amounts to. */
+#include "base/duration.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "cli/cli.h"
+#include "plan/load.h"
+#include "sim/profile.h"
+#include "sim/sim.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { OPT_JSON = 1 };
+
+/* Everything that is printed. */
+struct summary {
+    const struct cli_file *file;
+    const struct plan *plan;
+    struct profile profile;
+    const struct sim_result *result;
+    uint32_t *class_tasks;
+    int64_t *class_work_ns;
+};
+
+static void count_classes(struct summary *summary)
+{
+    const struct plan *plan = summary->plan;
+    summary->class_tasks = mem_zalloc(plan->class_count, sizeof(uint32_t));
+    summary->class_work_ns = mem_zalloc(plan->class_count, sizeof(int64_t));
+    for (uint32_t ix = 0; ix < plan->task_count; ix++) {
+        const struct plan_task *task = &plan->tasks[ix];
+        summary->class_tasks[task->class_ix]++;
+        summary->class_work_ns[task->class_ix] +=
+            task->settings.estimate_ns == PLAN_UNSET
+                ? LOAD_ESTIMATE_NS
+                : task->settings.estimate_ns;
+    }
+}
+
+static void add_max(struct strbuf *out, const struct plan_limit *limit)
+{
+    if (limit->percent > 0) {
+        strbuf_addf(out, "%u%%", limit->percent);
+    } else if (limit->max == PLAN_UNLIMITED) {
+        strbuf_adds(out, "none");
+    } else {
+        strbuf_addf(out, "%lld", (long long)limit->max);
+    }
+    if (limit->per != NULL) {
+        strbuf_addf(out, " per %s", limit->per);
+    }
+}
+
+static void add_classes(struct strbuf *out, const struct summary *summary)
+{
+    strbuf_addf(out, "\n  %-16s %8s  %10s\n", "class", "tasks", "work");
+    for (uint32_t ix = 0; ix < summary->plan->class_count; ix++) {
+        if (summary->class_tasks[ix] > 0) {
+            strbuf_addf(out,
+                        "  %-16s %8u  ",
+                        summary->plan->classes[ix].name,
+                        summary->class_tasks[ix]);
+            struct strbuf work = {0};
+            duration_add(&work, summary->class_work_ns[ix]);
+            strbuf_addf(out, "%10s\n", strbuf_text(&work));
+            strbuf_release(&work);
+        }
+    }
+}
+
+/* The ids of the longest path; the middle of a long one is left out. */
+static void add_path(struct strbuf *out, const struct summary *summary)
+{
+    enum { ENDS = 3 };
+    const struct profile *profile = &summary->profile;
+    for (uint32_t ix = 0; ix < profile->path_count; ix++) {
+        if (ix == ENDS && profile->path_count > 2 * ENDS + 1) {
+            ix = profile->path_count - ENDS;
+            strbuf_adds(out, " -> ...");
+        }
+        strbuf_addf(out,
+                    "%s%s",
+                    ix > 0 ? " -> " : "",
+                    summary->plan->tasks[profile->path[ix]].id);
+    }
+}
+
+static void add_limits(struct strbuf *out, const struct summary *summary)
+{
+    bool any = false;
+    for (uint32_t ix = 0; ix < summary->result->limit_count; ix++) {
+        int64_t waited_ns = summary->result->limit_wait_ns[ix];
+        if (waited_ns == 0) {
+            continue;
+        }
+        const struct plan_limit *limit = &summary->plan->limits[ix];
+        strbuf_adds(out, any ? "\n                     " : "");
+        strbuf_addf(out, "%s: ", limit->name);
+        add_max(out, limit);
+        strbuf_adds(out, ", something waited for it for ");
+        duration_add(out, waited_ns);
+        any = true;
+    }
+    strbuf_adds(out, any ? "\n" : "none\n");
+}
+
+static void print_text(struct strbuf *out, const struct summary *summary)
+{
+    const struct plan *plan = summary->plan;
+    strbuf_addf(out, "%s: ok\n", summary->file->path);
+    strbuf_addf(out,
+                "%s: %u task%s, %u group%s, %u repo%s\n",
+                plan->name,
+                plan->task_count,
+                plan->task_count == 1 ? "" : "s",
+                plan->group_count,
+                plan->group_count == 1 ? "" : "s",
+                plan->repo_count,
+                plan->repo_count == 1 ? "" : "s");
+    add_classes(out, summary);
+    strbuf_adds(out, "\n  longest path       ");
+    duration_add(out, summary->profile.longest_ns);
+    strbuf_addf(out,
+                ", %u task%s: ",
+                summary->profile.path_count,
+                summary->profile.path_count == 1 ? "" : "s");
+    add_path(out, summary);
+    strbuf_addf(out,
+                "\n  peak parallelism   %u without limits, %u with them\n",
+                summary->profile.peak,
+                summary->result->lane_count);
+    strbuf_adds(out, "  expected time      ");
+    duration_add(out, summary->result->makespan_ns);
+    strbuf_addf(out,
+                " with policy %s\n",
+                sim_policy_name(summary->result->policy));
+    strbuf_adds(out, "  limits that bind   ");
+    add_limits(out, summary);
+}
+
+static void print_json(struct strbuf *out, const struct summary *summary)
+{
+    const struct plan *plan = summary->plan;
+    const struct profile *profile = &summary->profile;
+    strbuf_adds(out, "{\"plan\": ");
+    json_string(out, summary->file->path);
+    strbuf_adds(out, ", \"name\": ");
+    json_string(out, plan->name);
+    strbuf_addf(out,
+                ", \"tasks\": %u, \"groups\": %u, \"repos\": %u,\n",
+                plan->task_count,
+                plan->group_count,
+                plan->repo_count);
+    strbuf_adds(out, " \"classes\": [");
+    const char *comma = "";
+    for (uint32_t ix = 0; ix < plan->class_count; ix++) {
+        if (summary->class_tasks[ix] > 0) {
+            strbuf_addf(out, "%s{\"class\": ", comma);
+            json_string(out, plan->classes[ix].name);
+            strbuf_addf(out, ", \"tasks\": %u, ", summary->class_tasks[ix]);
+            strbuf_adds(out, "\"work_s\": ");
+            json_seconds(out, summary->class_work_ns[ix]);
+            strbuf_adds(out, "}");
+            comma = ", ";
+        }
+    }
+    strbuf_adds(out, "],\n \"longest_path_s\": ");
+    json_seconds(out, profile->longest_ns);
+    strbuf_adds(out, ", \"longest_path\": [");
+    for (uint32_t ix = 0; ix < profile->path_count; ix++) {
+        strbuf_adds(out, ix > 0 ? ", " : "");
+        json_string(out, plan->tasks[profile->path[ix]].id);
+    }
+    strbuf_addf(out,
+                "],\n \"peak_parallelism\": %u, \"peak_sessions\": %u, ",
+                profile->peak,
+                summary->result->lane_count);
+    strbuf_adds(out, "\"makespan_s\": ");
+    json_seconds(out, summary->result->makespan_ns);
+    strbuf_adds(out, ",\n \"limits\": [");
+    for (uint32_t ix = 0; ix < plan->limit_count; ix++) {
+        strbuf_adds(out, ix > 0 ? ", {\"limit\": " : "{\"limit\": ");
+        json_string(out, plan->limits[ix].name);
+        strbuf_adds(out, ", \"max\": \"");
+        add_max(out, &plan->limits[ix]);
+        strbuf_adds(out, "\", \"waited_s\": ");
+        json_seconds(out, summary->result->limit_wait_ns[ix]);
+        strbuf_adds(out, "}");
+    }
+    strbuf_adds(out, "]}\n");
+}
+
+static int summarise(const struct cli_command *command,
+                     const struct cli_file *file,
+                     struct plan *plan,
+                     bool json)
+{
+    struct diag diag = {0};
+    struct sim_result *result = NULL;
+    struct sim_options options = {
+        .policy = plan->policy,
+        .rules = SIM_RULES_ALL,
+        .measure_limits = true,
+    };
+    if (sim_run(&result, plan, &options, &diag) != ERR_OK) {
+        return cli_fail(command, "%s: %s", file->path, diag.text);
+    }
+    struct summary summary = {
+        .file = file,
+        .plan = plan,
+        .profile = profile_of(plan),
+        .result = result,
+    };
+    count_classes(&summary);
+    struct strbuf out = {0};
+    if (json) {
+        print_json(&out, &summary);
+    } else {
+        print_text(&out, &summary);
+    }
+    int code = cli_write(&out);
+    strbuf_release(&out);
+    mem_free(summary.class_tasks);
+    mem_free(summary.class_work_ns);
+    profile_release(&summary.profile);
+    sim_result_free(result);
+    return code;
+}
+
+static int run(const struct cli_command *command, int argc, char **argv)
+{
+    bool json = false;
+    for (;;) {
+        const char *argument = NULL;
+        int code = cli_next(command, argc, argv, &argument);
+        if (code == CLI_END) {
+            break;
+        }
+        if (code < 0) {
+            return code == CLI_HELP ? CLI_OK : CLI_USAGE;
+        }
+        json = true;
+    }
+    const char *path = cli_operand(command, argc, argv);
+    if (path == NULL) {
+        return CLI_USAGE;
+    }
+    struct cli_file file;
+    struct diag diag = {0};
+    if (cli_read_file(&file, path, &diag) != ERR_OK) {
+        return cli_fail(command, "%s", diag.text);
+    }
+    struct plan *plan = cli_read_plan(&file, json);
+    int code = CLI_USAGE;
+    if (plan != NULL) {
+        code = summarise(command, &file, plan, json);
+    }
+    plan_free(plan);
+    cli_release_file(&file);
+    return code;
+}
+
+static const struct cli_option options[] = {
+    {"json", NULL, "print one JSON object", OPT_JSON},
+    {0},
+};
+
+const struct cli_command cli_check = {
+    .name = "check",
+    .synopsis = "[--json] PLAN",
+    .summary = "say what is wrong with a plan, or what it amounts to",
+    .options = options,
+    .run = run,
+};

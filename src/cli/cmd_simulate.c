@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sluice simulate: a plan under a virtual clock, once or in several ways.
+ *
+ * The plan is read anew for each simulation, because a simulation changes it.
+ */
+#include "base/macros.h"
+#include "base/mem.h"
+#include "cli/cli.h"
+#include "cli/report.h"
+#include "sim/gantt.h"
+#include "sim/sim.h"
+#include "sim/svg.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    OPT_AT = 1,
+    OPT_BLOCK,
+    OPT_CHANGES,
+    OPT_CHECKPOINT,
+    OPT_COMPARE,
+    OPT_COMPARE_RULES,
+    OPT_FAIL,
+    OPT_GANTT,
+    OPT_JITTER,
+    OPT_JSON,
+    OPT_POLICY,
+    OPT_REJECT,
+    OPT_RULES,
+    OPT_SCRIPT,
+    OPT_SEED,
+    OPT_SVG,
+};
+
+enum { JITTER_MAX = 300, RULE_COUNT = 4, RUNS_MAX = 16 };
+
+static const char *const rule_names[RULE_COUNT] = {
+    "priority",
+    "cap",
+    "defer",
+    "batch",
+};
+
+static const enum plan_policy policies[] = {
+    PLAN_POLICY_RANK,
+    PLAN_POLICY_FAIR,
+    PLAN_POLICY_FIFO,
+};
+
+/* The command line. */
+struct request {
+    const struct cli_command *command;
+    struct sim_options options;
+    struct sim_script script;
+    const char *svg_path;
+    bool policy_given;
+    bool compare;
+    bool compare_rules;
+    bool json;
+    bool gantt;
+};
+
+static int set_policy(struct request *request, const char *name)
+{
+    for (size_t ix = 0; ix < ARRAY_COUNT(policies); ix++) {
+        if (strcmp(name, sim_policy_name(policies[ix])) == 0) {
+            request->options.policy = policies[ix];
+            request->policy_given = true;
+            return CLI_OK;
+        }
+    }
+    return cli_fail(request->command,
+                    "unknown policy \"%s\" (there are: rank, fair, fifo)",
+                    name);
+}
+
+/* "all", "none", or some of the four names with commas between. */
+static int set_rules(struct request *request, const char *list)
+{
+    uint32_t rules = 0;
+    if (strcmp(list, "all") == 0 || strcmp(list, "none") == 0) {
+        request->options.rules = list[0] == 'a' ? SIM_RULES_ALL : 0;
+        return CLI_OK;
+    }
+    for (const char *at = list; at != NULL;) {
+        size_t len = strcspn(at, ",");
+        uint32_t ix = 0;
+        while (ix < RULE_COUNT && (strlen(rule_names[ix]) != len ||
+                                   memcmp(rule_names[ix], at, len) != 0)) {
+            ix++;
+        }
+        if (ix == RULE_COUNT) {
+            return cli_fail(request->command,
+                            "unknown rule in \"%s\" (there are: priority, "
+                            "cap, defer, batch; or all, none)",
+                            list);
+        }
+        rules |= 1U << ix;
+        at = at[len] == ',' ? at + len + 1 : NULL;
+    }
+    request->options.rules = rules;
+    return CLI_OK;
+}
+
+static int set_number(const struct request *request,
+                      const char *option,
+                      const char *text,
+                      unsigned long long max,
+                      unsigned long long *out)
+{
+    char *end = NULL;
+    errno = 0;
+    *out = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 ||
+        *out > max) {
+        return cli_fail(request->command,
+                        "--%s takes a number from 0 to %llu, not \"%s\"",
+                        option,
+                        max,
+                        text);
+    }
+    return CLI_OK;
+}
+
+static int add_line(struct request *request, const char *word, const char *rest)
+{
+    struct strbuf line = {0};
+    strbuf_addf(&line, "%s %s", word, rest);
+    struct diag diag = {0};
+    int code = CLI_OK;
+    if (strchr(rest, '\n') != NULL ||
+        sim_script_add(&request->script, line.text, NULL, &diag) != ERR_OK) {
+        code = cli_fail(request->command,
+                        "--%s: %s",
+                        word,
+                        diag.text[0] != '\0' ? diag.text : "one line only");
+    }
+    strbuf_release(&line);
+    return code;
+}
+
+/* --at takes two words: the time, and the order in one argument. */
+static int add_at(struct request *request,
+                  const char *time,
+                  int argc,
+                  char **argv)
+{
+    if (optind >= argc) {
+        return cli_fail(request->command,
+                        "--at takes a time and an order, such as "
+                        "--at 10m \"cap 1\"");
+    }
+    struct strbuf rest = {0};
+    strbuf_addf(&rest, "%s %s", time, argv[optind++]);
+    int code = add_line(request, "at", rest.text);
+    strbuf_release(&rest);
+    return code;
+}
+
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? mem_strndup(".", 1)
+                         : mem_strndup(path, (size_t)(slash - path));
+}
+
+static int add_script(struct request *request, const char *path)
+{
+    struct cli_file file;
+    struct diag diag = {0};
+    if (cli_read_file(&file, path, &diag) != ERR_OK) {
+        return cli_fail(request->command, "%s", diag.text);
+    }
+    char *folder = folder_of(path);
+    enum err err = sim_script_read(
+        &request->script, file.text, file.bytes, folder, &diag);
+    mem_free(folder);
+    cli_release_file(&file);
+    return err == ERR_OK
+               ? CLI_OK
+               : cli_fail(request->command, "%s:%s", path, diag.text);
+}
+
+static int take_option(struct request *request,
+                       int code,
+                       const char *argument,
+                       int argc,
+                       char **argv)
+{
+    unsigned long long number = 0;
+    int result = CLI_OK;
+    switch (code) {
+    case OPT_AT:
+        return add_at(request, argument, argc, argv);
+    case OPT_BLOCK:
+        return add_line(request, "block", argument);
+    case OPT_CHANGES:
+        return add_line(request, "changes", argument);
+    case OPT_CHECKPOINT:
+        return add_line(request, "checkpoint", argument);
+    case OPT_FAIL:
+        return add_line(request, "fail", argument);
+    case OPT_REJECT:
+        return add_line(request, "reject", argument);
+    case OPT_SCRIPT:
+        return add_script(request, argument);
+    case OPT_COMPARE:
+        request->compare = true;
+        return CLI_OK;
+    case OPT_COMPARE_RULES:
+        request->compare_rules = true;
+        return CLI_OK;
+    case OPT_GANTT:
+        request->gantt = true;
+        return CLI_OK;
+    case OPT_JSON:
+        request->json = true;
+        return CLI_OK;
+    case OPT_SVG:
+        request->svg_path = argument;
+        return CLI_OK;
+    case OPT_POLICY:
+        return set_policy(request, argument);
+    case OPT_RULES:
+        return set_rules(request, argument);
+    case OPT_JITTER:
+        result = set_number(request, "jitter", argument, JITTER_MAX, &number);
+        request->options.jitter_percent = (uint32_t)number;
+        return result;
+    default:
+        result = set_number(request, "seed", argument, UINT64_MAX, &number);
+        request->options.seed = number;
+        return result;
+    }
+}
+
+/* Read what the script adds, so that the simulator need not touch files. */
+static int read_additions(struct request *request)
+{
+    for (uint32_t ix = 0; ix < request->script.order_count; ix++) {
+        struct script_at *at = &request->script.orders[ix];
+        if (at->order != SCRIPT_ADD) {
+            continue;
+        }
+        struct cli_file file;
+        struct diag diag = {0};
+        if (cli_read_file(&file, at->name, &diag) != ERR_OK) {
+            return cli_fail(request->command, "%s", diag.text);
+        }
+        at->text = file.text;
+        at->text_bytes = file.bytes;
+        mem_free(file.path);
+    }
+    return CLI_OK;
+}
+
+/* One simulation and its plan. */
+struct outcome {
+    struct plan *plan;
+    struct sim_result *result;
+};
+
+static void release(struct outcome *outcomes, uint32_t count)
+{
+    for (uint32_t ix = 0; ix < count; ix++) {
+        sim_result_free(outcomes[ix].result);
+        plan_free(outcomes[ix].plan);
+    }
+}
+
+static int simulate(const struct request *request,
+                    const struct cli_file *file,
+                    const struct sim_options *options,
+                    struct outcome *out)
+{
+    struct diag diag = {0};
+    struct sim_options own = *options;
+    own.script = &request->script;
+    *out = (struct outcome){.plan = cli_read_plan(file, request->json)};
+    if (out->plan == NULL) {
+        return CLI_USAGE;
+    }
+    bool policy_given = request->policy_given || request->compare;
+    own.policy = policy_given ? options->policy : out->plan->policy;
+    if (sim_run(&out->result, out->plan, &own, &diag) != ERR_OK) {
+        return cli_fail(request->command, "%s: %s", file->path, diag.text);
+    }
+    return CLI_OK;
+}
+
+static int write_svg(const struct request *request, const struct outcome *last)
+{
+    struct strbuf out = {0};
+    struct svg_options options = {.title = last->plan->name};
+    svg_chart(&out, last->plan, last->result, &options);
+    FILE *file = fopen(request->svg_path, "wb");
+    bool ok = file != NULL &&
+              fwrite(strbuf_text(&out), 1, out.len, file) == out.len;
+    ok = (file == NULL || fclose(file) == 0) && ok;
+    strbuf_release(&out);
+    return ok ? CLI_OK
+              : cli_fail(request->command,
+                         "%s: %s",
+                         request->svg_path,
+                         strerror(errno));
+}
+
+static void add_gantt(struct strbuf *out, const struct outcome *outcome)
+{
+    struct gantt_options options = {
+        .width = cli_columns(),
+        .colour = cli_colours(),
+        .unicode = cli_unicode(),
+    };
+    strbuf_adds(out, "\n");
+    gantt_text(out, outcome->plan, outcome->result, &options);
+}
+
+static int print(const struct request *request,
+                 const struct outcome *outcomes,
+                 uint32_t count)
+{
+    const struct outcome *last = &outcomes[count - 1];
+    struct strbuf out = {0};
+    if (request->json && (request->compare || request->compare_rules)) {
+        strbuf_adds(&out, "[");
+        for (uint32_t ix = 0; ix < count; ix++) {
+            strbuf_adds(&out, ix > 0 ? ",\n" : "");
+            report_json(&out, outcomes[ix].plan, outcomes[ix].result);
+        }
+        strbuf_adds(&out, "]\n");
+    } else if (request->json) {
+        report_json(&out, last->plan, last->result);
+        strbuf_adds(&out, "\n");
+    } else if (count > 1) {
+        const struct sim_result *results[RUNS_MAX];
+        for (uint32_t ix = 0; ix < count; ix++) {
+            results[ix] = outcomes[ix].result;
+        }
+        report_table(&out, last->plan, results, count);
+        for (uint32_t ix = 0; request->gantt && ix < count; ix++) {
+            strbuf_addf(&out,
+                        "\n%s:",
+                        request->compare_rules
+                            ? report_rules(outcomes[ix].result->rules).text
+                            : sim_policy_name(outcomes[ix].result->policy));
+            add_gantt(&out, &outcomes[ix]);
+        }
+    } else {
+        report_text(&out, last->plan, last->result);
+        if (request->gantt) {
+            add_gantt(&out, last);
+        }
+    }
+    int code = cli_write(&out);
+    strbuf_release(&out);
+    if (code == CLI_OK && request->svg_path != NULL) {
+        code = write_svg(request, &outcomes[0]);
+    }
+    if (code == CLI_OK &&
+        last->result->counts[TASK_DONE] != last->result->task_count) {
+        code = CLI_NOT_ALL_DONE;
+    }
+    return code;
+}
+
+/* The simulations that were asked for: one, each policy, or each rule set. */
+static int run_all(const struct request *request, const struct cli_file *file)
+{
+    struct outcome outcomes[RUNS_MAX];
+    uint32_t count = 0;
+    uint32_t wanted = 1;
+    if (request->compare_rules) {
+        wanted = RUNS_MAX;
+    } else if (request->compare) {
+        wanted = ARRAY_COUNT(policies);
+    }
+    int code = CLI_OK;
+    while (code == CLI_OK && count < wanted) {
+        struct sim_options options = request->options;
+        if (request->compare_rules) {
+            options.rules = count;
+        } else if (request->compare) {
+            options.policy = policies[count];
+        }
+        code = simulate(request, file, &options, &outcomes[count]);
+        count++;
+    }
+    if (code == CLI_OK) {
+        code = print(request, outcomes, count);
+    }
+    release(outcomes, count);
+    return code;
+}
+
+static int run_request(struct request *request, int argc, char **argv)
+{
+    for (;;) {
+        const char *argument = NULL;
+        int code = cli_next(request->command, argc, argv, &argument);
+        if (code == CLI_END) {
+            break;
+        }
+        if (code < 0) {
+            return code == CLI_HELP ? CLI_OK : CLI_USAGE;
+        }
+        code = take_option(request, code, argument, argc, argv);
+        if (code != CLI_OK) {
+            return code;
+        }
+    }
+    if (request->compare && request->compare_rules) {
+        return cli_fail(request->command,
+                        "--compare and --compare-rules do not go together");
+    }
+    const char *path = cli_operand(request->command, argc, argv);
+    int code = path != NULL ? read_additions(request) : CLI_USAGE;
+    if (code != CLI_OK) {
+        return code;
+    }
+    struct cli_file file;
+    struct diag diag = {0};
+    if (cli_read_file(&file, path, &diag) != ERR_OK) {
+        return cli_fail(request->command, "%s", diag.text);
+    }
+    code = run_all(request, &file);
+    cli_release_file(&file);
+    return code;
+}
+
+static int run(const struct cli_command *command, int argc, char **argv)
+{
+    struct request request = {
+        .command = command,
+        .options = {.rules = SIM_RULES_ALL, .seed = 1},
+    };
+    int code = run_request(&request, argc, argv);
+    sim_script_release(&request.script);
+    return code;
+}
+
+static const struct cli_option options[] = {
+    {"at", "TIME ORDER", "give an order then: --at 10m \"cap 1\"", OPT_AT},
+    {"block", "TASK", "TASK reports that it is blocked", OPT_BLOCK},
+    {"changes", "TASK:N", "the first N times TASK asks for changes",
+     OPT_CHANGES},
+    {"checkpoint", "TASK:N", "TASK ends N times with a checkpoint",
+     OPT_CHECKPOINT},
+    {"compare", NULL, "every policy, side by side", OPT_COMPARE},
+    {"compare-rules", NULL, "every combination of rules, side by side",
+     OPT_COMPARE_RULES},
+    {"fail", "TASK:N", "the first N attempts of TASK fail", OPT_FAIL},
+    {"gantt", NULL, "draw the timeline", OPT_GANTT},
+    {"jitter", "PERCENT", "spread durations around the estimates", OPT_JITTER},
+    {"json", NULL, "print one JSON object, or an array of them", OPT_JSON},
+    {"policy", "NAME", "rank, fair or fifo instead of the plan's", OPT_POLICY},
+    {"reject", "EXECUTOR:N", "the first N starts there are refused",
+     OPT_REJECT},
+    {"rules", "LIST", "only these: priority,cap,defer,batch; all, none",
+     OPT_RULES},
+    {"script", "FILE", "orders and ends from a file, one per line",
+     OPT_SCRIPT},
+    {"seed", "N", "of all that is drawn (default 1)", OPT_SEED},
+    {"svg", "FILE", "write the timeline as a picture", OPT_SVG},
+    {0},
+};
+
+const struct cli_command cli_simulate = {
+    .name = "simulate",
+    .synopsis = "[OPTION]... PLAN",
+    .summary = "run a plan under a virtual clock and show who runs when",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/report.h"
+
+#include "base/duration.h"
+#include "base/json.h"
+#include "base/macros.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { LEFT_MAX = 20 };
+
+static const char *const state_names[] = {
+    [TASK_WAITING] = "waiting",
+    [TASK_READY] = "ready",
+    [TASK_CLAIMED] = "starting",
+    [TASK_RUNNING] = "running",
+    [TASK_DONE] = "done",
+    [TASK_FAILED] = "failed",
+    [TASK_PARKED] = "parked",
+    [TASK_SKIPPED] = "skipped",
+    [TASK_CANCELLED] = "cancelled",
+};
+
+struct report_label report_rules(uint32_t rules)
+{
+    static const char *const names[] = {"priority", "cap", "defer", "batch"};
+    struct report_label label = {{0}};
+    if (rules == 0 || rules == SIM_RULES_ALL) {
+        (void)snprintf(
+            label.text, sizeof(label.text), "%s", rules == 0 ? "none" : "all");
+        return label;
+    }
+    size_t len = 0;
+    for (uint32_t ix = 0; ix < ARRAY_COUNT(names); ix++) {
+        if ((rules & (1U << ix)) != 0) {
+            int added = snprintf(label.text + len,
+                                 sizeof(label.text) - len,
+                                 "%s%s",
+                                 len > 0 ? "+" : "",
+                                 names[ix]);
+            len += added > 0 ? (size_t)added : 0;
+        }
+    }
+    return label;
+}
+
+/* A duration, right-aligned in a column. */
+static void add_column(struct strbuf *out, int width, int64_t duration_ns)
+{
+    struct strbuf text = {0};
+    duration_add(&text, duration_ns);
+    strbuf_addf(out, "%*s", width, strbuf_text(&text));
+    strbuf_release(&text);
+}
+
+static void add_reason(struct strbuf *out,
+                       const struct plan *plan,
+                       const struct sim_left *left)
+{
+    const struct why *why = &left->why;
+    const char *task =
+        why->task.v == ID_NONE ? NULL : plan->tasks[why->task.v].id;
+    const char *limit =
+        why->limit.v == ID_NONE ? NULL : plan->limits[why->limit.v].name;
+    switch (why->code) {
+    case WHY_ENDED:
+        strbuf_addf(out, task != NULL ? "because of %s" : "by order", task);
+        return;
+    case WHY_NEEDS:
+        strbuf_addf(out, "needs %s", task);
+        return;
+    case WHY_BLOCKED:
+        strbuf_addf(out, "blocked by %s", task);
+        return;
+    case WHY_ASKED:
+        strbuf_addf(out, "the run waits for an answer about %s", task);
+        return;
+    case WHY_LIMIT:
+    case WHY_DEFERRED:
+        strbuf_addf(out, "%s %s", why_code_name(why->code), limit);
+        return;
+    case WHY_RESERVED:
+    case WHY_BEHIND:
+        strbuf_addf(out,
+                    "%s %s at limit %s",
+                    why->code == WHY_BEHIND ? "behind" : "reserved for",
+                    task,
+                    limit);
+        return;
+    case WHY_RUNNING:
+    case WHY_FAILED:
+    case WHY_PARKED:
+    case WHY_HELD:
+    case WHY_BACKOFF:
+    case WHY_USAGE:
+    case WHY_CIRCUIT:
+    case WHY_PAUSED:
+    case WHY_BARRIER:
+    case WHY_STARTABLE:
+        strbuf_adds(out, why_code_name(why->code));
+        return;
+    }
+}
+
+static void add_left(struct strbuf *out,
+                     const struct plan *plan,
+                     const struct sim_result *result)
+{
+    if (result->left_count == 0) {
+        return;
+    }
+    strbuf_addf(out, "\nnot done: %u of %u tasks\n", result->left_count,
+                result->task_count);
+    for (uint32_t ix = 0; ix < result->left_count && ix < LEFT_MAX; ix++) {
+        const struct sim_left *left = &result->left[ix];
+        strbuf_addf(out,
+                    "  %-28s %-10s ",
+                    plan->tasks[left->task].id,
+                    state_names[left->state]);
+        add_reason(out, plan, left);
+        strbuf_adds(out, "\n");
+    }
+    if (result->left_count > LEFT_MAX) {
+        strbuf_addf(
+            out, "  ... and %u more\n", result->left_count - LEFT_MAX);
+    }
+}
+
+static void add_classes(struct strbuf *out,
+                        const struct plan *plan,
+                        const struct sim_result *result)
+{
+    strbuf_addf(out,
+                "\n  %-14s %8s %10s %10s %10s %10s\n",
+                "class",
+                "starts",
+                "wait mean",
+                "wait p99",
+                "wait max",
+                "starved");
+    for (uint32_t ix = 0; ix < result->class_count; ix++) {
+        const struct sim_class *class = &result->classes[ix];
+        if (class->count == 0) {
+            continue;
+        }
+        strbuf_addf(
+            out, "  %-14s %8u ", plan->classes[ix].name, class->count);
+        add_column(out, 10, class->wait_mean_ns);
+        add_column(out, 11, class->wait_p99_ns);
+        add_column(out, 11, class->wait_max_ns);
+        add_column(out, 11, class->starved_ns);
+        strbuf_adds(out, "\n");
+    }
+}
+
+void report_text(struct strbuf *out,
+                 const struct plan *plan,
+                 const struct sim_result *result)
+{
+    strbuf_addf(out,
+                "%s: %u tasks, policy %s",
+                plan->name,
+                result->task_count,
+                sim_policy_name(result->policy));
+    if (result->rules != SIM_RULES_ALL) {
+        strbuf_addf(out, ", rules %s", report_rules(result->rules).text);
+    }
+    strbuf_adds(out, "\n  makespan ");
+    duration_add(out, result->makespan_ns);
+    strbuf_addf(out,
+                ", %u sessions, at most %u at once, slots used %.0f %%",
+                result->session_count,
+                result->lane_count,
+                result->slot_use * 100);
+    if (result->rejections > 0) {
+        strbuf_addf(out, ", %u starts refused", result->rejections);
+    }
+    strbuf_adds(out, "\n");
+    add_classes(out, plan, result);
+    add_left(out, plan, result);
+}
+
+static void json_waits(struct strbuf *out,
+                       const struct plan *plan,
+                       const struct sim_result *result)
+{
+    strbuf_adds(out, " \"waits\": [");
+    const char *comma = "";
+    for (uint32_t ix = 0; ix < result->class_count; ix++) {
+        const struct sim_class *class = &result->classes[ix];
+        if (class->count == 0) {
+            continue;
+        }
+        strbuf_addf(out, "%s{\"class\": ", comma);
+        json_string(out, plan->classes[ix].name);
+        strbuf_addf(out, ", \"count\": %u, \"mean_s\": ", class->count);
+        json_seconds(out, class->wait_mean_ns);
+        strbuf_adds(out, ", \"p99_s\": ");
+        json_seconds(out, class->wait_p99_ns);
+        strbuf_adds(out, ", \"max_s\": ");
+        json_seconds(out, class->wait_max_ns);
+        strbuf_adds(out, "}");
+        comma = ", ";
+    }
+    strbuf_adds(out, "],\n");
+}
+
+static void json_timeline(struct strbuf *out,
+                          const struct plan *plan,
+                          const struct sim_result *result)
+{
+    strbuf_adds(out, " \"timeline\": [");
+    for (uint32_t ix = 0; ix < result->span_count; ix++) {
+        const struct sim_span *span = &result->spans[ix];
+        const struct plan_task *task = &plan->tasks[span->task];
+        strbuf_adds(out, ix > 0 ? ",\n  {\"task\": " : "\n  {\"task\": ");
+        json_string(out, task->id);
+        strbuf_adds(out, ", \"class\": ");
+        json_string(out, plan->classes[task->class_ix].name);
+        strbuf_adds(out, ", \"start_s\": ");
+        json_seconds(out, span->start_ns);
+        strbuf_adds(out, ", \"end_s\": ");
+        json_seconds(out, span->end_ns);
+        strbuf_adds(out, ", \"ready_s\": ");
+        json_seconds(out, span->ready_ns);
+        strbuf_addf(out,
+                    ", \"attempt\": %u, \"slot\": %u, \"session\": %u, "
+                    "\"end\": \"%s\"}",
+                    span->attempt,
+                    span->lane,
+                    span->session,
+                    sim_end_name(span->end));
+    }
+    strbuf_adds(out, "]");
+}
+
+static void json_left(struct strbuf *out,
+                      const struct plan *plan,
+                      const struct sim_result *result)
+{
+    strbuf_adds(out, " \"not_done\": [");
+    for (uint32_t ix = 0; ix < result->left_count; ix++) {
+        const struct sim_left *left = &result->left[ix];
+        strbuf_adds(out, ix > 0 ? ",\n  {\"task\": " : "\n  {\"task\": ");
+        json_string(out, plan->tasks[left->task].id);
+        strbuf_addf(out,
+                    ", \"state\": \"%s\", \"why\": \"%s\", \"by\": ",
+                    state_names[left->state],
+                    why_code_name(left->why.code));
+        json_string(out,
+                    left->why.task.v == ID_NONE
+                        ? NULL
+                        : plan->tasks[left->why.task.v].id);
+        strbuf_adds(out, ", \"limit\": ");
+        json_string(out,
+                    left->why.limit.v == ID_NONE
+                        ? NULL
+                        : plan->limits[left->why.limit.v].name);
+        strbuf_adds(out, "}");
+    }
+    strbuf_adds(out, "],\n");
+}
+
+void report_json(struct strbuf *out,
+                 const struct plan *plan,
+                 const struct sim_result *result)
+{
+    strbuf_adds(out, "{\"policy\": ");
+    json_string(out, sim_policy_name(result->policy));
+    strbuf_addf(out,
+                ", \"rules\": \"%s\", \"tasks\": %u, \"makespan_s\": ",
+                report_rules(result->rules).text,
+                result->task_count);
+    json_seconds(out, result->makespan_ns);
+    strbuf_addf(out,
+                ",\n \"sessions\": %u, \"peak_sessions\": %u, "
+                "\"slot_use\": %.4f, \"rejections\": %u,\n \"starved_s\": {",
+                result->session_count,
+                result->lane_count,
+                result->slot_use,
+                result->rejections);
+    const char *comma = "";
+    for (uint32_t ix = 0; ix < result->class_count; ix++) {
+        if (result->classes[ix].count > 0) {
+            strbuf_adds(out, comma);
+            json_string(out, plan->classes[ix].name);
+            strbuf_adds(out, ": ");
+            json_seconds(out, result->classes[ix].starved_ns);
+            comma = ", ";
+        }
+    }
+    strbuf_adds(out, "},\n \"states\": {");
+    for (uint32_t ix = 0; ix < TASK_STATE_COUNT; ix++) {
+        strbuf_addf(out,
+                    "%s\"%s\": %u",
+                    ix > 0 ? ", " : "",
+                    state_names[ix],
+                    result->counts[ix]);
+    }
+    strbuf_adds(out, "},\n");
+    json_waits(out, plan, result);
+    json_left(out, plan, result);
+    json_timeline(out, plan, result);
+    strbuf_adds(out, "}");
+}
+
+void report_table(struct strbuf *out,
+                  const struct plan *plan,
+                  const struct sim_result *const *results,
+                  uint32_t count)
+{
+    strbuf_addf(out, "%s: %u tasks\n\n", plan->name, results[0]->task_count);
+    strbuf_addf(out,
+                "  %-6s %-20s %9s %6s  %-12s %9s %10s %10s\n",
+                "policy",
+                "rules",
+                "makespan",
+                "slots",
+                "class",
+                "starved",
+                "wait mean",
+                "wait max");
+    for (uint32_t ix = 0; ix < count; ix++) {
+        const struct sim_result *result = results[ix];
+        bool first = true;
+        for (uint32_t n = 0; n < result->class_count; n++) {
+            const struct sim_class *class = &result->classes[n];
+            if (class->count == 0) {
+                continue;
+            }
+            if (first) {
+                strbuf_addf(out,
+                            "  %-6s %-20s ",
+                            sim_policy_name(result->policy),
+                            report_rules(result->rules).text);
+                add_column(out, 9, result->makespan_ns);
+                strbuf_addf(out, " %4.0f %%", result->slot_use * 100);
+            } else {
+                strbuf_addf(out, "  %-44s", "");
+            }
+            strbuf_addf(out, "  %-12s ", plan->classes[n].name);
+            add_column(out, 9, class->starved_ns);
+            add_column(out, 11, class->wait_mean_ns);
+            add_column(out, 11, class->wait_max_ns);
+            strbuf_adds(out, "\n");
+            first = false;
+        }
+    }
+}

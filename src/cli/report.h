@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * report: the result of a simulation, for people and for programs.
+ */
+#ifndef CLI_REPORT_H
+#define CLI_REPORT_H
+
+#include "base/strbuf.h"
+#include "sim/sim.h"
+
+/* One result, as text. */
+void report_text(struct strbuf *out,
+                 const struct plan *plan,
+                 const struct sim_result *result);
+
+/* One result as a JSON object, without a new line behind it. */
+void report_json(struct strbuf *out,
+                 const struct plan *plan,
+                 const struct sim_result *result);
+
+/* Several results side by side, a line each. */
+void report_table(struct strbuf *out,
+                  const struct plan *plan,
+                  const struct sim_result *const *results,
+                  uint32_t count);
+
+/* The names of rules that are on: "priority+cap", "none", "all". */
+struct report_label {
+    char text[40];
+};
+struct report_label report_rules(uint32_t rules);
+
+#endif /* CLI_REPORT_H */

@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The core's specs of one addition live in an arena that is thrown away when
+ * the addition is through; the ids live as long as the loader.
+ *
+ * Limits with `per: repo` hold across runs: they share their counters under
+ * the limit's name, and the value of the attribute `repo` is the repository's
+ * path, so that two plans mean the same thing by it.
+ */
+#include "plan/load.h"
+
+#include "base/arena.h"
+#include "base/invariant.h"
+#include "base/mem.h"
+#include "base/strbuf.h"
+#include "base/strmap.h"
+
+#include <string.h>
+
+struct load_run {
+    struct load *load;
+    const struct plan *plan;
+    struct load_run *next;
+    struct run_id run;
+    uint32_t *classes;
+    uint32_t class_count;
+    uint32_t *executors;
+    uint32_t executor_count;
+    uint32_t *limits;
+    uint32_t limit_count;
+    uint32_t *groups;
+    uint32_t group_count;
+    uint32_t *tasks;
+    uint32_t task_count;
+};
+
+struct load {
+    struct sched *sched;
+    struct arena texts;
+    struct strmap ids; /* of attribute names, values and shared limits */
+    struct load_run *runs;
+};
+
+struct load *load_new(struct sched *sched)
+{
+    struct load *load = mem_zalloc(1, sizeof(*load));
+    load->sched = sched;
+    return load;
+}
+
+void load_free(struct load *load)
+{
+    if (load == NULL) {
+        return;
+    }
+    while (load->runs != NULL) {
+        struct load_run *run = load->runs;
+        load->runs = run->next;
+        mem_free(run->classes);
+        mem_free(run->executors);
+        mem_free(run->limits);
+        mem_free(run->groups);
+        mem_free(run->tasks);
+        mem_free(run);
+    }
+    strmap_release(&load->ids);
+    arena_release(&load->texts);
+    mem_free(load);
+}
+
+/* The number of a text; equal texts have equal numbers. */
+static uint32_t intern(struct load *load, const char *text)
+{
+    size_t len = strlen(text);
+    uint32_t found = strmap_find(&load->ids, text, len);
+    if (found != STRMAP_NONE) {
+        return found;
+    }
+    uint32_t id = load->ids.count;
+    found = strmap_add(&load->ids, arena_strndup(&load->texts, text, len), id);
+    INVARIANT(found == STRMAP_NONE);
+    return id;
+}
+
+/* The repository's path stands for its name in attributes. */
+static const char *value_text(const struct plan *plan,
+                              const struct plan_attribute *attribute)
+{
+    if (strcmp(attribute->name, "repo") == 0) {
+        for (uint32_t ix = 0; ix < plan->repo_count; ix++) {
+            const struct plan_repo *repo = &plan->repos[ix];
+            if (strcmp(repo->name, attribute->value) == 0 &&
+                repo->path != NULL) {
+                return repo->path;
+            }
+        }
+    }
+    return attribute->value;
+}
+
+static struct attribute *
+intern_attributes(struct load_run *run,
+                  struct arena *arena,
+                  const struct plan_attribute *attributes,
+                  uint32_t count)
+{
+    struct attribute *ids = arena_alloc(arena, count, sizeof(ids[0]));
+    for (uint32_t ix = 0; ix < count; ix++) {
+        ids[ix].name = intern(run->load, attributes[ix].name);
+        ids[ix].value =
+            intern(run->load, value_text(run->plan, &attributes[ix]));
+    }
+    return ids;
+}
+
+static struct limit_spec limit_spec_of(struct load_run *run,
+                                       struct arena *arena,
+                                       const struct plan_limit *limit)
+{
+    bool shared = limit->per != NULL && strcmp(limit->per, "repo") == 0;
+    return (struct limit_spec){
+        .max = limit->max == PLAN_UNLIMITED ? LIMIT_NONE : limit->max,
+        .percent = limit->percent,
+        .base = 0, /* sessions is the first limit of every plan */
+        .per = limit->per != NULL ? intern(run->load, limit->per) : ID_NONE,
+        .share = shared ? intern(run->load, limit->name) : ID_NONE,
+        .where =
+            intern_attributes(run, arena, limit->where, limit->where_count),
+        .where_count = limit->where_count,
+        .hold_group = limit->hold_group,
+        .resource = limit->resource,
+    };
+}
+
+/* Classes that the core does not have yet. */
+static void add_classes(struct load_run *run)
+{
+    const struct plan *plan = run->plan;
+    run->classes =
+        mem_resize(run->classes, plan->class_count, sizeof(run->classes[0]));
+    for (uint32_t ix = run->class_count; ix < plan->class_count; ix++) {
+        const struct plan_class *from = &plan->classes[ix];
+        struct sched_class_spec spec = {
+            .tier = from->tier,
+            .defer = from->defer,
+            .batch = from->batch,
+            .max_wait_ns = from->max_wait_ns == PLAN_UNLIMITED
+                               ? SCHED_NEVER
+                               : from->max_wait_ns,
+        };
+        run->classes[ix] = sched_add_class(run->load->sched, &spec).v;
+    }
+    run->class_count = plan->class_count;
+}
+
+/* Executors that the core does not have yet. */
+static void add_executors(struct load_run *run)
+{
+    const struct plan *plan = run->plan;
+    run->executors = mem_resize(run->executors,
+                                plan->provider_count,
+                                sizeof(run->executors[0]));
+    for (uint32_t ix = run->executor_count; ix < plan->provider_count; ix++) {
+        const struct plan_provider *from = &plan->providers[ix];
+        struct executor_spec spec = {
+            .backoff_ns = from->backoff_ns,
+            .backoff_ns_max = from->backoff_ns_max,
+            .circuit_failures = from->circuit_failures,
+            .probe_ns = from->probe_ns,
+            .probe_ns_max = from->probe_ns_max,
+        };
+        run->executors[ix] = sched_add_executor(run->load->sched, &spec).v;
+    }
+    run->executor_count = plan->provider_count;
+}
+
+static void add_run(struct load_run *run, struct arena *arena)
+{
+    const struct plan *plan = run->plan;
+    static const enum sched_policy policies[] = {
+        [PLAN_POLICY_RANK] = SCHED_RANK,
+        [PLAN_POLICY_FAIR] = SCHED_FAIR,
+        [PLAN_POLICY_FIFO] = SCHED_FIFO,
+    };
+    struct limit_spec *limits =
+        arena_alloc(arena, plan->limit_count, sizeof(limits[0]));
+    for (uint32_t ix = 0; ix < plan->limit_count; ix++) {
+        limits[ix] = limit_spec_of(run, arena, &plan->limits[ix]);
+    }
+    struct sched_run_spec spec = {
+        .policy = policies[plan->policy],
+        .limits = limits,
+        .limit_count = plan->limit_count,
+        .sync_every = plan->sync.every,
+        .sync_drain = plan->sync.drain,
+    };
+    struct limit_id first;
+    run->run = sched_add_run(run->load->sched, &spec, &first);
+    run->limits =
+        mem_resize(run->limits, plan->limit_count, sizeof(run->limits[0]));
+    for (uint32_t ix = 0; ix < plan->limit_count; ix++) {
+        run->limits[ix] = first.v + ix;
+    }
+    run->limit_count = plan->limit_count;
+}
+
+/* Resources that a fragment brought. */
+static void add_limits(struct load_run *run, struct arena *arena)
+{
+    const struct plan *plan = run->plan;
+    run->limits =
+        mem_resize(run->limits, plan->limit_count, sizeof(run->limits[0]));
+    for (uint32_t ix = run->limit_count; ix < plan->limit_count; ix++) {
+        struct limit_spec spec = limit_spec_of(run, arena, &plan->limits[ix]);
+        run->limits[ix] = sched_add_limit(run->load->sched, run->run, &spec).v;
+    }
+    run->limit_count = plan->limit_count;
+}
+
+static struct sched_failure_spec failure_of(const struct plan *plan,
+                                            const struct plan_task *task)
+{
+    static const enum sched_on_failure actions[] = {
+        [PLAN_ON_FAILURE_PARK] = SCHED_PARK,
+        [PLAN_ON_FAILURE_ABORT] = SCHED_ABORT,
+        [PLAN_ON_FAILURE_SKIP] = SCHED_SKIP,
+        [PLAN_ON_FAILURE_ASK] = SCHED_ASK,
+    };
+    const char *class_name = plan->classes[task->class_ix].name;
+    const struct plan_settings *settings = &task->settings;
+    return (struct sched_failure_spec){
+        .retry_max = settings->retry_max,
+        .backoff_ns = settings->retry_backoff_ns,
+        .backoff_ns_max = settings->retry_backoff_ns_max,
+        .checkpoint_max = settings->checkpoint_max,
+        .rework_max = task->rework_max,
+        .on_failure = actions[settings->on_failure],
+        .optional = settings->optional,
+        .rework_on_failure =
+            task->rework_to != PLAN_NONE && strcmp(class_name, "gate") == 0,
+    };
+}
+
+static struct sched_task_spec
+task_spec_of(struct load_run *run, struct arena *arena, uint32_t ix)
+{
+    const struct plan *plan = run->plan;
+    const struct plan_task *task = &plan->tasks[ix];
+    struct sched_use *uses =
+        arena_alloc(arena, task->use_count, sizeof(uses[0]));
+    for (uint32_t n = 0; n < task->use_count; n++) {
+        uses[n].limit.v = run->limits[task->uses[n].limit];
+        uses[n].units = task->uses[n].units;
+    }
+    return (struct sched_task_spec){
+        .class_id = {run->classes[task->class_ix]},
+        .executor = {run->executors[task->provider]},
+        .group = task->group == PLAN_NONE ? ID_NONE : run->groups[task->group],
+        .estimate_ns = task->settings.estimate_ns == PLAN_UNSET
+                           ? LOAD_ESTIMATE_NS
+                           : task->settings.estimate_ns,
+        .batch_key = task->repo,
+        .attributes = intern_attributes(run,
+                                        arena,
+                                        task->attributes,
+                                        task->attribute_count),
+        .attribute_count = task->attribute_count,
+        .uses = uses,
+        .use_count = task->use_count,
+        .failure = failure_of(plan, task),
+        .rework_to = task->rework_to == PLAN_NONE ? ID_NONE
+                                                  : run->tasks[task->rework_to],
+    };
+}
+
+/* Ids that new groups and tasks will have, and how many needs they bring. */
+static uint32_t number_new(struct load_run *run)
+{
+    const struct plan *plan = run->plan;
+    const struct sched *sched = run->load->sched;
+    run->groups =
+        mem_resize(run->groups, plan->group_count, sizeof(run->groups[0]));
+    for (uint32_t ix = run->group_count; ix < plan->group_count; ix++) {
+        run->groups[ix] = sched_group_count(sched) + ix - run->group_count;
+    }
+    run->tasks =
+        mem_resize(run->tasks, plan->task_count, sizeof(run->tasks[0]));
+    uint32_t needs = plan->edge_count;
+    for (uint32_t ix = run->task_count; ix < plan->task_count; ix++) {
+        run->tasks[ix] = sched_task_count(sched) + ix - run->task_count;
+        needs += plan->tasks[ix].need_count;
+    }
+    return needs;
+}
+
+static void explain(const struct load_run *run,
+                    const struct sched_refusal *refusal,
+                    enum err err,
+                    struct diag *diag)
+{
+    uint32_t ix = refusal->task.v == ID_NONE
+                      ? PLAN_NONE
+                      : load_plan_task(run, refusal->task);
+    const char *id = ix == PLAN_NONE ? "?" : run->plan->tasks[ix].id;
+    struct strbuf text = {0};
+    switch (refusal->code) {
+    case REFUSAL_NONE:
+    case REFUSAL_UNKNOWN:
+        strbuf_addf(&text, "task \"%s\" needs a task that is not there", id);
+        break;
+    case REFUSAL_TOO_MANY:
+        strbuf_addf(&text, "more than %u tasks", SCHED_TASKS_MAX);
+        break;
+    case REFUSAL_CYCLE:
+        strbuf_adds(&text, "needs form a cycle: ");
+        for (uint32_t n = 0; n < refusal->cycle_count; n++) {
+            struct task_id task = {refusal->cycle[n]};
+            strbuf_addf(&text,
+                        "%s -> ",
+                        run->plan->tasks[load_plan_task(run, task)].id);
+        }
+        strbuf_adds(&text, id);
+        break;
+    case REFUSAL_STARTED:
+        strbuf_addf(&text,
+                    "task \"%s\" is already running: it cannot come to need "
+                    "another task; let a new task need both",
+                    id);
+        break;
+    case REFUSAL_ENDED:
+        strbuf_addf(&text,
+                    "task \"%s\" has already ended: it cannot come to need "
+                    "another task",
+                    id);
+        break;
+    case REFUSAL_OTHER_RUN:
+        strbuf_addf(&text, "task \"%s\" belongs to another run", id);
+        break;
+    case REFUSAL_REWORK:
+        strbuf_addf(&text,
+                    "task \"%s\" does not need the task it sends rework to",
+                    id);
+        break;
+    }
+    (void)diag_set(diag, err, "%s", strbuf_text(&text));
+    strbuf_release(&text);
+}
+
+/* Add everything of the plan that the core does not have yet. */
+static enum err add_new(struct load_run *run,
+                        struct arena *arena,
+                        int64_t now_ns,
+                        struct diag *diag)
+{
+    const struct plan *plan = run->plan;
+    uint32_t need_count = number_new(run);
+    uint32_t group_count = plan->group_count - run->group_count;
+    uint32_t task_count = plan->task_count - run->task_count;
+    struct sched_group_spec *groups =
+        arena_alloc(arena, group_count, sizeof(groups[0]));
+    struct sched_task_spec *tasks =
+        arena_alloc(arena, task_count, sizeof(tasks[0]));
+    struct sched_need *needs = arena_alloc(arena, need_count, sizeof(needs[0]));
+    for (uint32_t n = 0; n < group_count; n++) {
+        const struct plan_group *group = &plan->groups[run->group_count + n];
+        groups[n].attributes = intern_attributes(run,
+                                                 arena,
+                                                 group->attributes,
+                                                 group->attribute_count);
+        groups[n].attribute_count = group->attribute_count;
+    }
+    uint32_t filled = 0;
+    for (uint32_t n = 0; n < task_count; n++) {
+        uint32_t ix = run->task_count + n;
+        const struct plan_task *task = &plan->tasks[ix];
+        tasks[n] = task_spec_of(run, arena, ix);
+        for (uint32_t i = 0; i < task->need_count; i++) {
+            needs[filled].dependent = run->tasks[ix];
+            needs[filled++].need = run->tasks[task->needs[i]];
+        }
+    }
+    for (uint32_t n = 0; n < plan->edge_count; n++) {
+        needs[filled].dependent = run->tasks[plan->edges[n].dependent];
+        needs[filled++].need = run->tasks[plan->edges[n].need];
+    }
+    INVARIANT(filled == need_count);
+    struct sched_addition addition = {
+        .run = run->run,
+        .groups = groups,
+        .group_count = group_count,
+        .tasks = tasks,
+        .task_count = task_count,
+        .needs = needs,
+        .need_count = need_count,
+    };
+    struct sched_refusal refusal;
+    enum err err = sched_add(run->load->sched, now_ns, &addition, &refusal);
+    if (err == ERR_OK) {
+        run->group_count = plan->group_count;
+        run->task_count = plan->task_count;
+    } else {
+        run->task_count += task_count;
+        explain(run, &refusal, err, diag);
+        run->task_count -= task_count;
+    }
+    sched_refusal_release(&refusal);
+    return err;
+}
+
+enum err load_plan(struct load *load,
+                   int64_t now_ns,
+                   const struct plan *plan,
+                   struct load_run **out,
+                   struct diag *diag)
+{
+    *out = NULL;
+    struct load_run *run = mem_zalloc(1, sizeof(*run));
+    run->load = load;
+    run->plan = plan;
+    run->next = load->runs;
+    load->runs = run;
+    struct arena arena = {0};
+    add_classes(run);
+    add_executors(run);
+    add_run(run, &arena);
+    enum err err = add_new(run, &arena, now_ns, diag);
+    arena_release(&arena);
+    if (err == ERR_OK) {
+        *out = run;
+    }
+    return err;
+}
+
+enum err load_more(struct load_run *run, int64_t now_ns, struct diag *diag)
+{
+    struct arena arena = {0};
+    struct load_run before = *run;
+    add_classes(run);
+    add_executors(run);
+    add_limits(run, &arena);
+    enum err err = add_new(run, &arena, now_ns, diag);
+    arena_release(&arena);
+    if (err != ERR_OK) {
+        /* What the core got stays there unused; the next ones get new ids. */
+        run->class_count = before.class_count;
+        run->executor_count = before.executor_count;
+        run->limit_count = before.limit_count;
+    }
+    return err;
+}
+
+struct run_id load_run_id(const struct load_run *run)
+{
+    return run->run;
+}
+
+struct task_id load_task(const struct load_run *run, uint32_t task)
+{
+    INVARIANT(task < run->task_count);
+    return (struct task_id){run->tasks[task]};
+}
+
+struct limit_id load_limit(const struct load_run *run, uint32_t limit)
+{
+    INVARIANT(limit < run->limit_count);
+    return (struct limit_id){run->limits[limit]};
+}
+
+struct executor_id load_executor(const struct load_run *run, uint32_t provider)
+{
+    INVARIANT(provider < run->executor_count);
+    return (struct executor_id){run->executors[provider]};
+}
+
+/* Position of a value in ascending ids, or PLAN_NONE. */
+static uint32_t position(const uint32_t *ids, uint32_t count, uint32_t value)
+{
+    uint32_t low = 0;
+    uint32_t high = count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (ids[middle] < value) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < count && ids[low] == value ? low : PLAN_NONE;
+}
+
+uint32_t load_plan_task(const struct load_run *run, struct task_id task)
+{
+    return position(run->tasks, run->task_count, task.v);
+}
+
+uint32_t load_plan_limit(const struct load_run *run, struct limit_id limit)
+{
+    return position(run->limits, run->limit_count, limit.v);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * load: from a checked plan into a scheduler.
+ *
+ * One loader belongs to one scheduler and can load several plans into it, each
+ * as a run. It turns texts (attributes, names of shared limits) into the
+ * numbers the core wants, and keeps for each run which task, group and limit
+ * of the plan has which id in the core.
+ */
+#ifndef PLAN_LOAD_H
+#define PLAN_LOAD_H
+
+#include "base/diag.h"
+#include "core/sched.h"
+#include "plan/plan.h"
+
+/* Expected duration of a task that has no estimate. */
+#define LOAD_ESTIMATE_NS (INT64_C(600) * 1000000000)
+
+struct load;
+
+/* A loader for this scheduler, which must outlive it. */
+struct load *load_new(struct sched *sched);
+
+/* Free the loader, not the scheduler. NULL is allowed. */
+void load_free(struct load *load);
+
+/* A plan in the scheduler. Both are borrowed: they outlive it. */
+struct load_run;
+
+/*
+ * Add the plan as a run. ERR_LIMIT: there are too many tasks. On success the
+ * run is stored in *out; the loader owns it.
+ */
+MUST_USE enum err load_plan(struct load *load,
+                            int64_t now_ns,
+                            const struct plan *plan,
+                            struct load_run **out,
+                            struct diag *diag);
+
+/*
+ * Add what plan_add() has added to the plan since. When the core refuses it,
+ * *diag says why, in the plan's names, and nothing has changed: undo the
+ * plan's change with plan_undo_add().
+ */
+MUST_USE enum err
+load_more(struct load_run *run, int64_t now_ns, struct diag *diag);
+
+/* The run's id in the core. */
+struct run_id load_run_id(const struct load_run *run);
+
+/* Ids in the core of what has this index in the plan. */
+struct task_id load_task(const struct load_run *run, uint32_t task);
+struct limit_id load_limit(const struct load_run *run, uint32_t limit);
+struct executor_id load_executor(const struct load_run *run, uint32_t provider);
+
+/* The way back: index in the plan, or PLAN_NONE if it is not of this run. */
+uint32_t load_plan_task(const struct load_run *run, struct task_id task);
+uint32_t load_plan_limit(const struct load_run *run, struct limit_id limit);
+
+#endif /* PLAN_LOAD_H */

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/executor.h"
+
+#include "tests/support/death.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/* Times are plain numbers here: back-off 10 to 60, probes 100 to 350. */
+static struct executor make(uint32_t circuit_failures)
+{
+    return (struct executor){
+        .spec =
+            {
+                .backoff_ns = 10,
+                .backoff_ns_max = 60,
+                .circuit_failures = circuit_failures,
+                .probe_ns = 100,
+                .probe_ns_max = 350,
+            },
+        .shut_until_ns = INT64_MIN,
+        .probe_at_ns = INT64_MIN,
+    };
+}
+
+/* One start, refused at once, without a time. */
+static void refuse_at(struct executor *executor, int64_t now_ns)
+{
+    executor_sent(executor, 1);
+    executor_refused(executor, 1, now_ns, EXECUTOR_NEVER);
+}
+
+static void
+assert_shut(const struct executor *executor,
+            int64_t now_ns,
+            enum executor_shut why,
+            int64_t until_ns)
+{
+    assert_int_equal(executor_state(executor, now_ns), why);
+    assert_true(executor_wake_ns(executor, now_ns) == until_ns);
+    assert_int_equal(executor_state(executor, until_ns - 1), why);
+    assert_int_equal(executor_state(executor, until_ns), EXECUTOR_OPEN);
+}
+
+static void a_new_one_is_open_and_waits_for_nothing(void **state)
+{
+    (void)state;
+    struct executor executor = make(3);
+    assert_int_equal(executor_state(&executor, 0), EXECUTOR_OPEN);
+    assert_true(executor_wake_ns(&executor, 0) == EXECUTOR_NEVER);
+}
+
+static void a_batch_refused_as_a_whole_is_one_step(void **state)
+{
+    (void)state;
+    struct executor executor = make(0);
+    for (uint64_t token = 1; token <= 10; token++) {
+        executor_sent(&executor, token);
+    }
+    for (uint64_t token = 1; token <= 10; token++) {
+        executor_refused(&executor, token, 100, EXECUTOR_NEVER);
+    }
+    assert_int_equal(executor.steps, 1);
+    assert_shut(&executor, 100, EXECUTOR_BACKOFF, 110);
+}
+
+static void steps_double_up_to_the_ceiling(void **state)
+{
+    (void)state;
+    struct executor executor = make(0);
+    static const int64_t delays[] = {10, 20, 40, 60, 60};
+    int64_t now_ns = 1000;
+    for (uint32_t ix = 0; ix < 5; ix++) {
+        refuse_at(&executor, now_ns);
+        assert_shut(&executor,
+                    now_ns,
+                    EXECUTOR_BACKOFF,
+                    now_ns + delays[ix]);
+        now_ns += delays[ix];
+    }
+}
+
+static void a_ceiling_below_the_first_step_holds(void **state)
+{
+    (void)state;
+    struct executor executor = make(0);
+    executor.spec.backoff_ns_max = 4;
+    refuse_at(&executor, 0);
+    assert_shut(&executor, 0, EXECUTOR_BACKOFF, 4);
+}
+
+static void one_acceptance_resets_the_steps(void **state)
+{
+    (void)state;
+    struct executor executor = make(0);
+    refuse_at(&executor, 0);
+    refuse_at(&executor, 10);
+    executor_sent(&executor, 1);
+    executor_sent(&executor, 2);
+    executor_accepted(&executor);
+    executor_refused(&executor, 2, 30, EXECUTOR_NEVER);
+    assert_int_equal(executor_state(&executor, 30), EXECUTOR_OPEN);
+    executor_succeeded(&executor);
+    refuse_at(&executor, 40);
+    assert_shut(&executor, 40, EXECUTOR_BACKOFF, 50);
+}
+
+static void nothing_is_sent_while_answers_are_missing(void **state)
+{
+    (void)state;
+    struct executor executor = make(0);
+    executor_sent(&executor, 1);
+    executor_sent(&executor, 2);
+    assert_int_equal(executor_state(&executor, 0), EXECUTOR_OPEN);
+    executor_refused(&executor, 1, 0, EXECUTOR_NEVER);
+    assert_int_equal(executor_state(&executor, 999), EXECUTOR_BACKOFF);
+    assert_true(executor_wake_ns(&executor, 0) == EXECUTOR_NEVER);
+    executor_accepted(&executor);
+    assert_int_equal(executor_state(&executor, 0), EXECUTOR_OPEN);
+}
+
+static void an_acceptance_first_keeps_it_open(void **state)
+{
+    (void)state;
+    struct executor executor = make(0);
+    executor_sent(&executor, 1);
+    executor_sent(&executor, 2);
+    executor_sent(&executor, 3);
+    executor_accepted(&executor);
+    executor_refused(&executor, 2, 0, EXECUTOR_NEVER);
+    assert_int_equal(executor_state(&executor, 0), EXECUTOR_OPEN);
+    executor_refused(&executor, 3, 0, EXECUTOR_NEVER);
+    assert_int_equal(executor_state(&executor, 0), EXECUTOR_OPEN);
+}
+
+static void a_dropped_start_is_no_refusal(void **state)
+{
+    (void)state;
+    struct executor executor = make(0);
+    executor_sent(&executor, 1);
+    executor_sent(&executor, 2);
+    executor_refused(&executor, 1, 0, EXECUTOR_NEVER);
+    executor_dropped(&executor, 0);
+    assert_int_equal(executor_state(&executor, 0), EXECUTOR_OPEN);
+    assert_int_equal(executor.steps, 0);
+}
+
+static void a_time_that_was_named_is_waited_for(void **state)
+{
+    (void)state;
+    struct executor executor = make(0);
+    executor_sent(&executor, 1);
+    executor_refused(&executor, 1, 0, 500);
+    assert_shut(&executor, 0, EXECUTOR_USAGE, 500);
+}
+
+static void the_latest_of_several_times_counts(void **state)
+{
+    (void)state;
+    struct executor executor = make(0);
+    executor_sent(&executor, 1);
+    executor_sent(&executor, 2);
+    executor_sent(&executor, 3);
+    executor_refused(&executor, 1, 0, 500);
+    executor_refused(&executor, 2, 0, 300);
+    executor_accepted(&executor); /* shut all the same */
+    assert_shut(&executor, 0, EXECUTOR_USAGE, 500);
+}
+
+static void a_time_in_the_past_is_a_step_of_back_off(void **state)
+{
+    (void)state;
+    struct executor executor = make(0);
+    executor_sent(&executor, 1);
+    executor_refused(&executor, 1, 1000, 400);
+    assert_shut(&executor, 1000, EXECUTOR_BACKOFF, 1010);
+}
+
+static void limited_after_acceptance_shuts_it_too(void **state)
+{
+    (void)state;
+    struct executor executor = make(0);
+    executor_sent(&executor, 1);
+    executor_accepted(&executor);
+    executor_limited(&executor, 1, 50, 700);
+    assert_shut(&executor, 50, EXECUTOR_USAGE, 700);
+    executor_sent(&executor, 2);
+    executor_accepted(&executor);
+    executor_limited(&executor, 2, 800, EXECUTOR_NEVER);
+    assert_shut(&executor, 800, EXECUTOR_BACKOFF, 810);
+}
+
+static void ten_sessions_limited_together_are_one_step(void **state)
+{
+    (void)state;
+    struct executor executor = make(0);
+    for (uint64_t token = 1; token <= 10; token++) {
+        executor_sent(&executor, token);
+        executor_accepted(&executor);
+    }
+    for (uint64_t token = 1; token <= 10; token++) {
+        executor_limited(&executor, token, 100, EXECUTOR_NEVER);
+    }
+    assert_int_equal(executor.steps, 1);
+    assert_shut(&executor, 100, EXECUTOR_BACKOFF, 110);
+}
+
+static void an_acceptance_not_confirmed_does_not_reset(void **state)
+{
+    (void)state;
+    struct executor executor = make(0);
+    refuse_at(&executor, 0);
+    refuse_at(&executor, 10); /* two steps: 10, 20 */
+    executor_sent(&executor, 1);
+    executor_accepted(&executor);
+    executor_limited(&executor, 1, 30, EXECUTOR_NEVER);
+    assert_shut(&executor, 30, EXECUTOR_BACKOFF, 70); /* the third: 40 */
+}
+
+static void a_failure_confirms_an_acceptance(void **state)
+{
+    (void)state;
+    struct executor executor = make(0);
+    refuse_at(&executor, 0);
+    executor_sent(&executor, 1);
+    executor_accepted(&executor);
+    executor_failed(&executor, 1, 20);
+    executor_sent(&executor, 2);
+    executor_accepted(&executor);
+    executor_limited(&executor, 2, 30, EXECUTOR_NEVER);
+    assert_shut(&executor, 30, EXECUTOR_BACKOFF, 40);
+}
+
+/* Fail `count` sessions at once. */
+static void fail_some(struct executor *executor, uint32_t count, int64_t now_ns)
+{
+    for (uint32_t ix = 0; ix < count; ix++) {
+        executor_sent(executor, 100 + ix);
+        executor_accepted(executor);
+        executor_failed(executor, 100 + ix, now_ns);
+    }
+}
+
+static void failures_in_a_row_open_the_circuit_with_a_notice(void **state)
+{
+    (void)state;
+    struct executor executor = make(3);
+    fail_some(&executor, 2, 0);
+    assert_int_equal(executor_state(&executor, 0), EXECUTOR_OPEN);
+    executor_succeeded(&executor);
+    fail_some(&executor, 2, 0);
+    assert_int_equal(executor_state(&executor, 0), EXECUTOR_OPEN);
+    assert_false(executor.notice);
+    fail_some(&executor, 1, 0);
+    assert_true(executor.notice);
+    assert_shut(&executor, 0, EXECUTOR_CIRCUIT, 100);
+}
+
+static void without_a_circuit_failures_change_nothing(void **state)
+{
+    (void)state;
+    struct executor executor = make(0);
+    fail_some(&executor, 100, 0);
+    assert_int_equal(executor_state(&executor, 0), EXECUTOR_OPEN);
+    assert_false(executor.notice);
+}
+
+static void probes_go_one_by_one_at_growing_intervals(void **state)
+{
+    (void)state;
+    struct executor executor = make(1);
+    static const int64_t delays[] = {100, 200, 350, 350};
+    fail_some(&executor, 1, 0);
+    executor.notice = false;
+    int64_t now_ns = 0;
+    for (uint32_t ix = 0; ix < 4; ix++) {
+        assert_shut(&executor,
+                    now_ns,
+                    EXECUTOR_CIRCUIT,
+                    now_ns + delays[ix]);
+        now_ns += delays[ix];
+        executor_sent(&executor, 7);
+        /* One is under way: shut, and time alone does not change it. */
+        assert_int_equal(executor_state(&executor, now_ns + 9999),
+                         EXECUTOR_CIRCUIT);
+        assert_true(executor_wake_ns(&executor, now_ns) == EXECUTOR_NEVER);
+        executor_accepted(&executor);
+        executor_failed(&executor, 7, now_ns);
+    }
+    assert_false(executor.notice); /* it was open all the time */
+}
+
+static void a_probe_that_ends_well_closes_the_circuit(void **state)
+{
+    (void)state;
+    struct executor executor = make(2);
+    fail_some(&executor, 2, 0);
+    executor_sent(&executor, 7);
+    executor_accepted(&executor);
+    executor_succeeded(&executor);
+    assert_int_equal(executor_state(&executor, 0), EXECUTOR_OPEN);
+    fail_some(&executor, 1, 0); /* counted from the start again */
+    assert_int_equal(executor_state(&executor, 0), EXECUTOR_OPEN);
+    fail_some(&executor, 1, 0); /* and so are the intervals */
+    assert_shut(&executor, 0, EXECUTOR_CIRCUIT, 100);
+}
+
+static void an_older_session_does_not_speak_for_the_probe(void **state)
+{
+    (void)state;
+    struct executor executor = make(1);
+    fail_some(&executor, 1, 0);
+    executor_sent(&executor, 7);
+    executor_failed(&executor, 5, 50); /* was sent before it opened */
+    assert_true(executor.probe_token == 7);
+    executor_ended(&executor, 5, 60);
+    assert_true(executor.probe_token == 7);
+    assert_int_equal(executor_state(&executor, 9999), EXECUTOR_CIRCUIT);
+}
+
+static void a_probe_that_was_cancelled_may_be_followed_at_once(void **state)
+{
+    (void)state;
+    struct executor executor = make(1);
+    fail_some(&executor, 1, 0);
+    executor_sent(&executor, 7);
+    executor_accepted(&executor);
+    executor_ended(&executor, 7, 150);
+    assert_int_equal(executor_state(&executor, 150), EXECUTOR_OPEN);
+    executor_sent(&executor, 8);
+    assert_int_equal(executor_state(&executor, 150), EXECUTOR_CIRCUIT);
+}
+
+static void a_probe_that_is_refused_backs_off_and_is_sent_again(void **state)
+{
+    (void)state;
+    struct executor executor = make(1);
+    fail_some(&executor, 1, 0);
+    executor_sent(&executor, 7);
+    executor_refused(&executor, 7, 150, EXECUTOR_NEVER);
+    assert_shut(&executor, 150, EXECUTOR_BACKOFF, 160);
+    assert_true(executor.circuit_open);
+}
+
+static void answer_nothing(void *ctx)
+{
+    executor_accepted(ctx);
+}
+
+static void probe_twice(void *ctx)
+{
+    executor_sent(ctx, 1);
+    executor_sent(ctx, 2);
+}
+
+static void misuse_stops_the_program(void **state)
+{
+    (void)state;
+    struct executor executor = make(1);
+    death_expect(answer_nothing, &executor, "pending > 0");
+    fail_some(&executor, 1, 0);
+    death_expect(probe_twice, &executor, "probe_token == 0");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_new_one_is_open_and_waits_for_nothing),
+        cmocka_unit_test(a_batch_refused_as_a_whole_is_one_step),
+        cmocka_unit_test(steps_double_up_to_the_ceiling),
+        cmocka_unit_test(a_ceiling_below_the_first_step_holds),
+        cmocka_unit_test(one_acceptance_resets_the_steps),
+        cmocka_unit_test(nothing_is_sent_while_answers_are_missing),
+        cmocka_unit_test(an_acceptance_first_keeps_it_open),
+        cmocka_unit_test(a_dropped_start_is_no_refusal),
+        cmocka_unit_test(a_time_that_was_named_is_waited_for),
+        cmocka_unit_test(the_latest_of_several_times_counts),
+        cmocka_unit_test(a_time_in_the_past_is_a_step_of_back_off),
+        cmocka_unit_test(limited_after_acceptance_shuts_it_too),
+        cmocka_unit_test(ten_sessions_limited_together_are_one_step),
+        cmocka_unit_test(an_acceptance_not_confirmed_does_not_reset),
+        cmocka_unit_test(a_failure_confirms_an_acceptance),
+        cmocka_unit_test(failures_in_a_row_open_the_circuit_with_a_notice),
+        cmocka_unit_test(without_a_circuit_failures_change_nothing),
+        cmocka_unit_test(probes_go_one_by_one_at_growing_intervals),
+        cmocka_unit_test(a_probe_that_ends_well_closes_the_circuit),
+        cmocka_unit_test(an_older_session_does_not_speak_for_the_probe),
+        cmocka_unit_test(a_probe_that_was_cancelled_may_be_followed_at_once),
+        cmocka_unit_test(a_probe_that_is_refused_backs_off_and_is_sent_again),
+        cmocka_unit_test(misuse_stops_the_program),
+    };
+    return cmocka_run_group_tests_name("executor", tests, NULL, NULL);
+}

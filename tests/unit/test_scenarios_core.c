@@ -1,0 +1,1083 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The failures to survive that are the core's, one test each, under the
+ * numbers of the list of scenarios: set-up, event, required outcome.
+ */
+#include "tests/unit/sched_fixture.h"
+
+#include "base/mem.h"
+#include "base/rng.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void scenario_10_same_number_in_two_repos_is_two_tasks(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    struct limit_spec limits[] = {
+        fixture_max(3),
+        fixture_per(1, FIXTURE_REPO),
+    };
+    limits[1].hold_group = true;
+    fixture_run(&f, SCHED_RANK, limits, 2);
+    fixture_attribute(&f, FIXTURE_REPO, 1);
+    struct task_id a = fixture_task(&f, "A#7", "");
+    fixture_attribute(&f, FIXTURE_REPO, 2);
+    struct task_id b = fixture_task(&f, "B#7", "");
+    fixture_task(&f, "B#8", "B#7");
+
+    assert_int_not_equal(a.v, b.v);
+    assert_string_equal(fixture_turn(&f), "B#7 A#7");
+    uint64_t token_b = fixture_get(&f, "B#7").token;
+    assert_true(fixture_get(&f, "A#7").token != token_b);
+    assert_int_equal(fixture_try_end(&f, "A#7", token_b, OUTCOME_DONE),
+                     ERR_CONFLICT);
+    fixture_done(&f, "A#7");
+    assert_string_equal(fixture_turn(&f), "");
+    assert_int_equal(fixture_state(&f, "B#7"), TASK_CLAIMED);
+    fixture_done(&f, "B#7");
+    assert_string_equal(fixture_turn(&f), "B#8");
+    fixture_release(&f);
+}
+
+static void
+scenario_33_cap_lowered_below_use_starts_nothing_until_there_is_room(
+    void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 3);
+    static const char *const names[] = {"a", "b", "c", "d", "e", "g", "h"};
+    for (uint32_t ix = 0; ix < 7; ix++) {
+        fixture_task(&f, names[ix], "");
+    }
+    assert_string_equal(fixture_turn(&f), "a b c");
+
+    fixture_set_limit(&f, 0, 1, 0);
+    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(strbuf_text(&f.ended), ""); /* nobody is killed */
+    fixture_done(&f, "a");
+    assert_string_equal(fixture_turn(&f), "");
+    fixture_done(&f, "b");
+    assert_string_equal(fixture_turn(&f), "");
+    assert_int_equal(fixture_used(&f, 0), 1);
+    fixture_done(&f, "c");
+    assert_string_equal(fixture_turn(&f), "d"); /* exactly one */
+    fixture_set_limit(&f, 0, 3, 0);
+    assert_string_equal(fixture_turn(&f), "e g"); /* refilled at once */
+    fixture_set_limit(&f, 0, 0, 0);
+    fixture_done(&f, "d e g");
+    assert_string_equal(fixture_turn(&f), "");
+    fixture_set_limit(&f, 0, 3, 0);
+    assert_string_equal(fixture_turn(&f), "h");
+    fixture_release(&f);
+}
+
+static void scenario_34_paused_starts_nothing_and_resumes_in_order(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 2);
+    static const char *const names[] = {"a", "b", "c", "d", "e", "g", "h"};
+    for (uint32_t ix = 0; ix < 7; ix++) {
+        fixture_task(&f, names[ix], "");
+    }
+    assert_string_equal(fixture_turn(&f), "a b");
+    fixture_order_run(&f, EVENT_PAUSE);
+    fixture_done(&f, "a b");
+    assert_string_equal(fixture_turn(&f), "");
+    fixture_pass(&f, 60 * MINUTE);
+    assert_string_equal(fixture_turn(&f), "");
+    assert_int_equal(fixture_used(&f, 0), 0);
+    fixture_order_run(&f, EVENT_RESUME);
+    assert_string_equal(fixture_turn(&f), "c d");
+    fixture_done(&f, "c d");
+    assert_string_equal(fixture_turn(&f), "e g");
+    fixture_done(&f, "g");
+    assert_string_equal(fixture_turn(&f), "h");
+    fixture_release(&f);
+}
+
+static void scenario_35_three_lanes_start_together(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    struct limit_spec limits[] = {
+        fixture_max(3),
+        fixture_per(1, FIXTURE_REPO),
+    };
+    limits[1].hold_group = true;
+    fixture_run(&f, SCHED_RANK, limits, 2);
+    fixture_attribute(&f, FIXTURE_REPO, 1);
+    static const char *const names[] = {"A1", "A2", "A3", "A4", "A5", "A6"};
+    for (uint32_t ix = 0; ix < 6; ix++) {
+        fixture_task(&f, names[ix], "");
+    }
+    fixture_attribute(&f, FIXTURE_REPO, 2);
+    fixture_task(&f, "B1", "");
+    fixture_attribute(&f, FIXTURE_REPO, 3);
+    fixture_task(&f, "C1", "");
+
+    assert_string_equal(fixture_turn(&f), "A1 B1 C1");
+    assert_int_equal(fixture_used(&f, 0), 3);
+    /* Those of A wait for A and hold nothing meanwhile. */
+    fixture_done(&f, "B1 C1");
+    assert_string_equal(fixture_turn(&f), "");
+    assert_int_equal(fixture_used(&f, 0), 1);
+    for (uint32_t ix = 0; ix + 1 < 6; ix++) {
+        fixture_done(&f, names[ix]);
+        assert_string_equal(fixture_turn(&f), names[ix + 1]);
+    }
+    fixture_release(&f);
+}
+
+static void scenario_36_cancel_of_one_who_waits_is_immediate(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    struct limit_spec lock = fixture_per(1, FIXTURE_REPO);
+    fixture_run(&f, SCHED_RANK, &lock, 1);
+    fixture_attribute(&f, FIXTURE_REPO, 1);
+    fixture_task(&f, "holder", "");
+    fixture_task(&f, "second", "");
+    fixture_task(&f, "third", "");
+    assert_string_equal(fixture_turn(&f), "holder");
+    assert_int_equal(fixture_why(&f, "second").code, WHY_LIMIT);
+
+    fixture_order(&f, EVENT_CANCEL, "second");
+    assert_int_equal(fixture_state(&f, "second"), TASK_CANCELLED);
+    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(strbuf_text(&f.ended), ""); /* no session to end */
+    assert_string_equal(strbuf_text(&f.changed), "second");
+    fixture_done(&f, "holder");
+    assert_string_equal(fixture_turn(&f), "third");
+    fixture_release(&f);
+}
+
+/* A run that has every kind of limit, for tasks that use all of them. */
+static void add_every_limit(struct fixture *f)
+{
+    static const struct attribute reviews[] = {{FIXTURE_CLASS, 1}};
+    struct limit_spec limits[] = {
+        fixture_max(6),
+        fixture_per(1, FIXTURE_REPO),
+        fixture_per(2, FIXTURE_REPO),
+        fixture_percent(34),
+        fixture_max(10),
+    };
+    limits[1].hold_group = true;
+    limits[3].where = reviews;
+    limits[3].where_count = 1;
+    limits[4].resource = true;
+    fixture_run(f, SCHED_RANK, limits, 5);
+}
+
+/* Add a random task: any repo, class, width, budget and failure rule. */
+static void add_random(struct fixture *f, struct rng *rng)
+{
+    struct sched_use uses[] = {
+        {f->limits[4], 1 + rng_below(rng, 4)},
+        {f->limits[0], 1 + rng_below(rng, 2)},
+    };
+    f->attributes[0] = (struct attribute){FIXTURE_REPO, rng_below(rng, 4)};
+    f->attributes[1] = (struct attribute){FIXTURE_CLASS, rng_below(rng, 2)};
+    f->spec.attributes = f->attributes;
+    f->spec.attribute_count = 2;
+    f->spec.uses = uses;
+    f->spec.use_count = 2;
+    f->failure = (struct sched_failure_spec){
+        .retry_max = rng_below(rng, 3),
+        .backoff_ns = rng_below(rng, 2) * SECOND,
+        .backoff_ns_max = MINUTE,
+        .checkpoint_max = rng_below(rng, 3),
+        .on_failure = rng_below(rng, 2) == 0 ? SCHED_PARK : SCHED_SKIP,
+        .optional = rng_below(rng, 2) == 0,
+    };
+    (void)fixture_tasks(f, 1);
+}
+
+/* End a random session in any way; false when none is in flight. */
+static bool end_random(struct fixture *f, struct rng *rng)
+{
+    uint32_t count = 0;
+    const uint32_t *in_flight = sched_in_flight(f->sched, &count);
+    if (count == 0) {
+        return false;
+    }
+    struct task_id task = {in_flight[rng_below(rng, count)]};
+    struct sched_event event = {
+        .now_ns = f->now_ns,
+        .task = task,
+        .token = sched_task(f->sched, task).token,
+    };
+    static const enum sched_event_type before[] = {
+        EVENT_STARTED,
+        EVENT_CANCEL,
+        EVENT_SKIP,
+    };
+    uint32_t first = rng_below(rng, 8);
+    if (first < 5) { /* mostly accepted before it ends */
+        event.type = before[first < 3 ? 0 : first - 2];
+        (void)!sched_apply(f->sched, &event);
+    }
+    static const enum sched_outcome outcomes[] = {
+        OUTCOME_DONE,
+        OUTCOME_FAILED,
+        OUTCOME_REJECTED,
+        OUTCOME_CHANGES,
+        OUTCOME_BLOCKED,
+        OUTCOME_CHECKPOINT,
+    };
+    fixture_end_id(f, task, outcomes[rng_below(rng, 6)]);
+    return true;
+}
+
+static void scenario_37_ten_thousand_random_ends_leave_no_drift(void **state)
+{
+    (void)state;
+    enum { ENDS = 10000 };
+    struct fixture f;
+    fixture_init(&f);
+    add_every_limit(&f);
+    struct rng rng;
+    rng_init(&rng, 37);
+    uint32_t ends = 0;
+    while (ends < ENDS) {
+        for (uint32_t n = rng_below(&rng, 8); n > 0; n--) {
+            add_random(&f, &rng);
+        }
+        (void)fixture_turn(&f); /* checks every count against the facts */
+        for (uint32_t n = 1 + rng_below(&rng, 5); n > 0; n--) {
+            ends += end_random(&f, &rng) ? 1 : 0;
+        }
+        fixture_pass(&f, rng_below(&rng, 20) * SECOND);
+    }
+    fixture_order_run(&f, EVENT_CANCEL_RUN);
+    while (end_random(&f, &rng)) {
+        sched_verify(f.sched);
+    }
+    assert_string_equal(fixture_turn(&f), "");
+    for (uint32_t ix = 0; ix < f.limit_count; ix++) {
+        assert_int_equal(fixture_used(&f, ix), 0);
+    }
+    struct sched_run run = sched_run(f.sched, f.run);
+    assert_int_equal(run.in_flight, 0);
+    assert_int_equal(run.sessions, 0);
+
+    /* And the whole of every limit can be used again. */
+    f.spec.attribute_count = 0;
+    f.spec.use_count = 0;
+    (void)fixture_tasks(&f, 10);
+    fixture_pass(&f, 60 * MINUTE); /* executors back off no longer */
+    (void)fixture_turn(&f);
+    assert_int_equal(fixture_used(&f, 0), 6);
+    fixture_release(&f);
+}
+
+static void scenario_40_a_parent_waits_for_its_child_with_cap_1(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 1);
+    fixture_task(&f, "parent", "");
+    assert_string_equal(fixture_turn(&f), "parent");
+    fixture_accept(&f, "parent");
+
+    /* While it holds the slot it cannot come to need anything: refused. */
+    fixture_task(&f, "child", "");
+    struct sched_refusal refusal;
+    assert_int_equal(fixture_try_need(&f, "parent", "child", &refusal),
+                     ERR_CONFLICT);
+    assert_int_equal(refusal.code, REFUSAL_STARTED);
+    assert_int_equal(refusal.task.v, fixture_id(&f, "parent").v);
+
+    /* It gives the slot back, and goes on when the child is done. */
+    f.failure.checkpoint_max = 3;
+    fixture_task(&f, "mother", "");
+    fixture_end(&f, "parent", OUTCOME_DONE);
+    fixture_order(&f, EVENT_HOLD, "child");
+    assert_string_equal(fixture_turn(&f), "mother");
+    fixture_end(&f, "mother", OUTCOME_CHECKPOINT);
+    assert_int_equal(fixture_try_need(&f, "mother", "child", &refusal),
+                     ERR_OK);
+    fixture_order(&f, EVENT_RELEASE, "child");
+    assert_string_equal(fixture_turn(&f), "child");
+    fixture_done(&f, "child");
+    assert_string_equal(fixture_turn(&f), "mother");
+    fixture_done(&f, "mother");
+    assert_string_equal(fixture_turn(&f), "");
+    assert_int_equal(f.quiet, 1);
+    fixture_release(&f);
+}
+
+/* A stream that never ends keeps a cap of 3 full with 10 minute sessions;
+ * five other tasks come after 5 minutes. Return how long the last of them
+ * waited for its start. */
+static int64_t wait_beside_stream(struct class_id stream,
+                                  struct class_id other,
+                                  struct fixture *f)
+{
+    enum { OTHERS = 5, MINUTES_MAX = 600 };
+    fixture_cap(f, 3);
+    f->spec.class_id = stream;
+    (void)fixture_tasks(f, 6);
+    uint32_t first_other = ID_NONE;
+    uint32_t waiting = OTHERS;
+    int64_t waited_ns = 0;
+    int64_t ends_ns[3] = {0, 0, 0};
+    uint32_t running[3] = {ID_NONE, ID_NONE, ID_NONE};
+    for (int minute = 0; minute < MINUTES_MAX && waiting > 0; minute++) {
+        fixture_pass(f, MINUTE);
+        if (minute == 5) {
+            f->spec.class_id = other;
+            first_other = fixture_tasks(f, OTHERS).v;
+        }
+        for (uint32_t slot = 0; slot < 3; slot++) {
+            if (running[slot] != ID_NONE && ends_ns[slot] <= f->now_ns) {
+                fixture_end_id(f,
+                               (struct task_id){running[slot]},
+                               OUTCOME_DONE);
+                running[slot] = ID_NONE;
+                f->spec.class_id = stream;
+                (void)fixture_tasks(f, 1);
+            }
+        }
+        struct sched_effect effect;
+        while (sched_next_effect(f->sched, &effect)) {
+            if (effect.type != EFFECT_START) {
+                continue;
+            }
+            uint32_t task = effect.task.v;
+            uint32_t slot = 0;
+            while (running[slot] != ID_NONE) {
+                slot++;
+            }
+            running[slot] = task;
+            ends_ns[slot] = f->now_ns + (10 + slot) * MINUTE;
+            if (first_other != ID_NONE && task >= first_other &&
+                task < first_other + OTHERS) {
+                waiting--;
+                struct sched_task t = sched_task(f->sched, effect.task);
+                waited_ns = f->now_ns - t.ready_ns;
+            }
+        }
+    }
+    assert_int_equal(waiting, 0);
+    return waited_ns;
+}
+
+static void scenario_43_no_class_starves_the_other(void **state)
+{
+    (void)state;
+    /* Endless reviews: an implementation waits for free slots only. Five of
+     * them in three slots: the last one starts in the second round. */
+    struct fixture f;
+    fixture_init(&f);
+    struct class_id review = fixture_class(&f, 1, true, 1, 60 * MINUTE);
+    int64_t waited_ns = wait_beside_stream(review, f.work, &f);
+    assert_true(waited_ns <= 2 * 12 * MINUTE);
+    fixture_release(&f);
+
+    /* Endless implementation: a review waits for max_wait, then for slots. */
+    fixture_init(&f);
+    review = fixture_class(&f, 1, true, 1, 60 * MINUTE);
+    waited_ns = wait_beside_stream(f.work, review, &f);
+    assert_true(waited_ns >= 60 * MINUTE);
+    assert_true(waited_ns <= (60 + 2 * 12) * MINUTE);
+    fixture_release(&f);
+}
+
+static void scenario_44_a_full_class_does_not_hide_an_empty_one(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    static const struct attribute full[] = {{FIXTURE_CLASS, 1}};
+    struct limit_spec limits[] = {fixture_max(500), fixture_max(2)};
+    limits[1].where = full;
+    limits[1].where_count = 1;
+    fixture_run(&f, SCHED_RANK, limits, 2);
+    fixture_attribute(&f, FIXTURE_CLASS, 1);
+    f.spec.estimate_ns = 100 * MINUTE; /* better, so in front of the others */
+    (void)fixture_tasks(&f, 1000);
+    (void)fixture_turn(&f);
+    assert_int_equal(fixture_used(&f, 0), 2);
+
+    fixture_attribute(&f, FIXTURE_CLASS, 2);
+    f.spec.estimate_ns = MINUTE;
+    struct task_id first = fixture_tasks(&f, 100);
+    (void)fixture_turn(&f);
+    assert_int_equal(fixture_used(&f, 0), 102);
+    for (uint32_t ix = 0; ix < 100; ix++) {
+        struct task_id task = {first.v + ix};
+        assert_int_equal(sched_task(f.sched, task).state, TASK_CLAIMED);
+    }
+    fixture_release(&f);
+}
+
+static void scenario_46_recovered_and_new_work_share_one_slot(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 1);
+    f.failure.retry_max = 5;
+    f.failure.backoff_ns = SECOND;
+    f.failure.backoff_ns_max = SECOND;
+    fixture_task(&f, "old", "");
+    assert_string_equal(fixture_turn(&f), "old");
+    static const char *const fresh[] = {"n1", "n2", "n3", "n4", "n5"};
+    for (uint32_t ix = 0; ix < 5; ix++) {
+        fixture_task(&f, fresh[ix], ""); /* there is always new work */
+    }
+    for (uint32_t ix = 0; ix < 5; ix++) {
+        fixture_end(&f, "old", OUTCOME_FAILED);
+        assert_string_equal(fixture_turn(&f), fresh[ix]);
+        fixture_pass(&f, MINUTE);
+        fixture_end(&f, fresh[ix], OUTCOME_DONE);
+        assert_string_equal(fixture_turn(&f), "old");
+    }
+    fixture_done(&f, "old");
+    assert_string_equal(fixture_turn(&f), "");
+    fixture_release(&f);
+
+    /* Without back-off, what is begun goes on, but not beyond its budget. */
+    fixture_init(&f);
+    fixture_cap(&f, 1);
+    f.failure.retry_max = 2;
+    fixture_task(&f, "old", "");
+    fixture_task(&f, "new", "");
+    for (uint32_t ix = 0; ix < 3; ix++) {
+        assert_string_equal(fixture_turn(&f), "old");
+        fixture_end(&f, "old", OUTCOME_FAILED);
+    }
+    assert_string_equal(fixture_turn(&f), "new");
+    fixture_release(&f);
+}
+
+static void scenario_47_share_of_34_percent_for_caps_2_4_8(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t cap;
+        uint32_t reviews;
+    } cases[] = {{2, 1}, {4, 1}, {8, 2}, {1, 1}, {3, 1}, {6, 2}, {9, 3}};
+    for (uint32_t ix = 0; ix < sizeof(cases) / sizeof(cases[0]); ix++) {
+        struct fixture f;
+        fixture_init(&f);
+        static const struct attribute reviews[] = {{FIXTURE_CLASS, 1}};
+        struct limit_spec limits[] = {
+            fixture_max(cases[ix].cap),
+            fixture_percent(34),
+        };
+        limits[1].where = reviews;
+        limits[1].where_count = 1;
+        fixture_run(&f, SCHED_RANK, limits, 2);
+        fixture_attribute(&f, FIXTURE_CLASS, 1);
+        (void)fixture_tasks(&f, 20); /* reviews are first in line */
+        fixture_attribute(&f, FIXTURE_CLASS, 2);
+        (void)fixture_tasks(&f, 20);
+        (void)fixture_turn(&f);
+        assert_int_equal(fixture_max_now(&f, 1), cases[ix].reviews);
+        assert_int_equal(fixture_used(&f, 1), cases[ix].reviews);
+        assert_int_equal(fixture_used(&f, 0), cases[ix].cap);
+        fixture_release(&f);
+    }
+}
+
+static void scenario_48_what_becomes_ready_competes_at_once(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 1);
+    fixture_task(&f, "before", "");
+    assert_string_equal(fixture_turn(&f), "before");
+    f.spec.class_id = f.review;
+    fixture_task(&f, "low", ""); /* has been ready for long */
+    fixture_pass(&f, 30 * MINUTE);
+    f.spec.class_id = f.work;
+    fixture_task(&f, "high", "before");
+    assert_string_equal(fixture_turn(&f), "");
+    fixture_done(&f, "before");
+    assert_string_equal(fixture_turn(&f), "high");
+    fixture_done(&f, "high");
+    assert_string_equal(fixture_turn(&f), "low");
+    fixture_release(&f);
+}
+
+static void scenario_49_waiters_on_one_lock_are_served_in_order(void **state)
+{
+    (void)state;
+    static const enum sched_policy policies[] = {SCHED_RANK, SCHED_FIFO};
+    for (uint32_t ix = 0; ix < 2; ix++) {
+        struct fixture f;
+        fixture_init(&f);
+        struct limit_spec lock = fixture_max(1);
+        lock.resource = true;
+        fixture_run(&f, policies[ix], &lock, 1);
+        struct sched_use use = {f.limits[0], 1};
+        f.spec.uses = &use;
+        f.spec.use_count = 1;
+        f.spec.estimate_ns = 75 * MINUTE;
+        /* Four lanes come to the lock at four times, not in their order. */
+        static const char *const lanes[] = {"l3", "l1", "l4", "l2"};
+        for (uint32_t lane = 0; lane < 4; lane++) {
+            fixture_task(&f, lanes[lane], "");
+            assert_string_equal(fixture_turn(&f), lane == 0 ? "l3" : "");
+            fixture_pass(&f, MINUTE);
+        }
+        for (uint32_t lane = 0; lane < 4; lane++) {
+            fixture_pass(&f, 75 * MINUTE);
+            fixture_done(&f, lanes[lane]);
+            const char *next = lane < 3 ? lanes[lane + 1] : "";
+            assert_string_equal(fixture_turn(&f), next);
+        }
+        fixture_release(&f);
+    }
+}
+
+static void scenario_50_a_wide_task_gets_its_reservation(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    static const struct attribute other[] = {{FIXTURE_PROVIDER, 9}};
+    static const struct attribute main_provider[] = {{FIXTURE_PROVIDER, 1}};
+    struct limit_spec limits[] = {fixture_max(3), fixture_max(3)};
+    limits[0].where = main_provider;
+    limits[0].where_count = 1;
+    limits[1].where = other;
+    limits[1].where_count = 1;
+    fixture_run(&f, SCHED_RANK, limits, 2);
+    fixture_attribute(&f, FIXTURE_PROVIDER, 1);
+    fixture_task(&f, "n1", "");
+    fixture_task(&f, "n2", "");
+    fixture_task(&f, "n3", "");
+    assert_string_equal(fixture_turn(&f), "n1 n2 n3");
+
+    struct sched_use two = {f.limits[0], 2};
+    f.spec.uses = &two;
+    f.spec.use_count = 1;
+    fixture_task(&f, "wide", "");
+    f.spec.use_count = 0;
+    fixture_task(&f, "n4", "");
+    fixture_task(&f, "n5", "");
+    fixture_attribute(&f, FIXTURE_PROVIDER, 9);
+    fixture_task(&f, "other", ""); /* uses nothing that wide waits for */
+    assert_string_equal(fixture_turn(&f), "other");
+
+    fixture_done(&f, "n1");
+    assert_string_equal(fixture_turn(&f), ""); /* one unit is kept for it */
+    assert_int_equal(fixture_why(&f, "n4").code, WHY_RESERVED);
+    assert_int_equal(fixture_why(&f, "n4").task.v, fixture_id(&f, "wide").v);
+    fixture_done(&f, "n2");
+    assert_string_equal(fixture_turn(&f), "wide");
+    fixture_done(&f, "n3");
+    assert_string_equal(fixture_turn(&f), "n4");
+    fixture_done(&f, "wide");
+    assert_string_equal(fixture_turn(&f), "n5");
+    fixture_release(&f);
+}
+
+static void scenario_51_ten_refusals_are_one_step_of_back_off(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 10);
+    static const char *const names[] = {
+        "a", "b", "c", "d", "e", "g", "h", "i", "j", "k"};
+    for (uint32_t ix = 0; ix < 10; ix++) {
+        fixture_task(&f, names[ix], "");
+    }
+    assert_string_equal(fixture_turn(&f), "a b c d e g h i j k");
+    for (uint32_t ix = 0; ix < 10; ix++) {
+        fixture_refuse(&f, names[ix], SCHED_NEVER);
+    }
+    assert_string_equal(fixture_turn(&f), "");
+    assert_true(sched_next_timer(f.sched) == f.now_ns + 10 * SECOND);
+    fixture_pass(&f, 10 * SECOND);
+    assert_string_equal(fixture_turn(&f), "a b c d e g h i j k");
+    for (uint32_t ix = 0; ix < 10; ix++) { /* the second step: twice that */
+        fixture_refuse(&f, names[ix], SCHED_NEVER);
+    }
+    assert_true(sched_next_timer(f.sched) == f.now_ns + 20 * SECOND);
+    fixture_pass(&f, 20 * SECOND);
+    assert_string_equal(fixture_turn(&f), "a b c d e g h i j k");
+
+    /* One acceptance resets it. */
+    fixture_accept(&f, "a");
+    for (uint32_t ix = 1; ix < 10; ix++) {
+        fixture_refuse(&f, names[ix], SCHED_NEVER);
+    }
+    fixture_done(&f, "a");
+    assert_string_equal(fixture_turn(&f), "b c d e g h i j k");
+    for (uint32_t ix = 1; ix < 10; ix++) {
+        fixture_refuse(&f, names[ix], SCHED_NEVER);
+    }
+    assert_string_equal(fixture_turn(&f), "");
+    assert_true(sched_next_timer(f.sched) == f.now_ns + 10 * SECOND);
+    fixture_release(&f);
+}
+
+static void scenario_52_a_refused_start_costs_no_try(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 1);
+    fixture_task(&f, "a", ""); /* no retry at all */
+    for (uint32_t round = 0; round < 5; round++) {
+        assert_string_equal(fixture_turn(&f), "a");
+        fixture_refuse(&f, "a", SCHED_NEVER);
+        struct sched_task a = fixture_get(&f, "a");
+        assert_int_equal(a.state, TASK_READY);
+        assert_int_equal(a.attempts, 0);
+        assert_int_equal(a.tries, 0);
+        assert_true(a.ready_ns == 0); /* it keeps its place, too */
+        assert_int_equal(fixture_used(&f, 0), 0);
+        fixture_pass(&f, MINUTE);
+    }
+    assert_string_equal(fixture_turn(&f), "a");
+    fixture_accept(&f, "a");
+    assert_int_equal(fixture_get(&f, "a").attempts, 1);
+    fixture_done(&f, "a");
+    assert_int_equal(fixture_state(&f, "a"), TASK_DONE);
+    fixture_release(&f);
+}
+
+static void scenario_54_the_budget_follows_the_task(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 1);
+    f.failure.retry_max = 2;
+    f.failure.checkpoint_max = 9;
+    fixture_task(&f, "a", "");
+    uint64_t token = 0;
+    static const enum sched_outcome outcomes[] = {
+        OUTCOME_FAILED,
+        OUTCOME_REJECTED,
+        OUTCOME_CHECKPOINT,
+        OUTCOME_FAILED,
+        OUTCOME_REJECTED,
+        OUTCOME_FAILED,
+    };
+    for (uint32_t ix = 0; ix < 6; ix++) {
+        assert_string_equal(fixture_turn(&f), "a");
+        assert_true(fixture_get(&f, "a").token > token); /* a new session */
+        token = fixture_get(&f, "a").token;
+        fixture_end(&f, "a", outcomes[ix]);
+        fixture_pass(&f, 10 * MINUTE);
+    }
+    assert_string_equal(fixture_turn(&f), "");
+    assert_int_equal(fixture_state(&f, "a"), TASK_PARKED);
+    assert_int_equal(fixture_get(&f, "a").tries, 3);
+    assert_int_equal(fixture_get(&f, "a").attempts, 4);
+    fixture_release(&f);
+}
+
+static void scenario_56_there_is_no_fourth_try_after_three(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 1);
+    f.failure.retry_max = 2;
+    f.failure.on_failure = SCHED_SKIP;
+    fixture_task(&f, "a", "");
+    uint64_t first_token = 0;
+    for (uint32_t ix = 0; ix < 3; ix++) {
+        assert_string_equal(fixture_turn(&f), "a");
+        first_token = ix == 0 ? fixture_get(&f, "a").token : first_token;
+        fixture_end(&f, "a", OUTCOME_FAILED);
+    }
+    assert_int_equal(fixture_state(&f, "a"), TASK_FAILED);
+    assert_string_equal(fixture_turn(&f), "");
+
+    /* Whoever else reports about it, or has time pass, changes nothing. */
+    uint64_t token = fixture_get(&f, "a").token;
+    char *before = fixture_picture(&f);
+    for (uint32_t ix = 0; ix < 2; ix++) {
+        uint64_t old = ix == 0 ? token : first_token;
+        assert_int_equal(fixture_try_end(&f, "a", old, OUTCOME_FAILED),
+                         ERR_CONFLICT);
+        assert_int_equal(fixture_try_end(&f, "a", old, OUTCOME_REJECTED),
+                         ERR_CONFLICT);
+        assert_int_equal(fixture_try_end(&f, "a", old, OUTCOME_DONE),
+                         ERR_CONFLICT);
+    }
+    fixture_pass(&f, 600 * MINUTE);
+    assert_string_equal(fixture_turn(&f), "");
+    char *after = fixture_picture(&f);
+    assert_string_equal(after, before);
+    mem_free(before);
+    mem_free(after);
+    fixture_release(&f);
+}
+
+static void scenario_61_the_third_waits_for_the_budget(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    struct limit_spec limits[] = {fixture_max(8), fixture_max(10)};
+    limits[1].resource = true;
+    fixture_run(&f, SCHED_RANK, limits, 2);
+    struct sched_use four = {f.limits[1], 4};
+    f.spec.uses = &four;
+    f.spec.use_count = 1;
+    fixture_task(&f, "a", "");
+    fixture_task(&f, "b", "");
+    fixture_task(&f, "c", "");
+    assert_string_equal(fixture_turn(&f), "a b");
+    assert_int_equal(fixture_used(&f, 1), 8);
+    struct why why = fixture_why(&f, "c");
+    assert_int_equal(why.code, WHY_LIMIT);
+    assert_int_equal(why.limit.v, f.limits[1].v);
+    fixture_done(&f, "a");
+    assert_string_equal(fixture_turn(&f), "c");
+    fixture_release(&f);
+}
+
+/* A task that fails, two behind it, one beside it; cap 1. */
+static void
+fail_one(struct fixture *f, enum sched_on_failure on_failure, uint32_t retries)
+{
+    fixture_init(f);
+    fixture_cap(f, 1);
+    f->spec.estimate_ns = 9 * MINUTE;
+    f->failure.on_failure = on_failure;
+    f->failure.retry_max = retries;
+    fixture_task(f, "bad", "");
+    f->failure = (struct sched_failure_spec){0};
+    f->spec.estimate_ns = MINUTE;
+    fixture_task(f, "next", "bad");
+    fixture_task(f, "last", "next");
+    fixture_task(f, "beside", "");
+    assert_string_equal(fixture_turn(f), "bad");
+    fixture_end(f, "bad", OUTCOME_FAILED);
+}
+
+static void scenario_62_dependents_behave_as_declared(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fail_one(&f, SCHED_ABORT, 0);
+    assert_string_equal(fixture_turn(&f), "");
+    assert_int_equal(fixture_state(&f, "bad"), TASK_FAILED);
+    assert_int_equal(fixture_state(&f, "next"), TASK_CANCELLED);
+    assert_int_equal(fixture_state(&f, "last"), TASK_CANCELLED);
+    assert_int_equal(fixture_state(&f, "beside"), TASK_CANCELLED);
+    fixture_release(&f);
+
+    fail_one(&f, SCHED_PARK, 1); /* retry first */
+    assert_string_equal(fixture_turn(&f), "bad");
+    fixture_done(&f, "bad");
+    assert_string_equal(fixture_turn(&f), "next");
+    fixture_release(&f);
+
+    fail_one(&f, SCHED_SKIP, 0);
+    assert_string_equal(fixture_turn(&f), "beside");
+    assert_int_equal(fixture_state(&f, "bad"), TASK_FAILED);
+    assert_int_equal(fixture_state(&f, "next"), TASK_SKIPPED);
+    assert_int_equal(fixture_state(&f, "last"), TASK_SKIPPED);
+    fixture_release(&f);
+
+    fail_one(&f, SCHED_PARK, 0);
+    assert_string_equal(fixture_turn(&f), "beside");
+    fixture_done(&f, "beside");
+    assert_string_equal(fixture_turn(&f), "");
+    assert_int_equal(fixture_state(&f, "bad"), TASK_PARKED);
+    assert_int_equal(fixture_state(&f, "next"), TASK_WAITING);
+    fixture_release(&f);
+
+    fail_one(&f, SCHED_ASK, 0);
+    assert_string_equal(fixture_turn(&f), ""); /* not even beside */
+    assert_int_equal(fixture_why(&f, "beside").code, WHY_ASKED);
+    fixture_order(&f, EVENT_SKIP, "bad");
+    assert_string_equal(fixture_turn(&f), "beside");
+    assert_int_equal(fixture_state(&f, "next"), TASK_SKIPPED);
+    fixture_release(&f);
+}
+
+static void scenario_63_a_blocked_chain_passes_through_a_running_task(
+    void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 3);
+    fixture_task(&f, "a", "");
+    fixture_task(&f, "b", "a");
+    fixture_task(&f, "c", "b");
+    (void)fixture_turn(&f);
+    fixture_done(&f, "a");
+    assert_string_equal(fixture_turn(&f), "b");
+    fixture_order(&f, EVENT_REVOKE, "a"); /* blocked, while b runs */
+    fixture_done(&f, "b");
+    assert_string_equal(fixture_turn(&f), "");
+    assert_int_equal(fixture_state(&f, "b"), TASK_DONE);
+    assert_int_equal(fixture_state(&f, "c"), TASK_WAITING);
+    struct why why = fixture_why(&f, "c");
+    assert_int_equal(why.code, WHY_BLOCKED);
+    assert_int_equal(why.task.v, fixture_id(&f, "a").v);
+
+    /* When it is cancelled for good, so is the chain behind a running one. */
+    fixture_order(&f, EVENT_RETRY, "a");
+    assert_string_equal(fixture_turn(&f), "a");
+    fixture_order(&f, EVENT_CANCEL, "a");
+    fixture_end(&f, "a", OUTCOME_DONE);
+    assert_string_equal(fixture_turn(&f), "");
+    assert_int_equal(fixture_state(&f, "c"), TASK_SKIPPED);
+    fixture_release(&f);
+}
+
+static void scenario_64_added_behind_every_kind_of_task(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 9);
+    fixture_task(&f, "finished", "");
+    fixture_task(&f, "running", "");
+    fixture_task(&f, "parks", "");
+    f.failure.on_failure = SCHED_SKIP;
+    fixture_task(&f, "fails", "");
+    f.failure = (struct sched_failure_spec){0};
+    assert_string_equal(fixture_turn(&f), "finished running parks fails");
+    fixture_done(&f, "finished");
+    fixture_accept(&f, "running");
+    fixture_end(&f, "parks", OUTCOME_FAILED);
+    fixture_end(&f, "fails", OUTCOME_FAILED);
+    assert_string_equal(fixture_turn(&f), "");
+
+    fixture_task(&f, "w", "finished");
+    fixture_task(&f, "x", "finished running");
+    fixture_task(&f, "y", "parks");
+    fixture_task(&f, "z", "fails");
+    assert_int_equal(fixture_state(&f, "w"), TASK_READY);
+    assert_int_equal(fixture_state(&f, "x"), TASK_WAITING);
+    assert_int_equal(fixture_state(&f, "y"), TASK_WAITING);
+    assert_int_equal(fixture_state(&f, "z"), TASK_SKIPPED);
+    assert_string_equal(fixture_turn(&f), "w");
+
+    /* An unknown task, and a cycle: refused, and nothing has changed. */
+    char *before = fixture_picture(&f);
+    struct sched_need unknown = {sched_task_count(f.sched), 999};
+    struct sched_addition addition = {
+        .run = f.run,
+        .tasks = &f.spec,
+        .task_count = 1,
+        .needs = &unknown,
+        .need_count = 1,
+    };
+    struct sched_refusal refusal;
+    assert_int_equal(sched_add(f.sched, f.now_ns, &addition, &refusal),
+                     ERR_INVALID);
+    assert_int_equal(refusal.code, REFUSAL_UNKNOWN);
+    assert_int_equal(fixture_try_need(&f, "x", "x", &refusal), ERR_INVALID);
+    assert_int_equal(refusal.code, REFUSAL_CYCLE);
+    assert_int_equal(refusal.cycle_count, 1);
+    assert_int_equal(refusal.cycle[0], fixture_id(&f, "x").v);
+    sched_refusal_release(&refusal);
+    assert_string_equal(fixture_turn(&f), "");
+    char *after = fixture_picture(&f);
+    assert_string_equal(after, before);
+    mem_free(before);
+    mem_free(after);
+    fixture_done(&f, "running");
+    assert_string_equal(fixture_turn(&f), "x");
+    fixture_release(&f);
+}
+
+static void scenario_69_found_empty_holds_what_has_not_started(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 1);
+    fixture_task(&f, "empty", "");
+    fixture_task(&f, "first", "empty");
+    fixture_task(&f, "second", "empty");
+    assert_string_equal(fixture_turn(&f), "empty");
+    fixture_done(&f, "empty");
+    assert_string_equal(fixture_turn(&f), "first");
+
+    fixture_order(&f, EVENT_REVOKE, "empty");
+    assert_int_equal(fixture_state(&f, "first"), TASK_CLAIMED); /* goes on */
+    assert_int_equal(fixture_state(&f, "second"), TASK_WAITING);
+    fixture_done(&f, "first");
+    assert_string_equal(fixture_turn(&f), "");
+    assert_int_equal(fixture_why(&f, "second").code, WHY_BLOCKED);
+    assert_int_equal(fixture_why(&f, "second").task.v,
+                     fixture_id(&f, "empty").v);
+    fixture_order(&f, EVENT_RETRY, "empty"); /* done again, properly */
+    assert_string_equal(fixture_turn(&f), "empty");
+    fixture_done(&f, "empty");
+    assert_string_equal(fixture_turn(&f), "second");
+    fixture_release(&f);
+}
+
+static void scenario_72_one_failure_keeps_the_results_of_others(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 9);
+    fixture_task(&f, "a", "");
+    f.failure.on_failure = SCHED_ABORT;
+    fixture_task(&f, "bad", "");
+    f.failure = (struct sched_failure_spec){0};
+    fixture_task(&f, "c", "");
+    fixture_task(&f, "d", "");
+    assert_string_equal(fixture_turn(&f), "a bad c d");
+    fixture_done(&f, "a");
+    fixture_end(&f, "bad", OUTCOME_FAILED); /* even if it ends the run */
+    fixture_end(&f, "c", OUTCOME_DONE);
+    assert_string_equal(fixture_turn(&f), "");
+    assert_int_equal(fixture_state(&f, "a"), TASK_DONE);
+    assert_int_equal(fixture_state(&f, "bad"), TASK_FAILED);
+    assert_int_equal(fixture_state(&f, "c"), TASK_CANCELLED);
+    assert_string_equal(strbuf_text(&f.changed), "a bad c d");
+    assert_string_equal(strbuf_text(&f.ended), "d"); /* has yet to end */
+    fixture_end(&f, "d", OUTCOME_DONE);
+    assert_string_equal(fixture_turn(&f), "");
+    assert_int_equal(f.quiet, 1);
+    fixture_release(&f);
+
+    /* In one session, each of its tasks has an outcome of its own. */
+    fixture_init(&f);
+    fixture_cap(&f, 1);
+    f.spec.class_id = fixture_class(&f, 0, false, 3, SCHED_NEVER);
+    f.spec.group = fixture_group(&f, 0, 0);
+    fixture_task(&f, "a", "");
+    fixture_task(&f, "bad", "");
+    fixture_task(&f, "c", "");
+    assert_string_equal(fixture_turn(&f), "a+bad+c");
+    static const enum sched_outcome outcomes[] = {
+        OUTCOME_DONE,
+        OUTCOME_FAILED,
+        OUTCOME_DONE,
+    };
+    struct sched_event event = {
+        .type = EVENT_ENDED,
+        .now_ns = f.now_ns,
+        .task = fixture_id(&f, "c"),
+        .token = fixture_get(&f, "c").token,
+        .outcomes = outcomes,
+        .outcome_count = 3,
+    };
+    assert_int_equal(sched_apply(f.sched, &event), ERR_OK);
+    assert_string_equal(fixture_turn(&f), "");
+    assert_int_equal(fixture_state(&f, "a"), TASK_DONE);
+    assert_int_equal(fixture_state(&f, "bad"), TASK_PARKED);
+    assert_int_equal(fixture_state(&f, "c"), TASK_DONE);
+    fixture_release(&f);
+}
+
+static void scenario_88_a_burst_of_100000_completions_loses_none(void **state)
+{
+    (void)state;
+    enum { BURST = 100000 };
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, LIMIT_NONE);
+    struct task_id first = fixture_tasks(&f, BURST);
+    struct sched_need *needs = mem_zalloc(BURST, sizeof(needs[0]));
+    for (uint32_t ix = 0; ix < BURST; ix++) {
+        needs[ix] = (struct sched_need){BURST, first.v + ix};
+    }
+    struct sched_addition addition = {
+        .run = f.run,
+        .tasks = &f.spec,
+        .task_count = 1,
+        .needs = needs,
+        .need_count = BURST,
+    };
+    struct sched_refusal refusal;
+    assert_int_equal(sched_add(f.sched, 0, &addition, &refusal), ERR_OK);
+    mem_free(needs);
+    (void)fixture_turn(&f);
+    assert_int_equal(sched_run(f.sched, f.run).in_flight, BURST);
+
+    for (uint32_t ix = 0; ix < BURST; ix++) {
+        fixture_end_id(&f, (struct task_id){first.v + ix}, OUTCOME_DONE);
+    }
+    bool *reported = mem_zalloc(BURST + 1, sizeof(reported[0]));
+    uint32_t reports = 0;
+    uint32_t starts = 0;
+    struct sched_effect effect;
+    while (sched_next_effect(f.sched, &effect)) {
+        if (effect.type == EFFECT_TASK) {
+            assert_false(reported[effect.task.v]);
+            reported[effect.task.v] = true;
+            reports++;
+        } else if (effect.type == EFFECT_START) {
+            assert_int_equal(effect.task.v, BURST); /* the one behind all */
+            starts++;
+        }
+    }
+    mem_free(reported);
+    sched_verify(f.sched);
+    assert_int_equal(reports, BURST + 1);
+    assert_int_equal(starts, 1);
+    struct sched_run run = sched_run(f.sched, f.run);
+    assert_int_equal(run.counts[TASK_DONE], BURST);
+    assert_int_equal(run.completions, BURST);
+    assert_int_equal(fixture_used(&f, 0), 1);
+    fixture_release(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(scenario_10_same_number_in_two_repos_is_two_tasks),
+        cmocka_unit_test(
+            scenario_33_cap_lowered_below_use_starts_nothing_until_there_is_room),
+        cmocka_unit_test(
+            scenario_34_paused_starts_nothing_and_resumes_in_order),
+        cmocka_unit_test(scenario_35_three_lanes_start_together),
+        cmocka_unit_test(scenario_36_cancel_of_one_who_waits_is_immediate),
+        cmocka_unit_test(scenario_37_ten_thousand_random_ends_leave_no_drift),
+        cmocka_unit_test(scenario_40_a_parent_waits_for_its_child_with_cap_1),
+        cmocka_unit_test(scenario_43_no_class_starves_the_other),
+        cmocka_unit_test(scenario_44_a_full_class_does_not_hide_an_empty_one),
+        cmocka_unit_test(scenario_46_recovered_and_new_work_share_one_slot),
+        cmocka_unit_test(scenario_47_share_of_34_percent_for_caps_2_4_8),
+        cmocka_unit_test(scenario_48_what_becomes_ready_competes_at_once),
+        cmocka_unit_test(scenario_49_waiters_on_one_lock_are_served_in_order),
+        cmocka_unit_test(scenario_50_a_wide_task_gets_its_reservation),
+        cmocka_unit_test(scenario_51_ten_refusals_are_one_step_of_back_off),
+        cmocka_unit_test(scenario_52_a_refused_start_costs_no_try),
+        cmocka_unit_test(scenario_54_the_budget_follows_the_task),
+        cmocka_unit_test(scenario_56_there_is_no_fourth_try_after_three),
+        cmocka_unit_test(scenario_61_the_third_waits_for_the_budget),
+        cmocka_unit_test(scenario_62_dependents_behave_as_declared),
+        cmocka_unit_test(
+            scenario_63_a_blocked_chain_passes_through_a_running_task),
+        cmocka_unit_test(scenario_64_added_behind_every_kind_of_task),
+        cmocka_unit_test(scenario_69_found_empty_holds_what_has_not_started),
+        cmocka_unit_test(scenario_72_one_failure_keeps_the_results_of_others),
+        cmocka_unit_test(scenario_88_a_burst_of_100000_completions_loses_none),
+    };
+    return cmocka_run_group_tests_name("scenarios of the core",
+                                       tests,
+                                       NULL,
+                                       NULL);
+}
