@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Bars come from sorting the spans by lane and start: tasks of one batch are
- * neighbours then. Periods come from one sweep over the moments at which
- * anything becomes ready, starts or ends.
- *
- * Whether a class starved at all is the simulator's word (it knows the limits
- * that a waiting task would have met); the sweep only finds the places. It
- * sees starvation when every lane works and one of them for a worse tier.
+ * neighbours then. For the periods see chart_periods.c.
  */
 #include "sim/chart.h"
 
 #include "base/invariant.h"
 #include "base/macros.h"
 #include "base/mem.h"
+#include "sim/chart_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,25 +21,6 @@
 
 /* End of the axis of a chart in which no time passes. */
 #define EMPTY_END_NS MINUTE_NS
-
-struct moment {
-    int64_t time_ns;
-    uint32_t class_ix;
-    int32_t waiting; /* change of the number of waiting tasks */
-    int32_t running; /* change of the number of running sessions */
-};
-
-/* The state of the sweep, between two moments. */
-struct sweep {
-    struct chart *chart;
-    uint32_t *waiting; /* tasks, for each class */
-    uint32_t *running; /* sessions, for each class */
-    uint32_t running_count;
-    uint32_t *open;         /* for each class: its newest period of either */
-    uint32_t *open_starved; /* kind, or CHART_NONE */
-    int64_t gap_ns;         /* smaller ones are not seen */
-    uint32_t period_capacity;
-};
 
 static uint32_t class_of(const struct chart *chart, uint32_t span)
 {
@@ -130,161 +107,6 @@ static void join_batches(struct chart *chart)
     chart->bar_count = count;
 }
 
-static int compare_moments(const void *left, const void *right)
-{
-    const struct moment *a = left;
-    const struct moment *b = right;
-    return compare_i64(a->time_ns, b->time_ns);
-}
-
-/* All moments, sorted by time. The caller frees them. */
-static struct moment *collect_moments(const struct chart *chart,
-                                      size_t *count_out)
-{
-    const struct sim_result *result = chart->result;
-    size_t capacity =
-        2 * ((size_t)result->span_count + (size_t)chart->bar_count);
-    struct moment *moments = mem_zalloc(capacity, sizeof(*moments));
-    size_t count = 0;
-    for (uint32_t ix = 0; ix < result->span_count; ix++) {
-        const struct sim_span *span = &result->spans[ix];
-        uint32_t class_ix = class_of(chart, ix);
-        if (span->start_ns > span->ready_ns) {
-            moments[count++] = (struct moment){span->ready_ns, class_ix, 1, 0};
-            moments[count++] = (struct moment){span->start_ns, class_ix, -1, 0};
-        }
-    }
-    for (uint32_t ix = 0; ix < chart->bar_count; ix++) {
-        const struct chart_bar *bar = &chart->bars[ix];
-        if (bar->end_ns > bar->start_ns) {
-            moments[count++] =
-                (struct moment){bar->start_ns, bar->class_ix, 0, 1};
-            moments[count++] =
-                (struct moment){bar->end_ns, bar->class_ix, 0, -1};
-        }
-    }
-    if (count > 1) {
-        qsort(moments, count, sizeof(*moments), compare_moments);
-    }
-    *count_out = count;
-    return moments;
-}
-
-static struct chart_period *add_period(struct sweep *sweep)
-{
-    struct chart *chart = sweep->chart;
-    if (chart->period_count == sweep->period_capacity) {
-        sweep->period_capacity = 2 * sweep->period_capacity + 16;
-        chart->periods = mem_resize(chart->periods,
-                                    sweep->period_capacity,
-                                    sizeof(*chart->periods));
-    }
-    return &chart->periods[chart->period_count++];
-}
-
-/* `now` is a period, or part of one, that comes after all others. */
-static void extend_period(struct sweep *sweep, struct chart_period now)
-{
-    uint32_t *open = now.starved ? sweep->open_starved : sweep->open;
-    uint32_t last = open[now.class_ix];
-    if (last != CHART_NONE) {
-        struct chart_period *before = &sweep->chart->periods[last];
-        if (now.start_ns - before->end_ns <= sweep->gap_ns) {
-            before->end_ns = now.end_ns;
-            return;
-        }
-    }
-    open[now.class_ix] = sweep->chart->period_count;
-    *add_period(sweep) = now;
-}
-
-/* Worst tier among the sessions that run. */
-static uint32_t worst_tier(const struct sweep *sweep)
-{
-    const struct plan *plan = sweep->chart->plan;
-    uint32_t worst = 0;
-    for (uint32_t ix = 0; ix < plan->class_count; ix++) {
-        uint32_t tier = plan->classes[ix].base_tier;
-        if (sweep->running[ix] > 0 && tier > worst) {
-            worst = tier;
-        }
-    }
-    return worst;
-}
-
-/* Note who waits and starves between two moments. */
-static void sweep_between(struct sweep *sweep, int64_t from_ns, int64_t to_ns)
-{
-    const struct chart *chart = sweep->chart;
-    bool full = sweep->running_count >= chart->lane_count;
-    uint32_t worst = worst_tier(sweep);
-    for (uint32_t ix = 0; ix < chart->plan->class_count; ix++) {
-        if (sweep->waiting[ix] == 0) {
-            continue;
-        }
-        struct chart_period now = {from_ns, to_ns, ix, false};
-        extend_period(sweep, now);
-        if (full && worst > chart->plan->classes[ix].base_tier &&
-            chart_starved_ns(chart, ix) > 0) {
-            now.starved = true;
-            extend_period(sweep, now);
-        }
-    }
-}
-
-static int compare_periods(const void *left, const void *right)
-{
-    const struct chart_period *a = left;
-    const struct chart_period *b = right;
-    int order = compare_u32(a->class_ix, b->class_ix);
-    if (order == 0) {
-        order = (int)a->starved - (int)b->starved;
-    }
-    return order != 0 ? order : compare_i64(a->start_ns, b->start_ns);
-}
-
-static void run_sweep(struct sweep *sweep)
-{
-    size_t count;
-    struct moment *moments = collect_moments(sweep->chart, &count);
-    for (size_t ix = 0; ix < count; ix++) {
-        const struct moment *now = &moments[ix];
-        if (ix > 0 && now->time_ns > moments[ix - 1].time_ns) {
-            sweep_between(sweep, moments[ix - 1].time_ns, now->time_ns);
-        }
-        sweep->waiting[now->class_ix] += (uint32_t)now->waiting;
-        sweep->running[now->class_ix] += (uint32_t)now->running;
-        sweep->running_count += (uint32_t)now->running;
-    }
-    mem_free(moments);
-}
-
-static void find_periods(struct chart *chart)
-{
-    uint32_t class_count = chart->plan->class_count;
-    uint32_t *counts = mem_zalloc((size_t)class_count * 4, sizeof(*counts));
-    struct sweep sweep = {
-        .chart = chart,
-        .waiting = counts,
-        .running = counts + class_count,
-        .open = counts + 2 * (size_t)class_count,
-        .open_starved = counts + 3 * (size_t)class_count,
-        .gap_ns = chart->end_ns / CHART_PERIOD_PARTS,
-    };
-    for (uint32_t ix = 0; ix < class_count; ix++) {
-        sweep.open[ix] = CHART_NONE;
-        sweep.open_starved[ix] = CHART_NONE;
-    }
-    run_sweep(&sweep);
-    mem_free(counts);
-    if (chart->period_count > 1) {
-        qsort(chart->periods,
-              chart->period_count,
-              sizeof(*chart->periods),
-              compare_periods);
-    }
-}
-
 void chart_init(struct chart *chart,
                 const struct plan *plan,
                 const struct sim_result *result)
@@ -302,7 +124,7 @@ void chart_init(struct chart *chart,
     if (chart->end_ns <= 0) {
         chart->end_ns = EMPTY_END_NS;
     }
-    find_periods(chart);
+    chart_find_periods(chart);
 }
 
 void chart_release(struct chart *chart)
@@ -426,50 +248,52 @@ int64_t chart_tick_ns(int64_t least_ns)
     return step;
 }
 
-/* How to write a length of time: two units of these, "day" to "second". */
+/* How to write a length of time: with two units at most. */
 struct time_form {
-    const char *units[4];
-    const char *part;  /* between the two */
-    const char *empty; /* no time at all */
+    const char *units[4]; /* days, hours, minutes, seconds */
+    const char *part;     /* between the two */
+    const char *empty;    /* no time at all */
+    int64_t day_s_min;    /* from here on there are days */
 };
 
+/* To the second, then what is beyond two units is dropped. */
 static void add_time(struct strbuf *out, int64_t ns, struct time_form form)
 {
-    static const int64_t sizes[] = {DAY_NS, HOUR_NS, MINUTE_NS, SECOND_NS};
-    size_t unit = 0;
-    while (unit < 3 && ns < sizes[unit] - sizes[unit + 1] / 2) {
-        unit++;
-    }
-    size_t second = unit < 3 ? unit + 1 : unit;
-    int64_t rest = ns / sizes[second];
-    if (ns % sizes[second] >= (sizes[second] + 1) / 2) {
-        rest++;
-    }
-    int64_t ratio = sizes[unit] / sizes[second];
-    if (rest <= 0) {
+    static const int64_t sizes_s[] = {86400, 3600, 60, 1};
+    int64_t rest_s = ns / SECOND_NS + (ns % SECOND_NS >= SECOND_NS / 2);
+    if (rest_s <= 0) {
         strbuf_adds(out, form.empty);
         return;
     }
-    strbuf_addf(out, "%lld%s", (long long)(rest / ratio), form.units[unit]);
-    if (rest % ratio > 0) {
+    size_t unit = rest_s >= form.day_s_min ? 0 : 1;
+    while (rest_s < sizes_s[unit]) {
+        unit++;
+    }
+    int64_t whole = rest_s / sizes_s[unit];
+    strbuf_addf(out, "%lld%s", (long long)whole, form.units[unit]);
+    rest_s %= sizes_s[unit];
+    if (unit < 3 && rest_s >= sizes_s[unit + 1]) {
         strbuf_addf(out,
                     "%s%lld%s",
                     form.part,
-                    (long long)(rest % ratio),
-                    form.units[second]);
+                    (long long)(rest_s / sizes_s[unit + 1]),
+                    form.units[unit + 1]);
     }
 }
 
 void chart_add_time(struct strbuf *out, int64_t time_ns)
 {
-    add_time(out, time_ns, (struct time_form){{"d", "h", "m", "s"}, "", "0"});
+    add_time(out,
+             time_ns,
+             (struct time_form){{"d", "h", "m", "s"}, "", "0", 86400});
 }
 
 void chart_add_duration(struct strbuf *out, int64_t duration_ns)
 {
-    add_time(out,
-             duration_ns,
-             (struct time_form){{" d", " h", " min", " s"}, " ", "0 s"});
+    add_time(
+        out,
+        duration_ns,
+        (struct time_form){{" d", " h", " min", " s"}, " ", "0 s", 2 * 86400});
 }
 
 const struct plan_task *chart_bar_task(const struct chart *chart,

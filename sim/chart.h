@@ -41,7 +41,7 @@ struct chart_period {
     int64_t start_ns;
     int64_t end_ns;
     uint32_t class_ix;
-    bool starved; /* all lanes were taken, one of them by a worse tier */
+    bool starved; /* a session that is worth less held what they needed */
 };
 
 /* An open struct; see chart_init(). */

@@ -6,6 +6,7 @@
  */
 #include "sim/gantt.h"
 
+#include "base/duration.h"
 #include "base/macros.h"
 #include "base/mem.h"
 #include "sim/chart.h"
@@ -32,6 +33,7 @@ struct gantt {
     struct cell *row;               /* label_width + columns of them */
     uint32_t *cells;                /* scratch: one for each column */
     char (*marks)[GLYPH_BYTES + 1]; /* for each class: what its bars are of */
+    bool shaded;                    /* marks are shades, not letters */
     bool has_bad_end;               /* some session did not end well */
 };
 
@@ -222,8 +224,9 @@ static void put_name(struct gantt *gantt,
                      const struct chart_bar *bar,
                      const struct stroke *stroke)
 {
-    /* An edge, and where the colour does not tell the class, a mark. */
-    uint32_t taken = gantt->options.colour ? 1 : 2;
+    /* An edge, and where the colour does not tell the class, a mark; a
+       letter must not look like a part of the name. */
+    uint32_t taken = gantt->options.colour ? 1 : gantt->shaded ? 2 : 3;
     taken += stroke->bad ? 1 : 0;
     uint32_t width = stroke->end - stroke->first;
     struct strbuf name = {0};
@@ -235,7 +238,7 @@ static void put_name(struct gantt *gantt,
                                stroke->end,
                                strbuf_text(&name),
                                style);
-        if (at + taken - 1 < stroke->end) {
+        if (at + 1 + (stroke->bad ? 1 : 0) < stroke->end) {
             put_glyph(gantt, at, " ", style);
         }
     }
@@ -335,7 +338,7 @@ static void add_starved(struct gantt *gantt, uint32_t class_ix)
     }
     struct strbuf text = {0};
     strbuf_addf(&text, "%s ", chart->plan->classes[class_ix].name);
-    chart_add_duration(&text, starved_ns);
+    duration_add(&text, starved_ns);
     if (last + 1 + text.len > end) { /* no room behind: a line of its own */
         end_row(gantt);
         last = gantt->label_width - 1;
@@ -437,13 +440,13 @@ static void choose_marks(struct gantt *gantt)
     for (uint32_t ix = 0; ix < plan->class_count; ix++) {
         used_count += gantt->chart.class_spans[ix] > 0 ? 1 : 0;
     }
-    bool shaded = gantt->options.unicode && used_count <= ARRAY_COUNT(shades);
+    gantt->shaded = gantt->options.unicode && used_count <= ARRAY_COUNT(shades);
     uint32_t next = 0;
     for (uint32_t ix = 0; ix < plan->class_count; ix++) {
         if (gantt->chart.class_spans[ix] == 0) {
             continue;
         }
-        if (shaded) {
+        if (gantt->shaded) {
             memcpy(gantt->marks[ix], shades[next], strlen(shades[next]) + 1);
             next++;
             continue;
@@ -517,7 +520,7 @@ static void add_summary(struct gantt *gantt)
     uint32_t lanes = gantt->chart.lane_count;
     struct strbuf text = {0};
     strbuf_adds(&text, "makespan ");
-    chart_add_duration(&text, result->makespan_ns);
+    duration_add(&text, result->makespan_ns);
     strbuf_addf(&text,
                 ", %u slot%s %u %% busy",
                 lanes,

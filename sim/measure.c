@@ -27,8 +27,8 @@ static uint32_t count_tiers(const struct plan *plan)
     for (uint32_t ix = 0; ix < plan->class_count; ix++) {
         bool seen = false;
         for (uint32_t n = 0; n < ix; n++) {
-            seen = seen || plan->classes[n].base_tier ==
-                               plan->classes[ix].base_tier;
+            seen = seen ||
+                   plan->classes[n].base_tier == plan->classes[ix].base_tier;
         }
         kinds += seen ? 0 : 1;
     }
@@ -104,9 +104,8 @@ static void look_at_head(void *ctx, struct task_id head)
     for (uint32_t n = 0; n < count && !visit->starved[class_ix]; n++) {
         struct task_id other = {in_flight[n]};
         uint32_t other_ix = load_plan_task(sim->run, other);
-        visit->starved[class_ix] =
-            sim->worth[other_ix] > sim->worth[ix] &&
-            sched_fits_without(sim->sched, head, other);
+        visit->starved[class_ix] = sim->worth[other_ix] > sim->worth[ix] &&
+                                   sched_fits_without(sim->sched, head, other);
     }
 }
 
@@ -167,8 +166,8 @@ void measure_finish(struct sim *sim)
     const struct plan *plan = sim->plan;
     for (uint32_t ix = 0; ix < result->span_count; ix++) {
         const struct sim_span *span = &result->spans[ix];
-        struct sim_class *class = &result->classes[plan->tasks[span->task]
-                                                       .class_ix];
+        struct sim_class *class =
+            &result->classes[plan->tasks[span->task].class_ix];
         class->count++;
         class->busy_ns += span->end_ns - span->start_ns;
     }
@@ -188,5 +187,7 @@ void measure_finish(struct sim *sim)
     }
     mem_free(waits);
     mem_free(next);
-    result->slot_use = sim->slot_ns > 0 ? sim->busy_ns / sim->slot_ns : 0;
+    /* Slots that were offered after the last session had ended do not count. */
+    double slot_ns = sim->slot_ns_at_end;
+    result->slot_use = slot_ns > 0 ? sim->busy_ns / slot_ns : 0;
 }

@@ -58,9 +58,8 @@ bool orders_take(struct sim *sim, enum script_outcome outcome, uint32_t ix)
     return false;
 }
 
-static enum err add_fragment(struct sim *sim,
-                             const struct script_at *at,
-                             struct diag *diag)
+static enum err
+add_fragment(struct sim *sim, const struct script_at *at, struct diag *diag)
 {
     struct plan_source source = {
         .file = at->name,
@@ -97,11 +96,16 @@ static enum err event_of(const struct sim *sim,
 {
     bool run = at->name != NULL && strcmp(at->name, "run") == 0;
     static const enum sched_event_type types[] = {
-        [SCRIPT_CAP] = EVENT_LIMIT,         [SCRIPT_LIMIT] = EVENT_LIMIT,
-        [SCRIPT_PAUSE] = EVENT_PAUSE,       [SCRIPT_RESUME] = EVENT_RESUME,
-        [SCRIPT_HOLD] = EVENT_HOLD,         [SCRIPT_RELEASE] = EVENT_RELEASE,
-        [SCRIPT_RETRY] = EVENT_RETRY,       [SCRIPT_SKIP] = EVENT_SKIP,
-        [SCRIPT_CANCEL] = EVENT_CANCEL,     [SCRIPT_REVOKE] = EVENT_REVOKE,
+        [SCRIPT_CAP] = EVENT_LIMIT,
+        [SCRIPT_LIMIT] = EVENT_LIMIT,
+        [SCRIPT_PAUSE] = EVENT_PAUSE,
+        [SCRIPT_RESUME] = EVENT_RESUME,
+        [SCRIPT_HOLD] = EVENT_HOLD,
+        [SCRIPT_RELEASE] = EVENT_RELEASE,
+        [SCRIPT_RETRY] = EVENT_RETRY,
+        [SCRIPT_SKIP] = EVENT_SKIP,
+        [SCRIPT_CANCEL] = EVENT_CANCEL,
+        [SCRIPT_REVOKE] = EVENT_REVOKE,
     };
     event->type = types[at->order];
     event->run = load_run_id(sim->run);
@@ -114,8 +118,10 @@ static enum err event_of(const struct sim *sim,
         uint32_t limit =
             at->order == SCRIPT_CAP ? 0 : plan_find_limit(sim->plan, at->name);
         if (limit == PLAN_NONE) {
-            return diag_set(
-                diag, ERR_INVALID, "the plan has no limit \"%s\"", at->name);
+            return diag_set(diag,
+                            ERR_INVALID,
+                            "the plan has no limit \"%s\"",
+                            at->name);
         }
         event->limit = load_limit(sim->run, limit);
         return ERR_OK;
@@ -127,16 +133,17 @@ static enum err event_of(const struct sim *sim,
     }
     uint32_t task = plan_find_task(sim->plan, at->name);
     if (task == PLAN_NONE) {
-        return diag_set(
-            diag, ERR_INVALID, "the plan has no task \"%s\"", at->name);
+        return diag_set(diag,
+                        ERR_INVALID,
+                        "the plan has no task \"%s\"",
+                        at->name);
     }
     event->task = load_task(sim->run, task);
     return ERR_OK;
 }
 
-static enum err give(struct sim *sim,
-                     const struct script_at *at,
-                     struct diag *diag)
+static enum err
+give(struct sim *sim, const struct script_at *at, struct diag *diag)
 {
     if (at->order == SCRIPT_ADD) {
         return add_fragment(sim, at, diag);
@@ -149,10 +156,14 @@ static enum err give(struct sim *sim,
     err = sched_apply(sim->sched, &event);
     if (err != ERR_OK) {
         static const char *const states[] = {
-            [TASK_WAITING] = "waiting",   [TASK_READY] = "ready",
-            [TASK_CLAIMED] = "starting",  [TASK_RUNNING] = "running",
-            [TASK_DONE] = "done",         [TASK_FAILED] = "failed",
-            [TASK_PARKED] = "parked",     [TASK_SKIPPED] = "skipped",
+            [TASK_WAITING] = "waiting",
+            [TASK_READY] = "ready",
+            [TASK_CLAIMED] = "starting",
+            [TASK_RUNNING] = "running",
+            [TASK_DONE] = "done",
+            [TASK_FAILED] = "failed",
+            [TASK_PARKED] = "parked",
+            [TASK_SKIPPED] = "skipped",
             [TASK_CANCELLED] = "cancelled",
         };
         const char *state =

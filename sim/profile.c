@@ -9,8 +9,9 @@
 
 static int64_t estimate_of(const struct plan_task *task)
 {
-    return task->settings.estimate_ns == PLAN_UNSET ? LOAD_ESTIMATE_NS
-                                                    : task->settings.estimate_ns;
+    return task->settings.estimate_ns == PLAN_UNSET
+               ? LOAD_ESTIMATE_NS
+               : task->settings.estimate_ns;
 }
 
 /* Tasks in an order in which each comes after what it needs. */

@@ -10,11 +10,11 @@
 
 /* Release with profile_release(). */
 struct profile {
-    int64_t longest_ns;  /* length of the longest path */
-    uint32_t *path;      /* its tasks, first to last */
+    int64_t longest_ns; /* length of the longest path */
+    uint32_t *path;     /* its tasks, first to last */
     uint32_t path_count;
-    uint32_t peak;       /* most tasks at once when each starts at once */
-    int64_t work_ns;     /* sum of all estimates */
+    uint32_t peak;   /* most tasks at once when each starts at once */
+    int64_t work_ns; /* sum of all estimates */
 };
 
 /* Look at a plan, which has no cycle. */

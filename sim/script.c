@@ -172,9 +172,9 @@ static enum err add_order(struct sim_script *script,
                           struct diag *diag)
 {
     struct script_at at = {0};
-    if (words->count < 3 || duration_read(words->word[1],
-                                          strlen(words->word[1]),
-                                          &at.at_ns) != ERR_OK) {
+    if (words->count < 3 ||
+        duration_read(words->word[1], strlen(words->word[1]), &at.at_ns) !=
+            ERR_OK) {
         return diag_set(diag,
                         ERR_INVALID,
                         "expected \"at TIME ORDER\", such as \"at 10m cap 1\"");

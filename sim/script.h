@@ -43,7 +43,7 @@ enum script_order {
 struct script_at {
     int64_t at_ns;
     enum script_order order;
-    char *name; /* task, limit, file or "run"; NULL for none */
+    char *name;  /* task, limit, file or "run"; NULL for none */
     int64_t max; /* of cap and limit; INT64_MAX: none */
     uint32_t percent;
     char *text; /* of the file to add, read by the caller; else NULL */

@@ -21,14 +21,16 @@ static bool comes_first(const struct sim_future *a, const struct sim_future *b)
     return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->seq < b->seq;
 }
 
-static void push_future(struct sim *sim, int64_t at_ns, uint32_t session)
+static void
+push_future(struct sim *sim, int64_t at_ns, uint32_t session, uint64_t token)
 {
     if (sim->future_count == sim->future_capacity) {
         sim->future_capacity = sim->future_capacity * 2 + 64;
-        sim->futures = mem_resize(
-            sim->futures, sim->future_capacity, sizeof(sim->futures[0]));
+        sim->futures = mem_resize(sim->futures,
+                                  sim->future_capacity,
+                                  sizeof(sim->futures[0]));
     }
-    struct sim_future future = {at_ns, sim->planned_seq++, session};
+    struct sim_future future = {at_ns, sim->planned_seq++, session, token};
     uint32_t hole = sim->future_count++;
     while (hole > 0 && comes_first(&future, &sim->futures[(hole - 1) / 2])) {
         sim->futures[hole] = sim->futures[(hole - 1) / 2];
@@ -65,8 +67,9 @@ static uint32_t take_lane(struct sim *sim)
 {
     if (sim->free_lane_count == 0) {
         uint32_t lane = sim->lanes_used++;
-        sim->free_lanes = mem_resize(
-            sim->free_lanes, sim->lanes_used, sizeof(sim->free_lanes[0]));
+        sim->free_lanes = mem_resize(sim->free_lanes,
+                                     sim->lanes_used,
+                                     sizeof(sim->free_lanes[0]));
         if (sim->lanes_used > sim->result->lane_count) {
             sim->result->lane_count = sim->lanes_used;
         }
@@ -108,8 +111,9 @@ static uint32_t new_session(struct sim *sim)
     if (sim->free_session_count == 0) {
         uint32_t old = sim->session_capacity;
         sim->session_capacity = old * 2 + 16;
-        sim->sessions = mem_resize(
-            sim->sessions, sim->session_capacity, sizeof(sim->sessions[0]));
+        sim->sessions = mem_resize(sim->sessions,
+                                   sim->session_capacity,
+                                   sizeof(sim->sessions[0]));
         sim->free_sessions = mem_resize(sim->free_sessions,
                                         sim->session_capacity,
                                         sizeof(sim->free_sessions[0]));
@@ -153,8 +157,9 @@ static struct sim_span *add_span(struct sim *sim, struct task_id task)
     struct sim_result *result = sim->result;
     if (result->span_count == result->span_capacity) {
         result->span_capacity = result->span_capacity * 2 + 64;
-        result->spans = mem_resize(
-            result->spans, result->span_capacity, sizeof(result->spans[0]));
+        result->spans = mem_resize(result->spans,
+                                   result->span_capacity,
+                                   sizeof(result->spans[0]));
     }
     uint32_t ix = load_plan_task(sim->run, task);
     struct sim_span *span = &result->spans[result->span_count++];
@@ -213,13 +218,13 @@ static void begin(struct sim *sim, const struct sched_effect *start)
         int64_t duration_ns = duration_of(sim, span->task);
         longest_ns = duration_ns > longest_ns ? duration_ns : longest_ns;
         sum_ns += duration_ns;
-        marginal = plan->classes[plan->tasks[span->task].class_ix]
-                       .batch_marginal;
+        marginal =
+            plan->classes[plan->tasks[span->task].class_ix].batch_marginal;
     }
     sim->result->session_count++;
     /* The longest task in full, of each other one the marginal part. */
     int64_t rest_ns = (int64_t)((double)(sum_ns - longest_ns) * marginal / 100);
-    push_future(sim, sim->now_ns + longest_ns + rest_ns, ix);
+    push_future(sim, sim->now_ns + longest_ns + rest_ns, ix, start->token);
     struct sched_event started = {
         .type = EVENT_STARTED,
         .now_ns = sim->now_ns,
@@ -280,9 +285,8 @@ static void finish(struct sim *sim, uint32_t ix, bool cancelled)
     free_lane(sim, session.lane);
     sim->sessions[ix].token = 0;
     sim->free_sessions[sim->free_session_count++] = ix;
-    if (sim->now_ns > sim->result->makespan_ns) {
-        sim->result->makespan_ns = sim->now_ns;
-    }
+    sim->result->makespan_ns = sim->now_ns;
+    sim->slot_ns_at_end = sim->slot_ns;
 }
 
 /* End the session of this token at once: it was cancelled. */
@@ -386,7 +390,7 @@ static enum err apply_now(struct sim *sim, struct diag *diag)
             if (err != ERR_OK) {
                 return err;
             }
-        } else if (sim->sessions[future.session].token != 0) {
+        } else if (sim->sessions[future.session].token == future.token) {
             finish(sim, future.session, false);
         }
     }
@@ -395,19 +399,18 @@ static enum err apply_now(struct sim *sim, struct diag *diag)
 
 static enum err run_to_end(struct sim *sim, struct diag *diag)
 {
-    take_turns(sim);
     for (;;) {
+        enum err err = apply_now(sim, diag);
+        if (err != ERR_OK) {
+            return err;
+        }
+        take_turns(sim);
         int64_t at_ns = next_ns(sim);
         if (at_ns == SCHED_NEVER) {
             return ERR_OK;
         }
         measure_interval(sim, at_ns - sim->now_ns);
         sim->now_ns = at_ns;
-        enum err err = apply_now(sim, diag);
-        if (err != ERR_OK) {
-            return err;
-        }
-        take_turns(sim);
     }
 }
 
@@ -487,15 +490,13 @@ static void list_left(struct sim *sim)
         if (why.limit.v != ID_NONE) {
             why.limit.v = load_plan_limit(sim->run, why.limit);
         }
-        result->left[result->left_count++] =
-            (struct sim_left){ix, state, why};
+        result->left[result->left_count++] = (struct sim_left){ix, state, why};
     }
 }
 
 static enum err simulate(struct sim *sim, struct diag *diag)
 {
-    enum err err =
-        load_plan(sim->load, 0, sim->plan, &sim->run, diag);
+    enum err err = load_plan(sim->load, 0, sim->plan, &sim->run, diag);
     if (err != ERR_OK) {
         return err;
     }
@@ -506,7 +507,7 @@ static enum err simulate(struct sim *sim, struct diag *diag)
     }
     const struct sim_script *script = sim->options->script;
     for (uint32_t ix = 0; script != NULL && ix < script->order_count; ix++) {
-        push_future(sim, script->orders[ix].at_ns, ID_NONE);
+        push_future(sim, script->orders[ix].at_ns, ID_NONE, 0);
     }
     err = run_to_end(sim, diag);
     if (err == ERR_OK) {

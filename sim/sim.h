@@ -80,11 +80,11 @@ struct sim_result {
     uint32_t task_count;
     int64_t makespan_ns;
     uint32_t session_count;
-    uint32_t lane_count;   /* most sessions at once */
-    double slot_use;       /* share of the slots that worked, 0 to 1 */
+    uint32_t lane_count; /* most sessions at once */
+    double slot_use;     /* share of the slots that worked, 0 to 1 */
     uint32_t rejections;
     uint32_t counts[TASK_STATE_COUNT]; /* tasks by their last state */
-    struct sim_class *classes; /* one for each class of the plan */
+    struct sim_class *classes;         /* one for each class of the plan */
     uint32_t class_count;
     struct sim_span *spans; /* in order of start */
     uint32_t span_count;

@@ -12,6 +12,7 @@ struct sim_future {
     int64_t at_ns;
     uint64_t seq;     /* order of having been planned; breaks ties */
     uint32_t session; /* ID_NONE: the next order of the script */
+    uint64_t token;   /* of the session; another one there now: cancelled */
 };
 
 /* A session under way. */
@@ -56,10 +57,11 @@ struct sim {
     uint32_t planned_count;
 
     /* Measures. */
-    uint32_t *worth;   /* tier per task by which starvation is measured */
-    uint32_t worth_kinds; /* number of different tiers among the classes */
-    double slot_ns;    /* slots offered, times the time they were */
-    double busy_ns;    /* slots used, times the time they were */
+    uint32_t *worth;       /* tier per task by which starvation is measured */
+    uint32_t worth_kinds;  /* number of different tiers among the classes */
+    double slot_ns;        /* slots offered, times the time they were */
+    double busy_ns;        /* slots used, times the time they were */
+    double slot_ns_at_end; /* slot_ns when the last session ended */
 };
 
 /* measure.c */

@@ -20,9 +20,10 @@
 enum {
     PX = 10,
     MARGIN = 24 * PX,
-    CHAR_WIDTH = 62, /* of names in bars */
-    TEXT_WIDTH = 70, /* of other texts, at 12 px */
-    BAND = 14 * PX,  /* height of the row of a class that waits */
+    CHAR_WIDTH = 58,  /* of names in bars */
+    LABEL_WIDTH = 65, /* of those left of the bars */
+    TEXT_WIDTH = 63,  /* of other texts */
+    BAND = 14 * PX,   /* height of the row of a class that waits */
 };
 
 enum {
@@ -202,6 +203,7 @@ static void add_style(struct svg *svg)
                 "stroke-dasharray:4 3}\n"
                 ".sluice .wait{fill-opacity:.4}\n"
                 ".sluice .starved{fill:#d55e00}\n"
+                ".sluice .bad{fill:#1f2328}\n"
                 ".sluice .c0{fill:#0072b2}.sluice .c1{fill:#56b4e9}\n"
                 ".sluice .c2{fill:#009e73}.sluice .c3{fill:#e69f00}\n"
                 ".sluice .c4{fill:#cc79a7}.sluice .c5{fill:#f0e442}\n"
@@ -216,8 +218,22 @@ static void add_style(struct svg *svg)
                 ".sluice .lane{fill:#1a212b}\n"
                 ".sluice .finish{stroke:#e6edf3}\n"
                 ".sluice .wait{fill-opacity:.6}\n"
+                ".sluice .bad{fill:#fff}\n"
                 "}\n"
                 "</style>\n");
+}
+
+static bool has_bad_end(const struct svg *svg)
+{
+    for (uint32_t panel = 0; panel < svg->panel_count; panel++) {
+        const struct sim_result *result = svg->panels[panel].result;
+        for (uint32_t ix = 0; ix < result->span_count; ix++) {
+            if (chart_is_bad(result->spans[ix].end)) {
+                return true;
+            }
+        }
+    }
+    return false;
 }
 
 static bool has_starved(const struct chart *chart)
@@ -234,7 +250,7 @@ static bool has_starved(const struct chart *chart)
 static int64_t
 add_entry(struct svg *svg, int64_t x, const char *class_name, const char *text)
 {
-    int64_t width = 30 * PX + (int64_t)strlen(text) * TEXT_WIDTH;
+    int64_t width = 36 * PX + (int64_t)strlen(text) * TEXT_WIDTH;
     if (x > MARGIN && x + width > svg->width - MARGIN) {
         svg->y += 20 * PX;
         x = MARGIN;
@@ -263,12 +279,16 @@ static void add_legend(struct svg *svg)
     }
     for (uint32_t panel = 0; panel < svg->panel_count; panel++) {
         if (has_starved(&svg->charts[panel])) {
-            add_entry(svg,
-                      x,
-                      "starved",
-                      "starved: ready, while a worse tier held its slot");
+            x = add_entry(
+                svg,
+                x,
+                "starved",
+                "starved: ready, but less urgent work was in its place");
             break;
         }
+    }
+    if (has_bad_end(svg)) {
+        add_entry(svg, x, "bad", "did not end well");
     }
     svg->y += 20 * PX;
 }
@@ -425,7 +445,7 @@ add_bar(struct svg *svg, const struct chart *chart, const struct chart_bar *bar)
             width,
             box.height,
         };
-        add_rect(svg, edge, "starved");
+        add_rect(svg, edge, "bad");
     }
     add_name(svg, chart, bar, box);
     strbuf_adds(svg->out, "</g>\n");
@@ -486,7 +506,7 @@ static void add_merged_lane(struct svg *svg,
 
 static void add_lane_label(struct svg *svg, uint32_t lane)
 {
-    bool is_low = svg->lane_height < 10 * PX;
+    bool is_low = svg->lane_height < 12 * PX;
     if (is_low && lane > 0 && (lane + 1) % 10 != 0) {
         return;
     }
@@ -640,7 +660,7 @@ static void add_axis(struct svg *svg, const struct chart *chart, int64_t top)
     int64_t text_y = svg->y + 15 * PX;
     for (int64_t at_ns = 0; at_ns <= svg->end_ns; at_ns += svg->step_ns) {
         int64_t x = x_of(svg, at_ns);
-        if (x < text_x - END_WIDTH - 6 * PX || x > text_x + 20 * PX) {
+        if (x < text_x - END_WIDTH - 16 * PX || x > text_x + 20 * PX) {
             begin_text(svg, (struct spot){x, text_y, "tick"});
             chart_add_time(svg->out, at_ns);
             end_text(svg);
@@ -691,7 +711,7 @@ static int64_t label_width(const struct svg *svg)
         }
     }
     chars = chars < LABEL_CHARS_MAX ? chars : LABEL_CHARS_MAX;
-    return (int64_t)chars * TEXT_WIDTH + 8 * PX;
+    return (int64_t)chars * LABEL_WIDTH + 8 * PX;
 }
 
 /* The more lanes, the lower they are. */

@@ -28,8 +28,7 @@ struct cursor {
 
 static bool is_digit(const struct cursor *cursor)
 {
-    return cursor->at < cursor->end && *cursor->at >= '0' &&
-           *cursor->at <= '9';
+    return cursor->at < cursor->end && *cursor->at >= '0' && *cursor->at <= '9';
 }
 
 /* Read digits; too large a number stays at the largest that matters. */

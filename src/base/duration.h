@@ -18,10 +18,10 @@
  * first may have a decimal point. ERR_INVALID: it is not one. ERR_LIMIT: it is
  * longer than DURATION_MAX_NS.
  */
-MUST_USE enum err
-duration_read(const char *text, size_t len, int64_t *out_ns);
+MUST_USE enum err duration_read(const char *text, size_t len, int64_t *out_ns);
 
-/* Append it for people, to the second: "0s", "45s", "26m", "1h 05m", "2d 3h". */
+/* Append it for people, to the second: "0s", "45s", "26m", "1h 05m", "2d 3h".
+ */
 void duration_add(struct strbuf *out, int64_t duration_ns);
 
 #endif /* BASE_DURATION_H */

@@ -36,8 +36,8 @@ void json_seconds(struct strbuf *out, int64_t duration_ns)
     if (duration_ns < 0) {
         strbuf_adds(out, "-");
     }
-    uint64_t ns = duration_ns < 0 ? 0 - (uint64_t)duration_ns
-                                  : (uint64_t)duration_ns;
+    uint64_t ns =
+        duration_ns < 0 ? 0 - (uint64_t)duration_ns : (uint64_t)duration_ns;
     strbuf_addf(out, "%llu", (unsigned long long)(ns / (uint64_t)second));
     uint64_t part = ns % (uint64_t)second;
     if (part > 0) {

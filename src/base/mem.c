@@ -23,6 +23,22 @@ void *mem_resize(void *block, size_t count, size_t bytes)
     return moved;
 }
 
+void *
+mem_resize_lines(void *block, size_t old_count, size_t count, size_t bytes)
+{
+    enum { LINE_BYTES = 64 };
+    INVARIANT(bytes > 0 && count <= SIZE_MAX / bytes - LINE_BYTES);
+    INVARIANT(old_count <= count);
+    size_t lines = count * bytes / LINE_BYTES + 1;
+    void *moved = aligned_alloc(LINE_BYTES, lines * LINE_BYTES);
+    INVARIANT(moved != NULL);
+    if (old_count > 0) {
+        memcpy(moved, block, old_count * bytes);
+    }
+    free(block);
+    return moved;
+}
+
 char *mem_strndup(const char *text, size_t len)
 {
     INVARIANT(len < SIZE_MAX);

@@ -17,6 +17,13 @@ void *mem_zalloc(size_t count, size_t bytes);
 /* As realloc() to `count` elements; the new part is not initialised. */
 void *mem_resize(void *block, size_t count, size_t bytes);
 
+/*
+ * As mem_resize(), with the block at the start of a cache line. `old_count`
+ * elements are kept; give such a block to no function but this and mem_free().
+ */
+void *
+mem_resize_lines(void *block, size_t old_count, size_t count, size_t bytes);
+
 /* A copy of `len` bytes of `text`, with a NUL behind them. */
 char *mem_strndup(const char *text, size_t len);
 

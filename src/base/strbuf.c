@@ -71,7 +71,8 @@ void strbuf_addf(struct strbuf *buf, const char *format, ...)
     va_end(args);
     INVARIANT(len >= 0);
     reserve(buf, (size_t)len);
-    int written = vsnprintf(buf->text + buf->len, (size_t)len + 1, format, again);
+    int written =
+        vsnprintf(buf->text + buf->len, (size_t)len + 1, format, again);
     va_end(again);
     INVARIANT(written == len);
     buf->len += (size_t)len;

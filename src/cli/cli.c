@@ -17,6 +17,7 @@
 
 enum {
     OPTIONS_MAX = 32,
+    CODES_MIN = 256, /* of long options, above those of letters */
     CODE_HELP = 1000,
     COLUMNS_MIN = 40,
     COLUMNS_DEFAULT = 80,
@@ -25,6 +26,22 @@ enum {
 
 /* Largest plan file: 256 MiB. */
 #define FILE_BYTES_MAX ((size_t)256 << 20)
+
+/* What getopt_long() did not understand: it left the reason in optopt. */
+static int bad_option(const struct cli_command *command, char **argv)
+{
+    bool is_short = optopt > 0 && optopt < CODES_MIN;
+    if (is_short) {
+        (void)cli_fail(command, "unknown option -%c", optopt);
+    } else if (optopt != 0) {
+        (void)cli_fail(command,
+                       "option %s takes no argument",
+                       argv[optind - 1]);
+    } else {
+        (void)cli_fail(command, "unknown option %s", argv[optind - 1]);
+    }
+    return CLI_BAD;
+}
 
 int cli_next(const struct cli_command *command,
              int argc,
@@ -39,7 +56,7 @@ int cli_next(const struct cli_command *command,
         longs[count++] = (struct option){
             .name = option->name,
             .has_arg = option->argument != NULL,
-            .val = option->code,
+            .val = CODES_MIN + option->code,
         };
     }
     longs[count++] = (struct option){.name = "help", .val = CODE_HELP};
@@ -50,29 +67,32 @@ int cli_next(const struct cli_command *command,
         return CLI_END;
     }
     if (code == CODE_HELP || code == 'h') {
-        cli_help(command);
-        return CLI_HELP;
+        return cli_help(command) == CLI_OK ? CLI_HELP : CLI_BAD;
     }
-    if (code == ':' || code == '?') {
+    if (code == ':') {
         (void)cli_fail(command,
-                       code == ':' ? "option %s needs an argument"
-                                   : "unknown option %s",
+                       "option %s needs an argument",
                        argv[optind - 1]);
         return CLI_BAD;
     }
-    return code;
+    if (code == '?') {
+        return bad_option(command, argv);
+    }
+    return code - CODES_MIN;
 }
 
 const char *
 cli_operand(const struct cli_command *command, int argc, char **argv)
 {
     if (optind == argc) {
-        (void)cli_fail(command, "which plan? Name a file, or - for standard "
-                                "input");
+        (void)cli_fail(command,
+                       "which plan? Name a file, or - for standard "
+                       "input");
         return NULL;
     }
     if (optind + 1 < argc) {
-        (void)cli_fail(command, "one plan at a time; what is \"%s\"?",
+        (void)cli_fail(command,
+                       "one plan at a time; what is \"%s\"?",
                        argv[optind + 1]);
         return NULL;
     }
@@ -94,26 +114,30 @@ int cli_fail(const struct cli_command *command, const char *format, ...)
     return CLI_USAGE;
 }
 
-void cli_help(const struct cli_command *command)
+int cli_help(const struct cli_command *command)
 {
-    printf("usage: sluice %s %s\n\n%s\n",
-           command->name,
-           command->synopsis,
-           command->summary);
-    printf("\noptions:\n");
+    struct strbuf out = {0};
+    strbuf_addf(&out,
+                "usage: sluice %s %s\n\n%s\n\noptions:\n",
+                command->name,
+                command->synopsis,
+                command->summary);
     for (const struct cli_option *option = command->options;
          option->name != NULL;
          option++) {
-        char left[64];
-        (void)snprintf(left,
-                       sizeof(left),
-                       "--%s%s%s",
-                       option->name,
-                       option->argument != NULL ? " " : "",
-                       option->argument != NULL ? option->argument : "");
-        printf("  %-22s %s\n", left, option->help);
+        struct strbuf left = {0};
+        strbuf_addf(&left,
+                    "--%s%s%s",
+                    option->name,
+                    option->argument != NULL ? " " : "",
+                    option->argument != NULL ? option->argument : "");
+        strbuf_addf(&out, "  %-22s %s\n", left.text, option->help);
+        strbuf_release(&left);
     }
-    printf("  %-22s %s\n", "-h, --help", "print this");
+    strbuf_addf(&out, "  %-22s %s\n", "-h, --help", "print this");
+    int code = cli_write(&out);
+    strbuf_release(&out);
+    return code;
 }
 
 static enum err read_all(FILE *file, struct cli_file *out, struct diag *diag)

@@ -31,8 +31,8 @@ struct cli_option {
 
 struct cli_command {
     const char *name;
-    const char *synopsis; /* after "sluice NAME" */
-    const char *summary;  /* one line */
+    const char *synopsis;             /* after "sluice NAME" */
+    const char *summary;              /* one line */
     const struct cli_option *options; /* ends with a NULL name */
     int (*run)(const struct cli_command *command, int argc, char **argv);
 };
@@ -64,8 +64,8 @@ cli_operand(const struct cli_command *command, int argc, char **argv);
 int cli_fail(const struct cli_command *command, const char *format, ...)
     PRINTF_LIKE(2, 3);
 
-/* Print the help of a command. */
-void cli_help(const struct cli_command *command);
+/* Print the help of a command; return the exit code. */
+int cli_help(const struct cli_command *command);
 
 /* A file in memory, for reading plans again and again. */
 struct cli_file {

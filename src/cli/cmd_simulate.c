@@ -145,10 +145,8 @@ static int add_line(struct request *request, const char *word, const char *rest)
 }
 
 /* --at takes two words: the time, and the order in one argument. */
-static int add_at(struct request *request,
-                  const char *time,
-                  int argc,
-                  char **argv)
+static int
+add_at(struct request *request, const char *time, int argc, char **argv)
 {
     if (optind >= argc) {
         return cli_fail(request->command,
@@ -177,13 +175,12 @@ static int add_script(struct request *request, const char *path)
         return cli_fail(request->command, "%s", diag.text);
     }
     char *folder = folder_of(path);
-    enum err err = sim_script_read(
-        &request->script, file.text, file.bytes, folder, &diag);
+    enum err err =
+        sim_script_read(&request->script, file.text, file.bytes, folder, &diag);
     mem_free(folder);
     cli_release_file(&file);
-    return err == ERR_OK
-               ? CLI_OK
-               : cli_fail(request->command, "%s:%s", path, diag.text);
+    return err == ERR_OK ? CLI_OK
+                         : cli_fail(request->command, "%s:%s", path, diag.text);
 }
 
 static int take_option(struct request *request,
@@ -299,8 +296,8 @@ static int write_svg(const struct request *request, const struct outcome *last)
     struct svg_options options = {.title = last->plan->name};
     svg_chart(&out, last->plan, last->result, &options);
     FILE *file = fopen(request->svg_path, "wb");
-    bool ok = file != NULL &&
-              fwrite(strbuf_text(&out), 1, out.len, file) == out.len;
+    bool ok =
+        file != NULL && fwrite(strbuf_text(&out), 1, out.len, file) == out.len;
     ok = (file == NULL || fclose(file) == 0) && ok;
     strbuf_release(&out);
     return ok ? CLI_OK
@@ -447,24 +444,33 @@ static int run(const struct cli_command *command, int argc, char **argv)
 static const struct cli_option options[] = {
     {"at", "TIME ORDER", "give an order then: --at 10m \"cap 1\"", OPT_AT},
     {"block", "TASK", "TASK reports that it is blocked", OPT_BLOCK},
-    {"changes", "TASK:N", "the first N times TASK asks for changes",
+    {"changes",
+     "TASK:N",
+     "the first N times TASK asks for changes",
      OPT_CHANGES},
-    {"checkpoint", "TASK:N", "TASK ends N times with a checkpoint",
+    {"checkpoint",
+     "TASK:N",
+     "TASK ends N times with a checkpoint",
      OPT_CHECKPOINT},
     {"compare", NULL, "every policy, side by side", OPT_COMPARE},
-    {"compare-rules", NULL, "every combination of rules, side by side",
+    {"compare-rules",
+     NULL,
+     "every combination of rules, side by side",
      OPT_COMPARE_RULES},
     {"fail", "TASK:N", "the first N attempts of TASK fail", OPT_FAIL},
     {"gantt", NULL, "draw the timeline", OPT_GANTT},
     {"jitter", "PERCENT", "spread durations around the estimates", OPT_JITTER},
     {"json", NULL, "print one JSON object, or an array of them", OPT_JSON},
     {"policy", "NAME", "rank, fair or fifo instead of the plan's", OPT_POLICY},
-    {"reject", "EXECUTOR:N", "the first N starts there are refused",
+    {"reject",
+     "EXECUTOR:N",
+     "the first N starts there are refused",
      OPT_REJECT},
-    {"rules", "LIST", "only these: priority,cap,defer,batch; all, none",
+    {"rules",
+     "LIST",
+     "only these: priority,cap,defer,batch; all, none",
      OPT_RULES},
-    {"script", "FILE", "orders and ends from a file, one per line",
-     OPT_SCRIPT},
+    {"script", "FILE", "orders and ends from a file, one per line", OPT_SCRIPT},
     {"seed", "N", "of all that is drawn (default 1)", OPT_SEED},
     {"svg", "FILE", "write the timeline as a picture", OPT_SVG},
     {0},

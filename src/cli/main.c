@@ -23,16 +23,49 @@ static const struct cli_command *find(const char *name)
     return NULL;
 }
 
-static void print_usage(FILE *to)
+static void add_usage(struct strbuf *out)
 {
-    (void)fprintf(to, "usage: sluice COMMAND [OPTION]... [PLAN]\n\n");
-    (void)fprintf(to, "Runs a plan of coding-agent sessions to its end.\n\n");
-    (void)fprintf(to, "commands:\n");
+    strbuf_adds(out,
+                "usage: sluice COMMAND [OPTION]... [PLAN]\n\n"
+                "Runs a plan of coding-agent sessions to its end.\n\n"
+                "commands:\n");
     for (size_t ix = 0; ix < ARRAY_COUNT(commands); ix++) {
-        (void)fprintf(
-            to, "  %-10s %s\n", commands[ix]->name, commands[ix]->summary);
+        strbuf_addf(out,
+                    "  %-10s %s\n",
+                    commands[ix]->name,
+                    commands[ix]->summary);
     }
-    (void)fprintf(to, "\n'sluice COMMAND --help' tells more of one.\n");
+    strbuf_adds(out, "\n'sluice COMMAND --help' tells more of one.\n");
+}
+
+/* Print the usage, or the version, to standard output. */
+static int print_about(bool version)
+{
+    struct strbuf out = {0};
+    if (version) {
+        strbuf_adds(&out, "sluice " SLUICE_VERSION "\n");
+    } else {
+        add_usage(&out);
+    }
+    int code = cli_write(&out);
+    strbuf_release(&out);
+    return code;
+}
+
+static int fail_usage(const char *command)
+{
+    struct strbuf out = {0};
+    if (command == NULL) {
+        add_usage(&out);
+    } else {
+        strbuf_addf(&out,
+                    "sluice: unknown command \"%s\"\n"
+                    "Try 'sluice --help'.\n",
+                    command);
+    }
+    (void)fputs(strbuf_text(&out), stderr);
+    strbuf_release(&out);
+    return CLI_USAGE;
 }
 
 static bool is(const char *word, const char *name, const char *option)
@@ -44,29 +77,16 @@ int main(int argc, char **argv)
 {
     (void)setlocale(LC_ALL, "");
     if (argc < 2) {
-        print_usage(stderr);
-        return CLI_USAGE;
+        return fail_usage(NULL);
     }
     if (is(argv[1], "help", "--help") || strcmp(argv[1], "-h") == 0) {
         const struct cli_command *about = argc > 2 ? find(argv[2]) : NULL;
-        if (about != NULL) {
-            cli_help(about);
-        } else {
-            print_usage(stdout);
-        }
-        return CLI_OK;
+        return about != NULL ? cli_help(about) : print_about(false);
     }
     if (is(argv[1], "version", "--version")) {
-        printf("sluice %s\n", SLUICE_VERSION);
-        return CLI_OK;
+        return print_about(true);
     }
     const struct cli_command *command = find(argv[1]);
-    if (command == NULL) {
-        (void)fprintf(stderr,
-                      "sluice: unknown command \"%s\"\n"
-                      "Try 'sluice --help'.\n",
-                      argv[1]);
-        return CLI_USAGE;
-    }
-    return command->run(command, argc - 1, argv + 1);
+    return command != NULL ? command->run(command, argc - 1, argv + 1)
+                           : fail_usage(argv[1]);
 }

@@ -27,8 +27,10 @@ struct report_label report_rules(uint32_t rules)
     static const char *const names[] = {"priority", "cap", "defer", "batch"};
     struct report_label label = {{0}};
     if (rules == 0 || rules == SIM_RULES_ALL) {
-        (void)snprintf(
-            label.text, sizeof(label.text), "%s", rules == 0 ? "none" : "all");
+        (void)snprintf(label.text,
+                       sizeof(label.text),
+                       "%s",
+                       rules == 0 ? "none" : "all");
         return label;
     }
     size_t len = 0;
@@ -110,7 +112,9 @@ static void add_left(struct strbuf *out,
     if (result->left_count == 0) {
         return;
     }
-    strbuf_addf(out, "\nnot done: %u of %u tasks\n", result->left_count,
+    strbuf_addf(out,
+                "\nnot done: %u of %u tasks\n",
+                result->left_count,
                 result->task_count);
     for (uint32_t ix = 0; ix < result->left_count && ix < LEFT_MAX; ix++) {
         const struct sim_left *left = &result->left[ix];
@@ -122,8 +126,7 @@ static void add_left(struct strbuf *out,
         strbuf_adds(out, "\n");
     }
     if (result->left_count > LEFT_MAX) {
-        strbuf_addf(
-            out, "  ... and %u more\n", result->left_count - LEFT_MAX);
+        strbuf_addf(out, "  ... and %u more\n", result->left_count - LEFT_MAX);
     }
 }
 
@@ -144,8 +147,7 @@ static void add_classes(struct strbuf *out,
         if (class->count == 0) {
             continue;
         }
-        strbuf_addf(
-            out, "  %-14s %8u ", plan->classes[ix].name, class->count);
+        strbuf_addf(out, "  %-14s %8u ", plan->classes[ix].name, class->count);
         add_column(out, 10, class->wait_mean_ns);
         add_column(out, 11, class->wait_p99_ns);
         add_column(out, 11, class->wait_max_ns);

@@ -49,6 +49,7 @@ struct class_id sched_add_class(struct sched *sched,
                                 sched->class_count,
                                 sizeof(sched->classes[0]));
     sched->classes[ix] = *spec;
+    sched->has_deferred = sched->has_deferred || spec->defer;
     return (struct class_id){ix};
 }
 
@@ -73,8 +74,7 @@ struct run_id sched_add_run(struct sched *sched,
         copy.base += first_limit_out->v;
         (void)limits_add(&sched->limits, &copy);
     }
-    sched->runs[ix].gate =
-        limits_add_gate(&sched->limits, LIMIT_RUN_GATE, ix);
+    sched->runs[ix].gate = limits_add_gate(&sched->limits, LIMIT_RUN_GATE, ix);
     state_check_run(sched, ix);
     return (struct run_id){ix};
 }
@@ -94,17 +94,17 @@ intern_set(struct sched *sched, const struct room_need *needs, uint32_t count)
 {
     uint64_t hash = count;
     for (uint32_t ix = 0; ix < count; ix++) {
-        hash = idmap_hash(hash, (uint64_t)needs[ix].room << 32 | needs[ix].units);
+        hash =
+            idmap_hash(hash, (uint64_t)needs[ix].room << 32 | needs[ix].units);
     }
     uint32_t first = idmap_get(&sched->sets_by_hash, hash);
     for (uint32_t set = first; set != ID_NONE;
          set = sched->sets[set].next_same_hash) {
         const struct need_set *known = &sched->sets[set];
         if (known->count == count &&
-            (count == 0 ||
-             memcmp(&sched->needs[known->first],
-                   needs,
-                   count * sizeof(needs[0])) == 0)) {
+            (count == 0 || memcmp(&sched->needs[known->first],
+                                  needs,
+                                  count * sizeof(needs[0])) == 0)) {
             return set;
         }
     }
@@ -213,9 +213,8 @@ static uint32_t group_set(struct sched *sched,
  * the first ones (the cap) are shared by most: a queue should wait at the most
  * particular room that lacks units.
  */
-static uint32_t task_set(struct sched *sched,
-                         uint32_t run,
-                         const struct sched_task_spec *spec)
+static uint32_t
+task_set(struct sched *sched, uint32_t run, const struct sched_task_spec *spec)
 {
     struct room_need needs[ROOMS_MAX];
     uint32_t count = 0;
@@ -291,7 +290,12 @@ static void reserve_tasks(struct sched *sched, uint32_t total)
     uint32_t grown = sched->task_capacity + sched->task_capacity / 2;
     uint32_t capacity = total > grown ? total : grown;
     sched->task_capacity = capacity;
-    sched->tasks = mem_resize(sched->tasks, capacity, sizeof(struct task));
+    sched->tasks = mem_resize_lines(sched->tasks,
+                                    sched->task_count,
+                                    capacity,
+                                    sizeof(struct task));
+    sched->details =
+        mem_resize(sched->details, capacity, sizeof(struct detail));
     sched->bin_links =
         mem_resize(sched->bin_links, capacity, sizeof(struct pheap_link));
     sched->timer_links =
@@ -313,7 +317,10 @@ static void reserve_groups(struct sched *sched, uint32_t more)
 {
     uint32_t total = sched->group_count + more;
     if (total > sched->group_capacity) {
-        sched->groups = mem_resize(sched->groups, total, sizeof(struct group));
+        sched->groups = mem_resize_lines(sched->groups,
+                                         sched->group_count,
+                                         total,
+                                         sizeof(struct group));
         sched->group_capacity = total;
     }
 }
@@ -324,9 +331,9 @@ static uint32_t add_group(struct sched *sched, uint32_t run, uint32_t needs)
     uint32_t ix = sched->group_count++;
     sched->groups[ix] = (struct group){
         .run = run,
-        .first_bin = ID_NONE,
         .needs = needs,
         .check_next = ID_NONE,
+        .bin = {.next_of_group = ID_NONE, .root = {ID_NONE, ID_NONE}},
     };
     return ix;
 }
@@ -338,29 +345,34 @@ static uint32_t add_group(struct sched *sched, uint32_t run, uint32_t needs)
 static uint32_t bin_for(struct sched *sched, uint32_t group, uint32_t shape)
 {
     enum { LOOK_BACK = 16 };
-    uint32_t seen = sched->groups[group].first_bin;
+    struct group *g = &sched->groups[group];
+    uint32_t seen = g->has_bin ? group * 2 : ID_NONE;
     for (uint32_t n = 0; n < LOOK_BACK && seen != ID_NONE; n++) {
-        if (sched->bins[seen].shape == shape) {
+        if (sched_bin(sched, seen)->shape == shape) {
             return seen;
         }
-        seen = sched->bins[seen].next_of_group;
+        seen = sched_bin(sched, seen)->next_of_group;
     }
-    GROW(sched->bins, sched->bin_count, sched->bin_capacity);
-    uint32_t bin = sched->bin_count++;
-    sched->bins[bin] = (struct bin){
+    sched->shapes[shape].bin_count++;
+    struct bin bin = {
         .group = group,
         .shape = shape,
-        .next_of_group = sched->groups[group].first_bin,
+        .next_of_group = g->bin.next_of_group,
         .root = {ID_NONE, ID_NONE},
     };
-    sched->groups[group].first_bin = bin;
-    sched->shapes[shape].bin_count++;
-    return bin;
+    if (!g->has_bin) {
+        g->has_bin = true;
+        g->bin = bin;
+        return group * 2;
+    }
+    GROW(sched->bins, sched->bin_count, sched->bin_capacity);
+    sched->bins[sched->bin_count] = bin;
+    g->bin.next_of_group = sched->bin_count * 2 + 1;
+    return sched->bin_count++ * 2 + 1;
 }
 
-static void add_task(struct sched *sched,
-                     uint32_t run,
-                     const struct sched_task_spec *spec)
+static void
+add_task(struct sched *sched, uint32_t run, const struct sched_task_spec *spec)
 {
     INVARIANT(spec->estimate_ns >= 0);
     uint32_t group = spec->group;
@@ -368,6 +380,7 @@ static void add_task(struct sched *sched,
         uint32_t set =
             group_set(sched, run, spec->attributes, spec->attribute_count);
         group = add_group(sched, run, set);
+        sched->groups[group].solo = true;
     }
     struct shape like = {
         .class_ix = spec->class_id.v,
@@ -380,22 +393,21 @@ static void add_task(struct sched *sched,
     uint32_t bin = bin_for(sched, group, intern_shape(sched, like));
     uint32_t ix = sched->task_count++;
     sched->tasks[ix] = (struct task){
-        .estimate_ns = spec->estimate_ns,
         .rank_ns = -1,
         .group = group,
         .bin = bin,
-        .failure = intern_failure(sched, &spec->failure),
-        .rework_to = spec->rework_to,
-        .cause = ID_NONE,
         .leader = ix,
         .next_in_session = ID_NONE,
         .state = TASK_WAITING,
+    };
+    sched->details[ix] = (struct detail){
+        .estimate_ns = spec->estimate_ns,
+        .failure = intern_failure(sched, &spec->failure),
+        .rework_to = spec->rework_to,
+        .cause = ID_NONE,
         .gate_tier = TIER_NONE,
     };
     sched->unmet[ix] = 0;
-    sched->marks[ix] = 0;
-    pheap_init(&sched->bin_links[ix], 1);
-    pheap_init(&sched->timer_links[ix], 1);
     sched->runs[run].counts[TASK_WAITING]++;
 }
 
@@ -476,12 +488,14 @@ static enum err check_needs(const struct sched *sched,
         }
         enum err err = ERR_OK;
         if (need.need < sched->task_count) {
-            err = check_old(
-                sched, addition->run.v, need.need, false, refusal);
+            err = check_old(sched, addition->run.v, need.need, false, refusal);
         }
         if (err == ERR_OK && need.dependent < sched->task_count) {
-            err = check_old(
-                sched, addition->run.v, need.dependent, true, refusal);
+            err = check_old(sched,
+                            addition->run.v,
+                            need.dependent,
+                            true,
+                            refusal);
         }
         if (err != ERR_OK) {
             return err;
@@ -528,21 +542,69 @@ static bool reaches(struct sched *sched,
     return false;
 }
 
+/*
+ * Add the edges to the graph. Those of one need are put next to each other:
+ * they are walked together, each time it is done.
+ */
+static void add_edges(struct sched *sched,
+                      const struct sched_addition *addition)
+{
+    uint32_t nodes = sched->graph.node_count;
+    uint32_t count = addition->need_count;
+    if (count < nodes / 4) {
+        /* Not worth a pass over all nodes. */
+        for (uint32_t ix = 0; ix < count; ix++) {
+            struct sched_need need = addition->needs[ix];
+            graph_add_need(&sched->graph, need.dependent, need.need);
+        }
+        return;
+    }
+    uint32_t *next = mem_zalloc((size_t)nodes + 1, sizeof(next[0]));
+    uint32_t *order = mem_zalloc(count, sizeof(order[0]));
+    for (uint32_t ix = 0; ix < count; ix++) {
+        next[addition->needs[ix].need + 1]++;
+    }
+    for (uint32_t ix = 0; ix < nodes; ix++) {
+        next[ix + 1] += next[ix];
+    }
+    for (uint32_t ix = 0; ix < count; ix++) {
+        order[next[addition->needs[ix].need]++] = ix;
+    }
+    for (uint32_t ix = 0; ix < count; ix++) {
+        struct sched_need need = addition->needs[order[ix]];
+        graph_add_need(&sched->graph, need.dependent, need.need);
+    }
+    mem_free(next);
+    mem_free(order);
+}
+
+/*
+ * Whether every new need comes before its dependent and that is new: then
+ * there can be no cycle, and the order of declaration is one of working off.
+ */
+static bool is_forward(const struct sched_addition *addition, uint32_t first)
+{
+    bool forward = true;
+    for (uint32_t ix = 0; forward && ix < addition->need_count; ix++) {
+        struct sched_need need = addition->needs[ix];
+        forward = need.need < need.dependent && need.dependent >= first;
+    }
+    return forward;
+}
+
 /* With the edges in the graph: no cycle, and rework goes back, not aside. */
 static enum err check_graph(struct sched *sched,
                             const struct sched_addition *addition,
                             struct sched_refusal *refusal)
 {
     uint32_t first = sched->task_count;
-    bool old_gains = false;
-    for (uint32_t ix = 0; ix < addition->need_count; ix++) {
-        old_gains = old_gains || addition->needs[ix].dependent < first;
+    if (!is_forward(addition, first)) {
+        /* An old task may gain a need, so old ones are looked at as well. */
+        refusal->cycle =
+            graph_find_cycle(&sched->graph, 0, &refusal->cycle_count);
     }
-    refusal->cycle = graph_find_cycle(
-        &sched->graph, old_gains ? 0 : first, &refusal->cycle_count);
     if (refusal->cycle != NULL) {
-        return refuse(
-            refusal, ERR_INVALID, REFUSAL_CYCLE, refusal->cycle[0]);
+        return refuse(refusal, ERR_INVALID, REFUSAL_CYCLE, refusal->cycle[0]);
     }
     for (uint32_t ix = 0; ix < addition->task_count; ix++) {
         const struct sched_task_spec *spec = &addition->tasks[ix];
@@ -611,7 +673,7 @@ static void add_checked(struct sched *sched,
         add_task(sched, run, &addition->tasks[ix]);
     }
     reserve_queues(sched);
-    order_of_new(sched, first, edges);
+    order_of_new(sched, first, edges, is_forward(addition, first));
     settle_new(sched, first, edges);
     state_check_run(sched, run);
 }
@@ -641,14 +703,11 @@ enum err sched_add(struct sched *sched,
     for (uint32_t ix = first; ix < total; ix++) {
         sched->marks[ix] = 0;
     }
-    graph_reserve(
-        &sched->graph, sched->task_capacity, edges + addition->need_count);
+    graph_reserve(&sched->graph,
+                  sched->task_capacity,
+                  edges + addition->need_count);
     graph_add_nodes(&sched->graph, addition->task_count);
-    for (uint32_t ix = 0; ix < addition->need_count; ix++) {
-        graph_add_need(&sched->graph,
-                       addition->needs[ix].dependent,
-                       addition->needs[ix].need);
-    }
+    add_edges(sched, addition);
     err = check_graph(sched, addition, refusal);
     if (err != ERR_OK) {
         graph_truncate(&sched->graph, first, edges);
@@ -671,8 +730,8 @@ size_t sched_bytes(const struct sched *sched)
                    idmap_bytes(&sched->shapes_by_hash) +
                    idmap_bytes(&sched->sets_by_hash);
     bytes += sched->task_capacity *
-             (sizeof(struct task) + 2 * sizeof(struct pheap_link) +
-              6 * sizeof(uint32_t));
+             (sizeof(struct task) + sizeof(struct detail) +
+              2 * sizeof(struct pheap_link) + 6 * sizeof(uint32_t));
     bytes += sched->group_capacity * sizeof(struct group);
     bytes += sched->bin_capacity * sizeof(struct bin);
     bytes += sched->shape_capacity * sizeof(struct shape);

@@ -12,9 +12,7 @@ void command_gate_run(struct sched *sched, uint32_t run)
 {
     const struct run *r = &sched->runs[run];
     bool barrier = r->sync_drain && (r->barrier_due || r->barrier_running);
-    dispatch_set_gate(sched,
-                      r->gate,
-                      !r->paused && !barrier && r->asking == 0);
+    dispatch_set_gate(sched, r->gate, !r->paused && !barrier && r->asking == 0);
     state_check_run(sched, run);
 }
 
@@ -57,7 +55,7 @@ void command_cancel_run(struct sched *sched, uint32_t run, uint32_t cause)
         if (state_in_flight(sched, task)) {
             if (!sched_has(sched, task, TASK_ENDING)) {
                 end_in_flight(sched, task, false);
-                sched->tasks[task].cause = cause;
+                sched->details[task].cause = cause;
             }
         } else if (parked || state_is_pending(sched, task)) {
             if (parked) {
@@ -66,7 +64,7 @@ void command_cancel_run(struct sched *sched, uint32_t run, uint32_t cause)
                 state_drop(sched, task);
             }
             state_set(sched, task, TASK_CANCELLED);
-            sched->tasks[task].cause = cause;
+            sched->details[task].cause = cause;
         }
     }
     sched->runs[run].cancelled = true;
@@ -115,10 +113,11 @@ static enum err retry(struct sched *sched, uint32_t task)
     }
     stop_asking(sched, task);
     sched_lower(sched, task, TASK_REVOKED);
-    t->tries = 0;
-    t->reworks = 0;
-    t->checkpoints = 0;
-    t->cause = ID_NONE;
+    struct detail *detail = &sched->details[task];
+    detail->tries = 0;
+    detail->reworks = 0;
+    detail->checkpoints = 0;
+    detail->cause = ID_NONE;
     release_back(sched, task);
     state_ready_or_wait(sched, task);
     order_refresh(sched, &task, 1);

@@ -122,8 +122,7 @@ void dispatch_take(struct sched *sched, uint32_t set)
     for (uint32_t ix = 0; ix < needs->count; ix++) {
         struct room_need need = sched->needs[needs->first + ix];
         struct counter *counter =
-            &sched->limits
-                 .counters[sched->limits.rooms[need.room].counter];
+            &sched->limits.counters[sched->limits.rooms[need.room].counter];
         INVARIANT(limits_free(&sched->limits, need.room) >= need.units);
         counter->used += need.units;
         wake_counter(sched, counter);
@@ -136,8 +135,7 @@ void dispatch_give(struct sched *sched, uint32_t set)
     for (uint32_t ix = 0; ix < needs->count; ix++) {
         struct room_need need = sched->needs[needs->first + ix];
         struct counter *counter =
-            &sched->limits
-                 .counters[sched->limits.rooms[need.room].counter];
+            &sched->limits.counters[sched->limits.rooms[need.room].counter];
         INVARIANT(counter->used >= need.units);
         counter->used -= need.units;
         wake_counter(sched, counter);
@@ -266,12 +264,13 @@ static void claim(struct sched *sched, uint32_t task, uint32_t leader)
     t->token = sched->last_token;
     t->leader = leader;
     t->next_in_session = ID_NONE;
-    t->started_ns = sched->now_ns;
     t->attempts++;
     state_set(sched, task, TASK_CLAIMED);
     struct group *group = &sched->groups[t->group];
-    group->service_ns += t->estimate_ns;
     if (sched->runs[group->run].policy == SCHED_FAIR) {
+        /* The estimate is charged now, and corrected when it ends. */
+        sched->details[task].started_ns = sched->now_ns;
+        group->service_ns += sched->details[task].estimate_ns;
         ready_rekey_group(sched, t->group);
     }
 }

@@ -43,18 +43,18 @@ enum executor_shut {
 
 struct executor {
     struct executor_spec spec;
-    uint32_t gate; /* room of its gate */
-    uint32_t pending;  /* starts of the batch not answered yet */
-    uint32_t refused;  /* of the batch */
-    uint32_t sent;     /* of the batch */
-    bool accepted;     /* one of the batch was accepted */
-    uint32_t steps;    /* of back-off taken in a row */
+    uint32_t gate;       /* room of its gate */
+    uint32_t pending;    /* starts of the batch not answered yet */
+    uint32_t refused;    /* of the batch */
+    uint32_t sent;       /* of the batch */
+    bool accepted;       /* one of the batch was accepted */
+    uint32_t steps;      /* of back-off taken in a row */
     uint32_t steps_kept; /* steps before an acceptance not confirmed yet */
     int64_t shut_until_ns;
-    bool usage; /* shut_until_ns came from the provider */
+    bool usage;        /* shut_until_ns came from the provider */
     uint32_t failures; /* in a row */
     bool circuit_open;
-    bool notice; /* the circuit opened and nobody was told yet */
+    bool notice;          /* the circuit opened and nobody was told yet */
     uint64_t probe_token; /* of the probe under way, or 0 */
     uint32_t probe_steps;
     int64_t probe_at_ns;
@@ -92,16 +92,12 @@ void executor_limited(struct executor *executor,
 void executor_dropped(struct executor *executor, int64_t now_ns);
 
 /* A session ended badly. */
-void executor_failed(struct executor *executor,
-                     uint64_t token,
-                     int64_t now_ns);
+void executor_failed(struct executor *executor, uint64_t token, int64_t now_ns);
 
 /* A session ended well. */
 void executor_succeeded(struct executor *executor);
 
 /* A session ended neither well nor badly (cancelled): a probe may follow. */
-void executor_ended(struct executor *executor,
-                    uint64_t token,
-                    int64_t now_ns);
+void executor_ended(struct executor *executor, uint64_t token, int64_t now_ns);
 
 #endif /* CORE_EXECUTOR_H */

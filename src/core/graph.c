@@ -32,13 +32,11 @@ void graph_release(struct graph *graph)
 void graph_reserve(struct graph *graph, uint32_t nodes, uint32_t edges)
 {
     if (nodes > graph->node_capacity) {
-        graph->nodes =
-            mem_resize(graph->nodes, nodes, sizeof(graph->nodes[0]));
+        graph->nodes = mem_resize(graph->nodes, nodes, sizeof(graph->nodes[0]));
         graph->node_capacity = nodes;
     }
     if (edges > graph->edge_capacity) {
-        graph->edges =
-            mem_resize(graph->edges, edges, sizeof(graph->edges[0]));
+        graph->edges = mem_resize(graph->edges, edges, sizeof(graph->edges[0]));
         graph->edge_capacity = edges;
     }
 }
@@ -146,9 +144,8 @@ static uint32_t *walk_from(const struct graph *graph,
     return NULL;
 }
 
-uint32_t *graph_find_cycle(const struct graph *graph,
-                           uint32_t first,
-                           uint32_t *count_out)
+uint32_t *
+graph_find_cycle(const struct graph *graph, uint32_t first, uint32_t *count_out)
 {
     *count_out = 0;
     uint8_t *colours = mem_zalloc(graph->node_count, sizeof(colours[0]));

@@ -40,8 +40,8 @@ void limits_derive(struct limits *limits, uint32_t limit)
         l->max_now = LIMIT_NONE;
         return;
     }
-    int64_t share = base / 100 * l->spec.percent +
-                    base % 100 * l->spec.percent / 100;
+    int64_t share =
+        base / 100 * l->spec.percent + base % 100 * l->spec.percent / 100;
     l->max_now = share > 1 ? share : 1;
 }
 

@@ -69,9 +69,9 @@ struct room {
     uint32_t counter;
     uint32_t next_of_limit;
     uint32_t next_of_counter;
-    uint32_t waiting;      /* heap of the queues that wait for this room */
-    uint32_t holder;       /* group that took this room last, or ID_NONE */
-    bool awake;            /* in the heap of rooms worth looking at */
+    uint32_t waiting; /* heap of the queues that wait for this room */
+    uint32_t holder;  /* group that took this room last, or ID_NONE */
+    bool awake;       /* in the heap of rooms worth looking at */
 };
 
 /* Made to be embedded; starts as {0}. */

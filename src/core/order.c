@@ -24,10 +24,20 @@ static uint8_t better(uint8_t a, uint8_t b)
     return a < b ? a : b;
 }
 
-static struct order compute(const struct sched *sched, uint32_t task)
+/* What a task counts as for those it needs: unless deferred, its tier. */
+static uint8_t gate_tier_of(const struct sched *sched, uint32_t task)
+{
+    const struct sched_class_spec *spec = sched_class_of(sched, task);
+    uint8_t below = sched->details[task].gate_tier;
+    return spec->defer ? below : better(below, (uint8_t)spec->tier);
+}
+
+/* With `fresh`, nothing that needs the task can have ended. */
+static struct order
+compute(const struct sched *sched, uint32_t task, bool fresh)
 {
     const struct graph *graph = &sched->graph;
-    const struct task *t = &sched->tasks[task];
+    int64_t estimate_ns = sched->details[task].estimate_ns;
     struct order order = {
         .tier = (uint8_t)sched_class_of(sched, task)->tier,
         .gate_tier = TIER_NONE,
@@ -36,31 +46,30 @@ static struct order compute(const struct sched *sched, uint32_t task)
          edge = graph_next_dependent(graph, edge)) {
         uint32_t ix = graph_dependent(graph, edge);
         const struct task *dependent = &sched->tasks[ix];
-        if (state_is_final(dependent->state)) {
+        if (!fresh && state_is_final(dependent->state)) {
             continue;
         }
-        const struct sched_class_spec *spec = sched_class_of(sched, ix);
         if (dependent->rank_ns > order.rank_ns) {
             order.rank_ns = dependent->rank_ns;
         }
         order.tier = better(order.tier, dependent->tier);
-        order.gate_tier = better(order.gate_tier, dependent->gate_tier);
-        if (!spec->defer) {
-            order.gate_tier = better(order.gate_tier, (uint8_t)spec->tier);
+        if (sched->has_deferred) {
+            uint8_t gate_tier = gate_tier_of(sched, ix);
+            order.gate_tier = better(order.gate_tier, gate_tier);
         }
     }
-    order.rank_ns = order.rank_ns > SCHED_NEVER - t->estimate_ns
+    order.rank_ns = order.rank_ns > SCHED_NEVER - estimate_ns
                         ? SCHED_NEVER
-                        : order.rank_ns + t->estimate_ns;
+                        : order.rank_ns + estimate_ns;
     return order;
 }
 
-static void update(struct sched *sched, uint32_t task)
+static void update(struct sched *sched, uint32_t task, bool fresh)
 {
-    struct order order = compute(sched, task);
+    struct order order = compute(sched, task, fresh);
     struct task *t = &sched->tasks[task];
     if (order.rank_ns == t->rank_ns && order.tier == t->tier &&
-        order.gate_tier == t->gate_tier) {
+        order.gate_tier == sched->details[task].gate_tier) {
         return;
     }
     bool queued = sched_has(sched, task, TASK_QUEUED);
@@ -69,7 +78,7 @@ static void update(struct sched *sched, uint32_t task)
     }
     t->rank_ns = order.rank_ns;
     t->tier = order.tier;
-    t->gate_tier = order.gate_tier;
+    sched->details[task].gate_tier = order.gate_tier;
     if (queued) {
         ready_enqueue(sched, task);
     }
@@ -116,7 +125,7 @@ static void work_off(struct sched *sched, uint32_t count)
     }
     for (uint32_t ix = 0; ix < queued; ix++) {
         uint32_t task = sched->list[ix];
-        update(sched, task);
+        update(sched, task, false);
         for (uint32_t edge = graph_first_need(graph, task); edge != ID_NONE;
              edge = graph_next_need(graph, edge)) {
             uint32_t need = graph_need(graph, edge);
@@ -129,16 +138,30 @@ static void work_off(struct sched *sched, uint32_t count)
     INVARIANT(queued == count);
 }
 
-void order_of_new(struct sched *sched, uint32_t first, uint32_t edges_before)
+/*
+ * Tasks from `first` on are new, and so are the edges from `edges_before` on.
+ * With `forward`, no new task needs one that was declared after it.
+ */
+void order_of_new(struct sched *sched,
+                  uint32_t first,
+                  uint32_t edges_before,
+                  bool forward)
 {
     sched->mark++;
     uint32_t count = 0;
-    for (uint32_t ix = first; ix < sched->task_count; ix++) {
-        count = collect(sched, ix, count);
+    for (uint32_t ix = sched->task_count; ix-- > first;) {
+        if (forward) {
+            update(sched, ix, true);
+        } else {
+            count = collect(sched, ix, count);
+        }
     }
     uint32_t old = count;
     for (uint32_t edge = edges_before; edge < sched->graph.edge_count; edge++) {
-        count = collect(sched, graph_need(&sched->graph, edge), count);
+        uint32_t need = graph_need(&sched->graph, edge);
+        if (need < first) {
+            count = collect(sched, need, count);
+        }
     }
     for (uint32_t ix = old; ix < count; ix++) {
         count = collect_needs(sched, sched->stack[ix], count);

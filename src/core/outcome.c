@@ -27,13 +27,12 @@ static void park(struct sched *sched, uint32_t task)
 }
 
 /* `first`, doubled for each try after the first one, at most `max`. */
-static int64_t
-backoff_ns(const struct sched_failure_spec *spec, uint32_t tries)
+static int64_t backoff_ns(const struct sched_failure_spec *spec, uint32_t tries)
 {
     int64_t delay = spec->backoff_ns;
     for (uint32_t ix = 1; ix < tries && delay < spec->backoff_ns_max; ix++) {
-        delay = delay > spec->backoff_ns_max / 2 ? spec->backoff_ns_max
-                                                 : delay * 2;
+        delay =
+            delay > spec->backoff_ns_max / 2 ? spec->backoff_ns_max : delay * 2;
     }
     return delay < spec->backoff_ns_max ? delay : spec->backoff_ns_max;
 }
@@ -71,14 +70,14 @@ static void give_up(struct sched *sched, uint32_t task)
 
 static void fail(struct sched *sched, uint32_t task)
 {
-    struct task *t = &sched->tasks[task];
+    struct detail *detail = &sched->details[task];
     const struct sched_failure_spec *spec = sched_failure_of(sched, task);
-    t->tries++;
-    if (t->tries > spec->retry_max) {
+    detail->tries++;
+    if (detail->tries > spec->retry_max) {
         give_up(sched, task);
         return;
     }
-    int64_t delay = backoff_ns(spec, t->tries);
+    int64_t delay = backoff_ns(spec, detail->tries);
     if (delay == 0) {
         state_ready_or_wait(sched, task);
         return;
@@ -147,14 +146,14 @@ static bool can_work_again(const struct sched *sched, uint32_t task)
 /* Send the group back from `task` to its rework stage, or park it. */
 static void rework(struct sched *sched, uint32_t task)
 {
-    struct task *t = &sched->tasks[task];
-    uint32_t to = t->rework_to;
+    struct detail *detail = &sched->details[task];
+    uint32_t to = detail->rework_to;
     if (to == ID_NONE || !can_work_again(sched, to) ||
-        t->reworks >= sched_failure_of(sched, task)->rework_max) {
+        detail->reworks >= sched_failure_of(sched, task)->rework_max) {
         park(sched, task);
         return;
     }
-    t->reworks++;
+    detail->reworks++;
     uint32_t count = collect_rework(sched, task, to);
     for (uint32_t ix = 0; ix < count; ix++) {
         uint32_t again = sched->list[ix];
@@ -174,12 +173,12 @@ static void rework(struct sched *sched, uint32_t task)
 
 static void checkpoint(struct sched *sched, uint32_t task)
 {
-    struct task *t = &sched->tasks[task];
-    if (t->checkpoints >= sched_failure_of(sched, task)->checkpoint_max) {
+    struct detail *detail = &sched->details[task];
+    if (detail->checkpoints >= sched_failure_of(sched, task)->checkpoint_max) {
         park(sched, task);
         return;
     }
-    t->checkpoints++;
+    detail->checkpoints++;
     state_ready_or_wait(sched, task);
 }
 
@@ -268,11 +267,15 @@ static void judge_executor(struct sched *sched,
     }
     if (event->outcomes[0] == OUTCOME_REJECTED) {
         if (claimed) {
-            executor_refused(
-                executor, t->token, event->now_ns, event->retry_at_ns);
+            executor_refused(executor,
+                             t->token,
+                             event->now_ns,
+                             event->retry_at_ns);
         } else {
-            executor_limited(
-                executor, t->token, event->now_ns, event->retry_at_ns);
+            executor_limited(executor,
+                             t->token,
+                             event->now_ns,
+                             event->retry_at_ns);
         }
         return;
     }
@@ -291,14 +294,19 @@ static void judge_executor(struct sched *sched,
     }
 }
 
-/* Replace the estimate charged at the start by what was really used. */
-static void charge(struct sched *sched, uint32_t task, int64_t used_ns)
+/*
+ * Replace the estimates charged at the start by what was really used, in equal
+ * parts among the tasks of the session.
+ */
+static void charge(struct sched *sched, uint32_t leader, int64_t used_ns)
 {
-    struct group *group = &sched->groups[sched->tasks[task].group];
-    group->service_ns += used_ns - sched->tasks[task].estimate_ns;
-    INVARIANT(group->service_ns >= 0);
-    if (sched->runs[group->run].policy == SCHED_FAIR) {
-        ready_rekey_group(sched, sched->tasks[task].group);
+    for (uint32_t task = leader; task != ID_NONE;
+         task = sched->tasks[task].next_in_session) {
+        uint32_t group = sched->tasks[task].group;
+        sched->groups[group].service_ns +=
+            used_ns - sched->details[task].estimate_ns;
+        INVARIANT(sched->groups[group].service_ns >= 0);
+        ready_rekey_group(sched, group);
     }
 }
 
@@ -330,14 +338,14 @@ enum err outcome_apply(struct sched *sched, const struct sched_event *event)
     const struct shape *shape = sched_shape_of(sched, leader);
     judge_executor(sched, leader, event);
     dispatch_gate_executor(sched, shape->executor);
-    sched->notices =
-        sched->notices || sched->executors[shape->executor].notice;
+    sched->notices = sched->notices || sched->executors[shape->executor].notice;
     dispatch_give(sched, shape->needs);
     sched->runs[shape->run].sessions--;
-    int64_t used_ns = event->outcomes[0] == OUTCOME_REJECTED
-                          ? 0
-                          : (sched->now_ns - sched->tasks[leader].started_ns) /
-                                (int64_t)count;
+    if (sched->runs[shape->run].policy == SCHED_FAIR) {
+        bool rejected = event->outcomes[0] == OUTCOME_REJECTED;
+        int64_t used_ns = sched->now_ns - sched->details[leader].started_ns;
+        charge(sched, leader, rejected ? 0 : used_ns / (int64_t)count);
+    }
     if (sched_has(sched, leader, TASK_END_DUE)) {
         sched_lower(sched, leader, TASK_END_DUE);
         sched->ends--;
@@ -345,7 +353,6 @@ enum err outcome_apply(struct sched *sched, const struct sched_event *event)
     uint32_t task = leader;
     for (uint32_t ix = 0; ix < count; ix++) {
         uint32_t next = sched->tasks[task].next_in_session;
-        charge(sched, task, used_ns);
         end_task(sched, task, event->outcomes[alone ? 0 : ix]);
         task = next;
     }

@@ -19,8 +19,8 @@
 bool ready_is_background(const struct sched *sched, uint32_t task)
 {
     const struct sched_class_spec *spec = sched_class_of(sched, task);
-    const struct task *t = &sched->tasks[task];
-    return spec->defer && t->tier >= spec->tier && t->gate_tier > spec->tier;
+    return spec->defer && sched->tasks[task].tier >= spec->tier &&
+           sched->details[task].gate_tier > spec->tier;
 }
 
 /*
@@ -65,7 +65,7 @@ static bool task_before(const void *ctx, uint32_t a, uint32_t b)
     return ready_key_before(&key_a, &key_b);
 }
 
-struct pheap_forest ready_bin_forest(const struct sched *sched)
+static struct pheap_forest bin_forest(const struct sched *sched)
 {
     return (struct pheap_forest){sched->bin_links, task_before, sched};
 }
@@ -79,7 +79,8 @@ static uint32_t item_of(uint32_t bin, enum bin_side side)
 static uint32_t stamp_of(const void *ctx, uint32_t item)
 {
     const struct sched *sched = ctx;
-    uint32_t stamp = sched->bins[item / BIN_SIDES].stamp[item % BIN_SIDES];
+    uint32_t stamp =
+        sched_bin(sched, item / BIN_SIDES)->stamp[item % BIN_SIDES];
     return stamp % 2 != 0 ? stamp : 0;
 }
 
@@ -90,7 +91,7 @@ uint32_t ready_head(struct sched *sched, uint32_t queue)
     if (top == NULL) {
         return ID_NONE;
     }
-    return sched->bins[top->item / BIN_SIDES].root[top->item % BIN_SIDES];
+    return sched_bin(sched, top->item / BIN_SIDES)->root[top->item % BIN_SIDES];
 }
 
 uint32_t ready_head_of_shape(struct sched *sched, const struct shape *shape)
@@ -135,7 +136,7 @@ void ready_requeue(struct sched *sched, uint32_t queue)
 static uint32_t
 queue_of(const struct sched *sched, uint32_t bin, enum bin_side side)
 {
-    const struct bin *b = &sched->bins[bin];
+    const struct bin *b = sched_bin(sched, bin);
     const struct shape *shape = &sched->shapes[b->shape];
     bool open = side == BIN_BACKGROUND || sched->groups[b->group].open;
     return open ? shape->open_queue : shape->closed_queue;
@@ -144,7 +145,7 @@ queue_of(const struct sched *sched, uint32_t bin, enum bin_side side)
 /* Give a bin's side a fresh entry in its queue, or none if it is empty. */
 static void rekey(struct sched *sched, uint32_t bin, enum bin_side side)
 {
-    struct bin *b = &sched->bins[bin];
+    struct bin *b = sched_bin(sched, bin);
     uint32_t queue = queue_of(sched, bin, side);
     if (b->stamp[side] % 2 != 0) {
         b->stamp[side]++;
@@ -164,18 +165,18 @@ static void rekey(struct sched *sched, uint32_t bin, enum bin_side side)
 
 void ready_rekey_group(struct sched *sched, uint32_t group)
 {
-    for (uint32_t bin = sched->groups[group].first_bin; bin != ID_NONE;
-         bin = sched->bins[bin].next_of_group) {
-        if (sched->bins[bin].root[BIN_NORMAL] != ID_NONE) {
+    uint32_t bin = group * 2;
+    while (bin != ID_NONE) {
+        const struct bin *b = sched_bin(sched, bin);
+        if (b->root[BIN_NORMAL] != ID_NONE) {
             rekey(sched, bin, BIN_NORMAL);
             /* The group may just have opened: its old entry is dead. */
-            const struct shape *shape =
-                &sched->shapes[sched->bins[bin].shape];
-            ready_requeue(sched, shape->closed_queue);
+            ready_requeue(sched, sched->shapes[b->shape].closed_queue);
         }
-        if (sched->bins[bin].root[BIN_BACKGROUND] != ID_NONE) {
+        if (b->root[BIN_BACKGROUND] != ID_NONE) {
             rekey(sched, bin, BIN_BACKGROUND);
         }
+        bin = b->next_of_group;
     }
 }
 
@@ -224,9 +225,13 @@ void ready_enqueue(struct sched *sched, uint32_t task)
     sched_raise(sched, task, TASK_QUEUED);
     uint32_t bin = sched->tasks[task].bin;
     enum bin_side side = side_of(sched, task);
-    struct pheap_forest forest = ready_bin_forest(sched);
-    uint32_t *root = &sched->bins[bin].root[side];
-    *root = pheap_add(&forest, *root, task);
+    uint32_t *root = &sched_bin(sched, bin)->root[side];
+    if (sched->groups[sched->tasks[task].group].solo) {
+        *root = task;
+    } else {
+        struct pheap_forest forest = bin_forest(sched);
+        *root = pheap_add(&forest, *root, task);
+    }
     if (*root == task) {
         rekey(sched, bin, side);
     }
@@ -238,10 +243,14 @@ void ready_dequeue(struct sched *sched, uint32_t task)
     sched_lower(sched, task, TASK_QUEUED);
     uint32_t bin = sched->tasks[task].bin;
     enum bin_side side = side_of(sched, task);
-    struct pheap_forest forest = ready_bin_forest(sched);
-    uint32_t *root = &sched->bins[bin].root[side];
+    uint32_t *root = &sched_bin(sched, bin)->root[side];
     bool was_best = *root == task;
-    *root = pheap_remove(&forest, *root, task);
+    if (sched->groups[sched->tasks[task].group].solo) {
+        *root = ID_NONE;
+    } else {
+        struct pheap_forest forest = bin_forest(sched);
+        *root = pheap_remove(&forest, *root, task);
+    }
     if (was_best) {
         rekey(sched, bin, side);
     }

@@ -69,9 +69,8 @@ sift_down(struct ready_queue *queue, uint32_t hole, struct ready_entry entry)
 }
 
 /* Keep only the living, and make a heap of them. */
-static void compact(struct ready_queue *queue,
-                    ready_stamp_fn stamp_of,
-                    const void *ctx)
+static void
+compact(struct ready_queue *queue, ready_stamp_fn stamp_of, const void *ctx)
 {
     uint32_t kept = 0;
     for (uint32_t ix = 0; ix < queue->count; ix++) {

@@ -3,12 +3,12 @@
  * What a finished task means for those who need it.
  *
  * A task is *met* when it is done (and not revoked), or when it is optional
- * and was skipped (not because of what it needs) or has failed. A met task releases those who need it once
- * everything that it needs itself has been released: then the number of unmet
- * needs of each of them falls by one. When a task stops being met (rework,
- * revoke), the same is undone, through tasks that have started too. So a task
- * never starts behind something that is not stably done, even if a task in
- * between was already running and has ended since.
+ * and was skipped (not because of what it needs) or has failed. A met task
+ * releases those who need it once everything that it needs itself has been
+ * released: then the number of unmet needs of each of them falls by one. When a
+ * task stops being met (rework, revoke), the same is undone, through tasks that
+ * have started too. So a task never starts behind something that is not stably
+ * done, even if a task in between was already running and has ended since.
  */
 #include "core/sched_internal.h"
 
@@ -105,7 +105,7 @@ void release_skip_dependents(struct sched *sched, uint32_t task)
                 state_drop(sched, to);
                 state_set(sched, to, TASK_SKIPPED);
                 sched_raise(sched, to, TASK_CASCADED);
-                sched->tasks[to].cause = task;
+                sched->details[to].cause = task;
                 sched->list[ended++] = to;
             }
             /* A task that runs, or has ended, passes the chain on. */
@@ -153,7 +153,7 @@ void release_revive(struct sched *sched, uint32_t task)
                     continue;
                 }
                 sched_lower(sched, to, TASK_CASCADED);
-                sched->tasks[to].cause = ID_NONE;
+                sched->details[to].cause = ID_NONE;
                 state_set(sched, to, TASK_WAITING);
                 sched->list[revived++] = to;
             }

@@ -47,11 +47,12 @@ void sched_free(struct sched *sched)
     idmap_release(&sched->shapes_by_hash);
     idmap_release(&sched->sets_by_hash);
     void *blocks[] = {
-        sched->tasks,   sched->unmet,     sched->bin_links, sched->timer_links,
-        sched->marks,   sched->stack,     sched->list,      sched->tally,
-        sched->groups,  sched->bins,      sched->shapes,    sched->queues,
-        sched->sets,    sched->needs,     sched->executors, sched->classes,
-        sched->runs,    sched->failures,  sched->in_flight, sched->queue_links,
+        sched->tasks,       sched->details, sched->unmet,    sched->bin_links,
+        sched->timer_links, sched->marks,   sched->stack,    sched->list,
+        sched->tally,       sched->groups,  sched->bins,     sched->shapes,
+        sched->queues,      sched->sets,    sched->needs,    sched->executors,
+        sched->classes,     sched->runs,    sched->failures, sched->in_flight,
+        sched->queue_links,
     };
     for (uint32_t ix = 0; ix < ARRAY_COUNT(blocks); ix++) {
         mem_free(blocks[ix]);
@@ -63,7 +64,7 @@ void sched_free(struct sched *sched)
 static void fire_timers(struct sched *sched)
 {
     while (sched->timers != ID_NONE &&
-           sched->tasks[sched->timers].until_ns <= sched->now_ns) {
+           sched->details[sched->timers].until_ns <= sched->now_ns) {
         uint32_t task = sched->timers;
         state_clear_timer(sched, task);
         if (sched_has(sched, task, TASK_BACKING_OFF)) {
@@ -129,8 +130,7 @@ enum err sched_apply(struct sched *sched, const struct sched_event *event)
         return command_apply(sched, event);
     }
     const struct task *task = &sched->tasks[event->task.v];
-    if (!state_in_flight(sched, event->task.v) ||
-        task->token != event->token) {
+    if (!state_in_flight(sched, event->task.v) || task->token != event->token) {
         return ERR_CONFLICT;
     }
     if (event->type == EVENT_ENDED) {
@@ -255,7 +255,7 @@ int64_t sched_next_timer(const struct sched *sched)
 {
     int64_t at_ns = SCHED_NEVER;
     if (sched->timers != ID_NONE) {
-        at_ns = sched->tasks[sched->timers].until_ns;
+        at_ns = sched->details[sched->timers].until_ns;
     }
     for (uint32_t ix = 0; ix < sched->executor_count; ix++) {
         int64_t wake_ns =
@@ -278,6 +278,7 @@ struct sched_task sched_task(const struct sched *sched, struct task_id task)
 {
     INVARIANT(task.v < sched->task_count);
     const struct task *t = &sched->tasks[task.v];
+    const struct detail *detail = &sched->details[task.v];
     const struct shape *shape = sched_shape_of(sched, task.v);
     return (struct sched_task){
         .state = t->state,
@@ -287,13 +288,13 @@ struct sched_task sched_task(const struct sched *sched, struct task_id task)
         .executor = {shape->executor},
         .tier = t->tier,
         .rank_ns = t->rank_ns,
-        .estimate_ns = t->estimate_ns,
+        .estimate_ns = detail->estimate_ns,
         .ready_ns = t->ready_ns,
         .token = t->token,
         .attempts = t->attempts,
-        .tries = t->tries,
-        .reworks = t->reworks,
-        .checkpoints = t->checkpoints,
+        .tries = detail->tries,
+        .reworks = detail->reworks,
+        .checkpoints = detail->checkpoints,
         .unmet = sched->unmet[task.v],
         .held = sched_has(sched, task.v, TASK_HELD),
         .revoked = sched_has(sched, task.v, TASK_REVOKED),
@@ -358,9 +359,8 @@ int64_t sched_limit_used(const struct sched *sched, struct limit_id limit)
 }
 
 /* Units of a counter that these sets hold. */
-static int64_t units_in(const struct sched *sched,
-                        const uint32_t sets[2],
-                        uint32_t counter)
+static int64_t
+units_in(const struct sched *sched, const uint32_t sets[2], uint32_t counter)
 {
     int64_t units = 0;
     for (uint32_t part = 0; part < 2 && sets[part] != ID_NONE; part++) {
@@ -376,9 +376,8 @@ static int64_t units_in(const struct sched *sched,
 }
 
 /* Whether the rooms of a set have units, with those of `freed` given back. */
-static bool fits_with(const struct sched *sched,
-                      uint32_t set,
-                      const uint32_t freed[2])
+static bool
+fits_with(const struct sched *sched, uint32_t set, const uint32_t freed[2])
 {
     const struct need_set *needs = &sched->sets[set];
     for (uint32_t ix = 0; ix < needs->count; ix++) {
@@ -424,7 +423,7 @@ void sched_heads(const struct sched *sched, sched_head_fn fn, void *ctx)
         }
         /* The entry at the top is alive whenever a turn has ended. */
         uint32_t item = queue->heap.entries[0].item;
-        const struct bin *bin = &sched->bins[item / BIN_SIDES];
+        const struct bin *bin = sched_bin(sched, item / BIN_SIDES);
         fn(ctx, (struct task_id){bin->root[item % BIN_SIDES]});
     }
 }

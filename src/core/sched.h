@@ -66,8 +66,8 @@ enum sched_on_failure {
 };
 
 struct sched_class_spec {
-    uint32_t tier; /* 0 is best, SCHED_TIER_MAX worst */
-    bool defer;    /* comes after everything else when it gates nothing */
+    uint32_t tier;       /* 0 is best, SCHED_TIER_MAX worst */
+    bool defer;          /* comes after everything else when it gates nothing */
     uint32_t batch;      /* tasks of one session at most; at least 1 */
     int64_t max_wait_ns; /* then it goes first; SCHED_NEVER: no bound */
 };
@@ -184,7 +184,7 @@ enum sched_event_type {
 
 struct sched_event {
     enum sched_event_type type;
-    int64_t now_ns; /* never less than in the event before */
+    int64_t now_ns;      /* never less than in the event before */
     struct task_id task; /* of a session: any of its tasks */
     struct run_id run;
     struct limit_id limit;
@@ -225,8 +225,8 @@ struct sched_task {
     uint32_t tier; /* with what it gates */
     int64_t rank_ns;
     int64_t estimate_ns;
-    int64_t ready_ns; /* when it became ready last */
-    uint64_t token;   /* of its last attempt; 0: none yet */
+    int64_t ready_ns;  /* when it became ready last */
+    uint64_t token;    /* of its last attempt; 0: none yet */
     uint32_t attempts; /* started and not rejected */
     uint32_t tries;    /* failures counted against its budget */
     uint32_t reworks;

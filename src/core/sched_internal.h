@@ -55,42 +55,41 @@ enum task_flag {
     TASK_CASCADED = 1 << 14,   /* skipped because of what it needs */
 };
 
+/*
+ * What every start and end of a task touches: one cache line. A large plan is
+ * walked in the order of its graph, so that the number of lines is the cost.
+ */
 struct task {
-    int64_t estimate_ns;
     int64_t rank_ns;    /* longest estimated path from here to the end */
     int64_t ready_ns;   /* when it became ready */
-    int64_t until_ns;   /* of its timer: end of back-off, or age */
-    int64_t started_ns; /* when its attempt was handed out */
     uint64_t ready_seq; /* order of becoming ready, then of declaration */
     uint64_t token;
     uint32_t group;
     uint32_t bin;
-    uint32_t failure; /* index of its failure rules */
-    uint32_t rework_to;
-    uint32_t cause; /* task because of which it was skipped or cancelled */
-    uint32_t dirty_next;
     uint32_t leader;          /* first task of its session */
     uint32_t next_in_session; /* after it in the session, or ID_NONE */
     uint32_t flight_ix;       /* place in the list of tasks in flight */
+    uint32_t dirty_next;
     uint32_t attempts;
+    uint16_t flags;
+    uint8_t state;
+    uint8_t tier; /* best of its class's and of all that need it */
+};
+
+_Static_assert(sizeof(struct task) == 64, "a task is one cache line");
+
+/* The rest about a task. */
+struct detail {
+    int64_t estimate_ns;
+    int64_t until_ns;   /* of its timer: end of back-off, or age */
+    int64_t started_ns; /* when its attempt was handed out */
+    uint32_t failure;   /* index of its failure rules */
+    uint32_t rework_to;
+    uint32_t cause; /* task because of which it was skipped or cancelled */
     uint32_t tries;
     uint16_t reworks;
     uint16_t checkpoints;
-    uint16_t flags;
-    uint8_t state;
-    uint8_t tier;      /* best of its class's and of all that need it */
     uint8_t gate_tier; /* best among not deferred classes that need it */
-};
-
-struct group {
-    int64_t service_ns; /* time its sessions have had, for SCHED_FAIR */
-    uint32_t run;
-    uint32_t first_bin;
-    uint32_t needs; /* set of rooms an open group holds */
-    uint32_t busy;  /* tasks that keep it open */
-    uint32_t check_next; /* list of groups that may have to be closed */
-    bool open;
-    bool checking;
 };
 
 /* Which heap of a bin: held tasks are in neither. */
@@ -103,6 +102,22 @@ struct bin {
     uint32_t root[BIN_SIDES];  /* heap of tasks */
     uint32_t stamp[BIN_SIDES]; /* of the entry in a queue; odd: there is one */
 };
+
+/* With its first bin inside, one cache line too: most groups have one. */
+struct group {
+    int64_t service_ns; /* time its sessions have had, for SCHED_FAIR */
+    uint32_t run;
+    uint32_t needs;      /* set of rooms an open group holds */
+    uint32_t busy;       /* tasks that keep it open */
+    uint32_t check_next; /* list of groups that may have to be closed */
+    bool open;
+    bool checking;
+    bool solo; /* a task without a group: never more than this one */
+    bool has_bin;
+    struct bin bin; /* the first one; the others follow by next_of_group */
+};
+
+_Static_assert(sizeof(struct group) <= 64, "a group is one cache line");
 
 /* One room and the units needed of it. */
 struct room_need {
@@ -122,8 +137,8 @@ struct shape {
     uint32_t executor;
     uint32_t run;
     uint32_t batch_key;
-    uint32_t needs;        /* set of rooms of an attempt */
-    uint32_t group_needs;  /* set of rooms of its group */
+    uint32_t needs;       /* set of rooms of an attempt */
+    uint32_t group_needs; /* set of rooms of its group */
     uint32_t open_queue;
     uint32_t closed_queue;
     uint32_t next_same_hash;
@@ -168,6 +183,7 @@ struct sched {
 
     struct graph graph;
     struct task *tasks;
+    struct detail *details;
     uint32_t *unmet; /* needs not met, per task; apart, for the cache */
     struct pheap_link *bin_links;
     struct pheap_link *timer_links;
@@ -186,7 +202,7 @@ struct sched {
     struct group *groups;
     uint32_t group_count;
     uint32_t group_capacity;
-    struct bin *bins;
+    struct bin *bins; /* all but the first ones of groups */
     uint32_t bin_count;
     uint32_t bin_capacity;
 
@@ -211,14 +227,15 @@ struct sched {
     uint32_t executor_count;
     struct sched_class_spec *classes;
     uint32_t class_count;
+    bool has_deferred; /* some class is */
     struct sched_failure_spec *failures;
     uint32_t failure_count;
     uint32_t failure_capacity;
     struct run *runs;
     uint32_t run_count;
 
-    uint32_t timers; /* heap of tasks */
-    uint32_t awake;  /* heap of rooms */
+    uint32_t timers;   /* heap of tasks */
+    uint32_t awake;    /* heap of rooms */
     uint32_t reserved; /* list of counters */
     uint32_t asides;   /* list of queues */
     uint32_t group_checks;
@@ -226,8 +243,8 @@ struct sched {
     uint32_t dirty_first;
     uint32_t dirty_last;
     uint32_t ends; /* sessions with EFFECT_END due */
-    bool notices; /* some executor has one */
-    bool in_turn; /* effects are being handed out */
+    bool notices;  /* some executor has one */
+    bool in_turn;  /* effects are being handed out */
 };
 
 /* sched.c: time goes on. */
@@ -250,7 +267,6 @@ bool state_is_pending(const struct sched *sched, uint32_t task);
 bool state_is_final(enum task_state state);
 
 /* ready.c: bins, queues and groups. */
-struct pheap_forest ready_bin_forest(const struct sched *sched);
 void ready_enqueue(struct sched *sched, uint32_t task);
 void ready_dequeue(struct sched *sched, uint32_t task);
 void ready_rekey_group(struct sched *sched, uint32_t group);
@@ -273,7 +289,10 @@ void dispatch_begin_turn(struct sched *sched);
 uint32_t dispatch_start(struct sched *sched);
 
 /* order.c: tier and rank. */
-void order_of_new(struct sched *sched, uint32_t first, uint32_t edges_before);
+void order_of_new(struct sched *sched,
+                  uint32_t first,
+                  uint32_t edges_before,
+                  bool forward);
 void order_refresh(struct sched *sched, const uint32_t *seeds, uint32_t count);
 
 /* release.c: what a finished task means for those who need it. */
@@ -292,10 +311,16 @@ enum err command_apply(struct sched *sched, const struct sched_event *event);
 void command_cancel_run(struct sched *sched, uint32_t run, uint32_t cause);
 void command_gate_run(struct sched *sched, uint32_t run);
 
+/* A bin by its index: even ones are inside groups, odd ones in `bins`. */
+static inline struct bin *sched_bin(const struct sched *sched, uint32_t bin)
+{
+    return bin % 2 == 0 ? &sched->groups[bin / 2].bin : &sched->bins[bin / 2];
+}
+
 static inline const struct shape *sched_shape_of(const struct sched *sched,
                                                  uint32_t task)
 {
-    return &sched->shapes[sched->bins[sched->tasks[task].bin].shape];
+    return &sched->shapes[sched_bin(sched, sched->tasks[task].bin)->shape];
 }
 
 static inline const struct sched_class_spec *
@@ -307,7 +332,7 @@ sched_class_of(const struct sched *sched, uint32_t task)
 static inline const struct sched_failure_spec *
 sched_failure_of(const struct sched *sched, uint32_t task)
 {
-    return &sched->failures[sched->tasks[task].failure];
+    return &sched->failures[sched->details[task].failure];
 }
 
 static inline struct run *sched_run_of(struct sched *sched, uint32_t task)
@@ -315,9 +340,8 @@ static inline struct run *sched_run_of(struct sched *sched, uint32_t task)
     return &sched->runs[sched->groups[sched->tasks[task].group].run];
 }
 
-static inline bool sched_has(const struct sched *sched,
-                             uint32_t task,
-                             enum task_flag flag)
+static inline bool
+sched_has(const struct sched *sched, uint32_t task, enum task_flag flag)
 {
     return (sched->tasks[task].flags & (unsigned)flag) != 0;
 }
@@ -325,7 +349,8 @@ static inline bool sched_has(const struct sched *sched,
 static inline void
 sched_raise(struct sched *sched, uint32_t task, enum task_flag flag)
 {
-    sched->tasks[task].flags = (uint16_t)(sched->tasks[task].flags | (unsigned)flag);
+    sched->tasks[task].flags =
+        (uint16_t)(sched->tasks[task].flags | (unsigned)flag);
 }
 
 static inline void

@@ -103,8 +103,8 @@ void state_set(struct sched *sched, uint32_t task, enum task_state state)
 static bool timer_before(const void *ctx, uint32_t a, uint32_t b)
 {
     const struct sched *sched = ctx;
-    int64_t until_a = sched->tasks[a].until_ns;
-    int64_t until_b = sched->tasks[b].until_ns;
+    int64_t until_a = sched->details[a].until_ns;
+    int64_t until_b = sched->details[b].until_ns;
     return until_a != until_b ? until_a < until_b : a < b;
 }
 
@@ -112,7 +112,7 @@ void state_set_timer(struct sched *sched, uint32_t task, int64_t until_ns)
 {
     INVARIANT(!sched_has(sched, task, TASK_TIMED));
     struct pheap_forest forest = {sched->timer_links, timer_before, sched};
-    sched->tasks[task].until_ns = until_ns;
+    sched->details[task].until_ns = until_ns;
     sched->timers = pheap_add(&forest, sched->timers, task);
     sched_raise(sched, task, TASK_TIMED);
 }

@@ -25,8 +25,7 @@ static void verify_task(const struct sched *sched, uint32_t task)
               state_in_flight(sched, task));
     INVARIANT(!sched_has(sched, task, TASK_TIMED) || ready ||
               sched_has(sched, task, TASK_BACKING_OFF));
-    INVARIANT(!sched_has(sched, task, TASK_ASKING) ||
-              t->state == TASK_PARKED);
+    INVARIANT(!sched_has(sched, task, TASK_ASKING) || t->state == TASK_PARKED);
     uint32_t unmet = 0;
     const struct graph *graph = &sched->graph;
     for (uint32_t edge = graph_first_need(graph, task); edge != ID_NONE;
@@ -124,15 +123,23 @@ static void verify_run(const struct sched *sched, uint32_t run)
     INVARIANT(seen.sessions == kept->sessions);
 }
 
+/* A side of a bin has an entry in a queue exactly when it has tasks. */
+static void verify_bin(const struct bin *bin)
+{
+    for (uint32_t side = 0; side < BIN_SIDES; side++) {
+        bool has_entry = bin->stamp[side] % 2 != 0;
+        INVARIANT(has_entry == (bin->root[side] != ID_NONE));
+    }
+}
+
 /* A queue waits somewhere exactly when it has something alive in it. */
 static void verify_queues(const struct sched *sched)
 {
+    for (uint32_t ix = 0; ix < sched->group_count; ix++) {
+        verify_bin(&sched->groups[ix].bin);
+    }
     for (uint32_t ix = 0; ix < sched->bin_count; ix++) {
-        const struct bin *bin = &sched->bins[ix];
-        for (uint32_t side = 0; side < BIN_SIDES; side++) {
-            bool has_entry = bin->stamp[side] % 2 != 0;
-            INVARIANT(has_entry == (bin->root[side] != ID_NONE));
-        }
+        verify_bin(&sched->bins[ix]);
     }
     for (uint32_t ix = 0; ix < sched->queue_count; ix++) {
         const struct queue *queue = &sched->queues[ix];

@@ -143,12 +143,11 @@ static uint32_t first_at(const struct sched *sched, uint32_t room)
         return ID_NONE;
     }
     uint32_t item = sched->queues[queue].heap.entries[0].item;
-    return sched->bins[item / BIN_SIDES].root[item % BIN_SIDES];
+    return sched_bin(sched, item / BIN_SIDES)->root[item % BIN_SIDES];
 }
 
-static struct why why_limit(const struct sched *sched,
-                            uint32_t task,
-                            uint32_t room)
+static struct why
+why_limit(const struct sched *sched, uint32_t task, uint32_t room)
 {
     const struct room *r = &sched->limits.rooms[room];
     const struct limit *limit = &sched->limits.limits[r->limit];
@@ -180,9 +179,8 @@ static struct why why_limit(const struct sched *sched,
 }
 
 /* Why a room that lacks units lacks them. */
-static struct why why_room(const struct sched *sched,
-                           uint32_t task,
-                           uint32_t room)
+static struct why
+why_room(const struct sched *sched, uint32_t task, uint32_t room)
 {
     const struct limit *limit =
         &sched->limits.limits[sched->limits.rooms[room].limit];
@@ -225,7 +223,7 @@ struct why why_task(struct sched *sched, struct task_id task)
     case TASK_DONE:
     case TASK_SKIPPED:
     case TASK_CANCELLED:
-        return because_of(WHY_ENDED, t->cause);
+        return because_of(WHY_ENDED, sched->details[task.v].cause);
     case TASK_CLAIMED:
     case TASK_RUNNING:
         return plain(WHY_RUNNING);
@@ -238,12 +236,11 @@ struct why why_task(struct sched *sched, struct task_id task)
             return why_waiting(sched, task.v);
         }
         struct why backoff = plain(WHY_BACKOFF);
-        backoff.until_ns = t->until_ns;
+        backoff.until_ns = sched->details[task.v].until_ns;
         return backoff;
     case TASK_READY:
-        return sched_has(sched, task.v, TASK_HELD)
-                   ? plain(WHY_HELD)
-                   : why_ready(sched, task.v);
+        return sched_has(sched, task.v, TASK_HELD) ? plain(WHY_HELD)
+                                                   : why_ready(sched, task.v);
     }
     return plain(WHY_STARTABLE);
 }

@@ -12,23 +12,23 @@
 #include "core/sched.h"
 
 enum why_code {
-    WHY_ENDED,    /* done, skipped or cancelled: `task` is the cause, if any */
-    WHY_RUNNING,  /* claimed or running */
-    WHY_NEEDS,    /* `task` is not done yet */
-    WHY_BLOCKED,  /* by `task`, which failed, was parked or revoked */
-    WHY_FAILED,   /* it failed */
-    WHY_PARKED,   /* it is parked */
-    WHY_HELD,     /* by an operator */
-    WHY_BACKOFF,  /* until `until_ns`; `executor` is set if that backs off */
-    WHY_USAGE,    /* `executor` is refused until `until_ns` */
-    WHY_CIRCUIT,  /* `executor` failed too often; probe at `until_ns` */
-    WHY_PAUSED,   /* the run is paused */
-    WHY_ASKED,    /* the run waits for a decision about `task` */
-    WHY_BARRIER,  /* the run waits for its sync hook */
-    WHY_LIMIT,    /* `limit` has no room; `task` holds some, if known */
-    WHY_RESERVED, /* free units of `limit` are kept for `task` */
-    WHY_BEHIND,   /* `task` goes first at `limit` */
-    WHY_DEFERRED, /* waits for an idle slot; `limit` has none */
+    WHY_ENDED,     /* done, skipped or cancelled: `task` is the cause, if any */
+    WHY_RUNNING,   /* claimed or running */
+    WHY_NEEDS,     /* `task` is not done yet */
+    WHY_BLOCKED,   /* by `task`, which failed, was parked or revoked */
+    WHY_FAILED,    /* it failed */
+    WHY_PARKED,    /* it is parked */
+    WHY_HELD,      /* by an operator */
+    WHY_BACKOFF,   /* until `until_ns`; `executor` is set if that backs off */
+    WHY_USAGE,     /* `executor` is refused until `until_ns` */
+    WHY_CIRCUIT,   /* `executor` failed too often; probe at `until_ns` */
+    WHY_PAUSED,    /* the run is paused */
+    WHY_ASKED,     /* the run waits for a decision about `task` */
+    WHY_BARRIER,   /* the run waits for its sync hook */
+    WHY_LIMIT,     /* `limit` has no room; `task` holds some, if known */
+    WHY_RESERVED,  /* free units of `limit` are kept for `task` */
+    WHY_BEHIND,    /* `task` goes first at `limit` */
+    WHY_DEFERRED,  /* waits for an idle slot; `limit` has none */
     WHY_STARTABLE, /* will start in this turn */
 };
 

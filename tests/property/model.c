@@ -172,8 +172,8 @@ static void put(struct model *model, uint32_t task, enum task_state state)
     model->tasks[task].state = state;
     model->tasks[task].backing_off = false;
     model->tasks[task].asking = false;
-    bool lets_pass = model->tasks[task].failure.optional &&
-                     state != TASK_CANCELLED;
+    bool lets_pass =
+        model->tasks[task].failure.optional && state != TASK_CANCELLED;
     if ((state == TASK_SKIPPED || state == TASK_CANCELLED ||
          state == TASK_FAILED) &&
         !lets_pass) {
@@ -399,7 +399,8 @@ session_of(const struct model *model, uint32_t leader, uint32_t *members)
     return count;
 }
 
-static enum err end_session(struct model *model, const struct sched_event *event)
+static enum err end_session(struct model *model,
+                            const struct sched_event *event)
 {
     uint32_t members[MODEL_TASKS];
     uint32_t leader = model->tasks[event->task.v].leader;
@@ -524,8 +525,7 @@ static enum err set_limit(struct model *model, const struct sched_event *event)
     return ERR_OK;
 }
 
-static enum err
-order_task(struct model *model, const struct sched_event *event)
+static enum err order_task(struct model *model, const struct sched_event *event)
 {
     uint32_t task = event->task.v;
     struct model_task *t = &model->tasks[task];
@@ -759,10 +759,10 @@ static int compare(const struct model *model,
             return service_a < service_b ? -1 : 1;
         }
         /* A first-come run has no ranks: its tasks go before others'. */
-        int64_t rank_a = model->runs[a->run].policy == SCHED_FIFO ? INT64_MAX
-                                                                  : a->rank_ns;
-        int64_t rank_b = model->runs[b->run].policy == SCHED_FIFO ? INT64_MAX
-                                                                  : b->rank_ns;
+        int64_t rank_a =
+            model->runs[a->run].policy == SCHED_FIFO ? INT64_MAX : a->rank_ns;
+        int64_t rank_b =
+            model->runs[b->run].policy == SCHED_FIFO ? INT64_MAX : b->rank_ns;
         if (rank_a != rank_b) {
             return rank_a > rank_b ? -1 : 1;
         }
@@ -824,8 +824,8 @@ static uint32_t lacking_of(const struct model *model,
 {
     uint32_t lack = 0;
     for (uint32_t ix = 0; ix < count; ix++) {
-        int64_t free = model_max(model, rooms[ix].limit) -
-                       model_used(model, &rooms[ix]);
+        int64_t free =
+            model_max(model, rooms[ix].limit) - model_used(model, &rooms[ix]);
         bool none = free <= 0 || is_reserved(kept, &rooms[ix]);
         if (none || free < rooms[ix].units) {
             *lacking = rooms[ix];
@@ -852,8 +852,7 @@ fits(const struct model *model, uint32_t task, struct reservations *kept)
         return false;
     }
     struct model_room lacking = {0};
-    uint32_t lack =
-        lacking_of(model, kept, t->rooms, t->room_count, &lacking);
+    uint32_t lack = lacking_of(model, kept, t->rooms, t->room_count, &lacking);
     if (opens_group(model, t)) {
         const struct model_group *g = &model->groups[t->group];
         lack += lacking_of(model, kept, g->rooms, g->room_count, &lacking);

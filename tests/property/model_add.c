@@ -68,10 +68,10 @@ static uint32_t rooms_of(const struct model *model,
         }
         bool match = true;
         for (uint32_t n = 0; n < limit->spec.where_count; n++) {
-            match = match && value_of(task->attributes,
-                                      task->attribute_count,
-                                      limit->where[n].name) ==
-                                 limit->where[n].value;
+            match = match &&
+                    value_of(task->attributes,
+                             task->attribute_count,
+                             limit->where[n].name) == limit->where[n].value;
         }
         uint32_t key = ID_NONE;
         if (limit->spec.per != ID_NONE) {
@@ -93,9 +93,8 @@ static uint32_t rooms_of(const struct model *model,
     return count;
 }
 
-static uint32_t add_group(struct model *model,
-                          uint32_t run,
-                          const struct sched_task_spec *like)
+static uint32_t
+add_group(struct model *model, uint32_t run, const struct sched_task_spec *like)
 {
     uint32_t ix = model->group_count++;
     model->groups[ix] = (struct model_group){.run = run};
@@ -104,9 +103,8 @@ static uint32_t add_group(struct model *model,
     return ix;
 }
 
-static void add_task(struct model *model,
-                     uint32_t run,
-                     const struct sched_task_spec *spec)
+static void
+add_task(struct model *model, uint32_t run, const struct sched_task_spec *spec)
 {
     uint32_t group = spec->group;
     if (group == ID_NONE) {
@@ -130,16 +128,14 @@ static void add_task(struct model *model,
 }
 
 /* Whether there is a way from a task back to itself. */
-static bool has_cycle(const struct sched_need *needs,
-                      uint32_t count,
-                      uint32_t tasks)
+static bool
+has_cycle(const struct sched_need *needs, uint32_t count, uint32_t tasks)
 {
     for (uint32_t from = 0; from < tasks; from++) {
         bool seen[MODEL_TASKS * 2] = {false};
         for (uint32_t round = 0; round < tasks; round++) {
             for (uint32_t ix = 0; ix < count; ix++) {
-                if (needs[ix].dependent == from ||
-                    seen[needs[ix].dependent]) {
+                if (needs[ix].dependent == from || seen[needs[ix].dependent]) {
                     seen[needs[ix].need] = true;
                 }
             }
@@ -195,8 +191,7 @@ static void skip_new(struct model *model)
                        need->state == TASK_FAILED;
             bool met = need->failure.optional &&
                        need->state != TASK_CANCELLED && !need->cascaded;
-            bool pending =
-                t->state == TASK_WAITING || t->state == TASK_READY;
+            bool pending = t->state == TASK_WAITING || t->state == TASK_READY;
             if (bad && !met && pending) {
                 t->state = TASK_SKIPPED;
                 t->cascaded = true;

@@ -64,7 +64,7 @@ struct world {
     uint32_t first_limit[MODEL_RUNS]; /* index in the scheduler */
     bool was_quiet[MODEL_RUNS];
     uint64_t last_token;
-    bool calm; /* no more chaos: all sessions end well */
+    bool calm;         /* no more chaos: all sessions end well */
     bool verbose;      /* say at once what happens: the end may be a crash */
     struct strbuf log; /* what happened, for a person */
 };
@@ -451,10 +451,22 @@ static void start_one(struct world *w)
 static void order_one(struct world *w)
 {
     static const enum sched_event_type orders[] = {
-        EVENT_HOLD,   EVENT_RELEASE, EVENT_RETRY,  EVENT_SKIP,
-        EVENT_CANCEL, EVENT_REVOKE,  EVENT_HOLD,   EVENT_RELEASE,
-        EVENT_RETRY,  EVENT_PAUSE,   EVENT_RESUME, EVENT_BARRIER_DONE,
-        EVENT_RETRY,  EVENT_RELEASE, EVENT_RESUME, EVENT_RETRY_RUN,
+        EVENT_HOLD,
+        EVENT_RELEASE,
+        EVENT_RETRY,
+        EVENT_SKIP,
+        EVENT_CANCEL,
+        EVENT_REVOKE,
+        EVENT_HOLD,
+        EVENT_RELEASE,
+        EVENT_RETRY,
+        EVENT_PAUSE,
+        EVENT_RESUME,
+        EVENT_BARRIER_DONE,
+        EVENT_RETRY,
+        EVENT_RELEASE,
+        EVENT_RESUME,
+        EVENT_RETRY_RUN,
     };
     struct sched_event event = {
         .type = orders[below(w, ARRAY_COUNT(orders))],
@@ -742,8 +754,7 @@ static void run_case(struct recipe recipe, bool verbose)
     for (uint32_t n = 0; n < 10 && w.model->task_count == 0; n++) {
         draw_addition(&w, 1 + below(&w, recipe.tasks));
     }
-    for (uint32_t ix = 0; ix < recipe.events && w.model->task_count > 0;
-         ix++) {
+    for (uint32_t ix = 0; ix < recipe.events && w.model->task_count > 0; ix++) {
         step(&w);
         if (chance(&w, 70)) {
             take_turn(&w);
@@ -836,8 +847,8 @@ static struct recipe shrink(struct recipe recipe)
     for (uint32_t bit = 1; bit < WITH_ALL; bit <<= 1) {
         struct recipe less = recipe;
         less.features &= ~bit;
-        recipe = less.features != recipe.features && fails(less) ? less
-                                                                 : recipe;
+        recipe =
+            less.features != recipe.features && fails(less) ? less : recipe;
     }
     uint32_t *sizes[] = {&recipe.events, &recipe.tasks};
     for (uint32_t which = 0; which < ARRAY_COUNT(sizes); which++) {
