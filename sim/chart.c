@@ -191,6 +191,7 @@ void chart_cells(const struct chart *chart,
                  uint32_t *cells,
                  uint32_t cell_count)
 {
+    INVARIANT(cell_count > 0);
     for (uint32_t cell = 0; cell < cell_count; cell++) {
         cells[cell] = CHART_NONE;
     }
@@ -290,10 +291,12 @@ void chart_add_time(struct strbuf *out, int64_t time_ns)
 
 void chart_add_duration(struct strbuf *out, int64_t duration_ns)
 {
-    add_time(
-        out,
-        duration_ns,
-        (struct time_form){{" d", " h", " min", " s"}, " ", "0 s", 2 * 86400});
+    add_time(out,
+             duration_ns,
+             (struct time_form){{" d", " h", " min", " s"},
+                                " ",
+                                "0 s",
+                                INT64_C(2) * 86400});
 }
 
 const struct plan_task *chart_bar_task(const struct chart *chart,

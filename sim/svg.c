@@ -16,9 +16,11 @@
 #include <stdbool.h>
 #include <string.h>
 
+/* One pixel; wide, so that products are. */
+#define PX INT64_C(10)
+
 /* Lengths, in tenths of a pixel. */
 enum {
-    PX = 10,
     MARGIN = 24 * PX,
     CHAR_WIDTH = 58,  /* of names in bars */
     LABEL_WIDTH = 65, /* of those left of the bars */

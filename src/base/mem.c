@@ -26,7 +26,7 @@ void *mem_resize(void *block, size_t count, size_t bytes)
 void *
 mem_resize_lines(void *block, size_t old_count, size_t count, size_t bytes)
 {
-    enum { LINE_BYTES = 64 };
+    enum { LINE_BYTES = 128 }; /* lines are fetched in pairs */
     INVARIANT(bytes > 0 && count <= SIZE_MAX / bytes - LINE_BYTES);
     INVARIANT(old_count <= count);
     size_t lines = count * bytes / LINE_BYTES + 1;

@@ -20,6 +20,7 @@
 
 enum {
     OPT_AT = 1,
+    OPT_BASELINE,
     OPT_BLOCK,
     OPT_CHANGES,
     OPT_CHECKPOINT,
@@ -37,7 +38,7 @@ enum {
     OPT_SVG,
 };
 
-enum { JITTER_MAX = 300, RULE_COUNT = 4, RUNS_MAX = 16 };
+enum { JITTER_MAX = 300, RULE_COUNT = 4, RUNS_MAX = 17 };
 
 static const char *const rule_names[RULE_COUNT] = {
     "priority",
@@ -59,6 +60,7 @@ struct request {
     struct sim_script script;
     const char *svg_path;
     bool policy_given;
+    bool baseline;
     bool compare;
     bool compare_rules;
     bool json;
@@ -194,6 +196,9 @@ static int take_option(struct request *request,
     switch (code) {
     case OPT_AT:
         return add_at(request, argument, argc, argv);
+    case OPT_BASELINE:
+        request->baseline = true;
+        return CLI_OK;
     case OPT_BLOCK:
         return add_line(request, "block", argument);
     case OPT_CHANGES:
@@ -256,10 +261,11 @@ static int read_additions(struct request *request)
     return CLI_OK;
 }
 
-/* One simulation and its plan. */
+/* One simulation, its plan, and what it is called beside others. */
 struct outcome {
     struct plan *plan;
     struct sim_result *result;
+    struct report_label label;
 };
 
 static void release(struct outcome *outcomes, uint32_t count)
@@ -270,34 +276,80 @@ static void release(struct outcome *outcomes, uint32_t count)
     }
 }
 
+/* How to simulate; `own_policy` is that of the plan. */
+struct variant {
+    enum plan_policy policy;
+    bool own_policy;
+    uint32_t rules;
+};
+
+/* The simulations that were asked for. */
+static uint32_t list_variants(const struct request *request,
+                              struct variant *variants)
+{
+    uint32_t count = 0;
+    uint32_t rules = request->options.rules;
+    if (request->baseline) {
+        variants[count++] = (struct variant){.policy = PLAN_POLICY_FIFO};
+    }
+    if (request->compare) {
+        for (uint32_t ix = 0; ix < ARRAY_COUNT(policies); ix++) {
+            variants[count++] =
+                (struct variant){.policy = policies[ix], .rules = rules};
+        }
+        return count;
+    }
+    uint32_t first = request->compare_rules ? 0 : rules;
+    uint32_t last = request->compare_rules ? SIM_RULES_ALL : rules;
+    for (uint32_t ix = first; ix <= last; ix++) {
+        variants[count++] = (struct variant){
+            .policy = request->options.policy,
+            .own_policy = !request->policy_given,
+            .rules = ix,
+        };
+    }
+    return count;
+}
+
 static int simulate(const struct request *request,
                     const struct cli_file *file,
-                    const struct sim_options *options,
+                    struct variant variant,
                     struct outcome *out)
 {
     struct diag diag = {0};
-    struct sim_options own = *options;
-    own.script = &request->script;
     *out = (struct outcome){.plan = cli_read_plan(file, request->json)};
     if (out->plan == NULL) {
         return CLI_USAGE;
     }
-    bool policy_given = request->policy_given || request->compare;
-    own.policy = policy_given ? options->policy : out->plan->policy;
-    if (sim_run(&out->result, out->plan, &own, &diag) != ERR_OK) {
+    struct sim_options options = request->options;
+    options.script = &request->script;
+    options.policy = variant.own_policy ? out->plan->policy : variant.policy;
+    options.rules = variant.rules;
+    if (sim_run(&out->result, out->plan, &options, &diag) != ERR_OK) {
         return cli_fail(request->command, "%s: %s", file->path, diag.text);
     }
+    out->label = report_label(out->result);
     return CLI_OK;
 }
 
-static int write_svg(const struct request *request, const struct outcome *last)
+static int write_svg(const struct request *request,
+                     const struct outcome *outcomes,
+                     uint32_t count)
 {
     struct strbuf out = {0};
-    struct svg_options options = {.title = last->plan->name};
-    svg_chart(&out, last->plan, last->result, &options);
+    struct svg_options options = {.title = outcomes[0].plan->name};
+    struct svg_panel panels[RUNS_MAX];
+    for (uint32_t ix = 0; ix < count; ix++) {
+        panels[ix] = (struct svg_panel){
+            .plan = outcomes[ix].plan,
+            .result = outcomes[ix].result,
+            .caption = count > 1 ? outcomes[ix].label.text : NULL,
+        };
+    }
+    svg_compare(&out, panels, count, &options);
     FILE *file = fopen(request->svg_path, "wb");
-    bool ok =
-        file != NULL && fwrite(strbuf_text(&out), 1, out.len, file) == out.len;
+    bool ok = file != NULL &&
+              fwrite(strbuf_text(&out), 1, out.len, file) == out.len;
     ok = (file == NULL || fclose(file) == 0) && ok;
     strbuf_release(&out);
     return ok ? CLI_OK
@@ -318,74 +370,74 @@ static void add_gantt(struct strbuf *out, const struct outcome *outcome)
     gantt_text(out, outcome->plan, outcome->result, &options);
 }
 
-static int print(const struct request *request,
-                 const struct outcome *outcomes,
-                 uint32_t count)
+static void add_json(struct strbuf *out,
+                     const struct outcome *outcomes,
+                     uint32_t count,
+                     bool array)
 {
-    const struct outcome *last = &outcomes[count - 1];
-    struct strbuf out = {0};
-    if (request->json && (request->compare || request->compare_rules)) {
-        strbuf_adds(&out, "[");
-        for (uint32_t ix = 0; ix < count; ix++) {
-            strbuf_adds(&out, ix > 0 ? ",\n" : "");
-            report_json(&out, outcomes[ix].plan, outcomes[ix].result);
-        }
-        strbuf_adds(&out, "]\n");
-    } else if (request->json) {
-        report_json(&out, last->plan, last->result);
-        strbuf_adds(&out, "\n");
-    } else if (count > 1) {
+    strbuf_adds(out, array ? "[" : "");
+    for (uint32_t ix = 0; ix < count; ix++) {
+        strbuf_adds(out, ix > 0 ? ",\n" : "");
+        report_json(out, outcomes[ix].plan, outcomes[ix].result);
+    }
+    strbuf_adds(out, array ? "]\n" : "\n");
+}
+
+static void add_text(struct strbuf *out,
+                     const struct outcome *outcomes,
+                     uint32_t count,
+                     bool gantt)
+{
+    if (count == 1) {
+        report_text(out, outcomes[0].plan, outcomes[0].result);
+    } else {
         const struct sim_result *results[RUNS_MAX];
         for (uint32_t ix = 0; ix < count; ix++) {
             results[ix] = outcomes[ix].result;
         }
-        report_table(&out, last->plan, results, count);
-        for (uint32_t ix = 0; request->gantt && ix < count; ix++) {
-            strbuf_addf(&out,
-                        "\n%s:",
-                        request->compare_rules
-                            ? report_rules(outcomes[ix].result->rules).text
-                            : sim_policy_name(outcomes[ix].result->policy));
-            add_gantt(&out, &outcomes[ix]);
+        report_table(out, outcomes[0].plan, results, count);
+    }
+    for (uint32_t ix = 0; gantt && ix < count; ix++) {
+        if (count > 1) {
+            strbuf_addf(out, "\n%s:", outcomes[ix].label.text);
         }
+        add_gantt(out, &outcomes[ix]);
+    }
+}
+
+static int print(const struct request *request,
+                 const struct outcome *outcomes,
+                 uint32_t count)
+{
+    struct strbuf out = {0};
+    if (request->json) {
+        bool array =
+            request->compare || request->compare_rules || request->baseline;
+        add_json(&out, outcomes, count, array);
     } else {
-        report_text(&out, last->plan, last->result);
-        if (request->gantt) {
-            add_gantt(&out, last);
-        }
+        add_text(&out, outcomes, count, request->gantt);
     }
     int code = cli_write(&out);
     strbuf_release(&out);
     if (code == CLI_OK && request->svg_path != NULL) {
-        code = write_svg(request, &outcomes[0]);
+        code = write_svg(request, outcomes, count);
     }
-    if (code == CLI_OK &&
-        last->result->counts[TASK_DONE] != last->result->task_count) {
+    const struct sim_result *last = outcomes[count - 1].result;
+    if (code == CLI_OK && last->counts[TASK_DONE] != last->task_count) {
         code = CLI_NOT_ALL_DONE;
     }
     return code;
 }
 
-/* The simulations that were asked for: one, each policy, or each rule set. */
 static int run_all(const struct request *request, const struct cli_file *file)
 {
+    struct variant variants[RUNS_MAX];
     struct outcome outcomes[RUNS_MAX];
+    uint32_t wanted = list_variants(request, variants);
     uint32_t count = 0;
-    uint32_t wanted = 1;
-    if (request->compare_rules) {
-        wanted = RUNS_MAX;
-    } else if (request->compare) {
-        wanted = ARRAY_COUNT(policies);
-    }
     int code = CLI_OK;
     while (code == CLI_OK && count < wanted) {
-        struct sim_options options = request->options;
-        if (request->compare_rules) {
-            options.rules = count;
-        } else if (request->compare) {
-            options.policy = policies[count];
-        }
-        code = simulate(request, file, &options, &outcomes[count]);
+        code = simulate(request, file, variants[count], &outcomes[count]);
         count++;
     }
     if (code == CLI_OK) {
@@ -443,6 +495,8 @@ static int run(const struct cli_command *command, int argc, char **argv)
 
 static const struct cli_option options[] = {
     {"at", "TIME ORDER", "give an order then: --at 10m \"cap 1\"", OPT_AT},
+    {"baseline", NULL, "first come without rules before it, to compare",
+     OPT_BASELINE},
     {"block", "TASK", "TASK reports that it is blocked", OPT_BLOCK},
     {"changes",
      "TASK:N",

@@ -47,6 +47,26 @@ struct report_label report_rules(uint32_t rules)
     return label;
 }
 
+struct report_label report_label(const struct sim_result *result)
+{
+    struct report_label label = {{0}};
+    if (result->policy == PLAN_POLICY_FIFO && result->rules == 0) {
+        (void)snprintf(label.text, sizeof(label.text), "first come");
+    } else if (result->rules == SIM_RULES_ALL) {
+        (void)snprintf(label.text,
+                       sizeof(label.text),
+                       "policy %s",
+                       sim_policy_name(result->policy));
+    } else {
+        (void)snprintf(label.text,
+                       sizeof(label.text),
+                       "policy %s, rules %.30s",
+                       sim_policy_name(result->policy),
+                       report_rules(result->rules).text);
+    }
+    return label;
+}
+
 /* A duration, right-aligned in a column. */
 static void add_column(struct strbuf *out, int width, int64_t duration_ns)
 {
@@ -307,15 +327,60 @@ void report_json(struct strbuf *out,
     strbuf_adds(out, "}");
 }
 
+/* Width of the column of rules: that of the longest, or of its heading. */
+static int rules_width(const struct sim_result *const *results, uint32_t count)
+{
+    size_t width = strlen("rules");
+    for (uint32_t ix = 0; ix < count; ix++) {
+        size_t len = strlen(report_rules(results[ix]->rules).text);
+        width = len > width ? len : width;
+    }
+    return (int)width;
+}
+
+/* The lines of one result: a line for each class that ran. */
+static void add_row(struct strbuf *out,
+                    const struct plan *plan,
+                    const struct sim_result *result,
+                    int width)
+{
+    bool first = true;
+    for (uint32_t ix = 0; ix < result->class_count; ix++) {
+        const struct sim_class *class = &result->classes[ix];
+        if (class->count == 0) {
+            continue;
+        }
+        if (first) {
+            strbuf_addf(out,
+                        "%-6s  %-*s ",
+                        sim_policy_name(result->policy),
+                        width,
+                        report_rules(result->rules).text);
+            add_column(out, 9, result->makespan_ns);
+            strbuf_addf(out, " %4.0f %%", result->slot_use * 100);
+        } else {
+            strbuf_pad(out, ' ', (size_t)width + 25);
+        }
+        strbuf_addf(out, "  %-10s", plan->classes[ix].name);
+        add_column(out, 8, class->starved_ns);
+        add_column(out, 10, class->wait_mean_ns);
+        add_column(out, 10, class->wait_max_ns);
+        strbuf_adds(out, "\n");
+        first = false;
+    }
+}
+
 void report_table(struct strbuf *out,
                   const struct plan *plan,
                   const struct sim_result *const *results,
                   uint32_t count)
 {
+    int width = rules_width(results, count);
     strbuf_addf(out, "%s: %u tasks\n\n", plan->name, results[0]->task_count);
     strbuf_addf(out,
-                "  %-6s %-20s %9s %6s  %-12s %9s %10s %10s\n",
+                "%-6s  %-*s %9s %6s  %-10s%8s%10s%10s\n",
                 "policy",
+                width,
                 "rules",
                 "makespan",
                 "slots",
@@ -324,29 +389,6 @@ void report_table(struct strbuf *out,
                 "wait mean",
                 "wait max");
     for (uint32_t ix = 0; ix < count; ix++) {
-        const struct sim_result *result = results[ix];
-        bool first = true;
-        for (uint32_t n = 0; n < result->class_count; n++) {
-            const struct sim_class *class = &result->classes[n];
-            if (class->count == 0) {
-                continue;
-            }
-            if (first) {
-                strbuf_addf(out,
-                            "  %-6s %-20s ",
-                            sim_policy_name(result->policy),
-                            report_rules(result->rules).text);
-                add_column(out, 9, result->makespan_ns);
-                strbuf_addf(out, " %4.0f %%", result->slot_use * 100);
-            } else {
-                strbuf_addf(out, "  %-44s", "");
-            }
-            strbuf_addf(out, "  %-12s ", plan->classes[n].name);
-            add_column(out, 9, class->starved_ns);
-            add_column(out, 11, class->wait_mean_ns);
-            add_column(out, 11, class->wait_max_ns);
-            strbuf_adds(out, "\n");
-            first = false;
-        }
+        add_row(out, plan, results[ix], width);
     }
 }

@@ -24,10 +24,15 @@ void report_table(struct strbuf *out,
                   const struct sim_result *const *results,
                   uint32_t count);
 
-/* The names of rules that are on: "priority+cap", "none", "all". */
+/* A short text, as a plain value. */
 struct report_label {
-    char text[40];
+    char text[48];
 };
+
+/* The names of rules that are on: "priority+cap", "none", "all". */
 struct report_label report_rules(uint32_t rules);
+
+/* What a result is called beside others: "rank", "fifo, rules none". */
+struct report_label report_label(const struct sim_result *result);
 
 #endif /* CLI_REPORT_H */

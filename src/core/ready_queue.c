@@ -4,11 +4,16 @@
 #include "base/invariant.h"
 #include "base/mem.h"
 
-enum { FANOUT = 4 };
+/*
+ * Siblings start at entry 4k + 1. With three unused entries before the first
+ * one they start at a multiple of 128 bytes, so that a step down touches two
+ * neighbouring cache lines and never three.
+ */
+enum { FANOUT = 4, UNUSED = 3 };
 
 void ready_queue_release(struct ready_queue *queue)
 {
-    mem_free(queue->entries);
+    mem_free(queue->block);
     *queue = (struct ready_queue){0};
 }
 
@@ -19,8 +24,10 @@ void ready_queue_reserve(struct ready_queue *queue, uint32_t live)
     if (wanted <= queue->capacity) {
         return;
     }
-    queue->entries =
-        mem_resize(queue->entries, wanted, sizeof(queue->entries[0]));
+    uint32_t used = queue->block != NULL ? queue->count + UNUSED : 0;
+    queue->block = mem_resize_lines(
+        queue->block, used, (size_t)wanted + UNUSED, sizeof(queue->block[0]));
+    queue->entries = queue->block + UNUSED;
     queue->capacity = wanted;
 }
 

@@ -34,7 +34,8 @@ struct ready_entry {
 typedef uint32_t (*ready_stamp_fn)(const void *ctx, uint32_t item);
 
 struct ready_queue {
-    struct ready_entry *entries;
+    struct ready_entry *block;   /* what was allocated */
+    struct ready_entry *entries; /* inside it, so that siblings share lines */
     uint32_t count;
     uint32_t capacity;
 };

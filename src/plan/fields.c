@@ -33,8 +33,9 @@ static uint32_t report_unknown(struct reader *reader,
 {
     struct suggest guess;
     suggest_init(&guess, key->text, key->count, &reader->suggest_budget);
-    for (uint32_t ix = 0; ix < schema->count; ix++) {
-        suggest_offer(&guess, schema->fields[ix].name);
+    bool more = true;
+    for (uint32_t ix = 0; ix < schema->count && more; ix++) {
+        more = suggest_offer(&guess, schema->fields[ix].name);
     }
     plan_errors_add(reader->errors,
                     node_mark(key),

@@ -96,11 +96,12 @@ report_unknown(struct reader *reader, const struct node *name, const char *what)
     }
     struct suggest guess;
     suggest_init(&guess, name->text, name->count, &reader->suggest_budget);
-    for (uint32_t ix = 0; ix < plan->group_count; ix++) {
-        suggest_offer(&guess, plan->groups[ix].id);
+    bool more = true;
+    for (uint32_t ix = 0; ix < plan->group_count && more; ix++) {
+        more = suggest_offer(&guess, plan->groups[ix].id);
     }
-    for (uint32_t ix = 0; ix < plan->task_count; ix++) {
-        suggest_offer(&guess, plan->tasks[ix].id);
+    for (uint32_t ix = 0; ix < plan->task_count && more; ix++) {
+        more = suggest_offer(&guess, plan->tasks[ix].id);
     }
     plan_errors_add(reader->errors,
                     node_mark(name),

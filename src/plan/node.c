@@ -575,6 +575,10 @@ static void build(struct builder *builder)
         }
         more = event.type != YAML_STREAM_END_EVENT;
         take_event(builder, &event);
+        if (builder->errors->count >= PLAN_ERRORS_HELD_MAX) {
+            builder->errors->cut = true;
+            builder->stop = true;
+        }
         yaml_event_delete(&event);
     }
     yaml_parser_delete(&parser);

@@ -61,8 +61,9 @@ find_pipeline(struct reader *reader, const struct node *name, bool *bad)
     if (!reader->names_incomplete) {
         struct suggest guess;
         suggest_init(&guess, name->text, name->count, &reader->suggest_budget);
-        for (uint32_t at = 0; at < private->pipeline_count; at++) {
-            suggest_offer(&guess, private->pipelines[at].name);
+        bool more = true;
+        for (uint32_t at = 0; at < private->pipeline_count && more; at++) {
+            more = suggest_offer(&guess, private->pipelines[at].name);
         }
         plan_errors_add(reader->errors,
                         node_mark(name),
@@ -105,8 +106,9 @@ static void read_estimates(struct reader *reader,
                                   0,
                                   &estimates[ix]);
         } else if (!pipeline->bad) {
-            for (ix = 0; ix < pipeline->stage_count; ix++) {
-                suggest_offer(&guess, pipeline->stages[ix].name);
+            bool more = true;
+            for (ix = 0; ix < pipeline->stage_count && more; ix++) {
+                more = suggest_offer(&guess, pipeline->stages[ix].name);
             }
             plan_errors_add(reader->errors,
                             node_mark(key),

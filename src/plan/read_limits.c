@@ -345,8 +345,9 @@ static void check_attribute(struct reader *reader, const struct node *node)
     }
     struct suggest guess;
     suggest_init(&guess, node->text, node->count, &reader->suggest_budget);
-    for (size_t ix = 0; ix < ARRAY_COUNT(own); ix++) {
-        suggest_offer(&guess, own[ix]);
+    bool more = true;
+    for (size_t ix = 0; ix < ARRAY_COUNT(own) && more; ix++) {
+        more = suggest_offer(&guess, own[ix]);
     }
     plan_errors_add(reader->errors,
                     node_mark(node),
@@ -384,16 +385,18 @@ static void check_value(struct reader *reader,
     } else if (strcmp(key->text, "class") == 0 &&
                strmap_find(&private->class_names, value->text, value->count) ==
                    STRMAP_NONE) {
-        for (uint32_t ix = 0; ix < plan->class_count; ix++) {
-            suggest_offer(&guess, plan->classes[ix].name);
+        bool more = true;
+        for (uint32_t ix = 0; ix < plan->class_count && more; ix++) {
+            more = suggest_offer(&guess, plan->classes[ix].name);
         }
         report_value(reader, &guess, "class", value);
     } else if (strcmp(key->text, "provider") == 0 &&
                strmap_find(&private->provider_names,
                            value->text,
                            value->count) == STRMAP_NONE) {
-        for (uint32_t ix = 0; ix < plan->provider_count; ix++) {
-            suggest_offer(&guess, plan->providers[ix].name);
+        bool more = true;
+        for (uint32_t ix = 0; ix < plan->provider_count && more; ix++) {
+            more = suggest_offer(&guess, plan->providers[ix].name);
         }
         report_value(reader, &guess, "provider", value);
     }
@@ -448,8 +451,9 @@ static void report_unknown_use(struct reader *reader, const struct node *key)
 {
     struct suggest guess;
     suggest_init(&guess, key->text, key->count, &reader->suggest_budget);
-    for (uint32_t ix = 0; ix < reader->plan->limit_count; ix++) {
-        suggest_offer(&guess, reader->plan->limits[ix].name);
+    bool more = true;
+    for (uint32_t ix = 0; ix < reader->plan->limit_count && more; ix++) {
+        more = suggest_offer(&guess, reader->plan->limits[ix].name);
     }
     plan_errors_add(reader->errors,
                     node_mark(key),

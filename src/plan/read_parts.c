@@ -33,11 +33,14 @@ static void start_slip(struct reader *reader,
     suggest_init(guess, name->text, name->count, &reader->suggest_budget);
 }
 
-static void offer_slip(struct suggest *guess, const char *known)
+/* Offer a known name; false when there is no point in offering more. */
+static bool offer_slip(struct suggest *guess, const char *known)
 {
-    if (guess->len >= SLIP_LEN_MIN && strlen(known) >= SLIP_LEN_MIN) {
-        suggest_offer(guess, known);
+    if (guess->len < SLIP_LEN_MIN) {
+        return false;
     }
+    /* A short name costs the same, but the empty text is near to nothing. */
+    return suggest_offer(guess, strlen(known) >= SLIP_LEN_MIN ? known : "");
 }
 
 /* Report a slip, if it is one. */
@@ -137,8 +140,9 @@ uint32_t plan_resolve_repo(struct reader *reader, const struct node *name)
     }
     struct suggest guess;
     suggest_init(&guess, name->text, name->count, &reader->suggest_budget);
-    for (uint32_t at = 0; at < plan->repo_count; at++) {
-        suggest_offer(&guess, plan->repos[at].name);
+    bool more = true;
+    for (uint32_t at = 0; at < plan->repo_count && more; at++) {
+        more = suggest_offer(&guess, plan->repos[at].name);
     }
     plan_errors_add(reader->errors,
                     node_mark(name),
@@ -254,8 +258,9 @@ uint32_t plan_resolve_provider(struct reader *reader, const struct node *name)
     }
     struct suggest guess;
     start_slip(reader, &guess, name);
-    for (ix = 0; ix < plan->private->declared_providers; ix++) {
-        offer_slip(&guess, plan->providers[ix].name);
+    bool more = true;
+    for (ix = 0; ix < plan->private->declared_providers && more; ix++) {
+        more = offer_slip(&guess, plan->providers[ix].name);
     }
     if (report_slip(reader, &guess, name, "provider", "providers")) {
         return PLAN_NONE;
@@ -436,8 +441,9 @@ uint32_t plan_resolve_class(struct reader *reader, const struct node *name)
     }
     struct suggest guess;
     start_slip(reader, &guess, name);
-    for (ix = 0; ix < plan->private->declared_classes; ix++) {
-        offer_slip(&guess, plan->classes[ix].name);
+    bool more = true;
+    for (ix = 0; ix < plan->private->declared_classes && more; ix++) {
+        more = offer_slip(&guess, plan->classes[ix].name);
     }
     if (report_slip(reader, &guess, name, "class", "classes")) {
         return PLAN_NONE;

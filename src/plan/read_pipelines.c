@@ -172,8 +172,9 @@ static void read_stage_rework(struct reader *reader,
     }
     struct suggest guess;
     suggest_init(&guess, to->text, to->count, &reader->suggest_budget);
-    for (uint32_t ix = 0; ix < pipeline->stage_count; ix++) {
-        suggest_offer(&guess, pipeline->stages[ix].name);
+    bool more = true;
+    for (uint32_t ix = 0; ix < pipeline->stage_count && more; ix++) {
+        more = suggest_offer(&guess, pipeline->stages[ix].name);
     }
     plan_errors_add(reader->errors,
                     node_mark(to),

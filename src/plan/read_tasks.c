@@ -162,8 +162,9 @@ static uint32_t find_group(struct reader *reader, const struct node *name)
     } else if (!reader->names_incomplete) {
         struct suggest guess;
         suggest_init(&guess, name->text, name->count, &reader->suggest_budget);
-        for (uint32_t ix = 0; ix < plan->group_count; ix++) {
-            suggest_offer(&guess, plan->groups[ix].id);
+        bool more = true;
+        for (uint32_t ix = 0; ix < plan->group_count && more; ix++) {
+            more = suggest_offer(&guess, plan->groups[ix].id);
         }
         plan_errors_add(reader->errors,
                         node_mark(name),

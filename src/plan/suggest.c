@@ -99,18 +99,13 @@ static bool letters_differ(const char *a,
            __builtin_popcountll(in_b & ~in_a) > (int)above;
 }
 
-void suggest_offer(struct suggest *suggest, const char *name)
+/* Take the name if it is nearer than what there is. */
+static void
+consider(struct suggest *suggest, const char *name, size_t len, uint32_t ix)
 {
-    uint32_t ix = suggest->offered++;
-    if (*suggest->budget == 0 || suggest->distance == 0) {
-        return;
-    }
-    (*suggest->budget)--;
-    size_t len = strnlen(name, TEXT_MAX + 1);
     uint32_t above = suggest->distance - 1;
     size_t apart = len > suggest->len ? len - suggest->len : suggest->len - len;
-    if (len > TEXT_MAX || suggest->len > TEXT_MAX || apart > above ||
-        above >= len ||
+    if (apart > above || above >= len ||
         letters_differ(suggest->wanted, suggest->len, name, len, above)) {
         return;
     }
@@ -121,6 +116,20 @@ void suggest_offer(struct suggest *suggest, const char *name)
         suggest->best_ix = ix;
         suggest->distance = distance;
     }
+}
+
+bool suggest_offer(struct suggest *suggest, const char *name)
+{
+    uint32_t ix = suggest->offered++;
+    if (*suggest->budget == 0) {
+        return false;
+    }
+    (*suggest->budget)--;
+    size_t len = strnlen(name, TEXT_MAX + 1);
+    if (len <= TEXT_MAX && suggest->len <= TEXT_MAX && suggest->distance > 0) {
+        consider(suggest, name, len, ix);
+    }
+    return true;
 }
 
 const char *suggest_hint(struct suggest *suggest)

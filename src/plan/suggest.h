@@ -4,7 +4,7 @@
  *
  *     struct suggest guess;
  *     suggest_init(&guess, text, len, &budget);
- *     suggest_offer(&guess, name);     for each name there is
+ *     suggest_offer(&guess, name);     for each name, until it says false
  *     ... suggest_hint(&guess) ...     ` (did you mean "name"?)`, or nothing
  *
  * The budget is what all suggestions of one reading may cost together, in
@@ -13,6 +13,7 @@
 #ifndef PLAN_SUGGEST_H
 #define PLAN_SUGGEST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,8 +37,11 @@ void suggest_init(struct suggest *suggest,
                   size_t len,
                   uint32_t *budget);
 
-/* Offer a name, borrowed. Of equally near ones the first is taken. */
-void suggest_offer(struct suggest *suggest, const char *name);
+/*
+ * Offer a name, borrowed. Of equally near ones the first is taken. False when
+ * the budget is used up: there is no point in offering more.
+ */
+bool suggest_offer(struct suggest *suggest, const char *name);
 
 /* The hint for the end of a message: with a space in front, or empty. */
 const char *suggest_hint(struct suggest *suggest);

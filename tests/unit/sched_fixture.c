@@ -181,9 +181,8 @@ static void each_name(struct fixture *f,
 }
 
 /* The ids of the names, in `ids`; their number. */
-static uint32_t ids_of(const struct fixture *f,
-                       const char *names,
-                       uint32_t ids[FIXTURE_NAMES])
+static uint32_t
+ids_of(const struct fixture *f, const char *names, uint32_t ids[FIXTURE_NAMES])
 {
     uint32_t count = 0;
     while (*names != '\0') {
@@ -416,8 +415,7 @@ void fixture_refuse(struct fixture *f, const char *name, int64_t retry_at_ns)
 {
     struct task_id task = fixture_id(f, name);
     uint64_t token = sched_task(f->sched, task).token;
-    enum err err =
-        end_session(f, task, token, OUTCOME_REJECTED, retry_at_ns);
+    enum err err = end_session(f, task, token, OUTCOME_REJECTED, retry_at_ns);
     assert_int_equal(err, ERR_OK);
 }
 

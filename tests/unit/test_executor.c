@@ -34,11 +34,10 @@ static void refuse_at(struct executor *executor, int64_t now_ns)
     executor_refused(executor, 1, now_ns, EXECUTOR_NEVER);
 }
 
-static void
-assert_shut(const struct executor *executor,
-            int64_t now_ns,
-            enum executor_shut why,
-            int64_t until_ns)
+static void assert_shut(const struct executor *executor,
+                        int64_t now_ns,
+                        enum executor_shut why,
+                        int64_t until_ns)
 {
     assert_int_equal(executor_state(executor, now_ns), why);
     assert_true(executor_wake_ns(executor, now_ns) == until_ns);
@@ -76,10 +75,7 @@ static void steps_double_up_to_the_ceiling(void **state)
     int64_t now_ns = 1000;
     for (uint32_t ix = 0; ix < 5; ix++) {
         refuse_at(&executor, now_ns);
-        assert_shut(&executor,
-                    now_ns,
-                    EXECUTOR_BACKOFF,
-                    now_ns + delays[ix]);
+        assert_shut(&executor, now_ns, EXECUTOR_BACKOFF, now_ns + delays[ix]);
         now_ns += delays[ix];
     }
 }
@@ -278,10 +274,7 @@ static void probes_go_one_by_one_at_growing_intervals(void **state)
     executor.notice = false;
     int64_t now_ns = 0;
     for (uint32_t ix = 0; ix < 4; ix++) {
-        assert_shut(&executor,
-                    now_ns,
-                    EXECUTOR_CIRCUIT,
-                    now_ns + delays[ix]);
+        assert_shut(&executor, now_ns, EXECUTOR_CIRCUIT, now_ns + delays[ix]);
         now_ns += delays[ix];
         executor_sent(&executor, 7);
         /* One is under way: shut, and time alone does not change it. */

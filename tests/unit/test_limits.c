@@ -59,10 +59,22 @@ static void a_percentage_is_rounded_down_but_at_least_one(void **state)
         uint32_t percent;
         int64_t share;
     } cases[] = {
-        {0, 34, 1},      {1, 34, 1},     {2, 34, 1},     {3, 34, 1},
-        {4, 34, 1},      {5, 34, 1},     {6, 34, 2},     {8, 34, 2},
-        {9, 34, 3},      {100, 34, 34},  {3, 100, 3},    {7, 50, 3},
-        {1000, 1, 10},   {99, 1, 1},     {199, 1, 1},    {250, 99, 247},
+        {0, 34, 1},
+        {1, 34, 1},
+        {2, 34, 1},
+        {3, 34, 1},
+        {4, 34, 1},
+        {5, 34, 1},
+        {6, 34, 2},
+        {8, 34, 2},
+        {9, 34, 3},
+        {100, 34, 34},
+        {3, 100, 3},
+        {7, 50, 3},
+        {1000, 1, 10},
+        {99, 1, 1},
+        {199, 1, 1},
+        {250, 99, 247},
         {INT64_MAX - 1, 100, INT64_MAX - 1},
     };
     struct limits limits = {0};
@@ -185,8 +197,7 @@ static void many_rooms_and_limits_keep_their_places(void **state)
     for (uint32_t ix = 0; ix < LIMITS; ix++) {
         uint32_t seen = 0;
         for (uint32_t value = 0; value < VALUES; value++) {
-            assert_int_equal(limits_room(&limits, ix, value),
-                             rooms[ix][value]);
+            assert_int_equal(limits_room(&limits, ix, value), rooms[ix][value]);
             assert_int_equal(limits_free(&limits, rooms[ix][value]), ix);
         }
         for (uint32_t room = limits.limits[ix].first_room; room != ID_NONE;

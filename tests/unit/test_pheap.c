@@ -30,8 +30,7 @@ static void heaps_init(struct heaps *heaps)
 {
     *heaps = (struct heaps){0};
     pheap_init(heaps->links, ITEMS);
-    heaps->forest =
-        (struct pheap_forest){heaps->links, key_before, heaps};
+    heaps->forest = (struct pheap_forest){heaps->links, key_before, heaps};
 }
 
 static uint32_t add(struct heaps *heaps, uint32_t root, uint32_t item)

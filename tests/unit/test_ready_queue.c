@@ -65,8 +65,7 @@ static void keys_are_compared_high_middle_low(void **state)
     };
     for (uint32_t a = 0; a < ARRAY_COUNT(ordered); a++) {
         for (uint32_t b = 0; b < ARRAY_COUNT(ordered); b++) {
-            assert_int_equal(ready_key_before(&ordered[a], &ordered[b]),
-                             a < b);
+            assert_int_equal(ready_key_before(&ordered[a], &ordered[b]), a < b);
         }
     }
 }

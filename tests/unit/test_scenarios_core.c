@@ -311,8 +311,7 @@ static void scenario_40_a_parent_waits_for_its_child_with_cap_1(void **state)
     fixture_order(&f, EVENT_HOLD, "child");
     assert_string_equal(fixture_turn(&f), "mother");
     fixture_end(&f, "mother", OUTCOME_CHECKPOINT);
-    assert_int_equal(fixture_try_need(&f, "mother", "child", &refusal),
-                     ERR_OK);
+    assert_int_equal(fixture_try_need(&f, "mother", "child", &refusal), ERR_OK);
     fixture_order(&f, EVENT_RELEASE, "child");
     assert_string_equal(fixture_turn(&f), "child");
     fixture_done(&f, "child");
@@ -599,8 +598,8 @@ static void scenario_51_ten_refusals_are_one_step_of_back_off(void **state)
     struct fixture f;
     fixture_init(&f);
     fixture_cap(&f, 10);
-    static const char *const names[] = {
-        "a", "b", "c", "d", "e", "g", "h", "i", "j", "k"};
+    static const char *const names[] =
+        {"a", "b", "c", "d", "e", "g", "h", "i", "j", "k"};
     for (uint32_t ix = 0; ix < 10; ix++) {
         fixture_task(&f, names[ix], "");
     }
@@ -816,8 +815,8 @@ static void scenario_62_dependents_behave_as_declared(void **state)
     fixture_release(&f);
 }
 
-static void scenario_63_a_blocked_chain_passes_through_a_running_task(
-    void **state)
+static void
+scenario_63_a_blocked_chain_passes_through_a_running_task(void **state)
 {
     (void)state;
     struct fixture f;

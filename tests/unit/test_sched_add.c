@@ -446,6 +446,8 @@ static void rework_must_go_back_inside_the_group(void **state)
     f.spec.group = group;
     f.spec.rework_to = 3; /* itself */
     assert_refused(&f, &addition, ERR_INVALID, REFUSAL_REWORK, 3);
+    f.spec.rework_to = 77; /* is not there */
+    assert_refused(&f, &addition, ERR_INVALID, REFUSAL_REWORK, 3);
     f.spec.rework_to = 1; /* is not needed */
     assert_refused(&f, &addition, ERR_INVALID, REFUSAL_REWORK, 3);
     f.spec.rework_to = 0;
@@ -553,8 +555,7 @@ static void a_hundred_thousand_needs_deep_is_no_recursion(void **state)
                 DEEP * MINUTE);
     fixture_end_id(&f, (struct task_id){0}, OUTCOME_FAILED);
     (void)fixture_turn(&f);
-    assert_int_equal(sched_run(f.sched, f.run).counts[TASK_SKIPPED],
-                     DEEP - 1);
+    assert_int_equal(sched_run(f.sched, f.run).counts[TASK_SKIPPED], DEEP - 1);
     fixture_release(&f);
 }
 

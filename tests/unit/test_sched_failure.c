@@ -202,14 +202,12 @@ static void abort_cancels_the_whole_run(void **state)
     assert_int_equal(fixture_state(&f, "parked"), TASK_CANCELLED);
     assert_int_equal(fixture_state(&f, "waits"), TASK_CANCELLED);
     assert_int_equal(fixture_state(&f, "backs"), TASK_CANCELLED);
-    assert_int_equal(fixture_why(&f, "waits").task.v,
-                     fixture_id(&f, "bad").v);
+    assert_int_equal(fixture_why(&f, "waits").task.v, fixture_id(&f, "bad").v);
     assert_int_equal(f.quiet, 0); /* two sessions have yet to end */
     fixture_done(&f, "ready ready2");
     assert_string_equal(fixture_turn(&f), "");
     assert_int_equal(fixture_state(&f, "ready"), TASK_CANCELLED);
-    assert_int_equal(fixture_why(&f, "ready").task.v,
-                     fixture_id(&f, "bad").v);
+    assert_int_equal(fixture_why(&f, "ready").task.v, fixture_id(&f, "bad").v);
     assert_int_equal(f.quiet, 1);
     fixture_release(&f);
 }
@@ -401,8 +399,8 @@ static void an_optional_task_cut_off_releases_nothing(void **state)
     fixture_release(&f);
 }
 
-static void a_failed_optional_task_that_is_tried_again_takes_it_back(
-    void **state)
+static void
+a_failed_optional_task_that_is_tried_again_takes_it_back(void **state)
 {
     (void)state;
     struct fixture f;

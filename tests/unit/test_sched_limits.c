@@ -132,7 +132,7 @@ static void a_wrong_change_of_a_limit_is_refused(void **state)
         {.limit = {9999}, .max = 1},
         {.limit = f.limits[0], .max = -1},
         {.limit = f.limits[0], .percent = 101},
-        {.limit = f.limits[0], .percent = 50}, /* of itself */
+        {.limit = f.limits[0], .percent = 50},    /* of itself */
         {.limit = {f.limits[0].v + 1}, .max = 0}, /* the run's own gate */
     };
     for (uint32_t ix = 0; ix < sizeof(wrong) / sizeof(wrong[0]); ix++) {
@@ -695,8 +695,7 @@ int main(void)
         cmocka_unit_test(a_task_starts_when_every_limit_has_room),
         cmocka_unit_test(groups_hold_their_place_until_nothing_keeps_them),
         cmocka_unit_test(several_tasks_of_an_open_group_need_one_place),
-        cmocka_unit_test(
-            a_group_that_waits_outside_or_is_parked_blocks_nobody),
+        cmocka_unit_test(a_group_that_waits_outside_or_is_parked_blocks_nobody),
         cmocka_unit_test(a_group_is_kept_open_by_back_off_but_not_by_a_hold),
         cmocka_unit_test(a_background_task_needs_no_place_for_its_group),
         cmocka_unit_test(limits_shared_by_runs_count_together),

@@ -41,8 +41,7 @@ static void a_better_tier_goes_first(void **state)
     static const uint32_t tiers[] = {5, 99, 0, 1};
     static const char *const names[] = {"five", "worst", "best", "one"};
     for (uint32_t ix = 0; ix < 4; ix++) {
-        f.spec.class_id =
-            fixture_class(&f, tiers[ix], false, 1, SCHED_NEVER);
+        f.spec.class_id = fixture_class(&f, tiers[ix], false, 1, SCHED_NEVER);
         fixture_task(&f, names[ix], "");
     }
     assert_schedule(&f, "best one five worst");
@@ -426,8 +425,7 @@ static int64_t wait_behind_stream(uint32_t tier, uint32_t tier_of_stream)
     waits.class_id = fixture_class(&f, tier, false, 1, 60 * MINUTE);
     waits.estimate_ns = 0;
     struct sched_task_spec streams = f.spec;
-    streams.class_id =
-        fixture_class(&f, tier_of_stream, false, 1, 60 * MINUTE);
+    streams.class_id = fixture_class(&f, tier_of_stream, false, 1, 60 * MINUTE);
     f.spec = streams;
     (void)fixture_tasks(&f, 1);
     (void)fixture_turn(&f);

@@ -13,9 +13,8 @@
 #include <cmocka.h>
 
 /* The order must be refused, and nothing may have changed. */
-static void assert_refused(struct fixture *f,
-                           enum sched_event_type type,
-                           const char *name)
+static void
+assert_refused(struct fixture *f, enum sched_event_type type, const char *name)
 {
     char *before = fixture_picture(f);
     assert_int_equal(fixture_try_order(f, type, name), ERR_CONFLICT);
@@ -259,7 +258,7 @@ static void a_task_in_flight_is_told_to_end_once(void **state)
         assert_refused(&f, EVENT_CANCEL, "a");
         assert_string_equal(fixture_turn(&f), "");
         assert_string_equal(strbuf_text(&f.ended), ""); /* told once */
-        fixture_end(&f, "a", OUTCOME_DONE); /* the order wins */
+        fixture_end(&f, "a", OUTCOME_DONE);             /* the order wins */
         assert_int_equal(fixture_state(&f, "a"), states[ix]);
         assert_int_equal(fixture_state(&f, "behind"), TASK_SKIPPED);
         assert_string_equal(fixture_turn(&f), "next");
@@ -363,8 +362,8 @@ static void a_batch_ends_when_all_of_it_is_to_end(void **state)
     fixture_release(&f);
 }
 
-static void one_cancelled_in_a_batch_leaves_the_others_their_result(
-    void **state)
+static void
+one_cancelled_in_a_batch_leaves_the_others_their_result(void **state)
 {
     (void)state;
     struct fixture f;
@@ -465,8 +464,7 @@ static void stale_and_double_reports_change_nothing(void **state)
     assert_int_equal(sched_apply(f.sched, &again), ERR_CONFLICT);
     assert_int_equal(fixture_try_end(&f, "a", first, OUTCOME_DONE),
                      ERR_CONFLICT);
-    assert_int_equal(fixture_try_end(&f, "b", 0, OUTCOME_DONE),
-                     ERR_CONFLICT);
+    assert_int_equal(fixture_try_end(&f, "b", 0, OUTCOME_DONE), ERR_CONFLICT);
     char *after = fixture_picture(&f);
     assert_string_equal(after, before);
     mem_free(before);
@@ -675,8 +673,7 @@ int main(void)
         cmocka_unit_test(a_held_task_does_not_start),
         cmocka_unit_test(a_task_can_be_held_before_it_is_ready),
         cmocka_unit_test(a_running_task_is_held_for_its_next_attempt),
-        cmocka_unit_test(
-            hold_and_release_are_refused_where_they_mean_nothing),
+        cmocka_unit_test(hold_and_release_are_refused_where_they_mean_nothing),
         cmocka_unit_test(a_refused_release_reports_no_change),
         cmocka_unit_test(retry_ends_a_back_off_at_once),
         cmocka_unit_test(retry_of_what_did_not_fail_is_refused),

@@ -103,6 +103,7 @@ static void reads_every_end(void **state)
         {"fail t:2", SCRIPT_FAIL, "t", 2},
         {"fail t", SCRIPT_FAIL, "t", 1},
         {"fail a:b:3", SCRIPT_FAIL, "a:b", 3},
+        {"fail api#5:2", SCRIPT_FAIL, "api#5", 2},
         {"changes t/review:1", SCRIPT_CHANGES, "t/review", 1},
         {"checkpoint t:4", SCRIPT_CHECKPOINT, "t", 4},
         {"block t", SCRIPT_BLOCK, "t", 1},
@@ -242,7 +243,7 @@ static void comments_and_empty_lines_say_nothing(void **state)
                                "\n"
                                "  \t\r\n"
                                "\tat 1m  cap\t2 # less\r\n"
-                               "fail t:2#twice\n"
+                               "fail t:2 #twice\n"
                                "block u";
     struct diag diag = {0};
     assert_int_equal(

@@ -301,7 +301,7 @@ static void fill(struct made *made, uint32_t lanes, uint32_t count)
     for (uint32_t ix = 0; ix < count; ix++) {
         char id[24];
         snprintf(id, sizeof(id), "task-%u", ix);
-        int64_t start_s = ix / lanes * 60;
+        int64_t start_s = (int64_t)(ix / lanes) * 60;
         struct made_when when = {ix % lanes, 0, start_s, start_s + 60};
         made_add(made, id, (enum made_class)(ix % MADE_CLASS_COUNT), when);
     }

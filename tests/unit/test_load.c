@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: MIT */
+/* From plans into one scheduler, and the way back. */
+#include "plan/load.h"
+
+#include "base/strbuf.h"
+#include "core/why.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SECOND_NS INT64_C(1000000000)
+#define MINUTE_NS (60 * SECOND_NS)
+
+#define HEAD "sluice: 1\nname: test\n"
+
+struct fixture {
+    struct sched *sched;
+    struct load *load;
+    int64_t now_ns;
+};
+
+static void set_up(struct fixture *fixture)
+{
+    fixture->sched = sched_new();
+    fixture->load = load_new(fixture->sched);
+    fixture->now_ns = 0;
+}
+
+static void tear_down(struct fixture *fixture)
+{
+    sched_verify(fixture->sched);
+    load_free(fixture->load);
+    sched_free(fixture->sched);
+}
+
+static struct plan_source source_of(const char *text)
+{
+    return (struct plan_source){
+        .file = "plan.yaml",
+        .text = text,
+        .len = strlen(text),
+        .processors = 4,
+    };
+}
+
+static struct plan *read_plan(const char *text)
+{
+    struct plan_source source = source_of(text);
+    struct plan_errors errors = {0};
+    struct plan *plan = NULL;
+    if (!plan_read(&plan, &source, &errors)) {
+        fail_msg("%u: %s", errors.items[0].mark.line, errors.items[0].text);
+    }
+    return plan;
+}
+
+static void add_to_plan(struct plan *plan, const char *text)
+{
+    struct plan_source source = source_of(text);
+    struct plan_errors errors = {0};
+    if (!plan_add(plan, &source, &errors)) {
+        fail_msg("%u: %s", errors.items[0].mark.line, errors.items[0].text);
+    }
+}
+
+static struct load_run *load_good(struct fixture *fixture, struct plan *plan)
+{
+    struct diag diag = {0};
+    struct load_run *run = NULL;
+    if (load_plan(fixture->load, fixture->now_ns, plan, &run, &diag) !=
+        ERR_OK) {
+        fail_msg("%s", diag.text);
+    }
+    assert_non_null(run);
+    return run;
+}
+
+/* Take a turn: everything that may start starts. Returns how many did. */
+static uint32_t start_all(struct fixture *fixture)
+{
+    struct sched_effect effect;
+    uint32_t count = 0;
+    while (sched_next_effect(fixture->sched, &effect)) {
+        if (effect.type == EFFECT_START) {
+            struct sched_event started = {
+                .type = EVENT_STARTED,
+                .now_ns = fixture->now_ns,
+                .task = effect.task,
+                .token = effect.token,
+            };
+            assert_int_equal(sched_apply(fixture->sched, &started), ERR_OK);
+            count++;
+        }
+    }
+    sched_verify(fixture->sched);
+    return count;
+}
+
+static enum task_state state_of(const struct fixture *fixture,
+                                const struct load_run *run,
+                                const struct plan *plan,
+                                const char *id)
+{
+    uint32_t task = plan_find_task(plan, id);
+    assert_true(task != PLAN_NONE);
+    return sched_task(fixture->sched, load_task(run, task)).state;
+}
+
+static void end_task(struct fixture *fixture,
+                     const struct load_run *run,
+                     const struct plan *plan,
+                     const char *id)
+{
+    const enum sched_outcome done = OUTCOME_DONE;
+    struct task_id task = load_task(run, plan_find_task(plan, id));
+    fixture->now_ns += MINUTE_NS;
+    struct sched_event event = {
+        .type = EVENT_ENDED,
+        .now_ns = fixture->now_ns,
+        .task = task,
+        .token = sched_task(fixture->sched, task).token,
+        .outcomes = &done,
+        .outcome_count = 1,
+    };
+    assert_int_equal(sched_apply(fixture->sched, &event), ERR_OK);
+}
+
+static void every_task_and_limit_finds_its_way_back(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    set_up(&fixture);
+    struct plan *one = read_plan(HEAD "tasks:\n"
+                                      "  - {id: a, run: x}\n"
+                                      "  - {id: b, run: x, needs: [a]}\n");
+    struct plan *two = read_plan(HEAD "resources: {gpu: 2}\n"
+                                      "tasks:\n"
+                                      "  - {id: c, run: x, uses: {gpu: 1}}\n");
+    struct load_run *runs[] = {load_good(&fixture, one),
+                               load_good(&fixture, two)};
+    struct plan *plans[] = {one, two};
+    for (int ix = 0; ix < 2; ix++) {
+        for (uint32_t task = 0; task < plans[ix]->task_count; task++) {
+            struct task_id id = load_task(runs[ix], task);
+            assert_int_equal(load_plan_task(runs[ix], id), task);
+            assert_int_equal(load_plan_task(runs[1 - ix], id), PLAN_NONE);
+        }
+        for (uint32_t limit = 0; limit < plans[ix]->limit_count; limit++) {
+            struct limit_id id = load_limit(runs[ix], limit);
+            assert_int_equal(load_plan_limit(runs[ix], id), limit);
+            assert_int_equal(load_plan_limit(runs[1 - ix], id), PLAN_NONE);
+        }
+    }
+    assert_true(load_run_id(runs[0]).v != load_run_id(runs[1]).v);
+    assert_int_equal(sched_task_count(fixture.sched), 3);
+    tear_down(&fixture);
+    plan_free(one);
+    plan_free(two);
+}
+
+static void estimates_and_tiers_reach_the_core(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    set_up(&fixture);
+    struct plan *plan = read_plan(HEAD "tasks:\n"
+                                       "  - {id: a, run: x, estimate: 7m}\n"
+                                       "  - {id: b, run: x}\n"
+                                       "  - {id: r, class: review, run: x}\n"
+                                       "  - {id: s, class: review, run: x}\n"
+                                       "  - {id: c, run: x, needs: [s]}\n");
+    struct load_run *run = load_good(&fixture, plan);
+    struct sched_task task = sched_task(fixture.sched, load_task(run, 0));
+    assert_int_equal(task.estimate_ns, 7 * MINUTE_NS);
+    task = sched_task(fixture.sched, load_task(run, 1));
+    assert_int_equal(task.estimate_ns, LOAD_ESTIMATE_NS);
+    assert_int_equal(LOAD_ESTIMATE_NS, 10 * MINUTE_NS);
+    task = sched_task(fixture.sched, load_task(run, 2));
+    assert_int_equal(task.tier, 1);
+    assert_true(task.background);
+    task = sched_task(fixture.sched, load_task(run, 3));
+    assert_int_equal(task.tier, 0);
+    assert_false(task.background);
+    assert_int_equal(task.rank_ns, 20 * MINUTE_NS);
+    tear_down(&fixture);
+    plan_free(plan);
+}
+
+#define REPO_PLAN(name, path)                                                  \
+    HEAD "repos: {" name ": {path: " path ", base: main}}\n"                   \
+         "limits: {sessions: 5}\n"                                             \
+         "tasks:\n"                                                            \
+         "  - {id: a, repo: " name ", run: x}\n"                               \
+         "  - {id: b, repo: " name ", run: x}\n"                               \
+         "  - {id: c, run: x}\n"
+
+/* One active issue per repo, whatever plan it comes from. */
+static void limits_per_repo_hold_across_plans(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    set_up(&fixture);
+    struct plan *one = read_plan(REPO_PLAN("api", "../api"));
+    struct plan *two = read_plan(REPO_PLAN("same", "../api"));
+    struct plan *three = read_plan(REPO_PLAN("api", "../other"));
+    struct load_run *run_one = load_good(&fixture, one);
+    struct load_run *run_two = load_good(&fixture, two);
+    struct load_run *run_three = load_good(&fixture, three);
+    /* Of the repo ../api one task in all, of ../other one, and three c. */
+    assert_int_equal(start_all(&fixture), 5);
+    assert_int_equal(state_of(&fixture, run_one, one, "a"), TASK_RUNNING);
+    assert_int_equal(state_of(&fixture, run_one, one, "b"), TASK_READY);
+    assert_int_equal(state_of(&fixture, run_two, two, "a"), TASK_READY);
+    assert_int_equal(state_of(&fixture, run_two, two, "b"), TASK_READY);
+    assert_int_equal(state_of(&fixture, run_two, two, "c"), TASK_RUNNING);
+    assert_int_equal(state_of(&fixture, run_three, three, "a"), TASK_RUNNING);
+    assert_int_equal(state_of(&fixture, run_three, three, "b"), TASK_READY);
+
+    struct why why =
+        why_task(fixture.sched, load_task(run_two, plan_find_task(two, "a")));
+    assert_int_equal(why.code, WHY_LIMIT);
+    assert_string_equal(two->limits[load_plan_limit(run_two, why.limit)].name,
+                        "active");
+
+    /* When it ends, one task of either plan goes on, and no more. */
+    end_task(&fixture, run_one, one, "a");
+    assert_int_equal(start_all(&fixture), 1);
+    uint32_t running = (state_of(&fixture, run_one, one, "b") == TASK_RUNNING) +
+                       (state_of(&fixture, run_two, two, "a") == TASK_RUNNING);
+    assert_int_equal(running, 1);
+    tear_down(&fixture);
+    plan_free(one);
+    plan_free(two);
+    plan_free(three);
+}
+
+static void other_limits_belong_to_one_plan(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    set_up(&fixture);
+    static const char text[] = HEAD "limits:\n"
+                                    "  sessions: 2\n"
+                                    "  owner: {max: 1, per: owner}\n"
+                                    "tasks:\n"
+                                    "  - {id: a, run: x, owner: me}\n"
+                                    "  - {id: b, run: x, owner: me}\n";
+    struct plan *one = read_plan(text);
+    struct plan *two = read_plan(text);
+    struct load_run *run_one = load_good(&fixture, one);
+    struct load_run *run_two = load_good(&fixture, two);
+    assert_int_equal(start_all(&fixture), 2);
+    assert_int_equal(state_of(&fixture, run_one, one, "a"), TASK_RUNNING);
+    assert_int_equal(state_of(&fixture, run_two, two, "a"), TASK_RUNNING);
+    assert_int_equal(state_of(&fixture, run_two, two, "b"), TASK_READY);
+    tear_down(&fixture);
+    plan_free(one);
+    plan_free(two);
+}
+
+static void more_is_added_behind_what_is_there(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    set_up(&fixture);
+    struct plan *plan = read_plan(HEAD "limits: {sessions: 9}\n"
+                                       "tasks:\n"
+                                       "  - {id: a, run: x}\n"
+                                       "  - {id: b, run: x, needs: [a]}\n");
+    struct load_run *run = load_good(&fixture, plan);
+    assert_int_equal(start_all(&fixture), 1);
+    add_to_plan(plan,
+                "resources: {gpu: 1}\n"
+                "groups: [{id: g}]\n"
+                "tasks:\n"
+                "  - {id: c, run: x, needs: [a], uses: {gpu: 1}}\n"
+                "  - {id: d, run: x, group: g, uses: {gpu: 1}}\n"
+                "  - {id: e, run: x, class: new, provider: cloud, group: g}\n"
+                "needs:\n"
+                "  b: [c]\n");
+    struct diag diag = {0};
+    assert_int_equal(load_more(run, fixture.now_ns, &diag), ERR_OK);
+    assert_int_equal(start_all(&fixture), 2);
+    assert_int_equal(state_of(&fixture, run, plan, "d"), TASK_RUNNING);
+    assert_int_equal(state_of(&fixture, run, plan, "e"), TASK_RUNNING);
+    end_task(&fixture, run, plan, "a");
+    assert_int_equal(start_all(&fixture), 0); /* c waits for gpu, b for c */
+    end_task(&fixture, run, plan, "d");
+    assert_int_equal(start_all(&fixture), 1);
+    assert_int_equal(state_of(&fixture, run, plan, "c"), TASK_RUNNING);
+    end_task(&fixture, run, plan, "c");
+    assert_int_equal(start_all(&fixture), 1);
+    assert_int_equal(state_of(&fixture, run, plan, "b"), TASK_RUNNING);
+    tear_down(&fixture);
+    plan_free(plan);
+}
+
+/* a runs, so it cannot come to need anything. */
+static void a_refused_addition_leaves_no_trace(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    set_up(&fixture);
+    struct plan *plan = read_plan(HEAD "limits: {sessions: 9}\n"
+                                       "tasks:\n"
+                                       "  - {id: a, run: x}\n"
+                                       "  - {id: b, run: x, needs: [a]}\n");
+    struct load_run *run = load_good(&fixture, plan);
+    assert_int_equal(start_all(&fixture), 1);
+    for (int times = 0; times < 3; times++) {
+        add_to_plan(plan,
+                    "resources: {gpu: 1}\n"
+                    "groups: [{id: g}]\n"
+                    "tasks:\n"
+                    "  - {id: c, run: x, class: new, provider: cloud, "
+                    "group: g, uses: {gpu: 1}}\n"
+                    "needs:\n"
+                    "  a: [c]\n");
+        struct diag diag = {0};
+        assert_int_equal(load_more(run, fixture.now_ns, &diag), ERR_CONFLICT);
+        assert_string_equal(diag.text,
+                            "task \"a\" is already running: it cannot come to "
+                            "need another task; let a new task need both");
+        plan_undo_add(plan);
+        assert_int_equal(sched_task_count(fixture.sched), 2);
+        assert_int_equal(plan_find_task(plan, "c"), PLAN_NONE);
+        assert_int_equal(start_all(&fixture), 0);
+    }
+
+    /* A good one after it has its own limit, class and provider. */
+    add_to_plan(plan,
+                "resources: {tpu: 1}\n"
+                "tasks:\n"
+                "  - {id: d, run: x, class: other, provider: cloud, "
+                "uses: {tpu: 1}}\n"
+                "  - {id: e, run: x, uses: {tpu: 1}}\n"
+                "  - {id: f, run: x}\n");
+    struct diag diag = {0};
+    assert_int_equal(load_more(run, fixture.now_ns, &diag), ERR_OK);
+    assert_int_equal(start_all(&fixture), 2);
+    assert_int_equal(state_of(&fixture, run, plan, "d"), TASK_RUNNING);
+    assert_int_equal(state_of(&fixture, run, plan, "e"), TASK_READY);
+    assert_int_equal(state_of(&fixture, run, plan, "f"), TASK_RUNNING);
+    struct why why =
+        why_task(fixture.sched, load_task(run, plan_find_task(plan, "e")));
+    assert_int_equal(why.code, WHY_LIMIT);
+    assert_string_equal(plan->limits[load_plan_limit(run, why.limit)].name,
+                        "tpu");
+    tear_down(&fixture);
+    plan_free(plan);
+}
+
+static void says_why_an_ended_task_cannot_gain_a_need(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    set_up(&fixture);
+    struct plan *plan = read_plan(HEAD "tasks: [{id: a, run: x}]\n");
+    struct load_run *run = load_good(&fixture, plan);
+    assert_int_equal(start_all(&fixture), 1);
+    end_task(&fixture, run, plan, "a");
+    assert_int_equal(start_all(&fixture), 0);
+    add_to_plan(plan, "tasks: [{id: c, run: x}]\nneeds: {a: [c]}\n");
+    struct diag diag = {0};
+    assert_int_equal(load_more(run, fixture.now_ns, &diag), ERR_CONFLICT);
+    assert_string_equal(diag.text,
+                        "task \"a\" has already ended: it cannot come to need "
+                        "another task");
+    plan_undo_add(plan);
+    tear_down(&fixture);
+    plan_free(plan);
+}
+
+static void an_empty_fragment_adds_nothing(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    set_up(&fixture);
+    struct plan *plan = read_plan(HEAD "tasks: [{id: a, run: x}]\n");
+    struct load_run *run = load_good(&fixture, plan);
+    assert_int_equal(start_all(&fixture), 1);
+    add_to_plan(plan, "");
+    assert_int_equal(load_more(run, fixture.now_ns, NULL), ERR_OK);
+    assert_int_equal(start_all(&fixture), 0);
+    assert_int_equal(sched_task_count(fixture.sched), 1);
+    tear_down(&fixture);
+    plan_free(plan);
+}
+
+static void two_runs_grow_side_by_side(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    set_up(&fixture);
+    struct plan *one = read_plan(HEAD "limits: {sessions: 9}\n"
+                                      "tasks: [{id: a, run: x}]\n");
+    struct plan *two = read_plan(HEAD "limits: {sessions: 9}\n"
+                                      "tasks: [{id: a, run: x}]\n");
+    struct load_run *run_one = load_good(&fixture, one);
+    struct load_run *run_two = load_good(&fixture, two);
+    for (int ix = 0; ix < 4; ix++) {
+        struct strbuf text = {0};
+        strbuf_addf(&text, "tasks: [{id: n%d, run: x, needs: [a]}]\n", ix);
+        add_to_plan(one, strbuf_text(&text));
+        assert_int_equal(load_more(run_one, fixture.now_ns, NULL), ERR_OK);
+        add_to_plan(two, strbuf_text(&text));
+        assert_int_equal(load_more(run_two, fixture.now_ns, NULL), ERR_OK);
+        strbuf_release(&text);
+    }
+    assert_int_equal(start_all(&fixture), 2);
+    end_task(&fixture, run_one, one, "a");
+    assert_int_equal(start_all(&fixture), 4);
+    for (uint32_t task = 1; task < 5; task++) {
+        struct task_id id = load_task(run_one, task);
+        assert_int_equal(load_plan_task(run_one, id), task);
+        assert_int_equal(load_plan_task(run_two, id), PLAN_NONE);
+        assert_int_equal(sched_task(fixture.sched, id).state, TASK_RUNNING);
+        id = load_task(run_two, task);
+        assert_int_equal(sched_task(fixture.sched, id).state, TASK_WAITING);
+    }
+    tear_down(&fixture);
+    plan_free(one);
+    plan_free(two);
+}
+
+static void freeing_nothing_is_allowed(void **state)
+{
+    (void)state;
+    load_free(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_task_and_limit_finds_its_way_back),
+        cmocka_unit_test(estimates_and_tiers_reach_the_core),
+        cmocka_unit_test(limits_per_repo_hold_across_plans),
+        cmocka_unit_test(other_limits_belong_to_one_plan),
+        cmocka_unit_test(more_is_added_behind_what_is_there),
+        cmocka_unit_test(a_refused_addition_leaves_no_trace),
+        cmocka_unit_test(says_why_an_ended_task_cannot_gain_a_need),
+        cmocka_unit_test(an_empty_fragment_adds_nothing),
+        cmocka_unit_test(two_runs_grow_side_by_side),
+        cmocka_unit_test(freeing_nothing_is_allowed),
+    };
+    return cmocka_run_group_tests_name("load", tests, NULL, NULL);
+}
