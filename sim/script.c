@@ -57,9 +57,21 @@ struct words {
     bool too_many;
 };
 
+/* Length of a line without its comment: a `#` at a word's start begins it. */
+static size_t length_of(const char *line)
+{
+    size_t len = 0;
+    while (line[len] != '\0' && line[len] != '\n' &&
+           (line[len] != '#' || (len > 0 && line[len - 1] != ' ' &&
+                                 line[len - 1] != '\t'))) {
+        len++;
+    }
+    return len;
+}
+
 static struct words split(const char *line)
 {
-    struct words words = {.text = mem_strndup(line, strcspn(line, "#\n"))};
+    struct words words = {.text = mem_strndup(line, length_of(line))};
     char *rest = NULL;
     for (char *word = strtok_r(words.text, " \t\r", &rest); word != NULL;
          word = strtok_r(NULL, " \t\r", &rest)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/cli.h"
 
-#include "base/json.h"
+#include "base/jsonw.h"
 #include "base/macros.h"
 #include "base/mem.h"
 
@@ -227,12 +227,12 @@ static void print_errors_json(const struct cli_file *file,
     for (uint32_t ix = 0; ix < errors->count; ix++) {
         const struct plan_error *error = &errors->items[ix];
         strbuf_adds(&out, ix > 0 ? ",\n  {\"file\": " : "\n  {\"file\": ");
-        json_string(&out, file->path);
+        jsonw_string(&out, file->path);
         strbuf_addf(&out,
                     ", \"line\": %u, \"column\": %u, \"message\": ",
                     error->mark.line,
                     error->mark.column);
-        json_string(&out, error->text);
+        jsonw_string(&out, error->text);
         strbuf_adds(&out, "}");
     }
     strbuf_addf(&out, "],\n \"cut\": %s}\n", errors->cut ? "true" : "false");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* sluice check: what is wrong with a plan, or what it amounts to. */
 #include "base/duration.h"
-#include "base/json.h"
+#include "base/jsonw.h"
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "plan/load.h"
@@ -144,9 +144,9 @@ static void print_json(struct strbuf *out, const struct summary *summary)
     const struct plan *plan = summary->plan;
     const struct profile *profile = &summary->profile;
     strbuf_adds(out, "{\"plan\": ");
-    json_string(out, summary->file->path);
+    jsonw_string(out, summary->file->path);
     strbuf_adds(out, ", \"name\": ");
-    json_string(out, plan->name);
+    jsonw_string(out, plan->name);
     strbuf_addf(out,
                 ", \"tasks\": %u, \"groups\": %u, \"repos\": %u,\n",
                 plan->task_count,
@@ -157,35 +157,35 @@ static void print_json(struct strbuf *out, const struct summary *summary)
     for (uint32_t ix = 0; ix < plan->class_count; ix++) {
         if (summary->class_tasks[ix] > 0) {
             strbuf_addf(out, "%s{\"class\": ", comma);
-            json_string(out, plan->classes[ix].name);
+            jsonw_string(out, plan->classes[ix].name);
             strbuf_addf(out, ", \"tasks\": %u, ", summary->class_tasks[ix]);
             strbuf_adds(out, "\"work_s\": ");
-            json_seconds(out, summary->class_work_ns[ix]);
+            jsonw_seconds(out, summary->class_work_ns[ix]);
             strbuf_adds(out, "}");
             comma = ", ";
         }
     }
     strbuf_adds(out, "],\n \"longest_path_s\": ");
-    json_seconds(out, profile->longest_ns);
+    jsonw_seconds(out, profile->longest_ns);
     strbuf_adds(out, ", \"longest_path\": [");
     for (uint32_t ix = 0; ix < profile->path_count; ix++) {
         strbuf_adds(out, ix > 0 ? ", " : "");
-        json_string(out, plan->tasks[profile->path[ix]].id);
+        jsonw_string(out, plan->tasks[profile->path[ix]].id);
     }
     strbuf_addf(out,
                 "],\n \"peak_parallelism\": %u, \"peak_sessions\": %u, ",
                 profile->peak,
                 summary->result->lane_count);
     strbuf_adds(out, "\"makespan_s\": ");
-    json_seconds(out, summary->result->makespan_ns);
+    jsonw_seconds(out, summary->result->makespan_ns);
     strbuf_adds(out, ",\n \"limits\": [");
     for (uint32_t ix = 0; ix < plan->limit_count; ix++) {
         strbuf_adds(out, ix > 0 ? ", {\"limit\": " : "{\"limit\": ");
-        json_string(out, plan->limits[ix].name);
+        jsonw_string(out, plan->limits[ix].name);
         strbuf_adds(out, ", \"max\": \"");
         add_max(out, &plan->limits[ix]);
         strbuf_adds(out, "\", \"waited_s\": ");
-        json_seconds(out, summary->result->limit_wait_ns[ix]);
+        jsonw_seconds(out, summary->result->limit_wait_ns[ix]);
         strbuf_adds(out, "}");
     }
     strbuf_adds(out, "]}\n");

@@ -2,7 +2,7 @@
 #include "cli/report.h"
 
 #include "base/duration.h"
-#include "base/json.h"
+#include "base/jsonw.h"
 #include "base/macros.h"
 
 #include <stdio.h>
@@ -215,13 +215,13 @@ static void json_waits(struct strbuf *out,
             continue;
         }
         strbuf_addf(out, "%s{\"class\": ", comma);
-        json_string(out, plan->classes[ix].name);
+        jsonw_string(out, plan->classes[ix].name);
         strbuf_addf(out, ", \"count\": %u, \"mean_s\": ", class->count);
-        json_seconds(out, class->wait_mean_ns);
+        jsonw_seconds(out, class->wait_mean_ns);
         strbuf_adds(out, ", \"p99_s\": ");
-        json_seconds(out, class->wait_p99_ns);
+        jsonw_seconds(out, class->wait_p99_ns);
         strbuf_adds(out, ", \"max_s\": ");
-        json_seconds(out, class->wait_max_ns);
+        jsonw_seconds(out, class->wait_max_ns);
         strbuf_adds(out, "}");
         comma = ", ";
     }
@@ -237,15 +237,15 @@ static void json_timeline(struct strbuf *out,
         const struct sim_span *span = &result->spans[ix];
         const struct plan_task *task = &plan->tasks[span->task];
         strbuf_adds(out, ix > 0 ? ",\n  {\"task\": " : "\n  {\"task\": ");
-        json_string(out, task->id);
+        jsonw_string(out, task->id);
         strbuf_adds(out, ", \"class\": ");
-        json_string(out, plan->classes[task->class_ix].name);
+        jsonw_string(out, plan->classes[task->class_ix].name);
         strbuf_adds(out, ", \"start_s\": ");
-        json_seconds(out, span->start_ns);
+        jsonw_seconds(out, span->start_ns);
         strbuf_adds(out, ", \"end_s\": ");
-        json_seconds(out, span->end_ns);
+        jsonw_seconds(out, span->end_ns);
         strbuf_adds(out, ", \"ready_s\": ");
-        json_seconds(out, span->ready_ns);
+        jsonw_seconds(out, span->ready_ns);
         strbuf_addf(out,
                     ", \"attempt\": %u, \"slot\": %u, \"session\": %u, "
                     "\"end\": \"%s\"}",
@@ -265,17 +265,17 @@ static void json_left(struct strbuf *out,
     for (uint32_t ix = 0; ix < result->left_count; ix++) {
         const struct sim_left *left = &result->left[ix];
         strbuf_adds(out, ix > 0 ? ",\n  {\"task\": " : "\n  {\"task\": ");
-        json_string(out, plan->tasks[left->task].id);
+        jsonw_string(out, plan->tasks[left->task].id);
         strbuf_addf(out,
                     ", \"state\": \"%s\", \"why\": \"%s\", \"by\": ",
                     state_names[left->state],
                     why_code_name(left->why.code));
-        json_string(out,
+        jsonw_string(out,
                     left->why.task.v == ID_NONE
                         ? NULL
                         : plan->tasks[left->why.task.v].id);
         strbuf_adds(out, ", \"limit\": ");
-        json_string(out,
+        jsonw_string(out,
                     left->why.limit.v == ID_NONE
                         ? NULL
                         : plan->limits[left->why.limit.v].name);
@@ -289,12 +289,12 @@ void report_json(struct strbuf *out,
                  const struct sim_result *result)
 {
     strbuf_adds(out, "{\"policy\": ");
-    json_string(out, sim_policy_name(result->policy));
+    jsonw_string(out, sim_policy_name(result->policy));
     strbuf_addf(out,
                 ", \"rules\": \"%s\", \"tasks\": %u, \"makespan_s\": ",
                 report_rules(result->rules).text,
                 result->task_count);
-    json_seconds(out, result->makespan_ns);
+    jsonw_seconds(out, result->makespan_ns);
     strbuf_addf(out,
                 ",\n \"sessions\": %u, \"peak_sessions\": %u, "
                 "\"slot_use\": %.4f, \"rejections\": %u,\n \"starved_s\": {",
@@ -306,9 +306,9 @@ void report_json(struct strbuf *out,
     for (uint32_t ix = 0; ix < result->class_count; ix++) {
         if (result->classes[ix].count > 0) {
             strbuf_adds(out, comma);
-            json_string(out, plan->classes[ix].name);
+            jsonw_string(out, plan->classes[ix].name);
             strbuf_adds(out, ": ");
-            json_seconds(out, result->classes[ix].starved_ns);
+            jsonw_seconds(out, result->classes[ix].starved_ns);
             comma = ", ";
         }
     }

@@ -49,8 +49,7 @@ static void scenario_10_same_number_in_two_repos_is_two_tasks(void **state)
 }
 
 static void
-scenario_33_cap_lowered_below_use_starts_nothing_until_there_is_room(
-    void **state)
+scenario_33_lowered_cap_starts_nothing_until_there_is_room(void **state)
 {
     (void)state;
     struct fixture f;
@@ -1048,7 +1047,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scenario_10_same_number_in_two_repos_is_two_tasks),
         cmocka_unit_test(
-            scenario_33_cap_lowered_below_use_starts_nothing_until_there_is_room),
+            scenario_33_lowered_cap_starts_nothing_until_there_is_room),
         cmocka_unit_test(
             scenario_34_paused_starts_nothing_and_resumes_in_order),
         cmocka_unit_test(scenario_35_three_lanes_start_together),

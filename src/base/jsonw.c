@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/json.h"
+#include "base/jsonw.h"
 
 #include <string.h>
 
-void json_string(struct strbuf *out, const char *text)
+void jsonw_string(struct strbuf *out, const char *text)
 {
     if (text == NULL) {
         strbuf_adds(out, "null");
@@ -30,7 +30,7 @@ void json_string(struct strbuf *out, const char *text)
     strbuf_adds(out, "\"");
 }
 
-void json_seconds(struct strbuf *out, int64_t duration_ns)
+void jsonw_seconds(struct strbuf *out, int64_t duration_ns)
 {
     const int64_t second = 1000000000;
     if (duration_ns < 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/json.h"
+#include "base/jsonw.h"
 
 #include "base/macros.h"
 
@@ -17,10 +17,10 @@ static void writes_plain_text_in_quotes(void **state)
 {
     (void)state;
     struct strbuf out = {0};
-    json_string(&out, "a/b#5 c");
+    jsonw_string(&out, "a/b#5 c");
     assert_string_equal(strbuf_text(&out), "\"a/b#5 c\"");
     strbuf_clear(&out);
-    json_string(&out, "");
+    jsonw_string(&out, "");
     assert_string_equal(strbuf_text(&out), "\"\"");
     strbuf_release(&out);
 }
@@ -29,7 +29,7 @@ static void nothing_is_null(void **state)
 {
     (void)state;
     struct strbuf out = {0};
-    json_string(&out, NULL);
+    jsonw_string(&out, NULL);
     assert_string_equal(strbuf_text(&out), "null");
     strbuf_release(&out);
 }
@@ -38,7 +38,7 @@ static void escapes_quotes_and_backslashes(void **state)
 {
     (void)state;
     struct strbuf out = {0};
-    json_string(&out, "say \"\\\"");
+    jsonw_string(&out, "say \"\\\"");
     assert_string_equal(strbuf_text(&out), "\"say \\\"\\\\\\\"\"");
     strbuf_release(&out);
 }
@@ -47,7 +47,7 @@ static void escapes_control_characters(void **state)
 {
     (void)state;
     struct strbuf out = {0};
-    json_string(&out, "a\nb\tc\x1b[0m\x01");
+    jsonw_string(&out, "a\nb\tc\x1b[0m\x01");
     assert_string_equal(strbuf_text(&out),
                         "\"a\\u000ab\\u0009c\\u001b[0m\\u0001\"");
     strbuf_release(&out);
@@ -57,7 +57,7 @@ static void leaves_utf8_alone(void **state)
 {
     (void)state;
     struct strbuf out = {0};
-    json_string(&out, "Grüße \xf0\x9f\x98\x80\x7f");
+    jsonw_string(&out, "Grüße \xf0\x9f\x98\x80\x7f");
     assert_string_equal(strbuf_text(&out), "\"Grüße \xf0\x9f\x98\x80\x7f\"");
     strbuf_release(&out);
 }
@@ -69,7 +69,7 @@ static void no_byte_gets_through_that_json_forbids(void **state)
     for (int byte = 1; byte < 256; byte++) {
         char text[] = {'x', (char)byte, 'y', '\0'};
         struct strbuf out = {0};
-        json_string(&out, text);
+        jsonw_string(&out, text);
         size_t end = out.len - 1;
         assert_int_equal(out.text[0], '"');
         assert_int_equal(out.text[end], '"');
@@ -108,7 +108,7 @@ static void writes_seconds_without_useless_zeros(void **state)
     };
     for (size_t ix = 0; ix < ARRAY_COUNT(cases); ix++) {
         struct strbuf out = {0};
-        json_seconds(&out, cases[ix].ns);
+        jsonw_seconds(&out, cases[ix].ns);
         assert_string_equal(strbuf_text(&out), cases[ix].text);
         assert_int_equal(out.len, strlen(cases[ix].text));
         strbuf_release(&out);
