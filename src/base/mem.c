@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Thin wrappers, so that no caller has a branch for "no memory". */
+/*
+ * Thin wrappers, so that no caller has a branch for "no memory".
+ *
+ * Large blocks ask for huge pages. A plan of a million tasks is walked in the
+ * order of its graph; with small pages a good part of the time would go into
+ * looking up addresses.
+ */
 #include "base/mem.h"
 
 #include "base/invariant.h"
@@ -7,12 +13,28 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+/* Blocks from this size on are worth huge pages, which are 2 MiB or more. */
+#define LARGE_BYTES ((size_t)4 << 20)
+
+/* Ask for huge pages; where there are none, small ones do as well. */
+static void *advised(void *block, size_t bytes)
+{
+    const uintptr_t page = 4096;
+    if (bytes >= LARGE_BYTES) {
+        uintptr_t start = ((uintptr_t)block + page - 1) & ~(page - 1);
+        uintptr_t end = ((uintptr_t)block + bytes) & ~(page - 1);
+        (void)madvise((void *)start, end - start, MADV_HUGEPAGE);
+    }
+    return block;
+}
 
 void *mem_zalloc(size_t count, size_t bytes)
 {
     void *block = calloc(count > 0 ? count : 1, bytes);
     INVARIANT(block != NULL);
-    return block;
+    return advised(block, count * bytes);
 }
 
 void *mem_resize(void *block, size_t count, size_t bytes)
@@ -20,7 +42,7 @@ void *mem_resize(void *block, size_t count, size_t bytes)
     INVARIANT(bytes > 0 && count <= SIZE_MAX / bytes);
     void *moved = realloc(block, count > 0 ? count * bytes : bytes);
     INVARIANT(moved != NULL);
-    return moved;
+    return advised(moved, count * bytes);
 }
 
 void *
@@ -32,6 +54,7 @@ mem_resize_lines(void *block, size_t old_count, size_t count, size_t bytes)
     size_t lines = count * bytes / LINE_BYTES + 1;
     void *moved = aligned_alloc(LINE_BYTES, lines * LINE_BYTES);
     INVARIANT(moved != NULL);
+    (void)advised(moved, lines * LINE_BYTES);
     if (old_count > 0) {
         memcpy(moved, block, old_count * bytes);
     }

@@ -266,6 +266,9 @@ static void claim(struct sched *sched, uint32_t task, uint32_t leader)
     t->next_in_session = ID_NONE;
     t->attempts++;
     state_set(sched, task, TASK_CLAIMED);
+    /* Its end will need these, and may come soon. */
+    __builtin_prefetch(&sched->graph.nodes[task]);
+    __builtin_prefetch(&sched->unmet[task]);
     struct group *group = &sched->groups[t->group];
     if (sched->runs[group->run].policy == SCHED_FAIR) {
         /* The estimate is charged now, and corrected when it ends. */

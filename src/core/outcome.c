@@ -17,6 +17,10 @@ void outcome_started(struct sched *sched, uint32_t leader)
     for (uint32_t task = leader; task != ID_NONE;
          task = sched->tasks[task].next_in_session) {
         state_set(sched, task, TASK_RUNNING);
+        uint32_t edge = graph_first_dependent(&sched->graph, task);
+        if (edge != ID_NONE) {
+            __builtin_prefetch(&sched->graph.edges[edge]);
+        }
     }
 }
 

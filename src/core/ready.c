@@ -107,6 +107,24 @@ uint32_t ready_head_of_shape(struct sched *sched, const struct shape *shape)
                                                                     : closed;
 }
 
+/*
+ * Have the memory of the best task and of those that may follow it fetched
+ * while something else is done: in a large plan they lie anywhere.
+ */
+static void fetch_ahead(const struct sched *sched, const struct queue *queue)
+{
+    enum { AHEAD = 5 };
+    const struct ready_queue *heap = &queue->heap;
+    uint32_t item = heap->entries[0].item;
+    uint32_t root =
+        sched_bin(sched, item / BIN_SIDES)->root[item % BIN_SIDES];
+    __builtin_prefetch(&sched->tasks[root]);
+    for (uint32_t ix = 1; ix < AHEAD && ix < heap->count; ix++) {
+        __builtin_prefetch(
+            sched_bin(sched, heap->entries[ix].item / BIN_SIDES));
+    }
+}
+
 void ready_requeue(struct sched *sched, uint32_t queue)
 {
     struct queue *q = &sched->queues[queue];
@@ -121,6 +139,7 @@ void ready_requeue(struct sched *sched, uint32_t queue)
     if (q->aside) {
         return;
     }
+    fetch_ahead(sched, q);
     if (room == ID_NONE) {
         q->top = top->key;
         dispatch_wait(sched, queue, ROOM_HALL);

@@ -11,6 +11,9 @@
  */
 enum { FANOUT = 4, UNUSED = 3 };
 
+/* Entries up to about here are in the cache anyway, and need no fetching. */
+enum { CACHED = 4096 };
+
 void ready_queue_release(struct ready_queue *queue)
 {
     mem_free(queue->block);
@@ -46,6 +49,18 @@ sift_up(struct ready_queue *queue, uint32_t hole, struct ready_entry entry)
     queue->entries[hole] = entry;
 }
 
+/* Have the children of four siblings fetched: one group will be looked at. */
+static void fetch_children(const struct ready_queue *queue, uint32_t first)
+{
+    for (uint32_t n = 0; n < FANOUT; n++) {
+        uint32_t child = (first + n) * FANOUT + 1;
+        if (child < queue->count) {
+            __builtin_prefetch(&queue->entries[child]);
+            __builtin_prefetch(&queue->entries[child + FANOUT / 2]);
+        }
+    }
+}
+
 /* Move a hole at `hole` down until the entry fits, and put it there. */
 static void
 sift_down(struct ready_queue *queue, uint32_t hole, struct ready_entry entry)
@@ -59,6 +74,9 @@ sift_down(struct ready_queue *queue, uint32_t hole, struct ready_entry entry)
         uint32_t end = first + FANOUT;
         if (end > queue->count) {
             end = queue->count;
+        }
+        if (first > CACHED) {
+            fetch_children(queue, first);
         }
         uint32_t best = first;
         for (uint32_t child = first + 1; child < end; child++) {

@@ -13,8 +13,8 @@
  * return the error instead. Each turn ends with sched_verify(). Only for
  * cmocka tests, which include <cmocka.h> and what it needs themselves.
  */
-#ifndef TESTS_SCHED_FIXTURE_H
-#define TESTS_SCHED_FIXTURE_H
+#ifndef TESTS_UNIT_SCHED_FIXTURE_H
+#define TESTS_UNIT_SCHED_FIXTURE_H
 
 #include "base/strbuf.h"
 #include "core/why.h"
@@ -165,4 +165,4 @@ int64_t fixture_max_now(const struct fixture *f, uint32_t limit_ix);
  * caller frees it with mem_free(). */
 char *fixture_picture(struct fixture *f);
 
-#endif /* TESTS_SCHED_FIXTURE_H */
+#endif /* TESTS_UNIT_SCHED_FIXTURE_H */

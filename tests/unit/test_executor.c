@@ -254,6 +254,7 @@ static void failures_in_a_row_open_the_circuit_with_a_notice(void **state)
     fail_some(&executor, 1, 0);
     assert_true(executor.notice);
     assert_shut(&executor, 0, EXECUTOR_CIRCUIT, 100);
+    assert_true(executor_wake_ns(&executor, 100) == EXECUTOR_NEVER);
 }
 
 static void without_a_circuit_failures_change_nothing(void **state)

@@ -230,8 +230,8 @@ static void limits_per_repo_hold_across_plans(void **state)
     /* When it ends, one task of either plan goes on, and no more. */
     end_task(&fixture, run_one, one, "a");
     assert_int_equal(start_all(&fixture), 1);
-    uint32_t running = (state_of(&fixture, run_one, one, "b") == TASK_RUNNING) +
-                       (state_of(&fixture, run_two, two, "a") == TASK_RUNNING);
+    int running = (state_of(&fixture, run_one, one, "b") == TASK_RUNNING) +
+                  (state_of(&fixture, run_two, two, "a") == TASK_RUNNING);
     assert_int_equal(running, 1);
     tear_down(&fixture);
     plan_free(one);

@@ -559,6 +559,52 @@ static void a_hundred_thousand_needs_deep_is_no_recursion(void **state)
     fixture_release(&f);
 }
 
+static void behind_two_given_up_it_is_skipped_once(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 3);
+    fixture_task(&f, "a", "");
+    fixture_task(&f, "b", "");
+    fixture_order(&f, EVENT_CANCEL, "a");
+    fixture_order(&f, EVENT_SKIP, "b");
+    fixture_task(&f, "x", "a b");
+    assert_int_equal(fixture_state(&f, "x"), TASK_SKIPPED);
+    assert_string_equal(fixture_turn(&f), "");
+    fixture_release(&f);
+}
+
+static void rework_may_meet_a_task_on_two_ways(void **state)
+{
+    (void)state;
+    static const char *const orders[] = {"p q", "q p"};
+    for (uint32_t ix = 0; ix < 2; ix++) {
+        struct fixture f;
+        fixture_init(&f);
+        fixture_cap(&f, 2);
+        f.spec.group = fixture_group(&f, 0, 0);
+        struct task_id to = fixture_task(&f, "to", "");
+        fixture_task(&f, "q", "to");
+        fixture_task(&f, "p", "q");
+        f.spec.rework_to = to.v;
+        f.failure.rework_max = 1;
+        fixture_task(&f, "end", orders[ix]);
+        assert_string_equal(fixture_turn(&f), "to");
+        fixture_done(&f, "to");
+        assert_string_equal(fixture_turn(&f), "q");
+        fixture_done(&f, "q");
+        assert_string_equal(fixture_turn(&f), "p");
+        fixture_done(&f, "p");
+        assert_string_equal(fixture_turn(&f), "end");
+        fixture_end(&f, "end", OUTCOME_CHANGES);
+        assert_string_equal(fixture_turn(&f), "to");
+        assert_int_equal(fixture_state(&f, "p"), TASK_WAITING);
+        assert_int_equal(fixture_state(&f, "q"), TASK_WAITING);
+        fixture_release(&f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -585,6 +631,8 @@ int main(void)
         cmocka_unit_test(a_task_may_join_a_group_that_is_open),
         cmocka_unit_test(work_added_to_a_quiet_run_wakes_it),
         cmocka_unit_test(a_hundred_thousand_needs_deep_is_no_recursion),
+        cmocka_unit_test(behind_two_given_up_it_is_skipped_once),
+        cmocka_unit_test(rework_may_meet_a_task_on_two_ways),
     };
     return cmocka_run_group_tests_name("sched: add", tests, NULL, NULL);
 }

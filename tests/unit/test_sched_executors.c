@@ -497,6 +497,46 @@ static void a_provider_that_is_down_for_days_costs_few_starts(void **state)
     fixture_release(&f);
 }
 
+static void a_batch_prefers_the_better_task_to_the_open_group(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 1);
+    struct class_id batched = fixture_class(&f, 2, false, 2, SCHED_NEVER);
+    f.spec.class_id = batched;
+    f.spec.group = fixture_group(&f, 0, 0);
+    fixture_task(&f, "leads", "");
+    fixture_task(&f, "same", ""); /* of the group that will be open */
+    f.spec.group = ID_NONE;
+    fixture_task(&f, "better", "");
+    f.spec.class_id = f.work;
+    fixture_task(&f, "urgent", "leads");
+    f.spec.class_id = f.review;
+    fixture_task(&f, "soon", "better");
+    assert_string_equal(fixture_turn(&f), "leads+better");
+    fixture_done(&f, "leads");
+    assert_string_equal(fixture_turn(&f), "urgent");
+    fixture_done(&f, "urgent");
+    assert_string_equal(fixture_turn(&f), "soon");
+    fixture_release(&f);
+
+    /* Equal otherwise: the open group. */
+    fixture_init(&f);
+    fixture_cap(&f, 1);
+    f.spec.class_id = fixture_class(&f, 0, false, 2, SCHED_NEVER);
+    f.spec.group = fixture_group(&f, 0, 0);
+    f.spec.estimate_ns = 9 * MINUTE;
+    fixture_task(&f, "leads", "");
+    f.spec.estimate_ns = 0;
+    fixture_task(&f, "same", "");
+    f.spec.group = ID_NONE;
+    f.spec.estimate_ns = MINUTE;
+    fixture_task(&f, "other", "");
+    assert_string_equal(fixture_turn(&f), "leads+same");
+    fixture_release(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -522,6 +562,7 @@ int main(void)
         cmocka_unit_test(
             a_start_that_fails_at_once_ends_the_waiting_for_answers),
         cmocka_unit_test(a_provider_that_is_down_for_days_costs_few_starts),
+        cmocka_unit_test(a_batch_prefers_the_better_task_to_the_open_group),
     };
     return cmocka_run_group_tests_name("sched: executors", tests, NULL, NULL);
 }

@@ -737,6 +737,116 @@ static void a_back_off_ends_before_what_it_needs_is_met_again(void **state)
     fixture_release(&f);
 }
 
+static void rework_to_a_task_that_runs_waits_for_its_end(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 2);
+    add_pipeline(&f, 9);
+    assert_string_equal(fixture_turn(&f), "code");
+    end_then(&f, "code", OUTCOME_DONE, "test");
+    end_then(&f, "test", OUTCOME_DONE, "review");
+    fixture_order(&f, EVENT_REVOKE, "code");
+    fixture_order(&f, EVENT_RETRY, "code");
+    assert_string_equal(fixture_turn(&f), "code");
+    end_then(&f, "review", OUTCOME_CHANGES, "");
+    assert_int_equal(fixture_state(&f, "code"), TASK_CLAIMED); /* goes on */
+    assert_int_equal(fixture_get(&f, "review").reworks, 1);
+    end_then(&f, "code", OUTCOME_DONE, "test");
+    end_then(&f, "test", OUTCOME_DONE, "review");
+    fixture_release(&f);
+}
+
+static void rework_leaves_what_is_needed_from_outside_alone(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 2);
+    fixture_task(&f, "outside", "");
+    f.spec.group = fixture_group(&f, 0, 0);
+    struct task_id code = fixture_task(&f, "code", "outside");
+    f.spec.rework_to = code.v;
+    f.failure.rework_max = 1;
+    fixture_task(&f, "review", "code outside");
+    assert_string_equal(fixture_turn(&f), "outside");
+    end_then(&f, "outside", OUTCOME_DONE, "code");
+    end_then(&f, "code", OUTCOME_DONE, "review");
+    end_then(&f, "review", OUTCOME_CHANGES, "code");
+    assert_int_equal(fixture_state(&f, "outside"), TASK_DONE);
+    fixture_release(&f);
+}
+
+/* Behind `bad`: one that needs something else as well, which is given up. */
+static void a_task_cut_off_otherwise_is_not_revived(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 3);
+    f.failure.on_failure = SCHED_SKIP;
+    fixture_task(&f, "bad", "");
+    f.failure.optional = true;
+    fixture_task(&f, "lint", "");
+    f.failure = (struct sched_failure_spec){0};
+    fixture_task(&f, "gone", "");
+    fixture_task(&f, "left", "");
+    fixture_task(&f, "x", "bad gone");
+    fixture_task(&f, "y", "bad left");
+    fixture_task(&f, "z", "bad lint");
+    fixture_task(&f, "z1", "z");
+    fixture_task(&f, "z2", "z z1"); /* two ways to the same task */
+    (void)fixture_turn(&f);
+    fixture_end(&f, "lint", OUTCOME_FAILED);
+    fixture_end(&f, "bad", OUTCOME_FAILED);
+    fixture_order(&f, EVENT_CANCEL, "gone");
+    fixture_end(&f, "gone", OUTCOME_DONE);
+    fixture_order(&f, EVENT_SKIP, "left");
+    (void)fixture_turn(&f);
+    fixture_order(&f, EVENT_RETRY, "bad");
+    assert_int_equal(fixture_state(&f, "x"), TASK_SKIPPED);
+    assert_int_equal(fixture_state(&f, "y"), TASK_SKIPPED);
+    assert_int_equal(fixture_state(&f, "z"), TASK_WAITING);
+    assert_int_equal(fixture_state(&f, "z1"), TASK_WAITING);
+    assert_int_equal(fixture_state(&f, "z2"), TASK_WAITING);
+    assert_string_equal(fixture_turn(&f), "bad");
+    end_then(&f, "bad", OUTCOME_DONE, "z");
+    fixture_release(&f);
+}
+
+static void tasks_keep_their_own_rules_of_failure(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 9);
+    /* Each differs from the one before in one thing only. */
+    f.failure.retry_max = 1;
+    f.failure.backoff_ns = 10 * SECOND;
+    f.failure.backoff_ns_max = 20 * SECOND;
+    fixture_task(&f, "a", "");
+    f.failure.backoff_ns_max = 5 * SECOND;
+    fixture_task(&f, "b", "");
+    f.failure.rework_on_failure = true;
+    fixture_task(&f, "c", "");
+    f.failure.rework_on_failure = false;
+    f.failure.on_failure = SCHED_SKIP;
+    f.failure.retry_max = 0;
+    fixture_task(&f, "d", "");
+    (void)fixture_turn(&f);
+    static const char *const names[] = {"a", "b", "c", "d"};
+    for (uint32_t ix = 0; ix < 4; ix++) {
+        fixture_end(&f, names[ix], OUTCOME_FAILED);
+    }
+    (void)fixture_turn(&f);
+    assert_true(fixture_why(&f, "a").until_ns == 10 * SECOND);
+    assert_true(fixture_why(&f, "b").until_ns == 5 * SECOND);
+    assert_int_equal(fixture_state(&f, "c"), TASK_PARKED);
+    assert_int_equal(fixture_state(&f, "d"), TASK_FAILED);
+    fixture_release(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -770,6 +880,10 @@ int main(void)
         cmocka_unit_test(a_revoked_task_can_be_done_again),
         cmocka_unit_test(a_task_that_fails_behind_a_revoked_one_waits),
         cmocka_unit_test(a_back_off_ends_before_what_it_needs_is_met_again),
+        cmocka_unit_test(rework_to_a_task_that_runs_waits_for_its_end),
+        cmocka_unit_test(rework_leaves_what_is_needed_from_outside_alone),
+        cmocka_unit_test(a_task_cut_off_otherwise_is_not_revived),
+        cmocka_unit_test(tasks_keep_their_own_rules_of_failure),
     };
     return cmocka_run_group_tests_name("sched: failure", tests, NULL, NULL);
 }

@@ -628,6 +628,37 @@ static void fits_without_counts_what_the_other_uses(void **state)
     fixture_set_limit(&f, 0, 2, 0);
     assert_false(sched_fits_without(f.sched, d, b));
     fixture_release(&f);
+
+    /* In the background neither holds a place for its group. */
+    fixture_init(&f);
+    fixture_run(&f, SCHED_RANK, limits, 2);
+    fixture_set_limit(&f, 0, 1, 0);
+    f.spec.class_id = fixture_class(&f, 1, true, 1, SCHED_NEVER);
+    fixture_task(&f, "back", "");
+    fixture_task(&f, "back2", "");
+    assert_string_equal(fixture_turn(&f), "back");
+    f.spec.class_id = f.work;
+    fixture_task(&f, "e", "");
+    struct task_id back = fixture_id(&f, "back");
+    struct task_id e = fixture_id(&f, "e");
+    assert_true(sched_fits_without(f.sched, e, back));
+    fixture_set_limit(&f, 1, 0, 0);
+    assert_false(sched_fits_without(f.sched, e, back));
+    assert_true(sched_fits_without(f.sched, fixture_id(&f, "back2"), back));
+    fixture_release(&f);
+
+    /* One whose group is open needs no further place. */
+    fixture_init(&f);
+    fixture_run(&f, SCHED_RANK, limits, 2);
+    fixture_set_limit(&f, 0, 1, 0);
+    f.spec.group = fixture_group(&f, 0, 0);
+    fixture_task(&f, "g", "");
+    fixture_task(&f, "h", "");
+    assert_string_equal(fixture_turn(&f), "g");
+    fixture_set_limit(&f, 1, 0, 0);
+    assert_true(
+        sched_fits_without(f.sched, fixture_id(&f, "h"), fixture_id(&f, "g")));
+    fixture_release(&f);
 }
 
 static void memory_grows_with_the_tasks_only(void **state)

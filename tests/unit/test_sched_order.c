@@ -541,6 +541,98 @@ static void heads_are_the_best_of_each_kind_that_is_left(void **state)
     fixture_release(&f);
 }
 
+static void losing_the_only_urgent_heir_changes_the_tier_alone(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 0);
+    f.spec.class_id = f.review;
+    fixture_task(&f, "gate", "");
+    fixture_task(&f, "other", "");
+    f.spec.estimate_ns = 9 * MINUTE;
+    fixture_task(&f, "long", "gate");
+    fixture_task(&f, "long2", "other");
+    f.spec.class_id = f.work;
+    f.spec.estimate_ns = 0;
+    fixture_task(&f, "urgent", "other");
+    (void)fixture_turn(&f);
+    fixture_order(&f, EVENT_CANCEL, "urgent");
+    assert_int_equal(fixture_get(&f, "other").tier, 1);
+    assert_true(fixture_get(&f, "other").rank_ns == 10 * MINUTE);
+    fixture_set_limit(&f, 0, 1, 0);
+    assert_string_equal(fixture_turn(&f), "gate"); /* as declared again */
+    fixture_release(&f);
+}
+
+static void a_task_that_gates_no_more_goes_to_the_background(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 0);
+    struct class_id deferred = fixture_class(&f, 1, true, 1, SCHED_NEVER);
+    f.spec.class_id = deferred;
+    fixture_task(&f, "gate", "");
+    f.spec.estimate_ns = 9 * MINUTE;
+    fixture_task(&f, "long", "gate"); /* keeps its rank */
+    f.spec.class_id = f.review;       /* of the same tier */
+    f.spec.estimate_ns = 0;
+    fixture_task(&f, "gated", "gate");
+    fixture_task(&f, "other", "");
+    (void)fixture_turn(&f);
+    assert_false(fixture_get(&f, "gate").background);
+    fixture_order(&f, EVENT_CANCEL, "gated");
+    assert_true(fixture_get(&f, "gate").background);
+    fixture_set_limit(&f, 0, 1, 0);
+    assert_schedule(&f, "other gate long");
+    fixture_release(&f);
+}
+
+static void a_group_that_opens_does_not_pull_its_background_up(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 1);
+    f.spec.group = fixture_group(&f, 0, 0);
+    fixture_task(&f, "a", "");
+    f.spec.class_id = fixture_class(&f, 0, true, 1, SCHED_NEVER);
+    fixture_task(&f, "back", "");
+    f.spec.class_id = f.work;
+    f.spec.group = ID_NONE;
+    fixture_task(&f, "other", "");
+    assert_schedule(&f, "a other back");
+    fixture_release(&f);
+}
+
+static void count_head(void *ctx, struct task_id head)
+{
+    (void)head;
+    uint32_t *count = ctx;
+    (*count)++;
+}
+
+static void heads_include_those_set_aside(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    struct limit_spec limits[] = {fixture_max(3), fixture_max(3)};
+    limits[1].resource = true;
+    fixture_run(&f, SCHED_RANK, limits, 2);
+    struct sched_use uses[] = {{f.limits[0], 2}, {f.limits[1], 2}};
+    f.spec.uses = uses;
+    f.spec.use_count = 2;
+    fixture_task(&f, "a", "");
+    fixture_task(&f, "aside", "");
+    assert_string_equal(fixture_turn(&f), "a");
+    uint32_t heads = 0;
+    sched_heads(f.sched, count_head, &heads);
+    assert_int_equal(heads, 1);
+    fixture_release(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -567,6 +659,10 @@ int main(void)
         cmocka_unit_test(equal_tasks_go_in_the_order_of_declaration),
         cmocka_unit_test(equal_inputs_give_equal_schedules),
         cmocka_unit_test(heads_are_the_best_of_each_kind_that_is_left),
+        cmocka_unit_test(losing_the_only_urgent_heir_changes_the_tier_alone),
+        cmocka_unit_test(a_task_that_gates_no_more_goes_to_the_background),
+        cmocka_unit_test(a_group_that_opens_does_not_pull_its_background_up),
+        cmocka_unit_test(heads_include_those_set_aside),
     };
     return cmocka_run_group_tests_name("sched: order", tests, NULL, NULL);
 }

@@ -596,6 +596,7 @@ static void a_draining_barrier_waits_until_nothing_is_in_flight(void **state)
     fixture_done(&f, "a");
     assert_string_equal(fixture_turn(&f), "");
     assert_int_equal(f.barriers, 0);
+    assert_true(sched_run(f.sched, f.run).barrier);
     assert_int_equal(fixture_why(&f, "d").code, WHY_BARRIER);
     fixture_done(&f, "b c");
     assert_string_equal(fixture_turn(&f), "");
@@ -667,6 +668,110 @@ static void freeing_nothing_is_fine(void **state)
     sched_free(sched);
 }
 
+static void a_pause_and_a_barrier_do_not_undo_each_other(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_sync_run(&f, 1, true);
+    fixture_task(&f, "a", "");
+    fixture_task(&f, "b", "a");
+    assert_string_equal(fixture_turn(&f), "a");
+    fixture_done(&f, "a");
+    (void)fixture_turn(&f);
+    assert_int_equal(f.barriers, 1);
+    fixture_order_run(&f, EVENT_PAUSE);
+    fixture_order_run(&f, EVENT_RESUME);
+    assert_string_equal(fixture_turn(&f), ""); /* the hook is under way */
+    fixture_order_run(&f, EVENT_PAUSE);
+    fixture_order_run(&f, EVENT_BARRIER_DONE);
+    assert_string_equal(fixture_turn(&f), ""); /* it is paused */
+    fixture_order_run(&f, EVENT_RESUME);
+    assert_string_equal(fixture_turn(&f), "b");
+    fixture_release(&f);
+}
+
+static void a_second_barrier_waits_for_the_first(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_sync_run(&f, 1, false);
+    fixture_task(&f, "a", "");
+    fixture_task(&f, "b", "");
+    (void)fixture_turn(&f);
+    fixture_done(&f, "a");
+    (void)fixture_turn(&f);
+    assert_int_equal(f.barriers, 1);
+    fixture_done(&f, "b");
+    (void)fixture_turn(&f);
+    assert_int_equal(f.barriers, 0);
+    assert_int_equal(f.quiet, 0);
+    fixture_order_run(&f, EVENT_BARRIER_DONE);
+    (void)fixture_turn(&f);
+    assert_int_equal(f.barriers, 1);
+    assert_int_equal(f.quiet, 0);
+    fixture_order_run(&f, EVENT_BARRIER_DONE);
+    (void)fixture_turn(&f);
+    assert_int_equal(f.quiet, 1);
+    fixture_release(&f);
+}
+
+/* A background review that backs off keeps no place for its group. */
+static void holding_a_background_task_that_backs_off(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    struct limit_spec limits[] = {fixture_max(1), fixture_max(1)};
+    limits[1].hold_group = true;
+    fixture_run(&f, SCHED_RANK, limits, 2);
+    f.spec.class_id = fixture_class(&f, 1, true, 1, SCHED_NEVER);
+    f.failure.retry_max = 1;
+    f.failure.backoff_ns = MINUTE;
+    f.failure.backoff_ns_max = MINUTE;
+    fixture_task(&f, "back", "");
+    assert_string_equal(fixture_turn(&f), "back");
+    fixture_end(&f, "back", OUTCOME_FAILED);
+    fixture_order(&f, EVENT_HOLD, "back");
+    fixture_order(&f, EVENT_RELEASE, "back");
+    f.spec.class_id = f.work;
+    fixture_task(&f, "a", "");
+    assert_string_equal(fixture_turn(&f), "a");
+    fixture_done(&f, "a");
+    fixture_pass(&f, MINUTE);
+    assert_string_equal(fixture_turn(&f), "back");
+    fixture_release(&f);
+}
+
+static void holding_again_and_again_closes_the_group_once(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    struct limit_spec active = fixture_max(1);
+    active.hold_group = true;
+    fixture_run(&f, SCHED_RANK, &active, 1);
+    f.failure.retry_max = 1;
+    f.failure.backoff_ns = MINUTE;
+    f.failure.backoff_ns_max = MINUTE;
+    fixture_task(&f, "a", "");
+    assert_string_equal(fixture_turn(&f), "a");
+    fixture_end(&f, "a", OUTCOME_FAILED);
+    for (uint32_t ix = 0; ix < 3; ix++) {
+        fixture_order(&f, EVENT_HOLD, "a");
+        fixture_order(&f, EVENT_RELEASE, "a");
+    }
+    (void)fixture_turn(&f);
+    assert_int_equal(fixture_used(&f, 0), 1); /* it never stopped */
+    fixture_order(&f, EVENT_HOLD, "a");
+    fixture_order(&f, EVENT_RELEASE, "a");
+    fixture_order(&f, EVENT_HOLD, "a");
+    (void)fixture_turn(&f);
+    assert_int_equal(fixture_used(&f, 0), 0);
+    fixture_release(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -696,6 +801,10 @@ int main(void)
         cmocka_unit_test(a_run_says_once_that_nothing_more_happens),
         cmocka_unit_test(changes_are_reported_once_per_turn),
         cmocka_unit_test(freeing_nothing_is_fine),
+        cmocka_unit_test(a_pause_and_a_barrier_do_not_undo_each_other),
+        cmocka_unit_test(a_second_barrier_waits_for_the_first),
+        cmocka_unit_test(holding_a_background_task_that_backs_off),
+        cmocka_unit_test(holding_again_and_again_closes_the_group_once),
     };
     return cmocka_run_group_tests_name("sched: orders", tests, NULL, NULL);
 }

@@ -113,8 +113,10 @@ static void needs_names_the_first_that_is_missing(void **state)
     fixture_task(&f, "c", "b a");
     fixture_task(&f, "d", "c b");
     fixture_task(&f, "e", "d b c"); /* several ways to the same tasks */
+    fixture_task(&f, "g", "a b");
     (void)fixture_turn(&f);
     assert_why(&f, "c", WHY_NEEDS, "a");
+    assert_why(&f, "g", WHY_NEEDS, "a");
     assert_why(&f, "d", WHY_NEEDS, "b");
     assert_why(&f, "e", WHY_NEEDS, "b");
     fixture_done(&f, "a");
@@ -408,6 +410,41 @@ static void a_set_aside_task_names_a_limit_it_lacks(void **state)
     fixture_release(&f);
 }
 
+static void a_group_limit_of_0_is_held_by_no_group(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    struct limit_spec limit = fixture_max(0);
+    limit.hold_group = true;
+    fixture_run(&f, SCHED_RANK, &limit, 1);
+    fixture_task(&f, "a", "");
+    assert_string_equal(fixture_turn(&f), "");
+    struct why why = assert_why(&f, "a", WHY_LIMIT, "");
+    assert_int_equal(why.group.v, ID_NONE);
+    fixture_release(&f);
+}
+
+static void what_was_reserved_and_fits_now_is_startable(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 2);
+    fixture_task(&f, "runs", "");
+    assert_string_equal(fixture_turn(&f), "runs");
+    struct sched_use use = {f.limits[0], 2};
+    f.spec.uses = &use;
+    f.spec.use_count = 1;
+    fixture_task(&f, "wide", "");
+    assert_string_equal(fixture_turn(&f), "");
+    assert_why(&f, "wide", WHY_LIMIT, "runs");
+    fixture_set_limit(&f, 0, 3, 0);
+    assert_why(&f, "wide", WHY_STARTABLE, "");
+    assert_string_equal(fixture_turn(&f), "wide");
+    fixture_release(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -429,6 +466,8 @@ int main(void)
         cmocka_unit_test(deferred_until_it_has_waited_too_long),
         cmocka_unit_test(startable_is_what_will_start),
         cmocka_unit_test(a_set_aside_task_names_a_limit_it_lacks),
+        cmocka_unit_test(a_group_limit_of_0_is_held_by_no_group),
+        cmocka_unit_test(what_was_reserved_and_fits_now_is_startable),
     };
     return cmocka_run_group_tests_name("why", tests, NULL, NULL);
 }
