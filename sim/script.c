@@ -62,8 +62,8 @@ static size_t length_of(const char *line)
 {
     size_t len = 0;
     while (line[len] != '\0' && line[len] != '\n' &&
-           (line[len] != '#' || (len > 0 && line[len - 1] != ' ' &&
-                                 line[len - 1] != '\t'))) {
+           (line[len] != '#' ||
+            (len > 0 && line[len - 1] != ' ' && line[len - 1] != '\t'))) {
         len++;
     }
     return len;

@@ -15,7 +15,8 @@
  *   block TASK                   TASK reports that it is blocked
  *   reject EXECUTOR:3            the first three starts there are refused
  *
- * One per line; a word that begins with `#` starts a comment. The same forms are the options --at,
+ * One per line; a word that begins with `#` starts a comment. The same forms
+ * are the options --at,
  * --fail, ... of the command line.
  */
 #ifndef SIM_SCRIPT_H

@@ -348,8 +348,8 @@ static int write_svg(const struct request *request,
     }
     svg_compare(&out, panels, count, &options);
     FILE *file = fopen(request->svg_path, "wb");
-    bool ok = file != NULL &&
-              fwrite(strbuf_text(&out), 1, out.len, file) == out.len;
+    bool ok =
+        file != NULL && fwrite(strbuf_text(&out), 1, out.len, file) == out.len;
     ok = (file == NULL || fclose(file) == 0) && ok;
     strbuf_release(&out);
     return ok ? CLI_OK
@@ -495,7 +495,9 @@ static int run(const struct cli_command *command, int argc, char **argv)
 
 static const struct cli_option options[] = {
     {"at", "TIME ORDER", "give an order then: --at 10m \"cap 1\"", OPT_AT},
-    {"baseline", NULL, "first come without rules before it, to compare",
+    {"baseline",
+     NULL,
+     "first come without rules before it, to compare",
      OPT_BASELINE},
     {"block", "TASK", "TASK reports that it is blocked", OPT_BLOCK},
     {"changes",

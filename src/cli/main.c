@@ -75,7 +75,7 @@ static bool is(const char *word, const char *name, const char *option)
 
 int main(int argc, char **argv)
 {
-    (void)setlocale(LC_ALL, "");
+    (void)setlocale(LC_CTYPE, ""); /* numbers stay as in C */
     if (argc < 2) {
         return fail_usage(NULL);
     }

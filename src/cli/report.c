@@ -271,14 +271,14 @@ static void json_left(struct strbuf *out,
                     state_names[left->state],
                     why_code_name(left->why.code));
         jsonw_string(out,
-                    left->why.task.v == ID_NONE
-                        ? NULL
-                        : plan->tasks[left->why.task.v].id);
+                     left->why.task.v == ID_NONE
+                         ? NULL
+                         : plan->tasks[left->why.task.v].id);
         strbuf_adds(out, ", \"limit\": ");
         jsonw_string(out,
-                    left->why.limit.v == ID_NONE
-                        ? NULL
-                        : plan->limits[left->why.limit.v].name);
+                     left->why.limit.v == ID_NONE
+                         ? NULL
+                         : plan->limits[left->why.limit.v].name);
         strbuf_adds(out, "}");
     }
     strbuf_adds(out, "],\n");

@@ -325,17 +325,18 @@ static void reserve_groups(struct sched *sched, uint32_t more)
     }
 }
 
-static uint32_t add_group(struct sched *sched, uint32_t run, uint32_t needs)
+/* A group that holds what its attributes say while it is open. */
+static struct group new_group(struct sched *sched,
+                              uint32_t run,
+                              const struct attribute *attributes,
+                              uint32_t count)
 {
-    INVARIANT(sched->group_count < sched->group_capacity);
-    uint32_t ix = sched->group_count++;
-    sched->groups[ix] = (struct group){
+    return (struct group){
         .run = run,
-        .needs = needs,
+        .needs = group_set(sched, run, attributes, count),
         .check_next = ID_NONE,
         .bin = {.next_of_group = ID_NONE, .root = {ID_NONE, ID_NONE}},
     };
-    return ix;
 }
 
 /*
@@ -345,7 +346,7 @@ static uint32_t add_group(struct sched *sched, uint32_t run, uint32_t needs)
 static uint32_t bin_for(struct sched *sched, uint32_t group, uint32_t shape)
 {
     enum { LOOK_BACK = 16 };
-    struct group *g = &sched->groups[group];
+    struct group *g = sched_group(sched, group);
     uint32_t seen = g->has_bin ? group * 2 : ID_NONE;
     for (uint32_t n = 0; n < LOOK_BACK && seen != ID_NONE; n++) {
         if (sched_bin(sched, seen)->shape == shape) {
@@ -375,12 +376,20 @@ static void
 add_task(struct sched *sched, uint32_t run, const struct sched_task_spec *spec)
 {
     INVARIANT(spec->estimate_ns >= 0);
-    uint32_t group = spec->group;
-    if (group == ID_NONE) {
-        uint32_t set =
-            group_set(sched, run, spec->attributes, spec->attribute_count);
-        group = add_group(sched, run, set);
-        sched->groups[group].solo = true;
+    uint32_t ix = sched->task_count++;
+    bool solo = spec->group == ID_NONE;
+    uint32_t group = solo ? ix * 2 + 1 : spec->group * 2;
+    sched->tasks[ix] = (struct task){
+        .rank_ns = -1,
+        .estimate_ns = spec->estimate_ns,
+        .group = group,
+        .leader = ix,
+        .next_in_session = ID_NONE,
+        .state = TASK_WAITING,
+    };
+    if (solo) {
+        sched->tasks[ix].own =
+            new_group(sched, run, spec->attributes, spec->attribute_count);
     }
     struct shape like = {
         .class_ix = spec->class_id.v,
@@ -388,20 +397,10 @@ add_task(struct sched *sched, uint32_t run, const struct sched_task_spec *spec)
         .run = run,
         .batch_key = spec->batch_key,
         .needs = task_set(sched, run, spec),
-        .group_needs = sched->groups[group].needs,
+        .group_needs = sched_group(sched, group)->needs,
     };
-    uint32_t bin = bin_for(sched, group, intern_shape(sched, like));
-    uint32_t ix = sched->task_count++;
-    sched->tasks[ix] = (struct task){
-        .rank_ns = -1,
-        .group = group,
-        .bin = bin,
-        .leader = ix,
-        .next_in_session = ID_NONE,
-        .state = TASK_WAITING,
-    };
+    sched->tasks[ix].bin = bin_for(sched, group, intern_shape(sched, like));
     sched->details[ix] = (struct detail){
-        .estimate_ns = spec->estimate_ns,
         .failure = intern_failure(sched, &spec->failure),
         .rework_to = spec->rework_to,
         .cause = ID_NONE,
@@ -441,7 +440,7 @@ static enum err check_old(const struct sched *sched,
                           bool gains_need,
                           struct sched_refusal *refusal)
 {
-    if (sched->groups[sched->tasks[task].group].run != run) {
+    if (sched_run_ix(sched, task) != run) {
         return refuse(refusal, ERR_INVALID, REFUSAL_OTHER_RUN, task);
     }
     if (gains_need && state_in_flight(sched, task)) {
@@ -508,7 +507,8 @@ static uint32_t group_of_new(const struct sched_addition *addition,
                              uint32_t first,
                              uint32_t task)
 {
-    return addition->tasks[task - first].group;
+    uint32_t group = addition->tasks[task - first].group;
+    return group == ID_NONE ? task * 2 + 1 : group * 2;
 }
 
 /* Whether `task` (new) needs `to` through tasks of its own group. */
@@ -658,16 +658,11 @@ static void add_checked(struct sched *sched,
                         uint32_t edges)
 {
     uint32_t run = addition->run.v;
-    uint32_t solo = 0;
-    for (uint32_t ix = 0; ix < addition->task_count; ix++) {
-        solo += addition->tasks[ix].group == ID_NONE ? 1 : 0;
-    }
-    reserve_groups(sched, addition->group_count + solo);
+    reserve_groups(sched, addition->group_count);
     for (uint32_t ix = 0; ix < addition->group_count; ix++) {
         const struct sched_group_spec *spec = &addition->groups[ix];
-        uint32_t set =
-            group_set(sched, run, spec->attributes, spec->attribute_count);
-        (void)add_group(sched, run, set);
+        sched->groups[sched->group_count++] =
+            new_group(sched, run, spec->attributes, spec->attribute_count);
     }
     for (uint32_t ix = 0; ix < addition->task_count; ix++) {
         add_task(sched, run, &addition->tasks[ix]);

@@ -22,7 +22,7 @@ static void stop_asking(struct sched *sched, uint32_t task)
     if (sched_has(sched, task, TASK_ASKING)) {
         sched_lower(sched, task, TASK_ASKING);
         sched_run_of(sched, task)->asking--;
-        command_gate_run(sched, sched->groups[sched->tasks[task].group].run);
+        command_gate_run(sched, sched_run_ix(sched, task));
     }
 }
 
@@ -48,7 +48,7 @@ static void end_in_flight(struct sched *sched, uint32_t task, bool skip)
 void command_cancel_run(struct sched *sched, uint32_t run, uint32_t cause)
 {
     for (uint32_t task = 0; task < sched->task_count; task++) {
-        if (sched->groups[sched->tasks[task].group].run != run) {
+        if (sched_run_ix(sched, task) != run) {
             continue;
         }
         bool parked = sched->tasks[task].state == TASK_PARKED;
@@ -142,21 +142,22 @@ static enum err hold(struct sched *sched, uint32_t task)
     }
     sched_raise(sched, task, TASK_HELD);
     state_touch(sched, task);
-    state_check_run(sched, sched->groups[sched->tasks[task].group].run);
+    state_check_run(sched, sched_run_ix(sched, task));
     return ERR_OK;
 }
 
 static enum err unhold(struct sched *sched, uint32_t task)
 {
-    state_touch(sched, task);
     if (sched_has(sched, task, TASK_REVOKED)) {
         sched_lower(sched, task, TASK_REVOKED);
         release_forward(sched, task);
+        state_touch(sched, task);
         return ERR_OK;
     }
     if (!sched_has(sched, task, TASK_HELD)) {
         return ERR_CONFLICT;
     }
+    state_touch(sched, task);
     sched_lower(sched, task, TASK_HELD);
     if (sched->tasks[task].state == TASK_READY) {
         sched_run_of(sched, task)->held_ready--;
@@ -165,7 +166,7 @@ static enum err unhold(struct sched *sched, uint32_t task)
                !sched_has(sched, task, TASK_BACKGROUND)) {
         ready_count_in(sched, task);
     }
-    state_check_run(sched, sched->groups[sched->tasks[task].group].run);
+    state_check_run(sched, sched_run_ix(sched, task));
     return ERR_OK;
 }
 
@@ -178,7 +179,7 @@ static enum err revoke(struct sched *sched, uint32_t task)
     sched_raise(sched, task, TASK_REVOKED);
     release_back(sched, task);
     state_touch(sched, task);
-    state_check_run(sched, sched->groups[sched->tasks[task].group].run);
+    state_check_run(sched, sched_run_ix(sched, task));
     return ERR_OK;
 }
 
@@ -207,7 +208,7 @@ static enum err retry_run(struct sched *sched, uint32_t run)
 {
     for (uint32_t task = 0; task < sched->task_count; task++) {
         uint8_t state = sched->tasks[task].state;
-        if (sched->groups[sched->tasks[task].group].run == run &&
+        if (sched_run_ix(sched, task) == run &&
             (state == TASK_FAILED || state == TASK_PARKED)) {
             enum err err = retry(sched, task);
             INVARIANT(err == ERR_OK);

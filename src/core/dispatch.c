@@ -177,7 +177,7 @@ void dispatch_gate_executor(struct sched *sched, uint32_t executor)
 static void close_groups(struct sched *sched)
 {
     while (sched->group_checks != ID_NONE) {
-        struct group *group = &sched->groups[sched->group_checks];
+        struct group *group = sched_group(sched, sched->group_checks);
         sched->group_checks = group->check_next;
         group->checking = false;
         if (group->open && group->busy == 0) {
@@ -242,7 +242,7 @@ static struct finding examine(const struct sched *sched, uint32_t queue)
 static void open_group(struct sched *sched, uint32_t task)
 {
     uint32_t ix = sched->tasks[task].group;
-    struct group *group = &sched->groups[ix];
+    struct group *group = sched_group(sched, ix);
     if (group->open || sched_has(sched, task, TASK_BACKGROUND)) {
         return;
     }
@@ -269,11 +269,11 @@ static void claim(struct sched *sched, uint32_t task, uint32_t leader)
     /* Its end will need these, and may come soon. */
     __builtin_prefetch(&sched->graph.nodes[task]);
     __builtin_prefetch(&sched->unmet[task]);
-    struct group *group = &sched->groups[t->group];
+    struct group *group = sched_group(sched, t->group);
     if (sched->runs[group->run].policy == SCHED_FAIR) {
         /* The estimate is charged now, and corrected when it ends. */
         sched->details[task].started_ns = sched->now_ns;
-        group->service_ns += sched->details[task].estimate_ns;
+        group->service_ns += sched->tasks[task].estimate_ns;
         ready_rekey_group(sched, t->group);
     }
 }
@@ -293,7 +293,7 @@ static void fill_batch(struct sched *sched, uint32_t leader)
             return;
         }
         claim(sched, next, leader);
-        if (!sched->groups[sched->tasks[next].group].open) {
+        if (!sched_group(sched, sched->tasks[next].group)->open) {
             sched_raise(sched, next, TASK_BACKGROUND);
             ready_count_out(sched, next);
         }

@@ -37,7 +37,7 @@ static struct order
 compute(const struct sched *sched, uint32_t task, bool fresh)
 {
     const struct graph *graph = &sched->graph;
-    int64_t estimate_ns = sched->details[task].estimate_ns;
+    int64_t estimate_ns = sched->tasks[task].estimate_ns;
     struct order order = {
         .tier = (uint8_t)sched_class_of(sched, task)->tier,
         .gate_tier = TIER_NONE,
@@ -147,10 +147,14 @@ void order_of_new(struct sched *sched,
                   uint32_t edges_before,
                   bool forward)
 {
+    enum { AHEAD = 4 };
     sched->mark++;
     uint32_t count = 0;
     for (uint32_t ix = sched->task_count; ix-- > first;) {
         if (forward) {
+            if (ix >= first + AHEAD) {
+                sched_fetch_dependents(sched, ix - AHEAD);
+            }
             update(sched, ix, true);
         } else {
             count = collect(sched, ix, count);

@@ -43,7 +43,7 @@ static int64_t backoff_ns(const struct sched_failure_spec *spec, uint32_t tries)
 
 static void give_up(struct sched *sched, uint32_t task)
 {
-    uint32_t run = sched->groups[sched->tasks[task].group].run;
+    uint32_t run = sched_run_ix(sched, task);
     switch (sched_failure_of(sched, task)->on_failure) {
     case SCHED_PARK:
         park(sched, task);
@@ -188,7 +188,7 @@ static void checkpoint(struct sched *sched, uint32_t task)
 
 static void complete(struct sched *sched, uint32_t task)
 {
-    uint32_t ix = sched->groups[sched->tasks[task].group].run;
+    uint32_t ix = sched_run_ix(sched, task);
     struct run *run = &sched->runs[ix];
     state_set(sched, task, TASK_DONE);
     release_forward(sched, task);
@@ -307,9 +307,9 @@ static void charge(struct sched *sched, uint32_t leader, int64_t used_ns)
     for (uint32_t task = leader; task != ID_NONE;
          task = sched->tasks[task].next_in_session) {
         uint32_t group = sched->tasks[task].group;
-        sched->groups[group].service_ns +=
-            used_ns - sched->details[task].estimate_ns;
-        INVARIANT(sched->groups[group].service_ns >= 0);
+        sched_group(sched, group)->service_ns +=
+            used_ns - sched->tasks[task].estimate_ns;
+        INVARIANT(sched_group(sched, group)->service_ns >= 0);
         ready_rekey_group(sched, group);
     }
 }

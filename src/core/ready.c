@@ -38,7 +38,7 @@ key_of(const struct sched *sched, uint32_t task, enum bin_side side)
     if ((t->flags & TASK_AGED) != 0) {
         return key;
     }
-    const struct group *group = &sched->groups[t->group];
+    const struct group *group = sched_group(sched, t->group);
     enum sched_policy policy = sched->runs[group->run].policy;
     key.high = ((uint64_t)t->tier + 1) << KEY_TIER_SHIFT;
     if (side == BIN_BACKGROUND) {
@@ -116,9 +116,9 @@ static void fetch_ahead(const struct sched *sched, const struct queue *queue)
     enum { AHEAD = 5 };
     const struct ready_queue *heap = &queue->heap;
     uint32_t item = heap->entries[0].item;
-    uint32_t root =
-        sched_bin(sched, item / BIN_SIDES)->root[item % BIN_SIDES];
+    uint32_t root = sched_bin(sched, item / BIN_SIDES)->root[item % BIN_SIDES];
     __builtin_prefetch(&sched->tasks[root]);
+    __builtin_prefetch(&sched->tasks[root].own);
     for (uint32_t ix = 1; ix < AHEAD && ix < heap->count; ix++) {
         __builtin_prefetch(
             sched_bin(sched, heap->entries[ix].item / BIN_SIDES));
@@ -157,7 +157,7 @@ queue_of(const struct sched *sched, uint32_t bin, enum bin_side side)
 {
     const struct bin *b = sched_bin(sched, bin);
     const struct shape *shape = &sched->shapes[b->shape];
-    bool open = side == BIN_BACKGROUND || sched->groups[b->group].open;
+    bool open = side == BIN_BACKGROUND || sched_group(sched, b->group)->open;
     return open ? shape->open_queue : shape->closed_queue;
 }
 
@@ -203,7 +203,7 @@ void ready_count_in(struct sched *sched, uint32_t task)
 {
     if (!sched_has(sched, task, TASK_COUNTED)) {
         sched_raise(sched, task, TASK_COUNTED);
-        sched->groups[sched->tasks[task].group].busy++;
+        sched_group(sched, sched->tasks[task].group)->busy++;
     }
 }
 
@@ -214,7 +214,7 @@ void ready_count_out(struct sched *sched, uint32_t task)
     }
     sched_lower(sched, task, TASK_COUNTED);
     uint32_t ix = sched->tasks[task].group;
-    struct group *group = &sched->groups[ix];
+    struct group *group = sched_group(sched, ix);
     INVARIANT(group->busy > 0);
     group->busy--;
     if (group->busy == 0 && group->open && !group->checking) {
@@ -245,7 +245,7 @@ void ready_enqueue(struct sched *sched, uint32_t task)
     uint32_t bin = sched->tasks[task].bin;
     enum bin_side side = side_of(sched, task);
     uint32_t *root = &sched_bin(sched, bin)->root[side];
-    if (sched->groups[sched->tasks[task].group].solo) {
+    if (sched_is_solo(sched->tasks[task].group)) {
         *root = task;
     } else {
         struct pheap_forest forest = bin_forest(sched);
@@ -264,7 +264,7 @@ void ready_dequeue(struct sched *sched, uint32_t task)
     enum bin_side side = side_of(sched, task);
     uint32_t *root = &sched_bin(sched, bin)->root[side];
     bool was_best = *root == task;
-    if (sched->groups[sched->tasks[task].group].solo) {
+    if (sched_is_solo(sched->tasks[task].group)) {
         *root = ID_NONE;
     } else {
         struct pheap_forest forest = bin_forest(sched);

@@ -28,8 +28,10 @@ void ready_queue_reserve(struct ready_queue *queue, uint32_t live)
         return;
     }
     uint32_t used = queue->block != NULL ? queue->count + UNUSED : 0;
-    queue->block = mem_resize_lines(
-        queue->block, used, (size_t)wanted + UNUSED, sizeof(queue->block[0]));
+    queue->block = mem_resize_lines(queue->block,
+                                    used,
+                                    (size_t)wanted + UNUSED,
+                                    sizeof(queue->block[0]));
     queue->entries = queue->block + UNUSED;
     queue->capacity = wanted;
 }

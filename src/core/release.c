@@ -25,20 +25,6 @@ bool release_is_met(const struct sched *sched, uint32_t task)
            sched_failure_of(sched, task)->optional;
 }
 
-/* Have the memory of some dependents fetched before it is needed. */
-static void fetch_dependents(const struct sched *sched, uint32_t task)
-{
-    enum { AHEAD = 8 };
-    const struct graph *graph = &sched->graph;
-    uint32_t edge = graph_first_dependent(graph, task);
-    for (uint32_t n = 0; n < AHEAD && edge != ID_NONE; n++) {
-        uint32_t dependent = graph_dependent(graph, edge);
-        __builtin_prefetch(&sched->unmet[dependent], 1);
-        __builtin_prefetch(&sched->tasks[dependent], 1);
-        edge = graph_next_dependent(graph, edge);
-    }
-}
-
 void release_forward(struct sched *sched, uint32_t task)
 {
     const struct graph *graph = &sched->graph;
@@ -51,7 +37,7 @@ void release_forward(struct sched *sched, uint32_t task)
             continue;
         }
         sched_raise(sched, from, TASK_RELEASED);
-        fetch_dependents(sched, from);
+        sched_fetch_dependents(sched, from);
         for (uint32_t edge = graph_first_dependent(graph, from);
              edge != ID_NONE;
              edge = graph_next_dependent(graph, edge)) {

@@ -198,7 +198,7 @@ static bool next_change(struct sched *sched, struct sched_effect *out)
     sched_lower(sched, task, TASK_DIRTY);
     out->type = EFFECT_TASK;
     out->task.v = task;
-    out->run.v = sched->groups[sched->tasks[task].group].run;
+    out->run.v = sched_run_ix(sched, task);
     return true;
 }
 
@@ -283,12 +283,12 @@ struct sched_task sched_task(const struct sched *sched, struct task_id task)
     return (struct sched_task){
         .state = t->state,
         .run = {shape->run},
-        .group = {t->group},
+        .group = {sched_is_solo(t->group) ? ID_NONE : t->group / 2},
         .class_id = {shape->class_ix},
         .executor = {shape->executor},
         .tier = t->tier,
         .rank_ns = t->rank_ns,
-        .estimate_ns = detail->estimate_ns,
+        .estimate_ns = t->estimate_ns,
         .ready_ns = t->ready_ns,
         .token = t->token,
         .attempts = t->attempts,
@@ -301,7 +301,7 @@ struct sched_task sched_task(const struct sched *sched, struct task_id task)
         .backing_off = sched_has(sched, task.v, TASK_BACKING_OFF),
         .background = ready_is_background(sched, task.v),
         .aged = sched_has(sched, task.v, TASK_AGED),
-        .group_open = sched->groups[t->group].open,
+        .group_open = sched_group(sched, t->group)->open,
         .asking = sched_has(sched, task.v, TASK_ASKING),
     };
 }
@@ -398,8 +398,9 @@ bool sched_fits_without(const struct sched *sched,
 {
     INVARIANT(task.v < sched->task_count && other.v < sched->task_count);
     const struct shape *shape = sched_shape_of(sched, task.v);
-    const struct group *group = &sched->groups[sched->tasks[task.v].group];
-    const struct group *others = &sched->groups[sched->tasks[other.v].group];
+    const struct group *group = sched_group(sched, sched->tasks[task.v].group);
+    const struct group *others =
+        sched_group(sched, sched->tasks[other.v].group);
     /* The other's group would close if nothing else keeps it open. */
     bool closes = others->open && others->busy == 1 &&
                   sched_has(sched, other.v, TASK_COUNTED);

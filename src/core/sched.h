@@ -219,7 +219,7 @@ struct sched_effect {
 struct sched_task {
     enum task_state state;
     struct run_id run;
-    struct group_id group;
+    struct group_id group; /* ID_NONE: it has none */
     struct class_id class_id;
     struct executor_id executor;
     uint32_t tier; /* with what it gates */

@@ -55,9 +55,37 @@ enum task_flag {
     TASK_CASCADED = 1 << 14,   /* skipped because of what it needs */
 };
 
+/* Which heap of a bin: held tasks are in neither. */
+enum bin_side { BIN_NORMAL, BIN_BACKGROUND, BIN_SIDES };
+
+struct bin {
+    uint32_t group;
+    uint32_t shape;
+    uint32_t next_of_group;
+    uint32_t root[BIN_SIDES];  /* heap of tasks */
+    uint32_t stamp[BIN_SIDES]; /* of the entry in a queue; odd: there is one */
+};
+
 /*
- * What every start and end of a task touches: one cache line. A large plan is
- * walked in the order of its graph, so that the number of lines is the cost.
+ * With its first bin inside, because most groups need only one. Groups are
+ * known by an index that says where they are: see sched_group().
+ */
+struct group {
+    int64_t service_ns; /* time its sessions have had, for SCHED_FAIR */
+    uint32_t run;
+    uint32_t needs;      /* set of rooms an open group holds */
+    uint32_t busy;       /* tasks that keep it open */
+    uint32_t check_next; /* list of groups that may have to be closed */
+    bool open;
+    bool checking;
+    bool has_bin;
+    struct bin bin; /* the first one; the others follow by next_of_group */
+};
+
+/*
+ * What every start and end of a task touches: two neighbouring cache lines,
+ * which are fetched together. A large plan is walked in the order of its
+ * graph, and the number of places touched is the cost.
  */
 struct task {
     int64_t rank_ns;    /* longest estimated path from here to the end */
@@ -73,14 +101,15 @@ struct task {
     uint32_t attempts;
     uint16_t flags;
     uint8_t state;
-    uint8_t tier; /* best of its class's and of all that need it */
+    uint8_t tier;     /* best of its class's and of all that need it */
+    struct group own; /* its group, if it has no other */
+    int64_t estimate_ns;
 };
 
-_Static_assert(sizeof(struct task) == 64, "a task is one cache line");
+_Static_assert(sizeof(struct task) == 128, "a task is two cache lines");
 
 /* The rest about a task. */
 struct detail {
-    int64_t estimate_ns;
     int64_t until_ns;   /* of its timer: end of back-off, or age */
     int64_t started_ns; /* when its attempt was handed out */
     uint32_t failure;   /* index of its failure rules */
@@ -91,33 +120,6 @@ struct detail {
     uint16_t checkpoints;
     uint8_t gate_tier; /* best among not deferred classes that need it */
 };
-
-/* Which heap of a bin: held tasks are in neither. */
-enum bin_side { BIN_NORMAL, BIN_BACKGROUND, BIN_SIDES };
-
-struct bin {
-    uint32_t group;
-    uint32_t shape;
-    uint32_t next_of_group;
-    uint32_t root[BIN_SIDES];  /* heap of tasks */
-    uint32_t stamp[BIN_SIDES]; /* of the entry in a queue; odd: there is one */
-};
-
-/* With its first bin inside, one cache line too: most groups have one. */
-struct group {
-    int64_t service_ns; /* time its sessions have had, for SCHED_FAIR */
-    uint32_t run;
-    uint32_t needs;      /* set of rooms an open group holds */
-    uint32_t busy;       /* tasks that keep it open */
-    uint32_t check_next; /* list of groups that may have to be closed */
-    bool open;
-    bool checking;
-    bool solo; /* a task without a group: never more than this one */
-    bool has_bin;
-    struct bin bin; /* the first one; the others follow by next_of_group */
-};
-
-_Static_assert(sizeof(struct group) <= 64, "a group is one cache line");
 
 /* One room and the units needed of it. */
 struct room_need {
@@ -199,7 +201,7 @@ struct sched {
     uint32_t *tally;
     uint32_t mark;
 
-    struct group *groups;
+    struct group *groups; /* the declared ones */
     uint32_t group_count;
     uint32_t group_capacity;
     struct bin *bins; /* all but the first ones of groups */
@@ -311,10 +313,27 @@ enum err command_apply(struct sched *sched, const struct sched_event *event);
 void command_cancel_run(struct sched *sched, uint32_t run, uint32_t cause);
 void command_gate_run(struct sched *sched, uint32_t run);
 
+/*
+ * A group by its index: even ones are declared, in `groups`; odd ones are of
+ * tasks without a group, which have their own.
+ */
+static inline struct group *sched_group(const struct sched *sched,
+                                        uint32_t group)
+{
+    return group % 2 == 0 ? &sched->groups[group / 2]
+                          : &sched->tasks[group / 2].own;
+}
+
+static inline bool sched_is_solo(uint32_t group)
+{
+    return group % 2 != 0;
+}
+
 /* A bin by its index: even ones are inside groups, odd ones in `bins`. */
 static inline struct bin *sched_bin(const struct sched *sched, uint32_t bin)
 {
-    return bin % 2 == 0 ? &sched->groups[bin / 2].bin : &sched->bins[bin / 2];
+    return bin % 2 == 0 ? &sched_group(sched, bin / 2)->bin
+                        : &sched->bins[bin / 2];
 }
 
 static inline const struct shape *sched_shape_of(const struct sched *sched,
@@ -335,9 +354,14 @@ sched_failure_of(const struct sched *sched, uint32_t task)
     return &sched->failures[sched->details[task].failure];
 }
 
+static inline uint32_t sched_run_ix(const struct sched *sched, uint32_t task)
+{
+    return sched_group(sched, sched->tasks[task].group)->run;
+}
+
 static inline struct run *sched_run_of(struct sched *sched, uint32_t task)
 {
-    return &sched->runs[sched->groups[sched->tasks[task].group].run];
+    return &sched->runs[sched_run_ix(sched, task)];
 }
 
 static inline bool
@@ -358,6 +382,22 @@ sched_lower(struct sched *sched, uint32_t task, enum task_flag flag)
 {
     sched->tasks[task].flags =
         (uint16_t)(sched->tasks[task].flags & ~(unsigned)flag);
+}
+
+/* Have the memory of some dependents fetched before it is needed. */
+static inline void sched_fetch_dependents(const struct sched *sched,
+                                          uint32_t task)
+{
+    enum { AHEAD = 8 };
+    const struct graph *graph = &sched->graph;
+    uint32_t edge = graph_first_dependent(graph, task);
+    for (uint32_t n = 0; n < AHEAD && edge != ID_NONE; n++) {
+        uint32_t dependent = graph_dependent(graph, edge);
+        __builtin_prefetch(&sched->unmet[dependent], 1);
+        __builtin_prefetch(&sched->tasks[dependent], 1);
+        __builtin_prefetch(&sched->tasks[dependent].own, 1);
+        edge = graph_next_dependent(graph, edge);
+    }
 }
 
 #endif /* CORE_SCHED_INTERNAL_H */

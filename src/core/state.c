@@ -84,7 +84,7 @@ void state_set(struct sched *sched, uint32_t task, enum task_state state)
 {
     struct task *t = &sched->tasks[task];
     INVARIANT((allowed[t->state] & TO(state)) != 0);
-    uint32_t run_ix = sched->groups[t->group].run;
+    uint32_t run_ix = sched_group(sched, t->group)->run;
     struct run *run = &sched->runs[run_ix];
     bool flew = state_in_flight(sched, task);
     run->counts[t->state]--;
@@ -205,7 +205,7 @@ void state_clear_backoff(struct sched *sched, uint32_t task)
         sched_lower(sched, task, TASK_BACKING_OFF);
         sched_run_of(sched, task)->backing_off--;
         state_touch(sched, task);
-        state_check_run(sched, sched->groups[sched->tasks[task].group].run);
+        state_check_run(sched, sched_run_ix(sched, task));
     }
 }
 

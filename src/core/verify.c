@@ -60,6 +60,15 @@ add_set(const struct sched *sched, uint32_t set, int64_t *used_by_counter)
     }
 }
 
+static void add_open(const struct sched *sched,
+                     const struct group *group,
+                     int64_t *used_by_counter)
+{
+    if (group->open) {
+        add_set(sched, group->needs, used_by_counter);
+    }
+}
+
 /* What is in use, from the sessions in flight and the open groups. */
 static void verify_counters(const struct sched *sched)
 {
@@ -71,8 +80,11 @@ static void verify_counters(const struct sched *sched)
         }
     }
     for (uint32_t ix = 0; ix < sched->group_count; ix++) {
-        if (sched->groups[ix].open) {
-            add_set(sched, sched->groups[ix].needs, used);
+        add_open(sched, &sched->groups[ix], used);
+    }
+    for (uint32_t ix = 0; ix < sched->task_count; ix++) {
+        if (sched_is_solo(sched->tasks[ix].group)) {
+            add_open(sched, &sched->tasks[ix].own, used);
         }
     }
     for (uint32_t ix = 0; ix < sched->limits.counter_count; ix++) {
@@ -81,18 +93,38 @@ static void verify_counters(const struct sched *sched)
     mem_free(used);
 }
 
+/* A side of a bin has an entry in a queue exactly when it has tasks. */
+static void verify_bin(const struct bin *bin)
+{
+    for (uint32_t side = 0; side < BIN_SIDES; side++) {
+        bool has_entry = bin->stamp[side] % 2 != 0;
+        INVARIANT(has_entry == (bin->root[side] != ID_NONE));
+    }
+}
+
+static void verify_group(const struct sched *sched,
+                         const struct group *group,
+                         uint32_t busy)
+{
+    INVARIANT(busy == group->busy);
+    INVARIANT(!sched->in_turn || !group->open || group->busy > 0);
+    verify_bin(&group->bin);
+}
+
 static void verify_groups(const struct sched *sched)
 {
     uint32_t *busy = mem_zalloc(sched->group_count, sizeof(busy[0]));
     for (uint32_t task = 0; task < sched->task_count; task++) {
-        if (sched_has(sched, task, TASK_COUNTED)) {
-            busy[sched->tasks[task].group]++;
+        const struct task *t = &sched->tasks[task];
+        uint32_t counted = sched_has(sched, task, TASK_COUNTED) ? 1 : 0;
+        if (sched_is_solo(t->group)) {
+            verify_group(sched, &t->own, counted);
+        } else {
+            busy[t->group / 2] += counted;
         }
     }
     for (uint32_t ix = 0; ix < sched->group_count; ix++) {
-        const struct group *group = &sched->groups[ix];
-        INVARIANT(busy[ix] == group->busy);
-        INVARIANT(!sched->in_turn || !group->open || group->busy > 0);
+        verify_group(sched, &sched->groups[ix], busy[ix]);
     }
     mem_free(busy);
 }
@@ -102,7 +134,7 @@ static void verify_run(const struct sched *sched, uint32_t run)
     struct run seen = {0};
     for (uint32_t task = 0; task < sched->task_count; task++) {
         const struct task *t = &sched->tasks[task];
-        if (sched->groups[t->group].run != run) {
+        if (sched_group(sched, t->group)->run != run) {
             continue;
         }
         seen.counts[t->state]++;
@@ -123,21 +155,9 @@ static void verify_run(const struct sched *sched, uint32_t run)
     INVARIANT(seen.sessions == kept->sessions);
 }
 
-/* A side of a bin has an entry in a queue exactly when it has tasks. */
-static void verify_bin(const struct bin *bin)
-{
-    for (uint32_t side = 0; side < BIN_SIDES; side++) {
-        bool has_entry = bin->stamp[side] % 2 != 0;
-        INVARIANT(has_entry == (bin->root[side] != ID_NONE));
-    }
-}
-
 /* A queue waits somewhere exactly when it has something alive in it. */
 static void verify_queues(const struct sched *sched)
 {
-    for (uint32_t ix = 0; ix < sched->group_count; ix++) {
-        verify_bin(&sched->groups[ix].bin);
-    }
     for (uint32_t ix = 0; ix < sched->bin_count; ix++) {
         verify_bin(&sched->bins[ix]);
     }

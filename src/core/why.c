@@ -91,7 +91,7 @@ static struct why why_run(const struct sched *sched, uint32_t run)
     }
     uint32_t task = 0;
     while (!sched_has(sched, task, TASK_ASKING) ||
-           sched->groups[sched->tasks[task].group].run != run) {
+           sched_run_ix(sched, task) != run) {
         task++;
         INVARIANT(task < sched->task_count);
     }
@@ -171,8 +171,12 @@ why_limit(const struct sched *sched, uint32_t task, uint32_t room)
         return why;
     }
     if (limit->spec.hold_group && r->holder != ID_NONE &&
-        sched->groups[r->holder].open) {
-        why.group.v = r->holder;
+        sched_group(sched, r->holder)->open) {
+        if (sched_is_solo(r->holder)) {
+            why.task.v = r->holder / 2;
+            return why;
+        }
+        why.group.v = r->holder / 2;
     }
     why.task.v = holder_of(sched, r->counter);
     return why;
@@ -198,7 +202,7 @@ why_room(const struct sched *sched, uint32_t task, uint32_t room)
 static struct why why_ready(const struct sched *sched, uint32_t task)
 {
     const struct shape *shape = sched_shape_of(sched, task);
-    const struct group *group = &sched->groups[sched->tasks[task].group];
+    const struct group *group = sched_group(sched, sched->tasks[task].group);
     bool open = group->open || sched_has(sched, task, TASK_BACKGROUND);
     uint32_t sets[] = {shape->needs, shape->group_needs};
     for (uint32_t part = 0; part < (open ? 1 : 2); part++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "model.h"
+#include "tests/property/model.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Adding to the model: what is needed of which limit, and what is refused. */
-#include "model.h"
+#include "tests/property/model.h"
 
 #include <stdlib.h>
 

@@ -23,6 +23,10 @@ _cases = []
 _folders = []
 
 
+class Skip(Exception):
+    """Raised by a case that cannot run here; its text says why."""
+
+
 def case(function):
     """Register a case; its docstring is its name."""
     _cases.append(function)
@@ -64,9 +68,23 @@ def simulate(*words, code=0):
     return json.loads(sluice("simulate", "--json", *words, code=code).stdout)
 
 
+def shown(value, start):
+    """A value for a message, long ones around where they differ."""
+    text = repr(value)
+    if len(text) <= 500:
+        return text
+    start = max(0, start - 60)
+    return f"... {text[start : start + 200]} ..."
+
+
 def equal(got, wanted, what=""):
     """Require equality, and show both otherwise."""
-    assert got == wanted, f"{what} got {got!r}, expected {wanted!r}"
+    if got != wanted:
+        pairs = enumerate(zip(repr(got), repr(wanted)))
+        start = next((ix for ix, (a, b) in pairs if a != b), 0)
+        raise AssertionError(
+            f"{what} got {shown(got, start)}, expected {shown(wanted, start)}"
+        )
 
 
 def main():
@@ -79,6 +97,8 @@ def main():
         try:
             function()
             print(f"ok {number} - {name}", flush=True)
+        except Skip as why:
+            print(f"ok {number} - {name} # SKIP {why}", flush=True)
         except Exception:  # pylint: disable=broad-except
             bad += 1
             print(f"not ok {number} - {name}")

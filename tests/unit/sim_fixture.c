@@ -121,30 +121,32 @@ uint32_t sim_fixture_count(const struct sim_fixture *fixture, const char *id)
 
 void sim_fixture_expect(const struct sim_fixture *fixture,
                         const char *id,
-                        uint32_t n,
-                        double start_s,
-                        double end_s,
-                        enum sim_end end)
+                        struct sim_expected expected)
 {
-    const struct sim_span *span = sim_fixture_span(fixture, id, n);
+    const struct sim_span *span = sim_fixture_span(fixture, id, expected.n);
     if (span == NULL) {
-        fail_msg("%s has no attempt %u", id, n);
+        fail_msg("%s has no attempt %u", id, expected.n);
         return;
     }
-    double start = (double)span->start_ns / 1e9;
-    double stop = (double)span->end_ns / 1e9;
-    if (start < start_s || start > start_s || stop < end_s || stop > end_s ||
-        span->end != end) {
-        fail_msg("%s, attempt %u: %g to %g (%s), expected %g to %g (%s)",
-                 id,
-                 n,
-                 start,
-                 stop,
-                 sim_end_name(span->end),
-                 start_s,
-                 end_s,
-                 sim_end_name(end));
-    }
+    struct strbuf got = {0};
+    struct strbuf wanted = {0};
+    strbuf_addf(&got,
+                "%s, attempt %u: %g to %g, %s",
+                id,
+                expected.n,
+                (double)span->start_ns / 1e9,
+                (double)span->end_ns / 1e9,
+                sim_end_name(span->end));
+    strbuf_addf(&wanted,
+                "%s, attempt %u: %g to %g, %s",
+                id,
+                expected.n,
+                expected.start_s,
+                expected.end_s,
+                sim_end_name(expected.end));
+    assert_string_equal(strbuf_text(&got), strbuf_text(&wanted));
+    strbuf_release(&got);
+    strbuf_release(&wanted);
 }
 
 void sim_fixture_left(const struct sim_fixture *fixture,

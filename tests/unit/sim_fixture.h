@@ -52,13 +52,18 @@ sim_fixture_span(const struct sim_fixture *fixture, const char *id, uint32_t n);
 /* How often a task was started. */
 uint32_t sim_fixture_count(const struct sim_fixture *fixture, const char *id);
 
-/* Require when the n-th attempt starts and ends, and how. */
+/* An attempt of a task (1 is the first), when it ran and how it ended. */
+struct sim_expected {
+    uint32_t n;
+    double start_s;
+    double end_s;
+    enum sim_end end;
+};
+
+/* Require that this attempt of a task went so. */
 void sim_fixture_expect(const struct sim_fixture *fixture,
                         const char *id,
-                        uint32_t n,
-                        double start_s,
-                        double end_s,
-                        enum sim_end end);
+                        struct sim_expected expected);
 
 /* Require that a task is left in this state for this reason. */
 void sim_fixture_left(const struct sim_fixture *fixture,

@@ -119,7 +119,7 @@ static void several_back_offs_end_in_their_order(void **state)
     }
     static const char *const waves[] = {"a", "b b2", "c"};
     for (uint32_t ix = 0; ix < 3; ix++) {
-        assert_true(sched_next_timer(f.sched) == (ix + 1) * 10 * SECOND);
+        assert_true(sched_next_timer(f.sched) == 10 * SECOND * (ix + 1));
         fixture_pass(&f, 10 * SECOND);
         assert_string_equal(fixture_turn(&f), waves[ix]);
     }

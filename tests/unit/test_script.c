@@ -123,81 +123,83 @@ static void reads_every_end(void **state)
     }
 }
 
+static const char at_form[] =
+    "expected \"at TIME ORDER\", such as \"at 10m cap 1\"";
+static const struct {
+    const char *line;
+    const char *text;
+} wrong_lines[] = {
+    {"at", at_form},
+    {"at 10m", at_form},
+    {"at now cap 1", at_form},
+    {"at 10 cap 1", at_form},
+    {"at -5m cap 1", at_form},
+    {"at 400d cap 1", at_form},
+    {"at cap 1", at_form},
+    {"at 10m stop",
+     "unknown order \"stop\" (there are: add, cancel, cap, hold, limit, "
+     "pause, release, resume, retry, revoke, skip)"},
+    {"at 10m CAP 1",
+     "unknown order \"CAP\" (there are: add, cancel, cap, hold, limit, "
+     "pause, release, resume, retry, revoke, skip)"},
+    {"at 10m cap", "expected \"cap NUMBER\""},
+    {"at 10m cap x", "expected \"cap NUMBER\""},
+    {"at 10m cap -1", "expected \"cap NUMBER\""},
+    {"at 10m cap +1", "expected \"cap NUMBER\""},
+    {"at 10m cap 1x", "expected \"cap NUMBER\""},
+    {"at 10m cap 50%", "expected \"cap NUMBER\""},
+    {"at 10m cap none", "expected \"cap NUMBER\""},
+    {"at 10m cap 1000001", "expected \"cap NUMBER\""},
+    {"at 10m cap 99999999999999999999", "expected \"cap NUMBER\""},
+    {"at 10m cap 1 2", "expected \"cap NUMBER\""},
+    {"at 10m limit", "expected \"limit NAME NUMBER|PERCENT%|none\""},
+    {"at 10m limit a", "expected \"limit NAME NUMBER|PERCENT%|none\""},
+    {"at 10m limit a b", "expected \"limit NAME NUMBER|PERCENT%|none\""},
+    {"at 10m limit a 0%", "expected \"limit NAME NUMBER|PERCENT%|none\""},
+    {"at 10m limit a 101%", "expected \"limit NAME NUMBER|PERCENT%|none\""},
+    {"at 10m limit a 50%%", "expected \"limit NAME NUMBER|PERCENT%|none\""},
+    {"at 10m limit a 1 2", "expected \"limit NAME NUMBER|PERCENT%|none\""},
+    {"at 10m pause now", "expected \"pause\""},
+    {"at 10m resume all", "expected \"resume\""},
+    {"at 10m hold", "expected \"hold NAME\""},
+    {"at 10m release", "expected \"release NAME\""},
+    {"at 10m retry a b", "expected \"retry NAME\""},
+    {"at 10m skip", "expected \"skip NAME\""},
+    {"at 10m cancel", "expected \"cancel NAME\""},
+    {"at 10m revoke", "expected \"revoke NAME\""},
+    {"at 10m add", "expected \"add NAME\""},
+    {"at 10m add a b", "expected \"add NAME\""},
+    {"at 1 2 3 4 5 6", "too many words"},
+    {"fail", "expected \"fail TASK:COUNT\""},
+    {"fail t:0", "expected \"fail TASK:COUNT\""},
+    {"fail t:", "expected \"fail TASK:COUNT\""},
+    {"fail t:x", "expected \"fail TASK:COUNT\""},
+    {"fail t:-1", "expected \"fail TASK:COUNT\""},
+    {"fail t:1x", "expected \"fail TASK:COUNT\""},
+    {"fail t:1000001", "expected \"fail TASK:COUNT\""},
+    {"fail :1", "expected \"fail TASK:COUNT\""},
+    {"fail t u", "expected \"fail TASK:COUNT\""},
+    {"changes", "expected \"changes TASK:COUNT\""},
+    {"checkpoint", "expected \"checkpoint TASK:COUNT\""},
+    {"block", "expected \"block TASK\""},
+    {"block a b", "expected \"block TASK\""},
+    {"reject", "expected \"reject EXECUTOR:COUNT\""},
+    {"reject local:0", "expected \"reject EXECUTOR:COUNT\""},
+    {"explode t",
+     "unknown word \"explode\" (a line starts with: at, block, changes, "
+     "checkpoint, fail, reject)"},
+};
+
 static void says_what_is_wrong(void **state)
 {
     (void)state;
-    static const char at_form[] =
-        "expected \"at TIME ORDER\", such as \"at 10m cap 1\"";
-    static const struct {
-        const char *line;
-        const char *text;
-    } cases[] = {
-        {"at", at_form},
-        {"at 10m", at_form},
-        {"at now cap 1", at_form},
-        {"at 10 cap 1", at_form},
-        {"at -5m cap 1", at_form},
-        {"at 400d cap 1", at_form},
-        {"at cap 1", at_form},
-        {"at 10m stop",
-         "unknown order \"stop\" (there are: add, cancel, cap, hold, limit, "
-         "pause, release, resume, retry, revoke, skip)"},
-        {"at 10m CAP 1",
-         "unknown order \"CAP\" (there are: add, cancel, cap, hold, limit, "
-         "pause, release, resume, retry, revoke, skip)"},
-        {"at 10m cap", "expected \"cap NUMBER\""},
-        {"at 10m cap x", "expected \"cap NUMBER\""},
-        {"at 10m cap -1", "expected \"cap NUMBER\""},
-        {"at 10m cap +1", "expected \"cap NUMBER\""},
-        {"at 10m cap 1x", "expected \"cap NUMBER\""},
-        {"at 10m cap 50%", "expected \"cap NUMBER\""},
-        {"at 10m cap none", "expected \"cap NUMBER\""},
-        {"at 10m cap 1000001", "expected \"cap NUMBER\""},
-        {"at 10m cap 99999999999999999999", "expected \"cap NUMBER\""},
-        {"at 10m cap 1 2", "expected \"cap NUMBER\""},
-        {"at 10m limit", "expected \"limit NAME NUMBER|PERCENT%|none\""},
-        {"at 10m limit a", "expected \"limit NAME NUMBER|PERCENT%|none\""},
-        {"at 10m limit a b", "expected \"limit NAME NUMBER|PERCENT%|none\""},
-        {"at 10m limit a 0%", "expected \"limit NAME NUMBER|PERCENT%|none\""},
-        {"at 10m limit a 101%", "expected \"limit NAME NUMBER|PERCENT%|none\""},
-        {"at 10m limit a 50%%", "expected \"limit NAME NUMBER|PERCENT%|none\""},
-        {"at 10m limit a 1 2", "expected \"limit NAME NUMBER|PERCENT%|none\""},
-        {"at 10m pause now", "expected \"pause\""},
-        {"at 10m resume all", "expected \"resume\""},
-        {"at 10m hold", "expected \"hold NAME\""},
-        {"at 10m release", "expected \"release NAME\""},
-        {"at 10m retry a b", "expected \"retry NAME\""},
-        {"at 10m skip", "expected \"skip NAME\""},
-        {"at 10m cancel", "expected \"cancel NAME\""},
-        {"at 10m revoke", "expected \"revoke NAME\""},
-        {"at 10m add", "expected \"add NAME\""},
-        {"at 10m add a b", "expected \"add NAME\""},
-        {"at 1 2 3 4 5 6", "too many words"},
-        {"fail", "expected \"fail TASK:COUNT\""},
-        {"fail t:0", "expected \"fail TASK:COUNT\""},
-        {"fail t:", "expected \"fail TASK:COUNT\""},
-        {"fail t:x", "expected \"fail TASK:COUNT\""},
-        {"fail t:-1", "expected \"fail TASK:COUNT\""},
-        {"fail t:1x", "expected \"fail TASK:COUNT\""},
-        {"fail t:1000001", "expected \"fail TASK:COUNT\""},
-        {"fail :1", "expected \"fail TASK:COUNT\""},
-        {"fail t u", "expected \"fail TASK:COUNT\""},
-        {"changes", "expected \"changes TASK:COUNT\""},
-        {"checkpoint", "expected \"checkpoint TASK:COUNT\""},
-        {"block", "expected \"block TASK\""},
-        {"block a b", "expected \"block TASK\""},
-        {"reject", "expected \"reject EXECUTOR:COUNT\""},
-        {"reject local:0", "expected \"reject EXECUTOR:COUNT\""},
-        {"explode t",
-         "unknown word \"explode\" (a line starts with: at, block, changes, "
-         "checkpoint, fail, reject)"},
-    };
-    for (size_t ix = 0; ix < ARRAY_COUNT(cases); ix++) {
+    for (size_t ix = 0; ix < ARRAY_COUNT(wrong_lines); ix++) {
         struct sim_script script = {0};
         struct diag diag = {0};
-        assert_int_equal(sim_script_add(&script, cases[ix].line, NULL, &diag),
-                         ERR_INVALID);
-        assert_string_equal(diag.text, cases[ix].text);
+        assert_int_equal(
+            sim_script_add(&script, wrong_lines[ix].line, NULL, &diag),
+            ERR_INVALID);
+        assert_string_equal(diag.text, wrong_lines[ix].text);
         assert_int_equal(script.order_count, 0);
         assert_int_equal(script.end_count, 0);
         sim_script_release(&script);

@@ -58,9 +58,11 @@ static void the_makespan_is_the_end_of_the_last_session(void **state)
     assert_int_equal(f.result->counts[TASK_DONE], 3);
     assert_int_equal(f.result->left_count, 0);
     assert_true(f.result->slot_use > 0.7499 && f.result->slot_use < 0.7501);
-    sim_fixture_expect(&f, "a", 1, 0, 600, SIM_END_DONE);
-    sim_fixture_expect(&f, "b", 1, 0, 600, SIM_END_DONE);
-    sim_fixture_expect(&f, "c", 1, 600, 1200, SIM_END_DONE);
+    sim_fixture_expect(&f, "a", (struct sim_expected){1, 0, 600, SIM_END_DONE});
+    sim_fixture_expect(&f, "b", (struct sim_expected){1, 0, 600, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "c",
+                       (struct sim_expected){1, 600, 1200, SIM_END_DONE});
     assert_int_equal(sim_fixture_span(&f, "a", 1)->lane, 0);
     assert_int_equal(sim_fixture_span(&f, "b", 1)->lane, 1);
     assert_int_equal(sim_fixture_span(&f, "c", 1)->lane, 0);
@@ -79,10 +81,16 @@ static void needs_are_waited_for(void **state)
                      "  - {id: b, run: x, estimate: 3m, needs: [a]}\n"
                      "  - {id: c, run: x, estimate: 5m, needs: [a]}\n");
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "a", 1, 0, 120, SIM_END_DONE);
-    sim_fixture_expect(&f, "b", 1, 120, 300, SIM_END_DONE);
-    sim_fixture_expect(&f, "c", 1, 120, 420, SIM_END_DONE);
-    sim_fixture_expect(&f, "d", 1, 420, 480, SIM_END_DONE);
+    sim_fixture_expect(&f, "a", (struct sim_expected){1, 0, 120, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "b",
+                       (struct sim_expected){1, 120, 300, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "c",
+                       (struct sim_expected){1, 120, 420, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "d",
+                       (struct sim_expected){1, 420, 480, SIM_END_DONE});
     assert_int_equal(f.result->makespan_ns, 480 * SECOND_NS);
     assert_int_equal(sim_fixture_span(&f, "d", 1)->ready_ns, 420 * SECOND_NS);
     sim_fixture_release(&f);
@@ -222,8 +230,10 @@ static void implementation_behind_a_review_is_starved(void **state)
     sim_fixture_init(&f, REVIEW_THEN_IMPLEMENT);
     f.options.rules = 0;
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "r", 1, 0, 600, SIM_END_DONE);
-    sim_fixture_expect(&f, "a", 1, 600, 900, SIM_END_DONE);
+    sim_fixture_expect(&f, "r", (struct sim_expected){1, 0, 600, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "a",
+                       (struct sim_expected){1, 600, 900, SIM_END_DONE});
     assert_int_equal(sim_fixture_class(&f, "implement")->starved_ns,
                      10 * MINUTE_NS);
     assert_int_equal(sim_fixture_class(&f, "review")->starved_ns, 0);
@@ -236,8 +246,10 @@ static void a_review_behind_implementation_is_not_starved(void **state)
     struct sim_fixture f;
     sim_fixture_init(&f, REVIEW_THEN_IMPLEMENT);
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "a", 1, 0, 300, SIM_END_DONE);
-    sim_fixture_expect(&f, "r", 1, 300, 900, SIM_END_DONE);
+    sim_fixture_expect(&f, "a", (struct sim_expected){1, 0, 300, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "r",
+                       (struct sim_expected){1, 300, 900, SIM_END_DONE});
     assert_int_equal(sim_fixture_class(&f, "implement")->starved_ns, 0);
     assert_int_equal(sim_fixture_class(&f, "review")->starved_ns, 0);
     sim_fixture_release(&f);
@@ -259,9 +271,15 @@ static void starved_time_counts_once_per_class(void **state)
                      "  - {id: g, class: gate, run: x, estimate: 1m}\n");
     f.options.rules = 0;
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "a", 1, 240, 540, SIM_END_DONE);
-    sim_fixture_expect(&f, "b", 1, 540, 840, SIM_END_DONE);
-    sim_fixture_expect(&f, "g", 1, 600, 660, SIM_END_DONE);
+    sim_fixture_expect(&f,
+                       "a",
+                       (struct sim_expected){1, 240, 540, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "b",
+                       (struct sim_expected){1, 540, 840, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "g",
+                       (struct sim_expected){1, 600, 660, SIM_END_DONE});
     assert_int_equal(sim_fixture_class(&f, "implement")->starved_ns,
                      9 * MINUTE_NS);
     assert_int_equal(sim_fixture_class(&f, "gate")->starved_ns, 10 * MINUTE_NS);
@@ -283,7 +301,9 @@ static void waiting_for_something_else_is_not_starving(void **state)
                      "  - {id: b, run: x, estimate: 5m, uses: {gpu: 1}}\n");
     f.options.rules = 0;
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "b", 1, 600, 900, SIM_END_DONE);
+    sim_fixture_expect(&f,
+                       "b",
+                       (struct sim_expected){1, 600, 900, SIM_END_DONE});
     assert_int_equal(sim_fixture_class(&f, "implement")->starved_ns, 0);
     sim_fixture_release(&f);
 }
@@ -302,8 +322,10 @@ static void a_review_that_holds_a_resource_starves(void **state)
         "  - {id: s, run: x, estimate: 2m}\n"
         "  - {id: a, run: x, estimate: 5m, uses: {gpu: 1}, needs: [s]}\n");
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "r", 1, 0, 420, SIM_END_DONE);
-    sim_fixture_expect(&f, "a", 1, 420, 720, SIM_END_DONE);
+    sim_fixture_expect(&f, "r", (struct sim_expected){1, 0, 420, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "a",
+                       (struct sim_expected){1, 420, 720, SIM_END_DONE});
     assert_int_equal(sim_fixture_class(&f, "implement")->starved_ns,
                      5 * MINUTE_NS);
     sim_fixture_release(&f);
@@ -324,7 +346,9 @@ static void a_gating_review_behind_another_is_starved(void **state)
     sim_fixture_init(&f, GATING);
     f.options.rules = 0;
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "gating", 1, 600, 840, SIM_END_DONE);
+    sim_fixture_expect(&f,
+                       "gating",
+                       (struct sim_expected){1, 600, 840, SIM_END_DONE});
     assert_int_equal(sim_fixture_class(&f, "review")->starved_ns,
                      10 * MINUTE_NS);
     assert_int_equal(sim_fixture_class(&f, "implement")->starved_ns, 0);
@@ -337,9 +361,15 @@ static void a_gating_review_goes_first_by_the_rules(void **state)
     struct sim_fixture f;
     sim_fixture_init(&f, GATING);
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "gating", 1, 0, 240, SIM_END_DONE);
-    sim_fixture_expect(&f, "a", 1, 240, 540, SIM_END_DONE);
-    sim_fixture_expect(&f, "r", 1, 540, 1140, SIM_END_DONE);
+    sim_fixture_expect(&f,
+                       "gating",
+                       (struct sim_expected){1, 0, 240, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "a",
+                       (struct sim_expected){1, 240, 540, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "r",
+                       (struct sim_expected){1, 540, 1140, SIM_END_DONE});
     assert_int_equal(sim_fixture_class(&f, "review")->starved_ns, 0);
     sim_fixture_release(&f);
 }
@@ -357,8 +387,12 @@ static void a_gating_review_starves_nobody(void **state)
                      "  - {id: a, run: x, estimate: 5m, needs: [gating]}\n");
     f.options.rules = 0;
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "gating", 1, 0, 240, SIM_END_DONE);
-    sim_fixture_expect(&f, "b", 1, 240, 420, SIM_END_DONE);
+    sim_fixture_expect(&f,
+                       "gating",
+                       (struct sim_expected){1, 0, 240, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "b",
+                       (struct sim_expected){1, 240, 420, SIM_END_DONE});
     assert_int_equal(sim_fixture_class(&f, "implement")->starved_ns, 0);
     sim_fixture_release(&f);
 }
@@ -382,6 +416,29 @@ static void own_classes_starve_by_their_tiers(void **state)
     sim_fixture_release(&f);
 }
 
+/* low is worse than mid, but it gates implementation: low, a, mid. */
+static void what_gates_is_as_urgent_as_what_it_gates(void **state)
+{
+    (void)state;
+    struct sim_fixture f;
+    sim_fixture_init(&f,
+                     "limits: {sessions: 1}\n"
+                     "classes: {low: {tier: 5}, mid: {tier: 2}}\n"
+                     "tasks:\n"
+                     "  - {id: m, class: mid, run: x, estimate: 6m}\n"
+                     "  - {id: l, class: low, run: x, estimate: 1m}\n"
+                     "  - {id: a, run: x, estimate: 2m, needs: [l]}\n");
+    sim_fixture_run(&f);
+    sim_fixture_expect(&f, "l", (struct sim_expected){1, 0, 60, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "a",
+                       (struct sim_expected){1, 60, 180, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "m",
+                       (struct sim_expected){1, 180, 540, SIM_END_DONE});
+    sim_fixture_release(&f);
+}
+
 /* ---- batches ---- */
 
 /* The longest in full, of each other one half: 6 + (4 + 2) / 2 = 9 min. */
@@ -398,10 +455,18 @@ static void a_batch_takes_the_longest_and_half_of_the_others(void **state)
                      "  - {id: r3, class: review, run: x, estimate: 2m}\n"
                      "  - {id: r4, class: review, run: x, estimate: 5m}\n");
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "r1", 1, 0, 540, SIM_END_DONE);
-    sim_fixture_expect(&f, "r2", 1, 0, 540, SIM_END_DONE);
-    sim_fixture_expect(&f, "r3", 1, 0, 540, SIM_END_DONE);
-    sim_fixture_expect(&f, "r4", 1, 540, 840, SIM_END_DONE);
+    sim_fixture_expect(&f,
+                       "r1",
+                       (struct sim_expected){1, 0, 540, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "r2",
+                       (struct sim_expected){1, 0, 540, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "r3",
+                       (struct sim_expected){1, 0, 540, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "r4",
+                       (struct sim_expected){1, 540, 840, SIM_END_DONE});
     assert_int_equal(f.result->session_count, 2);
     assert_int_equal(f.result->span_count, 4);
     const struct sim_span *first = sim_fixture_span(&f, "r1", 1);
@@ -486,10 +551,18 @@ static void one_of_a_batch_can_fail(void **state)
                      "  - {id: r3, class: review, run: x, estimate: 4m}\n");
     sim_fixture_line(&f, "fail r2:1");
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "r1", 1, 0, 480, SIM_END_DONE);
-    sim_fixture_expect(&f, "r2", 1, 0, 480, SIM_END_FAILED);
-    sim_fixture_expect(&f, "r3", 1, 0, 480, SIM_END_DONE);
-    sim_fixture_expect(&f, "r2", 2, 490, 730, SIM_END_DONE);
+    sim_fixture_expect(&f,
+                       "r1",
+                       (struct sim_expected){1, 0, 480, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "r2",
+                       (struct sim_expected){1, 0, 480, SIM_END_FAILED});
+    sim_fixture_expect(&f,
+                       "r3",
+                       (struct sim_expected){1, 0, 480, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "r2",
+                       (struct sim_expected){2, 490, 730, SIM_END_DONE});
     assert_int_equal(sim_fixture_count(&f, "r1"), 1);
     assert_int_equal(sim_fixture_count(&f, "r3"), 1);
     assert_int_equal(f.result->counts[TASK_DONE], 3);
@@ -713,6 +786,7 @@ int main(void)
         cmocka_unit_test(a_gating_review_goes_first_by_the_rules),
         cmocka_unit_test(a_gating_review_starves_nobody),
         cmocka_unit_test(own_classes_starve_by_their_tiers),
+        cmocka_unit_test(what_gates_is_as_urgent_as_what_it_gates),
         cmocka_unit_test(a_batch_takes_the_longest_and_half_of_the_others),
         cmocka_unit_test(the_part_of_the_others_can_be_set),
         cmocka_unit_test(without_the_rule_nothing_is_batched),

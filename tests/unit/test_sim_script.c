@@ -37,10 +37,18 @@ static void failures_are_retried_with_back_off(void **state)
     sim_fixture_init(&f, A_THEN_B);
     sim_fixture_line(&f, "fail a:2");
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "a", 1, 0, 600, SIM_END_FAILED);
-    sim_fixture_expect(&f, "a", 2, 610, 1210, SIM_END_FAILED);
-    sim_fixture_expect(&f, "a", 3, 1230, 1830, SIM_END_DONE);
-    sim_fixture_expect(&f, "b", 1, 1830, 2130, SIM_END_DONE);
+    sim_fixture_expect(&f,
+                       "a",
+                       (struct sim_expected){1, 0, 600, SIM_END_FAILED});
+    sim_fixture_expect(&f,
+                       "a",
+                       (struct sim_expected){2, 610, 1210, SIM_END_FAILED});
+    sim_fixture_expect(&f,
+                       "a",
+                       (struct sim_expected){3, 1230, 1830, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "b",
+                       (struct sim_expected){1, 1830, 2130, SIM_END_DONE});
     for (uint32_t n = 1; n <= 3; n++) {
         assert_int_equal(sim_fixture_span(&f, "a", n)->attempt, n);
     }
@@ -80,7 +88,7 @@ static void a_failure_can_skip_what_needs_it(void **state)
     sim_fixture_left(&f, "a", TASK_FAILED, WHY_FAILED);
     sim_fixture_left(&f, "b", TASK_SKIPPED, WHY_ENDED);
     sim_fixture_left(&f, "c", TASK_SKIPPED, WHY_ENDED);
-    sim_fixture_expect(&f, "d", 1, 0, 300, SIM_END_DONE);
+    sim_fixture_expect(&f, "d", (struct sim_expected){1, 0, 300, SIM_END_DONE});
     sim_fixture_release(&f);
 }
 
@@ -99,7 +107,9 @@ static void a_failure_can_abort_the_run(void **state)
     sim_fixture_run(&f);
     sim_fixture_left(&f, "b", TASK_CANCELLED, WHY_ENDED);
     sim_fixture_left(&f, "d", TASK_CANCELLED, WHY_ENDED);
-    sim_fixture_expect(&f, "d", 1, 0, 60, SIM_END_CANCELLED);
+    sim_fixture_expect(&f,
+                       "d",
+                       (struct sim_expected){1, 0, 60, SIM_END_CANCELLED});
     assert_int_equal(f.result->makespan_ns, MINUTE_NS);
     sim_fixture_release(&f);
 }
@@ -117,7 +127,9 @@ static void a_failure_can_ask_first(void **state)
     sim_fixture_line(&f, "fail a:1");
     sim_fixture_line(&f, "at 10m retry a");
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "a", 1, 0, 60, SIM_END_FAILED);
+    sim_fixture_expect(&f,
+                       "a",
+                       (struct sim_expected){1, 0, 60, SIM_END_FAILED});
     assert_int_equal(sim_fixture_span(&f, "b", 1)->start_ns >= 10 * MINUTE_NS,
                      true);
     assert_int_equal(f.result->counts[TASK_DONE], 2);
@@ -144,10 +156,18 @@ static void changes_send_the_group_back(void **state)
     sim_fixture_init(&f, PIPELINE);
     sim_fixture_line(&f, "changes g/review:1");
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "g/review", 1, 660, 780, SIM_END_CHANGES);
-    sim_fixture_expect(&f, "g/work", 2, 780, 1380, SIM_END_DONE);
-    sim_fixture_expect(&f, "g/gate", 2, 1380, 1440, SIM_END_DONE);
-    sim_fixture_expect(&f, "g/review", 2, 1440, 1560, SIM_END_DONE);
+    sim_fixture_expect(&f,
+                       "g/review",
+                       (struct sim_expected){1, 660, 780, SIM_END_CHANGES});
+    sim_fixture_expect(&f,
+                       "g/work",
+                       (struct sim_expected){2, 780, 1380, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "g/gate",
+                       (struct sim_expected){2, 1380, 1440, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "g/review",
+                       (struct sim_expected){2, 1440, 1560, SIM_END_DONE});
     assert_int_equal(f.result->counts[TASK_DONE], 3);
     sim_fixture_release(&f);
 }
@@ -159,8 +179,12 @@ static void a_failing_gate_sends_the_group_back(void **state)
     sim_fixture_init(&f, PIPELINE);
     sim_fixture_line(&f, "fail g/gate:1");
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "g/gate", 1, 600, 660, SIM_END_FAILED);
-    sim_fixture_expect(&f, "g/work", 2, 660, 1260, SIM_END_DONE);
+    sim_fixture_expect(&f,
+                       "g/gate",
+                       (struct sim_expected){1, 600, 660, SIM_END_FAILED});
+    sim_fixture_expect(&f,
+                       "g/work",
+                       (struct sim_expected){2, 660, 1260, SIM_END_DONE});
     assert_int_equal(f.result->counts[TASK_DONE], 3);
     sim_fixture_release(&f);
 }
@@ -185,10 +209,18 @@ static void a_checkpoint_goes_on_in_a_fresh_session(void **state)
     sim_fixture_init(&f, A_THEN_B);
     sim_fixture_line(&f, "checkpoint a:2");
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "a", 1, 0, 600, SIM_END_CHECKPOINT);
-    sim_fixture_expect(&f, "a", 2, 600, 1200, SIM_END_CHECKPOINT);
-    sim_fixture_expect(&f, "a", 3, 1200, 1800, SIM_END_DONE);
-    sim_fixture_expect(&f, "b", 1, 1800, 2100, SIM_END_DONE);
+    sim_fixture_expect(&f,
+                       "a",
+                       (struct sim_expected){1, 0, 600, SIM_END_CHECKPOINT});
+    sim_fixture_expect(&f,
+                       "a",
+                       (struct sim_expected){2, 600, 1200, SIM_END_CHECKPOINT});
+    sim_fixture_expect(&f,
+                       "a",
+                       (struct sim_expected){3, 1200, 1800, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "b",
+                       (struct sim_expected){1, 1800, 2100, SIM_END_DONE});
     sim_fixture_release(&f);
 }
 
@@ -213,7 +245,9 @@ static void what_is_blocked_is_parked_at_once(void **state)
     sim_fixture_init(&f, A_THEN_B);
     sim_fixture_line(&f, "block a");
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "a", 1, 0, 600, SIM_END_BLOCKED);
+    sim_fixture_expect(&f,
+                       "a",
+                       (struct sim_expected){1, 0, 600, SIM_END_BLOCKED});
     assert_int_equal(sim_fixture_count(&f, "a"), 1);
     sim_fixture_left(&f, "a", TASK_PARKED, WHY_PARKED);
     sim_fixture_left(&f, "b", TASK_WAITING, WHY_BLOCKED);
@@ -233,8 +267,10 @@ static void refusals_back_off_and_cost_no_try(void **state)
                      "  - {id: b, run: x, estimate: 10m}\n");
     sim_fixture_line(&f, "reject cloud:2");
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "a", 1, 90, 690, SIM_END_DONE);
-    sim_fixture_expect(&f, "b", 1, 0, 600, SIM_END_DONE);
+    sim_fixture_expect(&f,
+                       "a",
+                       (struct sim_expected){1, 90, 690, SIM_END_DONE});
+    sim_fixture_expect(&f, "b", (struct sim_expected){1, 0, 600, SIM_END_DONE});
     assert_int_equal(sim_fixture_span(&f, "a", 1)->attempt, 1);
     assert_int_equal(sim_fixture_span(&f, "a", 1)->ready_ns, 0);
     assert_int_equal(f.result->rejections, 2);
@@ -257,9 +293,11 @@ static void refusals_of_one_turn_are_one_step(void **state)
                      "  - {id: d, run: x, estimate: 1m}\n");
     sim_fixture_line(&f, "reject local:4");
     sim_fixture_run(&f);
-    for (char id = 'a'; id <= 'd'; id++) {
-        const char name[] = {id, '\0'};
-        sim_fixture_expect(&f, name, 1, 30, 90, SIM_END_DONE);
+    for (int ix = 0; ix < 4; ix++) {
+        const char name[] = {(char)('a' + ix), '\0'};
+        sim_fixture_expect(&f,
+                           name,
+                           (struct sim_expected){1, 30, 90, SIM_END_DONE});
     }
     assert_int_equal(f.result->rejections, 4);
     sim_fixture_release(&f);
@@ -302,16 +340,26 @@ static void no_start_exceeds_a_cap_that_moves(void **state)
     sim_fixture_line(&f, "at 40m cap 3");
     sim_fixture_run(&f);
     /* At 10 and 11 min others still run; only at 12 there is room. */
-    sim_fixture_expect(&f, "d", 1, 720, 1320, SIM_END_DONE);
-    sim_fixture_expect(&f, "e", 1, 1320, 1920, SIM_END_DONE);
+    sim_fixture_expect(&f,
+                       "d",
+                       (struct sim_expected){1, 720, 1320, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "e",
+                       (struct sim_expected){1, 1320, 1920, SIM_END_DONE});
     /* The cap is 0 when e ends; all three slots fill at 40 min. */
-    sim_fixture_expect(&f, "f", 1, 2400, 3000, SIM_END_DONE);
-    sim_fixture_expect(&f, "g", 1, 2400, 3000, SIM_END_DONE);
-    sim_fixture_expect(&f, "h", 1, 2400, 3000, SIM_END_DONE);
+    sim_fixture_expect(&f,
+                       "f",
+                       (struct sim_expected){1, 2400, 3000, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "g",
+                       (struct sim_expected){1, 2400, 3000, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "h",
+                       (struct sim_expected){1, 2400, 3000, SIM_END_DONE});
     /* Nothing that ran was ended. */
-    sim_fixture_expect(&f, "a", 1, 0, 600, SIM_END_DONE);
-    sim_fixture_expect(&f, "b", 1, 0, 660, SIM_END_DONE);
-    sim_fixture_expect(&f, "c", 1, 0, 720, SIM_END_DONE);
+    sim_fixture_expect(&f, "a", (struct sim_expected){1, 0, 600, SIM_END_DONE});
+    sim_fixture_expect(&f, "b", (struct sim_expected){1, 0, 660, SIM_END_DONE});
+    sim_fixture_expect(&f, "c", (struct sim_expected){1, 0, 720, SIM_END_DONE});
     sim_fixture_release(&f);
 }
 
@@ -332,10 +380,16 @@ static void a_limit_can_be_set_to_a_share_and_to_none(void **state)
     sim_fixture_line(&f, "at 4m limit work 50%");
     sim_fixture_line(&f, "at 6m limit work none");
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "a", 1, 0, 600, SIM_END_DONE);
-    sim_fixture_expect(&f, "b", 1, 240, 840, SIM_END_DONE);
-    sim_fixture_expect(&f, "c", 1, 360, 960, SIM_END_DONE);
-    sim_fixture_expect(&f, "d", 1, 360, 960, SIM_END_DONE);
+    sim_fixture_expect(&f, "a", (struct sim_expected){1, 0, 600, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "b",
+                       (struct sim_expected){1, 240, 840, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "c",
+                       (struct sim_expected){1, 360, 960, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "d",
+                       (struct sim_expected){1, 360, 960, SIM_END_DONE});
     sim_fixture_release(&f);
 }
 
@@ -353,9 +407,13 @@ static void a_share_moves_with_the_cap(void **state)
         "  - {id: c, class: work, run: x, estimate: 10m}\n");
     sim_fixture_line(&f, "at 3m cap 6");
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "a", 1, 0, 600, SIM_END_DONE);
-    sim_fixture_expect(&f, "b", 1, 180, 780, SIM_END_DONE);
-    sim_fixture_expect(&f, "c", 1, 180, 780, SIM_END_DONE);
+    sim_fixture_expect(&f, "a", (struct sim_expected){1, 0, 600, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "b",
+                       (struct sim_expected){1, 180, 780, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "c",
+                       (struct sim_expected){1, 180, 780, SIM_END_DONE});
     sim_fixture_release(&f);
 }
 
@@ -367,8 +425,12 @@ static void a_held_task_lets_others_pass(void **state)
     sim_fixture_line(&f, "at 1m hold b");
     sim_fixture_line(&f, "at 25m release b");
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "c", 1, 600, 1200, SIM_END_DONE);
-    sim_fixture_expect(&f, "b", 1, 1500, 2100, SIM_END_DONE);
+    sim_fixture_expect(&f,
+                       "c",
+                       (struct sim_expected){1, 600, 1200, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "b",
+                       (struct sim_expected){1, 1500, 2100, SIM_END_DONE});
     sim_fixture_release(&f);
 }
 
@@ -392,8 +454,12 @@ static void a_parked_task_can_be_tried_again(void **state)
     sim_fixture_line(&f, "block a");
     sim_fixture_line(&f, "at 30m retry a");
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "a", 2, 1800, 2400, SIM_END_DONE);
-    sim_fixture_expect(&f, "b", 1, 2400, 2700, SIM_END_DONE);
+    sim_fixture_expect(&f,
+                       "a",
+                       (struct sim_expected){2, 1800, 2400, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "b",
+                       (struct sim_expected){1, 2400, 2700, SIM_END_DONE});
     assert_int_equal(f.result->left_count, 0);
     sim_fixture_release(&f);
 }
@@ -411,8 +477,12 @@ static void a_whole_run_can_be_tried_again(void **state)
     sim_fixture_line(&f, "block b");
     sim_fixture_line(&f, "at 20m retry run");
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "a", 2, 1200, 1800, SIM_END_DONE);
-    sim_fixture_expect(&f, "b", 2, 1200, 1800, SIM_END_DONE);
+    sim_fixture_expect(&f,
+                       "a",
+                       (struct sim_expected){2, 1200, 1800, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "b",
+                       (struct sim_expected){2, 1200, 1800, SIM_END_DONE});
     sim_fixture_release(&f);
 }
 
@@ -423,7 +493,9 @@ static void a_skipped_task_skips_what_needs_it(void **state)
     sim_fixture_init(&f, A_THEN_B);
     sim_fixture_line(&f, "at 3m skip a");
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "a", 1, 0, 180, SIM_END_CANCELLED);
+    sim_fixture_expect(&f,
+                       "a",
+                       (struct sim_expected){1, 0, 180, SIM_END_CANCELLED});
     sim_fixture_left(&f, "a", TASK_SKIPPED, WHY_ENDED);
     sim_fixture_left(&f, "b", TASK_SKIPPED, WHY_ENDED);
     sim_fixture_release(&f);
@@ -437,9 +509,15 @@ static void a_cancelled_session_frees_its_slot(void **state)
     sim_fixture_init(&f, THREE_IN_A_ROW);
     sim_fixture_line(&f, "at 1m cancel a");
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "a", 1, 0, 60, SIM_END_CANCELLED);
-    sim_fixture_expect(&f, "b", 1, 60, 660, SIM_END_DONE);
-    sim_fixture_expect(&f, "c", 1, 660, 1260, SIM_END_DONE);
+    sim_fixture_expect(&f,
+                       "a",
+                       (struct sim_expected){1, 0, 60, SIM_END_CANCELLED});
+    sim_fixture_expect(&f,
+                       "b",
+                       (struct sim_expected){1, 60, 660, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "c",
+                       (struct sim_expected){1, 660, 1260, SIM_END_DONE});
     sim_fixture_left(&f, "a", TASK_CANCELLED, WHY_ENDED);
     assert_int_equal(f.result->left_count, 1);
     sim_fixture_release(&f);
@@ -452,7 +530,9 @@ static void a_cancelled_run_ends_at_once(void **state)
     sim_fixture_init(&f, THREE_IN_A_ROW);
     sim_fixture_line(&f, "at 12m cancel run");
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "b", 1, 600, 720, SIM_END_CANCELLED);
+    sim_fixture_expect(&f,
+                       "b",
+                       (struct sim_expected){1, 600, 720, SIM_END_CANCELLED});
     assert_int_equal(sim_fixture_count(&f, "c"), 0);
     assert_int_equal(f.result->counts[TASK_DONE], 1);
     assert_int_equal(f.result->counts[TASK_CANCELLED], 2);
@@ -474,8 +554,12 @@ static void a_revoked_result_holds_what_needs_it(void **state)
     sim_fixture_line(&f, "at 15m revoke a");
     sim_fixture_line(&f, "at 30m retry a");
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "b", 1, 600, 1200, SIM_END_DONE);
-    sim_fixture_expect(&f, "a", 2, 1800, 2400, SIM_END_DONE);
+    sim_fixture_expect(&f,
+                       "b",
+                       (struct sim_expected){1, 600, 1200, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "a",
+                       (struct sim_expected){2, 1800, 2400, SIM_END_DONE});
     assert_true(sim_fixture_span(&f, "c", 1)->start_ns >= 2400 * SECOND_NS);
     assert_int_equal(f.result->counts[TASK_DONE], 3);
     sim_fixture_release(&f);
@@ -495,7 +579,9 @@ static void a_revoked_result_can_be_accepted(void **state)
     sim_fixture_line(&f, "at 30m release a");
     sim_fixture_run(&f);
     assert_int_equal(sim_fixture_count(&f, "a"), 1);
-    sim_fixture_expect(&f, "c", 1, 1800, 2400, SIM_END_DONE);
+    sim_fixture_expect(&f,
+                       "c",
+                       (struct sim_expected){1, 1800, 2400, SIM_END_DONE});
     sim_fixture_release(&f);
 }
 
@@ -507,8 +593,10 @@ static void a_paused_run_starts_nothing(void **state)
     sim_fixture_line(&f, "at 5m pause");
     sim_fixture_line(&f, "at 33m resume");
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "a", 1, 0, 600, SIM_END_DONE);
-    sim_fixture_expect(&f, "b", 1, 1980, 2580, SIM_END_DONE);
+    sim_fixture_expect(&f, "a", (struct sim_expected){1, 0, 600, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "b",
+                       (struct sim_expected){1, 1980, 2580, SIM_END_DONE});
     sim_fixture_release(&f);
     sim_fixture_init(&f, THREE_IN_A_ROW);
     sim_fixture_line(&f, "at 5m pause");
@@ -526,7 +614,7 @@ static void orders_of_time_zero_come_first(void **state)
     sim_fixture_init(&f, THREE_IN_A_ROW);
     sim_fixture_line(&f, "at 0s hold a");
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "b", 1, 0, 600, SIM_END_DONE);
+    sim_fixture_expect(&f, "b", (struct sim_expected){1, 0, 600, SIM_END_DONE});
     sim_fixture_left(&f, "a", TASK_READY, WHY_HELD);
     sim_fixture_release(&f);
 }
@@ -542,7 +630,9 @@ static void orders_of_an_instant_come_before_its_starts(void **state)
     sim_fixture_line(&f, "at 10m hold b");
     sim_fixture_line(&f, "at 20m cap 1");
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "c", 1, 1200, 1800, SIM_END_DONE);
+    sim_fixture_expect(&f,
+                       "c",
+                       (struct sim_expected){1, 1200, 1800, SIM_END_DONE});
     sim_fixture_release(&f);
 }
 
@@ -592,8 +682,10 @@ static void a_barrier_that_drains_waits_for_all(void **state)
     struct sim_fixture f;
     sim_fixture_init(&f, BARRIER("true"));
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "c", 1, 0, 540, SIM_END_DONE);
-    sim_fixture_expect(&f, "d", 1, 540, 600, SIM_END_DONE);
+    sim_fixture_expect(&f, "c", (struct sim_expected){1, 0, 540, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "d",
+                       (struct sim_expected){1, 540, 600, SIM_END_DONE});
     assert_int_equal(f.result->counts[TASK_DONE], 4);
     sim_fixture_release(&f);
 }
@@ -604,7 +696,9 @@ static void a_barrier_without_drain_stops_nothing(void **state)
     struct sim_fixture f;
     sim_fixture_init(&f, BARRIER("false"));
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "d", 1, 240, 300, SIM_END_DONE);
+    sim_fixture_expect(&f,
+                       "d",
+                       (struct sim_expected){1, 240, 300, SIM_END_DONE});
     sim_fixture_release(&f);
 }
 
@@ -620,7 +714,9 @@ static void added_behind_what_is_done_it_starts_at_once(void **state)
                     "12m",
                     "tasks: [{id: n, run: x, estimate: 2m, needs: [a]}]\n");
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "n", 1, 720, 840, SIM_END_DONE);
+    sim_fixture_expect(&f,
+                       "n",
+                       (struct sim_expected){1, 720, 840, SIM_END_DONE});
     assert_int_equal(sim_fixture_span(&f, "n", 1)->ready_ns, 12 * MINUTE_NS);
     assert_int_equal(f.result->task_count, 3);
     assert_int_equal(f.result->counts[TASK_DONE], 3);
@@ -636,7 +732,9 @@ static void added_behind_what_runs_it_waits_for_it(void **state)
                     "4m",
                     "tasks: [{id: n, run: x, estimate: 2m, needs: [a]}]\n");
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "n", 1, 600, 720, SIM_END_DONE);
+    sim_fixture_expect(&f,
+                       "n",
+                       (struct sim_expected){1, 600, 720, SIM_END_DONE});
     sim_fixture_release(&f);
 }
 
@@ -649,7 +747,9 @@ static void added_behind_what_waits_it_waits_too(void **state)
                     "4m",
                     "tasks: [{id: n, run: x, estimate: 2m, needs: [b]}]\n");
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "n", 1, 900, 1020, SIM_END_DONE);
+    sim_fixture_expect(&f,
+                       "n",
+                       (struct sim_expected){1, 900, 1020, SIM_END_DONE});
     sim_fixture_release(&f);
 }
 
@@ -688,8 +788,12 @@ static void what_waits_can_come_to_need_what_is_added(void **state)
                     "tasks: [{id: n, run: x, estimate: 20m}]\n"
                     "needs: {b: [n]}\n");
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "n", 1, 240, 1440, SIM_END_DONE);
-    sim_fixture_expect(&f, "b", 1, 1440, 1740, SIM_END_DONE);
+    sim_fixture_expect(&f,
+                       "n",
+                       (struct sim_expected){1, 240, 1440, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "b",
+                       (struct sim_expected){1, 1440, 1740, SIM_END_DONE});
     sim_fixture_release(&f);
 }
 
@@ -709,9 +813,15 @@ static void a_run_that_had_ended_goes_on(void **state)
                     "  - {id: p, run: x, estimate: 2m, group: g,\n"
                     "     uses: {gpu: 1}, class: new, needs: [n]}\n");
     sim_fixture_run(&f);
-    sim_fixture_expect(&f, "n", 1, 3600, 3720, SIM_END_DONE);
-    sim_fixture_expect(&f, "o", 1, 7200, 7320, SIM_END_DONE);
-    sim_fixture_expect(&f, "p", 1, 7320, 7440, SIM_END_DONE);
+    sim_fixture_expect(&f,
+                       "n",
+                       (struct sim_expected){1, 3600, 3720, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "o",
+                       (struct sim_expected){1, 7200, 7320, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "p",
+                       (struct sim_expected){1, 7320, 7440, SIM_END_DONE});
     assert_int_equal(sim_fixture_class(&f, "new")->count, 2);
     assert_int_equal(sim_fixture_class(&f, "new")->wait_max_ns, 2 * MINUTE_NS);
     assert_int_equal(f.result->makespan_ns, 7440 * SECOND_NS);
