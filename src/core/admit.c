@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* Most rooms one task can ask for: limits of its run, and two gates. */
-enum { ROOMS_MAX = 256 };
+enum { ROOMS_MAX = SCHED_LIMITS_MAX + 2 };
 
 /* Make room for one more in an array of the scheduler. */
 #define GROW(array, count, capacity)                                           \
@@ -57,6 +57,7 @@ struct run_id sched_add_run(struct sched *sched,
                             const struct sched_run_spec *spec,
                             struct limit_id *first_limit_out)
 {
+    INVARIANT(spec->limit_count <= SCHED_LIMITS_MAX);
     uint32_t ix = sched->run_count++;
     sched->runs =
         mem_resize(sched->runs, sched->run_count, sizeof(sched->runs[0]));
@@ -639,15 +640,18 @@ static void settle_new(struct sched *sched, uint32_t first, uint32_t edges)
             state_ready_or_wait(sched, task);
         }
     }
-    /* A need that ended badly skips what was added behind it. */
+    /* What is added behind a dead end is skipped. */
     for (uint32_t edge = edges; edge < sched->graph.edge_count; edge++) {
         uint32_t need = graph_need(&sched->graph, edge);
-        uint8_t state = sched->tasks[need].state;
-        if ((state == TASK_FAILED || state == TASK_SKIPPED ||
-             state == TASK_CANCELLED) &&
-            !release_is_met(sched, need) &&
-            state_is_pending(sched, graph_dependent(&sched->graph, edge))) {
-            release_skip_dependents(sched, need);
+        uint32_t dependent = graph_dependent(&sched->graph, edge);
+        if (state_is_pending(sched, need) ||
+            sched_has(sched, need, TASK_RELEASED) ||
+            !state_is_pending(sched, dependent)) {
+            continue;
+        }
+        uint32_t cause = release_find_dead_end(sched, need);
+        if (cause != ID_NONE) {
+            release_skip(sched, dependent, cause);
         }
     }
 }
@@ -685,6 +689,9 @@ enum err sched_add(struct sched *sched,
     uint32_t edges = sched->graph.edge_count;
     if (addition->task_count > SCHED_TASKS_MAX - first) {
         return refuse(refusal, ERR_LIMIT, REFUSAL_TOO_MANY, ID_NONE);
+    }
+    if (sched->runs[addition->run.v].cancelled) {
+        return refuse(refusal, ERR_CONFLICT, REFUSAL_CANCELLED, ID_NONE);
     }
     enum err err = check_groups(sched, addition, refusal);
     if (err == ERR_OK) {

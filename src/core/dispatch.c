@@ -13,7 +13,8 @@
  * - Exactly one has some, but too few: they are reserved for this task, and
  *   the queue waits there. What comes after may not take them.
  * - Several have too few: reserving one while waiting for another is what we
- *   never do, so the queue is set aside.
+ *   never do, so the queue is set aside. So is one that needs more than a limit
+ *   has at all, because it was lowered.
  *
  * Each step starts a task or takes a queue or a room out of consideration, so
  * a scan ends. Each start may change the order and what is free, so the scan
@@ -213,8 +214,15 @@ static void begin_scan(struct sched *sched)
 struct finding {
     uint32_t room;    /* that lacks units; ID_NONE: none does */
     bool empty;       /* it has none left at all */
-    uint32_t lacking; /* number of rooms that lack units */
+    uint32_t lacking; /* rooms that lack units; 1: it can reserve that one */
 };
+
+/* Whether the room's limit, as it is now, has as many units at all. */
+static bool has_units(const struct sched *sched, struct room_need need)
+{
+    uint32_t limit = sched->limits.rooms[need.room].limit;
+    return sched->limits.limits[limit].max_now >= need.units;
+}
 
 static struct finding examine(const struct sched *sched, uint32_t queue)
 {
@@ -230,8 +238,9 @@ static struct finding examine(const struct sched *sched, uint32_t queue)
                 return (struct finding){need.room, true, 1};
             }
             if (free < need.units) {
+                /* What the limit never has cannot be saved up for. */
                 finding.room = need.room;
-                finding.lacking++;
+                finding.lacking += has_units(sched, need) ? 1 : 2;
             }
         }
     }

@@ -96,47 +96,36 @@ static void fail(struct sched *sched, uint32_t task)
 }
 
 /*
- * Collect in sched->list the tasks on the ways from `to` to `task` inside the
- * group, both ends included; return their number. First everything of the
- * group that `task` needs is marked, then what of it is behind `to`.
+ * Collect in sched->list what rework from `task` does again: `to`, and of what
+ * needs it inside the group, directly or not, all that is done, and `task`.
+ * Return their number.
  */
 static uint32_t collect_rework(struct sched *sched, uint32_t task, uint32_t to)
 {
     const struct graph *graph = &sched->graph;
     uint32_t group = sched->tasks[task].group;
-    uint32_t above = ++sched->mark;
+    uint32_t mark = ++sched->mark;
+    uint32_t count = 0;
     uint32_t depth = 0;
-    sched->marks[task] = above;
-    sched->stack[depth++] = task;
+    sched->marks[to] = mark;
+    sched->stack[depth++] = to;
     while (depth > 0) {
         uint32_t from = sched->stack[--depth];
-        for (uint32_t edge = graph_first_need(graph, from); edge != ID_NONE;
-             edge = graph_next_need(graph, edge)) {
-            uint32_t need = graph_need(graph, edge);
-            if (sched->tasks[need].group == group &&
-                sched->marks[need] != above) {
-                sched->marks[need] = above;
-                sched->stack[depth++] = need;
-            }
+        if (from == task || sched->tasks[from].state == TASK_DONE) {
+            sched->list[count++] = from;
         }
-    }
-    INVARIANT(sched->marks[to] == above);
-    uint32_t count = 0;
-    uint32_t taken = ++sched->mark;
-    sched->marks[to] = taken;
-    sched->list[count++] = to;
-    for (uint32_t ix = 0; ix < count; ix++) {
-        uint32_t from = sched->list[ix];
         for (uint32_t edge = graph_first_dependent(graph, from);
              edge != ID_NONE;
              edge = graph_next_dependent(graph, edge)) {
             uint32_t dependent = graph_dependent(graph, edge);
-            if (sched->marks[dependent] == above) {
-                sched->marks[dependent] = taken;
-                sched->list[count++] = dependent;
+            if (sched->tasks[dependent].group == group &&
+                sched->marks[dependent] != mark) {
+                sched->marks[dependent] = mark;
+                sched->stack[depth++] = dependent;
             }
         }
     }
+    INVARIANT(sched->marks[task] == mark);
     return count;
 }
 
@@ -161,11 +150,9 @@ static void rework(struct sched *sched, uint32_t task)
     uint32_t count = collect_rework(sched, task, to);
     for (uint32_t ix = 0; ix < count; ix++) {
         uint32_t again = sched->list[ix];
-        if (sched->tasks[again].state == TASK_DONE || again == task) {
-            release_back(sched, again);
-            sched_lower(sched, again, TASK_REVOKED);
-            state_set(sched, again, TASK_WAITING);
-        }
+        release_back(sched, again);
+        sched_lower(sched, again, TASK_REVOKED);
+        state_set(sched, again, TASK_WAITING);
     }
     order_refresh(sched, sched->list, count);
     if (sched->tasks[to].state == TASK_WAITING &&
@@ -263,10 +250,9 @@ static void judge_executor(struct sched *sched,
     struct executor *executor =
         &sched->executors[sched_shape_of(sched, leader)->executor];
     bool claimed = t->state == TASK_CLAIMED;
-    bool well = false;
-    bool badly = false;
+    /* A gate that fails has done its work: it is no fault of the executor. */
+    bool well = sched_failure_of(sched, leader)->rework_on_failure;
     for (uint32_t ix = 0; ix < event->outcome_count; ix++) {
-        badly = badly || event->outcomes[ix] == OUTCOME_FAILED;
         well = well || event->outcomes[ix] != OUTCOME_FAILED;
     }
     if (event->outcomes[0] == OUTCOME_REJECTED) {
@@ -293,7 +279,6 @@ static void judge_executor(struct sched *sched,
     } else if (well) {
         executor_succeeded(executor);
     } else {
-        INVARIANT(badly);
         executor_failed(executor, t->token, event->now_ns);
     }
 }
@@ -327,6 +312,24 @@ static bool fits_session(const struct sched_event *event, uint32_t count)
     return fits;
 }
 
+/* End the tasks of a session that failed, or those that did not. */
+static void end_tasks(struct sched *sched,
+                      uint32_t leader,
+                      const struct sched_event *event,
+                      bool failed)
+{
+    bool alone = event->outcome_count == 1;
+    uint32_t ix = 0;
+    for (uint32_t task = leader; task != ID_NONE; ix++) {
+        uint32_t next = sched->tasks[task].next_in_session;
+        enum sched_outcome outcome = event->outcomes[alone ? 0 : ix];
+        if ((outcome == OUTCOME_FAILED) == failed) {
+            end_task(sched, task, outcome);
+        }
+        task = next;
+    }
+}
+
 enum err outcome_apply(struct sched *sched, const struct sched_event *event)
 {
     uint32_t leader = sched->tasks[event->task.v].leader;
@@ -338,7 +341,7 @@ enum err outcome_apply(struct sched *sched, const struct sched_event *event)
     if (!fits_session(event, count)) {
         return ERR_INVALID;
     }
-    bool alone = event->outcome_count == 1;
+    INVARIANT(count > 0);
     const struct shape *shape = sched_shape_of(sched, leader);
     judge_executor(sched, leader, event);
     dispatch_gate_executor(sched, shape->executor);
@@ -354,11 +357,8 @@ enum err outcome_apply(struct sched *sched, const struct sched_event *event)
         sched_lower(sched, leader, TASK_END_DUE);
         sched->ends--;
     }
-    uint32_t task = leader;
-    for (uint32_t ix = 0; ix < count; ix++) {
-        uint32_t next = sched->tasks[task].next_in_session;
-        end_task(sched, task, event->outcomes[alone ? 0 : ix]);
-        task = next;
-    }
+    /* What failed comes last: it may cancel the run, not what is done. */
+    end_tasks(sched, leader, event, false);
+    end_tasks(sched, leader, event, true);
     return ERR_OK;
 }

@@ -83,7 +83,17 @@ void release_back(struct sched *sched, uint32_t task)
     }
 }
 
-void release_skip_dependents(struct sched *sched, uint32_t task)
+/* Skip a task that has not started, because of another one. */
+static void skip_one(struct sched *sched, uint32_t task, uint32_t cause)
+{
+    state_drop(sched, task);
+    state_set(sched, task, TASK_SKIPPED);
+    sched_raise(sched, task, TASK_CASCADED);
+    sched->details[task].cause = cause;
+}
+
+/* Skip everything behind `task` that has not started. */
+static void skip_behind(struct sched *sched, uint32_t task, uint32_t cause)
 {
     const struct graph *graph = &sched->graph;
     uint32_t mark = ++sched->mark;
@@ -103,10 +113,7 @@ void release_skip_dependents(struct sched *sched, uint32_t task)
             }
             sched->marks[to] = mark;
             if (state_is_pending(sched, to)) {
-                state_drop(sched, to);
-                state_set(sched, to, TASK_SKIPPED);
-                sched_raise(sched, to, TASK_CASCADED);
-                sched->details[to].cause = task;
+                skip_one(sched, to, cause);
                 sched->list[ended++] = to;
             }
             /* A task that runs, or has ended, passes the chain on. */
@@ -116,21 +123,63 @@ void release_skip_dependents(struct sched *sched, uint32_t task)
     order_refresh(sched, sched->list, ended);
 }
 
-/* Whether a need of the task has ended without being met. */
+void release_skip_dependents(struct sched *sched, uint32_t task)
+{
+    skip_behind(sched, task, task);
+}
+
+void release_skip(struct sched *sched, uint32_t task, uint32_t cause)
+{
+    skip_one(sched, task, cause);
+    skip_behind(sched, task, cause);
+}
+
+/* Whether it has ended in a way that never lets anyone pass. */
+static bool is_dead_end(const struct sched *sched, uint32_t task)
+{
+    uint8_t state = sched->tasks[task].state;
+    return (state == TASK_SKIPPED || state == TASK_CANCELLED ||
+            state == TASK_FAILED) &&
+           !release_is_met(sched, task);
+}
+
+uint32_t release_find_dead_end(struct sched *sched, uint32_t task)
+{
+    const struct graph *graph = &sched->graph;
+    uint32_t mark = ++sched->mark;
+    uint32_t depth = 0;
+    sched->stack[depth++] = task;
+    while (depth > 0) {
+        uint32_t from = sched->stack[--depth];
+        if (is_dead_end(sched, from)) {
+            return from;
+        }
+        if (state_is_pending(sched, from)) {
+            continue; /* it would have been skipped itself */
+        }
+        for (uint32_t edge = graph_first_need(graph, from); edge != ID_NONE;
+             edge = graph_next_need(graph, edge)) {
+            uint32_t need = graph_need(graph, edge);
+            if (sched->marks[need] != mark &&
+                !sched_has(sched, need, TASK_RELEASED)) {
+                sched->marks[need] = mark;
+                sched->stack[depth++] = need;
+            }
+        }
+    }
+    return ID_NONE;
+}
+
+/* Whether a need of the task is a dead end. */
 static bool is_cut_off(const struct sched *sched, uint32_t task)
 {
     const struct graph *graph = &sched->graph;
-    for (uint32_t edge = graph_first_need(graph, task); edge != ID_NONE;
-         edge = graph_next_need(graph, edge)) {
-        uint32_t need = graph_need(graph, edge);
-        uint8_t state = sched->tasks[need].state;
-        if ((state == TASK_SKIPPED || state == TASK_CANCELLED ||
-             state == TASK_FAILED) &&
-            !release_is_met(sched, need)) {
-            return true;
-        }
+    uint32_t edge = graph_first_need(graph, task);
+    while (edge != ID_NONE &&
+           !is_dead_end(sched, graph_need(graph, edge))) {
+        edge = graph_next_need(graph, edge);
     }
-    return false;
+    return edge != ID_NONE;
 }
 
 void release_revive(struct sched *sched, uint32_t task)

@@ -204,8 +204,9 @@ static bool next_change(struct sched *sched, struct sched_effect *out)
 
 static bool is_quiet(const struct run *run)
 {
+    bool shut = run->paused || run->asking > 0; /* until a person acts */
     return run->counts[TASK_CLAIMED] + run->counts[TASK_RUNNING] == 0 &&
-           run->counts[TASK_READY] == run->held_ready &&
+           (shut || run->counts[TASK_READY] == run->held_ready) &&
            run->backing_off == 0 && !run->barrier_due && !run->barrier_running;
 }
 

@@ -39,6 +39,9 @@
 /* Worst tier a class can have; 0 is the best. */
 #define SCHED_TIER_MAX UINT32_C(99)
 
+/* Most limits and resources one run can have. */
+#define SCHED_LIMITS_MAX UINT32_C(1024)
+
 /* "No time" and "no bound". */
 #define SCHED_NEVER INT64_MAX
 
@@ -145,6 +148,7 @@ enum sched_refusal_code {
     REFUSAL_ENDED,     /* `task` has ended and cannot gain a need */
     REFUSAL_OTHER_RUN, /* `task` belongs to another run */
     REFUSAL_REWORK,    /* `task` does not need its rework_to in its group */
+    REFUSAL_CANCELLED, /* the run was cancelled */
 };
 
 /* Why sched_add() refused. Release with sched_refusal_release(). */

@@ -302,6 +302,8 @@ bool release_is_met(const struct sched *sched, uint32_t task);
 void release_forward(struct sched *sched, uint32_t task);
 void release_back(struct sched *sched, uint32_t task);
 void release_skip_dependents(struct sched *sched, uint32_t task);
+void release_skip(struct sched *sched, uint32_t task, uint32_t cause);
+uint32_t release_find_dead_end(struct sched *sched, uint32_t task);
 void release_revive(struct sched *sched, uint32_t task);
 
 /* outcome.c: the end of a session. */

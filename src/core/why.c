@@ -165,7 +165,8 @@ why_limit(const struct sched *sched, uint32_t task, uint32_t room)
         return why;
     }
     uint32_t first = first_at(sched, room);
-    if (first != ID_NONE && first != task) {
+    if (first != ID_NONE && first != task &&
+        limits_free(&sched->limits, room) <= 0) {
         why.code = WHY_BEHIND;
         why.task.v = first;
         return why;

@@ -336,6 +336,9 @@ static void explain(const struct load_run *run,
     case REFUSAL_OTHER_RUN:
         strbuf_addf(&text, "task \"%s\" belongs to another run", id);
         break;
+    case REFUSAL_CANCELLED:
+        strbuf_adds(&text, "the run was cancelled: start another one");
+        break;
     case REFUSAL_REWORK:
         strbuf_addf(&text,
                     "task \"%s\" does not need the task it sends rework to",

@@ -198,6 +198,7 @@ static void end_flight(struct model *model, uint32_t task, bool skip)
 
 static void cancel_run(struct model *model, uint32_t run)
 {
+    model->runs[run].cancelled = true;
     for (uint32_t ix = 0; ix < model->task_count; ix++) {
         struct model_task *t = &model->tasks[ix];
         if (t->run != run) {
@@ -287,7 +288,6 @@ static void rework(struct model *model, uint32_t task)
     for (uint32_t ix = 0; ix < model->task_count; ix++) {
         struct model_task *again = &model->tasks[ix];
         if (again->group == t->group && reaches(model, t->rework_to, ix) &&
-            reaches(model, ix, task) &&
             (ix == task || again->state == TASK_DONE)) {
             again->state = TASK_WAITING;
             again->revoked = false;
@@ -355,7 +355,8 @@ static void judge_executor(struct model *model,
     bool claimed = t->state == TASK_CLAIMED;
     bool well = false;
     for (uint32_t ix = 0; ix < event->outcome_count; ix++) {
-        well = well || event->outcomes[ix] != OUTCOME_FAILED;
+        well = well || event->outcomes[ix] != OUTCOME_FAILED ||
+               t->failure.rework_on_failure;
     }
     int64_t now_ns = event->now_ns;
     if (event->outcomes[0] == OUTCOME_REJECTED) {
@@ -421,10 +422,17 @@ static enum err end_session(struct model *model,
                           : (event->now_ns - model->tasks[leader].started_ns) /
                                 (int64_t)count;
     for (uint32_t ix = 0; ix < count; ix++) {
-        struct model_task *t = &model->tasks[members[ix]];
+        const struct model_task *t = &model->tasks[members[ix]];
         model->groups[t->group].service_ns += used_ns - t->estimate_ns;
-        end_task(model, members[ix], event->outcomes[alone ? 0 : ix]);
-        model_look(model);
+    }
+    /* What failed comes last: it may cancel the run, not what is done. */
+    for (uint32_t n = 0; n < 2 * count; n++) {
+        uint32_t ix = n % count;
+        enum sched_outcome outcome = event->outcomes[alone ? 0 : ix];
+        if ((outcome == OUTCOME_FAILED) == (n >= count)) {
+            end_task(model, members[ix], outcome);
+            model_look(model);
+        }
     }
     model->tasks[leader].end_due = false;
     return ERR_OK;
@@ -651,10 +659,15 @@ bool model_is_quiet(const struct model *model, uint32_t run)
     if (r->barrier_due || r->barrier_running) {
         return false;
     }
+    bool shut = r->paused;
+    for (uint32_t ix = 0; ix < model->task_count; ix++) {
+        const struct model_task *t = &model->tasks[ix];
+        shut = shut || (t->run == run && t->asking);
+    }
     for (uint32_t ix = 0; ix < model->task_count; ix++) {
         const struct model_task *t = &model->tasks[ix];
         if (t->run == run && (in_flight(t) || t->backing_off ||
-                              (t->state == TASK_READY && !t->held))) {
+                              (t->state == TASK_READY && !t->held && !shut))) {
             return false;
         }
     }
@@ -829,8 +842,10 @@ static uint32_t lacking_of(const struct model *model,
         bool none = free <= 0 || is_reserved(kept, &rooms[ix]);
         if (none || free < rooms[ix].units) {
             *lacking = rooms[ix];
-            /* One that has none at all counts as many: nothing to reserve. */
-            lack += none ? MODEL_TASKS : 1;
+            /* One that has none at all, or never as many, counts as many:
+             * there is nothing to reserve. */
+            bool never = model_max(model, rooms[ix].limit) < rooms[ix].units;
+            lack += none || never ? MODEL_TASKS : 1;
         }
     }
     return lack;

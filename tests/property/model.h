@@ -7,8 +7,8 @@
  * cases: at most MODEL_TASKS tasks. Executors are the core's own, which has
  * unit tests of its own.
  */
-#ifndef TESTS_MODEL_H
-#define TESTS_MODEL_H
+#ifndef TESTS_PROPERTY_MODEL_H
+#define TESTS_PROPERTY_MODEL_H
 
 #include "base/strbuf.h"
 #include "core/sched.h"
@@ -91,6 +91,7 @@ struct model_run {
     bool paused;
     bool barrier_due;
     bool barrier_running;
+    bool cancelled;
     uint32_t completions;
 };
 
@@ -143,4 +144,4 @@ int64_t model_used(const struct model *model, const struct model_room *room);
 /* Present maximum of a limit. */
 int64_t model_max(const struct model *model, uint32_t limit);
 
-#endif /* TESTS_MODEL_H */
+#endif /* TESTS_PROPERTY_MODEL_H */

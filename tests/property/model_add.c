@@ -147,6 +147,11 @@ has_cycle(const struct sched_need *needs, uint32_t count, uint32_t tasks)
     return false;
 }
 
+static bool is_pending(const struct model_task *task)
+{
+    return task->state == TASK_WAITING || task->state == TASK_READY;
+}
+
 static enum err check(const struct model *model,
                       const struct sched_addition *addition)
 {
@@ -168,8 +173,7 @@ static enum err check(const struct model *model,
             return ERR_INVALID;
         }
         if (need.dependent < model->task_count &&
-            model->tasks[need.dependent].state != TASK_WAITING &&
-            model->tasks[need.dependent].state != TASK_READY) {
+            !is_pending(&model->tasks[need.dependent])) {
             return ERR_CONFLICT;
         }
         all[count++] = need;
@@ -178,24 +182,44 @@ static enum err check(const struct model *model,
     return has_cycle(all, count, total) ? ERR_INVALID : ERR_OK;
 }
 
-/* What is added behind something that ended badly is skipped at once. */
-static void skip_new(struct model *model)
+/* Whether nobody can ever pass this task, or what it needs if it started. */
+static bool is_dead(const struct model *model, uint32_t task)
 {
-    for (uint32_t round = 0; round < model->task_count; round++) {
+    const struct model_task *t = &model->tasks[task];
+    bool bad = t->state == TASK_SKIPPED || t->state == TASK_CANCELLED ||
+               t->state == TASK_FAILED;
+    bool met = t->failure.optional && t->state != TASK_CANCELLED &&
+               !t->cascaded;
+    if ((bad && !met) || is_pending(t)) {
+        return bad && !met;
+    }
+    for (uint32_t ix = 0; ix < model->need_count; ix++) {
+        struct sched_need need = model->needs[ix];
+        if (need.dependent == task && !model->tasks[need.need].released &&
+            is_dead(model, need.need)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What is added behind a dead end is skipped at once, and all behind it. */
+static void skip_new(struct model *model, uint32_t first_need)
+{
+    bool changed = true;
+    while (changed) {
+        changed = false;
         for (uint32_t ix = 0; ix < model->need_count; ix++) {
-            const struct model_task *need =
-                &model->tasks[model->needs[ix].need];
-            struct model_task *t = &model->tasks[model->needs[ix].dependent];
-            bool bad = need->state == TASK_SKIPPED ||
-                       need->state == TASK_CANCELLED ||
-                       need->state == TASK_FAILED;
-            bool met = need->failure.optional &&
-                       need->state != TASK_CANCELLED && !need->cascaded;
-            bool pending = t->state == TASK_WAITING || t->state == TASK_READY;
-            if (bad && !met && pending) {
+            struct sched_need need = model->needs[ix];
+            struct model_task *t = &model->tasks[need.dependent];
+            const struct model_task *of = &model->tasks[need.need];
+            bool behind = of->state == TASK_SKIPPED && of->cascaded;
+            if (is_pending(t) && (ix >= first_need ? is_dead(model, need.need)
+                                                   : behind)) {
                 t->state = TASK_SKIPPED;
                 t->cascaded = true;
                 t->backing_off = false;
+                changed = true;
             }
         }
     }
@@ -209,7 +233,8 @@ enum err model_add(struct model *model,
     struct sched_event tick = {.type = EVENT_TICK, .now_ns = now_ns};
     enum err err = model_apply(model, &tick);
     if (err == ERR_OK) {
-        err = check(model, addition);
+        err = model->runs[addition->run.v].cancelled ? ERR_CONFLICT
+                                                     : check(model, addition);
     }
     if (err != ERR_OK) {
         return err;
@@ -224,10 +249,11 @@ enum err model_add(struct model *model,
     for (uint32_t ix = 0; ix < addition->task_count; ix++) {
         add_task(model, addition->run.v, &addition->tasks[ix]);
     }
+    uint32_t first_need = model->need_count;
     for (uint32_t ix = 0; ix < addition->need_count; ix++) {
         model->needs[model->need_count++] = addition->needs[ix];
     }
-    skip_new(model);
+    skip_new(model, first_need);
     /* The same input, not another one. */
     model->event_seq--;
     return model_apply(model, &tick);

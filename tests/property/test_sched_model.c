@@ -86,7 +86,13 @@ static bool chance(struct world *w, uint32_t percent)
 
 _Noreturn static void complain(const struct world *w, const char *what)
 {
-    printf("# %s\n# events:\n%s", what, strbuf_text(&w->log));
+    printf("# %s\n", what);
+    const char *line = strbuf_text(&w->log);
+    while (*line != '\0') {
+        size_t len = strcspn(line, "\n");
+        printf("# %.*s\n", (int)len, line);
+        line += len + (line[len] == '\n' ? 1 : 0);
+    }
     (void)fflush(stdout);
     _exit(1);
 }
@@ -608,7 +614,11 @@ static void check_tasks(struct world *w)
             seen.backing_off != t->backing_off || seen.tries != t->tries ||
             seen.revoked != t->revoked || seen.reworks != t->reworks ||
             seen.group_open != w->model->groups[t->group].open) {
-            strbuf_addf(&w->log, "task %u differs\n", ix);
+            strbuf_addf(&w->log,
+                        "task %u: state %d, in the model %d\n",
+                        ix,
+                        (int)seen.state,
+                        (int)t->state);
             complain(w, "a task is in another state than in the model");
         }
         if (!w->model->tasks[ix].released && t->state == TASK_RUNNING) {
@@ -616,7 +626,13 @@ static void check_tasks(struct world *w)
         }
         if ((t->state == TASK_WAITING || t->state == TASK_READY) &&
             (seen.rank_ns != t->rank_ns || seen.tier != t->tier)) {
-            strbuf_addf(&w->log, "task %u differs\n", ix);
+            strbuf_addf(&w->log,
+                        "task %u: rank %lld tier %u, in the model %lld %u\n",
+                        ix,
+                        (long long)seen.rank_ns,
+                        seen.tier,
+                        (long long)t->rank_ns,
+                        t->tier);
             complain(w, "a task has another rank or tier than in the model");
         }
     }
