@@ -324,6 +324,94 @@ static void start(struct sched *sched, uint32_t leader)
     dispatch_gate_executor(sched, shape->executor);
 }
 
+/* Keep the free units of a room for a task until the next scan. */
+static void reserve(struct sched *sched, uint32_t room, uint32_t task)
+{
+    uint32_t ix = sched->limits.rooms[room].counter;
+    struct counter *counter = &sched->limits.counters[ix];
+    counter->reserved_for = task;
+    counter->next_reserved = sched->reserved;
+    sched->reserved = ix;
+    wake_counter(sched, counter);
+}
+
+static void set_aside(struct sched *sched, uint32_t queue)
+{
+    sched->queues[queue].aside = true;
+    sched->queues[queue].aside_next = sched->asides;
+    sched->asides = queue;
+}
+
+/* Call `fn` for each room that a queue needs, while it returns true. */
+typedef bool (*need_fn)(struct sched *sched, struct room_need need, void *ctx);
+
+static bool each_need(struct sched *sched,
+                      uint32_t queue,
+                      need_fn fn,
+                      void *ctx)
+{
+    const struct queue *q = &sched->queues[queue];
+    for (uint32_t part = 0; part < 2 && q->sets[part] != ID_NONE; part++) {
+        const struct need_set *set = &sched->sets[q->sets[part]];
+        for (uint32_t ix = 0; ix < set->count; ix++) {
+            if (!fn(sched, sched->needs[set->first + ix], ctx)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool is_narrow(struct sched *sched, struct room_need need, void *ctx)
+{
+    (void)sched;
+    (void)ctx;
+    return need.units == 1;
+}
+
+static bool can_ever_fit(struct sched *sched, struct room_need need, void *ctx)
+{
+    (void)ctx;
+    return has_units(sched, need);
+}
+
+static bool reserve_part(struct sched *sched, struct room_need need, void *ctx)
+{
+    const uint32_t *task = ctx;
+    int64_t free = limits_free(&sched->limits, need.room);
+    if (free > 0 && free < need.units &&
+        limits_reserved(&sched->limits, need.room) == ID_NONE) {
+        reserve(sched, need.room, *task);
+    }
+    return true;
+}
+
+/*
+ * A wide task that has waited for too long keeps what is free of every limit
+ * it lacks: only so is its waiting bounded. As it goes before all others, it
+ * cannot wait for one that keeps something from it.
+ */
+static bool saves_up(struct sched *sched, uint32_t queue, uint32_t head)
+{
+    if (!sched_has(sched, head, TASK_AGED) ||
+        each_need(sched, queue, is_narrow, NULL)) {
+        return false;
+    }
+    if (each_need(sched, queue, can_ever_fit, NULL)) {
+        (void)each_need(sched, queue, reserve_part, &head);
+    }
+    return true;
+}
+
+void dispatch_rouse(struct sched *sched, uint32_t queue)
+{
+    uint32_t room = sched->queues[queue].at_room;
+    if (room != ID_NONE && room != ROOM_HALL) {
+        dispatch_leave(sched, queue);
+        dispatch_wait(sched, queue, ROOM_HALL);
+    }
+}
+
 uint32_t dispatch_start(struct sched *sched)
 {
     begin_scan(sched);
@@ -337,20 +425,14 @@ uint32_t dispatch_start(struct sched *sched)
             return head;
         }
         dispatch_leave(sched, queue);
-        if (!finding.empty && finding.lacking > 1) {
-            sched->queues[queue].aside = true;
-            sched->queues[queue].aside_next = sched->asides;
-            sched->asides = queue;
+        if (saves_up(sched, queue, head) ||
+            (!finding.empty && finding.lacking > 1)) {
+            set_aside(sched, queue);
             continue;
         }
         dispatch_wait(sched, queue, finding.room);
         if (!finding.empty) {
-            uint32_t ix = sched->limits.rooms[finding.room].counter;
-            struct counter *counter = &sched->limits.counters[ix];
-            counter->reserved_for = head;
-            counter->next_reserved = sched->reserved;
-            sched->reserved = ix;
-            wake_counter(sched, counter);
+            reserve(sched, finding.room, head);
         }
     }
     return ID_NONE;

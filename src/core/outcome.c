@@ -24,9 +24,10 @@ void outcome_started(struct sched *sched, uint32_t leader)
     }
 }
 
-static void park(struct sched *sched, uint32_t task)
+static void park(struct sched *sched, uint32_t task, enum sched_parked reason)
 {
     state_set(sched, task, TASK_PARKED);
+    sched->details[task].parked = (uint8_t)reason;
     ready_count_out(sched, task);
 }
 
@@ -46,10 +47,10 @@ static void give_up(struct sched *sched, uint32_t task)
     uint32_t run = sched_run_ix(sched, task);
     switch (sched_failure_of(sched, task)->on_failure) {
     case SCHED_PARK:
-        park(sched, task);
+        park(sched, task, SCHED_PARKED_FAILED);
         return;
     case SCHED_ASK:
-        park(sched, task);
+        park(sched, task, SCHED_PARKED_FAILED);
         sched_raise(sched, task, TASK_ASKING);
         sched->runs[run].asking++;
         command_gate_run(sched, run);
@@ -98,7 +99,8 @@ static void fail(struct sched *sched, uint32_t task)
 /*
  * Collect in sched->list what rework from `task` does again: `to`, and of what
  * needs it inside the group, directly or not, all that is done, and `task`.
- * Return their number.
+ * What is in flight there works on what will be replaced, and is marked.
+ * Return the number collected.
  */
 static uint32_t collect_rework(struct sched *sched, uint32_t task, uint32_t to)
 {
@@ -113,6 +115,8 @@ static uint32_t collect_rework(struct sched *sched, uint32_t task, uint32_t to)
         uint32_t from = sched->stack[--depth];
         if (from == task || sched->tasks[from].state == TASK_DONE) {
             sched->list[count++] = from;
+        } else if (from != to && state_in_flight(sched, from)) {
+            sched_raise(sched, from, TASK_STALE);
         }
         for (uint32_t edge = graph_first_dependent(graph, from);
              edge != ID_NONE;
@@ -143,7 +147,7 @@ static void rework(struct sched *sched, uint32_t task)
     uint32_t to = detail->rework_to;
     if (to == ID_NONE || !can_work_again(sched, to) ||
         detail->reworks >= sched_failure_of(sched, task)->rework_max) {
-        park(sched, task);
+        park(sched, task, SCHED_PARKED_CHANGES);
         return;
     }
     detail->reworks++;
@@ -166,7 +170,7 @@ static void checkpoint(struct sched *sched, uint32_t task)
 {
     struct detail *detail = &sched->details[task];
     if (detail->checkpoints >= sched_failure_of(sched, task)->checkpoint_max) {
-        park(sched, task);
+        park(sched, task, SCHED_PARKED_CHECKPOINTS);
         return;
     }
     detail->checkpoints++;
@@ -214,6 +218,13 @@ end_task(struct sched *sched, uint32_t task, enum sched_outcome outcome)
         sched_lower(sched, task, TASK_TO_SKIP);
         return;
     }
+    bool stale = sched_has(sched, task, TASK_STALE);
+    sched_lower(sched, task, TASK_STALE);
+    if (stale && outcome != OUTCOME_FAILED && outcome != OUTCOME_REJECTED) {
+        /* Whatever it says is about what is being done again. */
+        state_ready_or_wait(sched, task);
+        return;
+    }
     switch (outcome) {
     case OUTCOME_DONE:
         complete(sched, task);
@@ -233,7 +244,7 @@ end_task(struct sched *sched, uint32_t task, enum sched_outcome outcome)
         rework(sched, task);
         return;
     case OUTCOME_BLOCKED:
-        park(sched, task);
+        park(sched, task, SCHED_PARKED_BLOCKED);
         return;
     case OUTCOME_CHECKPOINT:
         checkpoint(sched, task);

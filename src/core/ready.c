@@ -254,6 +254,10 @@ void ready_enqueue(struct sched *sched, uint32_t task)
     if (*root == task) {
         rekey(sched, bin, side);
     }
+    if (sched_has(sched, task, TASK_AGED)) {
+        /* It may now save up for what it lacks. */
+        dispatch_rouse(sched, queue_of(sched, bin, side));
+    }
 }
 
 void ready_dequeue(struct sched *sched, uint32_t task)

@@ -304,6 +304,7 @@ struct sched_task sched_task(const struct sched *sched, struct task_id task)
         .aged = sched_has(sched, task.v, TASK_AGED),
         .group_open = sched_group(sched, t->group)->open,
         .asking = sched_has(sched, task.v, TASK_ASKING),
+        .parked = detail->parked,
     };
 }
 

@@ -59,6 +59,14 @@ enum task_state {
 
 enum { TASK_STATE_COUNT = TASK_CANCELLED + 1 };
 
+/* Why a task is parked. */
+enum sched_parked {
+    SCHED_PARKED_FAILED,      /* no tries left */
+    SCHED_PARKED_BLOCKED,     /* its session said so */
+    SCHED_PARKED_CHANGES,     /* changes requested, and no rework left */
+    SCHED_PARKED_CHECKPOINTS, /* too many without an end */
+};
+
 enum sched_policy { SCHED_RANK, SCHED_FAIR, SCHED_FIFO };
 
 enum sched_on_failure {
@@ -243,6 +251,7 @@ struct sched_task {
     bool aged;       /* waited longer than its class's max_wait */
     bool group_open;
     bool asking;
+    enum sched_parked parked; /* while its state is TASK_PARKED */
 };
 
 struct sched_run {

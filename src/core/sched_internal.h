@@ -53,6 +53,7 @@ enum task_flag {
     TASK_ASKING = 1 << 12,     /* the run is paused because of it */
     TASK_TIMED = 1 << 13,      /* in the heap of timers */
     TASK_CASCADED = 1 << 14,   /* skipped because of what it needs */
+    TASK_STALE = 1 << 15,      /* in flight on what rework has since replaced */
 };
 
 /* Which heap of a bin: held tasks are in neither. */
@@ -119,6 +120,7 @@ struct detail {
     uint16_t reworks;
     uint16_t checkpoints;
     uint8_t gate_tier; /* best among not deferred classes that need it */
+    uint8_t parked;    /* enum sched_parked, while it is parked */
 };
 
 /* One room and the units needed of it. */
@@ -287,6 +289,7 @@ void dispatch_leave(struct sched *sched, uint32_t queue);
 void dispatch_wake_limit(struct sched *sched, uint32_t limit);
 void dispatch_set_gate(struct sched *sched, uint32_t room, bool open);
 void dispatch_gate_executor(struct sched *sched, uint32_t executor);
+void dispatch_rouse(struct sched *sched, uint32_t queue);
 void dispatch_begin_turn(struct sched *sched);
 uint32_t dispatch_start(struct sched *sched);
 

@@ -287,10 +287,14 @@ static void rework(struct model *model, uint32_t task)
     t->reworks++;
     for (uint32_t ix = 0; ix < model->task_count; ix++) {
         struct model_task *again = &model->tasks[ix];
-        if (again->group == t->group && reaches(model, t->rework_to, ix) &&
-            (ix == task || again->state == TASK_DONE)) {
+        if (again->group != t->group || !reaches(model, t->rework_to, ix)) {
+            continue;
+        }
+        if (ix == task || again->state == TASK_DONE) {
             again->state = TASK_WAITING;
             again->revoked = false;
+        } else if (ix != t->rework_to && in_flight(again)) {
+            again->stale = true;
         }
     }
 }
@@ -312,6 +316,12 @@ end_task(struct model *model, uint32_t task, enum sched_outcome outcome)
     if (t->ending) {
         t->ending = false;
         put(model, task, t->to_skip ? TASK_SKIPPED : TASK_CANCELLED);
+        return;
+    }
+    bool stale = t->stale;
+    t->stale = false;
+    if (stale && outcome != OUTCOME_FAILED && outcome != OUTCOME_REJECTED) {
+        t->state = TASK_WAITING;
         return;
     }
     switch (outcome) {
@@ -818,7 +828,7 @@ static bool run_is_shut(const struct model *model, uint32_t run)
 }
 
 struct reservations {
-    struct model_room rooms[MODEL_TASKS];
+    struct model_room rooms[MODEL_TASKS * 4];
     uint32_t count;
 };
 
@@ -828,24 +838,23 @@ static bool is_reserved(const struct reservations *kept,
     return units_in(kept->rooms, kept->count, room) > 0;
 }
 
-/* How many of these rooms lack units; the last one of them in *lacking. */
+/* How many of these rooms lack units; they are added to *lacking. */
 static uint32_t lacking_of(const struct model *model,
                            const struct reservations *kept,
                            const struct model_room *rooms,
                            uint32_t count,
-                           struct model_room *lacking)
+                           struct reservations *lacking)
 {
     uint32_t lack = 0;
     for (uint32_t ix = 0; ix < count; ix++) {
-        int64_t free =
-            model_max(model, rooms[ix].limit) - model_used(model, &rooms[ix]);
+        int64_t max = model_max(model, rooms[ix].limit);
+        int64_t free = max - model_used(model, &rooms[ix]);
         bool none = free <= 0 || is_reserved(kept, &rooms[ix]);
         if (none || free < rooms[ix].units) {
-            *lacking = rooms[ix];
+            lacking->rooms[lacking->count++] = rooms[ix];
             /* One that has none at all, or never as many, counts as many:
              * there is nothing to reserve. */
-            bool never = model_max(model, rooms[ix].limit) < rooms[ix].units;
-            lack += none || never ? MODEL_TASKS : 1;
+            lack += none || max < rooms[ix].units ? MODEL_TASKS : 1;
         }
     }
     return lack;
@@ -856,26 +865,46 @@ static bool opens_group(const struct model *model, const struct model_task *t)
     return !t->background && !model->groups[t->group].open;
 }
 
+/* Keep what is free of the rooms that a task lacks, unless one never fits. */
+static void keep_for(const struct model *model,
+                     const struct reservations *lacking,
+                     struct reservations *kept)
+{
+    for (uint32_t ix = 0; ix < lacking->count; ix++) {
+        const struct model_room *room = &lacking->rooms[ix];
+        if (model_max(model, room->limit) < room->units) {
+            return;
+        }
+    }
+    for (uint32_t ix = 0; ix < lacking->count; ix++) {
+        const struct model_room *room = &lacking->rooms[ix];
+        int64_t free =
+            model_max(model, room->limit) - model_used(model, room);
+        if (free > 0 && !is_reserved(kept, room)) {
+            kept->rooms[kept->count++] = *room;
+        }
+    }
+}
+
 /* Whether it fits; if not, keep for it what it alone waits for. */
 static bool
 fits(const struct model *model, uint32_t task, struct reservations *kept)
 {
     const struct model_task *t = &model->tasks[task];
-    if (run_is_shut(model, t->run) ||
-        executor_state(&model->executors[t->executor], model->now_ns) !=
-            EXECUTOR_OPEN) {
-        return false;
-    }
-    struct model_room lacking = {0};
+    bool shut = run_is_shut(model, t->run) ||
+                executor_state(&model->executors[t->executor],
+                               model->now_ns) != EXECUTOR_OPEN;
+    struct reservations lacking = {.count = 0};
     uint32_t lack = lacking_of(model, kept, t->rooms, t->room_count, &lacking);
     if (opens_group(model, t)) {
         const struct model_group *g = &model->groups[t->group];
         lack += lacking_of(model, kept, g->rooms, g->room_count, &lacking);
     }
-    if (lack == 1) {
-        kept->rooms[kept->count++] = lacking;
+    /* One that has waited for too long keeps all that it can. */
+    if (!shut && (lack == 1 || is_aged(model, t))) {
+        keep_for(model, &lacking, kept);
     }
-    return lack == 0;
+    return !shut && lack == 0;
 }
 
 static bool same_rooms(const struct model_room *a,

@@ -77,6 +77,7 @@ struct model_task {
     bool end_due;
     bool asking;
     bool cascaded;
+    bool stale;
     /* Worked out by model_look(). */
     bool released;
     int64_t rank_ns;
