@@ -72,6 +72,11 @@ static void find_worth(struct sim *sim)
 void measure_prepare(struct sim *sim)
 {
     sim->worth_kinds = count_tiers(sim->plan);
+    sim->worth_best = UINT32_MAX;
+    for (uint32_t ix = 0; ix < sim->plan->class_count; ix++) {
+        sim->worth_best =
+            smaller(sim->worth_best, sim->plan->classes[ix].base_tier);
+    }
     if (sim->worth_kinds > 1) {
         find_worth(sim);
     }
@@ -81,7 +86,6 @@ void measure_prepare(struct sim *sim)
 struct visit {
     struct sim *sim;
     bool *starved; /* per class */
-    bool *binding; /* per limit */
 };
 
 static void look_at_head(void *ctx, struct task_id head)
@@ -90,23 +94,40 @@ static void look_at_head(void *ctx, struct task_id head)
     struct sim *sim = visit->sim;
     uint32_t ix = load_plan_task(sim->run, head);
     uint32_t class_ix = sim->plan->tasks[ix].class_ix;
-    if (visit->binding != NULL) {
-        struct why why = why_task(sim->sched, head);
-        if (why.limit.v != ID_NONE) {
-            visit->binding[load_plan_limit(sim->run, why.limit)] = true;
-        }
-    }
-    if (sim->worth_kinds < 2 || visit->starved[class_ix]) {
-        return;
-    }
     uint32_t count = 0;
     const uint32_t *in_flight = sched_in_flight(sim->sched, &count);
     for (uint32_t n = 0; n < count && !visit->starved[class_ix]; n++) {
         struct task_id other = {in_flight[n]};
         uint32_t other_ix = load_plan_task(sim->run, other);
-        visit->starved[class_ix] = sim->worth[other_ix] > sim->worth[ix] &&
-                                   sched_fits_without(sim->sched, head, other);
+        visit->starved[class_ix] =
+            sim->worth[other_ix] > sim->worth[ix] &&
+            sched_fits_without(sim->sched, head, other);
     }
+}
+
+/* Whether something of a worse tier than the best is in flight at all. */
+static bool may_starve(const struct sim *sim)
+{
+    uint32_t count = 0;
+    const uint32_t *in_flight = sched_in_flight(sim->sched, &count);
+    bool may = false;
+    for (uint32_t n = 0; n < count && !may; n++) {
+        struct task_id task = {in_flight[n]};
+        may = sim->worth[load_plan_task(sim->run, task)] > sim->worth_best;
+    }
+    return may;
+}
+
+static void measure_starved(struct sim *sim, int64_t length_ns)
+{
+    struct sim_result *result = sim->result;
+    bool *starved = mem_zalloc(result->class_count, sizeof(starved[0]));
+    struct visit visit = {sim, starved};
+    sched_heads(sim->sched, look_at_head, &visit);
+    for (uint32_t ix = 0; ix < result->class_count; ix++) {
+        result->classes[ix].starved_ns += starved[ix] ? length_ns : 0;
+    }
+    mem_free(starved);
 }
 
 void measure_interval(struct sim *sim, int64_t length_ns)
@@ -117,23 +138,14 @@ void measure_interval(struct sim *sim, int64_t length_ns)
     int64_t slots = cap == LIMIT_NONE || cap < sessions ? sessions : cap;
     sim->slot_ns += (double)slots * (double)length_ns;
     sim->busy_ns += (double)sessions * (double)length_ns;
-    bool limits = sim->options->measure_limits;
-    if (length_ns == 0 || (sim->worth_kinds < 2 && !limits)) {
-        return;
+    if (length_ns > 0 && sim->worth_kinds > 1 && may_starve(sim)) {
+        measure_starved(sim, length_ns);
     }
-    bool *starved = mem_zalloc(result->class_count, sizeof(starved[0]));
-    bool *binding =
-        limits ? mem_zalloc(sim->plan->limit_count, sizeof(binding[0])) : NULL;
-    struct visit visit = {sim, starved, binding};
-    sched_heads(sim->sched, look_at_head, &visit);
-    for (uint32_t ix = 0; ix < result->class_count; ix++) {
-        result->classes[ix].starved_ns += starved[ix] ? length_ns : 0;
+    for (uint32_t ix = 0; ix < result->limit_count; ix++) {
+        if (sched_limit_binds(sim->sched, load_limit(sim->run, ix))) {
+            result->limit_wait_ns[ix] += length_ns;
+        }
     }
-    for (uint32_t ix = 0; limits && ix < result->limit_count; ix++) {
-        result->limit_wait_ns[ix] += binding[ix] ? length_ns : 0;
-    }
-    mem_free(starved);
-    mem_free(binding);
 }
 
 static int compare_ns(const void *a, const void *b)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The script, carried out: an operator's orders, and planned ends. */
+#include "base/duration.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "sim/sim_internal.h"
@@ -17,6 +18,12 @@ static uint32_t find_provider(const struct plan *plan, const char *name)
     return PLAN_NONE;
 }
 
+static uint32_t
+find_named(const struct plan *plan, bool provider, const char *name)
+{
+    return provider ? find_provider(plan, name) : plan_find_task(plan, name);
+}
+
 enum err orders_resolve(struct sim *sim, struct diag *diag)
 {
     const struct sim_script *script = sim->options->script;
@@ -27,8 +34,13 @@ enum err orders_resolve(struct sim *sim, struct diag *diag)
     for (uint32_t n = 0; n < script->end_count; n++) {
         const struct script_end *end = &script->ends[n];
         bool reject = end->outcome == SCRIPT_REJECT;
-        uint32_t ix = reject ? find_provider(sim->plan, end->name)
-                             : plan_find_task(sim->plan, end->name);
+        /* An id may end like a count: the whole word comes first. */
+        uint32_t ix = find_named(sim->plan, reject, end->word);
+        uint32_t left = 1;
+        if (ix == PLAN_NONE) {
+            ix = find_named(sim->plan, reject, end->name);
+            left = end->count;
+        }
         if (ix == PLAN_NONE) {
             return diag_set(diag,
                             ERR_INVALID,
@@ -39,7 +51,7 @@ enum err orders_resolve(struct sim *sim, struct diag *diag)
         sim->planned[sim->planned_count++] = (struct sim_planned){
             .outcome = end->outcome,
             .ix = ix,
-            .left = end->count,
+            .left = left,
         };
     }
     return ERR_OK;
@@ -68,13 +80,17 @@ add_fragment(struct sim *sim, const struct script_at *at, struct diag *diag)
     };
     struct plan_errors errors = {0};
     if (!plan_add(sim->plan, &source, &errors)) {
-        enum err err = diag_set(diag,
-                                ERR_INVALID,
-                                "%s:%u:%u: %s",
-                                at->name,
-                                errors.items[0].mark.line,
-                                errors.items[0].mark.column,
-                                errors.items[0].text);
+        struct strbuf text = {0};
+        for (uint32_t ix = 0; ix < errors.count; ix++) {
+            strbuf_addf(&text,
+                        "\n%s:%u:%u: %s",
+                        at->name,
+                        errors.items[ix].mark.line,
+                        errors.items[ix].mark.column,
+                        errors.items[ix].text);
+        }
+        enum err err = diag_set(diag, ERR_INVALID, "%s", strbuf_text(&text));
+        strbuf_release(&text);
         plan_errors_release(&errors);
         return err;
     }
@@ -186,11 +202,11 @@ enum err orders_next(struct sim *sim, struct diag *diag)
     struct diag inner = {0};
     enum err err = give(sim, at, &inner);
     if (err != ERR_OK) {
-        (void)diag_set(diag,
-                       err,
-                       "at %lld s: %s",
-                       (long long)(at->at_ns / 1000000000),
-                       inner.text);
+        struct strbuf time = {0};
+        duration_add(&time, at->at_ns);
+        (void)diag_set(
+            diag, err, "at %s: %s", strbuf_text(&time), inner.text);
+        strbuf_release(&time);
     }
     return err;
 }

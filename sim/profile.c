@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "sim/profile.h"
 
+#include "base/duration.h"
 #include "base/invariant.h"
 #include "base/mem.h"
 #include "plan/load.h"
 
 #include <stdlib.h>
-
-static int64_t estimate_of(const struct plan_task *task)
-{
-    return task->settings.estimate_ns == PLAN_UNSET
-               ? LOAD_ESTIMATE_NS
-               : task->settings.estimate_ns;
-}
 
 /* Tasks in an order in which each comes after what it needs. */
 static uint32_t *topological_order(const struct plan *plan)
@@ -83,7 +77,7 @@ static uint32_t find_peak(const struct plan *plan, const int64_t *end_ns)
         mem_zalloc((size_t)plan->task_count * 2, sizeof(edges[0]));
     uint32_t count = 0;
     for (uint32_t ix = 0; ix < plan->task_count; ix++) {
-        int64_t estimate_ns = estimate_of(&plan->tasks[ix]);
+        int64_t estimate_ns = load_estimate_ns(&plan->tasks[ix]);
         if (estimate_ns > 0) {
             edges[count++] = (struct edge){end_ns[ix] - estimate_ns, 1};
             edges[count++] = (struct edge){end_ns[ix], -1};
@@ -143,8 +137,8 @@ struct profile profile_of(const struct plan *plan)
             int64_t need_ns = end_ns[task->needs[n]];
             start_ns = need_ns > start_ns ? need_ns : start_ns;
         }
-        end_ns[order[ix]] = start_ns + estimate_of(task);
-        profile.work_ns += estimate_of(task);
+        end_ns[order[ix]] = duration_sum(start_ns, load_estimate_ns(task));
+        profile.work_ns = duration_sum(profile.work_ns, load_estimate_ns(task));
     }
     profile.peak = find_peak(plan, end_ns);
     trace_path(&profile, plan, end_ns);

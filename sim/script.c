@@ -235,6 +235,7 @@ static enum err add_end(struct sim_script *script,
                         form->counted ? ":COUNT" : "");
     }
     end.name = mem_strndup(operand, len);
+    end.word = mem_strndup(operand, strlen(operand));
     end.count = (uint32_t)count;
     script->ends = mem_resize(script->ends,
                               (size_t)script->end_count + 1,
@@ -314,6 +315,7 @@ void sim_script_release(struct sim_script *script)
     }
     for (uint32_t ix = 0; ix < script->end_count; ix++) {
         mem_free(script->ends[ix].name);
+        mem_free(script->ends[ix].word);
     }
     mem_free(script->orders);
     mem_free(script->ends);

@@ -64,6 +64,7 @@ struct script_end {
     enum script_outcome outcome;
     char *name; /* task, or executor for SCRIPT_REJECT */
     uint32_t count;
+    char *word; /* as it was written, with the count */
 };
 
 /* Made to be embedded; starts as {0}. Kept in order of time. */

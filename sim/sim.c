@@ -8,11 +8,15 @@
  */
 #include "sim/sim.h"
 
+#include "base/duration.h"
 #include "base/invariant.h"
 #include "base/mem.h"
 #include "sim/sim_internal.h"
 
 #include <math.h>
+
+/* Longest time that is simulated: about 146 years. */
+#define SIM_NS_MAX (INT64_MAX / 2)
 
 /* ---- what will happen ---- */
 
@@ -129,10 +133,7 @@ static uint32_t new_session(struct sim *sim)
 
 static int64_t duration_of(const struct sim *sim, uint32_t task)
 {
-    const struct plan_settings *settings = &sim->plan->tasks[task].settings;
-    int64_t estimate_ns = settings->estimate_ns == PLAN_UNSET
-                              ? LOAD_ESTIMATE_NS
-                              : settings->estimate_ns;
+    int64_t estimate_ns = load_estimate_ns(&sim->plan->tasks[task]);
     if (sim->options->jitter_percent == 0) {
         return estimate_ns;
     }
@@ -147,7 +148,8 @@ static int64_t duration_of(const struct sim *sim, uint32_t task)
     double radius = sqrt(-2.0 * log1p(-rng_unit(&rng)));
     double normal = radius * cos(two_pi * rng_unit(&rng));
     double factor = exp(sigma * normal - sigma * sigma / 2);
-    return (int64_t)((double)estimate_ns * factor);
+    double drawn = (double)estimate_ns * factor;
+    return drawn < (double)SIM_NS_MAX ? (int64_t)drawn : SIM_NS_MAX;
 }
 
 /* ---- starts and ends ---- */
@@ -217,14 +219,18 @@ static void begin(struct sim *sim, const struct sched_effect *start)
         session->span_count++;
         int64_t duration_ns = duration_of(sim, span->task);
         longest_ns = duration_ns > longest_ns ? duration_ns : longest_ns;
-        sum_ns += duration_ns;
+        sum_ns = duration_sum(sum_ns, duration_ns);
         marginal =
             plan->classes[plan->tasks[span->task].class_ix].batch_marginal;
     }
     sim->result->session_count++;
     /* The longest task in full, of each other one the marginal part. */
-    int64_t rest_ns = (int64_t)((double)(sum_ns - longest_ns) * marginal / 100);
-    push_future(sim, sim->now_ns + longest_ns + rest_ns, ix, start->token);
+    double rest_ns = (double)(sum_ns - longest_ns) * marginal / 100;
+    int64_t length_ns = rest_ns < (double)SIM_NS_MAX
+                            ? duration_sum(longest_ns, (int64_t)rest_ns)
+                            : SIM_NS_MAX;
+    push_future(
+        sim, duration_sum(sim->now_ns, length_ns), ix, start->token);
     struct sched_event started = {
         .type = EVENT_STARTED,
         .now_ns = sim->now_ns,
@@ -282,6 +288,14 @@ static void finish(struct sim *sim, uint32_t ix, bool cancelled)
     };
     must(sched_apply(sim->sched, &event));
     mem_free(outcomes);
+    for (uint32_t n = 0; n < session.span_count; n++) {
+        struct sim_span *span = &sim->result->spans[session.first_span + n];
+        struct task_id task = load_task(sim->run, span->task);
+        enum task_state state = sched_task(sim->sched, task).state;
+        if (state == TASK_CANCELLED || state == TASK_SKIPPED) {
+            span->end = SIM_END_CANCELLED;
+        }
+    }
     free_lane(sim, session.lane);
     sim->sessions[ix].token = 0;
     sim->free_sessions[sim->free_session_count++] = ix;
@@ -406,8 +420,14 @@ static enum err run_to_end(struct sim *sim, struct diag *diag)
         }
         take_turns(sim);
         int64_t at_ns = next_ns(sim);
-        if (at_ns == SCHED_NEVER) {
+        if (at_ns == SCHED_NEVER && sim->future_count == 0) {
             return ERR_OK;
+        }
+        if (at_ns > SIM_NS_MAX) {
+            return diag_set(diag,
+                            ERR_LIMIT,
+                            "this takes longer than 140 years: look at the "
+                            "estimates");
         }
         measure_interval(sim, at_ns - sim->now_ns);
         sim->now_ns = at_ns;
@@ -469,29 +489,36 @@ void sim_reserve(struct sim *sim)
     measure_prepare(sim);
 }
 
-/* The tasks that are left, with their reasons in the plan's indices. */
+/* Count a task, and if it is not done, list it with its reason. */
+static void list_task(void *ctx, struct task_id task, const struct why *why)
+{
+    struct sim *sim = ctx;
+    struct sim_result *result = sim->result;
+    struct sched_task seen = sched_task(sim->sched, task);
+    result->counts[seen.state]++;
+    if (seen.state == TASK_DONE && !seen.revoked) {
+        return;
+    }
+    struct sim_left *left = &result->left[result->left_count++];
+    *left = (struct sim_left){
+        .task = load_plan_task(sim->run, task),
+        .state = seen.state,
+        .revoked = seen.revoked,
+        .why = *why,
+    };
+    if (why->task.v != ID_NONE) {
+        left->why.task.v = load_plan_task(sim->run, why->task);
+    }
+    if (why->limit.v != ID_NONE) {
+        left->why.limit.v = load_plan_limit(sim->run, why->limit);
+    }
+}
+
 static void list_left(struct sim *sim)
 {
-    struct sim_result *result = sim->result;
-    for (uint32_t ix = 0; ix < result->task_count; ix++) {
-        struct task_id task = load_task(sim->run, ix);
-        enum task_state state = sched_task(sim->sched, task).state;
-        result->counts[state]++;
-        if (state == TASK_DONE) {
-            continue;
-        }
-        result->left = mem_resize(result->left,
-                                  (size_t)result->left_count + 1,
-                                  sizeof(result->left[0]));
-        struct why why = why_task(sim->sched, task);
-        if (why.task.v != ID_NONE) {
-            why.task.v = load_plan_task(sim->run, why.task);
-        }
-        if (why.limit.v != ID_NONE) {
-            why.limit.v = load_plan_limit(sim->run, why.limit);
-        }
-        result->left[result->left_count++] = (struct sim_left){ix, state, why};
-    }
+    sim->result->left =
+        mem_zalloc(sim->result->task_count, sizeof(sim->result->left[0]));
+    why_all(sim->sched, list_task, sim);
 }
 
 static enum err simulate(struct sim *sim, struct diag *diag)

@@ -31,7 +31,6 @@ struct sim_options {
     uint64_t seed;
     uint32_t jitter_percent; /* spread of durations around the estimate */
     const struct sim_script *script; /* NULL: nothing but the plan */
-    bool measure_limits; /* also which limits made tasks wait (slower) */
 };
 
 enum sim_end {
@@ -71,6 +70,7 @@ struct sim_class {
 struct sim_left {
     uint32_t task;
     enum task_state state;
+    bool revoked; /* done, but its result is in doubt */
     struct why why; /* `task` and `limit` are indices of the plan */
 };
 
@@ -90,7 +90,7 @@ struct sim_result {
     uint32_t span_count;
     uint32_t span_capacity;
     int64_t *limit_wait_ns; /* per limit of the plan: time in which a task was
-                               kept waiting by it; NULL unless measured */
+                               kept waiting by it */
     uint32_t limit_count;
     struct sim_left *left;
     uint32_t left_count;

@@ -124,7 +124,8 @@ enum err duration_read(const char *text, size_t len, int64_t *out_ns)
 void duration_add(struct strbuf *out, int64_t duration_ns)
 {
     INVARIANT(duration_ns >= 0);
-    long long seconds = (duration_ns + 500000000) / 1000000000;
+    long long seconds =
+        duration_ns / 1000000000 + (duration_ns % 1000000000 >= 500000000);
     long long minutes = seconds / 60;
     long long hours = minutes / 60;
     if (hours >= 48) {

@@ -20,6 +20,12 @@
  */
 MUST_USE enum err duration_read(const char *text, size_t len, int64_t *out_ns);
 
+/* The sum of two lengths of time; too long a one stays at INT64_MAX. */
+static inline int64_t duration_sum(int64_t a_ns, int64_t b_ns)
+{
+    return a_ns > INT64_MAX - b_ns ? INT64_MAX : a_ns + b_ns;
+}
+
 /* Append it for people, to the second: "0s", "45s", "26m", "1h 05m", "2d 3h".
  */
 void duration_add(struct strbuf *out, int64_t duration_ns);

@@ -4,6 +4,7 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "cli/cli.h"
+#include "cli/report.h"
 #include "plan/load.h"
 #include "sim/profile.h"
 #include "sim/sim.h"
@@ -31,10 +32,8 @@ static void count_classes(struct summary *summary)
     for (uint32_t ix = 0; ix < plan->task_count; ix++) {
         const struct plan_task *task = &plan->tasks[ix];
         summary->class_tasks[task->class_ix]++;
-        summary->class_work_ns[task->class_ix] +=
-            task->settings.estimate_ns == PLAN_UNSET
-                ? LOAD_ESTIMATE_NS
-                : task->settings.estimate_ns;
+        int64_t *work_ns = &summary->class_work_ns[task->class_ix];
+        *work_ns = duration_sum(*work_ns, load_estimate_ns(task));
     }
 }
 
@@ -137,6 +136,16 @@ static void print_text(struct strbuf *out, const struct summary *summary)
                 sim_policy_name(summary->result->policy));
     strbuf_adds(out, "  limits that bind   ");
     add_limits(out, summary);
+    if (summary->result->left_count > 0) {
+        const struct sim_left *left = &summary->result->left[0];
+        strbuf_addf(out,
+                    "  would not end      %u task%s as it stands; %s: ",
+                    summary->result->left_count,
+                    summary->result->left_count == 1 ? "" : "s",
+                    plan->tasks[left->task].id);
+        report_reason(out, plan, left);
+        strbuf_adds(out, "\n");
+    }
 }
 
 static void print_json(struct strbuf *out, const struct summary *summary)
@@ -188,7 +197,8 @@ static void print_json(struct strbuf *out, const struct summary *summary)
         jsonw_seconds(out, summary->result->limit_wait_ns[ix]);
         strbuf_adds(out, "}");
     }
-    strbuf_adds(out, "]}\n");
+    strbuf_addf(
+        out, "],\n \"not_done\": %u}\n", summary->result->left_count);
 }
 
 static int summarise(const struct cli_command *command,
@@ -201,7 +211,6 @@ static int summarise(const struct cli_command *command,
     struct sim_options options = {
         .policy = plan->policy,
         .rules = SIM_RULES_ALL,
-        .measure_limits = true,
     };
     if (sim_run(&result, plan, &options, &diag) != ERR_OK) {
         return cli_fail(command, "%s: %s", file->path, diag.text);

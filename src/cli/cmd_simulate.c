@@ -422,8 +422,7 @@ static int print(const struct request *request,
     if (code == CLI_OK && request->svg_path != NULL) {
         code = write_svg(request, outcomes, count);
     }
-    const struct sim_result *last = outcomes[count - 1].result;
-    if (code == CLI_OK && last->counts[TASK_DONE] != last->task_count) {
+    if (code == CLI_OK && outcomes[count - 1].result->left_count > 0) {
         code = CLI_NOT_ALL_DONE;
     }
     return code;
@@ -431,8 +430,8 @@ static int print(const struct request *request,
 
 static int run_all(const struct request *request, const struct cli_file *file)
 {
-    struct variant variants[RUNS_MAX];
-    struct outcome outcomes[RUNS_MAX];
+    struct variant variants[RUNS_MAX] = {{0}};
+    struct outcome outcomes[RUNS_MAX] = {{0}};
     uint32_t wanted = list_variants(request, variants);
     uint32_t count = 0;
     int code = CLI_OK;

@@ -80,8 +80,11 @@ int main(int argc, char **argv)
         return fail_usage(NULL);
     }
     if (is(argv[1], "help", "--help") || strcmp(argv[1], "-h") == 0) {
-        const struct cli_command *about = argc > 2 ? find(argv[2]) : NULL;
-        return about != NULL ? cli_help(about) : print_about(false);
+        if (argc == 2) {
+            return print_about(false);
+        }
+        const struct cli_command *about = find(argv[2]);
+        return about != NULL ? cli_help(about) : fail_usage(argv[2]);
     }
     if (is(argv[1], "version", "--version")) {
         return print_about(true);

@@ -22,6 +22,13 @@ static const char *const state_names[] = {
     [TASK_CANCELLED] = "cancelled",
 };
 
+static const char *const parked_texts[] = {
+    [SCHED_PARKED_FAILED] = "it failed, and no tries are left",
+    [SCHED_PARKED_BLOCKED] = "its session says that it is blocked",
+    [SCHED_PARKED_CHANGES] = "changes are wanted, and no rework is left",
+    [SCHED_PARKED_CHECKPOINTS] = "too many checkpoints without an end",
+};
+
 struct report_label report_rules(uint32_t rules)
 {
     static const char *const names[] = {"priority", "cap", "defer", "batch"};
@@ -76,9 +83,9 @@ static void add_column(struct strbuf *out, int width, int64_t duration_ns)
     strbuf_release(&text);
 }
 
-static void add_reason(struct strbuf *out,
-                       const struct plan *plan,
-                       const struct sim_left *left)
+void report_reason(struct strbuf *out,
+                   const struct plan *plan,
+                   const struct sim_left *left)
 {
     const struct why *why = &left->why;
     const char *task =
@@ -87,6 +94,10 @@ static void add_reason(struct strbuf *out,
         why->limit.v == ID_NONE ? NULL : plan->limits[why->limit.v].name;
     switch (why->code) {
     case WHY_ENDED:
+        if (left->revoked) {
+            strbuf_adds(out, "revoked");
+            return;
+        }
         strbuf_addf(out, task != NULL ? "because of %s" : "by order", task);
         return;
     case WHY_NEEDS:
@@ -111,8 +122,10 @@ static void add_reason(struct strbuf *out,
                     limit);
         return;
     case WHY_RUNNING:
-    case WHY_FAILED:
     case WHY_PARKED:
+        strbuf_addf(out, "parked: %s", parked_texts[why->parked]);
+        return;
+    case WHY_FAILED:
     case WHY_HELD:
     case WHY_BACKOFF:
     case WHY_USAGE:
@@ -142,7 +155,7 @@ static void add_left(struct strbuf *out,
                     "  %-28s %-10s ",
                     plan->tasks[left->task].id,
                     state_names[left->state]);
-        add_reason(out, plan, left);
+        report_reason(out, plan, left);
         strbuf_adds(out, "\n");
     }
     if (result->left_count > LEFT_MAX) {
@@ -181,9 +194,10 @@ void report_text(struct strbuf *out,
                  const struct sim_result *result)
 {
     strbuf_addf(out,
-                "%s: %u tasks, policy %s",
+                "%s: %u task%s, policy %s",
                 plan->name,
                 result->task_count,
+                result->task_count == 1 ? "" : "s",
                 sim_policy_name(result->policy));
     if (result->rules != SIM_RULES_ALL) {
         strbuf_addf(out, ", rules %s", report_rules(result->rules).text);
@@ -191,8 +205,9 @@ void report_text(struct strbuf *out,
     strbuf_adds(out, "\n  makespan ");
     duration_add(out, result->makespan_ns);
     strbuf_addf(out,
-                ", %u sessions, at most %u at once, slots used %.0f %%",
+                ", %u session%s, at most %u at once, slots used %.0f %%",
                 result->session_count,
+                result->session_count == 1 ? "" : "s",
                 result->lane_count,
                 result->slot_use * 100);
     if (result->rejections > 0) {
@@ -267,9 +282,14 @@ static void json_left(struct strbuf *out,
         strbuf_adds(out, ix > 0 ? ",\n  {\"task\": " : "\n  {\"task\": ");
         jsonw_string(out, plan->tasks[left->task].id);
         strbuf_addf(out,
-                    ", \"state\": \"%s\", \"why\": \"%s\", \"by\": ",
+                    ", \"state\": \"%s\", \"why\": \"%s\", \"text\": ",
                     state_names[left->state],
-                    why_code_name(left->why.code));
+                    left->revoked ? "revoked" : why_code_name(left->why.code));
+        struct strbuf text = {0};
+        report_reason(&text, plan, left);
+        jsonw_string(out, strbuf_text(&text));
+        strbuf_release(&text);
+        strbuf_adds(out, ", \"by\": ");
         jsonw_string(out,
                      left->why.task.v == ID_NONE
                          ? NULL
@@ -376,7 +396,11 @@ void report_table(struct strbuf *out,
                   uint32_t count)
 {
     int width = rules_width(results, count);
-    strbuf_addf(out, "%s: %u tasks\n\n", plan->name, results[0]->task_count);
+    strbuf_addf(out,
+                "%s: %u task%s\n\n",
+                plan->name,
+                results[0]->task_count,
+                results[0]->task_count == 1 ? "" : "s");
     strbuf_addf(out,
                 "%-6s  %-*s %9s %6s  %-10s%8s%10s%10s\n",
                 "policy",

@@ -8,6 +8,11 @@
 #include "base/strbuf.h"
 #include "sim/sim.h"
 
+/* Why a task was left, in words: "blocked by api-12/merge". */
+void report_reason(struct strbuf *out,
+                   const struct plan *plan,
+                   const struct sim_left *left);
+
 /* One result, as text. */
 void report_text(struct strbuf *out,
                  const struct plan *plan,

@@ -49,7 +49,11 @@ struct class_id sched_add_class(struct sched *sched,
                                 sched->class_count,
                                 sizeof(sched->classes[0]));
     sched->classes[ix] = *spec;
-    sched->has_deferred = sched->has_deferred || spec->defer;
+    if (spec->defer && !sched->has_deferred) {
+        /* From now on it matters who gates what. */
+        sched->has_deferred = true;
+        order_of_new(sched, 0, sched->graph.edge_count, false);
+    }
     return (struct class_id){ix};
 }
 
@@ -318,11 +322,12 @@ static void reserve_groups(struct sched *sched, uint32_t more)
 {
     uint32_t total = sched->group_count + more;
     if (total > sched->group_capacity) {
+        uint32_t grown = sched->group_capacity + sched->group_capacity / 2;
+        sched->group_capacity = total > grown ? total : grown;
         sched->groups = mem_resize_lines(sched->groups,
                                          sched->group_count,
-                                         total,
+                                         sched->group_capacity,
                                          sizeof(struct group));
-        sched->group_capacity = total;
     }
 }
 
@@ -340,20 +345,17 @@ static struct group new_group(struct sched *sched,
     };
 }
 
-/*
- * The bin of a group for a shape; made if none of the newest is one. Two bins
- * alike do no harm, and looking at a few keeps a group of many shapes cheap.
- */
+/* The bin of a group for a shape; made if it is new. */
 static uint32_t bin_for(struct sched *sched, uint32_t group, uint32_t shape)
 {
-    enum { LOOK_BACK = 16 };
     struct group *g = sched_group(sched, group);
-    uint32_t seen = g->has_bin ? group * 2 : ID_NONE;
-    for (uint32_t n = 0; n < LOOK_BACK && seen != ID_NONE; n++) {
-        if (sched_bin(sched, seen)->shape == shape) {
-            return seen;
-        }
-        seen = sched_bin(sched, seen)->next_of_group;
+    if (g->has_bin && g->bin.shape == shape) {
+        return group * 2;
+    }
+    uint64_t key = (uint64_t)group << 32 | shape;
+    uint32_t known = idmap_get(&sched->bins_by_key, key);
+    if (known != ID_NONE) {
+        return known;
     }
     sched->shapes[shape].bin_count++;
     struct bin bin = {
@@ -368,9 +370,11 @@ static uint32_t bin_for(struct sched *sched, uint32_t group, uint32_t shape)
         return group * 2;
     }
     GROW(sched->bins, sched->bin_count, sched->bin_capacity);
-    sched->bins[sched->bin_count] = bin;
-    g->bin.next_of_group = sched->bin_count * 2 + 1;
-    return sched->bin_count++ * 2 + 1;
+    uint32_t ix = sched->bin_count++ * 2 + 1;
+    sched->bins[ix / 2] = bin;
+    g->bin.next_of_group = ix;
+    idmap_put(&sched->bins_by_key, key, ix);
+    return ix;
 }
 
 static void
@@ -521,7 +525,7 @@ static bool reaches(struct sched *sched,
     const struct graph *graph = &sched->graph;
     uint32_t to = addition->tasks[task - first].rework_to;
     uint32_t group = group_of_new(addition, first, task);
-    uint32_t mark = ++sched->mark;
+    uint32_t mark = sched_new_mark(sched);
     uint32_t depth = 0;
     sched->stack[depth++] = task;
     while (depth > 0) {
@@ -729,6 +733,7 @@ size_t sched_bytes(const struct sched *sched)
 {
     size_t bytes = sizeof(*sched) + graph_bytes(&sched->graph) +
                    limits_bytes(&sched->limits) +
+                   idmap_bytes(&sched->bins_by_key) +
                    idmap_bytes(&sched->shapes_by_hash) +
                    idmap_bytes(&sched->sets_by_hash);
     bytes += sched->task_capacity *

@@ -43,6 +43,7 @@ static void end_in_flight(struct sched *sched, uint32_t task, bool skip)
     }
     sched_raise(sched, leader, TASK_END_DUE);
     sched->ends++;
+    sched->end_from = 0;
 }
 
 void command_cancel_run(struct sched *sched, uint32_t run, uint32_t cause)

@@ -89,6 +89,9 @@ void dispatch_wait(struct sched *sched, uint32_t queue, uint32_t room)
     INVARIANT(q->at_room == ID_NONE);
     q->at_room = room;
     struct room *r = &sched->limits.rooms[room];
+    if (r->waiting == ID_NONE) {
+        sched->limits.limits[r->limit].waiting++;
+    }
     struct pheap_forest forest = queue_forest(sched);
     if (r->waiting != ID_NONE && queue_before(sched, r->waiting, queue)) {
         /* The best waiter stays the same, so the room's place does too. */
@@ -114,6 +117,9 @@ void dispatch_leave(struct sched *sched, uint32_t queue)
     }
     sleep_room(sched, room);
     r->waiting = pheap_remove(&forest, r->waiting, queue);
+    if (r->waiting == ID_NONE) {
+        sched->limits.limits[r->limit].waiting--;
+    }
     wake_room(sched, room);
 }
 

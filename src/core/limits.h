@@ -52,6 +52,7 @@ struct limit {
     struct limit_spec spec;
     struct attribute *where; /* own copy of spec.where */
     int64_t max_now;         /* derived from spec and the base's maximum */
+    uint32_t waiting;        /* rooms of it at which something waits */
     uint32_t first_room;
     enum limit_kind kind;
     uint32_t owner; /* run or executor of a gate */

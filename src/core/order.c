@@ -148,7 +148,7 @@ void order_of_new(struct sched *sched,
                   bool forward)
 {
     enum { AHEAD = 4 };
-    sched->mark++;
+    (void)sched_new_mark(sched);
     uint32_t count = 0;
     for (uint32_t ix = sched->task_count; ix-- > first;) {
         if (forward) {
@@ -175,7 +175,7 @@ void order_of_new(struct sched *sched,
 
 void order_refresh(struct sched *sched, const uint32_t *seeds, uint32_t count)
 {
-    sched->mark++;
+    (void)sched_new_mark(sched);
     uint32_t affected = 0;
     for (uint32_t ix = 0; ix < count; ix++) {
         affected = collect(sched, seeds[ix], affected);

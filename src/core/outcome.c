@@ -53,6 +53,7 @@ static void give_up(struct sched *sched, uint32_t task)
         park(sched, task, SCHED_PARKED_FAILED);
         sched_raise(sched, task, TASK_ASKING);
         sched->runs[run].asking++;
+        sched->runs[run].asked = task;
         command_gate_run(sched, run);
         return;
     case SCHED_SKIP:
@@ -106,7 +107,7 @@ static uint32_t collect_rework(struct sched *sched, uint32_t task, uint32_t to)
 {
     const struct graph *graph = &sched->graph;
     uint32_t group = sched->tasks[task].group;
-    uint32_t mark = ++sched->mark;
+    uint32_t mark = sched_new_mark(sched);
     uint32_t count = 0;
     uint32_t depth = 0;
     sched->marks[to] = mark;
@@ -368,6 +369,7 @@ enum err outcome_apply(struct sched *sched, const struct sched_event *event)
         sched_lower(sched, leader, TASK_END_DUE);
         sched->ends--;
     }
+    sched->end_from = 0; /* the list of what is in flight changes */
     /* What failed comes last: it may cancel the run, not what is done. */
     end_tasks(sched, leader, event, false);
     end_tasks(sched, leader, event, true);

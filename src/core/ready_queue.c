@@ -27,6 +27,8 @@ void ready_queue_reserve(struct ready_queue *queue, uint32_t live)
     if (wanted <= queue->capacity) {
         return;
     }
+    uint32_t grown = queue->capacity + queue->capacity / 2;
+    wanted = wanted > grown ? wanted : grown;
     uint32_t used = queue->block != NULL ? queue->count + UNUSED : 0;
     queue->block = mem_resize_lines(queue->block,
                                     used,

@@ -96,7 +96,7 @@ static void skip_one(struct sched *sched, uint32_t task, uint32_t cause)
 static void skip_behind(struct sched *sched, uint32_t task, uint32_t cause)
 {
     const struct graph *graph = &sched->graph;
-    uint32_t mark = ++sched->mark;
+    uint32_t mark = sched_new_mark(sched);
     uint32_t depth = 0;
     uint32_t ended = 0;
     sched->list[ended++] = task;
@@ -146,7 +146,7 @@ static bool is_dead_end(const struct sched *sched, uint32_t task)
 uint32_t release_find_dead_end(struct sched *sched, uint32_t task)
 {
     const struct graph *graph = &sched->graph;
-    uint32_t mark = ++sched->mark;
+    uint32_t mark = sched_new_mark(sched);
     uint32_t depth = 0;
     sched->stack[depth++] = task;
     while (depth > 0) {
@@ -185,7 +185,7 @@ static bool is_cut_off(const struct sched *sched, uint32_t task)
 void release_revive(struct sched *sched, uint32_t task)
 {
     const struct graph *graph = &sched->graph;
-    uint32_t mark = ++sched->mark;
+    uint32_t mark = sched_new_mark(sched);
     uint32_t depth = 0;
     uint32_t revived = 0;
     sched->stack[depth++] = task;

@@ -13,6 +13,8 @@
 #include "base/mem.h"
 #include "core/sched_internal.h"
 
+#include <string.h>
+
 struct sched *sched_new(void)
 {
     struct sched *sched = mem_zalloc(1, sizeof(*sched));
@@ -44,6 +46,7 @@ void sched_free(struct sched *sched)
     }
     graph_release(&sched->graph);
     limits_release(&sched->limits);
+    idmap_release(&sched->bins_by_key);
     idmap_release(&sched->shapes_by_hash);
     idmap_release(&sched->sets_by_hash);
     void *blocks[] = {
@@ -77,6 +80,16 @@ static void fire_timers(struct sched *sched)
     for (uint32_t ix = 0; ix < sched->executor_count; ix++) {
         dispatch_gate_executor(sched, ix);
     }
+}
+
+uint32_t sched_new_mark(struct sched *sched)
+{
+    if (++sched->mark == 0) {
+        /* All marks were used up: begin again. */
+        memset(sched->marks, 0, sched->task_count * sizeof(sched->marks[0]));
+        sched->mark = 1;
+    }
+    return sched->mark;
 }
 
 /* A new input: time goes on, and becoming ready gets a later place. */
@@ -145,9 +158,9 @@ enum err sched_apply(struct sched *sched, const struct sched_event *event)
 
 static bool next_end(struct sched *sched, struct sched_effect *out)
 {
-    for (uint32_t ix = 0; sched->ends > 0; ix++) {
-        INVARIANT(ix < sched->in_flight_count);
-        uint32_t task = sched->in_flight[ix];
+    while (sched->ends > 0) {
+        INVARIANT(sched->end_from < sched->in_flight_count);
+        uint32_t task = sched->in_flight[sched->end_from++];
         if (sched_has(sched, task, TASK_END_DUE)) {
             sched_lower(sched, task, TASK_END_DUE);
             sched->ends--;
@@ -358,6 +371,12 @@ int64_t sched_limit_used(const struct sched *sched, struct limit_id limit)
         used += limits->counters[limits->rooms[room].counter].used;
     }
     return used;
+}
+
+bool sched_limit_binds(const struct sched *sched, struct limit_id limit)
+{
+    INVARIANT(limit.v < sched->limits.limit_count);
+    return sched->limits.limits[limit.v].waiting > 0;
 }
 
 /* Units of a counter that these sets hold. */

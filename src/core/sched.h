@@ -342,6 +342,9 @@ const uint32_t *sched_in_flight(const struct sched *sched, uint32_t *count_out);
 int64_t sched_limit_max(const struct sched *sched, struct limit_id limit);
 int64_t sched_limit_used(const struct sched *sched, struct limit_id limit);
 
+/* Whether something is ready and waits for a unit of this limit. */
+bool sched_limit_binds(const struct sched *sched, struct limit_id limit);
+
 /*
  * For each kind of ready task that is left (same needs, same class), call `fn`
  * with the best of them. For measuring; not for deciding.

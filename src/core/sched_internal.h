@@ -168,6 +168,7 @@ struct run {
     uint32_t held_ready;
     uint32_t sessions;
     uint32_t asking;
+    uint32_t asked; /* the task that asked last */
     uint32_t completions;
     uint32_t sync_every;
     uint32_t check_next;
@@ -223,6 +224,7 @@ struct sched {
     struct room_need *needs;
     uint32_t need_count;
     uint32_t need_capacity;
+    struct idmap bins_by_key; /* of those in `bins`: group and shape */
     struct idmap shapes_by_hash;
     struct idmap sets_by_hash;
 
@@ -246,13 +248,15 @@ struct sched {
     uint32_t run_checks;
     uint32_t dirty_first;
     uint32_t dirty_last;
-    uint32_t ends; /* sessions with EFFECT_END due */
+    uint32_t ends;     /* sessions with EFFECT_END due */
+    uint32_t end_from; /* where in in_flight to look for the next one */
     bool notices;  /* some executor has one */
     bool in_turn;  /* effects are being handed out */
 };
 
-/* sched.c: time goes on. */
+/* sched.c: time goes on; a mark that no task has yet, for a walk. */
 void sched_advance(struct sched *sched, int64_t now_ns);
+uint32_t sched_new_mark(struct sched *sched);
 
 /* state.c: changing a task, and everything that is counted with it. */
 void state_set(struct sched *sched, uint32_t task, enum task_state state);

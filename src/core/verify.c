@@ -158,6 +158,7 @@ static void verify_run(const struct sched *sched, uint32_t run)
 /* A queue waits somewhere exactly when it has something alive in it. */
 static void verify_queues(const struct sched *sched)
 {
+    uint32_t waiting = 0;
     for (uint32_t ix = 0; ix < sched->bin_count; ix++) {
         verify_bin(&sched->bins[ix]);
     }
@@ -171,7 +172,12 @@ static void verify_queues(const struct sched *sched)
         bool usable = limits_reserved(&sched->limits, ix) == ID_NONE &&
                       limits_free(&sched->limits, ix) > 0;
         INVARIANT(room->awake == (usable && room->waiting != ID_NONE));
+        waiting += room->waiting != ID_NONE ? 1 : 0;
     }
+    for (uint32_t ix = 0; ix < sched->limits.limit_count; ix++) {
+        waiting -= sched->limits.limits[ix].waiting;
+    }
+    INVARIANT(waiting == 0);
 }
 
 void sched_verify(const struct sched *sched)

@@ -49,31 +49,69 @@ static bool is_stuck(const struct sched *sched, uint32_t task)
     return false;
 }
 
-/* The smallest need that is not met, and what blocks, if anything does. */
-static struct why why_waiting(struct sched *sched, uint32_t task)
+/* The smaller index; ID_NONE is larger than any. */
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/*
+ * The smallest task among all that this one waits for, directly or not, that
+ * is stuck; ID_NONE: none is. What was found for other tasks with the same
+ * mark is used again: sched->tally holds it.
+ */
+static uint32_t blocker_of(struct sched *sched, uint32_t task, uint32_t mark)
 {
     const struct graph *graph = &sched->graph;
-    uint32_t mark = ++sched->mark;
-    uint32_t first = ID_NONE;
+    uint32_t *edges = sched->list; /* per task on the stack: where it is */
     uint32_t depth = 0;
-    sched->stack[depth++] = task;
+    if (sched->marks[task] != mark) {
+        sched->marks[task] = mark;
+        sched->tally[task] = ID_NONE;
+        edges[depth] = graph_first_need(graph, task);
+        sched->stack[depth++] = task;
+    }
     while (depth > 0) {
-        uint32_t from = sched->stack[--depth];
-        for (uint32_t edge = graph_first_need(graph, from); edge != ID_NONE;
-             edge = graph_next_need(graph, edge)) {
-            uint32_t need = graph_need(graph, edge);
-            if (sched_has(sched, need, TASK_RELEASED) ||
-                sched->marks[need] == mark) {
-                continue;
-            }
-            if (is_stuck(sched, need)) {
-                return because_of(WHY_BLOCKED, need);
-            }
-            if (from == task && need < first) {
-                first = need;
-            }
+        uint32_t from = sched->stack[depth - 1];
+        uint32_t edge = edges[depth - 1];
+        if (edge == ID_NONE) {
+            depth--;
+            continue;
+        }
+        uint32_t need = graph_need(graph, edge);
+        bool open = !sched_has(sched, need, TASK_RELEASED);
+        bool stuck = open && is_stuck(sched, need);
+        if (open && !stuck && sched->marks[need] != mark) {
+            /* Look at it first, then at this edge again. */
             sched->marks[need] = mark;
+            sched->tally[need] = ID_NONE;
+            edges[depth] = graph_first_need(graph, need);
             sched->stack[depth++] = need;
+            continue;
+        }
+        uint32_t found = stuck ? need : sched->tally[need];
+        if (open) {
+            sched->tally[from] = smaller(sched->tally[from], found);
+        }
+        edges[depth - 1] = graph_next_need(graph, edge);
+    }
+    return sched->tally[task];
+}
+
+/* What blocks it, or the smallest need that is not met. */
+static struct why why_waiting(struct sched *sched, uint32_t task, uint32_t mark)
+{
+    const struct graph *graph = &sched->graph;
+    uint32_t blocker = blocker_of(sched, task, mark);
+    if (blocker != ID_NONE) {
+        return because_of(WHY_BLOCKED, blocker);
+    }
+    uint32_t first = ID_NONE;
+    for (uint32_t edge = graph_first_need(graph, task); edge != ID_NONE;
+         edge = graph_next_need(graph, edge)) {
+        uint32_t need = graph_need(graph, edge);
+        if (!sched_has(sched, need, TASK_RELEASED)) {
+            first = smaller(first, need);
         }
     }
     INVARIANT(first != ID_NONE);
@@ -89,11 +127,10 @@ static struct why why_run(const struct sched *sched, uint32_t run)
     if (r->asking == 0) {
         return plain(WHY_BARRIER);
     }
-    uint32_t task = 0;
-    while (!sched_has(sched, task, TASK_ASKING) ||
-           sched_run_ix(sched, task) != run) {
-        task++;
-        INVARIANT(task < sched->task_count);
+    uint32_t task = r->asked;
+    for (uint32_t ix = 0; !sched_has(sched, task, TASK_ASKING); ix++) {
+        INVARIANT(ix < sched->task_count);
+        task = sched_run_ix(sched, ix) == run ? ix : task;
     }
     return because_of(WHY_ASKED, task);
 }
@@ -220,9 +257,17 @@ static struct why why_ready(const struct sched *sched, uint32_t task)
     return plain(WHY_STARTABLE);
 }
 
-struct why why_task(struct sched *sched, struct task_id task)
+static struct why why_parked(uint8_t reason)
 {
-    INVARIANT(task.v < sched->task_count);
+    struct why why = plain(WHY_PARKED);
+    why.parked = reason;
+    return why;
+}
+
+/* Why one task is not running; walks with an equal mark share what they find. */
+static struct why
+why_marked(struct sched *sched, struct task_id task, uint32_t mark)
+{
     const struct task *t = &sched->tasks[task.v];
     switch ((enum task_state)t->state) {
     case TASK_DONE:
@@ -235,10 +280,10 @@ struct why why_task(struct sched *sched, struct task_id task)
     case TASK_FAILED:
         return plain(WHY_FAILED);
     case TASK_PARKED:
-        return plain(WHY_PARKED);
+        return why_parked(sched->details[task.v].parked);
     case TASK_WAITING:
         if (sched->unmet[task.v] > 0) {
-            return why_waiting(sched, task.v);
+            return why_waiting(sched, task.v, mark);
         }
         struct why backoff = plain(WHY_BACKOFF);
         backoff.until_ns = sched->details[task.v].until_ns;
@@ -248,6 +293,22 @@ struct why why_task(struct sched *sched, struct task_id task)
                                                    : why_ready(sched, task.v);
     }
     return plain(WHY_STARTABLE);
+}
+
+struct why why_task(struct sched *sched, struct task_id task)
+{
+    INVARIANT(task.v < sched->task_count);
+    return why_marked(sched, task, sched_new_mark(sched));
+}
+
+void why_all(struct sched *sched, why_fn fn, void *ctx)
+{
+    uint32_t mark = sched_new_mark(sched);
+    for (uint32_t ix = 0; ix < sched->task_count; ix++) {
+        struct task_id task = {ix};
+        struct why why = why_marked(sched, task, mark);
+        fn(ctx, task, &why);
+    }
 }
 
 const char *why_code_name(enum why_code code)

@@ -39,10 +39,18 @@ struct why {
     struct limit_id limit;       /* ID_NONE: none */
     struct executor_id executor; /* ID_NONE: none */
     int64_t until_ns;            /* SCHED_NEVER: not known */
+    enum sched_parked parked;    /* of WHY_PARKED */
 };
 
 /* Why this task is not running. (Uses scratch memory of the scheduler.) */
 struct why why_task(struct sched *sched, struct task_id task);
+
+/*
+ * The same for every task, in order. `fn` must not change the scheduler. Costs
+ * the size of the graph, not that for each task.
+ */
+typedef void (*why_fn)(void *ctx, struct task_id task, const struct why *why);
+void why_all(struct sched *sched, why_fn fn, void *ctx);
 
 /* Stable name of a code ("needs", "limit", ...), for JSON. */
 const char *why_code_name(enum why_code code);

@@ -41,6 +41,12 @@ struct load {
     struct load_run *runs;
 };
 
+int64_t load_estimate_ns(const struct plan_task *task)
+{
+    int64_t estimate_ns = task->settings.estimate_ns;
+    return estimate_ns == PLAN_UNSET ? LOAD_ESTIMATE_NS : estimate_ns;
+}
+
 struct load *load_new(struct sched *sched)
 {
     struct load *load = mem_zalloc(1, sizeof(*load));
@@ -256,9 +262,7 @@ task_spec_of(struct load_run *run, struct arena *arena, uint32_t ix)
         .class_id = {run->classes[task->class_ix]},
         .executor = {run->executors[task->provider]},
         .group = task->group == PLAN_NONE ? ID_NONE : run->groups[task->group],
-        .estimate_ns = task->settings.estimate_ns == PLAN_UNSET
-                           ? LOAD_ESTIMATE_NS
-                           : task->settings.estimate_ns,
+        .estimate_ns = load_estimate_ns(task),
         .batch_key = task->repo,
         .attributes = intern_attributes(run,
                                         arena,

@@ -738,7 +738,6 @@ static void limits_that_bind_are_measured(void **state)
                      "  - {id: b, repo: p, run: x, estimate: 4m}\n"
                      "  - {id: c, run: x, estimate: 3m, uses: {gpu: 1}}\n"
                      "  - {id: d, run: x, estimate: 3m, uses: {gpu: 1}}\n");
-    f.options.measure_limits = true;
     sim_fixture_run(&f);
     const struct plan *plan = f.plan;
     assert_int_equal(f.result->limit_count, plan->limit_count);
