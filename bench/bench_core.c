@@ -67,67 +67,90 @@ static struct graph_input make_graph(const char *shape, uint32_t count)
     return in;
 }
 
+/* A binary heap of numbers, smallest first. */
+struct heap {
+    uint32_t *items;
+    uint32_t count;
+};
+
+static void heap_push(struct heap *heap, uint32_t item)
+{
+    uint32_t hole = heap->count++;
+    while (hole > 0 && heap->items[(hole - 1) / 2] > item) {
+        heap->items[hole] = heap->items[(hole - 1) / 2];
+        hole = (hole - 1) / 2;
+    }
+    heap->items[hole] = item;
+}
+
+static uint32_t heap_pop(struct heap *heap)
+{
+    uint32_t first = heap->items[0];
+    uint32_t last = heap->items[--heap->count];
+    uint32_t hole = 0;
+    for (uint32_t child = 1; child < heap->count; child = 2 * hole + 1) {
+        if (child + 1 < heap->count &&
+            heap->items[child + 1] < heap->items[child]) {
+            child++;
+        }
+        if (last <= heap->items[child]) {
+            break;
+        }
+        heap->items[hole] = heap->items[child];
+        hole = child;
+    }
+    heap->items[hole] = last;
+    return first;
+}
+
+/* Who needs whom, with all that need one task next to each other. */
+struct rows {
+    uint32_t *first;
+    uint32_t *to;
+    uint32_t *unmet;
+};
+
+static struct rows make_rows(const struct graph_input *in)
+{
+    uint32_t n = in->task_count;
+    struct rows rows = {
+        .first = mem_zalloc((size_t)n + 2, sizeof(uint32_t)),
+        .to = mem_zalloc((size_t)in->need_count + 1, sizeof(uint32_t)),
+        .unmet = mem_zalloc(n, sizeof(uint32_t)),
+    };
+    for (uint32_t ix = 0; ix < in->need_count; ix++) {
+        rows.first[in->needs[ix].need + 2]++;
+        rows.unmet[in->needs[ix].dependent]++;
+    }
+    for (uint32_t ix = 0; ix < n; ix++) {
+        rows.first[ix + 2] += rows.first[ix + 1];
+    }
+    for (uint32_t ix = 0; ix < in->need_count; ix++) {
+        uint32_t need = in->needs[ix].need;
+        rows.to[rows.first[need + 1]++] = in->needs[ix].dependent;
+    }
+    return rows;
+}
+
 /* The limit: counters and one binary heap, nothing else. */
 static double bare_loop(const struct graph_input *in)
 {
     uint32_t n = in->task_count;
-    uint32_t *first = mem_zalloc((size_t)n + 1, sizeof(first[0]));
-    uint32_t *to = mem_zalloc((size_t)in->need_count + 1, sizeof(to[0]));
-    uint32_t *unmet = mem_zalloc(n, sizeof(unmet[0]));
-    uint32_t *heap = mem_zalloc((size_t)n + 1, sizeof(heap[0]));
+    struct heap heap = {.items = mem_zalloc((size_t)n + 1, sizeof(uint32_t))};
     double begin = seconds_now();
-    for (uint32_t ix = 0; ix < in->need_count; ix++) {
-        first[in->needs[ix].need + 1]++;
-        unmet[in->needs[ix].dependent]++;
-    }
+    struct rows rows = make_rows(in);
     for (uint32_t ix = 0; ix < n; ix++) {
-        first[ix + 1] += first[ix];
+        if (rows.unmet[ix] == 0) {
+            heap_push(&heap, ix);
+        }
     }
-    uint32_t *fill = mem_zalloc((size_t)n + 1, sizeof(fill[0]));
-    memcpy(fill, first, n * sizeof(fill[0]));
-    for (uint32_t ix = 0; ix < in->need_count; ix++) {
-        to[fill[in->needs[ix].need]++] = in->needs[ix].dependent;
-    }
-    uint32_t count = 0;
     uint32_t done = 0;
-    uint32_t pending = 0;
-    uint32_t *ready = fill; /* reused: newly ready tasks of one completion */
-    for (uint32_t ix = 0; ix < n; ix++) {
-        if (unmet[ix] == 0) {
-            ready[pending++] = ix;
-        }
-    }
-    for (;;) {
-        while (pending > 0) {
-            uint32_t item = ready[--pending];
-            uint32_t hole = count++;
-            while (hole > 0 && heap[(hole - 1) / 2] > item) {
-                heap[hole] = heap[(hole - 1) / 2];
-                hole = (hole - 1) / 2;
-            }
-            heap[hole] = item;
-        }
-        if (count == 0) {
-            break;
-        }
-        uint32_t task = heap[0];
-        uint32_t last = heap[--count];
-        uint32_t hole = 0;
-        for (uint32_t child = 1; child < count; child = 2 * hole + 1) {
-            if (child + 1 < count && heap[child + 1] < heap[child]) {
-                child++;
-            }
-            if (last <= heap[child]) {
-                break;
-            }
-            heap[hole] = heap[child];
-            hole = child;
-        }
-        heap[hole] = last;
+    while (heap.count > 0) {
+        uint32_t task = heap_pop(&heap);
         done++;
-        for (uint32_t edge = first[task]; edge < first[task + 1]; edge++) {
-            if (--unmet[to[edge]] == 0) {
-                ready[pending++] = to[edge];
+        for (uint32_t ix = rows.first[task]; ix < rows.first[task + 1]; ix++) {
+            if (--rows.unmet[rows.to[ix]] == 0) {
+                heap_push(&heap, rows.to[ix]);
             }
         }
     }
@@ -135,11 +158,10 @@ static double bare_loop(const struct graph_input *in)
     if (done != n) {
         abort();
     }
-    mem_free(first);
-    mem_free(to);
-    mem_free(unmet);
-    mem_free(heap);
-    mem_free(fill);
+    mem_free(heap.items);
+    mem_free(rows.first);
+    mem_free(rows.to);
+    mem_free(rows.unmet);
     return took;
 }
 

@@ -99,9 +99,8 @@ static void look_at_head(void *ctx, struct task_id head)
     for (uint32_t n = 0; n < count && !visit->starved[class_ix]; n++) {
         struct task_id other = {in_flight[n]};
         uint32_t other_ix = load_plan_task(sim->run, other);
-        visit->starved[class_ix] =
-            sim->worth[other_ix] > sim->worth[ix] &&
-            sched_fits_without(sim->sched, head, other);
+        visit->starved[class_ix] = sim->worth[other_ix] > sim->worth[ix] &&
+                                   sched_fits_without(sim->sched, head, other);
     }
 }
 

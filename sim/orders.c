@@ -83,7 +83,8 @@ add_fragment(struct sim *sim, const struct script_at *at, struct diag *diag)
         struct strbuf text = {0};
         for (uint32_t ix = 0; ix < errors.count; ix++) {
             strbuf_addf(&text,
-                        "\n%s:%u:%u: %s",
+                        "%s%s:%u:%u: %s",
+                        ix > 0 ? "\n" : "",
                         at->name,
                         errors.items[ix].mark.line,
                         errors.items[ix].mark.column,
@@ -204,8 +205,7 @@ enum err orders_next(struct sim *sim, struct diag *diag)
     if (err != ERR_OK) {
         struct strbuf time = {0};
         duration_add(&time, at->at_ns);
-        (void)diag_set(
-            diag, err, "at %s: %s", strbuf_text(&time), inner.text);
+        (void)diag_set(diag, err, "at %s: %s", strbuf_text(&time), inner.text);
         strbuf_release(&time);
     }
     return err;

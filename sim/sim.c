@@ -229,8 +229,7 @@ static void begin(struct sim *sim, const struct sched_effect *start)
     int64_t length_ns = rest_ns < (double)SIM_NS_MAX
                             ? duration_sum(longest_ns, (int64_t)rest_ns)
                             : SIM_NS_MAX;
-    push_future(
-        sim, duration_sum(sim->now_ns, length_ns), ix, start->token);
+    push_future(sim, duration_sum(sim->now_ns, length_ns), ix, start->token);
     struct sched_event started = {
         .type = EVENT_STARTED,
         .now_ns = sim->now_ns,

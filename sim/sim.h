@@ -70,7 +70,7 @@ struct sim_class {
 struct sim_left {
     uint32_t task;
     enum task_state state;
-    bool revoked; /* done, but its result is in doubt */
+    bool revoked;   /* done, but its result is in doubt */
     struct why why; /* `task` and `limit` are indices of the plan */
 };
 

@@ -59,7 +59,7 @@ struct sim {
     /* Measures. */
     uint32_t *worth;       /* tier per task by which starvation is measured */
     uint32_t worth_kinds;  /* number of different tiers among the classes */
-    uint32_t worth_best; /* the best of them */
+    uint32_t worth_best;   /* the best of them */
     double slot_ns;        /* slots offered, times the time they were */
     double busy_ns;        /* slots used, times the time they were */
     double slot_ns_at_end; /* slot_ns when the last session ended */

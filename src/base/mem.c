@@ -23,9 +23,9 @@ static void *advised(void *block, size_t bytes)
 {
     const uintptr_t page = 4096;
     if (bytes >= LARGE_BYTES) {
-        uintptr_t start = ((uintptr_t)block + page - 1) & ~(page - 1);
-        uintptr_t end = ((uintptr_t)block + bytes) & ~(page - 1);
-        (void)madvise((void *)start, end - start, MADV_HUGEPAGE);
+        size_t skip = (page - (uintptr_t)block % page) % page;
+        size_t len = (bytes - skip) / page * page;
+        (void)madvise((char *)block + skip, len, MADV_HUGEPAGE);
     }
     return block;
 }

@@ -197,8 +197,7 @@ static void print_json(struct strbuf *out, const struct summary *summary)
         jsonw_seconds(out, summary->result->limit_wait_ns[ix]);
         strbuf_adds(out, "}");
     }
-    strbuf_addf(
-        out, "],\n \"not_done\": %u}\n", summary->result->left_count);
+    strbuf_addf(out, "],\n \"not_done\": %u}\n", summary->result->left_count);
 }
 
 static int summarise(const struct cli_command *command,

@@ -731,11 +731,10 @@ void sched_refusal_release(struct sched_refusal *refusal)
 
 size_t sched_bytes(const struct sched *sched)
 {
-    size_t bytes = sizeof(*sched) + graph_bytes(&sched->graph) +
-                   limits_bytes(&sched->limits) +
-                   idmap_bytes(&sched->bins_by_key) +
-                   idmap_bytes(&sched->shapes_by_hash) +
-                   idmap_bytes(&sched->sets_by_hash);
+    size_t bytes =
+        sizeof(*sched) + graph_bytes(&sched->graph) +
+        limits_bytes(&sched->limits) + idmap_bytes(&sched->bins_by_key) +
+        idmap_bytes(&sched->shapes_by_hash) + idmap_bytes(&sched->sets_by_hash);
     bytes += sched->task_capacity *
              (sizeof(struct task) + sizeof(struct detail) +
               2 * sizeof(struct pheap_link) + 6 * sizeof(uint32_t));

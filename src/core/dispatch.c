@@ -351,10 +351,8 @@ static void set_aside(struct sched *sched, uint32_t queue)
 /* Call `fn` for each room that a queue needs, while it returns true. */
 typedef bool (*need_fn)(struct sched *sched, struct room_need need, void *ctx);
 
-static bool each_need(struct sched *sched,
-                      uint32_t queue,
-                      need_fn fn,
-                      void *ctx)
+static bool
+each_need(struct sched *sched, uint32_t queue, need_fn fn, void *ctx)
 {
     const struct queue *q = &sched->queues[queue];
     for (uint32_t part = 0; part < 2 && q->sets[part] != ID_NONE; part++) {

@@ -38,8 +38,9 @@ void graph_reserve(struct graph *graph, uint32_t nodes, uint32_t edges)
     if (edges > graph->edge_capacity) {
         uint32_t half_more = graph->edge_capacity + graph->edge_capacity / 2;
         graph->edge_capacity = edges > half_more ? edges : half_more;
-        graph->edges = mem_resize(
-            graph->edges, graph->edge_capacity, sizeof(graph->edges[0]));
+        graph->edges = mem_resize(graph->edges,
+                                  graph->edge_capacity,
+                                  sizeof(graph->edges[0]));
     }
 }
 

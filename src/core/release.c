@@ -175,8 +175,7 @@ static bool is_cut_off(const struct sched *sched, uint32_t task)
 {
     const struct graph *graph = &sched->graph;
     uint32_t edge = graph_first_need(graph, task);
-    while (edge != ID_NONE &&
-           !is_dead_end(sched, graph_need(graph, edge))) {
+    while (edge != ID_NONE && !is_dead_end(sched, graph_need(graph, edge))) {
         edge = graph_next_need(graph, edge);
     }
     return edge != ID_NONE;

@@ -250,8 +250,8 @@ struct sched {
     uint32_t dirty_last;
     uint32_t ends;     /* sessions with EFFECT_END due */
     uint32_t end_from; /* where in in_flight to look for the next one */
-    bool notices;  /* some executor has one */
-    bool in_turn;  /* effects are being handed out */
+    bool notices;      /* some executor has one */
+    bool in_turn;      /* effects are being handed out */
 };
 
 /* sched.c: time goes on; a mark that no task has yet, for a walk. */

@@ -264,7 +264,8 @@ static struct why why_parked(uint8_t reason)
     return why;
 }
 
-/* Why one task is not running; walks with an equal mark share what they find. */
+/* Why one task is not running; walks with an equal mark share what they find.
+ */
 static struct why
 why_marked(struct sched *sched, struct task_id task, uint32_t mark)
 {

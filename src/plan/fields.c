@@ -8,6 +8,7 @@
  */
 #include "plan/fields.h"
 
+#include "base/duration.h"
 #include "base/invariant.h"
 #include "plan/plan_internal.h"
 
@@ -223,87 +224,16 @@ bool fields_parse_number(const struct node *value, int64_t *out)
     return true;
 }
 
-struct unit {
-    const char *name;
-    int64_t ns;
-};
-
-/* Largest first. "m" before "ms" would hide it: the longest match counts. */
-static const struct unit units[] = {
-    {"d", INT64_C(86400000000000)},
-    {"h", INT64_C(3600000000000)},
-    {"m", INT64_C(60000000000)},
-    {"s", INT64_C(1000000000)},
-    {"ms", INT64_C(1000000)},
-};
-
-/* Index of the unit at `text`, or the count of units. */
-static size_t find_unit(const char *text, size_t *len_out)
-{
-    size_t len = 0;
-    while (text[len] >= 'a' && text[len] <= 'z') {
-        len++;
-    }
-    *len_out = len;
-    size_t ix = 0;
-    while (ix < ARRAY_COUNT(units) &&
-           (strlen(units[ix].name) != len ||
-            memcmp(units[ix].name, text, len) != 0)) {
-        ix++;
-    }
-    return ix;
-}
-
-/* Up to four decimals behind a point, as ten-thousandths. */
-static const char *decimals(const char *text, int64_t *out)
-{
-    int64_t sum = 0;
-    int64_t worth = 1000;
-    const char *at = text;
-    while (*at >= '0' && *at <= '9') {
-        if (worth == 0) {
-            return NULL;
-        }
-        sum += (*at++ - '0') * worth;
-        worth /= 10;
-    }
-    *out = sum;
-    return at > text ? at : NULL;
-}
-
 bool fields_parse_duration(const struct node *value, int64_t *out)
 {
-    if (!node_is_scalar(value) || value->count == 0) {
+    if (!node_is_scalar(value)) {
         return false;
     }
-    const char *at = value->text;
-    int64_t sum = 0;
-    size_t next_unit = 0; /* units must get smaller */
-    while (*at != '\0') {
-        int64_t whole = 0;
-        int64_t part = 0;
-        at = digits(at, &whole);
-        if (at != NULL && *at == '.') {
-            at = decimals(at + 1, &part);
-        }
-        if (at == NULL) {
-            return false;
-        }
-        size_t len = 0;
-        size_t ix = find_unit(at, &len);
-        if (ix < next_unit || ix == ARRAY_COUNT(units)) {
-            return false;
-        }
-        if (whole > FIELDS_DURATION_MAX / units[ix].ns) {
-            sum = FIELDS_DURATION_MAX + 1;
-        } else if (sum <= FIELDS_DURATION_MAX) {
-            sum += whole * units[ix].ns + part * units[ix].ns / 10000;
-        }
-        next_unit = ix + 1;
-        at += len;
+    enum err err = duration_read(value->text, value->count, out);
+    if (err == ERR_LIMIT) {
+        *out = DURATION_MAX_NS + 1;
     }
-    *out = sum <= FIELDS_DURATION_MAX ? sum : FIELDS_DURATION_MAX + 1;
-    return true;
+    return err != ERR_INVALID;
 }
 
 bool fields_parse_percent(const struct node *value, uint32_t *out)
@@ -462,9 +392,9 @@ static bool check_duration(struct reader *reader,
 {
     int64_t ns = 0;
     if (fields_parse_duration(value, &ns)) {
-        wanted = ns < min                   ? "more than 0"
-                 : ns > FIELDS_DURATION_MAX ? "at most 365d"
-                                            : NULL;
+        wanted = ns < min               ? "more than 0"
+                 : ns > DURATION_MAX_NS ? "at most 365d"
+                                        : NULL;
     }
     if (wanted != NULL) {
         fields_expected(reader, value, label, wanted);
@@ -493,7 +423,7 @@ void fields_duration(struct reader *reader,
     int64_t *out = at_offset(target, field);
     int64_t ns = 0;
     if (fields_parse_duration(value, &ns) && ns >= field->min &&
-        ns <= FIELDS_DURATION_MAX) {
+        ns <= DURATION_MAX_NS) {
         *out = ns;
         return;
     }

@@ -23,9 +23,6 @@
 struct reader;
 struct field;
 
-/* 365 days in nanoseconds: far more than anything here should last. */
-#define FIELDS_DURATION_MAX (INT64_C(365) * 24 * 3600 * 1000000000)
-
 typedef void (*field_fn)(struct reader *reader,
                          const struct field *field,
                          const struct node *value,
@@ -93,7 +90,7 @@ bool fields_has_bad_key(const struct node *node);
  * Parsers of a scalar's text. True and *out on success; they report nothing.
  * A number is plain decimal digits without quotes. A duration is one or more
  * numbers with units, largest first; one that is too long is given as
- * FIELDS_DURATION_MAX + 1. A percentage is 1% to 100%.
+ * DURATION_MAX_NS + 1. A percentage is 1% to 100%.
  */
 MUST_USE bool fields_parse_number(const struct node *value, int64_t *out);
 MUST_USE bool fields_parse_duration(const struct node *value, int64_t *out);

@@ -159,6 +159,7 @@ struct reader {
     bool fragment;
     bool names_incomplete; /* a part with ids could not be read */
     bool too_many;         /* PLAN_TASKS_MAX was reported */
+    bool repo_missing;     /* an unknown repo was reported */
     uint32_t suggest_budget;
     struct plan_pending *pending; /* one per new task */
     uint32_t pending_capacity;

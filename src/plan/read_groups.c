@@ -186,7 +186,7 @@ static void check_stage(struct reader *reader,
 {
     const struct plan *plan = reader->plan;
     const struct plan_task *task = &plan->tasks[plan->task_count - 1];
-    if (task->merge && task->repo == PLAN_NONE) {
+    if (task->merge && task->repo == PLAN_NONE && !reader->repo_missing) {
         plan_errors_add(reader->errors,
                         group->mark,
                         "group %s has no \"repo\", but stage %s of its "

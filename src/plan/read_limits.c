@@ -536,6 +536,21 @@ static struct plan_mark mark_of_use(const struct node *uses, const char *name)
     return node_mark(uses);
 }
 
+/* Most units that the limit has as the plan stands. */
+static int64_t most_units(const struct plan *plan,
+                          const struct plan_limit *limit)
+{
+    int64_t sessions = plan->limits[0].max;
+    if (limit->percent == 0) {
+        return limit->max;
+    }
+    if (sessions == PLAN_UNLIMITED) {
+        return PLAN_UNLIMITED;
+    }
+    int64_t share = sessions * limit->percent / 100;
+    return share > 1 ? share : 1;
+}
+
 bool plan_check_uses(struct reader *reader,
                      const struct plan_task *task,
                      const struct node *uses,
@@ -565,8 +580,8 @@ bool plan_check_uses(struct reader *reader,
                 subject,
                 QUOTED_TEXT(limit->name),
                 QUOTED_TEXT(other));
-        } else if (limit->percent == 0 && limit->max > 0 &&
-                   task->uses[ix].units > limit->max) {
+        } else if (most_units(reader->plan, limit) > 0 &&
+                   task->uses[ix].units > most_units(reader->plan, limit)) {
             plan_errors_add(reader->errors,
                             mark,
                             "%s uses %u of %s, which has only %lld: it "
@@ -574,7 +589,7 @@ bool plan_check_uses(struct reader *reader,
                             subject,
                             task->uses[ix].units,
                             QUOTED_TEXT(limit->name),
-                            (long long)limit->max);
+                            (long long)most_units(reader->plan, limit));
         } else {
             continue;
         }

@@ -138,6 +138,7 @@ uint32_t plan_resolve_repo(struct reader *reader, const struct node *name)
     if (ix != STRMAP_NONE) {
         return ix;
     }
+    reader->repo_missing = true;
     struct suggest guess;
     suggest_init(&guess, name->text, name->count, &reader->suggest_budget);
     bool more = true;
@@ -200,6 +201,25 @@ static void read_circuit(struct reader *reader,
     }
 }
 
+/* The longest interval: as given, or the usual one, or the first if longer. */
+static void settle_longest(struct reader *reader,
+                           const struct node *node,
+                           const char *name,
+                           int64_t first_ns,
+                           int64_t usual_ns,
+                           int64_t *longest_ns)
+{
+    if (*longest_ns == PLAN_UNSET) {
+        *longest_ns = first_ns > usual_ns ? first_ns : usual_ns;
+    } else if (*longest_ns < first_ns) {
+        plan_errors_add(reader->errors,
+                        node_mark(node),
+                        "\"max_%s\" is less than \"%s\"",
+                        name,
+                        name);
+    }
+}
+
 void plan_read_providers(struct reader *reader, const struct node *node)
 {
     static const struct field fields[] = {
@@ -230,13 +250,22 @@ void plan_read_providers(struct reader *reader, const struct node *node)
         (void)fields_check_id(reader, key, "provider", true);
         uint32_t ix = add_provider(reader->plan, key->text, key->count);
         struct plan_provider *provider = &reader->plan->providers[ix];
+        struct plan_provider usual = *provider;
+        provider->backoff_ns_max = PLAN_UNSET;
+        provider->probe_ns_max = PLAN_UNSET;
         (void)fields_read(reader, node_value(key), &schema, provider);
-        if (provider->backoff_ns_max < provider->backoff_ns) {
-            provider->backoff_ns_max = provider->backoff_ns;
-        }
-        if (provider->probe_ns_max < provider->probe_ns) {
-            provider->probe_ns_max = provider->probe_ns;
-        }
+        settle_longest(reader,
+                       node_value(key),
+                       "backoff",
+                       provider->backoff_ns,
+                       usual.backoff_ns_max,
+                       &provider->backoff_ns_max);
+        settle_longest(reader,
+                       node_value(key),
+                       "probe",
+                       provider->probe_ns,
+                       usual.probe_ns_max,
+                       &provider->probe_ns_max);
     }
     reader->plan->private->declared_providers = reader->plan->provider_count;
 }

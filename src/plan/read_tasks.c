@@ -202,7 +202,8 @@ static void place_task(struct reader *reader,
     } else if (task->group != PLAN_NONE) {
         task->repo = plan->groups[task->group].repo;
     }
-    if (raw->merge && raw->repo == NULL && task->repo == PLAN_NONE) {
+    if (raw->merge && raw->repo == NULL && task->repo == PLAN_NONE &&
+        !reader->repo_missing) {
         plan_errors_add(reader->errors,
                         task->mark,
                         "task %s has no \"repo\", but it merges",

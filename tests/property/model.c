@@ -878,8 +878,7 @@ static void keep_for(const struct model *model,
     }
     for (uint32_t ix = 0; ix < lacking->count; ix++) {
         const struct model_room *room = &lacking->rooms[ix];
-        int64_t free =
-            model_max(model, room->limit) - model_used(model, room);
+        int64_t free = model_max(model, room->limit) - model_used(model, room);
         if (free > 0 && !is_reserved(kept, room)) {
             kept->rooms[kept->count++] = *room;
         }
@@ -892,8 +891,8 @@ fits(const struct model *model, uint32_t task, struct reservations *kept)
 {
     const struct model_task *t = &model->tasks[task];
     bool shut = run_is_shut(model, t->run) ||
-                executor_state(&model->executors[t->executor],
-                               model->now_ns) != EXECUTOR_OPEN;
+                executor_state(&model->executors[t->executor], model->now_ns) !=
+                    EXECUTOR_OPEN;
     struct reservations lacking = {.count = 0};
     uint32_t lack = lacking_of(model, kept, t->rooms, t->room_count, &lacking);
     if (opens_group(model, t)) {

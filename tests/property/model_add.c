@@ -188,8 +188,8 @@ static bool is_dead(const struct model *model, uint32_t task)
     const struct model_task *t = &model->tasks[task];
     bool bad = t->state == TASK_SKIPPED || t->state == TASK_CANCELLED ||
                t->state == TASK_FAILED;
-    bool met = t->failure.optional && t->state != TASK_CANCELLED &&
-               !t->cascaded;
+    bool met =
+        t->failure.optional && t->state != TASK_CANCELLED && !t->cascaded;
     if ((bad && !met) || is_pending(t)) {
         return bad && !met;
     }
@@ -214,8 +214,8 @@ static void skip_new(struct model *model, uint32_t first_need)
             struct model_task *t = &model->tasks[need.dependent];
             const struct model_task *of = &model->tasks[need.need];
             bool behind = of->state == TASK_SKIPPED && of->cascaded;
-            if (is_pending(t) && (ix >= first_need ? is_dead(model, need.need)
-                                                   : behind)) {
+            if (is_pending(t) &&
+                (ix >= first_need ? is_dead(model, need.need) : behind)) {
                 t->state = TASK_SKIPPED;
                 t->cascaded = true;
                 t->backing_off = false;

@@ -53,7 +53,7 @@ static void new_tasks_get_the_next_numbers(void **state)
     assert_int_equal(fixture_tasks(&f, 3).v, 1);
     assert_int_equal(fixture_task(&f, "b", "a").v, 4);
     assert_int_equal(sched_task_count(f.sched), 5);
-    assert_int_equal(sched_group_count(f.sched), 5); /* each alone */
+    assert_int_equal(sched_group_count(f.sched), 0); /* each alone */
     struct sched_task b = fixture_get(&f, "b");
     assert_int_equal(b.run.v, f.run.v);
     assert_int_equal(b.class_id.v, f.work.v);
@@ -81,11 +81,11 @@ static void tasks_of_one_addition_may_need_each_other(void **state)
     (void)state;
     struct fixture f;
     start_two(&f);
-    /* Numbers 2, 3 and 4; groups: one new one, after those of a and b. */
+    /* Numbers 2, 3 and 4; groups: a new one, the first that is declared. */
     struct sched_group_spec group = {NULL, 0};
     struct sched_task_spec tasks[] = {f.spec, f.spec, f.spec};
-    tasks[0].group = 2;
-    tasks[1].group = 2;
+    tasks[0].group = 0;
+    tasks[1].group = 0;
     struct sched_need needs[] = {{2, 3}, {3, 4}, {1, 2}};
     struct sched_addition addition = {
         .run = f.run,
@@ -99,9 +99,9 @@ static void tasks_of_one_addition_may_need_each_other(void **state)
     struct sched_refusal refusal;
     assert_int_equal(sched_add(f.sched, 0, &addition, &refusal), ERR_OK);
     assert_string_equal(fixture_turn(&f), "#4");
-    assert_int_equal(sched_task(f.sched, (struct task_id){2}).group.v, 2);
-    assert_int_equal(sched_task(f.sched, (struct task_id){3}).group.v, 2);
-    assert_int_equal(sched_task(f.sched, (struct task_id){4}).group.v, 3);
+    assert_int_equal(sched_task(f.sched, (struct task_id){2}).group.v, 0);
+    assert_int_equal(sched_task(f.sched, (struct task_id){3}).group.v, 0);
+    assert_int_equal(sched_task(f.sched, (struct task_id){4}).group.v, ID_NONE);
     assert_int_equal(fixture_get(&f, "b").unmet, 2); /* an old one waits */
     fixture_release(&f);
 }
@@ -402,7 +402,7 @@ static void another_run_is_out_of_bounds(void **state)
     (void)state;
     struct fixture f;
     start_two(&f);
-    uint32_t group = fixture_get(&f, "a").group.v;
+    uint32_t group = fixture_group(&f, 0, 0);
     fixture_cap(&f, 2); /* a second run: additions go there now */
     (void)fixture_turn(&f);
     struct sched_need need = {2, 0};

@@ -338,8 +338,17 @@ static void cancelling_the_run_answers_the_question(void **state)
     fixture_order_run(&f, EVENT_CANCEL_RUN);
     assert_int_equal(fixture_state(&f, "a"), TASK_CANCELLED);
     assert_false(fixture_get(&f, "a").asking);
-    fixture_task(&f, "later", ""); /* the run is not shut by the question */
-    assert_string_equal(fixture_turn(&f), "later");
+    /* A cancelled run takes no more work. */
+    struct sched_addition addition = {
+        .run = f.run,
+        .tasks = &f.spec,
+        .task_count = 1,
+    };
+    struct sched_refusal refusal;
+    assert_int_equal(sched_add(f.sched, f.now_ns, &addition, &refusal),
+                     ERR_CONFLICT);
+    assert_int_equal(refusal.code, REFUSAL_CANCELLED);
+    sched_refusal_release(&refusal);
     fixture_release(&f);
 }
 
@@ -470,7 +479,7 @@ static void changes_requested_send_the_group_back(void **state)
     fixture_release(&f);
 }
 
-static void rework_keeps_tasks_beside_the_way(void **state)
+static void rework_does_all_again_that_needs_what_is_redone(void **state)
 {
     (void)state;
     struct fixture f;
@@ -492,11 +501,55 @@ static void rework_keeps_tasks_beside_the_way(void **state)
     assert_string_equal(fixture_turn(&f), "review");
     fixture_end(&f, "review", OUTCOME_CHANGES);
     assert_int_equal(fixture_state(&f, "docs"), TASK_DONE);
-    assert_int_equal(fixture_state(&f, "other"), TASK_DONE);
+    assert_int_equal(fixture_state(&f, "other"), TASK_WAITING);
     assert_int_equal(fixture_state(&f, "unit"), TASK_WAITING);
     assert_string_equal(fixture_turn(&f), "code");
-    end_then(&f, "code", OUTCOME_DONE, "unit");
+    end_then(&f, "code", OUTCOME_DONE, "unit other");
     end_then(&f, "unit", OUTCOME_DONE, "review");
+    fixture_release(&f);
+}
+
+static void what_runs_on_replaced_work_is_done_again(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 4);
+    f.spec.group = fixture_group(&f, 0, 0);
+    struct task_id code = fixture_task(&f, "code", "");
+    f.spec.rework_to = code.v;
+    f.failure.rework_max = 1;
+    fixture_task(&f, "review", "code");
+    f.spec.rework_to = ID_NONE;
+    fixture_task(&f, "gate", "code");
+    fixture_task(&f, "merge", "review gate");
+    assert_string_equal(fixture_turn(&f), "code");
+    end_then(&f, "code", OUTCOME_DONE, "review gate");
+    /* The gate still runs on the first version when changes are wanted. */
+    end_then(&f, "review", OUTCOME_CHANGES, "code");
+    end_then(&f, "gate", OUTCOME_DONE, "");
+    assert_int_equal(fixture_state(&f, "gate"), TASK_WAITING);
+    end_then(&f, "code", OUTCOME_DONE, "review gate");
+    end_then(&f, "review", OUTCOME_DONE, "");
+    end_then(&f, "gate", OUTCOME_DONE, "merge");
+    fixture_release(&f);
+}
+
+static void a_task_wider_than_its_limit_keeps_nothing_from_others(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 3);
+    struct sched_use use = {{f.first_limit.v}, 3};
+    f.spec.uses = &use;
+    f.spec.use_count = 1;
+    fixture_task(&f, "wide", "");
+    f.spec.use_count = 0;
+    fixture_task(&f, "a", "");
+    fixture_task(&f, "b", "");
+    fixture_set_limit(&f, 0, 2, 0);
+    assert_string_equal(fixture_turn(&f), "a b");
     fixture_release(&f);
 }
 
@@ -869,7 +922,9 @@ int main(void)
             a_failed_optional_task_that_is_tried_again_takes_it_back),
         cmocka_unit_test(abort_of_an_optional_task_still_aborts),
         cmocka_unit_test(changes_requested_send_the_group_back),
-        cmocka_unit_test(rework_keeps_tasks_beside_the_way),
+        cmocka_unit_test(rework_does_all_again_that_needs_what_is_redone),
+        cmocka_unit_test(what_runs_on_replaced_work_is_done_again),
+        cmocka_unit_test(a_task_wider_than_its_limit_keeps_nothing_from_others),
         cmocka_unit_test(a_failing_gate_sends_back_too),
         cmocka_unit_test(changes_without_a_way_back_park),
         cmocka_unit_test(rework_to_a_task_that_was_given_up_parks),
