@@ -4,6 +4,7 @@
  *
  * The plan is read anew for each simulation, because a simulation changes it.
  */
+#include "base/invariant.h"
 #include "base/macros.h"
 #include "base/mem.h"
 #include "cli/cli.h"
@@ -336,6 +337,7 @@ static int write_svg(const struct request *request,
                      const struct outcome *outcomes,
                      uint32_t count)
 {
+    INVARIANT(count > 0 && outcomes[0].plan != NULL);
     struct strbuf out = {0};
     struct svg_options options = {.title = outcomes[0].plan->name};
     struct svg_panel panels[RUNS_MAX];
@@ -409,6 +411,7 @@ static int print(const struct request *request,
                  const struct outcome *outcomes,
                  uint32_t count)
 {
+    INVARIANT(count > 0 && outcomes[count - 1].result != NULL);
     struct strbuf out = {0};
     if (request->json) {
         bool array =

@@ -182,40 +182,49 @@ static enum err check(const struct model *model,
     return has_cycle(all, count, total) ? ERR_INVALID : ERR_OK;
 }
 
-/* Whether nobody can ever pass this task, or what it needs if it started. */
-static bool is_dead(const struct model *model, uint32_t task)
+/*
+ * Which tasks nobody can ever pass: those that ended badly, and those that
+ * have started or ended and need such a one.
+ */
+static void find_dead(const struct model *model, bool *dead)
 {
-    const struct model_task *t = &model->tasks[task];
-    bool bad = t->state == TASK_SKIPPED || t->state == TASK_CANCELLED ||
-               t->state == TASK_FAILED;
-    bool met =
-        t->failure.optional && t->state != TASK_CANCELLED && !t->cascaded;
-    if ((bad && !met) || is_pending(t)) {
-        return bad && !met;
+    for (uint32_t ix = 0; ix < model->task_count; ix++) {
+        const struct model_task *t = &model->tasks[ix];
+        bool bad = t->state == TASK_SKIPPED || t->state == TASK_CANCELLED ||
+                   t->state == TASK_FAILED;
+        bool met =
+            t->failure.optional && t->state != TASK_CANCELLED && !t->cascaded;
+        dead[ix] = bad && !met;
     }
-    for (uint32_t ix = 0; ix < model->need_count; ix++) {
-        struct sched_need need = model->needs[ix];
-        if (need.dependent == task && !model->tasks[need.need].released &&
-            is_dead(model, need.need)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* What is added behind a dead end is skipped at once, and all behind it. */
-static void skip_new(struct model *model, uint32_t first_need)
-{
     bool changed = true;
     while (changed) {
         changed = false;
         for (uint32_t ix = 0; ix < model->need_count; ix++) {
             struct sched_need need = model->needs[ix];
+            if (dead[need.need] && !dead[need.dependent] &&
+                !is_pending(&model->tasks[need.dependent])) {
+                dead[need.dependent] = true;
+                changed = true;
+            }
+        }
+    }
+}
+
+/* What is added behind a dead end is skipped at once, and all behind it. */
+static void skip_new(struct model *model, uint32_t first_need)
+{
+    bool dead[MODEL_TASKS];
+    bool changed = true;
+    while (changed) {
+        changed = false;
+        find_dead(model, dead);
+        for (uint32_t ix = 0; ix < model->need_count; ix++) {
+            struct sched_need need = model->needs[ix];
             struct model_task *t = &model->tasks[need.dependent];
             const struct model_task *of = &model->tasks[need.need];
             bool behind = of->state == TASK_SKIPPED && of->cascaded;
-            if (is_pending(t) &&
-                (ix >= first_need ? is_dead(model, need.need) : behind)) {
+            bool cut_off = ix >= first_need ? dead[need.need] : behind;
+            if (is_pending(t) && cut_off) {
                 t->state = TASK_SKIPPED;
                 t->cascaded = true;
                 t->backing_off = false;

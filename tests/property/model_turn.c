@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+/* Who starts: everything that is ready is sorted and tried, again and again. */
+#include "tests/property/model.h"
+
+#include <string.h>
+
+static bool in_flight(const struct model_task *task)
+{
+    return task->state == TASK_CLAIMED || task->state == TASK_RUNNING;
+}
+
+static bool is_aged(const struct model *model, const struct model_task *t)
+{
+    int64_t max_wait_ns = model->classes[t->class_ix].max_wait_ns;
+    return max_wait_ns != SCHED_NEVER &&
+           model->now_ns - t->ready_ns >= max_wait_ns;
+}
+
+int64_t model_max(const struct model *model, uint32_t limit)
+{
+    const struct limit_spec *spec = &model->limits[limit].spec;
+    if (spec->percent == 0) {
+        return spec->max;
+    }
+    int64_t base = model->limits[spec->base].spec.max;
+    if (base == LIMIT_NONE) {
+        return LIMIT_NONE;
+    }
+    int64_t max = base * spec->percent / 100;
+    return max > 0 ? max : 1;
+}
+
+static bool same_counter(const struct model_room *a, const struct model_room *b)
+{
+    return a->share == b->share && a->key == b->key;
+}
+
+static int64_t units_in(const struct model_room *rooms,
+                        uint32_t count,
+                        const struct model_room *room)
+{
+    int64_t units = 0;
+    for (uint32_t ix = 0; ix < count; ix++) {
+        units += same_counter(&rooms[ix], room) ? rooms[ix].units : 0;
+    }
+    return units;
+}
+
+int64_t model_used(const struct model *model, const struct model_room *room)
+{
+    int64_t used = 0;
+    for (uint32_t ix = 0; ix < model->task_count; ix++) {
+        const struct model_task *t = &model->tasks[ix];
+        if (in_flight(t) && t->leader == ix) {
+            used += units_in(t->rooms, t->room_count, room);
+        }
+    }
+    for (uint32_t ix = 0; ix < model->group_count; ix++) {
+        const struct model_group *g = &model->groups[ix];
+        if (g->open) {
+            used += units_in(g->rooms, g->room_count, room);
+        }
+    }
+    return used;
+}
+
+static void close_groups(struct model *model)
+{
+    for (uint32_t group = 0; group < model->group_count; group++) {
+        bool busy = false;
+        for (uint32_t ix = 0; ix < model->task_count; ix++) {
+            const struct model_task *t = &model->tasks[ix];
+            bool ready = t->state == TASK_READY || t->backing_off;
+            if (t->group == group && !t->background &&
+                (in_flight(t) || (ready && !t->held))) {
+                busy = true;
+            }
+        }
+        model->groups[group].open = model->groups[group].open && busy;
+    }
+}
+
+/* Negative: a goes first. The rules one after the other. */
+static int compare(const struct model *model,
+                   const struct model_task *a,
+                   const struct model_task *b)
+{
+    bool aged_a = is_aged(model, a);
+    bool aged_b = is_aged(model, b);
+    if (aged_a != aged_b) {
+        return aged_a ? -1 : 1;
+    }
+    if (!aged_a) {
+        if (a->background != b->background) {
+            return a->background ? 1 : -1;
+        }
+        if (a->tier != b->tier) {
+            return a->tier < b->tier ? -1 : 1;
+        }
+        bool open_a = a->background || model->groups[a->group].open;
+        bool open_b = b->background || model->groups[b->group].open;
+        if (open_a != open_b) {
+            return open_a ? -1 : 1;
+        }
+        int64_t service_a = model->runs[a->run].policy == SCHED_FAIR
+                                ? model->groups[a->group].service_ns
+                                : 0;
+        int64_t service_b = model->runs[b->run].policy == SCHED_FAIR
+                                ? model->groups[b->group].service_ns
+                                : 0;
+        if (service_a != service_b) {
+            return service_a < service_b ? -1 : 1;
+        }
+        /* A first-come run has no ranks: its tasks go before others'. */
+        int64_t rank_a =
+            model->runs[a->run].policy == SCHED_FIFO ? INT64_MAX : a->rank_ns;
+        int64_t rank_b =
+            model->runs[b->run].policy == SCHED_FIFO ? INT64_MAX : b->rank_ns;
+        if (rank_a != rank_b) {
+            return rank_a > rank_b ? -1 : 1;
+        }
+    }
+    return a->ready_seq < b->ready_seq ? -1 : 1;
+}
+
+static uint32_t sort_ready(const struct model *model, uint32_t *sorted)
+{
+    uint32_t count = 0;
+    for (uint32_t ix = 0; ix < model->task_count; ix++) {
+        if (model->tasks[ix].state != TASK_READY || model->tasks[ix].held) {
+            continue;
+        }
+        uint32_t at = count++;
+        while (at > 0 && compare(model,
+                                 &model->tasks[ix],
+                                 &model->tasks[sorted[at - 1]]) < 0) {
+            sorted[at] = sorted[at - 1];
+            at--;
+        }
+        sorted[at] = ix;
+    }
+    return count;
+}
+
+static bool run_is_shut(const struct model *model, uint32_t run)
+{
+    const struct model_run *r = &model->runs[run];
+    if (r->paused ||
+        (r->sync_drain && (r->barrier_due || r->barrier_running))) {
+        return true;
+    }
+    for (uint32_t ix = 0; ix < model->task_count; ix++) {
+        if (model->tasks[ix].run == run && model->tasks[ix].asking) {
+            return true;
+        }
+    }
+    return false;
+}
+
+struct reservations {
+    struct model_room rooms[MODEL_TASKS * 4];
+    uint32_t count;
+};
+
+static bool is_reserved(const struct reservations *kept,
+                        const struct model_room *room)
+{
+    return units_in(kept->rooms, kept->count, room) > 0;
+}
+
+/* How many of these rooms lack units; they are added to *lacking. */
+static uint32_t lacking_of(const struct model *model,
+                           const struct reservations *kept,
+                           const struct model_room *rooms,
+                           uint32_t count,
+                           struct reservations *lacking)
+{
+    uint32_t lack = 0;
+    for (uint32_t ix = 0; ix < count; ix++) {
+        int64_t max = model_max(model, rooms[ix].limit);
+        int64_t free = max - model_used(model, &rooms[ix]);
+        bool none = free <= 0 || is_reserved(kept, &rooms[ix]);
+        if (none || free < rooms[ix].units) {
+            lacking->rooms[lacking->count++] = rooms[ix];
+            /* One that has none at all, or never as many, counts as many:
+             * there is nothing to reserve. */
+            lack += none || max < rooms[ix].units ? MODEL_TASKS : 1;
+        }
+    }
+    return lack;
+}
+
+static bool opens_group(const struct model *model, const struct model_task *t)
+{
+    return !t->background && !model->groups[t->group].open;
+}
+
+/* Keep what is free of the rooms that a task lacks, unless one never fits. */
+static void keep_for(const struct model *model,
+                     const struct reservations *lacking,
+                     struct reservations *kept)
+{
+    for (uint32_t ix = 0; ix < lacking->count; ix++) {
+        const struct model_room *room = &lacking->rooms[ix];
+        if (model_max(model, room->limit) < room->units) {
+            return;
+        }
+    }
+    for (uint32_t ix = 0; ix < lacking->count; ix++) {
+        const struct model_room *room = &lacking->rooms[ix];
+        int64_t free = model_max(model, room->limit) - model_used(model, room);
+        if (free > 0 && !is_reserved(kept, room)) {
+            kept->rooms[kept->count++] = *room;
+        }
+    }
+}
+
+/* Whether it fits; if not, keep for it what it alone waits for. */
+static bool
+fits(const struct model *model, uint32_t task, struct reservations *kept)
+{
+    const struct model_task *t = &model->tasks[task];
+    bool shut = run_is_shut(model, t->run) ||
+                executor_state(&model->executors[t->executor], model->now_ns) !=
+                    EXECUTOR_OPEN;
+    struct reservations lacking = {.count = 0};
+    uint32_t lack = lacking_of(model, kept, t->rooms, t->room_count, &lacking);
+    if (opens_group(model, t)) {
+        const struct model_group *g = &model->groups[t->group];
+        lack += lacking_of(model, kept, g->rooms, g->room_count, &lacking);
+    }
+    /* One that has waited for too long keeps all that it can. */
+    if (!shut && (lack == 1 || is_aged(model, t))) {
+        keep_for(model, &lacking, kept);
+    }
+    return !shut && lack == 0;
+}
+
+static bool same_rooms(const struct model_room *a,
+                       uint32_t a_count,
+                       const struct model_room *b,
+                       uint32_t b_count)
+{
+    return a_count == b_count && memcmp(a, b, a_count * sizeof(a[0])) == 0;
+}
+
+static bool may_share(const struct model *model,
+                      const struct model_task *a,
+                      const struct model_task *b)
+{
+    const struct model_group *group_a = &model->groups[a->group];
+    const struct model_group *group_b = &model->groups[b->group];
+    return a->run == b->run && a->class_ix == b->class_ix &&
+           a->executor == b->executor && a->batch_key == b->batch_key &&
+           same_rooms(a->rooms, a->room_count, b->rooms, b->room_count) &&
+           same_rooms(group_a->rooms,
+                      group_a->room_count,
+                      group_b->rooms,
+                      group_b->room_count);
+}
+
+static void
+claim(struct model *model, uint32_t task, uint32_t leader, uint32_t place)
+{
+    struct model_task *t = &model->tasks[task];
+    t->state = TASK_CLAIMED;
+    t->leader = leader;
+    t->token = model->last_token;
+    /* Followers need no start time: it tells their place instead. */
+    t->started_ns = place == 0 ? model->now_ns : place;
+    model->groups[t->group].service_ns += t->estimate_ns;
+}
+
+static void start(struct model *model, uint32_t leader, struct strbuf *log)
+{
+    struct model_task *t = &model->tasks[leader];
+    model->last_token++;
+    model->groups[t->group].open =
+        model->groups[t->group].open || !t->background;
+    claim(model, leader, leader, 0);
+    strbuf_addf(log, "start %llu:", (unsigned long long)model->last_token);
+    strbuf_addf(log, " %u", leader);
+    for (uint32_t n = 1; n < model->classes[t->class_ix].batch; n++) {
+        uint32_t sorted[MODEL_TASKS];
+        uint32_t count = sort_ready(model, sorted);
+        uint32_t ix = 0;
+        while (ix < count && !may_share(model, t, &model->tasks[sorted[ix]])) {
+            ix++;
+        }
+        if (ix == count) {
+            break;
+        }
+        claim(model, sorted[ix], leader, n);
+        /* It rides along: its group, if closed, stays closed. */
+        if (opens_group(model, &model->tasks[sorted[ix]])) {
+            model->tasks[sorted[ix]].background = true;
+        }
+        strbuf_addf(log, " %u", sorted[ix]);
+    }
+    strbuf_adds(log, "\n");
+    executor_sent(&model->executors[t->executor], model->last_token);
+}
+
+static bool start_one(struct model *model, struct strbuf *log)
+{
+    uint32_t sorted[MODEL_TASKS];
+    uint32_t count = sort_ready(model, sorted);
+    struct reservations kept = {.count = 0};
+    for (uint32_t ix = 0; ix < count; ix++) {
+        if (fits(model, sorted[ix], &kept)) {
+            start(model, sorted[ix], log);
+            return true;
+        }
+    }
+    return false;
+}
+
+void model_take_turn(struct model *model, struct model_turn *turn)
+{
+    *turn = (struct model_turn){.starts = {0}};
+    close_groups(model);
+    for (uint32_t ix = 0; ix < model->task_count; ix++) {
+        turn->ends[ix] = model->tasks[ix].end_due;
+        model->tasks[ix].end_due = false;
+    }
+    while (start_one(model, &turn->starts)) {
+    }
+    for (uint32_t ix = 0; ix < model->executor_count; ix++) {
+        turn->circuits[ix] = model->executors[ix].notice;
+        model->executors[ix].notice = false;
+    }
+    for (uint32_t ix = 0; ix < model->run_count; ix++) {
+        struct model_run *run = &model->runs[ix];
+        bool flying = false;
+        for (uint32_t task = 0; task < model->task_count; task++) {
+            flying = flying || (model->tasks[task].run == ix &&
+                                in_flight(&model->tasks[task]));
+        }
+        turn->barriers[ix] = run->barrier_due && !run->barrier_running &&
+                             (!run->sync_drain || !flying);
+        if (turn->barriers[ix]) {
+            run->barrier_due = false;
+            run->barrier_running = true;
+        }
+    }
+}
