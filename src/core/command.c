@@ -69,7 +69,8 @@ void command_cancel_run(struct sched *sched, uint32_t run, uint32_t cause)
         }
     }
     sched->runs[run].cancelled = true;
-    state_check_run(sched, run);
+    sched->runs[run].barrier_due = false;
+    command_gate_run(sched, run);
 }
 
 /* Skip or cancel a task that has not ended. */

@@ -190,6 +190,7 @@ static void end_flight(struct model *model, uint32_t task, bool skip)
 static void cancel_run(struct model *model, uint32_t run)
 {
     model->runs[run].cancelled = true;
+    model->runs[run].barrier_due = false;
     for (uint32_t ix = 0; ix < model->task_count; ix++) {
         struct model_task *t = &model->tasks[ix];
         if (t->run != run) {
