@@ -173,23 +173,35 @@ void dispatch_set_gate(struct sched *sched, uint32_t room, bool open)
     }
 }
 
+bool dispatch_takes(const struct sched *sched, uint32_t executor)
+{
+    const struct limits *limits = &sched->limits;
+    uint32_t gate = sched->executors[executor].gate;
+    return limits->limits[limits->rooms[gate].limit].spec.max > 0;
+}
+
 void dispatch_gate_executor(struct sched *sched, uint32_t executor)
 {
     const struct executor *e = &sched->executors[executor];
     bool open = executor_state(e, sched->now_ns) == EXECUTOR_OPEN;
-    dispatch_set_gate(sched, e->gate, open);
+    if (open != dispatch_takes(sched, executor)) {
+        dispatch_set_gate(sched, e->gate, open);
+        ready_recount_executor(sched, executor);
+    }
 }
 
 /* Close the groups that nothing keeps open any more. */
 static void close_groups(struct sched *sched)
 {
     while (sched->group_checks != ID_NONE) {
-        struct group *group = sched_group(sched, sched->group_checks);
+        uint32_t ix = sched->group_checks;
+        struct group *group = sched_group(sched, ix);
         sched->group_checks = group->check_next;
         group->checking = false;
         if (group->open && group->busy == 0) {
             group->open = false;
             dispatch_give(sched, group->needs);
+            ready_rekey_group(sched, ix);
         }
     }
 }

@@ -189,7 +189,8 @@ void ready_rekey_group(struct sched *sched, uint32_t group)
         const struct bin *b = sched_bin(sched, bin);
         if (b->root[BIN_NORMAL] != ID_NONE) {
             rekey(sched, bin, BIN_NORMAL);
-            /* The group may just have opened: its old entry is dead. */
+            /* The group may just have opened or closed: one entry is dead. */
+            ready_requeue(sched, sched->shapes[b->shape].open_queue);
             ready_requeue(sched, sched->shapes[b->shape].closed_queue);
         }
         if (b->root[BIN_BACKGROUND] != ID_NONE) {
@@ -224,6 +225,62 @@ void ready_count_out(struct sched *sched, uint32_t task)
     }
 }
 
+/* A ready task keeps its group open if its executor takes sessions. */
+static void recount(struct sched *sched, uint32_t task)
+{
+    if (!sched_has(sched, task, TASK_BACKGROUND) &&
+        dispatch_takes(sched, sched_shape_of(sched, task)->executor)) {
+        ready_count_in(sched, task);
+    } else {
+        ready_count_out(sched, task);
+    }
+}
+
+/* Recount the tasks in the heap of a bin. */
+static void recount_heap(struct sched *sched, uint32_t root)
+{
+    uint32_t depth = 0;
+    sched->stack[depth++] = root;
+    while (depth > 0) {
+        uint32_t task = sched->stack[--depth];
+        recount(sched, task);
+        if (sched_is_solo(sched->tasks[task].group)) {
+            continue; /* alone in its bin, and not linked */
+        }
+        const struct pheap_link *link = &sched->bin_links[task];
+        if (link->child != ID_NONE) {
+            sched->stack[depth++] = link->child;
+        }
+        if (task != root && link->next != ID_NONE) {
+            sched->stack[depth++] = link->next;
+        }
+    }
+}
+
+static void recount_queue(struct sched *sched, uint32_t queue)
+{
+    const struct ready_queue *heap = &sched->queues[queue].heap;
+    for (uint32_t ix = 0; ix < heap->count; ix++) {
+        const struct ready_entry *entry = &heap->entries[ix];
+        if (stamp_of(sched, entry->item) == entry->stamp) {
+            uint32_t item = entry->item;
+            recount_heap(
+                sched,
+                sched_bin(sched, item / BIN_SIDES)->root[item % BIN_SIDES]);
+        }
+    }
+}
+
+void ready_recount_executor(struct sched *sched, uint32_t executor)
+{
+    for (uint32_t ix = 0; ix < sched->shape_count; ix++) {
+        if (sched->shapes[ix].executor == executor) {
+            recount_queue(sched, sched->shapes[ix].open_queue);
+            recount_queue(sched, sched->shapes[ix].closed_queue);
+        }
+    }
+}
+
 static enum bin_side side_of(const struct sched *sched, uint32_t task)
 {
     return sched_has(sched, task, TASK_BACKGROUND) ? BIN_BACKGROUND
@@ -236,11 +293,10 @@ void ready_enqueue(struct sched *sched, uint32_t task)
     INVARIANT(!sched_has(sched, task, TASK_QUEUED));
     if (ready_is_background(sched, task)) {
         sched_raise(sched, task, TASK_BACKGROUND);
-        ready_count_out(sched, task);
     } else {
         sched_lower(sched, task, TASK_BACKGROUND);
-        ready_count_in(sched, task);
     }
+    recount(sched, task);
     sched_raise(sched, task, TASK_QUEUED);
     uint32_t bin = sched->tasks[task].bin;
     enum bin_side side = side_of(sched, task);

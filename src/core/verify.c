@@ -42,8 +42,10 @@ static void verify_task(const struct sched *sched, uint32_t task)
     if (sched_has(sched, task, TASK_QUEUED)) {
         INVARIANT(sched_has(sched, task, TASK_BACKGROUND) ==
                   ready_is_background(sched, task));
-        INVARIANT(sched_has(sched, task, TASK_COUNTED) !=
-                  sched_has(sched, task, TASK_BACKGROUND));
+        bool takes =
+            dispatch_takes(sched, sched_shape_of(sched, task)->executor);
+        INVARIANT(sched_has(sched, task, TASK_COUNTED) ==
+                  (takes && !sched_has(sched, task, TASK_BACKGROUND)));
     }
     if (state_in_flight(sched, task)) {
         INVARIANT(sched->in_flight[t->flight_ix] == task);
@@ -102,12 +104,10 @@ static void verify_bin(const struct bin *bin)
     }
 }
 
-static void verify_group(const struct sched *sched,
-                         const struct group *group,
-                         uint32_t busy)
+static void verify_group(const struct group *group, uint32_t busy)
 {
     INVARIANT(busy == group->busy);
-    INVARIANT(!sched->in_turn || !group->open || group->busy > 0);
+    INVARIANT(!group->open || group->busy > 0 || group->checking);
     verify_bin(&group->bin);
 }
 
@@ -118,13 +118,13 @@ static void verify_groups(const struct sched *sched)
         const struct task *t = &sched->tasks[task];
         uint32_t counted = sched_has(sched, task, TASK_COUNTED) ? 1 : 0;
         if (sched_is_solo(t->group)) {
-            verify_group(sched, &t->own, counted);
+            verify_group(&t->own, counted);
         } else {
             busy[t->group / 2] += counted;
         }
     }
     for (uint32_t ix = 0; ix < sched->group_count; ix++) {
-        verify_group(sched, &sched->groups[ix], busy[ix]);
+        verify_group(&sched->groups[ix], busy[ix]);
     }
     mem_free(busy);
 }

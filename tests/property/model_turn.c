@@ -70,9 +70,11 @@ static void close_groups(struct model *model)
         bool busy = false;
         for (uint32_t ix = 0; ix < model->task_count; ix++) {
             const struct model_task *t = &model->tasks[ix];
-            bool ready = t->state == TASK_READY || t->backing_off;
+            const struct executor *e = &model->executors[t->executor];
+            bool ready = t->state == TASK_READY &&
+                         executor_state(e, model->now_ns) == EXECUTOR_OPEN;
             if (t->group == group && !t->background &&
-                (in_flight(t) || (ready && !t->held))) {
+                (in_flight(t) || ((ready || t->backing_off) && !t->held))) {
                 busy = true;
             }
         }

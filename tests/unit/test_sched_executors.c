@@ -537,6 +537,36 @@ static void a_batch_prefers_the_better_task_to_the_open_group(void **state)
     fixture_release(&f);
 }
 
+static void a_group_that_waits_for_its_executor_blocks_nobody(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    struct limit_spec limits[] = {fixture_max(2), fixture_max(1)};
+    limits[1].hold_group = true;
+    fixture_run(&f, SCHED_RANK, limits, 2);
+    struct executor_spec other = {
+        .backoff_ns = SECOND,
+        .backoff_ns_max = SECOND,
+        .probe_ns = SECOND,
+        .probe_ns_max = SECOND,
+    };
+    struct executor_id first = f.spec.executor;
+    f.spec.executor = sched_add_executor(f.sched, &other);
+    fixture_task(&f, "limited", "");
+    f.spec.executor = first;
+    fixture_task(&f, "free", "");
+    assert_string_equal(fixture_turn(&f), "limited");
+    fixture_refuse(&f, "limited", 30 * MINUTE);
+    /* Its place is free for others until its executor is back. */
+    assert_string_equal(fixture_turn(&f), "free");
+    fixture_pass(&f, 30 * MINUTE);
+    assert_string_equal(fixture_turn(&f), "");
+    fixture_done(&f, "free");
+    assert_string_equal(fixture_turn(&f), "limited");
+    fixture_release(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -561,6 +591,7 @@ int main(void)
         cmocka_unit_test(a_batch_that_went_well_in_part_is_no_failure),
         cmocka_unit_test(
             a_start_that_fails_at_once_ends_the_waiting_for_answers),
+        cmocka_unit_test(a_group_that_waits_for_its_executor_blocks_nobody),
         cmocka_unit_test(a_provider_that_is_down_for_days_costs_few_starts),
         cmocka_unit_test(a_batch_prefers_the_better_task_to_the_open_group),
     };
