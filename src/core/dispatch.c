@@ -13,8 +13,9 @@
  * - Exactly one has some, but too few: they are reserved for this task, and
  *   the queue waits there. What comes after may not take them.
  * - Several have too few: reserving one while waiting for another is what we
- *   never do, so the queue is set aside. So is one that needs more than a limit
- *   has at all, because it was lowered.
+ *   do only for a task that has waited for too long (saves_up); the queue is
+ *   set aside. So is one that needs more than a limit has at all, because it
+ *   was lowered.
  *
  * Each step starts a task or takes a queue or a room out of consideration, so
  * a scan ends. Each start may change the order and what is free, so the scan
