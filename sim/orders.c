@@ -172,21 +172,10 @@ give(struct sim *sim, const struct script_at *at, struct diag *diag)
     }
     err = sched_apply(sim->sched, &event);
     if (err != ERR_OK) {
-        static const char *const states[] = {
-            [TASK_WAITING] = "waiting",
-            [TASK_READY] = "ready",
-            [TASK_CLAIMED] = "starting",
-            [TASK_RUNNING] = "running",
-            [TASK_DONE] = "done",
-            [TASK_FAILED] = "failed",
-            [TASK_PARKED] = "parked",
-            [TASK_SKIPPED] = "skipped",
-            [TASK_CANCELLED] = "cancelled",
-        };
         const char *state =
             event.type == EVENT_LIMIT
                 ? "not a limit that can be set so"
-                : states[sched_task(sim->sched, event.task).state];
+                : sched_state_name(sched_task(sim->sched, event.task).state);
         return diag_set(diag,
                         err,
                         "the order is refused: \"%s\" is %s",

@@ -778,15 +778,6 @@ static void add_document(struct svg *svg)
     strbuf_release(&body);
 }
 
-void svg_chart(struct strbuf *out,
-               const struct plan *plan,
-               const struct sim_result *result,
-               const struct svg_options *options)
-{
-    struct svg_panel panel = {.plan = plan, .result = result};
-    svg_compare(out, &panel, 1, options);
-}
-
 void svg_compare(struct strbuf *out,
                  const struct svg_panel *panels,
                  uint32_t panel_count,

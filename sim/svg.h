@@ -37,15 +37,9 @@ struct svg_panel {
     const char *caption; /* "first come", or NULL; figures are added to it */
 };
 
-/* Append the picture of one result. */
-void svg_chart(struct strbuf *out,
-               const struct plan *plan,
-               const struct sim_result *result,
-               const struct svg_options *options);
-
 /*
- * Append a picture of several results, the first one on top, all on the same
- * time scale. The classes of their plans must be the same.
+ * Append a picture of one or more results, the first one on top, all on the
+ * same time scale. The classes of their plans must be the same.
  */
 void svg_compare(struct strbuf *out,
                  const struct svg_panel *panels,

@@ -121,6 +121,16 @@ enum err duration_read(const char *text, size_t len, int64_t *out_ns)
     return ERR_OK;
 }
 
+int64_t duration_doubled(int64_t first_ns, uint32_t times, int64_t max_ns)
+{
+    int64_t value_ns = first_ns;
+    for (uint32_t ix = 0; ix < times && value_ns > 0 && value_ns < max_ns;
+         ix++) {
+        value_ns = value_ns > max_ns / 2 ? max_ns : value_ns * 2;
+    }
+    return value_ns < max_ns ? value_ns : max_ns;
+}
+
 void duration_add(struct strbuf *out, int64_t duration_ns)
 {
     INVARIANT(duration_ns >= 0);

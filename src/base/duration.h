@@ -26,6 +26,9 @@ static inline int64_t duration_sum(int64_t a_ns, int64_t b_ns)
     return a_ns > INT64_MAX - b_ns ? INT64_MAX : a_ns + b_ns;
 }
 
+/* `first_ns` doubled `times` times, at most `max_ns`: a step of back-off. */
+int64_t duration_doubled(int64_t first_ns, uint32_t times, int64_t max_ns);
+
 /* Append it for people, to the second: "0s", "45s", "26m", "1h 05m", "2d 3h".
  */
 void duration_add(struct strbuf *out, int64_t duration_ns);

@@ -10,18 +10,6 @@
 
 enum { LEFT_MAX = 20 };
 
-static const char *const state_names[] = {
-    [TASK_WAITING] = "waiting",
-    [TASK_READY] = "ready",
-    [TASK_CLAIMED] = "starting",
-    [TASK_RUNNING] = "running",
-    [TASK_DONE] = "done",
-    [TASK_FAILED] = "failed",
-    [TASK_PARKED] = "parked",
-    [TASK_SKIPPED] = "skipped",
-    [TASK_CANCELLED] = "cancelled",
-};
-
 static const char *const parked_texts[] = {
     [SCHED_PARKED_FAILED] = "it failed, and no tries are left",
     [SCHED_PARKED_BLOCKED] = "its session says that it is blocked",
@@ -154,7 +142,7 @@ static void add_left(struct strbuf *out,
         strbuf_addf(out,
                     "  %-28s %-10s ",
                     plan->tasks[left->task].id,
-                    state_names[left->state]);
+                    sched_state_name(left->state));
         report_reason(out, plan, left);
         strbuf_adds(out, "\n");
     }
@@ -283,7 +271,7 @@ static void json_left(struct strbuf *out,
         jsonw_string(out, plan->tasks[left->task].id);
         strbuf_addf(out,
                     ", \"state\": \"%s\", \"why\": \"%s\", \"text\": ",
-                    state_names[left->state],
+                    sched_state_name(left->state),
                     left->revoked ? "revoked" : why_code_name(left->why.code));
         struct strbuf text = {0};
         report_reason(&text, plan, left);
@@ -337,7 +325,7 @@ void report_json(struct strbuf *out,
         strbuf_addf(out,
                     "%s\"%s\": %u",
                     ix > 0 ? ", " : "",
-                    state_names[ix],
+                    sched_state_name((enum task_state)ix),
                     result->counts[ix]);
     }
     strbuf_adds(out, "},\n");

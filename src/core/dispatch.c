@@ -192,7 +192,7 @@ void dispatch_gate_executor(struct sched *sched, uint32_t executor)
 }
 
 /* Close the groups that nothing keeps open any more. */
-static void close_groups(struct sched *sched)
+void dispatch_close_groups(struct sched *sched)
 {
     while (sched->group_checks != ID_NONE) {
         uint32_t ix = sched->group_checks;
@@ -205,11 +205,6 @@ static void close_groups(struct sched *sched)
             ready_rekey_group(sched, ix);
         }
     }
-}
-
-void dispatch_begin_turn(struct sched *sched)
-{
-    close_groups(sched);
 }
 
 /* Forget reservations and what was set aside: each start may change them. */

@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/executor.h"
 
+#include "base/duration.h"
 #include "base/invariant.h"
-
-/* `first`, doubled `steps` times, at most `max`. */
-static int64_t doubled(int64_t first, uint32_t steps, int64_t max)
-{
-    int64_t value = first;
-    for (uint32_t ix = 0; ix < steps && value < max; ix++) {
-        value = value > max / 2 ? max : value * 2;
-    }
-    return value < max ? value : max;
-}
 
 enum executor_shut executor_state(const struct executor *executor,
                                   int64_t now_ns)
@@ -54,9 +45,9 @@ void executor_sent(struct executor *executor, uint64_t token)
 /* Shut for one more step of back-off. */
 static void step(struct executor *executor, int64_t now_ns)
 {
-    int64_t until_ns = now_ns + doubled(executor->spec.backoff_ns,
-                                        executor->steps,
-                                        executor->spec.backoff_ns_max);
+    int64_t until_ns = now_ns + duration_doubled(executor->spec.backoff_ns,
+                                                 executor->steps,
+                                                 executor->spec.backoff_ns_max);
     executor->steps++;
     if (until_ns > executor->shut_until_ns) {
         executor->shut_until_ns = until_ns;
@@ -135,9 +126,10 @@ void executor_dropped(struct executor *executor, int64_t now_ns)
 static void wait_for_probe(struct executor *executor, int64_t now_ns)
 {
     executor->probe_token = 0;
-    executor->probe_at_ns = now_ns + doubled(executor->spec.probe_ns,
-                                             executor->probe_steps,
-                                             executor->spec.probe_ns_max);
+    executor->probe_at_ns =
+        now_ns + duration_doubled(executor->spec.probe_ns,
+                                  executor->probe_steps,
+                                  executor->spec.probe_ns_max);
     executor->probe_steps++;
 }
 

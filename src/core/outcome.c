@@ -7,6 +7,7 @@
  */
 #include "core/sched_internal.h"
 
+#include "base/duration.h"
 #include "base/invariant.h"
 
 void outcome_started(struct sched *sched, uint32_t leader)
@@ -29,17 +30,6 @@ static void park(struct sched *sched, uint32_t task, enum sched_parked reason)
     state_set(sched, task, TASK_PARKED);
     sched->details[task].parked = (uint8_t)reason;
     ready_count_out(sched, task);
-}
-
-/* `first`, doubled for each try after the first one, at most `max`. */
-static int64_t backoff_ns(const struct sched_failure_spec *spec, uint32_t tries)
-{
-    int64_t delay = spec->backoff_ns;
-    for (uint32_t ix = 1; ix < tries && delay < spec->backoff_ns_max; ix++) {
-        delay =
-            delay > spec->backoff_ns_max / 2 ? spec->backoff_ns_max : delay * 2;
-    }
-    return delay < spec->backoff_ns_max ? delay : spec->backoff_ns_max;
 }
 
 static void give_up(struct sched *sched, uint32_t task)
@@ -83,7 +73,9 @@ static void fail(struct sched *sched, uint32_t task)
         give_up(sched, task);
         return;
     }
-    int64_t delay = backoff_ns(spec, detail->tries);
+    int64_t delay = duration_doubled(spec->backoff_ns,
+                                     detail->tries - 1,
+                                     spec->backoff_ns_max);
     if (delay == 0) {
         state_ready_or_wait(sched, task);
         return;

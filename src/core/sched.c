@@ -258,7 +258,7 @@ bool sched_next_effect(struct sched *sched, struct sched_effect *out)
     };
     if (!sched->in_turn) {
         sched->in_turn = true;
-        dispatch_begin_turn(sched);
+        dispatch_close_groups(sched);
     }
     return next_end(sched, out) || next_start(sched, out) ||
            next_notice(sched, out) || next_change(sched, out) ||
@@ -337,6 +337,23 @@ struct sched_run sched_run(const struct sched *sched, struct run_id run)
         view.counts[ix] = r->counts[ix];
     }
     return view;
+}
+
+const char *sched_state_name(enum task_state state)
+{
+    static const char *const names[] = {
+        [TASK_WAITING] = "waiting",
+        [TASK_READY] = "ready",
+        [TASK_CLAIMED] = "starting",
+        [TASK_RUNNING] = "running",
+        [TASK_DONE] = "done",
+        [TASK_FAILED] = "failed",
+        [TASK_PARKED] = "parked",
+        [TASK_SKIPPED] = "skipped",
+        [TASK_CANCELLED] = "cancelled",
+    };
+    INVARIANT(state < ARRAY_COUNT(names));
+    return names[state];
 }
 
 uint32_t sched_task_count(const struct sched *sched)

@@ -59,6 +59,9 @@ enum task_state {
 
 enum { TASK_STATE_COUNT = TASK_CANCELLED + 1 };
 
+/* Stable name of a state ("waiting", "starting" for claimed ...). */
+const char *sched_state_name(enum task_state state);
+
 /* Why a task is parked. */
 enum sched_parked {
     SCHED_PARKED_FAILED,      /* no tries left */

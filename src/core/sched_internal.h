@@ -15,8 +15,8 @@
  *
  * Each shape has two queues: for tasks that need a place for their group too
  * (closed), and for those that do not (open: the group is open already, or the
- * task is in the background and holds no place). When a group opens, its bins
- * move from one to the other.
+ * task is in the background and holds no place). When a group opens or closes,
+ * its bins move from one to the other.
  *
  * All numbers in use (counters, groups' busy, runs' counts) follow from the
  * states of the tasks; sched_verify() checks each against that.
@@ -296,7 +296,7 @@ void dispatch_set_gate(struct sched *sched, uint32_t room, bool open);
 bool dispatch_takes(const struct sched *sched, uint32_t executor);
 void dispatch_gate_executor(struct sched *sched, uint32_t executor);
 void dispatch_rouse(struct sched *sched, uint32_t queue);
-void dispatch_begin_turn(struct sched *sched);
+void dispatch_close_groups(struct sched *sched);
 uint32_t dispatch_start(struct sched *sched);
 
 /* order.c: tier and rank. */

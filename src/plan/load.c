@@ -473,12 +473,6 @@ struct limit_id load_limit(const struct load_run *run, uint32_t limit)
     return (struct limit_id){run->limits[limit]};
 }
 
-struct executor_id load_executor(const struct load_run *run, uint32_t provider)
-{
-    INVARIANT(provider < run->executor_count);
-    return (struct executor_id){run->executors[provider]};
-}
-
 /* Position of a value in ascending ids, or PLAN_NONE. */
 static uint32_t position(const uint32_t *ids, uint32_t count, uint32_t value)
 {

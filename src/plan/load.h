@@ -55,7 +55,6 @@ struct run_id load_run_id(const struct load_run *run);
 /* Ids in the core of what has this index in the plan. */
 struct task_id load_task(const struct load_run *run, uint32_t task);
 struct limit_id load_limit(const struct load_run *run, uint32_t limit);
-struct executor_id load_executor(const struct load_run *run, uint32_t provider);
 
 /* The way back: index in the plan, or PLAN_NONE if it is not of this run. */
 uint32_t load_plan_task(const struct load_run *run, struct task_id task);

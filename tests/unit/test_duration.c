@@ -163,6 +163,17 @@ static void rounds_to_the_second(void **state)
     strbuf_release(&out);
 }
 
+static void doubles_up_to_a_ceiling(void **state)
+{
+    (void)state;
+    assert_true(duration_doubled(3, 0, 100) == 3);
+    assert_true(duration_doubled(3, 4, 100) == 48);
+    assert_true(duration_doubled(3, 6, 100) == 100);
+    assert_true(duration_doubled(3, UINT32_MAX, INT64_MAX) == INT64_MAX);
+    assert_true(duration_doubled(5, 0, 4) == 4);
+    assert_true(duration_doubled(0, UINT32_MAX, 100) == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -173,6 +184,7 @@ int main(void)
         cmocka_unit_test(what_is_wrong_is_not_called_too_long),
         cmocka_unit_test(reads_no_further_than_told),
         cmocka_unit_test(writes_for_people),
+        cmocka_unit_test(doubles_up_to_a_ceiling),
         cmocka_unit_test(rounds_to_the_second),
     };
     return cmocka_run_group_tests_name("duration", tests, NULL, NULL);

@@ -118,7 +118,8 @@ static uint32_t count_of(const char *text, const char *part)
 static void
 draw(struct strbuf *out, struct made *made, struct svg_options options)
 {
-    svg_chart(out, &made->plan, &made->result, &options);
+    struct svg_panel panel = {.plan = &made->plan, .result = &made->result};
+    svg_compare(out, &panel, 1, &options);
     check_document(strbuf_text(out));
 }
 
