@@ -522,7 +522,7 @@ static void list_left(struct sim *sim)
 
 static enum err simulate(struct sim *sim, struct diag *diag)
 {
-    enum err err = load_plan(sim->load, 0, sim->plan, &sim->run, diag);
+    enum err err = load_plan(sim->load, 0, sim->plan, NULL, &sim->run, diag);
     if (err != ERR_OK) {
         return err;
     }

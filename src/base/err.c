@@ -4,6 +4,8 @@
 
 #include "base/invariant.h"
 
+#include <string.h>
+
 struct err_row {
     const char *name;
     const char *text;
@@ -26,6 +28,16 @@ static const struct err_row *row_of(enum err err)
 const char *err_name(enum err err)
 {
     return row_of(err)->name;
+}
+
+enum err err_from_name(const char *name)
+{
+    for (int ix = 0; ix < ERR_COUNT; ix++) {
+        if (strcmp(rows[ix].name, name) == 0) {
+            return (enum err)ix;
+        }
+    }
+    return ERR_IO;
 }
 
 const char *err_text(enum err err)

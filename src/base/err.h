@@ -35,6 +35,9 @@ enum err { ERR_TABLE(ERR_ENUM) ERR_COUNT };
 /* Short name ("not-found"), for logs and JSON. */
 const char *err_name(enum err err);
 
+/* The reason of that name; ERR_IO when there is none. */
+enum err err_from_name(const char *name);
+
 /* A sentence fragment for people ("there is no such thing"). */
 const char *err_text(enum err err);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/cli.h"
 
+#include "base/duration.h"
 #include "base/jsonw.h"
 #include "base/macros.h"
 #include "base/mem.h"
@@ -43,12 +44,20 @@ static int bad_option(const struct cli_command *command, char **argv)
     return CLI_BAD;
 }
 
+/* Whether the code of an option is the letter of its short form, too. */
+static bool is_letter(int code)
+{
+    return (code >= 'a' && code <= 'z') || (code >= 'A' && code <= 'Z');
+}
+
 int cli_next(const struct cli_command *command,
              int argc,
              char **argv,
              const char **argument)
 {
     struct option longs[OPTIONS_MAX] = {{0}};
+    char letters[2 * OPTIONS_MAX + 3] = ":h";
+    size_t letter_count = 2;
     uint32_t count = 0;
     for (const struct cli_option *option = command->options;
          option->name != NULL && count < OPTIONS_MAX - 2;
@@ -58,10 +67,16 @@ int cli_next(const struct cli_command *command,
             .has_arg = option->argument != NULL,
             .val = CODES_MIN + option->code,
         };
+        if (is_letter(option->code)) {
+            letters[letter_count++] = (char)option->code;
+            if (option->argument != NULL) {
+                letters[letter_count++] = ':';
+            }
+        }
     }
     longs[count++] = (struct option){.name = "help", .val = CODE_HELP};
     opterr = 0;
-    int code = getopt_long(argc, argv, ":h", longs, NULL);
+    int code = getopt_long(argc, argv, letters, longs, NULL);
     *argument = optarg;
     if (code == -1) {
         return CLI_END;
@@ -78,7 +93,7 @@ int cli_next(const struct cli_command *command,
     if (code == '?') {
         return bad_option(command, argv);
     }
-    return code - CODES_MIN;
+    return code >= CODES_MIN ? code - CODES_MIN : code;
 }
 
 const char *
@@ -114,6 +129,24 @@ int cli_fail(const struct cli_command *command, const char *format, ...)
     return CLI_USAGE;
 }
 
+int cli_read_duration(const struct cli_command *command,
+                      const char *option,
+                      const char *text,
+                      int64_t *out_ns)
+{
+    enum err err = duration_read(text, strlen(text), out_ns);
+    if (err == ERR_LIMIT) {
+        return cli_fail(command, "--%s %s: longer than a year", option, text);
+    }
+    if (err != ERR_OK) {
+        return cli_fail(command,
+                        "--%s %s: not a length of time like 90s or 1h30m",
+                        option,
+                        text);
+    }
+    return CLI_OK;
+}
+
 int cli_help(const struct cli_command *command)
 {
     struct strbuf out = {0};
@@ -126,6 +159,9 @@ int cli_help(const struct cli_command *command)
          option->name != NULL;
          option++) {
         struct strbuf left = {0};
+        if (is_letter(option->code)) {
+            strbuf_addf(&left, "-%c, ", option->code);
+        }
         strbuf_addf(&left,
                     "--%s%s%s",
                     option->name,
@@ -193,7 +229,7 @@ void cli_release_file(struct cli_file *file)
     *file = (struct cli_file){0};
 }
 
-static uint32_t processors(void)
+uint32_t cli_processors(void)
 {
     long count = sysconf(_SC_NPROCESSORS_ONLN);
     return count >= 1 && count < PROCESSORS_MAX ? (uint32_t)count : 1;
@@ -246,7 +282,7 @@ struct plan *cli_read_plan(const struct cli_file *file, bool json)
         .file = file->path,
         .text = file->text,
         .len = file->bytes,
-        .processors = processors(),
+        .processors = cli_processors(),
     };
     struct plan_errors errors = {0};
     struct plan *plan = NULL;

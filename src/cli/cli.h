@@ -19,6 +19,8 @@ enum cli_exit {
     CLI_OK = 0,
     CLI_NOT_ALL_DONE = 1,
     CLI_USAGE = 2,
+    CLI_STORE = 3,         /* the store cannot be used */
+    CLI_INTERRUPTED = 130, /* by Ctrl-C or SIGTERM */
 };
 
 /* One option. `argument` is its name in the help, NULL without one. */
@@ -26,7 +28,9 @@ struct cli_option {
     const char *name;
     const char *argument;
     const char *help;
-    int code; /* returned by cli_next(); unique in the table, > 0 */
+    /* Returned by cli_next(); unique in the table, > 0. A letter is the short
+     * form of the option, too. */
+    int code;
 };
 
 struct cli_command {
@@ -38,8 +42,25 @@ struct cli_command {
 };
 
 /* The commands, sorted by name. */
+extern const struct cli_command cli_answer;
+extern const struct cli_command cli_cancel;
+extern const struct cli_command cli_cap;
 extern const struct cli_command cli_check;
+extern const struct cli_command cli_doctor;
+extern const struct cli_command cli_drain;
+extern const struct cli_command cli_gc;
+extern const struct cli_command cli_hold;
+extern const struct cli_command cli_log;
+extern const struct cli_command cli_pause;
+extern const struct cli_command cli_release;
+extern const struct cli_command cli_resume;
+extern const struct cli_command cli_retry;
+extern const struct cli_command cli_run;
 extern const struct cli_command cli_simulate;
+extern const struct cli_command cli_skip;
+extern const struct cli_command cli_status;
+extern const struct cli_command cli_wait;
+extern const struct cli_command cli_why;
 
 enum { CLI_END = -1, CLI_BAD = -2, CLI_HELP = -3 };
 
@@ -64,6 +85,15 @@ cli_operand(const struct cli_command *command, int argc, char **argv);
 int cli_fail(const struct cli_command *command, const char *format, ...)
     PRINTF_LIKE(2, 3);
 
+/*
+ * Read the argument of an option that is a length of time ("90s", "1h30m").
+ * CLI_OK, or CLI_USAGE with an error printed.
+ */
+int cli_read_duration(const struct cli_command *command,
+                      const char *option,
+                      const char *text,
+                      int64_t *out_ns);
+
 /* Print the help of a command; return the exit code. */
 int cli_help(const struct cli_command *command);
 
@@ -86,6 +116,9 @@ void cli_release_file(struct cli_file *file);
  * printed (as JSON on standard output with `json`).
  */
 struct plan *cli_read_plan(const struct cli_file *file, bool json);
+
+/* Number of processors that this process may use. */
+uint32_t cli_processors(void);
 
 /* Columns of the terminal, or 80; always at least 40. */
 uint32_t cli_columns(void);

@@ -4,18 +4,12 @@
 #include "base/duration.h"
 #include "base/jsonw.h"
 #include "base/macros.h"
+#include "cli/reasons.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum { LEFT_MAX = 20 };
-
-static const char *const parked_texts[] = {
-    [SCHED_PARKED_FAILED] = "it failed, and no tries are left",
-    [SCHED_PARKED_BLOCKED] = "its session says that it is blocked",
-    [SCHED_PARKED_CHANGES] = "changes are wanted, and no rework is left",
-    [SCHED_PARKED_CHECKPOINTS] = "too many checkpoints without an end",
-};
 
 struct report_label report_rules(uint32_t rules)
 {
@@ -76,54 +70,25 @@ void report_reason(struct strbuf *out,
                    const struct sim_left *left)
 {
     const struct why *why = &left->why;
-    const char *task =
-        why->task.v == ID_NONE ? NULL : plan->tasks[why->task.v].id;
-    const char *limit =
-        why->limit.v == ID_NONE ? NULL : plan->limits[why->limit.v].name;
-    switch (why->code) {
-    case WHY_ENDED:
-        if (left->revoked) {
-            strbuf_adds(out, "revoked");
-            return;
-        }
-        strbuf_addf(out, task != NULL ? "because of %s" : "by order", task);
-        return;
-    case WHY_NEEDS:
-        strbuf_addf(out, "needs %s", task);
-        return;
-    case WHY_BLOCKED:
-        strbuf_addf(out, "blocked by %s", task);
-        return;
-    case WHY_ASKED:
-        strbuf_addf(out, "the run waits for an answer about %s", task);
-        return;
-    case WHY_LIMIT:
-    case WHY_DEFERRED:
-        strbuf_addf(out, "%s %s", why_code_name(why->code), limit);
-        return;
-    case WHY_RESERVED:
-    case WHY_BEHIND:
-        strbuf_addf(out,
-                    "%s %s at limit %s",
-                    why->code == WHY_BEHIND ? "behind" : "reserved for",
-                    task,
-                    limit);
-        return;
-    case WHY_RUNNING:
-    case WHY_PARKED:
-        strbuf_addf(out, "parked: %s", parked_texts[why->parked]);
-        return;
-    case WHY_FAILED:
-    case WHY_HELD:
-    case WHY_BACKOFF:
-    case WHY_USAGE:
-    case WHY_CIRCUIT:
-    case WHY_PAUSED:
-    case WHY_BARRIER:
-    case WHY_STARTABLE:
-        strbuf_adds(out, why_code_name(why->code));
-        return;
+    struct reason reason = {
+        .code = why->code,
+        .left_ns = SCHED_NEVER,
+        .max = -1,
+        .parked = why->parked,
+        .state = left->state,
+        .revoked = left->revoked,
+    };
+    if (why->task.v != ID_NONE) {
+        reason.task = plan->tasks[why->task.v].id;
     }
+    if (why->limit.v != ID_NONE) {
+        reason.limit = plan->limits[why->limit.v].name;
+    }
+    if (why->executor.v != ID_NONE) {
+        uint32_t provider = plan->tasks[left->task].provider;
+        reason.executor = plan->providers[provider].name;
+    }
+    reasons_add(out, &reason);
 }
 
 static void add_left(struct strbuf *out,

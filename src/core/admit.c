@@ -80,7 +80,7 @@ struct run_id sched_add_run(struct sched *sched,
         (void)limits_add(&sched->limits, &copy);
     }
     sched->runs[ix].gate = limits_add_gate(&sched->limits, LIMIT_RUN_GATE, ix);
-    state_check_run(sched, ix);
+    command_gate_run(sched, ix);
     return (struct run_id){ix};
 }
 
@@ -677,8 +677,59 @@ static void add_checked(struct sched *sched,
     }
     reserve_queues(sched);
     order_of_new(sched, first, edges, is_forward(addition, first));
-    settle_new(sched, first, edges);
+    if (addition->records != NULL) {
+        restore_tasks(sched, addition, first, edges);
+    } else {
+        settle_new(sched, first, edges);
+    }
     state_check_run(sched, run);
+}
+
+/* Whether tasks with records can be, and need nothing but one another. */
+static enum err check_records(const struct sched *sched,
+                              const struct sched_addition *addition,
+                              struct sched_refusal *refusal)
+{
+    for (uint32_t ix = 0; ix < addition->need_count; ix++) {
+        struct sched_need need = addition->needs[ix];
+        if (need.dependent < sched->task_count ||
+            need.need < sched->task_count) {
+            return refuse(refusal,
+                          ERR_INVALID,
+                          REFUSAL_UNKNOWN,
+                          need.dependent);
+        }
+    }
+    uint32_t bad = restore_find_bad(addition);
+    if (bad == ID_NONE) {
+        return ERR_OK;
+    }
+    return refuse(refusal,
+                  ERR_CORRUPT,
+                  REFUSAL_RECORD,
+                  sched->task_count + bad);
+}
+
+/* Whether the run takes this addition; what needs the graph comes later. */
+static enum err check(const struct sched *sched,
+                      const struct sched_addition *addition,
+                      struct sched_refusal *refusal)
+{
+    bool goes_on = addition->records != NULL;
+    if (addition->task_count > SCHED_TASKS_MAX - sched->task_count) {
+        return refuse(refusal, ERR_LIMIT, REFUSAL_TOO_MANY, ID_NONE);
+    }
+    if (sched->runs[addition->run.v].cancelled && !goes_on) {
+        return refuse(refusal, ERR_CONFLICT, REFUSAL_CANCELLED, ID_NONE);
+    }
+    enum err err = check_groups(sched, addition, refusal);
+    if (err == ERR_OK) {
+        err = check_needs(sched, addition, refusal);
+    }
+    if (err == ERR_OK && goes_on) {
+        err = check_records(sched, addition, refusal);
+    }
+    return err;
 }
 
 enum err sched_add(struct sched *sched,
@@ -688,19 +739,14 @@ enum err sched_add(struct sched *sched,
 {
     *refusal = (struct sched_refusal){.task = {ID_NONE}};
     INVARIANT(addition->run.v < sched->run_count);
-    sched_advance(sched, now_ns);
+    if (addition->records != NULL) {
+        sched_arrive(sched, now_ns); /* nothing happens before all are there */
+    } else {
+        sched_advance(sched, now_ns);
+    }
     uint32_t first = sched->task_count;
     uint32_t edges = sched->graph.edge_count;
-    if (addition->task_count > SCHED_TASKS_MAX - first) {
-        return refuse(refusal, ERR_LIMIT, REFUSAL_TOO_MANY, ID_NONE);
-    }
-    if (sched->runs[addition->run.v].cancelled) {
-        return refuse(refusal, ERR_CONFLICT, REFUSAL_CANCELLED, ID_NONE);
-    }
-    enum err err = check_groups(sched, addition, refusal);
-    if (err == ERR_OK) {
-        err = check_needs(sched, addition, refusal);
-    }
+    enum err err = check(sched, addition, refusal);
     if (err != ERR_OK) {
         return err;
     }

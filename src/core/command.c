@@ -12,18 +12,40 @@ void command_gate_run(struct sched *sched, uint32_t run)
 {
     const struct run *r = &sched->runs[run];
     bool barrier = r->sync_drain && (r->barrier_due || r->barrier_running);
-    dispatch_set_gate(sched, r->gate, !r->paused && !barrier && r->asking == 0);
+    dispatch_set_gate(sched,
+                      r->gate,
+                      !sched->draining && !r->paused && !barrier &&
+                          r->asking == 0);
     state_check_run(sched, run);
+}
+
+void command_ask(struct sched *sched, uint32_t task)
+{
+    struct run *run = sched_run_of(sched, task);
+    sched_raise(sched, task, TASK_ASKING);
+    if (run->asking == 0 || task < run->asked) {
+        run->asked = task;
+    }
+    run->asking++;
+    command_gate_run(sched, sched_run_ix(sched, task));
 }
 
 /* The run need not wait for a decision about this task any more. */
 static void stop_asking(struct sched *sched, uint32_t task)
 {
-    if (sched_has(sched, task, TASK_ASKING)) {
-        sched_lower(sched, task, TASK_ASKING);
-        sched_run_of(sched, task)->asking--;
-        command_gate_run(sched, sched_run_ix(sched, task));
+    if (!sched_has(sched, task, TASK_ASKING)) {
+        return;
     }
+    uint32_t ix = sched_run_ix(sched, task);
+    struct run *run = &sched->runs[ix];
+    sched_lower(sched, task, TASK_ASKING);
+    run->asking--;
+    while (run->asking > 0 && (!sched_has(sched, run->asked, TASK_ASKING) ||
+                               sched_run_ix(sched, run->asked) != ix)) {
+        run->asked++;
+        INVARIANT(run->asked < sched->task_count);
+    }
+    command_gate_run(sched, ix);
 }
 
 /* Mark a task in flight; when its whole session is marked, it is ended. */
@@ -226,6 +248,16 @@ static enum err pause_run(struct sched *sched, uint32_t run, bool paused)
     return ERR_OK;
 }
 
+/* Start nothing any more in any run, or start again. */
+static enum err drain(struct sched *sched, bool draining)
+{
+    sched->draining = draining;
+    for (uint32_t run = 0; run < sched->run_count; run++) {
+        command_gate_run(sched, run);
+    }
+    return ERR_OK;
+}
+
 static enum err end_barrier(struct sched *sched, uint32_t run)
 {
     if (!sched->runs[run].barrier_running) {
@@ -268,6 +300,10 @@ enum err command_apply(struct sched *sched, const struct sched_event *event)
         return withdraw(sched, event->task.v, false);
     case EVENT_REVOKE:
         return revoke(sched, event->task.v);
+    case EVENT_DRAIN:
+        return drain(sched, true);
+    case EVENT_FILL:
+        return drain(sched, false);
     }
     return ERR_INVALID;
 }

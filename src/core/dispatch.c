@@ -124,16 +124,26 @@ void dispatch_leave(struct sched *sched, uint32_t queue)
     wake_room(sched, room);
 }
 
-void dispatch_take(struct sched *sched, uint32_t set)
+/* Take units whether there are any or not. */
+void dispatch_occupy(struct sched *sched, uint32_t set)
 {
     const struct need_set *needs = &sched->sets[set];
     for (uint32_t ix = 0; ix < needs->count; ix++) {
         struct room_need need = sched->needs[needs->first + ix];
         struct counter *counter =
             &sched->limits.counters[sched->limits.rooms[need.room].counter];
-        INVARIANT(limits_free(&sched->limits, need.room) >= need.units);
         counter->used += need.units;
         wake_counter(sched, counter);
+    }
+}
+
+/* What is found to fit has units: anything else is a bug. */
+static void expect_free(const struct sched *sched, uint32_t set)
+{
+    const struct need_set *needs = &sched->sets[set];
+    for (uint32_t ix = 0; ix < needs->count; ix++) {
+        struct room_need need = sched->needs[needs->first + ix];
+        INVARIANT(limits_free(&sched->limits, need.room) >= need.units);
     }
 }
 
@@ -191,9 +201,30 @@ void dispatch_gate_executor(struct sched *sched, uint32_t executor)
     }
 }
 
-/* Close the groups that nothing keeps open any more. */
-void dispatch_close_groups(struct sched *sched)
+/*
+ * Report a ready task of a group that closes, so that a newer record than
+ * those which say "open" is kept. Without one, the group closes because of a
+ * task that has changed, and that is reported anyway.
+ */
+static void touch_ready(struct sched *sched, uint32_t group)
 {
+    uint32_t bin = group * 2;
+    while (bin != ID_NONE) {
+        const struct bin *b = sched_bin(sched, bin);
+        for (uint32_t side = 0; side < BIN_SIDES; side++) {
+            if (b->root[side] != ID_NONE) {
+                state_touch(sched, b->root[side]);
+                return;
+            }
+        }
+        bin = b->next_of_group;
+    }
+}
+
+/* Close the groups that nothing keeps open any more; whether there were any. */
+bool dispatch_close_groups(struct sched *sched)
+{
+    bool closed = false;
     while (sched->group_checks != ID_NONE) {
         uint32_t ix = sched->group_checks;
         struct group *group = sched_group(sched, ix);
@@ -201,10 +232,13 @@ void dispatch_close_groups(struct sched *sched)
         group->checking = false;
         if (group->open && group->busy == 0) {
             group->open = false;
+            closed = true;
             dispatch_give(sched, group->needs);
+            touch_ready(sched, ix);
             ready_rekey_group(sched, ix);
         }
     }
+    return closed;
 }
 
 /* Forget reservations and what was set aside: each start may change them. */
@@ -261,21 +295,27 @@ static struct finding examine(const struct sched *sched, uint32_t queue)
     return finding;
 }
 
+void dispatch_open_group(struct sched *sched, uint32_t group)
+{
+    struct group *g = sched_group(sched, group);
+    g->open = true;
+    dispatch_occupy(sched, g->needs);
+    const struct need_set *set = &sched->sets[g->needs];
+    for (uint32_t ix = 0; ix < set->count; ix++) {
+        sched->limits.rooms[sched->needs[set->first + ix].room].holder = group;
+    }
+    ready_rekey_group(sched, group);
+}
+
 /* Open the group of a task that starts, unless it is or need not be. */
-static void open_group(struct sched *sched, uint32_t task)
+static void open_for(struct sched *sched, uint32_t task)
 {
     uint32_t ix = sched->tasks[task].group;
-    struct group *group = sched_group(sched, ix);
-    if (group->open || sched_has(sched, task, TASK_BACKGROUND)) {
-        return;
+    const struct group *group = sched_group(sched, ix);
+    if (!group->open && !sched_has(sched, task, TASK_BACKGROUND)) {
+        expect_free(sched, group->needs);
+        dispatch_open_group(sched, ix);
     }
-    dispatch_take(sched, group->needs);
-    group->open = true;
-    const struct need_set *set = &sched->sets[group->needs];
-    for (uint32_t i = 0; i < set->count; i++) {
-        sched->limits.rooms[sched->needs[set->first + i].room].holder = ix;
-    }
-    ready_rekey_group(sched, ix);
 }
 
 /* Hand a task out as part of the session of `leader`. */
@@ -329,8 +369,9 @@ static void start(struct sched *sched, uint32_t leader)
 {
     const struct shape *shape = sched_shape_of(sched, leader);
     sched->last_token++;
-    open_group(sched, leader);
-    dispatch_take(sched, shape->needs);
+    open_for(sched, leader);
+    expect_free(sched, shape->needs);
+    dispatch_occupy(sched, shape->needs);
     claim(sched, leader, leader);
     fill_batch(sched, leader);
     sched->runs[shape->run].sessions++;

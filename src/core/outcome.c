@@ -41,10 +41,7 @@ static void give_up(struct sched *sched, uint32_t task)
         return;
     case SCHED_ASK:
         park(sched, task, SCHED_PARKED_FAILED);
-        sched_raise(sched, task, TASK_ASKING);
-        sched->runs[run].asking++;
-        sched->runs[run].asked = task;
-        command_gate_run(sched, run);
+        command_ask(sched, task);
         return;
     case SCHED_SKIP:
         state_set(sched, task, TASK_FAILED);
@@ -110,6 +107,7 @@ static uint32_t collect_rework(struct sched *sched, uint32_t task, uint32_t to)
             sched->list[count++] = from;
         } else if (from != to && state_in_flight(sched, from)) {
             sched_raise(sched, from, TASK_STALE);
+            state_touch(sched, from);
         }
         for (uint32_t edge = graph_first_dependent(graph, from);
              edge != ID_NONE;
@@ -202,18 +200,29 @@ static void withdraw(struct sched *sched, uint32_t task)
     ready_count_out(sched, task);
 }
 
+/* It says nothing about the work: all tasks of the session are ready again. */
+static bool stands_alone(enum sched_outcome outcome)
+{
+    return outcome == OUTCOME_REJECTED || outcome == OUTCOME_STOPPED;
+}
+
+static bool is_failure(enum sched_outcome outcome)
+{
+    return outcome == OUTCOME_FAILED || outcome == OUTCOME_LOST;
+}
+
 static void
 end_task(struct sched *sched, uint32_t task, enum sched_outcome outcome)
 {
+    bool stale = sched_has(sched, task, TASK_STALE);
+    sched_lower(sched, task, TASK_STALE);
     if (sched_has(sched, task, TASK_ENDING)) {
         withdraw(sched, task);
         sched_lower(sched, task, TASK_ENDING);
         sched_lower(sched, task, TASK_TO_SKIP);
         return;
     }
-    bool stale = sched_has(sched, task, TASK_STALE);
-    sched_lower(sched, task, TASK_STALE);
-    if (stale && outcome != OUTCOME_FAILED && outcome != OUTCOME_REJECTED) {
+    if (stale && !is_failure(outcome) && !stands_alone(outcome)) {
         /* Whatever it says is about what is being done again. */
         state_ready_or_wait(sched, task);
         return;
@@ -229,7 +238,11 @@ end_task(struct sched *sched, uint32_t task, enum sched_outcome outcome)
             fail(sched, task);
         }
         return;
+    case OUTCOME_LOST:
+        fail(sched, task); /* whatever it found is lost too: no rework */
+        return;
     case OUTCOME_REJECTED:
+    case OUTCOME_STOPPED:
         sched->tasks[task].attempts--;
         state_ready_again(sched, task);
         return;
@@ -255,9 +268,14 @@ static void judge_executor(struct sched *sched,
         &sched->executors[sched_shape_of(sched, leader)->executor];
     bool claimed = t->state == TASK_CLAIMED;
     /* A gate that fails has done its work: it is no fault of the executor. */
-    bool well = sched_failure_of(sched, leader)->rework_on_failure;
+    bool gate = sched_failure_of(sched, leader)->rework_on_failure;
+    bool well = false;
+    bool lost = false;
     for (uint32_t ix = 0; ix < event->outcome_count; ix++) {
-        well = well || event->outcomes[ix] != OUTCOME_FAILED;
+        enum sched_outcome outcome = event->outcomes[ix];
+        bool vanished = outcome == OUTCOME_LOST || outcome == OUTCOME_STOPPED;
+        lost = lost || vanished;
+        well = well || (!vanished && (gate || outcome != OUTCOME_FAILED));
     }
     if (event->outcomes[0] == OUTCOME_REJECTED) {
         if (claimed) {
@@ -278,7 +296,7 @@ static void judge_executor(struct sched *sched,
     } else if (claimed) {
         executor_dropped(executor, event->now_ns);
     }
-    if (sched_has(sched, leader, TASK_ENDING)) {
+    if (sched_has(sched, leader, TASK_ENDING) || (lost && !well)) {
         executor_ended(executor, t->token, event->now_ns);
     } else if (well) {
         executor_succeeded(executor);
@@ -295,11 +313,14 @@ static void charge(struct sched *sched, uint32_t leader, int64_t used_ns)
 {
     for (uint32_t task = leader; task != ID_NONE;
          task = sched->tasks[task].next_in_session) {
-        uint32_t group = sched->tasks[task].group;
-        sched_group(sched, group)->service_ns +=
-            used_ns - sched->tasks[task].estimate_ns;
-        INVARIANT(sched_group(sched, group)->service_ns >= 0);
-        ready_rekey_group(sched, group);
+        uint32_t ix = sched->tasks[task].group;
+        struct group *group = sched_group(sched, ix);
+        group->service_ns += used_ns - sched->tasks[task].estimate_ns;
+        if (group->service_ns < 0) {
+            /* It was restored from less than its sessions were charged. */
+            group->service_ns = 0;
+        }
+        ready_rekey_group(sched, ix);
     }
 }
 
@@ -311,7 +332,7 @@ static bool fits_session(const struct sched_event *event, uint32_t count)
     }
     bool fits = event->outcome_count == count;
     for (uint32_t ix = 0; fits && ix < count; ix++) {
-        fits = event->outcomes[ix] != OUTCOME_REJECTED;
+        fits = !stands_alone(event->outcomes[ix]);
     }
     return fits;
 }
@@ -327,7 +348,7 @@ static void end_tasks(struct sched *sched,
     for (uint32_t task = leader; task != ID_NONE; ix++) {
         uint32_t next = sched->tasks[task].next_in_session;
         enum sched_outcome outcome = event->outcomes[alone ? 0 : ix];
-        if ((outcome == OUTCOME_FAILED) == failed) {
+        if (is_failure(outcome) == failed) {
             end_task(sched, task, outcome);
         }
         task = next;
@@ -353,7 +374,7 @@ enum err outcome_apply(struct sched *sched, const struct sched_event *event)
     dispatch_give(sched, shape->needs);
     sched->runs[shape->run].sessions--;
     if (sched->runs[shape->run].policy == SCHED_FAIR) {
-        bool rejected = event->outcomes[0] == OUTCOME_REJECTED;
+        bool rejected = stands_alone(event->outcomes[0]);
         int64_t used_ns = sched->now_ns - sched->details[leader].started_ns;
         charge(sched, leader, rejected ? 0 : used_ns / (int64_t)count);
     }

@@ -200,6 +200,17 @@ void ready_rekey_group(struct sched *sched, uint32_t group)
     }
 }
 
+/* Have a group looked at that may have nothing left to keep it open. */
+void ready_check_group(struct sched *sched, uint32_t group)
+{
+    struct group *g = sched_group(sched, group);
+    if (g->busy == 0 && g->open && !g->checking) {
+        g->checking = true;
+        g->check_next = sched->group_checks;
+        sched->group_checks = group;
+    }
+}
+
 void ready_count_in(struct sched *sched, uint32_t task)
 {
     if (!sched_has(sched, task, TASK_COUNTED)) {
@@ -218,11 +229,7 @@ void ready_count_out(struct sched *sched, uint32_t task)
     struct group *group = sched_group(sched, ix);
     INVARIANT(group->busy > 0);
     group->busy--;
-    if (group->busy == 0 && group->open && !group->checking) {
-        group->checking = true;
-        group->check_next = sched->group_checks;
-        sched->group_checks = ix;
-    }
+    ready_check_group(sched, ix);
 }
 
 /* A ready task keeps its group open if its executor takes sessions. */

@@ -93,12 +93,17 @@ uint32_t sched_new_mark(struct sched *sched)
 }
 
 /* A new input: time goes on, and becoming ready gets a later place. */
-void sched_advance(struct sched *sched, int64_t now_ns)
+void sched_arrive(struct sched *sched, int64_t now_ns)
 {
     INVARIANT(now_ns >= sched->now_ns);
     sched->now_ns = now_ns;
     sched->event_seq++;
     sched->in_turn = false;
+}
+
+void sched_advance(struct sched *sched, int64_t now_ns)
+{
+    sched_arrive(sched, now_ns);
     fire_timers(sched);
 }
 
@@ -109,6 +114,8 @@ static bool is_addressed(const struct sched *sched,
     switch (event->type) {
     case EVENT_TICK:
     case EVENT_LIMIT:
+    case EVENT_DRAIN:
+    case EVENT_FILL:
         return true;
     case EVENT_PAUSE:
     case EVENT_RESUME:
@@ -176,8 +183,13 @@ static bool next_end(struct sched *sched, struct sched_effect *out)
 static bool next_start(struct sched *sched, struct sched_effect *out)
 {
     uint32_t leader = dispatch_start(sched);
-    if (leader == ID_NONE) {
-        return false;
+    while (leader == ID_NONE) {
+        /* A start may have shut its executor, and what waits for that one
+         * keeps no group open: its place may let another one start. */
+        if (!dispatch_close_groups(sched)) {
+            return false;
+        }
+        leader = dispatch_start(sched);
     }
     out->type = EFFECT_START;
     out->task.v = leader;
@@ -215,12 +227,29 @@ static bool next_change(struct sched *sched, struct sched_effect *out)
     return true;
 }
 
-static bool is_quiet(const struct run *run)
+static uint32_t in_flight_of(const struct run *run)
 {
+    return run->counts[TASK_CLAIMED] + run->counts[TASK_RUNNING];
+}
+
+static bool is_quiet(const struct sched *sched, const struct run *run)
+{
+    if (in_flight_of(run) > 0 || run->barrier_running) {
+        return false;
+    }
+    if (sched->draining) {
+        return true; /* nothing comes after what was in flight */
+    }
     bool shut = run->paused || run->asking > 0; /* until a person acts */
-    return run->counts[TASK_CLAIMED] + run->counts[TASK_RUNNING] == 0 &&
-           (shut || run->counts[TASK_READY] == run->held_ready) &&
-           run->backing_off == 0 && !run->barrier_due && !run->barrier_running;
+    return (shut || run->counts[TASK_READY] == run->held_ready) &&
+           run->backing_off == 0 && !run->barrier_due;
+}
+
+/* Whether the sync hook of a run is to be started now. */
+static bool owes_barrier(const struct sched *sched, const struct run *run)
+{
+    return run->barrier_due && !run->barrier_running && !sched->draining &&
+           (!run->sync_drain || in_flight_of(run) == 0);
 }
 
 static bool next_of_runs(struct sched *sched, struct sched_effect *out)
@@ -229,10 +258,7 @@ static bool next_of_runs(struct sched *sched, struct sched_effect *out)
         uint32_t ix = sched->run_checks;
         struct run *run = &sched->runs[ix];
         out->run.v = ix;
-        uint32_t in_flight =
-            run->counts[TASK_CLAIMED] + run->counts[TASK_RUNNING];
-        if (run->barrier_due && !run->barrier_running &&
-            (!run->sync_drain || in_flight == 0)) {
+        if (owes_barrier(sched, run)) {
             run->barrier_due = false;
             run->barrier_running = true;
             out->type = EFFECT_BARRIER;
@@ -240,7 +266,7 @@ static bool next_of_runs(struct sched *sched, struct sched_effect *out)
         }
         sched->run_checks = run->check_next;
         run->checking = false;
-        if (!run->quiet && is_quiet(run)) {
+        if (!run->quiet && is_quiet(sched, run)) {
             run->quiet = true;
             out->type = EFFECT_RUN;
             return true;
@@ -258,7 +284,10 @@ bool sched_next_effect(struct sched *sched, struct sched_effect *out)
     };
     if (!sched->in_turn) {
         sched->in_turn = true;
-        dispatch_close_groups(sched);
+        if (sched->restoring) {
+            restore_finish(sched);
+        }
+        (void)dispatch_close_groups(sched);
     }
     return next_end(sched, out) || next_start(sched, out) ||
            next_notice(sched, out) || next_change(sched, out) ||
@@ -321,12 +350,22 @@ struct sched_task sched_task(const struct sched *sched, struct task_id task)
     };
 }
 
+enum executor_shut sched_executor_state(const struct sched *sched,
+                                        struct executor_id executor,
+                                        int64_t *until_ns_out)
+{
+    INVARIANT(executor.v < sched->executor_count);
+    const struct executor *e = &sched->executors[executor.v];
+    *until_ns_out = executor_wake_ns(e, sched->now_ns);
+    return executor_state(e, sched->now_ns);
+}
+
 struct sched_run sched_run(const struct sched *sched, struct run_id run)
 {
     INVARIANT(run.v < sched->run_count);
     const struct run *r = &sched->runs[run.v];
     struct sched_run view = {
-        .in_flight = r->counts[TASK_CLAIMED] + r->counts[TASK_RUNNING],
+        .in_flight = in_flight_of(r),
         .sessions = r->sessions,
         .completions = r->completions,
         .paused = r->paused,

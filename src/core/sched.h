@@ -18,6 +18,13 @@
  * Setting up: sched_new(), sched_add_executor(), sched_add_class(),
  * sched_add_run() with its limits, then sched_add() for the tasks.
  *
+ * Going on after a crash: sched_record(), sched_run_record() and
+ * sched_executor_record() say all that does not follow from something else.
+ * A record changes only in a turn that reports its task (EFFECT_TASK), so a
+ * store that keeps the newest record of each task has all of them. Another
+ * scheduler that is set up the same way, with sched_restore*() and with the
+ * records in sched_add(), decides from there on like the first one would.
+ *
  * Memory: everything is reserved by sched_add*(); sched_apply() and
  * sched_next_effect() never allocate. The number of pending effects is
  * bounded by the number of tasks: no burst of events can lose one.
@@ -133,6 +140,74 @@ struct sched_task_spec {
                            directly or not, through tasks of its group */
 };
 
+/* Flags of a record. Stable: they are stored. */
+enum sched_record_flag {
+    SCHED_RECORD_HELD = 1 << 0,
+    SCHED_RECORD_BACKING_OFF = 1 << 1,
+    SCHED_RECORD_BACKGROUND = 1 << 2, /* in flight or backing off after that,
+                                         without a place for its group */
+    SCHED_RECORD_REVOKED = 1 << 3,
+    SCHED_RECORD_ENDING = 1 << 4, /* ordered to end while in flight */
+    SCHED_RECORD_TO_SKIP = 1 << 5,
+    SCHED_RECORD_ASKING = 1 << 6,
+    SCHED_RECORD_CASCADED = 1 << 7,
+    SCHED_RECORD_STALE = 1 << 8,
+    SCHED_RECORD_GROUP_OPEN = 1 << 9, /* its group is open */
+};
+
+/*
+ * All about a task that does not follow from something else: what a store must
+ * keep so that another scheduler can go on. A plain value.
+ */
+struct sched_record {
+    enum task_state state;
+    uint32_t flags; /* of enum sched_record_flag */
+    enum sched_parked parked;
+    int64_t ready_ns;
+    uint64_t ready_seq; /* order of becoming ready; equal: of declaration */
+    int64_t until_ns;   /* end of its back-off */
+    int64_t started_ns; /* of its last attempt; only kept for SCHED_FAIR */
+    int64_t service_ns; /* of its group */
+    uint64_t version;   /* given by the caller; of the records of a group's
+                           tasks the one with the greatest decides whether the
+                           group is open, and its service */
+    uint64_t token;
+    uint32_t leader; /* first task of its session, while it is in flight: index
+                        into the same addition; in sched_record(): in the
+                        scheduler */
+    uint32_t place;  /* in its session, from 0 */
+    uint32_t attempts;
+    uint32_t tries;
+    uint32_t reworks;
+    uint32_t checkpoints;
+    uint32_t cause; /* like leader; ID_NONE: none */
+};
+
+/* The same of a run. */
+struct sched_run_record {
+    bool paused;
+    bool cancelled;
+    bool barrier; /* its hook is due or under way; restored, it is due */
+    uint32_t completions;
+};
+
+/* The same of an executor: see struct executor. */
+struct sched_executor_record {
+    uint32_t sent; /* of a batch with answers to come; 0 in all three: those
+                      that came are not known */
+    uint32_t refused;
+    bool accepted;
+    uint32_t steps;
+    uint32_t steps_kept;
+    int64_t shut_until_ns;
+    bool usage;
+    uint32_t failures;
+    bool circuit_open;
+    uint64_t probe_token;
+    uint32_t probe_steps;
+    int64_t probe_at_ns;
+};
+
 /* "dependent needs need": indices of tasks, old or new. */
 struct sched_need {
     uint32_t dependent;
@@ -148,6 +223,8 @@ struct sched_addition {
     uint32_t task_count;
     const struct sched_need *needs;
     uint32_t need_count;
+    const struct sched_record *records; /* NULL: new work; else one for each
+                                           task: work that goes on */
 };
 
 enum sched_refusal_code {
@@ -160,6 +237,7 @@ enum sched_refusal_code {
     REFUSAL_OTHER_RUN, /* `task` belongs to another run */
     REFUSAL_REWORK,    /* `task` does not need its rework_to in its group */
     REFUSAL_CANCELLED, /* the run was cancelled */
+    REFUSAL_RECORD,    /* the record of `task` cannot be */
 };
 
 /* Why sched_add() refused. Release with sched_refusal_release(). */
@@ -177,6 +255,8 @@ enum sched_outcome {
     OUTCOME_CHANGES,    /* changes requested: rework */
     OUTCOME_BLOCKED,    /* park */
     OUTCOME_CHECKPOINT, /* goes on in a fresh session */
+    OUTCOME_LOST,       /* the session vanished: failed, by nobody's fault */
+    OUTCOME_STOPPED,    /* ended by order: ready again, costs nothing */
 };
 
 enum sched_event_type {
@@ -195,6 +275,8 @@ enum sched_event_type {
     EVENT_SKIP,         /* task */
     EVENT_CANCEL,       /* task */
     EVENT_REVOKE,       /* task: it is done, but its result is in doubt */
+    EVENT_DRAIN,        /* start nothing in any run; not part of a record */
+    EVENT_FILL,         /* undo EVENT_DRAIN */
 };
 
 struct sched_event {
@@ -208,7 +290,7 @@ struct sched_event {
     uint32_t percent;
     int64_t retry_at_ns; /* of a rejection; SCHED_NEVER: no time was given */
     /* EVENT_ENDED: one for all tasks of the session, or one each, in the order
-     * of sched_session_next(). REJECTED stands alone. */
+     * of sched_session_next(). REJECTED and STOPPED stand alone. */
     const enum sched_outcome *outcomes;
     uint32_t outcome_count;
 };
@@ -300,11 +382,35 @@ struct limit_id sched_add_limit(struct sched *sched,
  * Add work to a run, all or nothing. Fails with ERR_INVALID, ERR_CONFLICT or
  * ERR_LIMIT; the reason is then in *refusal and nothing changed. A new task
  * whose need has failed for good, was skipped or cancelled is skipped.
+ *
+ * With records, each task is put into the state that its record says, in a
+ * cancelled run too, and is reported (EFFECT_TASK) only if that differs from
+ * its record. A record that cannot be is refused with ERR_CORRUPT.
  */
 MUST_USE enum err sched_add(struct sched *sched,
                             int64_t now_ns,
                             const struct sched_addition *addition,
                             struct sched_refusal *refusal);
+
+/*
+ * Go on from records, before the first turn. sched_restore() comes first, in
+ * an empty scheduler: `last_token` is the greatest token ever given out, so
+ * that new ones are greater. The record of a run comes after sched_add_run()
+ * and before the run's sched_add(), that of an executor any time after
+ * sched_add_executor(). A task with a record must have all it needs in the
+ * same addition.
+ *
+ * In the first turn EFFECT_END and EFFECT_BARRIER are given again for what may
+ * not have been carried out. Maxima of limits that were set by EVENT_LIMIT are
+ * no part of a record.
+ */
+void sched_restore(struct sched *sched, int64_t now_ns, uint64_t last_token);
+void sched_restore_run(struct sched *sched,
+                       struct run_id run,
+                       const struct sched_run_record *record);
+void sched_restore_executor(struct sched *sched,
+                            struct executor_id executor,
+                            const struct sched_executor_record *record);
 
 /* Free what a refusal holds. */
 void sched_refusal_release(struct sched_refusal *refusal);
@@ -330,6 +436,21 @@ struct task_id sched_session_next(const struct sched *sched,
 /* What is known of a task, a run. */
 struct sched_task sched_task(const struct sched *sched, struct task_id task);
 struct sched_run sched_run(const struct sched *sched, struct run_id run);
+
+/* The record of a task, a run, an executor, as it is between two turns. The
+ * version of a task's record is 0. */
+struct sched_record sched_record(const struct sched *sched,
+                                 struct task_id task);
+struct sched_run_record sched_run_record(const struct sched *sched,
+                                         struct run_id run);
+struct sched_executor_record sched_executor_record(const struct sched *sched,
+                                                   struct executor_id executor);
+
+/* Whether an executor takes sessions; if not, why and in *until_ns_out until
+ * when (SCHED_NEVER: not known). */
+enum executor_shut sched_executor_state(const struct sched *sched,
+                                        struct executor_id executor,
+                                        int64_t *until_ns_out);
 
 /* Numbers of things added so far. */
 uint32_t sched_task_count(const struct sched *sched);

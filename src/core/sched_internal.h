@@ -33,6 +33,12 @@
 /* The room that always has place: where queues start from. */
 #define ROOM_HALL UINT32_C(0)
 
+/* Bits of the number of a task. */
+enum { SCHED_TASK_BITS = 24 };
+
+_Static_assert(SCHED_TASKS_MAX == UINT32_C(1) << SCHED_TASK_BITS,
+               "a task's number fits");
+
 /* Worse than any tier. */
 #define TIER_NONE UINT8_C(255)
 
@@ -168,7 +174,7 @@ struct run {
     uint32_t held_ready;
     uint32_t sessions;
     uint32_t asking;
-    uint32_t asked; /* the task that asked last */
+    uint32_t asked; /* the first task that asks, if one does */
     uint32_t completions;
     uint32_t sync_every;
     uint32_t check_next;
@@ -252,9 +258,15 @@ struct sched {
     uint32_t end_from; /* where in in_flight to look for the next one */
     bool notices;      /* some executor has one */
     bool in_turn;      /* effects are being handed out */
+    bool draining;     /* no run starts anything */
+    bool restoring;    /* goes on from records; the first turn is to come */
 };
 
-/* sched.c: time goes on; a mark that no task has yet, for a walk. */
+/*
+ * sched.c: an input comes at a time, without and with what that time brings;
+ * a mark that no task has yet, for a walk.
+ */
+void sched_arrive(struct sched *sched, int64_t now_ns);
 void sched_advance(struct sched *sched, int64_t now_ns);
 uint32_t sched_new_mark(struct sched *sched);
 
@@ -264,6 +276,8 @@ void state_touch(struct sched *sched, uint32_t task);
 void state_check_run(struct sched *sched, uint32_t run);
 void state_set_timer(struct sched *sched, uint32_t task, int64_t until_ns);
 void state_clear_timer(struct sched *sched, uint32_t task);
+void state_restore(struct sched *sched, uint32_t task, enum task_state state);
+void state_join_ready(struct sched *sched, uint32_t task);
 void state_ready_or_wait(struct sched *sched, uint32_t task);
 void state_ready_again(struct sched *sched, uint32_t task);
 void state_unready(struct sched *sched, uint32_t task);
@@ -280,6 +294,7 @@ void ready_dequeue(struct sched *sched, uint32_t task);
 void ready_rekey_group(struct sched *sched, uint32_t group);
 void ready_requeue(struct sched *sched, uint32_t queue);
 void ready_recount_executor(struct sched *sched, uint32_t executor);
+void ready_check_group(struct sched *sched, uint32_t group);
 void ready_count_in(struct sched *sched, uint32_t task);
 void ready_count_out(struct sched *sched, uint32_t task);
 uint32_t ready_head(struct sched *sched, uint32_t queue);
@@ -287,7 +302,7 @@ uint32_t ready_head_of_shape(struct sched *sched, const struct shape *shape);
 bool ready_is_background(const struct sched *sched, uint32_t task);
 
 /* dispatch.c: rooms, and who starts. */
-void dispatch_take(struct sched *sched, uint32_t set);
+void dispatch_occupy(struct sched *sched, uint32_t set);
 void dispatch_give(struct sched *sched, uint32_t set);
 void dispatch_wait(struct sched *sched, uint32_t queue, uint32_t room);
 void dispatch_leave(struct sched *sched, uint32_t queue);
@@ -296,7 +311,8 @@ void dispatch_set_gate(struct sched *sched, uint32_t room, bool open);
 bool dispatch_takes(const struct sched *sched, uint32_t executor);
 void dispatch_gate_executor(struct sched *sched, uint32_t executor);
 void dispatch_rouse(struct sched *sched, uint32_t queue);
-void dispatch_close_groups(struct sched *sched);
+void dispatch_open_group(struct sched *sched, uint32_t group);
+bool dispatch_close_groups(struct sched *sched);
 uint32_t dispatch_start(struct sched *sched);
 
 /* order.c: tier and rank. */
@@ -319,10 +335,19 @@ void release_revive(struct sched *sched, uint32_t task);
 enum err outcome_apply(struct sched *sched, const struct sched_event *event);
 void outcome_started(struct sched *sched, uint32_t leader);
 
+/* restore.c: going on from records. */
+uint32_t restore_find_bad(const struct sched_addition *addition);
+void restore_tasks(struct sched *sched,
+                   const struct sched_addition *addition,
+                   uint32_t first,
+                   uint32_t edges);
+void restore_finish(struct sched *sched);
+
 /* command.c: what an operator orders. */
 enum err command_apply(struct sched *sched, const struct sched_event *event);
 void command_cancel_run(struct sched *sched, uint32_t run, uint32_t cause);
 void command_gate_run(struct sched *sched, uint32_t run);
+void command_ask(struct sched *sched, uint32_t task);
 
 /*
  * A group by its index: even ones are declared, in `groups`; odd ones are of

@@ -100,6 +100,20 @@ void state_set(struct sched *sched, uint32_t task, enum task_state state)
     state_check_run(sched, run_ix);
 }
 
+/* Put a new task, which waits, into the state that a record says. */
+void state_restore(struct sched *sched, uint32_t task, enum task_state state)
+{
+    struct task *t = &sched->tasks[task];
+    struct run *run = sched_run_of(sched, task);
+    INVARIANT(t->state == TASK_WAITING);
+    run->counts[TASK_WAITING]--;
+    run->counts[state]++;
+    t->state = (uint8_t)state;
+    if (state_in_flight(sched, task)) {
+        enter_flight(sched, task);
+    }
+}
+
 static bool timer_before(const void *ctx, uint32_t a, uint32_t b)
 {
     const struct sched *sched = ctx;
@@ -141,10 +155,9 @@ static void watch_age(struct sched *sched, uint32_t task)
     }
 }
 
-/* From waiting to ready, with ready_ns and ready_seq as they are. */
-static void enter_ready(struct sched *sched, uint32_t task)
+/* It is ready: watch how long, and let it start unless it is held. */
+void state_join_ready(struct sched *sched, uint32_t task)
 {
-    state_set(sched, task, TASK_READY);
     sched_lower(sched, task, TASK_AGED);
     watch_age(sched, task);
     if (sched_has(sched, task, TASK_HELD)) {
@@ -153,6 +166,13 @@ static void enter_ready(struct sched *sched, uint32_t task)
     } else {
         ready_enqueue(sched, task);
     }
+}
+
+/* From waiting to ready, with ready_ns and ready_seq as they are. */
+static void enter_ready(struct sched *sched, uint32_t task)
+{
+    state_set(sched, task, TASK_READY);
+    state_join_ready(sched, task);
 }
 
 void state_ready_or_wait(struct sched *sched, uint32_t task)
@@ -166,7 +186,7 @@ void state_ready_or_wait(struct sched *sched, uint32_t task)
         return;
     }
     t->ready_ns = sched->now_ns;
-    t->ready_seq = sched->event_seq << 24 | task;
+    t->ready_seq = sched->event_seq << SCHED_TASK_BITS | task;
     enter_ready(sched, task);
 }
 

@@ -12,6 +12,18 @@ static bool is_held(const struct sched *sched, uint32_t task)
     return sched_has(sched, task, TASK_HELD);
 }
 
+/* Whether a task keeps its group open, by what it is doing. */
+static bool counts(const struct sched *sched, uint32_t task)
+{
+    bool takes = dispatch_takes(sched, sched_shape_of(sched, task)->executor);
+    if (sched_has(sched, task, TASK_BACKGROUND)) {
+        return false;
+    }
+    return state_in_flight(sched, task) ||
+           (sched_has(sched, task, TASK_QUEUED) && takes) ||
+           (sched_has(sched, task, TASK_BACKING_OFF) && !is_held(sched, task));
+}
+
 /* Flags against the state, and unmet needs against the graph. */
 static void verify_task(const struct sched *sched, uint32_t task)
 {
@@ -42,11 +54,8 @@ static void verify_task(const struct sched *sched, uint32_t task)
     if (sched_has(sched, task, TASK_QUEUED)) {
         INVARIANT(sched_has(sched, task, TASK_BACKGROUND) ==
                   ready_is_background(sched, task));
-        bool takes =
-            dispatch_takes(sched, sched_shape_of(sched, task)->executor);
-        INVARIANT(sched_has(sched, task, TASK_COUNTED) ==
-                  (takes && !sched_has(sched, task, TASK_BACKGROUND)));
     }
+    INVARIANT(sched_has(sched, task, TASK_COUNTED) == counts(sched, task));
     if (state_in_flight(sched, task)) {
         INVARIANT(sched->in_flight[t->flight_ix] == task);
     }
@@ -142,7 +151,9 @@ static void verify_run(const struct sched *sched, uint32_t run)
         bool flies = state_in_flight(sched, task);
         seen.held_ready += ready && is_held(sched, task) ? 1 : 0;
         seen.backing_off += sched_has(sched, task, TASK_BACKING_OFF) ? 1 : 0;
-        seen.asking += sched_has(sched, task, TASK_ASKING) ? 1 : 0;
+        if (sched_has(sched, task, TASK_ASKING) && seen.asking++ == 0) {
+            seen.asked = task;
+        }
         seen.sessions += flies && t->leader == task ? 1 : 0;
     }
     const struct run *kept = &sched->runs[run];
@@ -152,6 +163,7 @@ static void verify_run(const struct sched *sched, uint32_t run)
     INVARIANT(seen.held_ready == kept->held_ready);
     INVARIANT(seen.backing_off == kept->backing_off);
     INVARIANT(seen.asking == kept->asking);
+    INVARIANT(seen.asking == 0 || seen.asked == kept->asked);
     INVARIANT(seen.sessions == kept->sessions);
 }
 

@@ -121,18 +121,13 @@ static struct why why_waiting(struct sched *sched, uint32_t task, uint32_t mark)
 static struct why why_run(const struct sched *sched, uint32_t run)
 {
     const struct run *r = &sched->runs[run];
+    if (sched->draining) {
+        return plain(WHY_DRAINING);
+    }
     if (r->paused) {
         return plain(WHY_PAUSED);
     }
-    if (r->asking == 0) {
-        return plain(WHY_BARRIER);
-    }
-    uint32_t task = r->asked;
-    for (uint32_t ix = 0; !sched_has(sched, task, TASK_ASKING); ix++) {
-        INVARIANT(ix < sched->task_count);
-        task = sched_run_ix(sched, ix) == run ? ix : task;
-    }
-    return because_of(WHY_ASKED, task);
+    return r->asking > 0 ? because_of(WHY_ASKED, r->asked) : plain(WHY_BARRIER);
 }
 
 static struct why why_executor(const struct sched *sched, uint32_t ix)
@@ -155,21 +150,35 @@ static struct why why_executor(const struct sched *sched, uint32_t ix)
     return why;
 }
 
-/* Some task in flight that uses this counter, or ID_NONE. */
-static uint32_t holder_of(const struct sched *sched, uint32_t counter)
+static bool
+uses_counter(const struct sched *sched, uint32_t task, uint32_t counter)
 {
-    for (uint32_t ix = 0; ix < sched->in_flight_count; ix++) {
-        uint32_t task = sched->in_flight[ix];
-        const struct need_set *set =
-            &sched->sets[sched_shape_of(sched, task)->needs];
-        for (uint32_t n = 0; n < set->count; n++) {
-            uint32_t room = sched->needs[set->first + n].room;
-            if (sched->limits.rooms[room].counter == counter) {
-                return task;
-            }
+    const struct need_set *set =
+        &sched->sets[sched_shape_of(sched, task)->needs];
+    for (uint32_t n = 0; n < set->count; n++) {
+        uint32_t room = sched->needs[set->first + n].room;
+        if (sched->limits.rooms[room].counter == counter) {
+            return true;
         }
     }
-    return ID_NONE;
+    return false;
+}
+
+/* The session that has used this counter for the longest time, by its first
+ * task; ID_NONE: none uses it. */
+static uint32_t holder_of(const struct sched *sched, uint32_t counter)
+{
+    uint32_t holder = ID_NONE;
+    for (uint32_t ix = 0; ix < sched->in_flight_count; ix++) {
+        uint32_t task = sched->in_flight[ix];
+        bool older = holder == ID_NONE ||
+                     sched->tasks[task].token < sched->tasks[holder].token;
+        if (older && sched->tasks[task].leader == task &&
+            uses_counter(sched, task, counter)) {
+            holder = task;
+        }
+    }
+    return holder;
 }
 
 /* The best task that waits at a room. */
@@ -315,23 +324,15 @@ void why_all(struct sched *sched, why_fn fn, void *ctx)
 const char *why_code_name(enum why_code code)
 {
     static const char *const names[] = {
-        [WHY_ENDED] = "ended",
-        [WHY_RUNNING] = "running",
-        [WHY_NEEDS] = "needs",
-        [WHY_BLOCKED] = "blocked",
-        [WHY_FAILED] = "failed",
-        [WHY_PARKED] = "parked",
-        [WHY_HELD] = "held",
-        [WHY_BACKOFF] = "backoff",
-        [WHY_USAGE] = "usage",
-        [WHY_CIRCUIT] = "circuit",
-        [WHY_PAUSED] = "paused",
-        [WHY_ASKED] = "asked",
-        [WHY_BARRIER] = "barrier",
-        [WHY_LIMIT] = "limit",
-        [WHY_RESERVED] = "reserved",
-        [WHY_BEHIND] = "behind",
-        [WHY_DEFERRED] = "deferred",
+        [WHY_ENDED] = "ended",         [WHY_RUNNING] = "running",
+        [WHY_NEEDS] = "needs",         [WHY_BLOCKED] = "blocked",
+        [WHY_FAILED] = "failed",       [WHY_PARKED] = "parked",
+        [WHY_HELD] = "held",           [WHY_BACKOFF] = "backoff",
+        [WHY_USAGE] = "usage",         [WHY_CIRCUIT] = "circuit",
+        [WHY_PAUSED] = "paused",       [WHY_ASKED] = "asked",
+        [WHY_BARRIER] = "barrier",     [WHY_DRAINING] = "draining",
+        [WHY_LIMIT] = "limit",         [WHY_RESERVED] = "reserved",
+        [WHY_BEHIND] = "behind",       [WHY_DEFERRED] = "deferred",
         [WHY_STARTABLE] = "startable",
     };
     INVARIANT(code < ARRAY_COUNT(names));

@@ -25,6 +25,7 @@ enum why_code {
     WHY_PAUSED,    /* the run is paused */
     WHY_ASKED,     /* the run waits for a decision about `task` */
     WHY_BARRIER,   /* the run waits for its sync hook */
+    WHY_DRAINING,  /* nothing is started in any run */
     WHY_LIMIT,     /* `limit` has no room; `task` holds some, if known */
     WHY_RESERVED,  /* free units of `limit` are kept for `task` */
     WHY_BEHIND,    /* `task` goes first at `limit` */

@@ -5,7 +5,7 @@
  *
  * Limits with `per: repo` hold across runs: they share their counters under
  * the limit's name, and the value of the attribute `repo` is the repository's
- * path, so that two plans mean the same thing by it.
+ * path, without detours, so that two plans mean the same thing by it.
  */
 #include "plan/load.h"
 
@@ -20,8 +20,10 @@
 struct load_run {
     struct load *load;
     const struct plan *plan;
+    const char *folder; /* of the plan, or NULL */
     struct load_run *next;
     struct run_id run;
+    const char **repos; /* their names in attributes */
     uint32_t *classes;
     uint32_t class_count;
     uint32_t *executors;
@@ -34,10 +36,22 @@ struct load_run {
     uint32_t task_count;
 };
 
+/* What an executor goes on from, kept until a plan brings it. */
+struct kept {
+    const char *name;
+    struct sched_executor_record record;
+};
+
 struct load {
     struct sched *sched;
     struct arena texts;
     struct strmap ids; /* of attribute names, values and shared limits */
+    struct strmap executors_by_name; /* index into the two below */
+    uint32_t *executors;             /* ids in the core, ascending */
+    const char **executor_names;
+    uint32_t executor_count;
+    struct kept *kept;
+    uint32_t kept_count;
     struct load_run *runs;
 };
 
@@ -62,6 +76,7 @@ void load_free(struct load *load)
     while (load->runs != NULL) {
         struct load_run *run = load->runs;
         load->runs = run->next;
+        mem_free(run->repos);
         mem_free(run->classes);
         mem_free(run->executors);
         mem_free(run->limits);
@@ -70,6 +85,10 @@ void load_free(struct load *load)
         mem_free(run);
     }
     strmap_release(&load->ids);
+    strmap_release(&load->executors_by_name);
+    mem_free(load->executors);
+    mem_free(load->executor_names);
+    mem_free(load->kept);
     arena_release(&load->texts);
     mem_free(load);
 }
@@ -88,16 +107,79 @@ static uint32_t intern(struct load *load, const char *text)
     return id;
 }
 
+/* Length of an absolute path without its last part; of the root, 0. */
+static size_t without_last(const char *path, size_t len)
+{
+    while (len > 0 && path[len - 1] != '/') {
+        len--;
+    }
+    return len > 0 ? len - 1 : 0;
+}
+
+/*
+ * Append a path of several parts to an absolute one of `len` bytes: "." stays,
+ * ".." goes back, but not above the root. By the text alone: links are not
+ * followed. Return the new length.
+ */
+static size_t add_parts(char *out, size_t len, const char *path)
+{
+    while (*path != '\0') {
+        size_t part = strcspn(path, "/");
+        bool stay = part == 0 || (part == 1 && path[0] == '.');
+        if (part == 2 && path[0] == '.' && path[1] == '.') {
+            len = without_last(out, len);
+        } else if (!stay) {
+            out[len++] = '/';
+            memcpy(out + len, path, part);
+            len += part;
+        }
+        path += part;
+        path += strspn(path, "/");
+    }
+    return len;
+}
+
+/* A path of the plan, from the root on and without detours. */
+static const char *full_path(struct load_run *run, const char *path)
+{
+    size_t bytes = strlen(run->folder) + strlen(path) + sizeof("//");
+    char *full = arena_alloc(&run->load->texts, bytes, 1);
+    size_t len = 0;
+    if (path[0] != '/') {
+        len = add_parts(full, len, run->folder);
+    }
+    len = add_parts(full, len, path);
+    if (len == 0) {
+        full[len++] = '/';
+    }
+    full[len] = '\0';
+    return full;
+}
+
+/* What the repositories are called in attributes: by path, if they have one. */
+static void find_repos(struct load_run *run)
+{
+    const struct plan *plan = run->plan;
+    run->repos =
+        mem_resize(run->repos, plan->repo_count, sizeof(run->repos[0]));
+    for (uint32_t ix = 0; ix < plan->repo_count; ix++) {
+        const struct plan_repo *repo = &plan->repos[ix];
+        run->repos[ix] = repo->path != NULL ? repo->path : repo->name;
+        if (repo->path != NULL && run->folder != NULL) {
+            run->repos[ix] = full_path(run, repo->path);
+        }
+    }
+}
+
 /* The repository's path stands for its name in attributes. */
-static const char *value_text(const struct plan *plan,
+static const char *value_text(const struct load_run *run,
                               const struct plan_attribute *attribute)
 {
+    const struct plan *plan = run->plan;
     if (strcmp(attribute->name, "repo") == 0) {
         for (uint32_t ix = 0; ix < plan->repo_count; ix++) {
-            const struct plan_repo *repo = &plan->repos[ix];
-            if (strcmp(repo->name, attribute->value) == 0 &&
-                repo->path != NULL) {
-                return repo->path;
+            if (strcmp(plan->repos[ix].name, attribute->value) == 0) {
+                return run->repos[ix];
             }
         }
     }
@@ -113,8 +195,7 @@ intern_attributes(struct load_run *run,
     struct attribute *ids = arena_alloc(arena, count, sizeof(ids[0]));
     for (uint32_t ix = 0; ix < count; ix++) {
         ids[ix].name = intern(run->load, attributes[ix].name);
-        ids[ix].value =
-            intern(run->load, value_text(run->plan, &attributes[ix]));
+        ids[ix].value = intern(run->load, value_text(run, &attributes[ix]));
     }
     return ids;
 }
@@ -159,7 +240,43 @@ static void add_classes(struct load_run *run)
     run->class_count = plan->class_count;
 }
 
-/* Executors that the core does not have yet. */
+/* The executor of a provider's name; made if it is new. */
+static uint32_t executor_for(struct load *load,
+                             const struct plan_provider *from)
+{
+    size_t len = strlen(from->name);
+    uint32_t known = strmap_find(&load->executors_by_name, from->name, len);
+    if (known != STRMAP_NONE) {
+        return load->executors[known];
+    }
+    struct executor_spec spec = {
+        .backoff_ns = from->backoff_ns,
+        .backoff_ns_max = from->backoff_ns_max,
+        .circuit_failures = from->circuit_failures,
+        .probe_ns = from->probe_ns,
+        .probe_ns_max = from->probe_ns_max,
+    };
+    uint32_t ix = load->executor_count++;
+    load->executors = mem_resize(load->executors,
+                                 load->executor_count,
+                                 sizeof(load->executors[0]));
+    load->executor_names = mem_resize(load->executor_names,
+                                      load->executor_count,
+                                      sizeof(load->executor_names[0]));
+    load->executors[ix] = sched_add_executor(load->sched, &spec).v;
+    load->executor_names[ix] = arena_strndup(&load->texts, from->name, len);
+    known = strmap_add(&load->executors_by_name, load->executor_names[ix], ix);
+    INVARIANT(known == STRMAP_NONE);
+    for (uint32_t n = 0; n < load->kept_count; n++) {
+        if (strcmp(load->kept[n].name, from->name) == 0) {
+            struct executor_id id = {load->executors[ix]};
+            sched_restore_executor(load->sched, id, &load->kept[n].record);
+        }
+    }
+    return load->executors[ix];
+}
+
+/* Executors that the run does not know yet. */
 static void add_executors(struct load_run *run)
 {
     const struct plan *plan = run->plan;
@@ -167,15 +284,7 @@ static void add_executors(struct load_run *run)
                                 plan->provider_count,
                                 sizeof(run->executors[0]));
     for (uint32_t ix = run->executor_count; ix < plan->provider_count; ix++) {
-        const struct plan_provider *from = &plan->providers[ix];
-        struct executor_spec spec = {
-            .backoff_ns = from->backoff_ns,
-            .backoff_ns_max = from->backoff_ns_max,
-            .circuit_failures = from->circuit_failures,
-            .probe_ns = from->probe_ns,
-            .probe_ns_max = from->probe_ns_max,
-        };
-        run->executors[ix] = sched_add_executor(run->load->sched, &spec).v;
+        run->executors[ix] = executor_for(run->load, &plan->providers[ix]);
     }
     run->executor_count = plan->provider_count;
 }
@@ -277,6 +386,15 @@ task_spec_of(struct load_run *run, struct arena *arena, uint32_t ix)
     };
 }
 
+/*
+ * Edges to tasks that the core has. Before it has any, there are none: what
+ * the tasks need on top is part of their needs.
+ */
+static uint32_t edges_of(const struct load_run *run)
+{
+    return run->task_count > 0 ? run->plan->edge_count : 0;
+}
+
 /* Ids that new groups and tasks will have, and how many needs they bring. */
 static uint32_t number_new(struct load_run *run)
 {
@@ -289,7 +407,7 @@ static uint32_t number_new(struct load_run *run)
     }
     run->tasks =
         mem_resize(run->tasks, plan->task_count, sizeof(run->tasks[0]));
-    uint32_t needs = plan->edge_count;
+    uint32_t needs = edges_of(run);
     for (uint32_t ix = run->task_count; ix < plan->task_count; ix++) {
         run->tasks[ix] = sched_task_count(sched) + ix - run->task_count;
         needs += plan->tasks[ix].need_count;
@@ -348,6 +466,9 @@ static void explain(const struct load_run *run,
                     "task \"%s\" does not need the task it sends rework to",
                     id);
         break;
+    case REFUSAL_RECORD:
+        strbuf_addf(&text, "what is stored of task \"%s\" cannot be", id);
+        break;
     }
     (void)diag_set(diag, err, "%s", strbuf_text(&text));
     strbuf_release(&text);
@@ -357,6 +478,7 @@ static void explain(const struct load_run *run,
 static enum err add_new(struct load_run *run,
                         struct arena *arena,
                         int64_t now_ns,
+                        const struct sched_record *records,
                         struct diag *diag)
 {
     const struct plan *plan = run->plan;
@@ -386,7 +508,7 @@ static enum err add_new(struct load_run *run,
             needs[filled++].need = run->tasks[task->needs[i]];
         }
     }
-    for (uint32_t n = 0; n < plan->edge_count; n++) {
+    for (uint32_t n = 0, count = edges_of(run); n < count; n++) {
         needs[filled].dependent = run->tasks[plan->edges[n].dependent];
         needs[filled++].need = run->tasks[plan->edges[n].need];
     }
@@ -399,6 +521,7 @@ static enum err add_new(struct load_run *run,
         .task_count = task_count,
         .needs = needs,
         .need_count = need_count,
+        .records = records,
     };
     struct sched_refusal refusal;
     enum err err = sched_add(run->load->sched, now_ns, &addition, &refusal);
@@ -417,20 +540,34 @@ static enum err add_new(struct load_run *run,
 enum err load_plan(struct load *load,
                    int64_t now_ns,
                    const struct plan *plan,
+                   const struct load_options *options,
                    struct load_run **out,
                    struct diag *diag)
 {
+    static const struct load_options none = {0};
+    if (options == NULL) {
+        options = &none;
+    }
     *out = NULL;
     struct load_run *run = mem_zalloc(1, sizeof(*run));
     run->load = load;
     run->plan = plan;
     run->next = load->runs;
     load->runs = run;
+    if (options->folder != NULL) {
+        run->folder = arena_strndup(&load->texts,
+                                    options->folder,
+                                    strlen(options->folder));
+    }
     struct arena arena = {0};
+    find_repos(run);
     add_classes(run);
     add_executors(run);
     add_run(run, &arena);
-    enum err err = add_new(run, &arena, now_ns, diag);
+    if (options->run != NULL) {
+        sched_restore_run(load->sched, run->run, options->run);
+    }
+    enum err err = add_new(run, &arena, now_ns, options->records, diag);
     arena_release(&arena);
     if (err == ERR_OK) {
         *out = run;
@@ -445,7 +582,7 @@ enum err load_more(struct load_run *run, int64_t now_ns, struct diag *diag)
     add_classes(run);
     add_executors(run);
     add_limits(run, &arena);
-    enum err err = add_new(run, &arena, now_ns, diag);
+    enum err err = add_new(run, &arena, now_ns, NULL, diag);
     arena_release(&arena);
     if (err != ERR_OK) {
         /* What the core got stays there unused; the next ones get new ids. */
@@ -497,4 +634,34 @@ uint32_t load_plan_task(const struct load_run *run, struct task_id task)
 uint32_t load_plan_limit(const struct load_run *run, struct limit_id limit)
 {
     return position(run->limits, run->limit_count, limit.v);
+}
+
+struct executor_id load_executor(const struct load_run *run, uint32_t provider)
+{
+    INVARIANT(provider < run->executor_count);
+    return (struct executor_id){run->executors[provider]};
+}
+
+const char *load_executor_name(const struct load *load, struct executor_id id)
+{
+    uint32_t ix = position(load->executors, load->executor_count, id.v);
+    INVARIANT(ix != PLAN_NONE);
+    return load->executor_names[ix];
+}
+
+uint32_t load_executor_count(const struct load *load)
+{
+    return load->executor_count;
+}
+
+void load_restore_executor(struct load *load,
+                           const char *name,
+                           const struct sched_executor_record *record)
+{
+    load->kept =
+        mem_resize(load->kept, load->kept_count + 1, sizeof(load->kept[0]));
+    load->kept[load->kept_count++] = (struct kept){
+        .name = arena_strndup(&load->texts, name, strlen(name)),
+        .record = *record,
+    };
 }

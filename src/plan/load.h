@@ -31,13 +31,25 @@ void load_free(struct load *load);
 /* A plan in the scheduler. Both are borrowed: they outlive it. */
 struct load_run;
 
+struct load_options {
+    const char *folder; /* absolute folder of the plan file: a relative repo is
+                           meant from there; NULL: repos are as written */
+    /* One per task of the plan, `leader` and `cause` as indices of tasks of
+     * the plan; NULL: the plan is new. */
+    const struct sched_record *records;
+    const struct sched_run_record *run; /* NULL: the run is new */
+};
+
 /*
- * Add the plan as a run. ERR_LIMIT: there are too many tasks. On success the
- * run is stored in *out; the loader owns it.
+ * Add the plan as a run. What plan_add() has added to the plan before is part
+ * of it. ERR_LIMIT: there are too many tasks; ERR_CORRUPT: a record cannot be.
+ * `options` may be NULL. On success the run is stored in *out; the loader owns
+ * it.
  */
 MUST_USE enum err load_plan(struct load *load,
                             int64_t now_ns,
                             const struct plan *plan,
+                            const struct load_options *options,
                             struct load_run **out,
                             struct diag *diag);
 
@@ -55,6 +67,20 @@ struct run_id load_run_id(const struct load_run *run);
 /* Ids in the core of what has this index in the plan. */
 struct task_id load_task(const struct load_run *run, uint32_t task);
 struct limit_id load_limit(const struct load_run *run, uint32_t limit);
+
+/*
+ * Executors belong to the loader: all its runs share those of equal name. The
+ * first plan that names a provider gives its settings; those in later plans
+ * change nothing.
+ */
+struct executor_id load_executor(const struct load_run *run, uint32_t provider);
+const char *load_executor_name(const struct load *load, struct executor_id id);
+uint32_t load_executor_count(const struct load *load);
+
+/* What an executor of this name shall go on from, when a plan brings it. */
+void load_restore_executor(struct load *load,
+                           const char *name,
+                           const struct sched_executor_record *record);
 
 /* The way back: index in the plan, or PLAN_NONE if it is not of this run. */
 uint32_t load_plan_task(const struct load_run *run, struct task_id task);

@@ -84,6 +84,7 @@ struct plan_settings {
     int64_t estimate_ns;     /* PLAN_UNSET: not given */
     int64_t timeout_ns;      /* PLAN_UNSET: not given */
     int64_t idle_timeout_ns; /* PLAN_UNSET: not given */
+    int64_t grace_ns;        /* between SIGTERM and SIGKILL */
     int64_t checkpoint_after_ns;
     uint32_t checkpoint_max;
     uint32_t retry_max;

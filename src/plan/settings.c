@@ -19,6 +19,7 @@ struct settings settings_none(void)
         .estimate_ns = PLAN_UNSET,
         .timeout_ns = PLAN_UNSET,
         .idle_timeout_ns = PLAN_UNSET,
+        .grace_ns = PLAN_UNSET,
         .checkpoint_after_ns = PLAN_UNSET,
         .retry_backoff_ns = PLAN_UNSET,
         .retry_backoff_ns_max = PLAN_UNSET,
@@ -35,6 +36,7 @@ struct settings settings_built_in(void)
     struct settings settings = settings_none();
     settings.timeout_ns = 120 * MINUTE_NS;
     settings.idle_timeout_ns = 20 * MINUTE_NS;
+    settings.grace_ns = 10 * SECOND_NS;
     settings.retry_backoff_ns = 10 * SECOND_NS;
     settings.retry_backoff_ns_max = 5 * MINUTE_NS;
     settings.checkpoint_max = 3;
@@ -50,6 +52,7 @@ bool settings_any(const struct settings *settings)
     return settings->estimate_ns != PLAN_UNSET ||
            settings->timeout_ns != PLAN_UNSET ||
            settings->idle_timeout_ns != PLAN_UNSET ||
+           settings->grace_ns != PLAN_UNSET ||
            settings->checkpoint_after_ns != PLAN_UNSET ||
            settings->retry_backoff_ns != PLAN_UNSET ||
            settings->retry_backoff_ns_max != PLAN_UNSET ||
@@ -74,6 +77,7 @@ void settings_inherit(struct settings *settings, const struct settings *farther)
     INHERIT(estimate_ns, PLAN_UNSET);
     INHERIT(timeout_ns, PLAN_UNSET);
     INHERIT(idle_timeout_ns, PLAN_UNSET);
+    INHERIT(grace_ns, PLAN_UNSET);
     INHERIT(checkpoint_after_ns, PLAN_UNSET);
     INHERIT(retry_backoff_ns, PLAN_UNSET);
     INHERIT(retry_backoff_ns_max, PLAN_UNSET);
@@ -97,6 +101,7 @@ struct plan_settings settings_decided(const struct settings *settings)
         .estimate_ns = settings->estimate_ns,
         .timeout_ns = settings->timeout_ns,
         .idle_timeout_ns = settings->idle_timeout_ns,
+        .grace_ns = settings->grace_ns,
         .checkpoint_after_ns = settings->checkpoint_after_ns,
         .checkpoint_max = settings->checkpoint_max,
         .retry_max = settings->retry_max,

@@ -22,6 +22,7 @@ struct settings {
     int64_t estimate_ns;
     int64_t timeout_ns;
     int64_t idle_timeout_ns;
+    int64_t grace_ns;
     int64_t checkpoint_after_ns;
     int64_t retry_backoff_ns;
     int64_t retry_backoff_ns_max;
@@ -90,6 +91,8 @@ void settings_read_retry(struct reader *reader,
         {SETTINGS_AT(type, member, idle_timeout_ns, "idle_timeout"),           \
          .read = fields_duration,                                              \
          .min = 1},                                                            \
+        {SETTINGS_AT(type, member, grace_ns, "grace"),                         \
+         .read = fields_duration},                                             \
         {SETTINGS_AT(type, member, estimate_ns, "estimate"),                   \
          .read = fields_duration},                                             \
         {SETTINGS_AT(type, member, checkpoint_max, "checkpoint"),              \

@@ -301,18 +301,24 @@ static void complete(struct model *model, uint32_t task)
     }
 }
 
+static bool is_failure(enum sched_outcome outcome)
+{
+    return outcome == OUTCOME_FAILED || outcome == OUTCOME_LOST;
+}
+
 static void
 end_task(struct model *model, uint32_t task, enum sched_outcome outcome)
 {
     struct model_task *t = &model->tasks[task];
+    bool stale = t->stale;
+    t->stale = false;
     if (t->ending) {
         t->ending = false;
         put(model, task, t->to_skip ? TASK_SKIPPED : TASK_CANCELLED);
         return;
     }
-    bool stale = t->stale;
-    t->stale = false;
-    if (stale && outcome != OUTCOME_FAILED && outcome != OUTCOME_REJECTED) {
+    if (stale && !is_failure(outcome) && outcome != OUTCOME_REJECTED &&
+        outcome != OUTCOME_STOPPED) {
         t->state = TASK_WAITING;
         return;
     }
@@ -327,7 +333,11 @@ end_task(struct model *model, uint32_t task, enum sched_outcome outcome)
             fail(model, task);
         }
         return;
+    case OUTCOME_LOST:
+        fail(model, task);
+        return;
     case OUTCOME_REJECTED:
+    case OUTCOME_STOPPED:
         /* Keeps its place: ready since when it was, if it still is. */
         t->state = all_released(model, task) ? TASK_READY : TASK_WAITING;
         return;
@@ -356,9 +366,15 @@ static void judge_executor(struct model *model,
     struct executor *executor = &model->executors[t->executor];
     bool claimed = t->state == TASK_CLAIMED;
     bool well = false;
+    bool lost = false;
     for (uint32_t ix = 0; ix < event->outcome_count; ix++) {
-        well = well || event->outcomes[ix] != OUTCOME_FAILED ||
-               t->failure.rework_on_failure;
+        enum sched_outcome outcome = event->outcomes[ix];
+        bool gone = outcome == OUTCOME_LOST || outcome == OUTCOME_STOPPED;
+        lost = lost || gone;
+        if (!gone) {
+            well = well || outcome != OUTCOME_FAILED ||
+                   t->failure.rework_on_failure;
+        }
     }
     int64_t now_ns = event->now_ns;
     if (event->outcomes[0] == OUTCOME_REJECTED) {
@@ -374,7 +390,7 @@ static void judge_executor(struct model *model,
     } else if (claimed) {
         executor_dropped(executor, now_ns);
     }
-    if (t->ending) {
+    if (t->ending || (lost && !well)) {
         executor_ended(executor, t->token, now_ns);
     } else if (well) {
         executor_succeeded(executor);
@@ -413,13 +429,16 @@ static enum err end_session(struct model *model,
         return ERR_INVALID;
     }
     for (uint32_t ix = 0; !alone && ix < count; ix++) {
-        if (event->outcomes[ix] == OUTCOME_REJECTED) {
+        if (event->outcomes[ix] == OUTCOME_REJECTED ||
+            event->outcomes[ix] == OUTCOME_STOPPED) {
             return ERR_INVALID;
         }
     }
     judge_executor(model, leader, event);
     model->tasks[leader].end_due = false;
-    int64_t used_ns = event->outcomes[0] == OUTCOME_REJECTED
+    bool unused = event->outcomes[0] == OUTCOME_REJECTED ||
+                  event->outcomes[0] == OUTCOME_STOPPED;
+    int64_t used_ns = unused
                           ? 0
                           : (event->now_ns - model->tasks[leader].started_ns) /
                                 (int64_t)count;
@@ -431,7 +450,7 @@ static enum err end_session(struct model *model,
     for (uint32_t n = 0; n < 2 * count; n++) {
         uint32_t ix = n % count;
         enum sched_outcome outcome = event->outcomes[alone ? 0 : ix];
-        if ((outcome == OUTCOME_FAILED) == (n >= count)) {
+        if (is_failure(outcome) == (n >= count)) {
             end_task(model, members[ix], outcome);
             model_look(model);
         }
@@ -569,6 +588,8 @@ static enum err order_task(struct model *model, const struct sched_event *event)
     case EVENT_BARRIER_DONE:
     case EVENT_CANCEL_RUN:
     case EVENT_RETRY_RUN:
+    case EVENT_DRAIN:
+    case EVENT_FILL:
         break;
     }
     return ERR_INVALID;
@@ -635,6 +656,10 @@ enum err model_apply(struct model *model, const struct sched_event *event)
     case EVENT_LIMIT:
         err = set_limit(model, event);
         break;
+    case EVENT_DRAIN:
+    case EVENT_FILL:
+        model->draining = event->type == EVENT_DRAIN;
+        break;
     case EVENT_PAUSE:
     case EVENT_RESUME:
     case EVENT_BARRIER_DONE:
@@ -658,18 +683,19 @@ enum err model_apply(struct model *model, const struct sched_event *event)
 bool model_is_quiet(const struct model *model, uint32_t run)
 {
     const struct model_run *r = &model->runs[run];
-    if (r->barrier_due || r->barrier_running) {
+    if (r->barrier_running || (r->barrier_due && !model->draining)) {
         return false;
     }
-    bool shut = r->paused;
+    bool shut = r->paused || model->draining;
     for (uint32_t ix = 0; ix < model->task_count; ix++) {
         const struct model_task *t = &model->tasks[ix];
         shut = shut || (t->run == run && t->asking);
     }
     for (uint32_t ix = 0; ix < model->task_count; ix++) {
         const struct model_task *t = &model->tasks[ix];
-        if (t->run == run && (in_flight(t) || t->backing_off ||
-                              (t->state == TASK_READY && !t->held && !shut))) {
+        if (t->run == run &&
+            (in_flight(t) || (t->backing_off && !model->draining) ||
+             (t->state == TASK_READY && !t->held && !shut))) {
             return false;
         }
     }

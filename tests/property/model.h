@@ -15,6 +15,7 @@
 
 enum {
     MODEL_TASKS = 100,
+    MODEL_GROUPS = 400,
     MODEL_NEEDS = 400,
     MODEL_LIMITS = 24,
     MODEL_RUNS = 3,
@@ -98,11 +99,12 @@ struct model_run {
 
 struct model {
     int64_t now_ns;
+    bool draining;
     uint64_t event_seq;
     uint64_t last_token;
     struct model_task tasks[MODEL_TASKS];
     uint32_t task_count;
-    struct model_group groups[MODEL_TASKS * 2];
+    struct model_group groups[MODEL_GROUPS];
     uint32_t group_count;
     struct sched_need needs[MODEL_NEEDS];
     uint32_t need_count;

@@ -64,8 +64,10 @@ int64_t model_used(const struct model *model, const struct model_room *room)
     return used;
 }
 
-static void close_groups(struct model *model)
+/* Whether there were any to close. */
+static bool close_groups(struct model *model)
 {
+    bool closed = false;
     for (uint32_t group = 0; group < model->group_count; group++) {
         bool busy = false;
         for (uint32_t ix = 0; ix < model->task_count; ix++) {
@@ -78,8 +80,10 @@ static void close_groups(struct model *model)
                 busy = true;
             }
         }
+        closed = closed || (model->groups[group].open && !busy);
         model->groups[group].open = model->groups[group].open && busy;
     }
+    return closed;
 }
 
 /* Negative: a goes first. The rules one after the other. */
@@ -147,7 +151,7 @@ static uint32_t sort_ready(const struct model *model, uint32_t *sorted)
 static bool run_is_shut(const struct model *model, uint32_t run)
 {
     const struct model_run *r = &model->runs[run];
-    if (r->paused ||
+    if (model->draining || r->paused ||
         (r->sync_drain && (r->barrier_due || r->barrier_running))) {
         return true;
     }
@@ -320,12 +324,12 @@ static bool start_one(struct model *model, struct strbuf *log)
 void model_take_turn(struct model *model, struct model_turn *turn)
 {
     *turn = (struct model_turn){.starts = {0}};
-    close_groups(model);
+    (void)close_groups(model);
     for (uint32_t ix = 0; ix < model->task_count; ix++) {
         turn->ends[ix] = model->tasks[ix].end_due;
         model->tasks[ix].end_due = false;
     }
-    while (start_one(model, &turn->starts)) {
+    while (start_one(model, &turn->starts) || close_groups(model)) {
     }
     for (uint32_t ix = 0; ix < model->executor_count; ix++) {
         turn->circuits[ix] = model->executors[ix].notice;
@@ -339,7 +343,7 @@ void model_take_turn(struct model *model, struct model_turn *turn)
                                 in_flight(&model->tasks[task]));
         }
         turn->barriers[ix] = run->barrier_due && !run->barrier_running &&
-                             (!run->sync_drain || !flying);
+                             !model->draining && (!run->sync_drain || !flying);
         if (turn->barriers[ix]) {
             run->barrier_due = false;
             run->barrier_running = true;

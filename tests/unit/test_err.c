@@ -66,6 +66,23 @@ static void rows_belong_to_their_reasons(void **state)
     assert_string_equal(err_name(ERR_CORRUPT), "corrupt");
 }
 
+static void a_name_leads_back_to_its_reason(void **state)
+{
+    (void)state;
+    for (int ix = 0; ix < ERR_COUNT; ix++) {
+        enum err err = (enum err)ix;
+        assert_int_equal(err_from_name(err_name(err)), err);
+    }
+}
+
+static void an_unknown_name_is_an_error_nevertheless(void **state)
+{
+    (void)state;
+    assert_int_equal(err_from_name(""), ERR_IO);
+    assert_int_equal(err_from_name("Conflict"), ERR_IO);
+    assert_int_equal(err_from_name("conflict "), ERR_IO);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -74,6 +91,8 @@ int main(void)
         cmocka_unit_test(only_ok_is_zero_and_exits_with_zero),
         cmocka_unit_test(a_retry_helps_only_what_passes_by_itself),
         cmocka_unit_test(rows_belong_to_their_reasons),
+        cmocka_unit_test(a_name_leads_back_to_its_reason),
+        cmocka_unit_test(an_unknown_name_is_an_error_nevertheless),
     };
     return cmocka_run_group_tests_name("err", tests, NULL, NULL);
 }

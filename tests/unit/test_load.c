@@ -72,7 +72,7 @@ static struct load_run *load_good(struct fixture *fixture, struct plan *plan)
 {
     struct diag diag = {0};
     struct load_run *run = NULL;
-    if (load_plan(fixture->load, fixture->now_ns, plan, &run, &diag) !=
+    if (load_plan(fixture->load, fixture->now_ns, plan, NULL, &run, &diag) !=
         ERR_OK) {
         fail_msg("%s", diag.text);
     }
@@ -428,6 +428,222 @@ static void two_runs_grow_side_by_side(void **state)
     plan_free(two);
 }
 
+static struct load_run *
+load_from(struct fixture *fixture, struct plan *plan, const char *folder)
+{
+    struct load_options options = {.folder = folder};
+    struct diag diag = {0};
+    struct load_run *run = NULL;
+    if (load_plan(fixture->load,
+                  fixture->now_ns,
+                  plan,
+                  &options,
+                  &run,
+                  &diag) != ERR_OK) {
+        fail_msg("%s", diag.text);
+    }
+    return run;
+}
+
+/* Two plans in two folders: how many sessions in all when both are loaded. */
+static uint32_t starts_of_two(const char *folder_one,
+                              const char *path_one,
+                              const char *folder_two,
+                              const char *path_two)
+{
+    struct fixture fixture;
+    set_up(&fixture);
+    static const char form[] = HEAD "repos: {r: {path: \"%s\", base: main}}\n"
+                                    "limits: {sessions: 5}\n"
+                                    "tasks: [{id: a, repo: r, run: x}]\n";
+    struct strbuf text = {0};
+    strbuf_addf(&text, form, path_one);
+    struct plan *one = read_plan(strbuf_text(&text));
+    strbuf_clear(&text);
+    strbuf_addf(&text, form, path_two);
+    struct plan *two = read_plan(strbuf_text(&text));
+    strbuf_release(&text);
+    (void)load_from(&fixture, one, folder_one);
+    (void)load_from(&fixture, two, folder_two);
+    uint32_t count = start_all(&fixture);
+    tear_down(&fixture);
+    plan_free(one);
+    plan_free(two);
+    return count;
+}
+
+static void a_repo_is_meant_from_the_folder_of_its_plan(void **state)
+{
+    (void)state;
+    /* The same repository: one active issue in all. */
+    assert_int_equal(starts_of_two("/p/one", "../r", "/p/two", "../r"), 1);
+    assert_int_equal(starts_of_two("/p/one", "r", "/p", "one/r"), 1);
+    assert_int_equal(starts_of_two("/p", "./a/../r/", "/q", "/p//r"), 1);
+    assert_int_equal(starts_of_two("/p/", ".", "/q/./", "../p"), 1);
+    assert_int_equal(starts_of_two("/", "..", "/p", "../../.."), 1);
+    assert_int_equal(starts_of_two("/", "r", "/p", "../../r"), 1);
+    /* Others. */
+    assert_int_equal(starts_of_two("/p/one", "r", "/p/two", "r"), 2);
+    assert_int_equal(starts_of_two("/p", "..r", "/p", "r"), 2);
+    assert_int_equal(starts_of_two("/p", ".r", "/p", "r"), 2);
+    /* Without a folder they are as written. */
+    assert_int_equal(starts_of_two(NULL, "./r", NULL, "r"), 2);
+    assert_int_equal(starts_of_two(NULL, "r", NULL, "r"), 1);
+}
+
+static void plans_share_executors_by_name(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    set_up(&fixture);
+    struct plan *one = read_plan(HEAD "providers: {cloud: {backoff: 7s}}\n"
+                                      "tasks:\n"
+                                      "  - {id: a, run: x, provider: cloud}\n");
+    struct plan *two = read_plan(HEAD "tasks:\n"
+                                      "  - {id: a, run: x, provider: other}\n"
+                                      "  - {id: b, run: x, provider: cloud}\n");
+    struct load_run *run_one = load_good(&fixture, one);
+    assert_int_equal(load_executor_count(fixture.load), one->provider_count);
+    struct load_run *run_two = load_good(&fixture, two);
+    assert_int_equal(load_executor_count(fixture.load), 3);
+    struct plan *plans[] = {one, two};
+    struct load_run *runs[] = {run_one, run_two};
+    for (uint32_t ix = 0; ix < 2; ix++) {
+        for (uint32_t n = 0; n < plans[ix]->provider_count; n++) {
+            struct executor_id id = load_executor(runs[ix], n);
+            assert_string_equal(load_executor_name(fixture.load, id),
+                                plans[ix]->providers[n].name);
+        }
+    }
+    struct executor_id cloud =
+        sched_task(fixture.sched, load_task(run_one, 0)).executor;
+    assert_int_equal(
+        sched_task(fixture.sched, load_task(run_two, 1)).executor.v,
+        cloud.v);
+    /* The settings of the first plan count. */
+    struct sched_effect effect;
+    while (sched_next_effect(fixture.sched, &effect)) {
+    }
+    static const enum sched_outcome refused = OUTCOME_REJECTED;
+    struct task_id tasks[] = {load_task(run_one, 0), load_task(run_two, 1)};
+    for (uint32_t ix = 0; ix < 2; ix++) {
+        struct sched_event event = {
+            .type = EVENT_ENDED,
+            .task = tasks[ix],
+            .token = sched_task(fixture.sched, tasks[ix]).token,
+            .retry_at_ns = SCHED_NEVER,
+            .outcomes = &refused,
+            .outcome_count = 1,
+        };
+        assert_int_equal(sched_apply(fixture.sched, &event), ERR_OK);
+    }
+    int64_t until_ns = 0;
+    assert_int_equal(sched_executor_state(fixture.sched, cloud, &until_ns),
+                     EXECUTOR_BACKOFF);
+    assert_int_equal(until_ns, 7 * SECOND_NS);
+    tear_down(&fixture);
+    plan_free(one);
+    plan_free(two);
+}
+
+/* A plan that has grown is loaded as if it had always been so. */
+static void a_plan_that_has_grown_is_loaded_whole(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    set_up(&fixture);
+    struct plan *plan = read_plan(HEAD "limits: {sessions: 9}\n"
+                                       "tasks:\n"
+                                       "  - {id: a, run: x}\n"
+                                       "  - {id: b, run: x, needs: [a]}\n");
+    add_to_plan(plan,
+                "resources: {gpu: 1}\n"
+                "tasks: [{id: c, run: x, uses: {gpu: 1}}]\n"
+                "needs: {b: [c]}\n");
+    assert_int_equal(plan->edge_count, 1);
+    struct load_run *run = load_good(&fixture, plan);
+    struct sched_task b =
+        sched_task(fixture.sched, load_task(run, plan_find_task(plan, "b")));
+    assert_int_equal(b.unmet, 2); /* each need counts once */
+    assert_int_equal(start_all(&fixture), 2);
+    end_task(&fixture, run, plan, "a");
+    assert_int_equal(start_all(&fixture), 0);
+    end_task(&fixture, run, plan, "c");
+    assert_int_equal(start_all(&fixture), 1);
+    tear_down(&fixture);
+    plan_free(plan);
+}
+
+/* Take the records of all tasks, as indices of the plan. */
+static void take_records(const struct fixture *fixture,
+                         const struct load_run *run,
+                         const struct plan *plan,
+                         struct sched_record *records)
+{
+    for (uint32_t ix = 0; ix < plan->task_count; ix++) {
+        records[ix] = sched_record(fixture->sched, load_task(run, ix));
+        struct task_id leader = {records[ix].leader};
+        struct task_id cause = {records[ix].cause};
+        records[ix].leader = load_plan_task(run, leader);
+        records[ix].cause = load_plan_task(run, cause);
+    }
+}
+
+static void a_plan_goes_on_from_records(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    set_up(&fixture);
+    struct plan *other = read_plan(HEAD "tasks: [{id: z, run: x}]\n");
+    (void)load_good(&fixture, other); /* so that indices differ */
+    struct plan *plan = read_plan(HEAD "limits: {sessions: 2}\n"
+                                       "tasks:\n"
+                                       "  - {id: a, run: x}\n"
+                                       "  - {id: b, run: x}\n"
+                                       "  - {id: c, run: x, needs: [a]}\n");
+    struct load_run *run = load_good(&fixture, plan);
+    assert_int_equal(start_all(&fixture), 3);
+    end_task(&fixture, run, plan, "a");
+    assert_int_equal(start_all(&fixture), 1);
+    add_to_plan(plan, "tasks: [{id: d, run: x, needs: [c]}]\n");
+    assert_int_equal(load_more(run, fixture.now_ns, NULL), ERR_OK);
+    assert_int_equal(start_all(&fixture), 0);
+    struct sched_record records[4];
+    take_records(&fixture, run, plan, records);
+    struct sched_run_record run_record =
+        sched_run_record(fixture.sched, load_run_id(run));
+    tear_down(&fixture);
+
+    set_up(&fixture);
+    sched_restore(fixture.sched, fixture.now_ns, 9);
+    struct load_options options = {.records = records, .run = &run_record};
+    struct diag diag = {0};
+    assert_int_equal(
+        load_plan(fixture.load, fixture.now_ns, plan, &options, &run, &diag),
+        ERR_OK);
+    assert_int_equal(start_all(&fixture), 0);
+    assert_int_equal(state_of(&fixture, run, plan, "a"), TASK_DONE);
+    assert_int_equal(state_of(&fixture, run, plan, "b"), TASK_RUNNING);
+    assert_int_equal(state_of(&fixture, run, plan, "c"), TASK_RUNNING);
+    assert_int_equal(state_of(&fixture, run, plan, "d"), TASK_WAITING);
+    assert_int_equal(sched_run(fixture.sched, load_run_id(run)).completions, 1);
+    end_task(&fixture, run, plan, "c");
+    assert_int_equal(start_all(&fixture), 1);
+    assert_int_equal(state_of(&fixture, run, plan, "d"), TASK_RUNNING);
+    tear_down(&fixture);
+
+    set_up(&fixture);
+    records[1].token = 0;
+    assert_int_equal(
+        load_plan(fixture.load, fixture.now_ns, plan, &options, &run, &diag),
+        ERR_CORRUPT);
+    assert_null(run);
+    assert_string_equal(diag.text, "what is stored of task \"b\" cannot be");
+    tear_down(&fixture);
+    plan_free(plan);
+    plan_free(other);
+}
+
 static void freeing_nothing_is_allowed(void **state)
 {
     (void)state;
@@ -446,6 +662,10 @@ int main(void)
         cmocka_unit_test(says_why_an_ended_task_cannot_gain_a_need),
         cmocka_unit_test(an_empty_fragment_adds_nothing),
         cmocka_unit_test(two_runs_grow_side_by_side),
+        cmocka_unit_test(a_repo_is_meant_from_the_folder_of_its_plan),
+        cmocka_unit_test(plans_share_executors_by_name),
+        cmocka_unit_test(a_plan_that_has_grown_is_loaded_whole),
+        cmocka_unit_test(a_plan_goes_on_from_records),
         cmocka_unit_test(freeing_nothing_is_allowed),
     };
     return cmocka_run_group_tests_name("load", tests, NULL, NULL);

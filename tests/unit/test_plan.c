@@ -160,6 +160,7 @@ static void a_task_alone_has_what_is_built_in(void **state)
     assert_true(task->settings.estimate_ns == PLAN_UNSET);
     assert_true(task->settings.timeout_ns == 2 * HOUR_NS);
     assert_true(task->settings.idle_timeout_ns == 20 * MINUTE_NS);
+    assert_true(task->settings.grace_ns == 10 * SECOND_NS);
     assert_true(task->settings.checkpoint_after_ns == PLAN_UNSET);
     assert_int_equal(task->settings.checkpoint_max, 3);
     assert_int_equal(task->settings.retry_max, 2);

@@ -567,6 +567,232 @@ static void a_group_that_waits_for_its_executor_blocks_nobody(void **state)
     fixture_release(&f);
 }
 
+/* A session that vanished spends a try and is no fault of the executor. */
+static void a_lost_session_is_tried_again(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    f.spec.executor = sched_add_executor(f.sched, &fragile);
+    fixture_cap(&f, 1);
+    f.failure.retry_max = 3;
+    fixture_task(&f, "a", "");
+    for (uint32_t tries = 1; tries <= 3; tries++) {
+        assert_string_equal(fixture_turn(&f), "a");
+        if (tries % 2 == 0) {
+            fixture_accept(&f, "a");
+        }
+        fixture_end(&f, "a", OUTCOME_LOST);
+        assert_int_equal(fixture_get(&f, "a").tries, tries);
+    }
+    struct sched_executor_record record =
+        sched_executor_record(f.sched, f.spec.executor);
+    assert_int_equal(record.failures, 0);
+    assert_false(record.circuit_open);
+    assert_int_equal(record.steps, 0);
+    assert_string_equal(fixture_turn(&f), "a");
+    fixture_end(&f, "a", OUTCOME_LOST);
+    (void)fixture_turn(&f);
+    assert_int_equal(f.circuits, 0);
+    assert_int_equal(fixture_get(&f, "a").parked, SCHED_PARKED_FAILED);
+    fixture_release(&f);
+}
+
+/* Ended by order, before and after it was accepted. */
+static void a_stopped_session_costs_nothing(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    f.spec.executor = sched_add_executor(f.sched, &fragile);
+    struct limit_spec cap = fixture_max(1);
+    fixture_run(&f, SCHED_FAIR, &cap, 1);
+    fixture_task(&f, "a", "");
+    for (uint32_t n = 0; n < 5; n++) {
+        assert_string_equal(fixture_turn(&f), "a");
+        if (n % 2 == 0) {
+            fixture_accept(&f, "a");
+        }
+        fixture_pass(&f, MINUTE);
+        fixture_end(&f, "a", OUTCOME_STOPPED);
+        assert_int_equal(fixture_state(&f, "a"), TASK_READY);
+        assert_int_equal(fixture_get(&f, "a").attempts, 0);
+        assert_int_equal(fixture_get(&f, "a").tries, 0);
+    }
+    struct sched_record record = sched_record(f.sched, fixture_id(&f, "a"));
+    assert_int_equal(record.ready_ns, 0); /* it keeps its place */
+    assert_int_equal(record.service_ns, 0);
+    struct sched_executor_record executor =
+        sched_executor_record(f.sched, f.spec.executor);
+    assert_int_equal(executor.failures, 0);
+    assert_int_equal(executor.steps, 0);
+    fixture_release(&f);
+}
+
+static void a_stop_is_of_the_whole_session(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    f.spec.class_id = fixture_class(&f, 0, false, 2, SCHED_NEVER);
+    fixture_cap(&f, 1);
+    fixture_task(&f, "a", "");
+    fixture_task(&f, "b", "");
+    assert_string_equal(fixture_turn(&f), "a+b");
+    const enum sched_outcome mixed[] = {OUTCOME_DONE, OUTCOME_STOPPED};
+    assert_int_equal(end_each(&f, "a", mixed, 2), ERR_INVALID);
+    fixture_order(&f, EVENT_CANCEL, "b");
+    fixture_end(&f, "a", OUTCOME_STOPPED);
+    assert_int_equal(fixture_state(&f, "a"), TASK_READY);
+    assert_int_equal(fixture_state(&f, "b"), TASK_CANCELLED);
+    fixture_release(&f);
+}
+
+static void a_lost_gate_is_not_blamed(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 1);
+    f.spec.group = fixture_group(&f, 0, 0);
+    struct task_id code = fixture_task(&f, "code", "");
+    f.spec.rework_to = code.v;
+    f.failure.rework_on_failure = true;
+    f.failure.rework_max = 5;
+    f.failure.retry_max = 1;
+    fixture_task(&f, "gate", "code");
+    (void)fixture_turn(&f);
+    fixture_done(&f, "code");
+    assert_string_equal(fixture_turn(&f), "gate");
+    fixture_end(&f, "gate", OUTCOME_LOST);
+    assert_string_equal(fixture_turn(&f), "gate");
+    assert_int_equal(fixture_get(&f, "gate").reworks, 0);
+    assert_int_equal(fixture_get(&f, "gate").tries, 1);
+    assert_int_equal(fixture_state(&f, "code"), TASK_DONE);
+    fixture_release(&f);
+}
+
+static void a_lost_probe_is_followed_by_another(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    f.spec.executor = sched_add_executor(f.sched, &fragile);
+    fixture_cap(&f, 1);
+    f.failure.retry_max = 9;
+    fixture_task(&f, "a", "");
+    for (uint32_t n = 0; n < 3; n++) {
+        assert_string_equal(fixture_turn(&f), "a");
+        fixture_end(&f, "a", OUTCOME_FAILED);
+    }
+    assert_string_equal(fixture_turn(&f), "");
+    fixture_pass(&f, 60 * SECOND);
+    assert_string_equal(fixture_turn(&f), "a"); /* the probe */
+    fixture_accept(&f, "a");
+    fixture_end(&f, "a", OUTCOME_LOST);
+    assert_string_equal(fixture_turn(&f), "a"); /* at once: it said nothing */
+    struct sched_executor_record record =
+        sched_executor_record(f.sched, f.spec.executor);
+    assert_int_equal(record.failures, 3);
+    assert_int_equal(record.probe_token, fixture_get(&f, "a").token);
+    fixture_release(&f);
+}
+
+/* Part of the session has a result, so its executor did well. */
+static void a_batch_that_was_lost_in_part_ended_well(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    f.spec.executor = sched_add_executor(f.sched, &fragile);
+    f.spec.class_id = fixture_class(&f, 0, false, 2, SCHED_NEVER);
+    fixture_cap(&f, 1);
+    f.failure.retry_max = 9;
+    fixture_task(&f, "a", "");
+    fixture_task(&f, "b", "");
+    const enum sched_outcome failed[] = {OUTCOME_FAILED, OUTCOME_LOST};
+    const enum sched_outcome done[] = {OUTCOME_LOST, OUTCOME_DONE};
+    assert_string_equal(fixture_turn(&f), "a+b");
+    fixture_end(&f, "a", OUTCOME_FAILED);
+    assert_string_equal(fixture_turn(&f), "a+b");
+    assert_int_equal(end_each(&f, "a", failed, 2), ERR_OK);
+    struct sched_executor_record record =
+        sched_executor_record(f.sched, f.spec.executor);
+    assert_int_equal(record.failures, 1); /* nor better nor worse */
+    assert_string_equal(fixture_turn(&f), "a+b");
+    assert_int_equal(end_each(&f, "a", done, 2), ERR_OK);
+    record = sched_executor_record(f.sched, f.spec.executor);
+    assert_int_equal(record.failures, 0);
+    assert_int_equal(fixture_state(&f, "b"), TASK_DONE);
+    assert_int_equal(fixture_get(&f, "a").tries, 3);
+    fixture_release(&f);
+}
+
+/*
+ * A probe shuts its executor for the others: what is ready there keeps no
+ * place, and who gets it starts in the same turn.
+ */
+static void a_start_that_shuts_its_executor_makes_room(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    struct limit_spec limits[] = {fixture_max(9), fixture_max(2)};
+    limits[1].hold_group = true;
+    struct executor_id probed = sched_add_executor(f.sched, &fragile);
+    fixture_run(&f, SCHED_FIFO, limits, 2);
+    f.failure.retry_max = 9;
+    f.spec.executor = probed;
+    fixture_task(&f, "a", "");
+    f.spec.group = fixture_group(&f, 0, 0);
+    fixture_task(&f, "b", "");
+    fixture_task(&f, "c", "b");
+    f.spec.group = ID_NONE;
+    f.spec.executor = f.executor;
+    fixture_task(&f, "other", "");
+    assert_string_equal(fixture_turn(&f), "a b");
+    fixture_accept(&f, "b");
+    for (uint32_t n = 0; n < 2; n++) {
+        fixture_end(&f, "a", OUTCOME_FAILED);
+        assert_string_equal(fixture_turn(&f), "a");
+    }
+    fixture_end(&f, "a", OUTCOME_FAILED); /* the circuit opens */
+    assert_string_equal(fixture_turn(&f), "other");
+    fixture_pass(&f, 60 * SECOND);
+    assert_string_equal(fixture_turn(&f), "");
+    fixture_done(&f, "other");
+    assert_string_equal(fixture_turn(&f), "a"); /* the probe */
+    fixture_release(&f);
+}
+
+/* What is stored of it says "open": the newer record must not. */
+static void a_group_that_closes_over_ready_tasks_is_reported(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 9);
+    f.spec.group = fixture_group(&f, 0, 0);
+    fixture_task(&f, "a", "");
+    fixture_task(&f, "b", "a");
+    fixture_task(&f, "c", "a");
+    f.spec.group = ID_NONE;
+    fixture_task(&f, "other", "");
+    assert_string_equal(fixture_turn(&f), "a other");
+    fixture_accept(&f, "a");
+    fixture_accept(&f, "other");
+    fixture_set_limit(&f, 0, 1, 0);
+    fixture_done(&f, "a");
+    assert_string_equal(fixture_turn(&f), "");
+    assert_true(fixture_get(&f, "b").group_open);
+    fixture_refuse(&f, "other", SCHED_NEVER); /* the executor backs off */
+    assert_string_equal(fixture_turn(&f), "");
+    assert_false(fixture_get(&f, "b").group_open);
+    assert_string_equal(strbuf_text(&f.changed), "other b");
+    assert_int_equal(sched_record(f.sched, fixture_id(&f, "b")).flags, 0);
+    fixture_release(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -594,6 +820,14 @@ int main(void)
         cmocka_unit_test(a_group_that_waits_for_its_executor_blocks_nobody),
         cmocka_unit_test(a_provider_that_is_down_for_days_costs_few_starts),
         cmocka_unit_test(a_batch_prefers_the_better_task_to_the_open_group),
+        cmocka_unit_test(a_lost_session_is_tried_again),
+        cmocka_unit_test(a_stopped_session_costs_nothing),
+        cmocka_unit_test(a_stop_is_of_the_whole_session),
+        cmocka_unit_test(a_lost_gate_is_not_blamed),
+        cmocka_unit_test(a_lost_probe_is_followed_by_another),
+        cmocka_unit_test(a_batch_that_was_lost_in_part_ended_well),
+        cmocka_unit_test(a_start_that_shuts_its_executor_makes_room),
+        cmocka_unit_test(a_group_that_closes_over_ready_tasks_is_reported),
     };
     return cmocka_run_group_tests_name("sched: executors", tests, NULL, NULL);
 }

@@ -500,7 +500,7 @@ static void an_event_about_nothing_is_invalid(void **state)
         assert_int_equal(sched_apply(f.sched, &event), ERR_INVALID);
     }
     struct sched_event unknown = {
-        .type = (enum sched_event_type)(EVENT_REVOKE + 1),
+        .type = (enum sched_event_type)(EVENT_FILL + 1),
         .now_ns = f.now_ns,
     };
     assert_int_equal(sched_apply(f.sched, &unknown), ERR_INVALID);
@@ -772,6 +772,119 @@ static void holding_again_and_again_closes_the_group_once(void **state)
     fixture_release(&f);
 }
 
+static void nothing_starts_while_draining(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 1);
+    fixture_task(&f, "a", "");
+    fixture_task(&f, "b", "");
+    assert_string_equal(fixture_turn(&f), "a");
+    fixture_order_run(&f, EVENT_DRAIN);
+    fixture_order_run(&f, EVENT_DRAIN);
+    fixture_cap(&f, 1); /* a run that comes later is held up too */
+    fixture_task(&f, "c", "");
+    assert_string_equal(fixture_turn(&f), "");
+    assert_int_equal(f.quiet, 1); /* in the second run nothing is in flight */
+    assert_int_equal(fixture_why(&f, "b").code, WHY_DRAINING);
+    assert_int_equal(fixture_why(&f, "c").code, WHY_DRAINING);
+    fixture_done(&f, "a");
+    assert_string_equal(fixture_turn(&f), "");
+    assert_int_equal(f.quiet, 1);
+    fixture_order_run(&f, EVENT_FILL);
+    assert_string_equal(fixture_turn(&f), "b c");
+    fixture_release(&f);
+}
+
+static void a_run_that_backs_off_is_quiet_while_draining(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 1);
+    f.failure.retry_max = 1;
+    f.failure.backoff_ns = MINUTE;
+    f.failure.backoff_ns_max = MINUTE;
+    fixture_task(&f, "a", "");
+    (void)fixture_turn(&f);
+    fixture_end(&f, "a", OUTCOME_FAILED);
+    (void)fixture_turn(&f);
+    assert_int_equal(f.quiet, 0);
+    fixture_order_run(&f, EVENT_DRAIN);
+    (void)fixture_turn(&f);
+    assert_int_equal(f.quiet, 1);
+    fixture_pass(&f, MINUTE);
+    assert_string_equal(fixture_turn(&f), "");
+    fixture_order_run(&f, EVENT_PAUSE);
+    fixture_order_run(&f, EVENT_FILL); /* does not undo the pause */
+    assert_string_equal(fixture_turn(&f), "");
+    assert_int_equal(fixture_why(&f, "a").code, WHY_PAUSED);
+    fixture_release(&f);
+}
+
+static void a_sync_hook_waits_for_the_end_of_draining(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_sync_run(&f, 1, false);
+    fixture_task(&f, "a", "");
+    fixture_task(&f, "b", "a");
+    (void)fixture_turn(&f);
+    fixture_order_run(&f, EVENT_DRAIN);
+    fixture_done(&f, "a");
+    (void)fixture_turn(&f);
+    assert_int_equal(f.barriers, 0);
+    assert_int_equal(f.quiet, 1);
+    assert_true(sched_run_record(f.sched, f.run).barrier);
+    fixture_order_run(&f, EVENT_FILL);
+    assert_string_equal(fixture_turn(&f), "b");
+    assert_int_equal(f.barriers, 1);
+    /* One that is under way is something that happens. */
+    fixture_order_run(&f, EVENT_DRAIN);
+    fixture_order(&f, EVENT_CANCEL, "b");
+    (void)fixture_turn(&f);
+    fixture_done(&f, "b");
+    (void)fixture_turn(&f);
+    assert_int_equal(f.quiet, 0);
+    fixture_order_run(&f, EVENT_BARRIER_DONE);
+    (void)fixture_turn(&f);
+    assert_int_equal(f.quiet, 1);
+    fixture_release(&f);
+}
+
+/* It is done again because of that, and a record must say so. */
+static void what_rework_overtakes_is_reported(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 3);
+    f.spec.group = fixture_group(&f, 0, 0);
+    struct task_id code = fixture_task(&f, "code", "");
+    fixture_task(&f, "docs", "code");
+    f.spec.rework_to = code.v;
+    f.failure.rework_max = 1;
+    fixture_task(&f, "check", "code");
+    (void)fixture_turn(&f);
+    fixture_done(&f, "code");
+    assert_string_equal(fixture_turn(&f), "docs check");
+    fixture_end(&f, "check", OUTCOME_CHANGES);
+    assert_string_equal(fixture_turn(&f), "code");
+    assert_string_equal(strbuf_text(&f.changed), "docs code check");
+    assert_true((sched_record(f.sched, fixture_id(&f, "docs")).flags &
+                 SCHED_RECORD_STALE) != 0);
+    /* Ended by an order, it is not stale any more. */
+    fixture_order(&f, EVENT_CANCEL, "docs");
+    fixture_done(&f, "docs");
+    (void)fixture_turn(&f);
+    assert_int_equal(sched_record(f.sched, fixture_id(&f, "docs")).flags &
+                         ~(unsigned)SCHED_RECORD_GROUP_OPEN,
+                     0);
+    fixture_release(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -805,6 +918,10 @@ int main(void)
         cmocka_unit_test(a_second_barrier_waits_for_the_first),
         cmocka_unit_test(holding_a_background_task_that_backs_off),
         cmocka_unit_test(holding_again_and_again_closes_the_group_once),
+        cmocka_unit_test(nothing_starts_while_draining),
+        cmocka_unit_test(a_run_that_backs_off_is_quiet_while_draining),
+        cmocka_unit_test(a_sync_hook_waits_for_the_end_of_draining),
+        cmocka_unit_test(what_rework_overtakes_is_reported),
     };
     return cmocka_run_group_tests_name("sched: orders", tests, NULL, NULL);
 }

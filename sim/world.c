@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Time, chance and faults. One queue holds everything that will happen, by
+ * time and then by the order in which it was planned. Nothing else decides, so
+ * equal worlds have equal histories.
+ *
+ * First there is chaos. Then the faults stop: what is on its way arrives, the
+ * operator undoes what he ordered, and when the queue is empty nothing will
+ * ever happen again by itself. That is when every run must be at rest.
+ */
+#include "sim/world.h"
+
+#include "base/mem.h"
+#include "sim/world_internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    EVENTS_MAX = 400000, /* more is a scheduler that runs in circles */
+    GIVE_UPS_MAX = 60,
+    LIST_MIN = 16,
+};
+
+/* In calm everything must be over by then. */
+#define CALM_NS_MAX (INT64_C(30) * 86400 * WORLD_SECOND)
+/* Some day in 2026. */
+#define WALL_NS (INT64_C(1790000000) * WORLD_SECOND)
+
+void *world_grow(void *items, uint32_t count, uint32_t *capacity, size_t bytes)
+{
+    if (count < *capacity) {
+        return items;
+    }
+    *capacity = *capacity > 0 ? *capacity * 2 : LIST_MIN;
+    return mem_resize(items, *capacity, bytes);
+}
+
+void world_fault(struct world *world, const char *format, ...)
+{
+    if (world->report->fault.len > 0) {
+        return; /* what follows from the first one is of no interest */
+    }
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    strbuf_addf(&world->report->fault,
+                "at %.3f s: %s",
+                (double)world->now_ns / 1e9,
+                text);
+    world_say(world, "FAULT: %s", text);
+}
+
+void world_say(const struct world *world, const char *format, ...)
+{
+    if (world->options.say == NULL) {
+        return;
+    }
+    char text[4096];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    world->options.say(world->options.ctx, world->now_ns, text);
+}
+
+bool world_has(const struct world *world, enum world_feature feature)
+{
+    return (world->options.features & (uint32_t)feature) != 0;
+}
+
+bool world_strikes(struct world *world,
+                   enum world_feature feature,
+                   uint32_t odds)
+{
+    return world->chaos && world_has(world, feature) &&
+           rng_below(&world->rng, odds) == 0;
+}
+
+int64_t world_delay(struct world *world, int64_t scale_ns)
+{
+    uint32_t kind = rng_below(&world->rng, 32);
+    if (kind < 8) {
+        return 0;
+    }
+    int64_t delay_ns = (int64_t)(rng_unit(&world->rng) * (double)scale_ns);
+    return kind == 31 ? delay_ns * 50 : delay_ns;
+}
+
+static bool is_before(const struct world_event *a, const struct world_event *b)
+{
+    return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->seq < b->seq;
+}
+
+struct world_event *world_plan_event(struct world *world,
+                                     enum world_event_type type,
+                                     int64_t at_ns,
+                                     uint32_t who,
+                                     uint64_t value)
+{
+    WORLD_GROW(world->events, world->event_count, world->event_capacity);
+    struct world_event event = {
+        .at_ns = at_ns,
+        .seq = ++world->seq,
+        .type = type,
+        .who = who,
+        .value = value,
+    };
+    uint32_t ix = world->event_count++;
+    while (ix > 0 && is_before(&event, &world->events[(ix - 1) / 2])) {
+        world->events[ix] = world->events[(ix - 1) / 2];
+        ix = (ix - 1) / 2;
+    }
+    world->events[ix] = event;
+    return &world->events[ix];
+}
+
+static struct world_event next_event(struct world *world)
+{
+    struct world_event first = world->events[0];
+    struct world_event last = world->events[--world->event_count];
+    uint32_t ix = 0;
+    for (;;) {
+        uint32_t child = 2 * ix + 1;
+        if (child + 1 < world->event_count &&
+            is_before(&world->events[child + 1], &world->events[child])) {
+            child++;
+        }
+        if (child >= world->event_count ||
+            !is_before(&world->events[child], &last)) {
+            break;
+        }
+        world->events[ix] = world->events[child];
+        ix = child;
+    }
+    world->events[ix] = last;
+    return first;
+}
+
+static enum err on_store_write(void *ctx,
+                               enum store_memory_moment moment,
+                               const struct store_batch *batch)
+{
+    struct world *world = ctx;
+    struct world_process *writer = NULL;
+    for (uint32_t ix = 0; ix < world->process_count; ix++) {
+        if (world->processes[ix]->batch == batch) {
+            writer = world->processes[ix];
+        }
+    }
+    if (moment == STORE_MEMORY_BEFORE && world->now_ns < world->full_ns) {
+        return ERR_LIMIT;
+    }
+    if (world->break_next && writer != NULL && rng_below(&world->rng, 2) == 0) {
+        world_say(world, "the disk of process %u fails", writer->ix);
+        world->break_next = false;
+        writer->broken = true;
+        writer->durable = moment == STORE_MEMORY_AFTER;
+        return ERR_IO;
+    }
+    return ERR_OK;
+}
+
+/* --- faults ------------------------------------------------------------- */
+
+static void take_over(struct world *world)
+{
+    if (world->current == WORLD_NONE) {
+        return;
+    }
+    world_say(world, "process %u is superseded", world->current);
+    world->processes[world->current]->superseded = true;
+    world->current = WORLD_NONE;
+    store_memory_release_lock(world->db);
+    world_process_boot(world, NULL);
+}
+
+static void kill_server(struct world *world)
+{
+    if (world->current == WORLD_NONE) {
+        return;
+    }
+    struct world_process *process = world->processes[world->current];
+    world->servers[process->server].alive = false;
+    world_say(world, "the server of process %u dies", process->ix);
+    (void)world_plan_event(world,
+                           WORLD_RESPAWN,
+                           world->now_ns + world_delay(world, 50 * WORLD_MS),
+                           process->ix,
+                           0);
+}
+
+static void kill_shim(struct world *world)
+{
+    for (uint32_t n = 0; n < 4 && world->shim_count > 0; n++) {
+        uint32_t recent = world->shim_count < 8 ? world->shim_count : 8;
+        uint32_t shim = world->shim_count - 1 - rng_below(&world->rng, recent);
+        world_machine_kill(world, shim);
+    }
+}
+
+static void reboot(struct world *world)
+{
+    world_say(world, "the machine reboots");
+    for (uint32_t ix = 0; ix < world->process_count; ix++) {
+        world_process_bury(world->processes[ix]);
+    }
+    world_machine_reboot(world);
+    world->boots++;
+    (void)snprintf(world->boot_id,
+                   sizeof(world->boot_id),
+                   "%08x-0000-4000-8000-000000000000",
+                   world->boots);
+    world->boot_ns = -world->now_ns;
+    world->wall_ns += rng_below(&world->rng, 300) * WORLD_SECOND;
+    world->next_pid = 1; /* numbers come again */
+}
+
+static void shift_clocks(struct world *world)
+{
+    int64_t hour_ns = 3600 * WORLD_SECOND;
+    switch (rng_below(&world->rng, 9)) {
+    case 0:
+        world->wall_ns += hour_ns * 10 * 365 * 24;
+        break;
+    case 1:
+    case 2:
+        world->wall_ns += hour_ns;
+        break;
+    case 3:
+    case 4:
+    case 5:
+        world->wall_ns -= hour_ns;
+        break;
+    case 6: /* no clock should do this */
+        world->boot_ns -= 10 * WORLD_SECOND;
+        break;
+    default:
+        world_say(world, "the machine sleeps");
+        world->boot_ns += 8 * hour_ns;
+        world->wall_ns += 8 * hour_ns;
+        for (uint32_t ix = 0; ix < world->process_count; ix++) {
+            if (world->processes[ix]->alive) {
+                (void)world_plan_event(world, WORLD_TURN, world->now_ns, ix, 0);
+            }
+        }
+        break;
+    }
+}
+
+static void leave(struct world *world)
+{
+    if (world->current == WORLD_NONE) {
+        return;
+    }
+    struct world_process *process = world->processes[world->current];
+    if (rng_below(&world->rng, 3) == 0) {
+        world_process_stop(process);
+    } else {
+        world_process_order(process,
+                            ++world->last_order,
+                            "{\"verb\":\"drain\"}");
+    }
+}
+
+/* Something of a kind that this world has, if it is the one drawn. */
+static void strike(struct world *world)
+{
+    static const enum world_feature kinds[] = {
+        WORLD_CRASH,
+        WORLD_ZOMBIE,
+        WORLD_FULL,
+        WORLD_BROKEN,
+        WORLD_SERVER,
+        WORLD_KILL,
+        WORLD_KILL,
+        WORLD_REBOOT,
+        WORLD_CLOCK,
+        WORLD_STALL,
+        WORLD_DRAIN,
+    };
+    uint32_t kind = kinds[rng_below(&world->rng, (uint32_t)ARRAY_COUNT(kinds))];
+    if ((world->options.features & kind) == 0) {
+        return;
+    }
+    if (kind == WORLD_CRASH && world->current != WORLD_NONE) {
+        world_process_bury(world->processes[world->current]);
+    } else if (kind == WORLD_ZOMBIE) {
+        take_over(world);
+    } else if (kind == WORLD_FULL) {
+        world->full_ns = world->now_ns + world_delay(world, 20 * WORLD_SECOND);
+    } else if (kind == WORLD_BROKEN) {
+        world->break_next = true;
+    } else if (kind == WORLD_SERVER) {
+        kill_server(world);
+    } else if (kind == WORLD_KILL) {
+        kill_shim(world);
+    } else if (kind == WORLD_REBOOT && rng_below(&world->rng, 3) == 0) {
+        reboot(world);
+    } else if (kind == WORLD_CLOCK) {
+        shift_clocks(world);
+    } else if (kind == WORLD_STALL && world->current != WORLD_NONE) {
+        world->processes[world->current]->stalled_ns =
+            world->now_ns + world_delay(world, 60 * WORLD_SECOND);
+    } else if (kind == WORLD_DRAIN && rng_below(&world->rng, 2) == 0) {
+        leave(world);
+    }
+}
+
+/* --- the course of events ----------------------------------------------- */
+
+/* What happens to a scheduler; one that is stopped hears of it later. */
+static void deliver(struct world *world, const struct world_event *event)
+{
+    bool reports = event->type == WORLD_REPORT;
+    uint32_t ix = reports ? world->servers[event->who].process : event->who;
+    struct world_process *process = world->processes[ix];
+    if (!process->alive || (reports && !world->servers[event->who].alive)) {
+        return;
+    }
+    if (process->stalled_ns > world->now_ns) {
+        struct world_event *later = world_plan_event(world,
+                                                     event->type,
+                                                     process->stalled_ns,
+                                                     event->who,
+                                                     event->value);
+        later->report = event->report;
+        return;
+    }
+    if (event->type == WORLD_TURN) {
+        world_process_turn(process);
+    } else if (event->type == WORLD_APPLY) {
+        world_process_apply(process);
+    } else if (event->type == WORLD_WRITTEN) {
+        world_process_written(process);
+    } else if (event->type == WORLD_REPORT) {
+        world_process_report(process, &event->report);
+    } else if (event->type == WORLD_GONE) {
+        world_process_gone(process, (uint32_t)event->value);
+    } else if (event->type == WORLD_RESPAWN) {
+        world_process_respawn(process);
+    } else {
+        world_process_bury(process);
+    }
+}
+
+static void
+plan_more(struct world *world, enum world_event_type type, int64_t scale_ns)
+{
+    if (world->chaos) {
+        int64_t delay_ns =
+            1 + (int64_t)(rng_unit(&world->rng) * (double)scale_ns);
+        (void)world_plan_event(world, type, world->now_ns + delay_ns, 0, 0);
+    }
+}
+
+static void happen(struct world *world, const struct world_event *event)
+{
+    switch (event->type) {
+    case WORLD_TURN:
+    case WORLD_APPLY:
+    case WORLD_WRITTEN:
+    case WORLD_REPORT:
+    case WORLD_GONE:
+    case WORLD_RESPAWN:
+    case WORLD_EXIT:
+        deliver(world, event);
+        break;
+    case WORLD_REQUEST:
+        world_machine_serve(world, event->who);
+        break;
+    case WORLD_STEP:
+        if (world->shims[event->who].step == event->value) {
+            world_machine_step(world, event->who);
+        }
+        break;
+    case WORLD_SIGNAL:
+        world_machine_signal(world, event->who, (enum exec_end)event->value);
+        break;
+    case WORLD_BOOT:
+        world_process_boot(world, NULL);
+        break;
+    case WORLD_SUBMIT:
+        world_operator_submit(world, event->who);
+        break;
+    case WORLD_ORDER:
+        if (world->chaos) {
+            world_operator_act(world);
+            plan_more(world, WORLD_ORDER, 20 * WORLD_SECOND);
+        }
+        break;
+    case WORLD_FAULT:
+        if (world->chaos) {
+            strike(world);
+            plan_more(world, WORLD_FAULT, 16 * WORLD_SECOND);
+        }
+        break;
+    }
+}
+
+/* Go on until that time, or with SCHED_NEVER until nothing will happen. */
+static void go_on(struct world *world, int64_t until_ns)
+{
+    while (world->event_count > 0 && world->events[0].at_ns <= until_ns &&
+           world->report->fault.len == 0) {
+        struct world_event event = next_event(world);
+        world->now_ns = event.at_ns;
+        happen(world, &event);
+        world->report->events++;
+        if (world->report->events > EVENTS_MAX) {
+            world_fault(world, "events do not end");
+        }
+        if (!world->chaos && world->now_ns > CALM_NS_MAX) {
+            world_fault(world, "the runs do not come to an end");
+        }
+    }
+}
+
+static void begin(struct world *world)
+{
+    rng_init(&world->rng, world->options.seed);
+    world->db = store_memory_db_new();
+    store_memory_set_fault(world->db, on_store_write, world);
+    world->wall_ns = WALL_NS;
+    world->boot_ns = 1000 * WORLD_SECOND;
+    world->chaos = true;
+    world->current = WORLD_NONE;
+    (void)snprintf(world->boot_id,
+                   sizeof(world->boot_id),
+                   "%08x-0000-4000-8000-000000000000",
+                   0);
+    world->plan_count = 1;
+    if (world_has(world, WORLD_RUNS)) {
+        world->plan_count += rng_below(&world->rng, WORLD_PLANS_MAX);
+    }
+    (void)world_plan_event(world, WORLD_BOOT, 0, 0, 0);
+    int64_t at_ns = 1;
+    for (uint32_t ix = 0; ix < world->plan_count; ix++) {
+        world->plans[ix].text = world_plan_text(world, ix);
+        world->plans[ix].run = WORLD_NONE;
+        world_say(world, "plan %u:\n%s", ix, world->plans[ix].text);
+        (void)world_plan_event(world, WORLD_SUBMIT, at_ns, ix, 0);
+        at_ns += rng_below(&world->rng, 60) * WORLD_SECOND;
+    }
+    plan_more(world, WORLD_ORDER, 20 * WORLD_SECOND);
+    plan_more(world, WORLD_FAULT, 16 * WORLD_SECOND);
+}
+
+/* The faults have stopped. */
+static void calm(struct world *world)
+{
+    world->chaos = false;
+    world->calm_ns = world->now_ns;
+    world->full_ns = 0;
+    world->break_next = false;
+    world_say(world, "calm");
+    go_on(world, SCHED_NEVER);
+    if (world->report->fault.len == 0) {
+        world_operator_calm(world);
+        go_on(world, SCHED_NEVER);
+        world_check_rest(world);
+    }
+    uint32_t rounds = 0;
+    while (world->report->fault.len == 0 && world_operator_give_up(world)) {
+        go_on(world, SCHED_NEVER);
+        world_check_rest(world);
+        if (++rounds > GIVE_UPS_MAX) {
+            world_fault(world, "the operator gives up for nothing");
+        }
+    }
+    if (world->report->fault.len == 0) {
+        world_check_end(world);
+    }
+}
+
+static void release(struct world *world)
+{
+    world->current = WORLD_NONE;
+    for (uint32_t ix = 0; ix < world->process_count; ix++) {
+        struct world_process *process = world->processes[ix];
+        if (process->alive) {
+            engine_free(process->engine);
+            store_close(process->store);
+        }
+        mem_free(process->watched_shims);
+        mem_free(process);
+    }
+    for (uint32_t ix = 0; ix < world->request_count; ix++) {
+        mem_free(world->requests[ix].run);
+        mem_free(world->requests[ix].task);
+    }
+    for (uint32_t ix = 0; ix < world->dir_count; ix++) {
+        mem_free(world->dirs[ix].result);
+        mem_free(world->dirs[ix].batch);
+        mem_free(world->dirs[ix].fragment);
+    }
+    for (uint32_t ix = 0; ix < world->session_count; ix++) {
+        mem_free(world->sessions[ix].tasks);
+    }
+    for (uint32_t ix = 0; ix < world->plan_count; ix++) {
+        mem_free(world->plans[ix].text);
+    }
+    world_check_release(world);
+    mem_free(world->processes);
+    mem_free(world->requests);
+    mem_free(world->sessions);
+    mem_free(world->servers);
+    mem_free(world->events);
+    mem_free(world->shims);
+    mem_free(world->dirs);
+    strmap_release(&world->dir_map);
+    arena_release(&world->arena);
+    store_memory_db_free(world->db);
+}
+
+bool world_run(const struct world_options *options, struct world_report *out)
+{
+    struct world world = {.options = *options, .report = out};
+    begin(&world);
+    int64_t chaos_ns = (30 + rng_below(&world.rng, 300)) * WORLD_SECOND;
+    go_on(&world, chaos_ns);
+    if (out->fault.len == 0) {
+        calm(&world);
+    }
+    out->virtual_ns = world.now_ns;
+    release(&world);
+    return out->fault.len == 0;
+}
+
+void world_report_release(struct world_report *report)
+{
+    strbuf_release(&report->fault);
+    strbuf_release(&report->states);
+}

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the world share. */
+#ifndef SIM_WORLD_INTERNAL_H
+#define SIM_WORLD_INTERNAL_H
+
+#include "base/arena.h"
+#include "base/rng.h"
+#include "base/strmap.h"
+#include "engine/engine.h"
+#include "sim/world.h"
+#include "store/memory.h"
+
+#define WORLD_NONE UINT32_MAX
+#define WORLD_MS INT64_C(1000000)
+#define WORLD_SECOND (1000 * WORLD_MS)
+
+enum {
+    WORLD_PLANS_MAX = 3,
+    WORLD_LIMITS_MAX = 16,
+};
+
+/* Something that will happen. */
+enum world_event_type {
+    WORLD_TURN,    /* process: it wakes up */
+    WORLD_APPLY,   /* process: its batch reaches the disk */
+    WORLD_WRITTEN, /* process: it is told so */
+    WORLD_REPORT,  /* server: a report of it reaches its client */
+    WORLD_GONE,    /* process: a shim that it watches has ended */
+    WORLD_RESPAWN, /* process: it has a new spawn server */
+    WORLD_EXIT,    /* process: it ends by itself */
+    WORLD_REQUEST, /* server: a request reaches it */
+    WORLD_STEP,    /* shim: its next step */
+    WORLD_SIGNAL,  /* shim: it is told to end */
+    WORLD_BOOT,    /* a scheduler is started, if there is none */
+    WORLD_SUBMIT,  /* plan: it is handed in, if it is not there */
+    WORLD_ORDER,   /* the operator does something */
+    WORLD_FAULT,   /* something breaks */
+};
+
+struct world_event {
+    int64_t at_ns;
+    uint64_t seq; /* order of having been planned; breaks ties */
+    enum world_event_type type;
+    uint32_t who;
+    uint64_t value; /* token, request, or how to end */
+    struct exec_report report;
+};
+
+/* How a session ends, when nobody ends it. */
+enum world_ending {
+    WORLD_END_DONE,
+    WORLD_END_FAILED,
+    WORLD_END_CHANGES,
+    WORLD_END_BLOCKED,
+    WORLD_END_REFUSED,
+    WORLD_END_REFUSED_UNTIL,
+    WORLD_END_SIGNAL,
+    WORLD_END_HANGS,
+    WORLD_END_IDLE,
+    WORLD_END_CHECKPOINT,
+    WORLD_END_INVALID,
+    WORLD_END_EMPTY,
+    WORLD_END_SPAWN_AGAIN,
+    WORLD_END_SPAWN_NEVER,
+    WORLD_END_PREPARE,
+};
+
+/* A request as the server got it. */
+struct world_request {
+    uint64_t id;
+    uint32_t dir;
+    uint32_t server;
+    char *run;
+    char *task; /* NULL: a sync hook */
+    uint32_t number;
+    int64_t timeout_ns;
+    int64_t idle_ns;
+    int64_t checkpoint_ns;
+    bool prepare;
+};
+
+/* The directory of an attempt, as in exec/attempt.c. */
+struct world_dir {
+    const char *path;
+    uint32_t holder; /* shim that has its lock, or WORLD_NONE */
+    bool started;
+    int64_t started_pid; /* 0: a fence */
+    uint64_t started_ticks;
+    bool has_exit;
+    struct attempt_exit exit;
+    char *result; /* texts, or NULL */
+    char *batch;
+    char *fragment;
+    int64_t touched_ns; /* last change, which a power cut may undo */
+    uint32_t executions;
+    uint32_t session; /* what ran there, or WORLD_NONE */
+};
+
+enum world_shim_phase {
+    SHIM_FORKED,
+    SHIM_LOCKED,
+    SHIM_RUNNING,
+    SHIM_ENDING, /* the session has ended, the record is not yet there */
+    SHIM_GONE,
+};
+
+struct world_shim {
+    int64_t pid;
+    uint64_t start_ticks;
+    uint32_t request;
+    uint32_t server;
+    enum world_shim_phase phase;
+    bool told; /* to end, before it could */
+    enum exec_end how;
+    uint64_t step; /* seq of the event of its next step */
+    uint32_t session;
+    struct attempt_exit exit;
+};
+
+/* What really ran: the witness. */
+struct world_session {
+    uint64_t token;
+    uint32_t dir;
+    uint32_t run; /* index, WORLD_NONE: a hook */
+    uint32_t number;
+    uint32_t *tasks; /* of the plan */
+    uint32_t task_count;
+    bool live;  /* its processes are there */
+    bool stray; /* ... without their shim */
+    enum world_ending ending;
+    const char *outcome; /* as it should be recorded; NULL: not known yet */
+};
+
+struct world_server {
+    uint32_t process;
+    bool alive;         /* it answers */
+    bool orphan;        /* its client is gone; it does what it was asked */
+    int64_t request_ns; /* of the last request on its way, and report */
+    int64_t report_ns;
+};
+
+/* A shim that a scheduler watches. */
+struct world_watch {
+    uint32_t shim;
+    uint64_t token;
+};
+
+/* Arrays that grow: elements, how many there are, and room for how many. */
+#define WORLD_LIST(type, name)                                                 \
+    type *name##s;                                                             \
+    uint32_t name##_count;                                                     \
+    uint32_t name##_capacity
+
+/* A scheduler. It is the ctx of its engine. */
+struct world_process {
+    struct world *world;
+    uint32_t ix;
+    struct engine *engine;
+    struct store *store;
+    uint64_t epoch;
+    uint32_t server;
+    bool alive;
+    bool died; /* within the present call: no call has an effect any more */
+    bool superseded;
+    bool broken;  /* its disk has failed */
+    bool durable; /* ... after it had taken the batch */
+    bool failed;  /* and knows why it cannot go on */
+    bool leaving;
+    bool visitor;    /* it has come for one order, and starts nothing */
+    bool publishing; /* in engine_written() of a batch that is durable */
+    const struct store_batch *batch;
+    bool applied; /* `batch` was tried */
+    enum err apply_err;
+    struct diag apply_diag;
+    int64_t wake_ns; /* of its next WORLD_TURN */
+    int64_t stalled_ns;
+    uint32_t commits;
+    uint64_t event_number; /* of the last event that it has told */
+    WORLD_LIST(struct world_watch, watched_shim);
+};
+
+/* A task, by what was made durable and by what the machine saw. */
+struct world_task {
+    char state[16];
+    uint32_t flags;
+    uint32_t number;
+    uint32_t done_count;    /* sessions that did it */
+    uint64_t done_seq;      /* when it was recorded as done */
+    uint64_t sent_back_seq; /* when it last asked for rework */
+    uint32_t live;
+    uint64_t live_token;
+    int64_t ending_ns; /* since when its session is to be ended; 0: not */
+};
+
+struct world_run {
+    uint32_t number;
+    uint32_t plan_ix; /* of the world's plans */
+    char *id;
+    struct plan *plan;
+    struct world_task *tasks;
+    uint32_t task_count;
+    bool finished;
+    int64_t limits[WORLD_LIMITS_MAX]; /* present maxima; percentages: none */
+};
+
+/* A claim that is durable. */
+struct world_claim {
+    uint32_t run;
+    uint32_t task;
+    uint32_t number;
+    bool ended;
+    uint32_t session;                 /* or WORLD_NONE */
+    int64_t limits[WORLD_LIMITS_MAX]; /* as they were then */
+};
+
+struct world_plan {
+    char *text;
+    uint32_t run; /* or WORLD_NONE */
+};
+
+struct world {
+    struct world_options options;
+    struct world_report *report;
+    struct rng rng;
+    int64_t now_ns;  /* time awake, which orders the events */
+    int64_t boot_ns; /* from that to the clock of this boot */
+    int64_t wall_ns; /* from that to the wall clock */
+    uint64_t seq;
+    int64_t calm_ns; /* when the faults stopped */
+    bool chaos;      /* faults happen */
+    int64_t full_ns; /* the disk is full until then */
+    uint32_t boots;
+    char boot_id[37];
+    int64_t next_pid;
+    uint32_t current; /* process that holds the store, or WORLD_NONE */
+    uint32_t streak;  /* schedulers that died without a commit */
+    uint64_t last_order;
+    uint64_t event_number; /* of the last event that is durable */
+    bool break_next;       /* the next write finds a failed disk */
+    struct store_memory_db *db;
+    struct world_plan plans[WORLD_PLANS_MAX];
+    uint32_t plan_count;
+    struct arena arena; /* paths of directories */
+    struct strmap dir_map;
+    WORLD_LIST(struct world_event, event); /* a heap */
+    struct world_process **processes;
+    uint32_t process_count;
+    uint32_t process_capacity;
+    WORLD_LIST(struct world_server, server);
+    WORLD_LIST(struct world_request, request);
+    WORLD_LIST(struct world_shim, shim);
+    WORLD_LIST(struct world_dir, dir);
+    WORLD_LIST(struct world_session, session);
+    WORLD_LIST(struct world_run, run);
+    WORLD_LIST(struct world_claim, claim); /* by token - 1 */
+};
+
+/* Make room for one more element. */
+void *world_grow(void *items, uint32_t count, uint32_t *capacity, size_t bytes);
+#define WORLD_GROW(items, count, capacity)                                     \
+    ((items) = world_grow((items), (count), &(capacity), sizeof((items)[0])))
+
+/* world.c: note the first thing that is wrong, which ends the world. */
+void world_fault(struct world *world, const char *format, ...)
+    PRINTF_LIKE(2, 3);
+/* Tell whoever listens what happens. */
+void world_say(const struct world *world, const char *format, ...)
+    PRINTF_LIKE(2, 3);
+bool world_has(const struct world *world, enum world_feature feature);
+/* One in `odds`, as long as there are faults of this kind. */
+bool world_strikes(struct world *world,
+                   enum world_feature feature,
+                   uint32_t odds);
+/* Mostly short times up to about `scale_ns`, now and then much longer ones. */
+int64_t world_delay(struct world *world, int64_t scale_ns);
+/* Have something happen; the result may be changed until the next call. */
+struct world_event *world_plan_event(struct world *world,
+                                     enum world_event_type type,
+                                     int64_t at_ns,
+                                     uint32_t who,
+                                     uint64_t value);
+
+/* world_process.c: start a scheduler, unless there is one; with an order a
+ * process that is it for that order only. */
+void world_process_boot(struct world *world, const char *order);
+/* Calls into the engine of a process. It may be gone after each of them. */
+void world_process_turn(struct world_process *process);
+void world_process_apply(struct world_process *process);
+void world_process_written(struct world_process *process);
+void world_process_report(struct world_process *process,
+                          const struct exec_report *report);
+void world_process_gone(struct world_process *process, uint32_t shim);
+void world_process_respawn(struct world_process *process);
+void world_process_order(struct world_process *process,
+                         uint64_t order,
+                         const char *json);
+void world_process_stop(struct world_process *process);
+/* It dies between two calls. */
+void world_process_bury(struct world_process *process);
+
+/* world_machine.c: a request is on its way; it is there. */
+enum err world_machine_request(struct world *world,
+                               uint32_t server,
+                               const struct exec_request *request);
+void world_machine_serve(struct world *world, uint32_t request);
+/* A shim does its next step, is told to end, is killed. */
+void world_machine_step(struct world *world, uint32_t shim);
+void world_machine_signal(struct world *world,
+                          uint32_t shim,
+                          enum exec_end how);
+void world_machine_kill(struct world *world, uint32_t shim);
+/* Everything that runs is gone; the schedulers must be so already. */
+void world_machine_reboot(struct world *world);
+/* Index of the directory of that path, which is made if need be. */
+uint32_t world_machine_dir(struct world *world, const char *path);
+/* The directory itself; borrowed until another one is made. */
+struct world_dir *world_machine_at(struct world *world, const char *path);
+/* The live shim of that identity, or WORLD_NONE. */
+uint32_t
+world_machine_find(const struct world *world, int64_t pid, uint64_t ticks);
+/* As attempt_inspect() and attempt_kill_strays(). */
+void world_machine_inspect(const struct world *world,
+                           const struct world_dir *dir,
+                           const char *boot_id,
+                           struct attempt_found *out);
+void world_machine_kill_strays(struct world *world, uint32_t dir);
+
+/* world_plan.c: texts; the caller frees them. */
+char *world_plan_text(struct world *world, uint32_t ix);
+char *world_plan_fragment(struct world *world, const struct world_run *run);
+/* How an attempt ends, and when, if nobody ends it. */
+enum world_ending world_plan_ending(const struct world *world,
+                                    const char *run,
+                                    const char *task,
+                                    uint32_t number,
+                                    int64_t *duration_ns_out);
+/* What a session that is done says about its n-th task, n > 0. */
+const char *world_plan_rider(const struct world *world,
+                             const struct world_session *session,
+                             uint32_t n);
+
+/* world_operator.c: hand in a plan, and again until it has come in. */
+void world_operator_submit(struct world *world, uint32_t plan);
+/* Some order. */
+void world_operator_act(struct world *world);
+/* The end of all chaos: let everything go on that was stopped. */
+void world_operator_calm(struct world *world);
+/* Give up on what needs a person; false: there is nothing like that. */
+bool world_operator_give_up(struct world *world);
+
+/* world_check.c: the store has taken the batch of this process. */
+void world_check_applied(struct world *world, struct world_process *process);
+/* A start is asked for; a session begins; it has ended by itself although
+ * nobody may have told it to; nothing of it is left. */
+void world_check_claimed(struct world *world,
+                         const struct exec_request *request);
+void world_check_run(struct world *world, struct world_session *session);
+void world_check_untold(struct world *world,
+                        const struct world_session *session);
+void world_check_ended(struct world *world, struct world_session *session);
+/* Nothing will happen any more by itself; nor by an operator. */
+void world_check_rest(struct world *world);
+void world_check_end(struct world *world);
+/* Index of the run of that id, or WORLD_NONE. */
+uint32_t world_check_find_run(const struct world *world, const char *id);
+/* Give the books back. */
+void world_check_release(struct world *world);
+
+#endif /* SIM_WORLD_INTERNAL_H */

@@ -1,0 +1,607 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The machine: spawn servers, shims and the directories of attempts. A shim
+ * does what exec/shim.c and shim_dir.c do, one step per event, so that
+ * everything else can happen in between:
+ *
+ *   forked   -> the directory has `started`: it ends
+ *            -> the lock is held: it ends
+ *   locked   -> `started` is there by now: it ends; else it is made
+ *   running  -> the session ends, by itself or because it was told to
+ *   ending   -> the record is written, and the lock is free
+ *
+ * Requests to a server and reports from it come in their order.
+ */
+#include "sim/world_internal.h"
+
+#include "base/invariant.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint32_t world_machine_dir(struct world *world, const char *path)
+{
+    uint32_t found = strmap_find(&world->dir_map, path, strlen(path));
+    if (found != STRMAP_NONE) {
+        return found;
+    }
+    WORLD_GROW(world->dirs, world->dir_count, world->dir_capacity);
+    uint32_t ix = world->dir_count++;
+    world->dirs[ix] = (struct world_dir){
+        .path = arena_strndup(&world->arena, path, strlen(path)),
+        .holder = WORLD_NONE,
+        .session = WORLD_NONE,
+    };
+    (void)strmap_add(&world->dir_map, world->dirs[ix].path, ix);
+    return ix;
+}
+
+struct world_dir *world_machine_at(struct world *world, const char *path)
+{
+    uint32_t ix = world_machine_dir(world, path);
+    return &world->dirs[ix];
+}
+
+uint32_t
+world_machine_find(const struct world *world, int64_t pid, uint64_t ticks)
+{
+    for (uint32_t ix = world->shim_count; ix > 0; ix--) {
+        const struct world_shim *shim = &world->shims[ix - 1];
+        if (shim->pid == pid && shim->start_ticks == ticks) {
+            return shim->phase != SHIM_GONE ? ix - 1 : WORLD_NONE;
+        }
+    }
+    return WORLD_NONE;
+}
+
+void world_machine_inspect(const struct world *world,
+                           const struct world_dir *dir,
+                           const char *boot_id,
+                           struct attempt_found *out)
+{
+    bool this_boot = strcmp(boot_id, world->boot_id) == 0;
+    *out = (struct attempt_found){.state = ATTEMPT_NEVER};
+    if (dir->has_exit) {
+        out->state = ATTEMPT_ENDED;
+        out->exit = dir->exit;
+    } else if (this_boot && dir->holder != WORLD_NONE) {
+        bool live =
+            dir->started && dir->started_pid > 0 &&
+            world_machine_find(world, dir->started_pid, dir->started_ticks) !=
+                WORLD_NONE;
+        out->state = live ? ATTEMPT_LIVE : ATTEMPT_STARTING;
+        if (live) {
+            out->pid = dir->started_pid;
+            out->start_ticks = dir->started_ticks;
+            memcpy(out->boot_id, world->boot_id, sizeof(out->boot_id));
+        }
+    } else if (!this_boot || dir->started) {
+        out->state = ATTEMPT_LOST;
+    }
+}
+
+static void report(struct world *world,
+                   const struct world_shim *shim,
+                   uint64_t id,
+                   enum exec_report_type type,
+                   int error)
+{
+    struct world_server *server = &world->servers[shim->server];
+    int64_t at_ns = world->now_ns + world_delay(world, WORLD_MS);
+    server->report_ns = at_ns > server->report_ns ? at_ns : server->report_ns;
+    struct world_event *event = world_plan_event(world,
+                                                 WORLD_REPORT,
+                                                 server->report_ns,
+                                                 shim->server,
+                                                 0);
+    event->report = (struct exec_report){
+        .type = type,
+        .id = id,
+        .pid = shim->pid,
+        .start_ticks = shim->start_ticks,
+        .error = error,
+    };
+}
+
+static void next_step(struct world *world, uint32_t ix, int64_t delay_ns)
+{
+    struct world_event *event =
+        world_plan_event(world, WORLD_STEP, world->now_ns + delay_ns, ix, 0);
+    world->shims[ix].step = event->seq;
+    event->value = event->seq;
+}
+
+/* The value of a variable in the environment of a request, or NULL. */
+static const char *get_env(const struct exec_request *request, const char *name)
+{
+    size_t len = strlen(name);
+    for (uint32_t ix = 0; ix < request->env_count; ix++) {
+        if (strncmp(request->env[ix], name, len) == 0 &&
+            request->env[ix][len] == '=') {
+            return request->env[ix] + len + 1;
+        }
+    }
+    return NULL;
+}
+
+static char *copy_text(const char *text)
+{
+    return text != NULL ? mem_strndup(text, strlen(text)) : NULL;
+}
+
+enum err world_machine_request(struct world *world,
+                               uint32_t server_ix,
+                               const struct exec_request *request)
+{
+    struct world_server *server = &world->servers[server_ix];
+    const char *number = get_env(request, "SLUICE_ATTEMPT");
+    WORLD_GROW(world->requests, world->request_count, world->request_capacity);
+    uint32_t ix = world->request_count++;
+    world->requests[ix] = (struct world_request){
+        .id = request->id,
+        .dir = world_machine_dir(world, request->dir),
+        .server = server_ix,
+        .run = copy_text(get_env(request, "SLUICE_RUN")),
+        .task = copy_text(get_env(request, "SLUICE_TASK")),
+        .number = number != NULL ? (uint32_t)strtoul(number, NULL, 10) : 0,
+        .timeout_ns = request->timeout_ns,
+        .idle_ns = request->idle_ns,
+        .checkpoint_ns = request->checkpoint_ns,
+        .prepare = request->prepare != NULL,
+    };
+    int64_t at_ns = world->now_ns + world_delay(world, WORLD_MS);
+    if (world_strikes(world, WORLD_SERVER, 12)) {
+        at_ns += rng_below(&world->rng, 20) * WORLD_SECOND;
+    }
+    server->request_ns =
+        at_ns > server->request_ns ? at_ns : server->request_ns;
+    (void)world_plan_event(world, WORLD_REQUEST, server->request_ns, ix, 0);
+    return ERR_OK;
+}
+
+void world_machine_serve(struct world *world, uint32_t ix)
+{
+    const struct world_request *request = &world->requests[ix];
+    struct world_server *server = &world->servers[request->server];
+    /* What the client had not sent when it died is lost. */
+    if (!server->alive || (server->orphan && rng_below(&world->rng, 4) == 0)) {
+        world_say(world,
+                  "request %llu is lost",
+                  (unsigned long long)request->id);
+        return;
+    }
+    struct world_shim shim = {
+        .pid = ++world->next_pid,
+        .start_ticks = (uint64_t)(world->now_ns / (10 * WORLD_MS)) + 1,
+        .request = ix,
+        .server = request->server,
+        .session = WORLD_NONE,
+    };
+    if (world_strikes(world, WORLD_SERVER, 20)) {
+        world_say(world, "no fork for %llu", (unsigned long long)request->id);
+        report(world, &shim, request->id, EXEC_FAILED, EAGAIN);
+        return;
+    }
+    WORLD_GROW(world->shims, world->shim_count, world->shim_capacity);
+    world->shims[world->shim_count++] = shim;
+    report(world, &shim, request->id, EXEC_STARTED, 0);
+    int64_t delay_ns = world_delay(world, WORLD_MS);
+    if (world_strikes(world, WORLD_SERVER, 12)) {
+        delay_ns += rng_below(&world->rng, 20) * WORLD_SECOND;
+    }
+    next_step(world, world->shim_count - 1, delay_ns);
+}
+
+/* The shim is no more: whoever waits for it hears of it. */
+static void vanish(struct world *world, uint32_t ix)
+{
+    struct world_shim *shim = &world->shims[ix];
+    const struct world_request *request = &world->requests[shim->request];
+    struct world_dir *dir = &world->dirs[request->dir];
+    shim->phase = SHIM_GONE;
+    if (dir->holder == ix) {
+        dir->holder = WORLD_NONE;
+    }
+    if (world->servers[shim->server].alive) {
+        report(world, shim, request->id, EXEC_ENDED, 0);
+    }
+    for (uint32_t n = 0; n < world->process_count; n++) {
+        if (world->processes[n]->alive) {
+            /* For those who watch it: see world_process_gone(). */
+            (void)world_plan_event(world,
+                                   WORLD_GONE,
+                                   world->now_ns + world_delay(world, WORLD_MS),
+                                   n,
+                                   ix);
+        }
+    }
+}
+
+/* The tasks of a session: one, or those of its batch file. */
+static void set_tasks(struct world *world,
+                      struct world_session *session,
+                      const struct world_request *request)
+{
+    const struct plan *plan = world->runs[session->run].plan;
+    const char *batch = world->dirs[request->dir].batch;
+    const char *text = batch != NULL ? batch : request->task;
+    session->tasks = mem_zalloc(strlen(text) + 1, sizeof(session->tasks[0]));
+    while (*text != '\0') {
+        size_t len = strcspn(text, "\n");
+        char *id = mem_strndup(text, len);
+        uint32_t task = plan_find_task(plan, id);
+        if (task == PLAN_NONE) {
+            world_fault(world, "a session is for no task: %s", id);
+        } else {
+            session->tasks[session->task_count++] = task;
+        }
+        mem_free(id);
+        text += len + (text[len] == '\n' ? 1 : 0);
+    }
+}
+
+/* It has made `started`: the command runs. */
+static void begin_session(struct world *world, uint32_t ix)
+{
+    struct world_shim *shim = &world->shims[ix];
+    const struct world_request *request = &world->requests[shim->request];
+    struct world_dir *dir = &world->dirs[request->dir];
+    WORLD_GROW(world->sessions, world->session_count, world->session_capacity);
+    struct world_session *session = &world->sessions[world->session_count];
+    shim->session = world->session_count++;
+    *session = (struct world_session){
+        .token = request->id,
+        .dir = request->dir,
+        .run = WORLD_NONE,
+        .number = request->number,
+        .live = true,
+    };
+    int64_t duration_ns;
+    session->ending =
+        world_plan_ending(world,
+                          request->run,
+                          request->task != NULL ? request->task : dir->path,
+                          request->number,
+                          &duration_ns);
+    dir->executions++;
+    dir->session = shim->session;
+    if (request->task != NULL) {
+        world->report->sessions++;
+        session->run = world_check_find_run(world, request->run);
+        if (session->run == WORLD_NONE) {
+            world_fault(world, "a session of no run: %s", request->run);
+            return;
+        }
+        set_tasks(world, session, request);
+        world_check_run(world, session);
+    }
+    if (session->ending == WORLD_END_HANGS) {
+        duration_ns = request->timeout_ns;
+    } else if (session->ending == WORLD_END_IDLE) {
+        duration_ns = request->idle_ns < request->timeout_ns
+                          ? request->idle_ns
+                          : request->timeout_ns;
+    } else if (session->ending == WORLD_END_CHECKPOINT &&
+               request->checkpoint_ns != EXEC_NEVER) {
+        duration_ns = request->checkpoint_ns + WORLD_SECOND;
+    } else if (session->ending == WORLD_END_SPAWN_AGAIN ||
+               session->ending == WORLD_END_SPAWN_NEVER) {
+        duration_ns = 0;
+    }
+    next_step(world, ix, shim->told ? WORLD_SECOND : duration_ns);
+}
+
+/* What the session writes into its result. */
+static void write_result(struct world *world,
+                         const struct world_session *session,
+                         struct world_dir *dir)
+{
+    struct strbuf text = {0};
+    switch (session->ending) {
+    case WORLD_END_REFUSED_UNTIL:
+        strbuf_addf(
+            &text,
+            "{\"outcome\":\"refused\",\"retry_at\":%lld",
+            (long long)((world->now_ns + world->wall_ns) / WORLD_SECOND) +
+                rng_below(&world->rng, 60));
+        break;
+    case WORLD_END_CHECKPOINT:
+        strbuf_adds(&text, "{\"outcome\":\"checkpoint\"");
+        break;
+    case WORLD_END_INVALID:
+        strbuf_adds(&text, "{\"outcome\":\"splendid\"");
+        break;
+    case WORLD_END_EMPTY:
+        strbuf_adds(&text,
+                    "{\"usage\":{\"input_tokens\":0,\"output_tokens\":0}");
+        break;
+    case WORLD_END_DONE:
+        strbuf_adds(&text, "{\"usage\":{\"input_tokens\":7}");
+        break;
+    case WORLD_END_FAILED:
+    case WORLD_END_CHANGES:
+    case WORLD_END_BLOCKED:
+    case WORLD_END_REFUSED:
+    case WORLD_END_SIGNAL:
+    case WORLD_END_HANGS:
+    case WORLD_END_IDLE:
+    case WORLD_END_SPAWN_AGAIN:
+    case WORLD_END_SPAWN_NEVER:
+    case WORLD_END_PREPARE:
+        return;
+    }
+    if (session->ending == WORLD_END_DONE && session->task_count > 1) {
+        const struct plan *plan = world->runs[session->run].plan;
+        strbuf_adds(&text, ",\"tasks\":[");
+        for (uint32_t n = 1; n < session->task_count; n++) {
+            strbuf_addf(&text,
+                        "%s{\"task\":\"%s\",\"outcome\":\"%s\"}",
+                        n > 1 ? "," : "",
+                        plan->tasks[session->tasks[n]].id,
+                        world_plan_rider(world, session, n));
+        }
+        strbuf_adds(&text, "]");
+    }
+    strbuf_adds(&text, "}");
+    mem_free(dir->result);
+    dir->result = mem_strndup(text.text, text.len);
+    strbuf_release(&text);
+}
+
+/* How the session ended by itself, or with the means of its shim. */
+static struct attempt_exit exit_of(enum world_ending ending)
+{
+    struct attempt_exit exit = {.cause = ATTEMPT_EXIT, .code = 0};
+    switch (ending) {
+    case WORLD_END_DONE:
+    case WORLD_END_REFUSED_UNTIL:
+    case WORLD_END_CHECKPOINT:
+    case WORLD_END_INVALID:
+    case WORLD_END_EMPTY:
+        break;
+    case WORLD_END_FAILED:
+        exit.code = 1;
+        break;
+    case WORLD_END_CHANGES:
+        exit.code = 20;
+        break;
+    case WORLD_END_BLOCKED:
+        exit.code = 30;
+        break;
+    case WORLD_END_REFUSED:
+        exit.code = 75;
+        break;
+    case WORLD_END_SIGNAL:
+        exit.code = -1;
+        exit.signal = 11;
+        break;
+    case WORLD_END_HANGS:
+        exit = (struct attempt_exit){.cause = ATTEMPT_TIMEOUT, .code = -1};
+        break;
+    case WORLD_END_IDLE:
+        exit = (struct attempt_exit){.cause = ATTEMPT_IDLE, .code = -1};
+        break;
+    case WORLD_END_SPAWN_AGAIN:
+    case WORLD_END_SPAWN_NEVER:
+        exit = (struct attempt_exit){
+            .cause = ATTEMPT_SPAWN,
+            .code = -1,
+            .error = ending == WORLD_END_SPAWN_AGAIN ? EAGAIN : ENOENT,
+        };
+        break;
+    case WORLD_END_PREPARE:
+        exit = (struct attempt_exit){.cause = ATTEMPT_PREPARE, .code = 1};
+        break;
+    }
+    return exit;
+}
+
+/* The session is over; the record of that comes in the next step. */
+static void end_session(struct world *world, uint32_t ix)
+{
+    struct world_shim *shim = &world->shims[ix];
+    struct world_session *session = &world->sessions[shim->session];
+    struct world_dir *dir = &world->dirs[session->dir];
+    if (shim->told) {
+        shim->exit = (struct attempt_exit){
+            .cause =
+                shim->how == EXEC_STOP ? ATTEMPT_STOPPED : ATTEMPT_CANCELLED,
+            .code = -1,
+            .signal = 15,
+        };
+    } else {
+        world_check_untold(world, session);
+        shim->exit = exit_of(session->ending);
+        write_result(world, session, dir);
+        if (world->requests[shim->request].task == NULL &&
+            session->ending == WORLD_END_DONE) {
+            uint32_t run =
+                world_check_find_run(world, world->requests[shim->request].run);
+            dir->fragment = world_plan_fragment(world, &world->runs[run]);
+        }
+    }
+    dir->touched_ns = world->now_ns;
+    shim->phase = SHIM_ENDING;
+    next_step(world, ix, world_delay(world, WORLD_MS));
+}
+
+/* What the end of a session means, by the documents and not by the code. */
+static const char *outcome_of(const struct world_shim *shim,
+                              const struct world_session *session)
+{
+    if (shim->exit.cause == ATTEMPT_CANCELLED ||
+        shim->exit.cause == ATTEMPT_STOPPED) {
+        return "stopped";
+    }
+    switch (session->ending) {
+    case WORLD_END_DONE:
+        return "done";
+    case WORLD_END_CHANGES:
+        return "changes";
+    case WORLD_END_BLOCKED:
+    case WORLD_END_SPAWN_NEVER:
+        return "blocked";
+    case WORLD_END_REFUSED:
+    case WORLD_END_REFUSED_UNTIL:
+    case WORLD_END_SPAWN_AGAIN:
+        return "refused";
+    case WORLD_END_CHECKPOINT:
+        return "checkpoint";
+    case WORLD_END_FAILED:
+    case WORLD_END_SIGNAL:
+    case WORLD_END_HANGS:
+    case WORLD_END_IDLE:
+    case WORLD_END_INVALID:
+    case WORLD_END_EMPTY:
+    case WORLD_END_PREPARE:
+        break;
+    }
+    return "failed";
+}
+
+/* No process of the session is left. */
+static void end_witness(struct world *world,
+                        struct world_session *session,
+                        const char *outcome)
+{
+    session->live = false;
+    session->stray = false;
+    session->outcome = outcome;
+    if (session->run != WORLD_NONE) {
+        world_check_ended(world, session);
+    }
+}
+
+static void write_record(struct world *world, uint32_t ix)
+{
+    struct world_shim *shim = &world->shims[ix];
+    struct world_session *session = &world->sessions[shim->session];
+    struct world_dir *dir = &world->dirs[session->dir];
+    shim->exit.begun_ns = 1;
+    shim->exit.ended_ns = world->now_ns + world->wall_ns;
+    dir->has_exit = true;
+    dir->exit = shim->exit;
+    dir->touched_ns = world->now_ns;
+    end_witness(world, session, outcome_of(shim, session));
+    vanish(world, ix);
+}
+
+/* Take the directory, or end. */
+static void claim_dir(struct world *world, uint32_t ix)
+{
+    struct world_shim *shim = &world->shims[ix];
+    struct world_dir *dir = &world->dirs[world->requests[shim->request].dir];
+    if (shim->phase == SHIM_FORKED) {
+        if (dir->started || dir->holder != WORLD_NONE) {
+            vanish(world, ix);
+            return;
+        }
+        dir->holder = ix;
+        shim->phase = SHIM_LOCKED;
+        next_step(world, ix, world_delay(world, WORLD_MS / 8));
+        return;
+    }
+    if (dir->started || world_strikes(world, WORLD_FILES, 40)) {
+        vanish(world, ix); /* or there is no room for its files */
+        return;
+    }
+    dir->started = true;
+    dir->started_pid = shim->pid;
+    dir->started_ticks = shim->start_ticks;
+    dir->touched_ns = world->now_ns;
+    shim->phase = SHIM_RUNNING;
+    begin_session(world, ix);
+}
+
+void world_machine_step(struct world *world, uint32_t ix)
+{
+    switch (world->shims[ix].phase) {
+    case SHIM_FORKED:
+    case SHIM_LOCKED:
+        claim_dir(world, ix);
+        break;
+    case SHIM_RUNNING:
+        end_session(world, ix);
+        break;
+    case SHIM_ENDING:
+        write_record(world, ix);
+        break;
+    case SHIM_GONE:
+        break;
+    }
+}
+
+void world_machine_signal(struct world *world, uint32_t ix, enum exec_end how)
+{
+    struct world_shim *shim = &world->shims[ix];
+    if (shim->told || how == EXEC_CHECKPOINT || shim->phase >= SHIM_ENDING) {
+        return;
+    }
+    shim->told = true; /* before it runs, the signal stays pending */
+    shim->how = how;
+    if (shim->phase == SHIM_RUNNING) {
+        next_step(world, ix, world_delay(world, WORLD_SECOND));
+    }
+}
+
+void world_machine_kill(struct world *world, uint32_t ix)
+{
+    struct world_shim *shim = &world->shims[ix];
+    if (shim->phase == SHIM_GONE) {
+        return;
+    }
+    if (shim->phase == SHIM_RUNNING && rng_below(&world->rng, 2) == 0) {
+        world->sessions[shim->session].stray = true; /* it lives on */
+    } else if (shim->phase >= SHIM_RUNNING) {
+        end_witness(world, &world->sessions[shim->session], "lost");
+    }
+    world_say(world, "shim %lld is killed", (long long)shim->pid);
+    vanish(world, ix);
+}
+
+void world_machine_kill_strays(struct world *world, uint32_t ix)
+{
+    uint32_t session = world->dirs[ix].session;
+    if (session != WORLD_NONE && world->sessions[session].stray) {
+        end_witness(world, &world->sessions[session], "lost");
+    }
+}
+
+/* A power cut takes with it what was not synced. */
+static void lose_files(struct world *world, struct world_dir *dir)
+{
+    if (world->now_ns - dir->touched_ns > 30 * WORLD_SECOND) {
+        return;
+    }
+    if (dir->has_exit && rng_below(&world->rng, 2) == 0) {
+        dir->has_exit = false;
+        if (dir->session != WORLD_NONE) {
+            world->sessions[dir->session].outcome = "lost";
+        }
+    }
+    if (!dir->has_exit && rng_below(&world->rng, 2) == 0) {
+        dir->started = false;
+    }
+}
+
+void world_machine_reboot(struct world *world)
+{
+    for (uint32_t ix = 0; ix < world->shim_count; ix++) {
+        world->shims[ix].phase = SHIM_GONE;
+    }
+    for (uint32_t ix = 0; ix < world->server_count; ix++) {
+        world->servers[ix].alive = false;
+    }
+    for (uint32_t ix = 0; ix < world->session_count; ix++) {
+        struct world_session *session = &world->sessions[ix];
+        if (session->live) {
+            end_witness(world, session, "lost");
+        }
+    }
+    for (uint32_t ix = 0; ix < world->dir_count; ix++) {
+        world->dirs[ix].holder = WORLD_NONE;
+        lose_files(world, &world->dirs[ix]);
+    }
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The operator hands plans in, and gives orders at random. Orders go to the
+ * scheduler that is there, sometimes to one that was superseded and does not
+ * know; when there is none, or it dies, they are lost, as a broken connection
+ * loses them.
+ */
+#include "sim/world_internal.h"
+
+#include "base/jsonw.h"
+
+#include <string.h>
+
+/* Leave an order in the store for the next scheduler. */
+static void leave_order(struct world *world, const struct strbuf *json)
+{
+    struct store *store = store_memory_open(world->db, STORE_WRITE);
+    struct store_owner owner = {.pid = ++world->next_pid};
+    struct store_command command = {
+        .who = "operator",
+        .verb = "?",
+        .args = strbuf_text(json),
+    };
+    uint64_t number;
+    uint64_t epoch;
+    struct diag diag = {0};
+    enum err err = store_take(store, &owner, &epoch, &diag);
+    if (err == ERR_OK) {
+        err = store_submit(store, &command, &number, &diag);
+    }
+    if (err != ERR_OK && err != ERR_LIMIT) {
+        world_fault(world, "no order can be left: %s", diag.text);
+    }
+    world_say(world, "left in the store: %s", strbuf_text(json));
+    store_close(store);
+}
+
+/* Hand an order to a scheduler, or do without one. */
+static void give(struct world *world, const struct strbuf *json)
+{
+    uint32_t ix = world->current;
+    if (ix == WORLD_NONE) {
+        if (rng_below(&world->rng, 2) == 0) {
+            world_process_boot(world, strbuf_text(json));
+        } else {
+            leave_order(world, json);
+        }
+        return;
+    }
+    if (world->process_count > 1 && rng_below(&world->rng, 8) == 0) {
+        ix = world->process_count - 2;
+    }
+    struct world_process *process = world->processes[ix];
+    if (process->alive && !process->failed &&
+        process->stalled_ns <= world->now_ns) {
+        world_process_order(process, ++world->last_order, strbuf_text(json));
+    }
+}
+
+void world_operator_submit(struct world *world, uint32_t plan)
+{
+    if (world->plans[plan].run != WORLD_NONE) {
+        return; /* it has come in */
+    }
+    struct strbuf json = {0};
+    strbuf_addf(&json,
+                "{\"verb\":\"submit\",\"file\":\"plan%u.yaml\",\"folder\":"
+                "\"/w\",\"processors\":2,\"text\":",
+                plan);
+    jsonw_string(&json, world->plans[plan].text);
+    strbuf_adds(&json, "}");
+    if (world->current != WORLD_NONE &&
+        world->processes[world->current]->stalled_ns <= world->now_ns) {
+        world_process_order(world->processes[world->current],
+                            ++world->last_order,
+                            strbuf_text(&json));
+    }
+    strbuf_release(&json);
+    (void)world_plan_event(world,
+                           WORLD_SUBMIT,
+                           world->now_ns + 5 * WORLD_SECOND,
+                           plan,
+                           0);
+}
+
+/* A random order about a task or a run. */
+static void
+draw(struct world *world, const struct world_run *run, struct strbuf *json)
+{
+    static const char *const task_verbs[] = {
+        "hold",
+        "hold",
+        "release",
+        "release",
+        "retry",
+        "retry",
+        "skip",
+        "cancel",
+        "answer",
+    };
+    static const char *const run_verbs[] = {
+        "pause",
+        "pause",
+        "resume",
+        "resume",
+        "resume",
+        "retry",
+    };
+    uint32_t kind = rng_below(&world->rng, 10);
+    if (kind < 2) {
+        strbuf_addf(json,
+                    "{\"verb\":\"cap\",\"max\":%u",
+                    rng_below(&world->rng, 5));
+    } else if (kind == 2) {
+        strbuf_addf(json,
+                    "{\"verb\":\"cap\",\"step\":%s",
+                    rng_below(&world->rng, 2) == 0 ? "1" : "-1");
+    } else if (kind < 5) {
+        uint32_t verb =
+            rng_below(&world->rng, (uint32_t)ARRAY_COUNT(run_verbs));
+        strbuf_addf(json, "{\"verb\":\"%s\"", run_verbs[verb]);
+    } else if (kind == 5 && rng_below(&world->rng, 12) == 0) {
+        strbuf_adds(json, "{\"verb\":\"cancel\"");
+    } else {
+        uint32_t verb =
+            rng_below(&world->rng, (uint32_t)ARRAY_COUNT(task_verbs));
+        uint32_t task = rng_below(&world->rng, run->task_count);
+        strbuf_addf(json,
+                    "{\"verb\":\"%s\",\"text\":\"yes\",\"task\":\"%s\"",
+                    task_verbs[verb],
+                    run->plan->tasks[task].id);
+    }
+}
+
+/* Orders that must be refused, or have no effect. */
+static void draw_odd(struct world *world, struct strbuf *json)
+{
+    static const char *const texts[] = {
+        "{\"verb\":\"ping\"}",
+        "{\"verb\":\"dance\"}",
+        "{\"verb\":\"hold\"}",
+        "{\"verb\":\"hold\",\"task\":\"nobody\"}",
+        "{\"verb\":\"cap\",\"max\":-1}",
+        "{\"verb\":\"cap\",\"max\":\"much\",\"run\":\"plan-0\"}",
+        "{\"verb\":\"submit\",\"text\":\"\"}",
+        "{\"task\":\"t0\"}",
+        "[]",
+    };
+    strbuf_adds(json,
+                texts[rng_below(&world->rng, (uint32_t)ARRAY_COUNT(texts))]);
+}
+
+void world_operator_act(struct world *world)
+{
+    if (!world_has(world, WORLD_ORDERS) || world->run_count == 0) {
+        return;
+    }
+    if (rng_below(&world->rng, 10) == 0) {
+        struct strbuf odd = {0};
+        draw_odd(world, &odd);
+        give(world, &odd);
+        strbuf_release(&odd);
+        return;
+    }
+    const struct world_run *run =
+        &world->runs[rng_below(&world->rng, world->run_count)];
+    struct strbuf json = {0};
+    draw(world, run, &json);
+    strbuf_addf(&json, ",\"run\":\"%s\"}", run->id);
+    give(world, &json);
+    strbuf_release(&json);
+}
+
+/* An order that must be carried out: there is a scheduler, and no fault. */
+static void order(struct world *world, const struct strbuf *json)
+{
+    if (world->current == WORLD_NONE) {
+        world_fault(world, "there is no scheduler in calm");
+        return;
+    }
+    world_process_order(world->processes[world->current],
+                        ++world->last_order,
+                        strbuf_text(json));
+}
+
+static void order_about(struct world *world,
+                        const struct world_run *run,
+                        const char *verb,
+                        const char *task)
+{
+    struct strbuf json = {0};
+    strbuf_addf(&json, "{\"verb\":\"%s\",\"run\":\"%s\"", verb, run->id);
+    if (task != NULL) {
+        strbuf_addf(&json, ",\"task\":\"%s\"", task);
+    }
+    if (strcmp(verb, "cap") == 0) {
+        strbuf_addf(&json,
+                    ",\"max\":%lld",
+                    (long long)run->plan->limits[0].max);
+    }
+    strbuf_adds(&json, "}");
+    order(world, &json);
+    strbuf_release(&json);
+}
+
+void world_operator_calm(struct world *world)
+{
+    for (uint32_t ix = 0; ix < world->run_count; ix++) {
+        const struct world_run *run = &world->runs[ix];
+        if (run->finished) {
+            continue;
+        }
+        order_about(world, run, "resume", NULL);
+        order_about(world, run, "cap", NULL);
+        for (uint32_t task = 0; task < run->task_count; task++) {
+            if ((run->tasks[task].flags & SCHED_RECORD_HELD) != 0) {
+                order_about(world, run, "release", run->plan->tasks[task].id);
+            }
+        }
+    }
+}
+
+bool world_operator_give_up(struct world *world)
+{
+    bool any = false;
+    for (uint32_t ix = 0; ix < world->run_count; ix++) {
+        const struct world_run *run = &world->runs[ix];
+        for (uint32_t task = 0; task < run->task_count; task++) {
+            const char *state = run->tasks[task].state;
+            if (strcmp(state, "parked") == 0 || strcmp(state, "failed") == 0) {
+                any = true;
+                order_about(world, run, "skip", run->plan->tasks[task].id);
+            }
+        }
+    }
+    return any;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Plans, fragments, and how sessions end. How a session ends and how long it
+ * takes is a function of the seed, its task and the number of its attempt, so
+ * that a history with crashes can be compared with one without.
+ */
+#include "sim/world_internal.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+enum {
+    NEEDS_MAX = 3,
+    REPOS_MAX = 3,
+    TASKS_PER_GROUP = 4, /* about, with its pipeline */
+};
+
+/* What a plan under way has so far. */
+struct writer {
+    struct world *world;
+    struct strbuf text;
+    uint32_t repos;
+    uint32_t groups;
+    uint32_t tasks;
+};
+
+static uint32_t below(struct writer *writer, uint32_t bound)
+{
+    return rng_below(&writer->world->rng, bound);
+}
+
+static bool has(const struct writer *writer, enum world_feature feature)
+{
+    return world_has(writer->world, feature);
+}
+
+static void add_limits(struct writer *writer)
+{
+    strbuf_addf(&writer->text,
+                "limits:\n  sessions: %u\n",
+                1 + below(writer, has(writer, WORLD_LIMITS) ? 4 : 8));
+    if (below(writer, 2) == 0) {
+        strbuf_adds(&writer->text, "  active: {max: none}\n");
+    }
+    if (has(writer, WORLD_LIMITS)) {
+        strbuf_addf(&writer->text,
+                    "  review: {max: 50%%}\n  perrepo: {max: %u, per: repo}\n",
+                    1 + below(writer, 2));
+    }
+    strbuf_adds(&writer->text, "resources: {gpu: 2}\n");
+}
+
+static void add_classes(struct writer *writer)
+{
+    if (has(writer, WORLD_CLASSES)) {
+        strbuf_adds(&writer->text,
+                    "classes:\n"
+                    "  review: {tier: 1, defer: true, batch: 3, "
+                    "max_wait: 1m}\n"
+                    "  bulk: {batch: 2}\n");
+    }
+    /* One draw per statement: compilers differ in the order of arguments. */
+    uint32_t circuit = 1 + below(writer, 4);
+    uint32_t retries = below(writer, 4);
+    strbuf_addf(&writer->text,
+                "providers:\n"
+                "  p1: {backoff: 1s, max_backoff: 20s, circuit: %u, "
+                "probe: 5s, max_probe: 1m}\n"
+                "defaults: {timeout: 5m, idle_timeout: 2m, retry: "
+                "{max: %u, backoff: 2s, max_backoff: 10s}}\n",
+                circuit,
+                retries);
+}
+
+static void add_pipelines(struct writer *writer)
+{
+    strbuf_addf(&writer->text,
+                "pipelines:\n  issue:\n"
+                "    - {stage: implement, run: x}\n"
+                "    - {stage: gate, run: x, rework: {to: implement, max: %u}"
+                ", retry: 0}\n",
+                1 + below(writer, 2));
+    if (below(writer, 2) == 0) {
+        strbuf_adds(&writer->text,
+                    "    - {stage: review, run: x, rework: {to: implement}}\n");
+    }
+}
+
+/* The repository of what comes next, sometimes none. */
+static void add_repo(struct writer *writer)
+{
+    uint32_t repo = below(writer, writer->repos + 1);
+    if (repo < writer->repos) {
+        strbuf_addf(&writer->text, ", repo: r%u", repo);
+    }
+}
+
+/* Needs among the first `tasks` tasks and `groups` groups. */
+static void add_needs(struct writer *writer, uint32_t tasks, uint32_t groups)
+{
+    uint32_t first = below(writer, tasks + groups + 1);
+    uint32_t step = 1 + below(writer, 4);
+    uint32_t count = below(writer, NEEDS_MAX + 1);
+    strbuf_adds(&writer->text, ", needs: [");
+    for (uint32_t n = 0; n < count && first < tasks + groups; n++) {
+        bool group = first >= tasks;
+        bool early = group && has(writer, WORLD_POLICY) && step == 1;
+        strbuf_addf(&writer->text,
+                    "%s%s%u%s",
+                    n > 0 ? ", " : "",
+                    group ? "g" : "t",
+                    group ? first - tasks : first,
+                    early ? "/implement" : "");
+        first += step;
+    }
+    strbuf_adds(&writer->text, "]");
+}
+
+static void add_groups(struct writer *writer, uint32_t count)
+{
+    strbuf_adds(&writer->text, "groups:\n");
+    for (uint32_t ix = 0; ix < count; ix++) {
+        strbuf_addf(&writer->text, "  - {id: g%u, pipeline: issue", ix);
+        add_repo(writer);
+        add_needs(writer, 0, ix);
+        strbuf_adds(&writer->text, "}\n");
+    }
+    writer->groups = count;
+}
+
+static void add_policy(struct writer *writer)
+{
+    static const char *const kinds[] = {"park", "skip", "skip", "ask", "abort"};
+    if (below(writer, 3) == 0) {
+        /* To abort is rare: it ends the whole run. */
+        uint32_t bound = below(writer, 8) == 0 ? 5 : 4;
+        strbuf_addf(&writer->text,
+                    ", on_failure: %s",
+                    kinds[below(writer, bound)]);
+    }
+    if (below(writer, 6) == 0) {
+        strbuf_adds(&writer->text, ", optional: true");
+    }
+}
+
+static void add_task(struct writer *writer, uint32_t ix)
+{
+    static const char *const classes[] = {"implement", "review", "bulk"};
+    strbuf_addf(&writer->text, "  - {id: t%u, run: x", ix);
+    add_repo(writer);
+    if (ix > 0 || writer->groups > 0) {
+        add_needs(writer, ix, writer->groups);
+    }
+    if (has(writer, WORLD_CLASSES)) {
+        strbuf_addf(&writer->text, ", class: %s", classes[below(writer, 3)]);
+    }
+    if (has(writer, WORLD_LIMITS) && below(writer, 4) == 0) {
+        strbuf_addf(&writer->text, ", uses: {gpu: %u}", 1 + below(writer, 2));
+    }
+    if (has(writer, WORLD_POLICY)) {
+        add_policy(writer);
+    }
+    if (below(writer, 3) == 0) {
+        strbuf_adds(&writer->text, ", provider: p1");
+    }
+    if (below(writer, 5) == 0) {
+        strbuf_adds(&writer->text, ", checkpoint: {after: 10s, max: 2}");
+    }
+    if (below(writer, 5) == 0) {
+        strbuf_adds(&writer->text, ", prepare: y");
+    }
+    strbuf_adds(&writer->text, "}\n");
+}
+
+char *world_plan_text(struct world *world, uint32_t ix)
+{
+    static const char *const policies[] = {"rank", "fair", "fifo"};
+    struct writer writer = {.world = world};
+    strbuf_addf(&writer.text,
+                "sluice: 1\nname: plan %u\npolicy: %s\n",
+                ix,
+                policies[below(&writer, 3)]);
+    writer.repos = below(&writer, REPOS_MAX + 1);
+    strbuf_adds(&writer.text, writer.repos > 0 ? "repos:\n" : "");
+    for (uint32_t n = 0; n < writer.repos; n++) {
+        strbuf_addf(&writer.text, "  r%u: {path: r%u}\n", n, n);
+    }
+    add_limits(&writer);
+    add_classes(&writer);
+    uint32_t tasks = 1 + below(&writer, world->options.tasks);
+    if (has(&writer, WORLD_GROUPS)) {
+        add_pipelines(&writer);
+        add_groups(&writer, 1 + below(&writer, 1 + tasks / TASKS_PER_GROUP));
+        tasks = tasks > writer.groups * 3 ? tasks - writer.groups * 3 : 1;
+    }
+    strbuf_adds(&writer.text, "tasks:\n");
+    for (uint32_t n = 0; n < tasks; n++) {
+        add_task(&writer, n);
+    }
+    if (has(&writer, WORLD_SYNC) && below(&writer, 2) == 0) {
+        uint32_t every = 2 + below(&writer, 6);
+        bool drain = below(&writer, 2) == 0;
+        strbuf_addf(&writer.text,
+                    "sync: {every: %u, run: z, drain: %s}\n",
+                    every,
+                    drain ? "true" : "false");
+    }
+    char *copy = mem_strndup(writer.text.text, writer.text.len);
+    strbuf_release(&writer.text);
+    return copy;
+}
+
+char *world_plan_fragment(struct world *world, const struct world_run *run)
+{
+    enum { FRAGMENT_TASKS_MAX = 40 };
+    struct strbuf text = {0};
+    uint32_t count = run->plan->task_count;
+    uint32_t kind = rng_below(&world->rng, 5);
+    if (kind == 0) {
+        strbuf_adds(&text, "tasks: [nonsense\n");
+    } else if (kind < 4 && count < FRAGMENT_TASKS_MAX) {
+        strbuf_addf(&text,
+                    "tasks:\n  - {id: s%u, run: x, needs: [%s]}\n",
+                    count,
+                    run->plan->tasks[rng_below(&world->rng, count)].id);
+    }
+    if (kind == 2) {
+        /* An old task shall wait for the new one. It may have begun. */
+        strbuf_addf(&text,
+                    "needs: {\"%s\": [s%u]}\n",
+                    run->plan->tasks[rng_below(&world->rng, count)].id,
+                    count);
+    }
+    char *copy = mem_strndup(strbuf_text(&text), text.len);
+    strbuf_release(&text);
+    return copy;
+}
+
+/* A number that follows from the seed and from what is named. */
+static uint64_t mix(uint64_t sum, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        sum = (sum ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    }
+    return sum;
+}
+
+enum world_ending world_plan_ending(const struct world *world,
+                                    const char *run,
+                                    const char *task,
+                                    uint32_t number,
+                                    int64_t *duration_ns_out)
+{
+    static const struct {
+        enum world_ending ending;
+        uint32_t weight;
+    } odds[] = {
+        {WORLD_END_DONE, 120},
+        {WORLD_END_FAILED, 16},
+        {WORLD_END_CHANGES, 12},
+        {WORLD_END_BLOCKED, 3},
+        {WORLD_END_REFUSED, 10},
+        {WORLD_END_REFUSED_UNTIL, 5},
+        {WORLD_END_SIGNAL, 6},
+        {WORLD_END_HANGS, 4},
+        {WORLD_END_IDLE, 4},
+        {WORLD_END_CHECKPOINT, 8},
+        {WORLD_END_INVALID, 4},
+        {WORLD_END_EMPTY, 2},
+        {WORLD_END_SPAWN_AGAIN, 3},
+        {WORLD_END_SPAWN_NEVER, 1},
+        {WORLD_END_PREPARE, 2},
+    };
+    struct rng rng;
+    uint64_t sum = mix(mix(world->options.seed, run), task);
+    rng_init(&rng, sum + number * UINT64_C(0x9e3779b97f4a7c15));
+    *duration_ns_out = WORLD_SECOND * (1 + rng_below(&rng, 40));
+    *duration_ns_out += rng_below(&rng, 1000000000);
+    uint32_t total = 0;
+    for (uint32_t ix = 0; ix < ARRAY_COUNT(odds); ix++) {
+        total += odds[ix].weight;
+    }
+    uint32_t drawn = rng_below(&rng, total);
+    if (!world_has(world, WORLD_ENDINGS)) {
+        return WORLD_END_DONE;
+    }
+    uint32_t ix = 0;
+    while (drawn >= odds[ix].weight) {
+        drawn -= odds[ix++].weight;
+    }
+    return odds[ix].ending;
+}
+
+const char *world_plan_rider(const struct world *world,
+                             const struct world_session *session,
+                             uint32_t n)
+{
+    const struct world_run *run = &world->runs[session->run];
+    int64_t ignored_ns;
+    enum world_ending ending =
+        world_plan_ending(world,
+                          run->id,
+                          run->plan->tasks[session->tasks[n]].id,
+                          session->number,
+                          &ignored_ns);
+    return ending == WORLD_END_FAILED    ? "failed"
+           : ending == WORLD_END_BLOCKED ? "blocked"
+                                         : "done";
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Characters are put together from bytes first, then go through the states of
+ * a terminal's parser (ECMA-48). A line break ends every state: a sequence
+ * that is never completed hides the rest of its line and no more. That is safe,
+ * because what follows is filtered as well.
+ */
+#include "base/strip.h"
+
+#include <string.h>
+
+enum {
+    TEXT,
+    ESCAPE,  /* after ESC, and characters between it and the last one */
+    CONTROL, /* after ESC [ */
+    STRING,  /* after ESC ] and the like: until BEL, or the next ESC */
+};
+
+enum { BELL = 0x07, CANCEL = 0x18, SUBSTITUTE = 0x1a, ESC = 0x1b };
+
+static bool is_break(uint32_t code)
+{
+    return code == '\n' || code == '\r' || code == '\t';
+}
+
+/* Turns the direction of writing for what follows. */
+static bool is_turn(uint32_t code)
+{
+    return (code >= 0x202a && code <= 0x202e) ||
+           (code >= 0x2066 && code <= 0x2069);
+}
+
+/* A character outside of sequences; the next state. */
+static uint8_t
+take_text(const struct strip *strip, struct strbuf *out, uint32_t code)
+{
+    bool is_control = code < 0x20 || (code >= 0x7f && code < 0xa0);
+    if (is_break(code) || (!is_control && !is_turn(code))) {
+        strbuf_add(out, strip->held, strip->held_count);
+    }
+    switch (code) {
+    case ESC:
+        return ESCAPE;
+    case 0x9b:
+        return CONTROL;
+    case 0x90:
+    case 0x98:
+    case 0x9d:
+    case 0x9e:
+    case 0x9f:
+        return STRING;
+    default:
+        return TEXT;
+    }
+}
+
+/* A character after ESC; the next state. */
+static uint8_t
+take_escape(const struct strip *strip, struct strbuf *out, uint32_t code)
+{
+    if (code == '[') {
+        return CONTROL;
+    }
+    if (code < 0x80 && code > 0 && strchr("]PX^_", (int)code) != NULL) {
+        return STRING;
+    }
+    if (code >= 0x20 && code < 0x30) {
+        return ESCAPE;
+    }
+    return code >= 0x30 && code < 0x7f ? TEXT : take_text(strip, out, code);
+}
+
+/* A whole character, which is in `held`. */
+static void take(struct strip *strip, struct strbuf *out, uint32_t code)
+{
+    switch (strip->state) {
+    case ESCAPE:
+        strip->state = take_escape(strip, out, code);
+        break;
+    case CONTROL:
+        if (code >= 0x40 && code < 0x7f) {
+            strip->state = TEXT;
+        } else if (code < 0x20 || code >= 0x40) {
+            strip->state = take_text(strip, out, code);
+        }
+        break;
+    case STRING:
+        if (code == ESC || is_break(code)) {
+            strip->state = take_text(strip, out, code);
+        } else if (code == BELL || code == CANCEL || code == SUBSTITUTE ||
+                   code == 0x9c) {
+            strip->state = TEXT;
+        }
+        break;
+    default:
+        strip->state = take_text(strip, out, code);
+    }
+    strip->held_count = 0;
+}
+
+/* Something that is no character. */
+static void take_bad(struct strip *strip, struct strbuf *out)
+{
+    strip->held[0] = '?';
+    strip->held_count = 1;
+    take(strip, out, '?');
+}
+
+/* Bytes of the character that begins with this one; 0: none does. */
+static uint8_t bytes_of(unsigned char first)
+{
+    if (first < 0x80) {
+        return 1;
+    }
+    if (first < 0xc2 || first > 0xf4) {
+        return 0;
+    }
+    return first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+}
+
+/* The character that is held, or UINT32_MAX: a longer way to write another
+ * one, half of a pair, or beyond the last one. */
+static uint32_t held_code(const struct strip *strip)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    static const unsigned char masks[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+    unsigned char first = (unsigned char)strip->held[0];
+    uint32_t code = first & masks[strip->held_count];
+    for (uint8_t ix = 1; ix < strip->held_count; ix++) {
+        code = code << 6 | ((unsigned char)strip->held[ix] & 0x3f);
+    }
+    bool bad = code < least[strip->held_count] || code > 0x10ffff ||
+               (code >= 0xd800 && code < 0xe000);
+    return bad ? UINT32_MAX : code;
+}
+
+/* The first byte of a character. */
+static void begin(struct strip *strip, struct strbuf *out, char byte)
+{
+    strip->held_needed = bytes_of((unsigned char)byte);
+    if (strip->held_needed == 0) {
+        take_bad(strip, out);
+        return;
+    }
+    strip->held[0] = byte;
+    strip->held_count = 1;
+    if (strip->held_needed == 1) {
+        take(strip, out, (unsigned char)byte);
+    }
+}
+
+void strip_add(struct strip *strip,
+               struct strbuf *out,
+               const char *bytes,
+               size_t len)
+{
+    for (size_t ix = 0; ix < len; ix++) {
+        bool goes_on = ((unsigned char)bytes[ix] & 0xc0) == 0x80;
+        if (strip->held_count > 0 && !goes_on) {
+            take_bad(strip, out);
+        }
+        if (strip->held_count == 0) {
+            begin(strip, out, bytes[ix]);
+            continue;
+        }
+        strip->held[strip->held_count++] = bytes[ix];
+        if (strip->held_count == strip->held_needed) {
+            uint32_t code = held_code(strip);
+            if (code == UINT32_MAX) {
+                take_bad(strip, out);
+            } else {
+                take(strip, out, code);
+            }
+        }
+    }
+}
+
+void strip_end(struct strip *strip, struct strbuf *out)
+{
+    if (strip->held_count > 0) {
+        take_bad(strip, out);
+    }
+    strip->state = TEXT;
+}

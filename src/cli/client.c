@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/client.h"
+
+#include "base/mem.h"
+#include "engine/doorway.h"
+#include "engine/loop.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    ANSWER_MS = 10000, /* a scheduler that takes longer is in trouble */
+    BUSY_TRIES = 250,  /* while one scheduler goes and another one comes */
+    BUSY_WAIT_US = 20000,
+};
+
+/* Without a sign of life for this long, a scheduler is said to be silent. */
+#define SILENT_NS (INT64_C(5) * 1000000000)
+
+static bool is_directory(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+/* `path` made absolute; links in the part that is there are resolved. */
+static char *absolute(const char *path, struct diag *diag)
+{
+    char real[PATH_MAX];
+    if (realpath(path, real) != NULL) {
+        return mem_strndup(real, strlen(real));
+    }
+    if (errno != ENOENT) {
+        (void)diag_set(diag, ERR_INVALID, "%s: %s", path, strerror(errno));
+        return NULL;
+    }
+    /* It is not there yet: its parent must be. */
+    const char *slash = strrchr(path, '/');
+    struct strbuf parent = {0};
+    strbuf_add(&parent,
+               slash != NULL ? path : ".",
+               slash != NULL ? (size_t)(slash - path) + 1 : 1);
+    char *made = NULL;
+    if (realpath(strbuf_text(&parent), real) == NULL) {
+        (void)diag_set(diag,
+                       ERR_NOT_FOUND,
+                       "%s: %s",
+                       strbuf_text(&parent),
+                       strerror(errno));
+    } else {
+        struct strbuf whole = {0};
+        strbuf_addf(&whole, "%s/%s", real, slash != NULL ? slash + 1 : path);
+        made = mem_strndup(whole.text, whole.len);
+        strbuf_release(&whole);
+    }
+    strbuf_release(&parent);
+    return made;
+}
+
+/* The nearest .sluice from here upward, or NULL. */
+static char *nearest(void)
+{
+    char here[PATH_MAX];
+    if (getcwd(here, sizeof(here)) == NULL) {
+        return NULL;
+    }
+    for (;;) {
+        struct strbuf path = {0};
+        strbuf_addf(&path, "%s/.sluice", strcmp(here, "/") == 0 ? "" : here);
+        if (is_directory(strbuf_text(&path))) {
+            char *found = mem_strndup(path.text, path.len);
+            strbuf_release(&path);
+            return found;
+        }
+        strbuf_release(&path);
+        char *slash = strrchr(here, '/');
+        if (slash == NULL || strcmp(here, "/") == 0) {
+            return NULL;
+        }
+        slash[slash == here ? 1 : 0] = '\0';
+    }
+}
+
+char *client_find_store(const char *option, bool make, struct diag *diag)
+{
+    const char *given = option != NULL ? option : getenv("SLUICE_STORE");
+    if (given != NULL && given[0] != '\0') {
+        if (strncmp(given, "postgresql:", 11) == 0) {
+            (void)diag_set(diag,
+                           ERR_INVALID,
+                           "%s: this version has no PostgreSQL store; give "
+                           "a directory",
+                           given);
+            return NULL;
+        }
+        return absolute(given, diag);
+    }
+    char *found = nearest();
+    if (found == NULL && make) {
+        return absolute(".sluice", diag);
+    }
+    if (found == NULL) {
+        (void)diag_set(diag,
+                       ERR_NOT_FOUND,
+                       "there is no .sluice here or above: go to where "
+                       "'sluice run' was started, or give --store");
+    }
+    return found;
+}
+
+struct store_owner client_self(void)
+{
+    struct store_owner self = {.pid = getpid()};
+    self.start_ticks = attempt_start_ticks(self.pid);
+    attempt_boot_id(self.boot_id);
+    if (gethostname(self.host, sizeof(self.host) - 1) != 0) {
+        (void)snprintf(self.host, sizeof(self.host), "?");
+    }
+    self.beat_ns = loop_now_ns();
+    return self;
+}
+
+/* The one order that this process carries out itself. */
+struct moment {
+    struct loop *loop;
+    char *answer;
+};
+
+static void on_answer(void *ctx, const char *json)
+{
+    struct moment *moment = ctx;
+    moment->answer = mem_strndup(json, strlen(json));
+    loop_stop(moment->loop);
+}
+
+/* Be the scheduler for a moment. ERR_BUSY: another one is. */
+static enum err order_alone(const char *dir,
+                            const char *json,
+                            char **answer_out,
+                            struct diag *diag)
+{
+    struct store *store;
+    struct moment moment = {0};
+    enum err err = store_open(&store, dir, STORE_WRITE, diag);
+    if (err != ERR_OK) {
+        return err;
+    }
+    struct store_owner self = client_self();
+    uint64_t epoch;
+    err = store_take(store, &self, &epoch, diag);
+    if (err == ERR_OK) {
+        struct loop_options options = {
+            .store = store,
+            .dir = dir,
+            .epoch = epoch,
+            .orders_only = true,
+            .ctx = &moment,
+            .answer = on_answer,
+        };
+        err = loop_open(&moment.loop, &options, diag);
+    }
+    if (err == ERR_OK) {
+        loop_order(moment.loop, json);
+        err = loop_run(moment.loop, diag);
+    }
+    if (err == ERR_OK) {
+        *answer_out = moment.answer;
+    } else {
+        mem_free(moment.answer);
+    }
+    loop_close(moment.loop);
+    store_close(store);
+    return err;
+}
+
+/* Why nobody answers. */
+static enum err explain_silence(const char *dir, struct diag *diag)
+{
+    struct store *store;
+    struct store_owner owner;
+    struct diag ignored = {0};
+    if (store_open(&store, dir, STORE_READ, &ignored) != ERR_OK) {
+        return ERR_TIMEOUT;
+    }
+    if (store_owner(store, &owner, &ignored) == ERR_OK) {
+        (void)diag_set(diag,
+                       ERR_TIMEOUT,
+                       "the scheduler (pid %lld) does not answer: it may be "
+                       "stopped or hung; 'sluice status' tells, and "
+                       "'sluice run --take-over' replaces it. The order may "
+                       "still be carried out when it wakes up",
+                       (long long)owner.pid);
+    }
+    store_close(store);
+    return ERR_TIMEOUT;
+}
+
+enum err client_order(const char *dir,
+                      const char *json,
+                      char **answer_out,
+                      struct diag *diag)
+{
+    *answer_out = NULL;
+    struct store *store;
+    enum err err = store_open(&store, dir, STORE_READ, diag);
+    if (err != ERR_OK) {
+        return err; /* an order makes no store */
+    }
+    store_close(store);
+    for (int tries = 0; tries < BUSY_TRIES; tries++) {
+        err = doorway_call(dir, json, ANSWER_MS, answer_out, diag);
+        if (err == ERR_TIMEOUT) {
+            return explain_silence(dir, diag);
+        }
+        if (err != ERR_NOT_FOUND) {
+            return err;
+        }
+        err = order_alone(dir, json, answer_out, diag);
+        if (err != ERR_BUSY) {
+            return err;
+        }
+        (void)usleep(BUSY_WAIT_US);
+    }
+    return err;
+}
+
+/* Whether a process is stopped, by its state in /proc. */
+static bool is_stopped(int64_t pid)
+{
+    char path[64];
+    char text[512];
+    (void)snprintf(path, sizeof(path), "/proc/%lld/stat", (long long)pid);
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        return false;
+    }
+    size_t len = fread(text, 1, sizeof(text) - 1, file);
+    (void)fclose(file);
+    text[len] = '\0';
+    const char *end = strrchr(text, ')'); /* of the name */
+    return end != NULL && end[1] == ' ' && (end[2] == 'T' || end[2] == 't');
+}
+
+/* Whether the scheduler lives, and is well. */
+static enum err look_at_owner(struct client_view *view, struct diag *diag)
+{
+    enum err err = store_owner(view->store, &view->owner, diag);
+    if (err == ERR_NOT_FOUND) {
+        return ERR_OK;
+    }
+    if (err != ERR_OK) {
+        return err;
+    }
+    view->owned = true;
+    struct store_owner self = client_self();
+    if (strcmp(self.boot_id, view->owner.boot_id) == 0 &&
+        strcmp(self.host, view->owner.host) == 0) {
+        int64_t silent_ns = self.beat_ns - view->owner.beat_ns;
+        view->silent_ns = silent_ns > SILENT_NS ? silent_ns : 0;
+        view->stopped = is_stopped(view->owner.pid);
+    }
+    return ERR_OK;
+}
+
+enum err client_look(struct client_view *out,
+                     const char *dir,
+                     const struct store_query *query,
+                     struct diag *diag)
+{
+    *out = (struct client_view){0};
+    enum err err = store_open(&out->store, dir, STORE_READ, diag);
+    if (err == ERR_OK) {
+        err = look_at_owner(out, diag);
+    }
+    if (err == ERR_OK) {
+        out->engine = engine_new(&(struct engine_options){
+            .store = dir,
+            .wall_ns = loop_wall_ns(),
+        });
+        err = engine_load(out->engine, out->store, query, diag);
+    }
+    return err;
+}
+
+void client_view_release(struct client_view *view)
+{
+    engine_free(view->engine);
+    store_close(view->store);
+    *view = (struct client_view){0};
+}
+
+int client_fail(const struct cli_command *command,
+                enum err err,
+                const struct diag *diag)
+{
+    (void)fprintf(stderr, "sluice %s: %s\n", command->name, diag->text);
+    return err == ERR_INVALID || err == ERR_NOT_FOUND ? err_exit_code(err)
+                                                      : CLI_STORE;
+}

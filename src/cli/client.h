@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * client: how a command reaches a store, and the scheduler of it.
+ *
+ * An order goes to the scheduler over its socket. When none is alive, this
+ * process takes its place for a moment: it carries the order out in the same
+ * way, starts nothing, and leaves. So orders work the same with a scheduler
+ * and without one.
+ */
+#ifndef CLI_CLIENT_H
+#define CLI_CLIENT_H
+
+#include "cli/cli.h"
+#include "engine/engine.h"
+
+/* The options that every command on a store has, for its table. */
+#define CLIENT_OPTION_STORE                                                    \
+    {                                                                          \
+        "store", "DIR",                                                        \
+            "the store (default: $SLUICE_STORE, or the nearest .sluice)",      \
+            CLIENT_OPT_STORE                                                   \
+    }
+#define CLIENT_OPTION_RUN                                                      \
+    {                                                                          \
+        "run", "RUN", "the run, when there are several", CLIENT_OPT_RUN        \
+    }
+#define CLIENT_OPTION_JSON                                                     \
+    {                                                                          \
+        "json", NULL, "print JSON", CLIENT_OPT_JSON                            \
+    }
+
+enum { CLIENT_OPT_STORE = 301, CLIENT_OPT_RUN, CLIENT_OPT_JSON };
+
+/*
+ * The absolute path of the store's directory: `option`, $SLUICE_STORE, or the
+ * nearest directory .sluice from here upward. With `make` it need not be there
+ * (then .sluice here). The caller frees it. NULL: *diag says what to do.
+ */
+char *client_find_store(const char *option, bool make, struct diag *diag);
+
+/* Who this process is, for store_take(). */
+struct store_owner client_self(void);
+
+/*
+ * Have an order carried out (see engine/orders.h) and wait for the answer, a
+ * JSON object, which the caller frees. An error: it could not be given, or its
+ * answer is not known, which *diag says.
+ */
+MUST_USE enum err client_order(const char *dir,
+                               const char *json,
+                               char **answer_out,
+                               struct diag *diag);
+
+/* The state of a store at one moment, to look at. */
+struct client_view {
+    struct store *store;
+    struct engine *engine;
+    struct store_owner owner; /* of the scheduler's lock */
+    bool owned;               /* a scheduler holds it */
+    int64_t silent_ns; /* since its last sign of life; 0 when it is well */
+    bool stopped;      /* that process is stopped (SIGSTOP, debugger) */
+};
+
+/* Load it; NULL as query: the unfinished runs. Release it in any case. */
+MUST_USE enum err client_look(struct client_view *out,
+                              const char *dir,
+                              const struct store_query *query,
+                              struct diag *diag);
+void client_view_release(struct client_view *view);
+
+/* Print "sluice NAME: text" for an error of a store; the exit code. */
+int client_fail(const struct cli_command *command,
+                enum err err,
+                const struct diag *diag);
+
+#endif /* CLI_CLIENT_H */

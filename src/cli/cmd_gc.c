@@ -1,0 +1,631 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sluice gc: remove the directories of attempts that nobody needs any more.
+ *
+ * What happened stays in the store; what goes is the logs, results and other
+ * files below runs/. A directory goes only with positive evidence: the store
+ * knows its run, the run has finished, none of its attempts is in flight, no
+ * shim holds a lock in it, and it has ended long enough ago. A finished run
+ * never starts anything again and its id is never given to another one, so
+ * what is true when it is looked at stays true.
+ *
+ * Below the store everything is opened relative to its directory, and no
+ * symbolic link is followed: a session may have left any.
+ */
+#include "base/arena.h"
+#include "base/duration.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "base/strmap.h"
+#include "cli/cli.h"
+#include "cli/client.h"
+#include "cli/plain.h"
+#include "engine/engine.h"
+#include "engine/loop.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    OPT_DRY = 'n',
+    OPT_KEEP = 1,
+    DEPTH_MAX = 64, /* of directories in a directory */
+};
+
+/* How long what has ended is kept, unless said otherwise. */
+#define KEEP_NS (INT64_C(86400) * 1000000000)
+
+/* Where a barrier's hooks have their directories: see engine/request.c. */
+#define SYNC_FOLDER ".sync"
+
+/* What was removed of something. */
+struct tally {
+    uint32_t attempts;
+    uint64_t bytes;
+};
+
+struct gc {
+    const struct cli_command *command;
+    const char *store_option;
+    bool dry;
+    bool json;
+    int64_t keep_ns;
+    char *dir; /* of the store */
+    struct store *store;
+    struct strbuf text;    /* of the report */
+    struct strbuf removed; /* of the report in JSON */
+    struct strbuf kept;
+    uint64_t bytes;
+    bool failed;
+};
+
+/* --- what the store knows ----------------------------------------------- */
+
+/* A run. Starts as {0}. */
+struct known {
+    bool found;
+    bool finished;
+    uint32_t in_flight;
+    int64_t last_ns;     /* wall clock of the last thing that happened */
+    struct strmap names; /* of the directories of its tasks */
+    struct arena texts;
+};
+
+static void release_known(struct known *known)
+{
+    strmap_release(&known->names);
+    arena_release(&known->texts);
+}
+
+static enum err on_run(void *ctx, const struct store_run *row)
+{
+    struct known *known = ctx;
+    known->found = true;
+    known->finished = row->finished;
+    known->last_ns = row->created_ns;
+    return ERR_OK;
+}
+
+static enum err on_task(void *ctx, const struct store_task *row)
+{
+    struct known *known = ctx;
+    struct strbuf path = {0};
+    engine_add_dir(&path, "", "", row->id, 1);
+    /* "/runs//NAME/1" */
+    path.text[path.len - 2] = '\0';
+    const char *name = strrchr(path.text, '/') + 1;
+    (void)strmap_add(&known->names,
+                     arena_strndup(&known->texts, name, strlen(name)),
+                     row->ix);
+    strbuf_release(&path);
+    return ERR_OK;
+}
+
+static enum err on_attempt(void *ctx, const struct store_attempt *row)
+{
+    struct known *known = ctx;
+    known->in_flight += strcmp(row->state, "ended") == 0 ? 0 : 1;
+    if (row->ended_ns > known->last_ns) {
+        known->last_ns = row->ended_ns;
+    }
+    return ERR_OK;
+}
+
+static enum err ask_store(const struct gc *gc,
+                          const char *run,
+                          struct known *out,
+                          struct diag *diag)
+{
+    static const struct store_visitor visitor = {
+        .run = on_run,
+        .task = on_task,
+        .attempt = on_attempt,
+    };
+    struct store_query query = {.finished = true, .run = run, .ended = true};
+    return store_read(gc->store, &query, &visitor, out, NULL, diag);
+}
+
+/* --- the report --------------------------------------------------------- */
+
+static void add_bytes(struct strbuf *out, uint64_t bytes)
+{
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    size_t unit = 0;
+    while (bytes >= 10240 && unit + 1 < ARRAY_COUNT(units)) {
+        bytes = (bytes + 512) / 1024;
+        unit++;
+    }
+    strbuf_addf(out, "%llu %s", (unsigned long long)bytes, units[unit]);
+}
+
+static void tell_removed(struct gc *gc, const char *run, struct tally tally)
+{
+    gc->bytes += tally.bytes;
+    strbuf_adds(&gc->text, gc->dry ? "would remove " : "removed ");
+    plain_add(&gc->text, run);
+    strbuf_addf(&gc->text,
+                ": %u attempt%s, ",
+                tally.attempts,
+                tally.attempts == 1 ? "" : "s");
+    add_bytes(&gc->text, tally.bytes);
+    strbuf_adds(&gc->text, "\n");
+    strbuf_adds(&gc->removed, gc->removed.len > 0 ? ",\n  " : "\n  ");
+    strbuf_adds(&gc->removed, "{\"run\": ");
+    jsonw_string(&gc->removed, run);
+    strbuf_addf(&gc->removed,
+                ", \"attempts\": %u, \"bytes\": %llu}",
+                tally.attempts,
+                (unsigned long long)tally.bytes);
+}
+
+/* `path` is below runs/. */
+static void tell_kept(struct gc *gc, const char *path, const char *reason)
+{
+    struct strbuf name = {0};
+    plain_add(&name, path); /* it may be anybody's, and of any bytes */
+    strbuf_addf(&gc->text, "kept %s: %s\n", strbuf_text(&name), reason);
+    strbuf_adds(&gc->kept, gc->kept.len > 0 ? ",\n  " : "\n  ");
+    strbuf_adds(&gc->kept, "{\"path\": ");
+    jsonw_string(&gc->kept, strbuf_text(&name));
+    strbuf_adds(&gc->kept, ", \"reason\": ");
+    jsonw_string(&gc->kept, reason);
+    strbuf_adds(&gc->kept, "}");
+    strbuf_release(&name);
+}
+
+/* Something should have gone and did not. */
+static void tell_failed(struct gc *gc, const char *path, int error)
+{
+    gc->failed = true;
+    tell_kept(gc, path, strerror(error));
+}
+
+static int print_report(const struct gc *gc)
+{
+    struct strbuf out = {0};
+    if (gc->json) {
+        strbuf_addf(&out,
+                    "{\"dry_run\": %s, \"bytes\": %llu,\n \"removed\": [%s],\n"
+                    " \"kept\": [%s]}\n",
+                    gc->dry ? "true" : "false",
+                    (unsigned long long)gc->bytes,
+                    strbuf_text(&gc->removed),
+                    strbuf_text(&gc->kept));
+    } else {
+        strbuf_adds(&out,
+                    gc->text.len > 0 ? strbuf_text(&gc->text)
+                                     : "there is nothing to remove\n");
+    }
+    int code = cli_write(&out);
+    strbuf_release(&out);
+    return code == CLI_OK && gc->failed ? CLI_NOT_ALL_DONE : code;
+}
+
+/* --- removing a directory ----------------------------------------------- */
+
+static bool is_dots(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* The next entry that is not a dot; NULL: there is none, or *error says why
+ * that is not known. */
+static const struct dirent *next_entry(DIR *dir, int *error)
+{
+    for (;;) {
+        errno = 0;
+        const struct dirent *entry = readdir(dir);
+        if (entry == NULL) {
+            *error = errno;
+        }
+        if (entry == NULL || !is_dots(entry->d_name)) {
+            return entry;
+        }
+    }
+}
+
+/* Open a directory of a directory to be read; NULL with errno. */
+static DIR *open_beneath(int parent_fd, const char *name)
+{
+    int fd = openat(parent_fd,
+                    name,
+                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) {
+        return NULL;
+    }
+    DIR *dir = fdopendir(fd);
+    if (dir == NULL) {
+        int error = errno;
+        (void)close(fd);
+        errno = error;
+    }
+    return dir;
+}
+
+/* A directory that is being removed, and those it is in. */
+struct walk {
+    int top_fd;
+    dev_t device;
+    bool dry;
+    struct {
+        DIR *dir;
+        char *name;
+    } levels[DEPTH_MAX];
+    uint32_t depth;
+    uint64_t bytes;
+};
+
+/* Go into a directory; 0 or an errno. */
+static int enter(struct walk *walk, int parent_fd, const char *name)
+{
+    if (walk->depth == DEPTH_MAX) {
+        return ELOOP;
+    }
+    DIR *dir = open_beneath(parent_fd, name);
+    struct stat stat;
+    if (dir == NULL) {
+        return errno;
+    }
+    int error = fstat(dirfd(dir), &stat) == 0 ? 0 : errno;
+    if (error == 0 && stat.st_dev != walk->device) {
+        error = EXDEV; /* something is mounted there */
+    }
+    if (error != 0) {
+        (void)closedir(dir);
+        return error;
+    }
+    walk->bytes += (uint64_t)stat.st_blocks * 512;
+    walk->levels[walk->depth].dir = dir;
+    walk->levels[walk->depth].name = mem_strndup(name, strlen(name));
+    walk->depth++;
+    return 0;
+}
+
+/* Leave the innermost directory and remove it; 0 or an errno. */
+static int leave(struct walk *walk, bool remove)
+{
+    walk->depth--;
+    (void)closedir(walk->levels[walk->depth].dir);
+    int parent_fd = walk->depth > 0 ? dirfd(walk->levels[walk->depth - 1].dir)
+                                    : walk->top_fd;
+    int error = 0;
+    if (remove &&
+        unlinkat(parent_fd, walk->levels[walk->depth].name, AT_REMOVEDIR) !=
+            0) {
+        error = errno;
+    }
+    mem_free(walk->levels[walk->depth].name);
+    return error;
+}
+
+/* Remove an entry of the innermost directory, or enter it; 0 or an errno. */
+static int take_entry(struct walk *walk, const char *name)
+{
+    int fd = dirfd(walk->levels[walk->depth - 1].dir);
+    struct stat stat;
+    if (fstatat(fd, name, &stat, AT_SYMLINK_NOFOLLOW) != 0) {
+        return errno == ENOENT ? 0 : errno;
+    }
+    if (S_ISDIR(stat.st_mode)) {
+        return enter(walk, fd, name);
+    }
+    walk->bytes += (uint64_t)stat.st_blocks * 512;
+    return walk->dry || unlinkat(fd, name, 0) == 0 ? 0 : errno;
+}
+
+/* Remove a directory with all that is in it; 0 or an errno. */
+static int remove_tree(int top_fd, const char *name, bool dry, uint64_t *bytes)
+{
+    struct stat stat;
+    if (fstat(top_fd, &stat) != 0) {
+        return errno;
+    }
+    struct walk walk = {
+        .top_fd = top_fd,
+        .device = stat.st_dev,
+        .dry = dry,
+    };
+    int error = enter(&walk, top_fd, name);
+    while (error == 0 && walk.depth > 0) {
+        const struct dirent *entry =
+            next_entry(walk.levels[walk.depth - 1].dir, &error);
+        if (entry != NULL) {
+            error = take_entry(&walk, entry->d_name);
+        } else if (error == 0) {
+            error = leave(&walk, !dry);
+        }
+    }
+    while (walk.depth > 0) {
+        (void)leave(&walk, false);
+    }
+    *bytes += walk.bytes;
+    return error;
+}
+
+/* --- the directory of a run --------------------------------------------- */
+
+/* A run's directory while it is dealt with. */
+struct folder {
+    struct gc *gc;
+    const char *run;
+    struct known known;
+    DIR *dir;
+    struct tally tally;
+    bool kept; /* something in it stays */
+};
+
+static bool is_known(const struct folder *folder, const char *name)
+{
+    return strcmp(name, SYNC_FOLDER) == 0 ||
+           strmap_find(&folder->known.names, name, strlen(name)) != STRMAP_NONE;
+}
+
+/* Whether the shim of an attempt is alive; whatever cannot be looked at may
+ * have one. */
+static bool
+is_live(const struct folder *folder, const char *task, const char *attempt)
+{
+    struct strbuf path = {0};
+    struct attempt_found found = {0};
+    struct diag diag = {0};
+    char boot_id[37];
+    attempt_boot_id(boot_id);
+    strbuf_addf(&path,
+                "%s/runs/%s/%s/%s",
+                folder->gc->dir,
+                folder->run,
+                task,
+                attempt);
+    enum err err = attempt_inspect(strbuf_text(&path), boot_id, &found, &diag);
+    strbuf_release(&path);
+    return err != ERR_OK || found.state == ATTEMPT_LIVE ||
+           found.state == ATTEMPT_STARTING;
+}
+
+/* Count the attempts of a task; false: one of them is alive, or may be. */
+static bool count_attempts(struct folder *folder, const char *task)
+{
+    DIR *dir = open_beneath(dirfd(folder->dir), task);
+    if (dir == NULL) {
+        return errno == ENOTDIR || errno == ELOOP; /* not of ours */
+    }
+    const struct dirent *entry;
+    bool live = false;
+    int error = 0;
+    while (!live && (entry = next_entry(dir, &error)) != NULL) {
+        folder->tally.attempts++;
+        live = is_live(folder, task, entry->d_name);
+    }
+    (void)closedir(dir);
+    return !live && error == 0;
+}
+
+/* Whether no session runs in the directory. */
+static bool is_quiet(struct folder *folder)
+{
+    bool quiet = true;
+    int error = 0;
+    const struct dirent *entry;
+    while (quiet && (entry = next_entry(folder->dir, &error)) != NULL) {
+        if (is_known(folder, entry->d_name)) {
+            quiet = count_attempts(folder, entry->d_name);
+        }
+    }
+    rewinddir(folder->dir);
+    return quiet && error == 0;
+}
+
+static void keep_entry(struct folder *folder, const char *name, int error)
+{
+    struct strbuf path = {0};
+    strbuf_addf(&path, "%s/%s", folder->run, name);
+    folder->kept = true;
+    if (error != 0) {
+        tell_failed(folder->gc, strbuf_text(&path), error);
+    } else {
+        tell_kept(folder->gc,
+                  strbuf_text(&path),
+                  "the store knows no task of that name");
+    }
+    strbuf_release(&path);
+}
+
+static void remove_folder(struct folder *folder, int runs_fd)
+{
+    const struct gc *gc = folder->gc;
+    const struct dirent *entry;
+    int error = 0;
+    while ((entry = next_entry(folder->dir, &error)) != NULL) {
+        bool known = is_known(folder, entry->d_name);
+        if (known) {
+            error = remove_tree(dirfd(folder->dir),
+                                entry->d_name,
+                                gc->dry,
+                                &folder->tally.bytes);
+        }
+        if (!known || error != 0) {
+            keep_entry(folder, entry->d_name, error);
+        }
+    }
+    if (error == 0 && !gc->dry && !folder->kept &&
+        unlinkat(runs_fd, folder->run, AT_REMOVEDIR) != 0) {
+        error = errno;
+    }
+    if (error != 0) {
+        tell_failed(folder->gc, folder->run, error);
+    }
+    tell_removed(folder->gc, folder->run, folder->tally);
+}
+
+/* Why a run that the store was asked about must stay; NULL: it can go. */
+static const char *
+why_kept(const struct gc *gc, const struct known *known, struct strbuf *text)
+{
+    int64_t since_ns = loop_wall_ns() - known->last_ns;
+    if (!known->found) {
+        return "the store knows no run of that name";
+    }
+    if (!known->finished) {
+        return "the run has not finished";
+    }
+    if (known->in_flight > 0) {
+        return "an attempt is in flight: 'sluice doctor' tells more";
+    }
+    if (since_ns < gc->keep_ns) {
+        strbuf_adds(text, "it ended ");
+        duration_add(text, since_ns > 0 ? since_ns : 0);
+        strbuf_adds(text, " ago; --keep is ");
+        duration_add(text, gc->keep_ns);
+        return strbuf_text(text);
+    }
+    return NULL;
+}
+
+/* Deal with one entry of runs/. */
+static enum err
+take_run(struct gc *gc, int runs_fd, const char *name, struct diag *diag)
+{
+    struct folder folder = {.gc = gc, .run = name};
+    struct strbuf text = {0};
+    const char *reason = NULL;
+    folder.dir = open_beneath(runs_fd, name);
+    if (folder.dir == NULL) {
+        bool other = errno == ENOTDIR || errno == ELOOP;
+        if (other) {
+            tell_kept(gc, name, "it is not a directory");
+        } else {
+            tell_failed(gc, name, errno);
+        }
+        return ERR_OK;
+    }
+    enum err err = ask_store(gc, name, &folder.known, diag);
+    if (err == ERR_OK) {
+        reason = why_kept(gc, &folder.known, &text);
+        if (reason == NULL && !is_quiet(&folder)) {
+            reason = "a session is still running in it";
+        }
+        if (reason != NULL) {
+            tell_kept(gc, name, reason);
+        } else {
+            remove_folder(&folder, runs_fd);
+        }
+    }
+    (void)closedir(folder.dir);
+    release_known(&folder.known);
+    strbuf_release(&text);
+    return err;
+}
+
+/* --- the command -------------------------------------------------------- */
+
+static enum err collect(struct gc *gc, struct diag *diag)
+{
+    enum err err = store_open(&gc->store, gc->dir, STORE_READ, diag);
+    if (err != ERR_OK) {
+        return err;
+    }
+    int store_fd = open(gc->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (store_fd < 0) {
+        return diag_set(diag, ERR_IO, "open %s: %s", gc->dir, strerror(errno));
+    }
+    DIR *runs = open_beneath(store_fd, "runs");
+    if (runs == NULL && errno != ENOENT) {
+        err = diag_set(diag,
+                       ERR_IO,
+                       "open %s/runs: %s",
+                       gc->dir,
+                       strerror(errno));
+    }
+    const struct dirent *entry;
+    int error = 0;
+    while (runs != NULL && err == ERR_OK &&
+           (entry = next_entry(runs, &error)) != NULL) {
+        err = take_run(gc, dirfd(runs), entry->d_name, diag);
+    }
+    if (error != 0) {
+        tell_failed(gc, "", error);
+    }
+    if (runs != NULL) {
+        (void)closedir(runs);
+    }
+    (void)close(store_fd);
+    return err;
+}
+
+static int take_option(struct gc *gc, int code, const char *argument)
+{
+    switch (code) {
+    case CLIENT_OPT_STORE:
+        gc->store_option = argument;
+        return CLI_OK;
+    case CLIENT_OPT_JSON:
+        gc->json = true;
+        return CLI_OK;
+    case OPT_DRY:
+        gc->dry = true;
+        return CLI_OK;
+    default:
+        return cli_read_duration(gc->command, "keep", argument, &gc->keep_ns);
+    }
+}
+
+static int run(const struct cli_command *command, int argc, char **argv)
+{
+    struct gc gc = {.command = command, .keep_ns = KEEP_NS};
+    for (;;) {
+        const char *argument = NULL;
+        int code = cli_next(command, argc, argv, &argument);
+        if (code == CLI_END) {
+            break;
+        }
+        if (code < 0) {
+            return code == CLI_HELP ? CLI_OK : CLI_USAGE;
+        }
+        code = take_option(&gc, code, argument);
+        if (code != CLI_OK) {
+            return code;
+        }
+    }
+    if (optind < argc) {
+        return cli_fail(command, "what is \"%s\"?", argv[optind]);
+    }
+    struct diag diag = {0};
+    gc.dir = client_find_store(gc.store_option, false, &diag);
+    if (gc.dir == NULL) {
+        return client_fail(command, ERR_NOT_FOUND, &diag);
+    }
+    enum err err = collect(&gc, &diag);
+    int code =
+        err == ERR_OK ? print_report(&gc) : client_fail(command, err, &diag);
+    strbuf_release(&gc.text);
+    strbuf_release(&gc.removed);
+    strbuf_release(&gc.kept);
+    store_close(gc.store);
+    mem_free(gc.dir);
+    return code;
+}
+
+static const struct cli_option options[] = {
+    {"dry-run", NULL, "say what would be removed, and remove nothing", OPT_DRY},
+    CLIENT_OPTION_JSON,
+    {"keep",
+     "TIME",
+     "keep what ended less than this ago (default: 1d)",
+     OPT_KEEP},
+    CLIENT_OPTION_STORE,
+    {0},
+};
+
+const struct cli_command cli_gc = {
+    .name = "gc",
+    .synopsis = "[OPTION]...",
+    .summary = "remove the logs and other files of finished runs",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,705 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sluice log: what a task's session has written.
+ *
+ * The log is a file that the session writes by itself (see exec/attempt.h), so
+ * it is read here while it grows. A log that was too long has a hole in its
+ * middle, with a line before it that says so: the hole is stepped over, and so
+ * are the NUL bytes between that line and the next block.
+ *
+ * Which attempt it is, and whether it has ended, is in the store. That is asked
+ * first and the log read after it: when the store says that a session has
+ * ended, everything that it wrote is in the file.
+ */
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "base/strip.h"
+#include "cli/cli.h"
+#include "cli/client.h"
+#include "cli/target.h"
+#include "engine/engine.h"
+#include "engine/loop.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    OPT_FOLLOW = 'f',
+    OPT_ATTEMPT = 1,
+    OPT_PATH,
+    PIECE_BYTES = 64 << 10,
+    POLL_US = 100000,
+};
+
+/* So long nobody may be the scheduler before following ends: one may be about
+ * to take the place of another. */
+#define ABANDONED_NS (INT64_C(5) * 1000000000)
+
+/* The end of the line that stands where a log was cut: see exec/shim_log.c. */
+static const char mark_end[] = " bytes were cut here]\n";
+
+/* One attempt, as the store has it. */
+struct attempt {
+    uint64_t token;  /* 0: there is none */
+    uint32_t leader; /* index of the task whose directory it is */
+    uint32_t number;
+    char boot_id[37];
+};
+
+struct log {
+    const struct cli_command *command;
+    const char *store_option;
+    const char *run;
+    uint32_t attempt; /* 0: the last one */
+    bool follow;
+    bool path_only;
+    bool json;
+    bool terminal;
+    char *dir; /* of the store */
+    struct store *store;
+    struct target target;
+    bool news; /* the target has moved since it was found */
+    uint64_t last_event;
+    struct attempt last;  /* as of the target */
+    struct attempt shown; /* whose log is shown */
+    struct strbuf path;   /* of its directory */
+    int fd;               /* of its log; -1: not open */
+    off_t at;             /* how far it was read */
+    size_t matched;       /* bytes of mark_end that came last */
+    bool after_mark;      /* NUL bytes are of the cut */
+    struct strip strip;
+    struct strbuf line; /* of JSON: what was read of a line so far */
+    int code;           /* of the exit, when writing fails */
+};
+
+/* --- finding it --------------------------------------------------------- */
+
+/* Looking for an attempt of a task. */
+struct pick {
+    const struct target *target;
+    uint32_t number; /* 0: the last one */
+    struct attempt found;
+};
+
+/* Sessions of several tasks are the first one's; the others know the token of
+ * their last session. */
+static enum err on_attempt(void *ctx, const struct store_attempt *row)
+{
+    struct pick *pick = ctx;
+    bool own = row->task == pick->target->task;
+    bool shared = row->token == pick->target->token;
+    if ((own || shared) && (pick->number == 0 || pick->number == row->number) &&
+        row->token > pick->found.token) {
+        pick->found = (struct attempt){
+            .token = row->token,
+            .leader = row->task,
+            .number = row->number,
+        };
+        memcpy(pick->found.boot_id, row->boot_id, sizeof(pick->found.boot_id));
+    }
+    return ERR_OK;
+}
+
+/* Find an attempt of the target; token 0: there is none. */
+static enum err pick_attempt(const struct log *log,
+                             uint32_t number,
+                             struct attempt *out,
+                             struct diag *diag)
+{
+    static const struct store_visitor visitor = {.attempt = on_attempt};
+    struct pick pick = {.target = &log->target, .number = number};
+    struct store_query query = {
+        .finished = true,
+        .run = log->target.run_id,
+        .ended = true,
+    };
+    enum err err = store_read(log->store, &query, &visitor, &pick, NULL, diag);
+    *out = pick.found;
+    return err;
+}
+
+/* The id of a task, by its index. */
+struct naming {
+    uint32_t task;
+    char *id;
+};
+
+static enum err on_task(void *ctx, const struct store_task *row)
+{
+    struct naming *naming = ctx;
+    if (row->ix == naming->task && naming->id == NULL) {
+        naming->id = mem_strndup(row->id, strlen(row->id));
+    }
+    return ERR_OK;
+}
+
+/* Make log->path the directory of an attempt. */
+static enum err
+find_path(struct log *log, const struct attempt *attempt, struct diag *diag)
+{
+    static const struct store_visitor visitor = {.task = on_task};
+    const struct target *target = &log->target;
+    struct naming naming = {.task = attempt->leader};
+    enum err err = ERR_OK;
+    if (attempt->leader != target->task) {
+        struct store_query query = {.finished = true, .run = target->run_id};
+        err = store_read(log->store, &query, &visitor, &naming, NULL, diag);
+    }
+    strbuf_clear(&log->path);
+    engine_add_dir(&log->path,
+                   log->dir,
+                   target->run_id,
+                   naming.id != NULL ? naming.id : target->task_id,
+                   attempt->number);
+    mem_free(naming.id);
+    return err;
+}
+
+/* Open the log of the attempt, if it is there. */
+static void open_log(struct log *log)
+{
+    int dir_fd = open(strbuf_text(&log->path),
+                      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (dir_fd < 0) {
+        return;
+    }
+    struct stat stat;
+    int fd = openat(dir_fd,
+                    "log",
+                    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    (void)close(dir_fd);
+    if (fd >= 0 && (fstat(fd, &stat) != 0 || !S_ISREG(stat.st_mode))) {
+        (void)close(fd);
+        fd = -1;
+    }
+    log->fd = fd;
+}
+
+/* --- showing it --------------------------------------------------------- */
+
+static void write_out(struct log *log, const struct strbuf *text)
+{
+    if (log->code == CLI_OK && text->len > 0) {
+        log->code = cli_write(text);
+    }
+}
+
+/* One line as JSON. */
+static void write_line(struct log *log)
+{
+    struct strbuf out = {0};
+    strbuf_adds(&out, "{\"run\": ");
+    jsonw_string(&out, log->target.run_id);
+    strbuf_adds(&out, ", \"task\": ");
+    jsonw_string(&out, log->target.task_id);
+    strbuf_addf(&out, ", \"attempt\": %u, \"line\": ", log->shown.number);
+    jsonw_string(&out, strbuf_text(&log->line));
+    strbuf_adds(&out, "}\n");
+    write_out(log, &out);
+    strbuf_clear(&log->line);
+    strbuf_release(&out);
+}
+
+/* Every whole line of stripped text as JSON; so is one that is too long. */
+static void write_lines(struct log *log, const struct strbuf *text)
+{
+    const char *at = strbuf_text(text);
+    const char *end = at + text->len;
+    while (at < end) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        const char *stop = newline != NULL ? newline : end;
+        strbuf_add(&log->line, at, (size_t)(stop - at));
+        if (newline != NULL || log->line.len >= PIECE_BYTES) {
+            write_line(log);
+        }
+        at = newline != NULL ? newline + 1 : end;
+    }
+}
+
+/* Show bytes that are not of a cut. */
+static void show(struct log *log, const struct strbuf *bytes)
+{
+    if (!log->terminal && !log->json) {
+        write_out(log, bytes);
+        return;
+    }
+    struct strbuf out = {0};
+    strip_add(&log->strip, &out, strbuf_text(bytes), bytes->len);
+    if (log->json) {
+        write_lines(log, &out);
+    } else {
+        write_out(log, &out);
+    }
+    strbuf_release(&out);
+}
+
+/* Show a piece of the log, without NUL bytes that follow a mark. */
+static void show_piece(struct log *log, const char *bytes, size_t len)
+{
+    struct strbuf kept = {0};
+    size_t begin = 0;
+    for (size_t ix = 0; ix < len; ix++) {
+        if (log->after_mark && bytes[ix] == '\0') {
+            strbuf_add(&kept, bytes + begin, ix - begin);
+            begin = ix + 1;
+            continue;
+        }
+        if (bytes[ix] != mark_end[log->matched]) {
+            log->matched = 0;
+        }
+        if (bytes[ix] == mark_end[log->matched]) {
+            log->matched++;
+        }
+        log->after_mark = mark_end[log->matched] == '\0';
+        if (log->after_mark) {
+            log->matched = 0;
+        }
+    }
+    strbuf_add(&kept, bytes + begin, len - begin);
+    show(log, &kept);
+    strbuf_release(&kept);
+}
+
+/* A part of the log was cut before it was read. */
+static void show_cut(struct log *log, off_t bytes)
+{
+    if (log->after_mark) {
+        return; /* the line before the hole tells it */
+    }
+    struct strbuf line = {0};
+    strbuf_addf(&line,
+                "\n[sluice: %lld bytes were cut here]\n",
+                (long long)bytes);
+    show(log, &line);
+    strbuf_release(&line);
+}
+
+/* How many bytes to read next; 0: there are none yet. Holes are stepped over.
+ */
+static size_t next_piece(struct log *log)
+{
+    struct stat stat;
+    if (fstat(log->fd, &stat) != 0) {
+        return 0;
+    }
+    if (stat.st_size < log->at) {
+        /* Its file system knows no holes: the file was shortened. */
+        show_cut(log, log->at - stat.st_size);
+        log->at = stat.st_size;
+    }
+    off_t data = lseek(log->fd, log->at, SEEK_DATA);
+    if (data < 0) {
+        /* ENXIO: the end, or nothing but a hole until there. */
+        log->at = errno == ENXIO ? stat.st_size : log->at;
+        data = log->at;
+    }
+    if (data > log->at) {
+        show_cut(log, data - log->at);
+        log->at = data;
+    }
+    off_t hole = lseek(log->fd, log->at, SEEK_HOLE);
+    off_t end = hole > log->at ? hole : stat.st_size;
+    off_t len = end - log->at;
+    return len <= 0 ? 0 : len < PIECE_BYTES ? (size_t)len : PIECE_BYTES;
+}
+
+/* Show what was added since. */
+static void show_news(struct log *log)
+{
+    char *bytes = mem_resize(NULL, PIECE_BYTES, 1);
+    if (log->fd < 0) {
+        open_log(log);
+    }
+    while (log->fd >= 0 && log->code == CLI_OK) {
+        size_t want = next_piece(log);
+        ssize_t got = want > 0 ? pread(log->fd, bytes, want, log->at) : 0;
+        if (got <= 0) {
+            break;
+        }
+        log->at += got;
+        show_piece(log, bytes, (size_t)got);
+    }
+    mem_free(bytes);
+}
+
+/* The log that is shown has ended. */
+static void show_end(struct log *log)
+{
+    struct strbuf rest = {0};
+    strip_end(&log->strip, &rest);
+    if (log->json) {
+        write_lines(log, &rest);
+        if (log->line.len > 0) {
+            write_line(log);
+        }
+    } else if (log->terminal) {
+        write_out(log, &rest);
+    }
+    strbuf_release(&rest);
+    if (log->fd >= 0) {
+        (void)close(log->fd);
+    }
+    log->fd = -1;
+    log->at = 0;
+    log->matched = 0;
+    log->after_mark = false;
+}
+
+/* --- following ---------------------------------------------------------- */
+
+static enum err on_event(void *ctx, const struct store_event *event)
+{
+    struct log *log = ctx;
+    log->last_event = event->number;
+    if (event->run == log->target.run && event->task != STORE_NONE) {
+        log->news = true; /* of the task, or of the first of its session */
+    }
+    return ERR_OK;
+}
+
+/* Bring the target up to date. */
+static enum err refresh(struct log *log, struct diag *diag)
+{
+    enum err err =
+        store_events(log->store, log->last_event, on_event, log, diag);
+    if (err != ERR_OK || !log->news) {
+        return err;
+    }
+    struct target now;
+    err = target_find(&now,
+                      log->store,
+                      log->target.task_id,
+                      log->target.run_id,
+                      TARGET_TASK,
+                      diag);
+    if (err == ERR_OK) {
+        target_release(&log->target);
+        log->target = now;
+        log->news = false;
+        err = pick_attempt(log, 0, &log->last, diag);
+    } else {
+        target_release(&now);
+    }
+    return err;
+}
+
+static bool is_one_of(const char *state, const char *const *names)
+{
+    while (*names != NULL && strcmp(*names, state) != 0) {
+        names++;
+    }
+    return *names != NULL;
+}
+
+static bool is_in_flight(const struct target *target)
+{
+    static const char *const names[] = {"starting", "running", NULL};
+    return is_one_of(target->state, names);
+}
+
+static bool has_ended(const struct target *target)
+{
+    static const char *const names[] = {
+        "done",
+        "failed",
+        "parked",
+        "skipped",
+        "cancelled",
+        NULL,
+    };
+    return is_one_of(target->state, names);
+}
+
+/* Begin with an attempt's log. */
+static enum err
+begin(struct log *log, const struct attempt *attempt, struct diag *diag)
+{
+    bool another = log->shown.token != 0;
+    if (another) {
+        show_end(log);
+    }
+    log->shown = *attempt;
+    if (another && log->terminal && !log->json) {
+        struct strbuf head = {0};
+        strbuf_addf(&head, "[sluice: attempt %u]\n", attempt->number);
+        write_out(log, &head);
+        strbuf_release(&head);
+    }
+    return find_path(log, attempt, diag);
+}
+
+/* Whether nobody is there who could go on with the task. */
+static bool is_abandoned(const struct log *log, int64_t *since_ns)
+{
+    struct store_owner owner;
+    struct attempt_found found = {0};
+    struct diag diag = {0};
+    bool alone = store_owner(log->store, &owner, &diag) == ERR_NOT_FOUND;
+    if (alone && is_in_flight(&log->target)) {
+        alone = attempt_inspect(strbuf_text(&log->path),
+                                log->shown.boot_id,
+                                &found,
+                                &diag) == ERR_OK &&
+                found.state != ATTEMPT_LIVE && found.state != ATTEMPT_STARTING;
+    }
+    int64_t now_ns = loop_now_ns();
+    if (!alone) {
+        *since_ns = now_ns;
+    }
+    return now_ns - *since_ns >= ABANDONED_NS;
+}
+
+/* Whether there is nothing more to follow. */
+static bool is_over(const struct log *log)
+{
+    bool current = log->last.token == log->shown.token;
+    if (log->code != CLI_OK || (current && has_ended(&log->target))) {
+        return true;
+    }
+    return log->attempt != 0 && !(current && is_in_flight(&log->target));
+}
+
+static enum err follow(struct log *log, struct diag *diag)
+{
+    int64_t alone_since_ns = loop_now_ns();
+    for (;;) {
+        enum err err = refresh(log, diag);
+        if (err != ERR_OK) {
+            return err;
+        }
+        if (log->shown.token != 0) {
+            show_news(log);
+        }
+        if (is_over(log)) {
+            return ERR_OK;
+        }
+        if (log->last.token != log->shown.token) {
+            err = begin(log, &log->last, diag);
+            if (err != ERR_OK) {
+                return err;
+            }
+            continue;
+        }
+        if (is_abandoned(log, &alone_since_ns)) {
+            (void)fprintf(stderr,
+                          "sluice %s: %s is %s, and no scheduler is running: "
+                          "'sluice run' goes on\n",
+                          log->command->name,
+                          log->target.task_id,
+                          log->target.state);
+            return ERR_OK;
+        }
+        (void)usleep(POLL_US);
+    }
+}
+
+/* --- the command -------------------------------------------------------- */
+
+static int print_path(const struct log *log)
+{
+    struct strbuf out = {0};
+    if (log->json) {
+        strbuf_adds(&out, "{\"run\": ");
+        jsonw_string(&out, log->target.run_id);
+        strbuf_adds(&out, ", \"task\": ");
+        jsonw_string(&out, log->target.task_id);
+        strbuf_addf(&out, ", \"attempt\": %u, \"path\": ", log->shown.number);
+        struct strbuf path = {0};
+        strbuf_addf(&path, "%s/log", strbuf_text(&log->path));
+        jsonw_string(&out, strbuf_text(&path));
+        strbuf_release(&path);
+        strbuf_adds(&out, "}\n");
+    } else {
+        strbuf_addf(&out, "%s/log\n", strbuf_text(&log->path));
+    }
+    int code = cli_write(&out);
+    strbuf_release(&out);
+    return code;
+}
+
+static int say_none(const struct log *log)
+{
+    if (log->attempt != 0) {
+        (void)fprintf(stderr,
+                      "sluice %s: %s has no attempt %u\n",
+                      log->command->name,
+                      log->target.task_id,
+                      log->attempt);
+        return CLI_USAGE;
+    }
+    (void)fprintf(stderr,
+                  "sluice %s: %s is %s and was never started: 'sluice why "
+                  "%s' tells more\n",
+                  log->command->name,
+                  log->target.task_id,
+                  log->target.state,
+                  log->target.task_id);
+    return CLI_NOT_ALL_DONE;
+}
+
+/* Show the log of the attempt that was found; the exit code. */
+static int show_log(struct log *log, struct diag *diag)
+{
+    if (log->path_only) {
+        return print_path(log);
+    }
+    if (log->follow) {
+        enum err err = follow(log, diag);
+        if (err != ERR_OK) {
+            return client_fail(log->command, err, diag);
+        }
+        show_end(log);
+        return log->code;
+    }
+    show_news(log);
+    if (log->fd < 0) {
+        (void)fprintf(stderr,
+                      "sluice %s: attempt %u of %s has no log: it has not "
+                      "begun, or 'sluice gc' has removed it\n",
+                      log->command->name,
+                      log->shown.number,
+                      log->target.task_id);
+        return CLI_NOT_ALL_DONE;
+    }
+    show_end(log);
+    return log->code;
+}
+
+/* Find the task and its attempt, and show it; the exit code. */
+static int look(struct log *log, const char *task)
+{
+    struct diag diag = {0};
+    struct attempt attempt = {0};
+    enum err err = store_open(&log->store, log->dir, STORE_READ, &diag);
+    if (err == ERR_OK) {
+        err = target_find(&log->target,
+                          log->store,
+                          task,
+                          log->run,
+                          TARGET_TASK,
+                          &diag);
+    }
+    if (err == ERR_OK) {
+        log->last_event = log->target.last_event;
+        err = pick_attempt(log, log->attempt, &attempt, &diag);
+    }
+    if (err == ERR_OK && log->follow) {
+        err = pick_attempt(log, 0, &log->last, &diag);
+    }
+    if (err == ERR_OK && attempt.token != 0) {
+        err = begin(log, &attempt, &diag);
+    }
+    if (err != ERR_OK) {
+        return client_fail(log->command, err, &diag);
+    }
+    bool waits = log->follow && !log->path_only && log->attempt == 0;
+    if (attempt.token == 0 && !waits) {
+        return say_none(log);
+    }
+    return show_log(log, &diag);
+}
+
+static int take_option(struct log *log, int code, const char *argument)
+{
+    switch (code) {
+    case CLIENT_OPT_STORE:
+        log->store_option = argument;
+        return CLI_OK;
+    case CLIENT_OPT_RUN:
+        log->run = argument;
+        return target_check_name(log->command, "run", argument);
+    case CLIENT_OPT_JSON:
+        log->json = true;
+        return CLI_OK;
+    case OPT_FOLLOW:
+        log->follow = true;
+        return CLI_OK;
+    case OPT_PATH:
+        log->path_only = true;
+        return CLI_OK;
+    default: {
+        char *end;
+        errno = 0;
+        unsigned long number = strtoul(argument, &end, 10);
+        if (argument[0] < '0' || argument[0] > '9' || *end != '\0' ||
+            errno != 0 || number == 0 || number >= UINT32_MAX) {
+            return cli_fail(log->command,
+                            "--attempt %s: not the number of an attempt, "
+                            "which start at 1",
+                            argument);
+        }
+        log->attempt = (uint32_t)number;
+        return CLI_OK;
+    }
+    }
+}
+
+static int run(const struct cli_command *command, int argc, char **argv)
+{
+    struct log log = {
+        .command = command,
+        .terminal = isatty(STDOUT_FILENO) == 1,
+        .fd = -1,
+    };
+    for (;;) {
+        const char *argument = NULL;
+        int code = cli_next(command, argc, argv, &argument);
+        if (code == CLI_END) {
+            break;
+        }
+        if (code < 0) {
+            return code == CLI_HELP ? CLI_OK : CLI_USAGE;
+        }
+        code = take_option(&log, code, argument);
+        if (code != CLI_OK) {
+            return code;
+        }
+    }
+    if (optind + 1 != argc) {
+        return cli_fail(command,
+                        optind == argc ? "whose log? Give the id of a task"
+                                       : "one task at a time");
+    }
+    if (target_check_name(command, "task", argv[optind]) != CLI_OK) {
+        return CLI_USAGE;
+    }
+    struct diag diag = {0};
+    log.dir = client_find_store(log.store_option, false, &diag);
+    if (log.dir == NULL) {
+        return client_fail(command, ERR_NOT_FOUND, &diag);
+    }
+    int code = look(&log, argv[optind]);
+    if (log.fd >= 0) {
+        (void)close(log.fd);
+    }
+    strbuf_release(&log.path);
+    strbuf_release(&log.line);
+    target_release(&log.target);
+    store_close(log.store);
+    mem_free(log.dir);
+    return code;
+}
+
+static const struct cli_option options[] = {
+    {"attempt", "N", "of this attempt (default: the last one)", OPT_ATTEMPT},
+    {"follow", NULL, "go on until the task has ended", OPT_FOLLOW},
+    CLIENT_OPTION_JSON,
+    {"path", NULL, "print the name of the file only", OPT_PATH},
+    CLIENT_OPTION_RUN,
+    CLIENT_OPTION_STORE,
+    {0},
+};
+
+const struct cli_command cli_log = {
+    .name = "log",
+    .synopsis = "[OPTION]... TASK",
+    .summary = "show what a task's session has written",
+    .options = options,
+    .run = run,
+};

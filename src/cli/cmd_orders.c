@@ -1,0 +1,752 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What an operator says to a scheduler: cap, pause, resume, hold, release,
+ * retry, skip, cancel, answer, drain.
+ *
+ * Each is one order (see engine/orders.h) and one answer. What can be seen to
+ * be wrong from the command line alone is refused before anything is sent;
+ * everything else is the scheduler's to judge, because only it knows the state
+ * at that moment.
+ */
+#include "base/duration.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "cli/cli.h"
+#include "cli/client.h"
+#include "cli/plain.h"
+#include "cli/target.h"
+#include "engine/doorway.h"
+#include "engine/loop.h"
+#include "engine/orders.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    OPT_DOWN = 1,
+    OPT_TIMEOUT,
+    OPT_UP,
+    OPT_WAIT,
+    ANSWER_BYTES_MAX = 64 << 10,
+    DRAIN_US = 200000, /* between looks at whether the scheduler has gone */
+};
+
+/* The command line. */
+struct line {
+    const struct cli_command *command;
+    const char *store;
+    const char *run;
+    bool json;
+    int step; /* of the cap; 0: none */
+    bool wait;
+    int64_t timeout_ns; /* DURATION_MAX_NS: no end */
+    char **operands;
+    int operand_count;
+};
+
+/* --- reading the command line ------------------------------------------- */
+
+static int take_option(struct line *line, int code, const char *argument)
+{
+    switch (code) {
+    case CLIENT_OPT_STORE:
+        line->store = argument;
+        return CLI_OK;
+    case CLIENT_OPT_RUN:
+        line->run = argument;
+        return target_check_name(line->command, "run", argument);
+    case CLIENT_OPT_JSON:
+        line->json = true;
+        return CLI_OK;
+    case OPT_DOWN:
+    case OPT_UP:
+        if (line->step != 0) {
+            return cli_fail(line->command, "give --down or --up once");
+        }
+        line->step = code == OPT_UP ? 1 : -1;
+        return CLI_OK;
+    case OPT_WAIT:
+        line->wait = true;
+        return CLI_OK;
+    case OPT_TIMEOUT:
+        line->wait = true;
+        return cli_read_duration(line->command,
+                                 "timeout",
+                                 argument,
+                                 &line->timeout_ns);
+    default:
+        return CLI_USAGE;
+    }
+}
+
+/* Read the options. CLI_END: go on; else it is the exit code. */
+static int read_line(struct line *line,
+                     const struct cli_command *command,
+                     int argc,
+                     char **argv)
+{
+    *line = (struct line){
+        .command = command,
+        .timeout_ns = DURATION_MAX_NS,
+    };
+    for (;;) {
+        const char *argument = NULL;
+        int code = cli_next(command, argc, argv, &argument);
+        if (code == CLI_END) {
+            line->operands = argv + optind;
+            line->operand_count = argc - optind;
+            return CLI_END;
+        }
+        if (code < 0) {
+            return code == CLI_HELP ? CLI_OK : CLI_USAGE;
+        }
+        code = take_option(line, code, argument);
+        if (code != CLI_OK) {
+            return code;
+        }
+    }
+}
+
+/* --- giving the order --------------------------------------------------- */
+
+static void begin_order(struct strbuf *json, const struct line *line)
+{
+    strbuf_adds(json, "{\"verb\":");
+    jsonw_string(json, line->command->name);
+    if (line->run != NULL) {
+        orders_add_text(json, "run", line->run);
+    }
+}
+
+/* An answer, taken apart. Its texts are borrowed from `json`. */
+struct answer {
+    char *line; /* as it came */
+    json_t *json;
+    enum err err;
+    const char *text;
+};
+
+static void release_answer(struct answer *answer)
+{
+    mem_free(answer->line);
+    json_decref(answer->json);
+    *answer = (struct answer){0};
+}
+
+/* Give an order and take its answer apart. */
+static enum err give_order(const char *dir,
+                           const char *json,
+                           struct answer *out,
+                           struct diag *diag)
+{
+    *out = (struct answer){0};
+    enum err err = client_order(dir, json, &out->line, diag);
+    if (err != ERR_OK) {
+        return err;
+    }
+    out->json = json_loads(out->line, JSON_REJECT_DUPLICATES, NULL);
+    const json_t *ok = json_object_get(out->json, "ok");
+    const char *name = json_string_value(json_object_get(out->json, "error"));
+    out->text = json_string_value(json_object_get(out->json, "text"));
+    if (out->text == NULL || !json_is_boolean(ok) ||
+        (json_is_false(ok) && name == NULL)) {
+        return diag_set(diag,
+                        ERR_IO,
+                        "the scheduler's answer is not understood: is it of "
+                        "another version?");
+    }
+    out->err = json_is_true(ok) ? ERR_OK : err_from_name(name);
+    return ERR_OK;
+}
+
+/* --- saying how it went ------------------------------------------------- */
+
+/* The order could not be given, or its answer is not known. */
+static int fail(const struct line *line, enum err err, const struct diag *diag)
+{
+    if (line->json) {
+        struct strbuf out = {0};
+        strbuf_adds(&out, "{\"ok\":false");
+        orders_add_text(&out, "error", err_name(err));
+        orders_add_text(&out, "text", diag->text);
+        strbuf_adds(&out, "}\n");
+        (void)cli_write(&out);
+        strbuf_release(&out);
+    }
+    return client_fail(line->command, err, diag);
+}
+
+/* Print an answer; the exit code. */
+static int show(const struct line *line, const struct answer *answer)
+{
+    int code = answer->err == ERR_OK ? CLI_OK : err_exit_code(answer->err);
+    struct strbuf out = {0};
+    if (line->json) {
+        strbuf_addf(&out, "%s\n", answer->line);
+    } else {
+        plain_add(&out, answer->text);
+        strbuf_adds(&out, "\n");
+    }
+    if (line->json || answer->err == ERR_OK) {
+        int written = cli_write(&out);
+        code = code == CLI_OK ? written : code;
+    }
+    if (!line->json && answer->err != ERR_OK) {
+        (void)fprintf(stderr,
+                      "sluice %s: %s",
+                      line->command->name,
+                      strbuf_text(&out));
+    }
+    strbuf_release(&out);
+    return code;
+}
+
+/* Give an order and print the answer; the exit code. */
+static int carry_out(const struct line *line, const struct strbuf *json)
+{
+    struct diag diag = {0};
+    struct answer answer = {0};
+    int code;
+    char *dir = client_find_store(line->store, false, &diag);
+    if (dir == NULL) {
+        return fail(line, ERR_NOT_FOUND, &diag);
+    }
+    enum err err = give_order(dir, strbuf_text(json), &answer, &diag);
+    code = err == ERR_OK ? show(line, &answer) : fail(line, err, &diag);
+    release_answer(&answer);
+    mem_free(dir);
+    return code;
+}
+
+/* --- the commands ------------------------------------------------------- */
+
+/* Read a cap; false, with an error printed, when it is none. */
+static bool
+read_cap(const struct cli_command *command, const char *text, int *out)
+{
+    char *end;
+    errno = 0;
+    long number = strtol(text, &end, 10);
+    bool digits = text[0] >= '0' && text[0] <= '9' && *end == '\0';
+    if (!digits || errno != 0 || number > INT_MAX) {
+        (void)cli_fail(command,
+                       "\"%s\" is not a cap: give a number from 0 to %d, "
+                       "--down or --up",
+                       text,
+                       INT_MAX);
+        return false;
+    }
+    *out = (int)number;
+    return true;
+}
+
+static int run_cap(const struct cli_command *command, int argc, char **argv)
+{
+    struct line line;
+    int code = read_line(&line, command, argc, argv);
+    if (code != CLI_END) {
+        return code;
+    }
+    int given = line.operand_count + (line.step != 0 ? 1 : 0);
+    if (given == 0) {
+        return cli_fail(command, "which cap? Give a number, --down or --up");
+    }
+    if (given > 1) {
+        return cli_fail(command, "give one number, --down or --up, not more");
+    }
+    int max = 0;
+    if (line.step == 0 && !read_cap(command, line.operands[0], &max)) {
+        return CLI_USAGE;
+    }
+    struct strbuf json = {0};
+    begin_order(&json, &line);
+    strbuf_addf(&json,
+                ",\"%s\":%d}",
+                line.step != 0 ? "step" : "max",
+                line.step != 0 ? line.step : max);
+    code = carry_out(&line, &json);
+    strbuf_release(&json);
+    return code;
+}
+
+/* pause, resume: a run is all that can be named. */
+static int run_whole(const struct cli_command *command, int argc, char **argv)
+{
+    struct line line;
+    int code = read_line(&line, command, argc, argv);
+    if (code != CLI_END) {
+        return code;
+    }
+    if (line.operand_count > 0) {
+        return cli_fail(command,
+                        "what is \"%s\"? It is a whole run that is meant; "
+                        "name it with --run",
+                        line.operands[0]);
+    }
+    struct strbuf json = {0};
+    begin_order(&json, &line);
+    strbuf_adds(&json, "}");
+    code = carry_out(&line, &json);
+    strbuf_release(&json);
+    return code;
+}
+
+/* The one operand as a task's id; NULL with an error printed. */
+static const char *read_task(const struct line *line)
+{
+    if (line->operand_count == 0) {
+        (void)cli_fail(line->command, "which task? Give its id");
+        return NULL;
+    }
+    if (line->operand_count > 1) {
+        (void)cli_fail(line->command,
+                       "one task at a time; what is \"%s\"?",
+                       line->operands[1]);
+        return NULL;
+    }
+    const char *id = line->operands[0];
+    return target_check_name(line->command, "task", id) == CLI_OK ? id : NULL;
+}
+
+/* hold, release, skip: a task must be named. */
+static int run_task(const struct cli_command *command, int argc, char **argv)
+{
+    struct line line;
+    int code = read_line(&line, command, argc, argv);
+    if (code != CLI_END) {
+        return code;
+    }
+    const char *task = read_task(&line);
+    if (task == NULL) {
+        return CLI_USAGE;
+    }
+    struct strbuf json = {0};
+    begin_order(&json, &line);
+    orders_add_text(&json, "task", task);
+    strbuf_adds(&json, "}");
+    code = carry_out(&line, &json);
+    strbuf_release(&json);
+    return code;
+}
+
+/*
+ * A name that is no task's may be a run's. The order is given once more rather
+ * than looked up before: what the first one did not find it has not changed.
+ */
+static int order_either(const struct line *line, const char *name)
+{
+    struct diag diag = {0};
+    struct answer first = {0};
+    struct answer second = {0};
+    struct strbuf json = {0};
+    int code;
+    char *dir = client_find_store(line->store, false, &diag);
+    if (dir == NULL) {
+        return fail(line, ERR_NOT_FOUND, &diag);
+    }
+    begin_order(&json, line);
+    orders_add_text(&json, "task", name);
+    strbuf_adds(&json, "}");
+    enum err err = give_order(dir, strbuf_text(&json), &first, &diag);
+    if (err == ERR_OK && first.err == ERR_NOT_FOUND && line->run == NULL) {
+        struct line whole = *line;
+        whole.run = name;
+        strbuf_clear(&json);
+        begin_order(&json, &whole);
+        strbuf_adds(&json, "}");
+        err = give_order(dir, strbuf_text(&json), &second, &diag);
+    }
+    if (err != ERR_OK) {
+        code = fail(line, err, &diag);
+    } else if (second.line != NULL && second.err != ERR_NOT_FOUND) {
+        code = show(line, &second);
+    } else {
+        code = show(line, &first);
+    }
+    strbuf_release(&json);
+    release_answer(&first);
+    release_answer(&second);
+    mem_free(dir);
+    return code;
+}
+
+/* retry, cancel: a task, or a whole run. */
+static int run_either(const struct cli_command *command, int argc, char **argv)
+{
+    struct line line;
+    int code = read_line(&line, command, argc, argv);
+    if (code != CLI_END) {
+        return code;
+    }
+    if (line.operand_count > 0) {
+        const char *name = read_task(&line);
+        return name != NULL ? order_either(&line, name) : CLI_USAGE;
+    }
+    if (line.run == NULL) {
+        return cli_fail(command,
+                        "which task? Give its id, or a whole run with --run");
+    }
+    struct strbuf json = {0};
+    begin_order(&json, &line);
+    strbuf_adds(&json, "}");
+    code = carry_out(&line, &json);
+    strbuf_release(&json);
+    return code;
+}
+
+/* The words of an answer, or standard input; an exit code, or CLI_END. */
+static int read_text(const struct line *line, struct strbuf *out)
+{
+    char **words = line->operands + 1;
+    int count = line->operand_count - 1;
+    if (count == 1 && strcmp(words[0], "-") == 0) {
+        struct cli_file file;
+        struct diag diag = {0};
+        if (cli_read_file(&file, "-", &diag) != ERR_OK) {
+            return cli_fail(line->command, "%s", diag.text);
+        }
+        strbuf_add(out, file.text, file.bytes);
+        cli_release_file(&file);
+    } else {
+        for (int ix = 0; ix < count; ix++) {
+            strbuf_adds(out, ix > 0 ? " " : "");
+            strbuf_adds(out, words[ix]);
+        }
+    }
+    const char *text = strbuf_text(out);
+    if (text[strspn(text, " \t\r\n")] == '\0') {
+        return cli_fail(line->command, "the answer has no text");
+    }
+    if (out->len > ANSWER_BYTES_MAX) {
+        return cli_fail(line->command,
+                        "the answer has %zu bytes, which is more than %d: put "
+                        "it into a file and answer where that is",
+                        out->len,
+                        ANSWER_BYTES_MAX);
+    }
+    json_t *checked = json_stringn(text, out->len);
+    bool good = checked != NULL && strlen(text) == out->len;
+    json_decref(checked);
+    return good ? CLI_END
+                : cli_fail(line->command, "the answer is not text in UTF-8");
+}
+
+static int run_answer(const struct cli_command *command, int argc, char **argv)
+{
+    struct line line;
+    int code = read_line(&line, command, argc, argv);
+    if (code != CLI_END) {
+        return code;
+    }
+    if (line.operand_count < 2) {
+        return cli_fail(command,
+                        line.operand_count == 0
+                            ? "which task? Give its id, then the answer"
+                            : "what is the answer? Give its text, or - for "
+                              "standard input");
+    }
+    const char *task = line.operands[0];
+    if (target_check_name(command, "task", task) != CLI_OK) {
+        return CLI_USAGE;
+    }
+    struct strbuf text = {0};
+    struct strbuf json = {0};
+    code = read_text(&line, &text);
+    if (code == CLI_END) {
+        begin_order(&json, &line);
+        orders_add_text(&json, "task", task);
+        orders_add_text(&json, "text", strbuf_text(&text));
+        strbuf_adds(&json, "}");
+        code = carry_out(&line, &json);
+    }
+    strbuf_release(&text);
+    strbuf_release(&json);
+    return code;
+}
+
+/* --- drain -------------------------------------------------------------- */
+
+/* Who is the scheduler, if there is one. */
+static enum err find_owner(const char *dir,
+                           struct store_owner *out,
+                           bool *owned_out,
+                           struct diag *diag)
+{
+    struct store *store;
+    enum err err = store_open(&store, dir, STORE_READ, diag);
+    if (err != ERR_OK) {
+        return err;
+    }
+    err = store_owner(store, out, diag);
+    *owned_out = err == ERR_OK;
+    store_close(store);
+    return err == ERR_NOT_FOUND ? ERR_OK : err;
+}
+
+/* Say what keeps the scheduler. */
+static void
+add_sessions(struct strbuf *out, const struct client_view *view, bool json)
+{
+    uint32_t count = engine_session_count(view->engine);
+    for (uint32_t ix = 0; ix < count; ix++) {
+        struct engine_session_view session = engine_session(view->engine, ix);
+        struct engine_run_view run = engine_run(view->engine, session.run);
+        const char *task = run.plan->tasks[session.task].id;
+        int64_t begun_ns =
+            session.begun_ns > 0 ? session.begun_ns : session.claimed_ns;
+        int64_t since_ns = loop_wall_ns() - begun_ns;
+        since_ns = since_ns > 0 ? since_ns : 0;
+        if (json) {
+            strbuf_adds(out, ix > 0 ? ",{\"run\":" : "{\"run\":");
+            jsonw_string(out, run.id);
+            orders_add_text(out, "task", task);
+            strbuf_addf(out, ",\"attempt\":%u,\"seconds\":", session.number);
+            jsonw_seconds(out, since_ns);
+            strbuf_adds(out, "}");
+        } else {
+            strbuf_addf(out, "  %s, attempt %u, for ", task, session.number);
+            duration_add(out, since_ns);
+            strbuf_adds(out, "\n");
+        }
+    }
+}
+
+/* The time is over: what still runs? */
+static int report_running(const struct line *line, const char *dir)
+{
+    struct client_view view;
+    struct diag diag = {0};
+    struct strbuf out = {0};
+    int code = CLI_NOT_ALL_DONE;
+    enum err err = client_look(&view, dir, NULL, &diag);
+    if (err != ERR_OK) {
+        code = fail(line, err, &diag);
+    } else if (line->json) {
+        strbuf_adds(&out, "{\"ok\":false,\"error\":\"timeout\"");
+        orders_add_text(&out, "text", "the scheduler has not ended yet");
+        strbuf_adds(&out, ",\"running\":[");
+        add_sessions(&out, &view, true);
+        strbuf_adds(&out, "]}\n");
+        (void)cli_write(&out);
+    } else {
+        strbuf_addf(&out,
+                    "sluice %s: the scheduler (pid %lld) has not ended yet; "
+                    "it goes on draining. Still running:\n",
+                    line->command->name,
+                    (long long)view.owner.pid);
+        add_sessions(&out, &view, false);
+        (void)fputs(strbuf_text(&out), stderr);
+    }
+    client_view_release(&view);
+    strbuf_release(&out);
+    return code;
+}
+
+static int wait_for_end(const struct line *line,
+                        const char *dir,
+                        const struct store_owner *drained)
+{
+    int64_t begun_ns = loop_now_ns();
+    struct diag diag = {0};
+    for (;;) {
+        struct store_owner owner = {0};
+        bool owned = false;
+        enum err err = find_owner(dir, &owner, &owned, &diag);
+        if (err != ERR_OK) {
+            return fail(line, err, &diag);
+        }
+        if (!owned || owner.pid != drained->pid ||
+            owner.start_ticks != drained->start_ticks) {
+            struct strbuf out = {0};
+            strbuf_adds(&out,
+                        line->json ? "{\"ok\":true,\"text\":\"the scheduler "
+                                     "has ended\",\"sessions\":0}\n"
+                                   : "the scheduler has ended\n");
+            int code = cli_write(&out);
+            strbuf_release(&out);
+            return code;
+        }
+        if (loop_now_ns() - begun_ns >= line->timeout_ns) {
+            return report_running(line, dir);
+        }
+        (void)usleep(DRAIN_US);
+    }
+}
+
+/* There is nobody who could start anything. */
+static int say_nobody(const struct line *line)
+{
+    struct strbuf out = {0};
+    static const char text[] = "no scheduler is running, so nothing is started";
+    if (line->json) {
+        strbuf_adds(&out, "{\"ok\":true");
+        orders_add_text(&out, "text", text);
+        strbuf_adds(&out, ",\"sessions\":0}\n");
+    } else {
+        strbuf_addf(&out, "%s\n", text);
+    }
+    int code = cli_write(&out);
+    strbuf_release(&out);
+    return code;
+}
+
+static int drain(const struct line *line, const char *dir)
+{
+    struct diag diag = {0};
+    struct store_owner owner = {0};
+    struct answer answer = {0};
+    bool owned = false;
+    int code;
+    enum err err = find_owner(dir, &owner, &owned, &diag);
+    if (err == ERR_OK && !owned) {
+        return say_nobody(line);
+    }
+    if (err == ERR_OK) {
+        err = give_order(dir, "{\"verb\":\"drain\"}", &answer, &diag);
+    }
+    if (err != ERR_OK) {
+        code = fail(line, err, &diag);
+    } else {
+        bool waits = line->wait && answer.err == ERR_OK;
+        code = waits && line->json ? CLI_OK : show(line, &answer);
+        if (code == CLI_OK && waits) {
+            code = wait_for_end(line, dir, &owner);
+        }
+    }
+    release_answer(&answer);
+    return code;
+}
+
+static int run_drain(const struct cli_command *command, int argc, char **argv)
+{
+    struct line line;
+    int code = read_line(&line, command, argc, argv);
+    if (code != CLI_END) {
+        return code;
+    }
+    if (line.operand_count > 0) {
+        return cli_fail(command,
+                        "what is \"%s\"? A scheduler is drained as a whole",
+                        line.operands[0]);
+    }
+    struct diag diag = {0};
+    char *dir = client_find_store(line.store, false, &diag);
+    if (dir == NULL) {
+        return fail(&line, ERR_NOT_FOUND, &diag);
+    }
+    code = drain(&line, dir);
+    mem_free(dir);
+    return code;
+}
+
+/* --- the tables --------------------------------------------------------- */
+
+static const struct cli_option common_options[] = {
+    CLIENT_OPTION_JSON,
+    CLIENT_OPTION_RUN,
+    CLIENT_OPTION_STORE,
+    {0},
+};
+
+static const struct cli_option cap_options[] = {
+    {"down", NULL, "one less than now", OPT_DOWN},
+    CLIENT_OPTION_JSON,
+    CLIENT_OPTION_RUN,
+    CLIENT_OPTION_STORE,
+    {"up", NULL, "one more than now", OPT_UP},
+    {0},
+};
+
+static const struct cli_option drain_options[] = {
+    CLIENT_OPTION_JSON,
+    CLIENT_OPTION_STORE,
+    {"timeout", "TIME", "as --wait, but no longer than this", OPT_TIMEOUT},
+    {"wait", NULL, "wait until the scheduler has ended", OPT_WAIT},
+    {0},
+};
+
+const struct cli_command cli_answer = {
+    .name = "answer",
+    .synopsis = "[OPTION]... TASK TEXT...",
+    .summary = "answer a parked task's question and try it again",
+    .options = common_options,
+    .run = run_answer,
+};
+
+const struct cli_command cli_cancel = {
+    .name = "cancel",
+    .synopsis = "[OPTION]... TASK | --run RUN",
+    .summary = "end a task or a run for good",
+    .options = common_options,
+    .run = run_either,
+};
+
+const struct cli_command cli_cap = {
+    .name = "cap",
+    .synopsis = "[OPTION]... N | --down | --up",
+    .summary = "set how many sessions may run at once",
+    .options = cap_options,
+    .run = run_cap,
+};
+
+const struct cli_command cli_drain = {
+    .name = "drain",
+    .synopsis = "[OPTION]...",
+    .summary = "start nothing more, end when the last session ends",
+    .options = drain_options,
+    .run = run_drain,
+};
+
+const struct cli_command cli_hold = {
+    .name = "hold",
+    .synopsis = "[OPTION]... TASK",
+    .summary = "keep a task from starting",
+    .options = common_options,
+    .run = run_task,
+};
+
+const struct cli_command cli_pause = {
+    .name = "pause",
+    .synopsis = "[OPTION]...",
+    .summary = "start nothing more of a run until it is resumed",
+    .options = common_options,
+    .run = run_whole,
+};
+
+const struct cli_command cli_release = {
+    .name = "release",
+    .synopsis = "[OPTION]... TASK",
+    .summary = "let a task start that was held",
+    .options = common_options,
+    .run = run_task,
+};
+
+const struct cli_command cli_resume = {
+    .name = "resume",
+    .synopsis = "[OPTION]...",
+    .summary = "go on with a run that was paused",
+    .options = common_options,
+    .run = run_whole,
+};
+
+const struct cli_command cli_retry = {
+    .name = "retry",
+    .synopsis = "[OPTION]... TASK | --run RUN",
+    .summary = "try a failed or parked task again, or all of a run",
+    .options = common_options,
+    .run = run_either,
+};
+
+const struct cli_command cli_skip = {
+    .name = "skip",
+    .synopsis = "[OPTION]... TASK",
+    .summary = "give a task up, and what needs it with it",
+    .options = common_options,
+    .run = run_task,
+};

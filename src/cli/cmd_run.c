@@ -1,0 +1,606 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sluice run: hand a plan in and see it through.
+ *
+ * The process either becomes the scheduler of the store or, if there is one,
+ * hands the plan to it and watches. A watcher tries to take the lock again and
+ * again: when the scheduler dies, one of the watchers is the next one.
+ */
+#include "base/crash.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "cli/cli.h"
+#include "cli/client.h"
+#include "cli/lines.h"
+#include "cli/live.h"
+#include "cli/preview.h"
+#include "cli/summary.h"
+#include "engine/doorway.h"
+#include "engine/loop.h"
+#include "engine/orders.h"
+
+#include <jansson.h>
+#include <libgen.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+    OPT_DRY = 'n',
+    OPT_NEW = 1,
+    OPT_TAKE_OVER,
+    OPT_WAIT,
+    WATCH_US = 250000,
+    SUBMIT_MS = 60000, /* a large plan takes a while to be read */
+    KILL_TRIES = 200,
+    KILL_WAIT_US = 10000,
+};
+
+struct run {
+    const struct cli_command *command;
+    const char *store_option;
+    bool dry;
+    bool anew;
+    bool take_over;
+    bool wait;
+    bool json;
+    struct cli_file file;
+    char *folder; /* of the plan */
+    char *dir;    /* of the store */
+    struct store *store;
+    struct loop *loop;
+    struct live *live;   /* NULL: plain lines */
+    struct strbuf lines; /* to be printed */
+    char *id;            /* of the run, once it is known */
+    uint32_t number;
+    uint64_t last_event;
+    int64_t drawn_ns; /* wall clock, of a watcher */
+    uint32_t interrupts;
+    bool interrupted; /* the run is not over, but we go */
+    bool troubled;    /* the store cannot be written at present */
+    bool over;        /* nothing more will happen by itself */
+    enum err failed;
+    struct diag diag;
+};
+
+static const struct cli_option options[] = {
+    {"dry-run", NULL, "show what would start and when; run nothing", OPT_DRY},
+    CLIENT_OPTION_JSON,
+    {"new",
+     NULL,
+     "start another run, even if one of this name goes on",
+     OPT_NEW},
+    CLIENT_OPTION_STORE,
+    {"take-over",
+     NULL,
+     "end the present scheduler and take its place",
+     OPT_TAKE_OVER},
+    {"wait",
+     NULL,
+     "wait for a person instead of ending when one is needed",
+     OPT_WAIT},
+    {0},
+};
+
+/* --- what is shown ------------------------------------------------------ */
+
+static void print_text(const struct strbuf *text)
+{
+    (void)fwrite(strbuf_text(text), 1, text->len, stdout);
+    (void)fflush(stdout);
+}
+
+/* Show an event of our run, or of the store as a whole. */
+static void show_event(struct run *run, const struct store_event *event)
+{
+    run->last_event = event->number;
+    if (event->run != STORE_NONE && event->run != run->number) {
+        return;
+    }
+    if (run->json) {
+        const char *id = event->run != STORE_NONE ? run->id : NULL;
+        lines_add_json(&run->lines, event, id);
+    } else if (run->live == NULL) {
+        (void)lines_add(&run->lines, event);
+    }
+}
+
+/* Print what has come together in a turn. */
+static void print_lines(struct run *run)
+{
+    if (run->lines.len > 0) {
+        print_text(&run->lines);
+        strbuf_clear(&run->lines);
+    }
+}
+
+/* --- handing the plan in ------------------------------------------------ */
+
+static void add_submit(struct strbuf *json, const struct run *run)
+{
+    strbuf_adds(json, "{\"verb\":\"submit\"");
+    orders_add_text(json, "file", run->file.path);
+    orders_add_text(json, "folder", run->folder);
+    orders_add_text(json, "text", run->file.text);
+    strbuf_addf(json,
+                ",\"processors\":%u,\"new\":%s}",
+                cli_processors(),
+                run->anew ? "true" : "false");
+}
+
+/* What came of handing it in. */
+static void take_answer(struct run *run, const char *answer)
+{
+    json_t *json = json_loads(answer, 0, NULL);
+    const char *id = json_string_value(json_object_get(json, "run"));
+    if (json_is_true(json_object_get(json, "ok")) && id != NULL) {
+        run->id = mem_strndup(id, strlen(id));
+        run->number =
+            (uint32_t)json_integer_value(json_object_get(json, "number"));
+        run->anew = false;
+    } else {
+        const char *text = json_string_value(json_object_get(json, "text"));
+        const char *name = json_string_value(json_object_get(json, "error"));
+        run->failed = err_from_name(name != NULL ? name : "");
+        run->failed = run->failed == ERR_OK ? ERR_IO : run->failed;
+        (void)diag_set(&run->diag,
+                       run->failed,
+                       "%s",
+                       text != NULL ? text : "the answer is not understood");
+    }
+    json_decref(json);
+}
+
+/* --- being the scheduler ------------------------------------------------ */
+
+static void on_event(void *ctx, const struct store_event *event)
+{
+    show_event(ctx, event);
+}
+
+static void on_answer(void *ctx, const char *json)
+{
+    struct run *run = ctx;
+    take_answer(run, json);
+    if (run->failed != ERR_OK) {
+        loop_stop(run->loop);
+    }
+}
+
+static void say(struct run *run, const char *text)
+{
+    if (run->live != NULL) {
+        live_clear(run->live);
+    }
+    (void)fprintf(stderr, "sluice run: %s\n", text);
+}
+
+/* Tell when trouble comes, and when it has gone. */
+static void tell_trouble(struct run *run, const char *trouble)
+{
+    if ((trouble[0] != '\0') == run->troubled) {
+        return;
+    }
+    run->troubled = trouble[0] != '\0';
+    struct strbuf text = {0};
+    if (run->troubled) {
+        strbuf_addf(&text,
+                    "%s: nothing is started until that is over; what runs "
+                    "goes on",
+                    trouble);
+    } else {
+        strbuf_adds(&text, "the store can be written again: going on");
+    }
+    say(run, strbuf_text(&text));
+    strbuf_release(&text);
+}
+
+static void on_turn(void *ctx)
+{
+    struct run *run = ctx;
+    struct engine *engine = loop_engine(run->loop);
+    print_lines(run);
+    tell_trouble(run, engine_trouble(engine));
+    uint32_t ix =
+        run->id != NULL ? engine_find_run(engine, run->id) : STORE_NONE;
+    if (ix == STORE_NONE) {
+        return;
+    }
+    if (run->live != NULL) {
+        live_draw(run->live, engine, ix, loop_wall_ns());
+    }
+    if (!engine_is_settled(engine)) {
+        return;
+    }
+    struct engine_run_view view = engine_run(engine, ix);
+    bool left = engine_is_draining(engine) && engine_session_count(engine) == 0;
+    if (view.finished || (view.quiet && !left && !view.sched.paused)) {
+        run->over = true;
+        if (view.finished || !run->wait) {
+            loop_stop(run->loop);
+        }
+    } else if (left) {
+        run->interrupted = true;
+        loop_stop(run->loop);
+    }
+}
+
+static void on_signal(void *ctx, int number)
+{
+    struct run *run = ctx;
+    struct engine *engine = loop_engine(run->loop);
+    run->interrupts += number == SIGINT ? 1 : 0;
+    if (number != SIGINT || run->interrupts > 2) {
+        /* The sessions live on, and the next scheduler adopts them. */
+        run->interrupted = true;
+        loop_stop(run->loop);
+    } else if (run->interrupts == 1) {
+        say(run,
+            "nothing more is started; ending when the last session has ended "
+            "(once more: end the sessions)");
+        engine_drain(engine, true);
+    } else {
+        say(run, "ending the sessions (once more: leave them and go)");
+        engine_stop(engine);
+    }
+}
+
+static enum err schedule(struct run *run, uint64_t epoch)
+{
+    struct loop_options loop_options = {
+        .store = run->store,
+        .dir = run->dir,
+        .epoch = epoch,
+        .ctx = run,
+        .event = on_event,
+        .answer = on_answer,
+        .turn = on_turn,
+        .signal = on_signal,
+    };
+    enum err err = loop_open(&run->loop, &loop_options, &run->diag);
+    if (err == ERR_OK) {
+        if (run->id == NULL) {
+            struct strbuf json = {0};
+            add_submit(&json, run);
+            loop_order(run->loop, strbuf_text(&json));
+            strbuf_release(&json);
+        }
+        err = loop_run(run->loop, &run->diag);
+    }
+    loop_close(run->loop);
+    run->loop = NULL;
+    return err != ERR_OK ? err : run->failed;
+}
+
+/* --- watching another one ----------------------------------------------- */
+
+/* Whether an operator has had the scheduler drained. */
+static bool is_drain(const struct store_event *event)
+{
+    if (strcmp(event->kind, "order") != 0) {
+        return false;
+    }
+    json_t *json = json_loads(event->data, 0, NULL);
+    const char *verb = json_string_value(json_object_get(json, "verb"));
+    bool drain = verb != NULL && strcmp(verb, "drain") == 0;
+    json_decref(json);
+    return drain;
+}
+
+static enum err on_watched(void *ctx, const struct store_event *event)
+{
+    struct run *run = ctx;
+    show_event(run, event);
+    if (is_drain(event)) {
+        run->interrupted = true; /* nobody is to go on with it now */
+    }
+    if (event->run != run->number || strcmp(event->kind, "run") != 0) {
+        return ERR_OK;
+    }
+    json_t *json = json_loads(event->data, 0, NULL);
+    const char *to = json_string_value(json_object_get(json, "to"));
+    if (to != NULL) {
+        bool finished = strcmp(to, "finished") == 0;
+        run->over = finished || (strcmp(to, "waiting") == 0 && !run->wait);
+    }
+    json_decref(json);
+    return ERR_OK;
+}
+
+/* Hand the plan to the scheduler. ERR_NOT_FOUND: it went away just now. */
+static enum err submit(struct run *run)
+{
+    struct strbuf json = {0};
+    char *answer = NULL;
+    add_submit(&json, run);
+    enum err err = doorway_call(run->dir,
+                                strbuf_text(&json),
+                                SUBMIT_MS,
+                                &answer,
+                                &run->diag);
+    strbuf_release(&json);
+    if (err == ERR_OK) {
+        take_answer(run, answer);
+        err = run->failed;
+    }
+    mem_free(answer);
+    return err;
+}
+
+/* Show what the store says, when it has changed or a second has passed. */
+static void draw_watched(struct run *run, bool changed)
+{
+    int64_t now_ns = loop_wall_ns();
+    if (!changed && now_ns - run->drawn_ns < INT64_C(1000000000)) {
+        return;
+    }
+    struct client_view view;
+    struct diag diag = {0};
+    struct store_query query = {.run = run->id};
+    if (client_look(&view, run->dir, &query, &diag) == ERR_OK &&
+        engine_run_count(view.engine) == 1) {
+        run->drawn_ns = now_ns;
+        live_draw(run->live, view.engine, 0, now_ns);
+    }
+    client_view_release(&view);
+}
+
+/* One look at what the scheduler has done. */
+static enum err watch(struct run *run)
+{
+    if (run->id == NULL) {
+        enum err err = submit(run);
+        if (err != ERR_OK) {
+            return err == ERR_NOT_FOUND ? ERR_OK : err; /* try the lock again */
+        }
+    }
+    uint64_t before = run->last_event;
+    enum err err =
+        store_events(run->store, before, on_watched, run, &run->diag);
+    print_lines(run);
+    if (err == ERR_OK && run->live != NULL && !run->over) {
+        draw_watched(run, run->last_event != before);
+    }
+    return err;
+}
+
+/* --- both --------------------------------------------------------------- */
+
+/* End the process that holds the lock, if it is on this machine. */
+static enum err end_owner(struct run *run)
+{
+    struct store_owner owner;
+    struct store_owner self = client_self();
+    enum err err = store_owner(run->store, &owner, &run->diag);
+    if (err != ERR_OK) {
+        return err == ERR_NOT_FOUND ? ERR_OK : err;
+    }
+    if (strcmp(owner.host, self.host) != 0) {
+        return diag_set(&run->diag,
+                        ERR_DENIED,
+                        "the scheduler runs on %s: end it there",
+                        owner.host);
+    }
+    int pidfd;
+    err = exec_watch(owner.pid, owner.start_ticks, &pidfd, &run->diag);
+    if (err != ERR_OK) {
+        return err == ERR_NOT_FOUND ? ERR_OK : err;
+    }
+    if (syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) != 0) {
+        err = diag_set(&run->diag,
+                       ERR_DENIED,
+                       "the scheduler (pid %lld) cannot be ended",
+                       (long long)owner.pid);
+    }
+    (void)close(pidfd);
+    return err;
+}
+
+static enum err take_over(struct run *run, uint64_t *epoch_out)
+{
+    struct store_owner self = client_self();
+    enum err err = end_owner(run);
+    for (int tries = 0; err == ERR_OK && tries < KILL_TRIES; tries++) {
+        err = store_take(run->store, &self, epoch_out, &run->diag);
+        if (err != ERR_BUSY) {
+            return err;
+        }
+        err = ERR_OK;
+        (void)usleep(KILL_WAIT_US);
+    }
+    return err != ERR_OK ? err : ERR_BUSY;
+}
+
+/* Become the scheduler, or watch it until the run is over. */
+static enum err see_through(struct run *run)
+{
+    struct store_owner self = client_self();
+    uint64_t epoch;
+    enum err err = ERR_OK;
+    while (err == ERR_OK && !run->over && !run->interrupted) {
+        err = run->take_over
+                  ? take_over(run, &epoch)
+                  : store_take(run->store, &self, &epoch, &run->diag);
+        run->take_over = false;
+        if (err == ERR_OK && run->id != NULL) {
+            err = watch(run); /* what the one before did last */
+        }
+        if (err == ERR_OK) {
+            return run->over || run->interrupted ? ERR_OK
+                                                 : schedule(run, epoch);
+        }
+        if (err == ERR_BUSY) {
+            err = watch(run);
+            if (err == ERR_OK && !run->over) {
+                (void)usleep(WATCH_US);
+            }
+        }
+    }
+    return err;
+}
+
+/* Events that were there before are not shown. */
+static void skip_events(struct run *run)
+{
+    struct store *store;
+    struct diag diag = {0};
+    struct store_info info = {0};
+    static const struct store_query query = {0};
+    static const struct store_visitor visitor = {0};
+    if (store_open(&store, run->dir, STORE_READ, &diag) == ERR_OK) {
+        if (store_read(store, &query, &visitor, NULL, &info, &diag) == ERR_OK) {
+            run->last_event = info.last_event;
+        }
+        store_close(store);
+    }
+}
+
+/* How it ended: the exit code, and a summary for people. */
+static int conclude(struct run *run)
+{
+    if (run->id == NULL) {
+        return run->interrupted ? CLI_INTERRUPTED : CLI_OK;
+    }
+    struct client_view view;
+    struct diag diag = {0};
+    struct store_query query = {.finished = true, .run = run->id};
+    int code = CLI_STORE;
+    enum err err = client_look(&view, run->dir, &query, &diag);
+    if (err == ERR_OK && engine_run_count(view.engine) == 1) {
+        code = run->interrupted ? CLI_INTERRUPTED
+                                : summary_exit_code(view.engine, 0);
+        if (!run->json) {
+            struct strbuf text = {0};
+            summary_add(&text, view.engine, 0);
+            print_text(&text);
+            strbuf_release(&text);
+        }
+    } else {
+        code = client_fail(run->command, err, &diag);
+    }
+    client_view_release(&view);
+    return code;
+}
+
+static int execute(struct run *run)
+{
+    /* Whoever reads what we print may go; the plan does not. */
+    (void)signal(SIGPIPE, SIG_IGN);
+    run->dir = client_find_store(run->store_option, true, &run->diag);
+    enum err err = run->dir != NULL ? ERR_OK : ERR_INVALID;
+    if (err == ERR_OK) {
+        skip_events(run);
+        err = store_open(&run->store, run->dir, STORE_WRITE, &run->diag);
+    }
+    crash_point("run-store-open");
+    if (err == ERR_OK) {
+        if (!run->json && isatty(STDOUT_FILENO) == 1) {
+            run->live = live_new(cli_colours(), cli_unicode());
+        }
+        err = see_through(run);
+    }
+    store_close(run->store);
+    print_lines(run);
+    strbuf_release(&run->lines);
+    if (run->live != NULL) {
+        live_clear(run->live);
+        live_free(run->live);
+    }
+    if (err != ERR_OK) {
+        (void)fprintf(stderr, "sluice run: %s\n", run->diag.text);
+        return run->failed != ERR_OK ? err_exit_code(run->failed) : CLI_STORE;
+    }
+    crash_point("run-over");
+    return conclude(run);
+}
+
+/* The folder that relative paths of the plan are meant from. */
+static char *folder_of(const char *path)
+{
+    char real[PATH_MAX];
+    if (strcmp(path, "-") == 0) {
+        return getcwd(real, sizeof(real)) != NULL
+                   ? mem_strndup(real, strlen(real))
+                   : NULL;
+    }
+    if (realpath(path, real) == NULL) {
+        return NULL;
+    }
+    const char *folder = dirname(real);
+    return mem_strndup(folder, strlen(folder));
+}
+
+static int check_and_execute(struct run *run, const char *path)
+{
+    enum err err = cli_read_file(&run->file, path, &run->diag);
+    if (err != ERR_OK) {
+        return cli_fail(run->command, "%s", run->diag.text);
+    }
+    struct plan *plan = cli_read_plan(&run->file, run->json);
+    if (plan == NULL) {
+        return CLI_USAGE;
+    }
+    int code;
+    run->folder = folder_of(path);
+    if (run->folder == NULL) {
+        code = cli_fail(run->command, "%s: its folder cannot be found", path);
+    } else if (run->dry) {
+        code = preview_print(plan, run->json);
+    } else {
+        code = execute(run);
+    }
+    plan_free(plan);
+    return code;
+}
+
+static int run_run(const struct cli_command *command, int argc, char **argv)
+{
+    struct run run = {.command = command};
+    const char *argument;
+    int option;
+    while ((option = cli_next(command, argc, argv, &argument)) != CLI_END) {
+        switch (option) {
+        case OPT_DRY:
+            run.dry = true;
+            break;
+        case OPT_NEW:
+            run.anew = true;
+            break;
+        case OPT_TAKE_OVER:
+            run.take_over = true;
+            break;
+        case OPT_WAIT:
+            run.wait = true;
+            break;
+        case CLIENT_OPT_JSON:
+            run.json = true;
+            break;
+        case CLIENT_OPT_STORE:
+            run.store_option = argument;
+            break;
+        case CLI_HELP:
+            return CLI_OK;
+        default:
+            return CLI_USAGE;
+        }
+    }
+    const char *path = cli_operand(command, argc, argv);
+    int code = path != NULL ? check_and_execute(&run, path) : CLI_USAGE;
+    cli_release_file(&run.file);
+    mem_free(run.folder);
+    mem_free(run.dir);
+    mem_free(run.id);
+    return code;
+}
+
+const struct cli_command cli_run = {
+    .name = "run",
+    .synopsis = "[OPTION]... PLAN",
+    .summary = "run a plan to its end, or go on with it",
+    .options = options,
+    .run = run_run,
+};

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sluice wait: until tasks have ended, or runs are over.
+ *
+ * The store is read and nothing else, so it works with a scheduler, without
+ * one, and while one follows another. What happens is taken from the log of
+ * events: a task's from where it was found, a run's from the beginning,
+ * because whether a run waits for a person is in the log only.
+ */
+#include "base/duration.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "cli/cli.h"
+#include "cli/client.h"
+#include "cli/plain.h"
+#include "cli/target.h"
+#include "engine/loop.h"
+
+#include <getopt.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OPT_TIMEOUT = 1, POLL_US = 200000 };
+
+/* How far something has come. */
+enum progress {
+    GOING,
+    ENDED_WELL,
+    ENDED_BADLY, /* or waits for a person */
+};
+
+struct awaited {
+    struct target target;
+    enum progress progress;
+    uint64_t seen;     /* number of the last event that was looked at */
+    struct strbuf how; /* the state, in words */
+    bool told;
+};
+
+struct waiting {
+    const struct cli_command *command;
+    const char *store_option;
+    const char *run;
+    bool json;
+    int64_t timeout_ns;
+    struct store *store;
+    struct awaited *items;
+    uint32_t count;
+    uint64_t last_event;
+};
+
+static void
+set_task(struct awaited *item, const char *state, const char *reason)
+{
+    static const char *const ends[] = {
+        "cancelled",
+        "failed",
+        "parked",
+        "skipped",
+    };
+    item->progress = strcmp(state, "done") == 0 ? ENDED_WELL : GOING;
+    for (size_t ix = 0; ix < ARRAY_COUNT(ends); ix++) {
+        if (strcmp(state, ends[ix]) == 0) {
+            item->progress = ENDED_BADLY;
+        }
+    }
+    strbuf_clear(&item->how);
+    plain_add(&item->how, state);
+    if (reason != NULL && item->progress == ENDED_BADLY) {
+        strbuf_adds(&item->how, ": ");
+        plain_add(&item->how, reason);
+    }
+}
+
+static int64_t count_of(const json_t *data, const char *state)
+{
+    return json_integer_value(json_object_get(data, state));
+}
+
+/* An event of the kind "run": it has finished, or nothing happens any more
+ * until a person decides. */
+static void set_run(struct awaited *item, const json_t *data, const char *to)
+{
+    bool waits = strcmp(to, "waiting") == 0;
+    strbuf_clear(&item->how);
+    if (!waits && strcmp(to, "finished") != 0) {
+        item->progress = GOING;
+        strbuf_adds(&item->how, "running");
+        return;
+    }
+    bool well = !waits && count_of(data, "cancelled") == 0;
+    item->progress = well ? ENDED_WELL : ENDED_BADLY;
+    strbuf_adds(&item->how, waits ? "waits for a person" : "finished");
+    static const char *const shown[] = {
+        "done",
+        "failed",
+        "parked",
+        "skipped",
+        "cancelled",
+    };
+    const char *comma = ": ";
+    for (size_t ix = 0; ix < ARRAY_COUNT(shown); ix++) {
+        int64_t count = count_of(data, shown[ix]);
+        if (count > 0) {
+            strbuf_addf(&item->how,
+                        "%s%lld %s",
+                        comma,
+                        (long long)count,
+                        shown[ix]);
+            comma = ", ";
+        }
+    }
+}
+
+static void take_event(struct awaited *item, const struct store_event *event)
+{
+    bool is_run = item->target.task == STORE_NONE;
+    bool moves = strcmp(event->kind, "task") == 0;
+    if (event->number <= item->seen || event->run != item->target.run ||
+        (!is_run && (!moves || event->task != item->target.task))) {
+        return;
+    }
+    item->seen = event->number;
+    if (is_run && moves) {
+        item->progress = GOING; /* something happens in it after all */
+        return;
+    }
+    json_t *data = json_loads(event->data, 0, NULL);
+    const char *to = json_string_value(json_object_get(data, "to"));
+    if (to != NULL && is_run && strcmp(event->kind, "run") == 0) {
+        set_run(item, data, to);
+    } else if (to != NULL && !is_run) {
+        set_task(item, to, json_string_value(json_object_get(data, "reason")));
+    }
+    json_decref(data);
+}
+
+static enum err on_event(void *ctx, const struct store_event *event)
+{
+    struct waiting *waiting = ctx;
+    for (uint32_t ix = 0; ix < waiting->count; ix++) {
+        if (!waiting->items[ix].told) {
+            take_event(&waiting->items[ix], event);
+        }
+    }
+    waiting->last_event = event->number;
+    return ERR_OK;
+}
+
+/* Find out what the operands mean. */
+static enum err find_all(struct waiting *waiting,
+                         char **names,
+                         uint32_t count,
+                         struct diag *diag)
+{
+    enum err err = ERR_OK;
+    waiting->items = mem_zalloc(count, sizeof(waiting->items[0]));
+    waiting->last_event = UINT64_MAX;
+    for (uint32_t ix = 0; err == ERR_OK && ix < count; ix++) {
+        struct awaited *item = &waiting->items[waiting->count++];
+        struct target *target = &item->target;
+        err = target_find(target,
+                          waiting->store,
+                          names[ix],
+                          waiting->run,
+                          TARGET_TASK_OR_RUN,
+                          diag);
+        if (err != ERR_OK) {
+            break;
+        }
+        if (target->task != STORE_NONE) {
+            item->seen = target->last_event;
+            set_task(item, target->state, target->reason);
+        }
+        if (item->seen < waiting->last_event) {
+            waiting->last_event = item->seen;
+        }
+    }
+    return err;
+}
+
+static const char *name_of(const struct awaited *item)
+{
+    return item->target.task_id != NULL ? item->target.task_id
+                                        : item->target.run_id;
+}
+
+/* Tell what has ended since; how many have not. */
+static uint32_t tell(struct waiting *waiting)
+{
+    uint32_t left = 0;
+    struct strbuf out = {0};
+    for (uint32_t ix = 0; ix < waiting->count; ix++) {
+        struct awaited *item = &waiting->items[ix];
+        if (item->progress == GOING) {
+            left++;
+        } else if (!item->told) {
+            item->told = true;
+            strbuf_addf(&out,
+                        "%s: %s\n",
+                        name_of(item),
+                        strbuf_text(&item->how));
+        }
+    }
+    if (out.len > 0 && !waiting->json) {
+        (void)cli_write(&out);
+    }
+    strbuf_release(&out);
+    return left;
+}
+
+static void add_json(struct strbuf *out, const struct waiting *waiting, bool ok)
+{
+    static const char *const names[] = {
+        [GOING] = "going",
+        [ENDED_WELL] = "well",
+        [ENDED_BADLY] = "badly",
+    };
+    strbuf_addf(out, "{\"ok\": %s, \"targets\": [", ok ? "true" : "false");
+    for (uint32_t ix = 0; ix < waiting->count; ix++) {
+        const struct awaited *item = &waiting->items[ix];
+        strbuf_adds(out, ix > 0 ? ",\n  {\"run\": " : "\n  {\"run\": ");
+        jsonw_string(out, item->target.run_id);
+        strbuf_adds(out, ", \"task\": ");
+        jsonw_string(out, item->target.task_id);
+        strbuf_addf(out, ", \"ended\": \"%s\"", names[item->progress]);
+        strbuf_adds(out, ", \"text\": ");
+        jsonw_string(out, strbuf_text(&item->how));
+        strbuf_adds(out, "}");
+    }
+    strbuf_adds(out, "]}\n");
+}
+
+/* All has ended, or the time is over; the exit code. */
+static int conclude(const struct waiting *waiting)
+{
+    bool ok = true;
+    struct strbuf out = {0};
+    for (uint32_t ix = 0; ix < waiting->count; ix++) {
+        const struct awaited *item = &waiting->items[ix];
+        ok = ok && item->progress == ENDED_WELL;
+        if (item->progress == GOING) {
+            strbuf_addf(&out,
+                        "sluice %s: the time is over, and %s has not ended "
+                        "(%s)\n",
+                        waiting->command->name,
+                        name_of(item),
+                        item->how.len > 0 ? item->how.text : "running");
+        }
+    }
+    (void)fputs(strbuf_text(&out), stderr);
+    strbuf_clear(&out);
+    int code = ok ? CLI_OK : CLI_NOT_ALL_DONE;
+    if (waiting->json) {
+        add_json(&out, waiting, ok);
+        int written = cli_write(&out);
+        code = code == CLI_OK ? written : code;
+    }
+    strbuf_release(&out);
+    return code;
+}
+
+static int watch(struct waiting *waiting)
+{
+    int64_t begun_ns = loop_now_ns();
+    struct diag diag = {0};
+    for (;;) {
+        enum err err = store_events(waiting->store,
+                                    waiting->last_event,
+                                    on_event,
+                                    waiting,
+                                    &diag);
+        if (err != ERR_OK) {
+            return client_fail(waiting->command, err, &diag);
+        }
+        if (tell(waiting) == 0 ||
+            loop_now_ns() - begun_ns >= waiting->timeout_ns) {
+            return conclude(waiting);
+        }
+        (void)usleep(POLL_US);
+    }
+}
+
+/* Read the options. CLI_END: go on; else it is the exit code. */
+static int read_line(struct waiting *waiting, int argc, char **argv)
+{
+    for (;;) {
+        const char *argument = NULL;
+        int code = cli_next(waiting->command, argc, argv, &argument);
+        if (code == CLI_END) {
+            return CLI_END;
+        }
+        if (code < 0) {
+            return code == CLI_HELP ? CLI_OK : CLI_USAGE;
+        }
+        if (code == CLIENT_OPT_STORE) {
+            waiting->store_option = argument;
+        } else if (code == CLIENT_OPT_JSON) {
+            waiting->json = true;
+        } else if (code == CLIENT_OPT_RUN) {
+            waiting->run = argument;
+            code = target_check_name(waiting->command, "run", argument);
+            if (code != CLI_OK) {
+                return code;
+            }
+        } else if (cli_read_duration(waiting->command,
+                                     "timeout",
+                                     argument,
+                                     &waiting->timeout_ns) != CLI_OK) {
+            return CLI_USAGE;
+        }
+    }
+}
+
+/* The words that name something are good, and there are some. */
+static int check_names(const struct waiting *waiting, int argc, char **argv)
+{
+    if (optind == argc) {
+        return cli_fail(waiting->command,
+                        "for what? Name tasks or runs by their ids");
+    }
+    for (int ix = optind; ix < argc; ix++) {
+        if (target_check_name(waiting->command, "task", argv[ix]) != CLI_OK) {
+            return CLI_USAGE;
+        }
+    }
+    return CLI_OK;
+}
+
+static int run(const struct cli_command *command, int argc, char **argv)
+{
+    struct waiting waiting = {.command = command, .timeout_ns = INT64_MAX};
+    struct diag diag = {0};
+    int code = read_line(&waiting, argc, argv);
+    if (code != CLI_END) {
+        return code;
+    }
+    code = check_names(&waiting, argc, argv);
+    if (code != CLI_OK) {
+        return code;
+    }
+    char *dir = client_find_store(waiting.store_option, false, &diag);
+    if (dir == NULL) {
+        return client_fail(command, ERR_NOT_FOUND, &diag);
+    }
+    enum err err = store_open(&waiting.store, dir, STORE_READ, &diag);
+    if (err == ERR_OK) {
+        err =
+            find_all(&waiting, argv + optind, (uint32_t)(argc - optind), &diag);
+    }
+    code = err == ERR_OK ? watch(&waiting) : client_fail(command, err, &diag);
+    for (uint32_t ix = 0; ix < waiting.count; ix++) {
+        target_release(&waiting.items[ix].target);
+        strbuf_release(&waiting.items[ix].how);
+    }
+    mem_free(waiting.items);
+    store_close(waiting.store);
+    mem_free(dir);
+    return code;
+}
+
+static const struct cli_option options[] = {
+    CLIENT_OPTION_JSON,
+    CLIENT_OPTION_RUN,
+    CLIENT_OPTION_STORE,
+    {"timeout", "TIME", "wait no longer than this", OPT_TIMEOUT},
+    {0},
+};
+
+const struct cli_command cli_wait = {
+    .name = "wait",
+    .synopsis = "[OPTION]... TASK|RUN...",
+    .summary = "wait until tasks have ended or runs are over",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/glance.h"
+
+#include "base/mem.h"
+#include "engine/loop.h"
+#include "plan/suggest.h"
+
+#include <string.h>
+
+static enum err
+refuse_run(const struct glance *glance, const char *run, struct diag *diag)
+{
+    struct suggest guess;
+    uint32_t budget = SUGGEST_BUDGET;
+    suggest_init(&guess, run, strlen(run), &budget);
+    for (uint32_t ix = 0; ix < engine_run_count(glance->view.engine); ix++) {
+        (void)suggest_offer(&guess, engine_run(glance->view.engine, ix).id);
+    }
+    return diag_set(diag,
+                    ERR_NOT_FOUND,
+                    "there is no run \"%s\"%s; 'sluice status --all' lists "
+                    "them",
+                    run,
+                    suggest_hint(&guess));
+}
+
+enum err glance_take(struct glance *out,
+                     const struct glance_options *options,
+                     struct diag *diag)
+{
+    *out = (struct glance){0};
+    out->dir = client_find_store(options->store, false, diag);
+    if (out->dir == NULL) {
+        return ERR_NOT_FOUND;
+    }
+    const char *run = options->run;
+    struct store_query query = {.finished = options->finished};
+    enum err err = client_look(&out->view, out->dir, &query, diag);
+    if (err == ERR_OK && run != NULL && !query.finished &&
+        engine_find_run(out->view.engine, run) == STORE_NONE) {
+        client_view_release(&out->view);
+        query.finished = true;
+        err = client_look(&out->view, out->dir, &query, diag);
+    }
+    if (err == ERR_OK && run != NULL &&
+        engine_find_run(out->view.engine, run) == STORE_NONE) {
+        err = refuse_run(out, run, diag);
+    }
+    if (err == ERR_OK) {
+        out->wall_ns = loop_wall_ns();
+        out->snapshot = snapshot_new(out->view.engine, true);
+    }
+    return err;
+}
+
+void glance_release(struct glance *glance)
+{
+    snapshot_free(glance->snapshot);
+    client_view_release(&glance->view);
+    mem_free(glance->dir);
+    *glance = (struct glance){0};
+}
+
+bool glance_next_session(const struct glance *glance,
+                         uint32_t run,
+                         uint64_t after,
+                         struct engine_session_view *out)
+{
+    const struct engine *engine = glance->view.engine;
+    bool found = false;
+    for (uint32_t ix = 0; ix < engine_session_count(engine); ix++) {
+        struct engine_session_view session = engine_session(engine, ix);
+        if (session.run == run && session.token > after &&
+            (!found || session.token < out->token)) {
+            *out = session;
+            found = true;
+        }
+    }
+    return found;
+}
+
+int64_t glance_elapsed_ns(const struct glance *glance,
+                          const struct engine_session_view *session)
+{
+    int64_t since_ns =
+        session->begun_ns > 0 ? session->begun_ns : session->claimed_ns;
+    int64_t gone_ns = glance->wall_ns - since_ns;
+    return gone_ns > 0 ? gone_ns : 0;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * glance: what `status` and `why` look at: the store, who schedules, all
+ * unfinished runs, and a snapshot of them.
+ *
+ * All of them are loaded, also when only one is asked for: runs share limits,
+ * and a reason may lie in another run.
+ */
+#ifndef CLI_GLANCE_H
+#define CLI_GLANCE_H
+
+#include "cli/client.h"
+#include "cli/snapshot.h"
+
+/* Starts as {0}. */
+struct glance {
+    char *dir; /* of the store, absolute */
+    struct client_view view;
+    struct snapshot *snapshot;
+    int64_t wall_ns; /* when it was taken */
+};
+
+struct glance_options {
+    const char *store; /* as given on the command line, or NULL */
+    const char *run;   /* must be there, finished or not; NULL: any */
+    bool finished;     /* finished runs, too */
+};
+
+/*
+ * Look. ERR_NOT_FOUND: there is no store, or no such run. Release *out in any
+ * case.
+ */
+MUST_USE enum err glance_take(struct glance *out,
+                              const struct glance_options *options,
+                              struct diag *diag);
+void glance_release(struct glance *glance);
+
+/*
+ * The sessions of a run in order of their start: the first with a token
+ * greater than `after`, or false when there is none.
+ */
+bool glance_next_session(const struct glance *glance,
+                         uint32_t run,
+                         uint64_t after,
+                         struct engine_session_view *out);
+
+/* How long the session has been running, or being started. */
+int64_t glance_elapsed_ns(const struct glance *glance,
+                          const struct engine_session_view *session);
+
+#endif /* CLI_GLANCE_H */

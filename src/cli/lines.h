@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lines: events as lines, for `sluice run` in a pipe.
+ */
+#ifndef CLI_LINES_H
+#define CLI_LINES_H
+
+#include "base/strbuf.h"
+#include "store/batch.h"
+
+#include <stdbool.h>
+
+/*
+ * Append one line for people: local time, what happened, to which task, why.
+ * Returns false and appends nothing for an event that is not worth a line.
+ */
+bool lines_add(struct strbuf *out, const struct store_event *event);
+
+/*
+ * Append one line of JSON: event (its number), time, run (the id given here,
+ * or null), kind, and the members of the event's data.
+ */
+void lines_add_json(struct strbuf *out,
+                    const struct store_event *event,
+                    const char *run);
+
+#endif /* CLI_LINES_H */

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/plain.h"
+
+#include "base/strip.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include <wchar.h>
+
+static const char ellipsis[] = "...";
+
+/* One character of a text. */
+struct character {
+    uint32_t code;
+    uint32_t bytes; /* at least 1 */
+};
+
+/* The character at `at`, which is not the end of its text. A byte that begins
+ * none is taken for one by itself. */
+static struct character decode(const char *at)
+{
+    const unsigned char first = (unsigned char)at[0];
+    uint32_t bytes = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+    if (first < 0xc0) {
+        return (struct character){.code = first, .bytes = 1};
+    }
+    uint32_t code = first & (0x7fU >> bytes);
+    for (uint32_t ix = 1; ix < bytes; ix++) {
+        unsigned char next = (unsigned char)at[ix];
+        if ((next & 0xc0) != 0x80) { /* at the end of the text, too */
+            return (struct character){.code = first, .bytes = 1};
+        }
+        code = code << 6 | (next & 0x3fU);
+    }
+    return (struct character){.code = code, .bytes = bytes};
+}
+
+static uint32_t width_of(uint32_t code)
+{
+    int width = wcwidth((wchar_t)code);
+    return width >= 0 ? (uint32_t)width : 1;
+}
+
+void plain_add(struct strbuf *out, const char *text)
+{
+    struct strip strip = {0};
+    struct strbuf clean = {0};
+    strip_add(&strip, &clean, text, strlen(text));
+    strip_end(&strip, &clean);
+    bool any = false;
+    bool blank = false; /* one is due before the next that is not */
+    for (const char *at = strbuf_text(&clean); *at != '\0'; at++) {
+        if (strchr(" \t\r\n", *at) != NULL) {
+            blank = any;
+            continue;
+        }
+        strbuf_adds(out, blank ? " " : "");
+        strbuf_add(out, at, 1);
+        any = true;
+        blank = false;
+    }
+    strbuf_release(&clean);
+}
+
+/* Bytes of `text` that fit into so many columns. */
+static size_t bytes_in(const char *text, uint32_t columns)
+{
+    size_t bytes = 0;
+    uint32_t used = 0;
+    while (text[bytes] != '\0') {
+        struct character character = decode(text + bytes);
+        used += width_of(character.code);
+        if (used > columns) {
+            break;
+        }
+        bytes += character.bytes;
+    }
+    return bytes;
+}
+
+void plain_add_cut(struct strbuf *out, const char *text, uint32_t columns)
+{
+    size_t whole = bytes_in(text, columns);
+    if (text[whole] == '\0') {
+        strbuf_add(out, text, whole);
+        return;
+    }
+    uint32_t dots = (uint32_t)strlen(ellipsis);
+    dots = dots < columns ? dots : columns;
+    strbuf_add(out, text, bytes_in(text, columns - dots));
+    strbuf_add(out, ellipsis, dots);
+}
+
+uint32_t plain_columns(const char *text)
+{
+    uint32_t columns = 0;
+    while (*text != '\0') {
+        struct character character = decode(text);
+        columns += width_of(character.code);
+        text += character.bytes;
+    }
+    return columns;
+}

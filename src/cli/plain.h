@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * plain: texts of others in one line of a terminal.
+ *
+ * Reasons and titles come from sessions and plans. Whatever could move the
+ * cursor or change colours is removed (see base/strip.h), line breaks too, so
+ * that a line stays a line and says what it seems to say.
+ */
+#ifndef CLI_PLAIN_H
+#define CLI_PLAIN_H
+
+#include "base/strbuf.h"
+
+#include <stdint.h>
+
+/* Append the text in one line, with single spaces between its words. */
+void plain_add(struct strbuf *out, const char *text);
+
+/*
+ * Append a line of at most `columns` columns: the start of `text`, which is
+ * plain already, with "..." at its end when something was cut off.
+ */
+void plain_add_cut(struct strbuf *out, const char *text, uint32_t columns);
+
+/* Columns that a plain text takes on a terminal. */
+uint32_t plain_columns(const char *text);
+
+#endif /* CLI_PLAIN_H */

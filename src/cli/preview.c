@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/preview.h"
+
+#include "base/duration.h"
+#include "base/jsonw.h"
+#include "cli/cli.h"
+#include "cli/report.h"
+#include "sim/sim.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    STARTS_MAX = 40, /* lines of starts, at most */
+    LEFT_MAX = 10,   /* tasks that would not end */
+};
+
+/* The width of the column of names. */
+static int name_columns(const struct plan *plan,
+                        const struct sim_result *result)
+{
+    size_t width = strlen("task");
+    for (uint32_t ix = 0; ix < result->span_count && ix < STARTS_MAX; ix++) {
+        size_t len = strlen(plan->tasks[result->spans[ix].task].id);
+        width = len > width ? len : width;
+    }
+    return (int)width;
+}
+
+static void add_start(struct strbuf *out,
+                      const struct plan *plan,
+                      const struct sim_span *span,
+                      int width)
+{
+    const struct plan_task *task = &plan->tasks[span->task];
+    struct strbuf at = {0};
+    struct strbuf length = {0};
+    duration_add(&at, span->start_ns);
+    duration_add(&length, span->end_ns - span->start_ns);
+    strbuf_addf(out,
+                "  %9s  %4u  %-*s  %9s  %s\n",
+                span->start_ns == 0 ? "at once" : strbuf_text(&at),
+                span->lane + 1,
+                width,
+                task->id,
+                strbuf_text(&length),
+                plan->classes[task->class_ix].name);
+    strbuf_release(&at);
+    strbuf_release(&length);
+}
+
+static void add_left(struct strbuf *out,
+                     const struct plan *plan,
+                     const struct sim_result *result)
+{
+    for (uint32_t ix = 0; ix < result->left_count && ix < LEFT_MAX; ix++) {
+        const struct sim_left *left = &result->left[ix];
+        strbuf_addf(out,
+                    "%s  %s: ",
+                    ix == 0 ? "\nwould not come to an end:\n" : "",
+                    plan->tasks[left->task].id);
+        report_reason(out, plan, left);
+        strbuf_adds(out, "\n");
+    }
+    if (result->left_count > LEFT_MAX) {
+        strbuf_addf(out, "  ... and %u more\n", result->left_count - LEFT_MAX);
+    }
+}
+
+static void add_text(struct strbuf *out,
+                     const struct plan *plan,
+                     const struct sim_result *result)
+{
+    strbuf_addf(out,
+                "%s: %u task%s, about ",
+                plan->name,
+                plan->task_count,
+                plan->task_count == 1 ? "" : "s");
+    duration_add(out, result->makespan_ns);
+    strbuf_addf(out,
+                " by estimates, at most %u session%s at once; nothing was "
+                "started\n",
+                result->lane_count,
+                result->lane_count == 1 ? "" : "s");
+    int width = name_columns(plan, result);
+    strbuf_addf(out,
+                "\n  %9s  %4s  %-*s  %9s  %s\n",
+                "start",
+                "slot",
+                width,
+                "task",
+                "length",
+                "class");
+    for (uint32_t ix = 0; ix < result->span_count && ix < STARTS_MAX; ix++) {
+        add_start(out, plan, &result->spans[ix], width);
+    }
+    if (result->span_count > STARTS_MAX) {
+        strbuf_addf(out,
+                    "  ... and %u more starts (--json lists all)\n",
+                    result->span_count - STARTS_MAX);
+    }
+    add_left(out, plan, result);
+}
+
+static void add_json(struct strbuf *out,
+                     const struct plan *plan,
+                     const struct sim_result *result)
+{
+    strbuf_adds(out, "{\"name\": ");
+    jsonw_string(out, plan->name);
+    strbuf_addf(out, ", \"tasks\": %u, \"makespan_s\": ", plan->task_count);
+    jsonw_seconds(out, result->makespan_ns);
+    strbuf_addf(out,
+                ", \"peak_sessions\": %u,\n \"at_once\": [",
+                result->lane_count);
+    for (uint32_t ix = 0;
+         ix < result->span_count && result->spans[ix].start_ns == 0;
+         ix++) {
+        strbuf_adds(out, ix > 0 ? ", " : "");
+        jsonw_string(out, plan->tasks[result->spans[ix].task].id);
+    }
+    strbuf_adds(out, "],\n \"starts\": [");
+    for (uint32_t ix = 0; ix < result->span_count; ix++) {
+        const struct sim_span *span = &result->spans[ix];
+        strbuf_adds(out, ix > 0 ? ",\n  {\"task\": " : "\n  {\"task\": ");
+        jsonw_string(out, plan->tasks[span->task].id);
+        strbuf_adds(out, ", \"start_s\": ");
+        jsonw_seconds(out, span->start_ns);
+        strbuf_adds(out, ", \"end_s\": ");
+        jsonw_seconds(out, span->end_ns);
+        strbuf_addf(out, ", \"slot\": %u}", span->lane + 1);
+    }
+    strbuf_adds(out, "],\n \"not_done\": [");
+    for (uint32_t ix = 0; ix < result->left_count; ix++) {
+        struct strbuf text = {0};
+        report_reason(&text, plan, &result->left[ix]);
+        strbuf_adds(out, ix > 0 ? ",\n  {\"task\": " : "\n  {\"task\": ");
+        jsonw_string(out, plan->tasks[result->left[ix].task].id);
+        strbuf_adds(out, ", \"text\": ");
+        jsonw_string(out, strbuf_text(&text));
+        strbuf_adds(out, "}");
+        strbuf_release(&text);
+    }
+    strbuf_adds(out, "]}\n");
+}
+
+int preview_print(struct plan *plan, bool json)
+{
+    struct diag diag = {0};
+    struct sim_result *result = NULL;
+    struct sim_options options = {
+        .policy = plan->policy,
+        .rules = SIM_RULES_ALL,
+        .seed = 1,
+    };
+    if (sim_run(&result, plan, &options, &diag) != ERR_OK) {
+        (void)fprintf(stderr, "sluice run: %s: %s\n", plan->file, diag.text);
+        return CLI_USAGE;
+    }
+    struct strbuf out = {0};
+    if (json) {
+        add_json(&out, plan, result);
+    } else {
+        add_text(&out, plan, result);
+    }
+    int code = cli_write(&out);
+    if (code == CLI_OK && result->left_count > 0) {
+        code = CLI_NOT_ALL_DONE;
+    }
+    strbuf_release(&out);
+    sim_result_free(result);
+    return code;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * reasons: why a task is not running, in words, for every command that says
+ * so; and what a person can do about it.
+ */
+#ifndef CLI_REASONS_H
+#define CLI_REASONS_H
+
+#include "base/strbuf.h"
+#include "core/why.h"
+
+/*
+ * A reason with its names resolved. A plain value; texts are borrowed. Names
+ * that are NULL do not belong to the reason, or are not known.
+ */
+struct reason {
+    enum why_code code;
+    const char *task;
+    const char *run; /* of `task`, when it is another one */
+    const char *group;
+    const char *limit;
+    const char *executor;
+    int64_t left_ns; /* until it may go on; SCHED_NEVER: not known */
+    int64_t max;     /* of the limit; -1: not known */
+    enum sched_parked parked;
+    enum task_state state; /* of the task that the reason is about */
+    bool revoked;          /* done, but its result is in doubt */
+};
+
+/* Append it: "blocked by api-12/merge". */
+void reasons_add(struct strbuf *out, const struct reason *reason);
+
+/* Append what it means to be parked so: "it failed, and no tries are left". */
+void reasons_add_parked(struct strbuf *out, enum sched_parked parked);
+
+/* Stable name of a kind of parking: "failed", "blocked", ... */
+const char *reasons_parked_name(enum sched_parked parked);
+
+/*
+ * A command that helps: "retry", with what it does. `text` is an argument
+ * behind the task ("TEXT"), or NULL.
+ */
+struct reasons_remedy {
+    const char *verb;
+    const char *text;
+    const char *effect; /* "tries it again" */
+    bool of_run;        /* takes no task */
+};
+
+/* The commands that help with a reason, ends with a NULL verb; borrowed. */
+const struct reasons_remedy *reasons_remedies(const struct reason *reason);
+
+/* Append a remedy as one types it: "sluice retry api-12/gate --run wave". The
+ * run may be NULL: there is only one. */
+void reasons_add_command(struct strbuf *out,
+                         const struct reasons_remedy *remedy,
+                         const char *task,
+                         const char *run);
+
+/*
+ * The reason as a JSON object: code, text, and what it names: task, run,
+ * group, limit, provider (each null without one), seconds left, and the kind
+ * of parking.
+ */
+void reasons_add_json(struct strbuf *out, const struct reason *reason);
+
+#endif /* CLI_REASONS_H */

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* One reading of the store per name; all that fits is seen in one pass. */
+#include "cli/target.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+enum { NAME_BYTES_MAX = 300 };
+
+/* A run, as far as it matters here. */
+struct run_row {
+    uint32_t number;
+    char *id;
+    bool finished;
+};
+
+struct search {
+    const char *name;
+    enum target_kind kind;
+    struct run_row *runs;
+    uint32_t run_count;
+    struct target open; /* a task of an unfinished run */
+    uint32_t open_count;
+    struct target ended; /* a task of the last finished run */
+    bool has_ended;
+};
+
+static char *copy_text(const char *text)
+{
+    return text != NULL ? mem_strndup(text, strlen(text)) : NULL;
+}
+
+static enum err on_run(void *ctx, const struct store_run *row)
+{
+    struct search *search = ctx;
+    search->runs = mem_resize(search->runs,
+                              search->run_count + 1,
+                              sizeof(search->runs[0]));
+    search->runs[search->run_count++] = (struct run_row){
+        .number = row->number,
+        .id = copy_text(row->id),
+        .finished = row->finished,
+    };
+    return ERR_OK;
+}
+
+static const struct run_row *find_run(const struct search *search,
+                                      uint32_t number)
+{
+    for (uint32_t ix = search->run_count; ix > 0; ix--) {
+        if (search->runs[ix - 1].number == number) {
+            return &search->runs[ix - 1];
+        }
+    }
+    return NULL;
+}
+
+static enum err on_task(void *ctx, const struct store_task *row)
+{
+    struct search *search = ctx;
+    if (strcmp(row->id, search->name) != 0) {
+        return ERR_OK;
+    }
+    const struct run_row *run = find_run(search, row->run);
+    if (run == NULL) {
+        return ERR_OK; /* the task of no run: `sluice doctor` tells */
+    }
+    struct target *place = run->finished ? &search->ended : &search->open;
+    search->open_count += run->finished ? 0 : 1;
+    search->has_ended |= run->finished;
+    target_release(place);
+    *place = (struct target){
+        .run = row->run,
+        .task = row->ix,
+        .run_id = copy_text(run->id),
+        .task_id = copy_text(row->id),
+        .state = copy_text(row->state),
+        .reason = copy_text(row->reason),
+        .number = row->number,
+        .token = row->token,
+        .finished = run->finished,
+    };
+    return ERR_OK;
+}
+
+/* The run of that name as a target; false: there is none. */
+static bool take_run(const struct search *search, struct target *out)
+{
+    for (uint32_t ix = 0; ix < search->run_count; ix++) {
+        const struct run_row *run = &search->runs[ix];
+        if (strcmp(run->id, search->name) == 0) {
+            *out = (struct target){
+                .run = run->number,
+                .task = STORE_NONE,
+                .run_id = copy_text(run->id),
+                .finished = run->finished,
+            };
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Choose among what was found. */
+static enum err choose(struct search *search,
+                       const char *run,
+                       struct target *out,
+                       struct diag *diag)
+{
+    if (run != NULL && search->run_count == 0) {
+        return diag_set(diag, ERR_NOT_FOUND, "there is no run \"%s\"", run);
+    }
+    if (search->open_count > 1) {
+        return diag_set(diag,
+                        ERR_INVALID,
+                        "several runs have a task \"%s\": say which with "
+                        "--run",
+                        search->name);
+    }
+    if (search->open_count == 1) {
+        *out = search->open;
+        search->open = (struct target){0};
+        return ERR_OK;
+    }
+    if (search->kind == TARGET_TASK_OR_RUN && take_run(search, out)) {
+        return ERR_OK;
+    }
+    if (search->has_ended) {
+        *out = search->ended;
+        search->ended = (struct target){0};
+        return ERR_OK;
+    }
+    return diag_set(diag,
+                    ERR_NOT_FOUND,
+                    "there is no %s \"%s\"%s%s",
+                    search->kind == TARGET_TASK ? "task" : "task or run",
+                    search->name,
+                    run != NULL ? " in run " : "",
+                    run != NULL ? run : "");
+}
+
+enum err target_find(struct target *out,
+                     struct store *store,
+                     const char *name,
+                     const char *run,
+                     enum target_kind kind,
+                     struct diag *diag)
+{
+    static const struct store_visitor visitor = {
+        .run = on_run,
+        .task = on_task,
+    };
+    *out = (struct target){0};
+    struct search search = {.name = name, .kind = kind};
+    struct store_query query = {.finished = true, .run = run};
+    struct store_info info = {0};
+    enum err err = store_read(store, &query, &visitor, &search, &info, diag);
+    if (err == ERR_OK) {
+        err = choose(&search, run, out, diag);
+    }
+    out->last_event = info.last_event;
+    target_release(&search.open);
+    target_release(&search.ended);
+    for (uint32_t ix = 0; ix < search.run_count; ix++) {
+        mem_free(search.runs[ix].id);
+    }
+    mem_free(search.runs);
+    return err;
+}
+
+void target_release(struct target *target)
+{
+    mem_free(target->run_id);
+    mem_free(target->task_id);
+    mem_free(target->state);
+    mem_free(target->reason);
+    *target = (struct target){0};
+}
+
+int target_check_name(const struct cli_command *command,
+                      const char *what,
+                      const char *name)
+{
+    static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz"
+                                   "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                   "0123456789._#:/-";
+    size_t len = strlen(name);
+    if (len == 0 || len > NAME_BYTES_MAX) {
+        return cli_fail(command,
+                        len == 0 ? "the %s's id is empty"
+                                 : "the %s's id is too long",
+                        what);
+    }
+    if (strspn(name, alphabet) != len) {
+        return cli_fail(command,
+                        "\"%s\" cannot be the id of a %s: ids have letters, "
+                        "digits and . _ # : / - only",
+                        name,
+                        what);
+    }
+    return CLI_OK;
+}

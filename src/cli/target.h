@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * target: what a command's operand names, a task or a run of a store.
+ *
+ * Only rows are read, no plan: a name is found in a store of any size without
+ * loading it.
+ */
+#ifndef CLI_TARGET_H
+#define CLI_TARGET_H
+
+#include "cli/cli.h"
+#include "store/store.h"
+
+/* A task, or a run when `task` is STORE_NONE. Starts as {0}. */
+struct target {
+    uint32_t run;  /* its number */
+    uint32_t task; /* its index */
+    char *run_id;
+    char *task_id;       /* NULL of a run */
+    char *state;         /* of the task; NULL of a run */
+    char *reason;        /* of that state, or NULL */
+    uint32_t number;     /* of the task's last attempt as first of a session */
+    uint64_t token;      /* of its last session */
+    bool finished;       /* the run is */
+    uint64_t last_event; /* what is said here is true after this one */
+};
+
+/* What a name may be. */
+enum target_kind { TARGET_TASK, TARGET_TASK_OR_RUN };
+
+/*
+ * Find the task or run of that name. A task of an unfinished run comes first,
+ * then a run, then a task of the last finished run that has it. `run` says in
+ * which run to look; NULL: in all. ERR_NOT_FOUND, ERR_INVALID (several): *diag
+ * says so. Release *out in any case.
+ */
+MUST_USE enum err target_find(struct target *out,
+                              struct store *store,
+                              const char *name,
+                              const char *run,
+                              enum target_kind kind,
+                              struct diag *diag);
+void target_release(struct target *target);
+
+/*
+ * Whether a word of the command line can be the id of a task or run: CLI_OK,
+ * or CLI_USAGE with an error printed. `what` is "task" or "run".
+ */
+int target_check_name(const struct cli_command *command,
+                      const char *what,
+                      const char *name);
+
+#endif /* CLI_TARGET_H */

@@ -1,0 +1,558 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Records, and going on from them.
+ *
+ * A record holds what does not follow from something else. From it the rest is
+ * derived again: who is released by whom, what is in use, which groups are
+ * open, who is in which queue. Records come from a file, so they are checked
+ * before anything is changed. What could be but does not fit the rest (a task
+ * that is ready while something it needs is not done, a group that nothing
+ * keeps open) is put right, and reported like any other change.
+ */
+#include "base/invariant.h"
+#include "core/sched_internal.h"
+
+#define IN(state) (1U << (state))
+#define IN_FLIGHT (IN(TASK_CLAIMED) | IN(TASK_RUNNING))
+#define IN_ANY (IN(TASK_STATE_COUNT) - 1)
+
+/* The flags of a record, those of a task that they stand for, and the states
+ * that they can go with. */
+static const struct {
+    uint16_t recorded;
+    uint16_t kept;
+    uint16_t states;
+} flags[] = {
+    {SCHED_RECORD_HELD, TASK_HELD, IN_ANY},
+    {SCHED_RECORD_BACKING_OFF, TASK_BACKING_OFF, IN(TASK_WAITING)},
+    {SCHED_RECORD_BACKGROUND, TASK_BACKGROUND, IN_FLIGHT | IN(TASK_WAITING)},
+    {SCHED_RECORD_REVOKED, TASK_REVOKED, IN(TASK_DONE)},
+    {SCHED_RECORD_ENDING, TASK_ENDING, IN_FLIGHT},
+    {SCHED_RECORD_TO_SKIP, TASK_TO_SKIP, IN_FLIGHT},
+    {SCHED_RECORD_ASKING, TASK_ASKING, IN(TASK_PARKED)},
+    {SCHED_RECORD_CASCADED, TASK_CASCADED, IN(TASK_SKIPPED)},
+    {SCHED_RECORD_STALE, TASK_STALE, IN_FLIGHT},
+    {SCHED_RECORD_GROUP_OPEN, 0, IN_ANY},
+};
+
+/* ---- making records ---- */
+
+static uint32_t place_of(const struct sched *sched, uint32_t task)
+{
+    uint32_t place = 0;
+    for (uint32_t ix = sched->tasks[task].leader; ix != task;
+         ix = sched->tasks[ix].next_in_session) {
+        INVARIANT(ix != ID_NONE);
+        place++;
+    }
+    return place;
+}
+
+static uint32_t flags_of(const struct sched *sched, uint32_t task)
+{
+    bool flies = state_in_flight(sched, task);
+    bool backs_off = sched_has(sched, task, TASK_BACKING_OFF);
+    uint32_t recorded = 0;
+    for (uint32_t ix = 0; ix < ARRAY_COUNT(flags); ix++) {
+        if ((sched->tasks[task].flags & flags[ix].kept) != 0) {
+            recorded |= flags[ix].recorded;
+        }
+    }
+    if (!flies && !backs_off) {
+        /* It is found anew when the task becomes ready. */
+        recorded &= ~(uint32_t)SCHED_RECORD_BACKGROUND;
+    }
+    if (sched_group(sched, sched->tasks[task].group)->open) {
+        recorded |= SCHED_RECORD_GROUP_OPEN;
+    }
+    return recorded;
+}
+
+struct sched_record sched_record(const struct sched *sched, struct task_id task)
+{
+    INVARIANT(task.v < sched->task_count);
+    const struct task *t = &sched->tasks[task.v];
+    const struct detail *detail = &sched->details[task.v];
+    bool flies = state_in_flight(sched, task.v);
+    bool backs_off = sched_has(sched, task.v, TASK_BACKING_OFF);
+    return (struct sched_record){
+        .state = t->state,
+        .flags = flags_of(sched, task.v),
+        .parked = detail->parked,
+        .ready_ns = t->ready_ns,
+        .ready_seq = t->ready_seq >> SCHED_TASK_BITS,
+        .until_ns = backs_off ? detail->until_ns : 0,
+        .started_ns = detail->started_ns,
+        .service_ns = sched_group(sched, t->group)->service_ns,
+        .token = t->token,
+        .leader = flies ? t->leader : ID_NONE,
+        .place = flies ? place_of(sched, task.v) : 0,
+        .attempts = t->attempts,
+        .tries = detail->tries,
+        .reworks = detail->reworks,
+        .checkpoints = detail->checkpoints,
+        .cause = detail->cause,
+    };
+}
+
+struct sched_run_record sched_run_record(const struct sched *sched,
+                                         struct run_id run)
+{
+    INVARIANT(run.v < sched->run_count);
+    const struct run *r = &sched->runs[run.v];
+    return (struct sched_run_record){
+        .paused = r->paused,
+        .cancelled = r->cancelled,
+        .barrier = r->barrier_due || r->barrier_running,
+        .completions = r->completions,
+    };
+}
+
+struct sched_executor_record sched_executor_record(const struct sched *sched,
+                                                   struct executor_id executor)
+{
+    INVARIANT(executor.v < sched->executor_count);
+    const struct executor *e = &sched->executors[executor.v];
+    return (struct sched_executor_record){
+        .sent = e->sent,
+        .refused = e->refused,
+        .accepted = e->accepted,
+        .steps = e->steps,
+        .steps_kept = e->steps_kept,
+        .shut_until_ns = e->shut_until_ns,
+        .usage = e->usage,
+        .failures = e->failures,
+        .circuit_open = e->circuit_open,
+        .probe_token = e->probe_token,
+        .probe_steps = e->probe_steps,
+        .probe_at_ns = e->probe_at_ns,
+    };
+}
+
+/* ---- checking them ---- */
+
+static bool is_in(const struct sched_record *record, unsigned states)
+{
+    return (states & IN(record->state)) != 0;
+}
+
+static bool flags_fit(const struct sched_record *record)
+{
+    uint32_t known = 0;
+    for (uint32_t ix = 0; ix < ARRAY_COUNT(flags); ix++) {
+        known |= flags[ix].recorded;
+        if ((record->flags & flags[ix].recorded) != 0 &&
+            !is_in(record, flags[ix].states)) {
+            return false;
+        }
+    }
+    bool flies = is_in(record, IN_FLIGHT);
+    bool skips = (record->flags & SCHED_RECORD_TO_SKIP) != 0;
+    bool background = (record->flags & SCHED_RECORD_BACKGROUND) != 0;
+    return (record->flags & ~known) == 0 &&
+           (!skips || (record->flags & SCHED_RECORD_ENDING) != 0) &&
+           (!background || flies ||
+            (record->flags & SCHED_RECORD_BACKING_OFF) != 0);
+}
+
+/* Whether a record can be, by itself, among `count`. */
+static bool is_possible(const struct sched_record *record, uint32_t count)
+{
+    if ((unsigned)record->state >= TASK_STATE_COUNT ||
+        (unsigned)record->parked > SCHED_PARKED_CHECKPOINTS ||
+        !flags_fit(record)) {
+        return false;
+    }
+    if (record->ready_ns < 0 || record->until_ns < 0 ||
+        record->started_ns < 0 || record->service_ns < 0 ||
+        record->service_ns > SCHED_NEVER / 2 ||
+        record->ready_seq > UINT64_MAX >> (SCHED_TASK_BITS + 1)) {
+        return false;
+    }
+    if (record->reworks > UINT16_MAX || record->checkpoints > UINT16_MAX ||
+        (record->cause != ID_NONE && record->cause >= count)) {
+        return false;
+    }
+    return !is_in(record, IN_FLIGHT) ||
+           (record->token != 0 && record->attempts > 0 &&
+            record->leader < count);
+}
+
+/* Key of a place in a session. */
+static uint64_t place_key(uint32_t leader, uint32_t place)
+{
+    return (uint64_t)leader << 32 | place;
+}
+
+/* Whether a task in flight fits to the first one of its session. */
+static bool fits_leader(const struct sched_addition *addition, uint32_t ix)
+{
+    const struct sched_record *record = &addition->records[ix];
+    const struct sched_record *leader = &addition->records[record->leader];
+    const struct sched_task_spec *spec = &addition->tasks[ix];
+    const struct sched_task_spec *first = &addition->tasks[record->leader];
+    return leader->leader == record->leader && leader->place == 0 &&
+           leader->state == record->state && leader->token == record->token &&
+           spec->class_id.v == first->class_id.v &&
+           spec->executor.v == first->executor.v;
+}
+
+/*
+ * Note the places of the tasks in flight, and the tokens of their sessions.
+ * Return the first task that takes a place or a token of another, or does not
+ * fit to the first of its session; ID_NONE: there is none.
+ */
+static uint32_t map_sessions(const struct sched_addition *addition,
+                             struct idmap *places,
+                             struct idmap *tokens)
+{
+    for (uint32_t ix = 0; ix < addition->task_count; ix++) {
+        const struct sched_record *record = &addition->records[ix];
+        if (!is_in(record, IN_FLIGHT)) {
+            continue;
+        }
+        uint64_t place = place_key(record->leader, record->place);
+        if (!fits_leader(addition, ix) || idmap_get(places, place) != ID_NONE) {
+            return ix;
+        }
+        idmap_put(places, place, ix);
+        if (record->leader == ix) {
+            if (idmap_get(tokens, record->token) != ID_NONE) {
+                return ix;
+            }
+            idmap_put(tokens, record->token, ix);
+        }
+    }
+    return ID_NONE;
+}
+
+/* The first task in flight whose place comes after a gap, or ID_NONE. */
+static uint32_t find_gap(const struct sched_addition *addition,
+                         const struct idmap *places)
+{
+    for (uint32_t ix = 0; ix < addition->task_count; ix++) {
+        const struct sched_record *record = &addition->records[ix];
+        if (is_in(record, IN_FLIGHT) && record->place > 0 &&
+            idmap_get(places, place_key(record->leader, record->place - 1)) ==
+                ID_NONE) {
+            return ix;
+        }
+    }
+    return ID_NONE;
+}
+
+/* The first task whose record cannot be, or ID_NONE. */
+uint32_t restore_find_bad(const struct sched_addition *addition)
+{
+    for (uint32_t ix = 0; ix < addition->task_count; ix++) {
+        if (!is_possible(&addition->records[ix], addition->task_count)) {
+            return ix;
+        }
+    }
+    struct idmap places = {0};
+    struct idmap tokens = {0};
+    uint32_t bad = map_sessions(addition, &places, &tokens);
+    if (bad == ID_NONE) {
+        bad = find_gap(addition, &places);
+    }
+    idmap_release(&places);
+    idmap_release(&tokens);
+    return bad;
+}
+
+/* ---- going on from them ---- */
+
+void sched_restore(struct sched *sched, int64_t now_ns, uint64_t last_token)
+{
+    INVARIANT(sched->task_count == 0 && now_ns >= sched->now_ns);
+    sched->now_ns = now_ns;
+    sched->last_token = last_token;
+    sched->restoring = true;
+}
+
+void sched_restore_run(struct sched *sched,
+                       struct run_id run,
+                       const struct sched_run_record *record)
+{
+    INVARIANT(run.v < sched->run_count);
+    struct run *r = &sched->runs[run.v];
+    r->paused = record->paused;
+    r->cancelled = record->cancelled;
+    /* Whatever ran the hook is gone. */
+    r->barrier_due = record->barrier && r->sync_every > 0;
+    r->completions = record->completions;
+    command_gate_run(sched, run.v);
+}
+
+/* The starts of a batch are at least those refused and those to be answered. */
+static void fit_batch(struct executor *executor)
+{
+    if (executor->sent < executor->refused + executor->pending) {
+        executor->sent = executor->refused + executor->pending;
+    }
+}
+
+void sched_restore_executor(struct sched *sched,
+                            struct executor_id executor,
+                            const struct sched_executor_record *record)
+{
+    INVARIANT(executor.v < sched->executor_count);
+    struct executor *e = &sched->executors[executor.v];
+    bool sane =
+        record->sent <= SCHED_TASKS_MAX && record->refused <= record->sent;
+    e->sent = sane ? record->sent : 0;
+    e->refused = sane ? record->refused : 0;
+    e->accepted = sane && record->accepted;
+    fit_batch(e);
+    e->steps = record->steps;
+    e->steps_kept = record->steps_kept;
+    e->shut_until_ns = record->shut_until_ns;
+    e->usage = record->usage;
+    e->failures = record->failures;
+    /* The settings may have changed since. */
+    e->circuit_open = record->circuit_open && e->spec.circuit_failures > 0;
+    e->probe_token = record->probe_token;
+    e->probe_steps = record->probe_steps;
+    e->probe_at_ns = record->probe_at_ns;
+    sched->restoring = true;
+    dispatch_gate_executor(sched, executor.v);
+}
+
+/* Set what the record says of the task itself. */
+static void restore_task(struct sched *sched,
+                         uint32_t task,
+                         uint32_t first,
+                         const struct sched_record *record)
+{
+    struct task *t = &sched->tasks[task];
+    struct detail *detail = &sched->details[task];
+    t->ready_ns = record->ready_ns;
+    t->ready_seq = record->ready_seq << SCHED_TASK_BITS | task;
+    t->token = record->token;
+    t->attempts = record->attempts;
+    for (uint32_t ix = 0; ix < ARRAY_COUNT(flags); ix++) {
+        if ((record->flags & flags[ix].recorded) != 0) {
+            t->flags = (uint16_t)(t->flags | flags[ix].kept);
+        }
+    }
+    detail->until_ns = record->until_ns;
+    detail->started_ns = record->started_ns;
+    detail->parked = (uint8_t)record->parked;
+    detail->tries = record->tries;
+    detail->reworks = (uint16_t)record->reworks;
+    detail->checkpoints = (uint16_t)record->checkpoints;
+    detail->cause = record->cause == ID_NONE ? ID_NONE : first + record->cause;
+    state_restore(sched, task, record->state);
+    if (record->ready_seq > sched->event_seq) {
+        sched->event_seq = record->ready_seq;
+    }
+    if (record->token > sched->last_token) {
+        sched->last_token = record->token;
+    }
+}
+
+/* Whether all tasks of a session are to end. */
+static bool is_ending(const struct sched *sched, uint32_t leader)
+{
+    uint32_t task = leader;
+    while (task != ID_NONE && sched_has(sched, task, TASK_ENDING)) {
+        task = sched->tasks[task].next_in_session;
+    }
+    return task == ID_NONE;
+}
+
+/* A session holds its rooms, and its executor may have to answer. */
+static void restore_session(struct sched *sched, uint32_t leader)
+{
+    const struct shape *shape = sched_shape_of(sched, leader);
+    struct executor *executor = &sched->executors[shape->executor];
+    dispatch_occupy(sched, shape->needs);
+    sched->runs[shape->run].sessions++;
+    if (sched->tasks[leader].state == TASK_CLAIMED) {
+        executor->pending++;
+        fit_batch(executor);
+    }
+    if (is_ending(sched, leader)) {
+        /* Nobody knows whether the order was carried out. */
+        sched_raise(sched, leader, TASK_END_DUE);
+        sched->ends++;
+        sched->end_from = 0;
+    }
+}
+
+/* Link the tasks in flight to sessions. */
+static void restore_sessions(struct sched *sched,
+                             const struct sched_addition *addition,
+                             uint32_t first)
+{
+    struct idmap places = {0};
+    struct idmap tokens = {0};
+    uint32_t bad = map_sessions(addition, &places, &tokens);
+    INVARIANT(bad == ID_NONE);
+    for (uint32_t ix = 0; ix < addition->task_count; ix++) {
+        const struct sched_record *record = &addition->records[ix];
+        if (is_in(record, IN_FLIGHT)) {
+            struct task *t = &sched->tasks[first + ix];
+            uint32_t next =
+                idmap_get(&places,
+                          place_key(record->leader, record->place + 1));
+            t->leader = first + record->leader;
+            t->next_in_session = next == ID_NONE ? ID_NONE : first + next;
+        }
+    }
+    for (uint32_t ix = 0; ix < addition->task_count; ix++) {
+        const struct sched_record *record = &addition->records[ix];
+        if (is_in(record, IN_FLIGHT) && record->leader == ix) {
+            restore_session(sched, first + ix);
+        }
+    }
+    idmap_release(&places);
+    idmap_release(&tokens);
+}
+
+/* What a task is counted for: its group, its run, the timers. */
+static void restore_counts(struct sched *sched, uint32_t task)
+{
+    bool background = sched_has(sched, task, TASK_BACKGROUND);
+    if (state_in_flight(sched, task) && !background) {
+        ready_count_in(sched, task);
+    }
+    if (sched_has(sched, task, TASK_BACKING_OFF)) {
+        sched_run_of(sched, task)->backing_off++;
+        state_set_timer(sched, task, sched->details[task].until_ns);
+        if (!background && !sched_has(sched, task, TASK_HELD)) {
+            ready_count_in(sched, task);
+        }
+    }
+    if (sched_has(sched, task, TASK_ASKING)) {
+        command_ask(sched, task);
+    }
+}
+
+/* Open the groups that were open; the newest record of each says that. */
+static void restore_groups(struct sched *sched,
+                           const struct sched_record *records,
+                           uint32_t first)
+{
+    struct idmap newest = {0};
+    for (uint32_t task = first; task < sched->task_count; task++) {
+        uint32_t group = sched->tasks[task].group;
+        uint32_t known = idmap_get(&newest, group);
+        if (known == ID_NONE ||
+            records[task - first].version > records[known - first].version) {
+            idmap_put(&newest, group, task);
+        }
+    }
+    for (uint32_t task = first; task < sched->task_count; task++) {
+        const struct sched_record *record = &records[task - first];
+        uint32_t ix = sched->tasks[task].group;
+        struct group *group = sched_group(sched, ix);
+        bool open = sched_has(sched, task, TASK_COUNTED) &&
+                    state_in_flight(sched, task);
+        if (idmap_get(&newest, ix) == task) {
+            group->service_ns = record->service_ns;
+            open = open || (record->flags & SCHED_RECORD_GROUP_OPEN) != 0;
+        }
+        if (open && !group->open) {
+            dispatch_open_group(sched, ix);
+        }
+    }
+    idmap_release(&newest);
+}
+
+/* Tier and rank of what has not ended, which look at nothing that has. */
+static void restore_order(struct sched *sched, uint32_t first)
+{
+    uint32_t count = 0;
+    for (uint32_t task = first; task < sched->task_count; task++) {
+        if (!state_is_final(sched->tasks[task].state)) {
+            sched->list[count++] = task;
+        }
+    }
+    order_refresh(sched, sched->list, count);
+}
+
+/* Find out who is released, and who is ready because of that. */
+static void restore_needs(struct sched *sched,
+                          const struct sched_record *records,
+                          uint32_t first,
+                          uint32_t edges)
+{
+    for (uint32_t edge = edges; edge < sched->graph.edge_count; edge++) {
+        sched->unmet[graph_dependent(&sched->graph, edge)]++;
+    }
+    for (uint32_t task = first; task < sched->task_count; task++) {
+        release_forward(sched, task);
+    }
+    for (uint32_t task = first; task < sched->task_count; task++) {
+        bool free = sched->unmet[task] == 0;
+        bool was_ready = records[task - first].state == TASK_READY;
+        if (was_ready && free) {
+            state_join_ready(sched, task);
+        } else if (was_ready) {
+            state_set(sched, task, TASK_WAITING);
+        } else if (free && sched->tasks[task].state == TASK_WAITING &&
+                   !sched_has(sched, task, TASK_BACKING_OFF)) {
+            state_ready_or_wait(sched, task);
+        }
+    }
+}
+
+void restore_tasks(struct sched *sched,
+                   const struct sched_addition *addition,
+                   uint32_t first,
+                   uint32_t edges)
+{
+    const struct sched_record *records = addition->records;
+    sched->restoring = true;
+    for (uint32_t task = first; task < sched->task_count; task++) {
+        restore_task(sched, task, first, &records[task - first]);
+    }
+    sched->event_seq++; /* what becomes ready now comes after all of them */
+    restore_order(sched, first);
+    restore_sessions(sched, addition, first);
+    for (uint32_t task = first; task < sched->task_count; task++) {
+        restore_counts(sched, task);
+    }
+    restore_groups(sched, records, first);
+    restore_needs(sched, records, first, edges);
+    for (uint32_t task = first; task < sched->task_count; task++) {
+        ready_check_group(sched, sched->tasks[task].group);
+    }
+}
+
+/* Whether a session of this token is in flight at the executor. */
+static bool
+has_session(const struct sched *sched, uint32_t executor, uint64_t token)
+{
+    for (uint32_t ix = 0; ix < sched->in_flight_count; ix++) {
+        uint32_t task = sched->in_flight[ix];
+        if (sched->tasks[task].token == token &&
+            sched_shape_of(sched, task)->executor == executor) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * Everything is there, the first turn begins: no executor may wait for answers
+ * of sessions that are not.
+ */
+void restore_finish(struct sched *sched)
+{
+    sched->restoring = false;
+    for (uint32_t ix = 0; ix < sched->executor_count; ix++) {
+        struct executor *executor = &sched->executors[ix];
+        if (executor->pending == 0) {
+            executor->sent = 0;
+            executor->refused = 0;
+            executor->accepted = false;
+        }
+        if (executor->probe_token != 0 &&
+            !has_session(sched, ix, executor->probe_token)) {
+            executor_ended(executor, executor->probe_token, sched->now_ns);
+        }
+        dispatch_gate_executor(sched, ix);
+    }
+}

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The turn. Between turns, what happens goes straight into the core, which is
+ * the queue: it starts nothing by itself, and forgets nothing. Rows about it
+ * go into the batch that is being filled, while the one before it may still be
+ * on its way to the disk. A turn begins when that has arrived: it asks the
+ * core for effects, which fill the batch, and sends it off.
+ */
+#include "engine/engine.h"
+
+#include "base/crash.h"
+#include "base/invariant.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "engine/engine_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* How long to wait before a batch that found the disk full is tried again. */
+#define RETRY_NS (INT64_C(1000) * 1000000)
+
+struct engine *engine_new(const struct engine_options *options)
+{
+    struct engine *engine = mem_zalloc(1, sizeof(*engine));
+    engine->world = options->world;
+    engine->ctx = options->ctx;
+    engine->store = mem_strndup(options->store, strlen(options->store));
+    engine->epoch = options->epoch;
+    engine->wall_ns = options->wall_ns;
+    (void)snprintf(engine->boot_id,
+                   sizeof(engine->boot_id),
+                   "%s",
+                   options->boot_id != NULL ? options->boot_id : "");
+    engine->sched = sched_new();
+    engine->load = load_new(engine->sched);
+    engine->retry_ns = SCHED_NEVER;
+    engine->lazy_ns = SCHED_NEVER;
+    return engine;
+}
+
+static void release_todo(struct engine_todo *todo)
+{
+    for (uint32_t ix = 0; ix < todo->answer_count; ix++) {
+        mem_free(todo->answers[ix].json);
+    }
+    mem_free(todo->answers);
+    mem_free(todo->starts);
+    *todo = (struct engine_todo){0};
+}
+
+void engine_free(struct engine *engine)
+{
+    if (engine == NULL) {
+        return;
+    }
+    load_free(engine->load);
+    sched_free(engine->sched);
+    for (uint32_t ix = 0; ix < engine->run_count; ix++) {
+        runs_release(&engine->runs[ix]);
+    }
+    for (uint32_t ix = 0; ix < engine->finished_count; ix++) {
+        mem_free(engine->finished_ids[ix]);
+    }
+    mem_free(engine->finished_ids);
+    mem_free(engine->runs);
+    mem_free(engine->strays);
+    mem_free(engine->executors);
+    mem_free(engine->sessions);
+    store_batch_release(&engine->batch);
+    store_batch_release(&engine->written);
+    release_todo(&engine->todo);
+    release_todo(&engine->written_todo);
+    mem_free(engine->store);
+    mem_free(engine);
+}
+
+int64_t engine_now(struct engine *engine)
+{
+    int64_t now_ns = engine->world->now_ns(engine->ctx) + engine->offset_ns;
+    if (now_ns > engine->now_ns) {
+        engine->now_ns = now_ns;
+    }
+    return engine->now_ns;
+}
+
+enum err engine_apply(struct engine *engine, struct sched_event event)
+{
+    event.now_ns = engine_now(engine);
+    engine->changed = true;
+    return sched_apply(engine->sched, &event);
+}
+
+void engine_fail(struct engine *engine, enum err err, const char *text)
+{
+    if (engine->failed == ERR_OK) {
+        engine->failed = err;
+        (void)snprintf(engine->failed_text,
+                       sizeof(engine->failed_text),
+                       "%s",
+                       text);
+    }
+}
+
+/* Nothing is left to do in this run, ever. */
+static bool is_over(const struct engine *engine, uint32_t run)
+{
+    struct sched_run view = sched_run(engine->sched, (struct run_id){run});
+    uint32_t final = view.counts[TASK_DONE] + view.counts[TASK_SKIPPED] +
+                     view.counts[TASK_CANCELLED];
+    if (final != engine->runs[run].task_count || view.barrier) {
+        return false;
+    }
+    for (uint32_t ix = 0; ix < engine->runs[run].task_count; ix++) {
+        struct task_id task = engine_core_task(engine, run, ix);
+        if (sched_task(engine->sched, task).revoked) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void quiet_run(struct engine *engine, uint32_t ix)
+{
+    struct engine_run *run = &engine->runs[ix];
+    run->quiet = true;
+    if (engine->draining && !is_over(engine, ix)) {
+        return; /* it only waits for the next scheduler */
+    }
+    if (is_over(engine, ix) && !run->finished) {
+        run->finished = true;
+        rows_set_run(engine, ix);
+    }
+    runs_tell(engine, ix, run->finished ? "finished" : "waiting");
+}
+
+static void tell_circuit(struct engine *engine, struct executor_id executor)
+{
+    struct strbuf data = {0};
+    strbuf_adds(&data, "{\"executor\":");
+    jsonw_string(&data, load_executor_name(engine->load, executor));
+    strbuf_adds(&data, "}");
+    rows_event(engine, STORE_NONE, STORE_NONE, "circuit", &data);
+    strbuf_release(&data);
+}
+
+static void take_effect(struct engine *engine,
+                        const struct sched_effect *effect)
+{
+    struct session *session;
+    switch (effect->type) {
+    case EFFECT_END:
+        session = session_find(engine, effect->token);
+        if (session != NULL) {
+            session->end_due = true;
+            session->how = EXEC_CANCEL;
+        }
+        return;
+    case EFFECT_START:
+        session_new(engine, effect);
+        return;
+    case EFFECT_CIRCUIT:
+        tell_circuit(engine, effect->executor);
+        return;
+    case EFFECT_BARRIER:
+        engine->runs[effect->run.v].sync.due = true;
+        return;
+    case EFFECT_TASK:
+        engine->runs[effect->run.v].quiet = false;
+        rows_set_task(
+            engine,
+            effect->run.v,
+            load_plan_task(engine->runs[effect->run.v].loaded, effect->task));
+        return;
+    case EFFECT_RUN:
+        quiet_run(engine, effect->run.v);
+        return;
+    }
+}
+
+/* Rows of runs whose flags have changed. */
+static void note_runs(struct engine *engine)
+{
+    for (uint32_t ix = 0; ix < engine->run_count; ix++) {
+        struct engine_run *run = &engine->runs[ix];
+        struct sched_run_record now =
+            sched_run_record(engine->sched, (struct run_id){ix});
+        if (now.paused != run->stored.paused ||
+            now.cancelled != run->stored.cancelled ||
+            now.barrier != run->stored.barrier ||
+            now.completions != run->stored.completions) {
+            run->stored = now;
+            rows_set_run(engine, ix);
+        }
+    }
+}
+
+static void begin_write(struct engine *engine)
+{
+    crash_point("turn-decided");
+    struct store_batch batch = engine->written;
+    struct engine_todo todo = engine->written_todo;
+    engine->written = engine->batch;
+    engine->written_todo = engine->todo;
+    engine->batch = batch;
+    engine->todo = todo;
+    store_batch_clear(&engine->batch);
+    engine->todo.start_count = 0;
+    engine->todo.answer_count = 0;
+    engine->written.epoch = engine->epoch;
+    engine->written.engine_ns = engine->now_ns;
+    engine->written.wall_ns = engine->world->wall_ns(engine->ctx);
+    engine->writing = true;
+    engine->world->write(engine->ctx, &engine->written);
+}
+
+/* Look again at sessions that could not be judged before. */
+static void recheck(struct engine *engine)
+{
+    for (uint32_t ix = 0; ix < engine->session_count; ix++) {
+        struct session *session = &engine->sessions[ix];
+        if (session->recheck_ns <= engine->now_ns) {
+            uint32_t before = engine->session_count;
+            session->recheck_ns = SCHED_NEVER;
+            session_look(engine, session);
+            if (engine->session_count < before) {
+                ix--; /* another one has taken its place */
+            }
+        }
+    }
+}
+
+/* When something is to be done by time alone. */
+static int64_t next_ns(const struct engine *engine)
+{
+    if (engine->retry_ns != SCHED_NEVER) {
+        return engine->retry_ns;
+    }
+    int64_t next_ns = sched_next_timer(engine->sched);
+    next_ns = engine->lazy_ns < next_ns ? engine->lazy_ns : next_ns;
+    for (uint32_t ix = 0; ix < engine->session_count; ix++) {
+        int64_t recheck_ns = engine->sessions[ix].recheck_ns;
+        next_ns = recheck_ns < next_ns ? recheck_ns : next_ns;
+    }
+    return next_ns;
+}
+
+static bool is_due(struct engine *engine)
+{
+    return engine->changed || next_ns(engine) <= engine_now(engine);
+}
+
+/* Whether an end or a hook waits for nothing but a turn. */
+static bool is_awaited(const struct engine *engine)
+{
+    for (uint32_t ix = 0; ix < engine->session_count; ix++) {
+        const struct session *session = &engine->sessions[ix];
+        if (session->end_due && !session->ended &&
+            session->phase == SESSION_RUNNING && session->pid != 0) {
+            return true;
+        }
+    }
+    for (uint32_t ix = 0; ix < engine->run_count; ix++) {
+        if (engine->runs[ix].sync.due) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void engine_turn(struct engine *engine)
+{
+    if (engine->writing || engine->failed != ERR_OK || !is_due(engine)) {
+        return;
+    }
+    if (engine->retry_ns != SCHED_NEVER) {
+        if (engine->retry_ns <= engine->now_ns) {
+            engine->retry_ns = SCHED_NEVER;
+            engine->writing = true;
+            engine->world->write(engine->ctx, &engine->written);
+        }
+        return;
+    }
+    recheck(engine);
+    enum err err =
+        engine_apply(engine, (struct sched_event){.type = EVENT_TICK});
+    INVARIANT(err == ERR_OK);
+    engine->changed = false;
+    engine->lazy_ns = SCHED_NEVER;
+    struct sched_effect effect;
+    while (sched_next_effect(engine->sched, &effect)) {
+        take_effect(engine, &effect);
+    }
+    note_runs(engine);
+    rows_executors(engine);
+    if (engine->batch.count > 0 || engine->todo.start_count > 0 ||
+        engine->todo.answer_count > 0 || is_awaited(engine)) {
+        begin_write(engine);
+    }
+}
+
+int64_t engine_wait_ns(struct engine *engine)
+{
+    if (engine->writing || engine->failed != ERR_OK) {
+        return SCHED_NEVER;
+    }
+    if (engine->retry_ns == SCHED_NEVER && engine->changed) {
+        return 0;
+    }
+    int64_t at_ns = next_ns(engine);
+    int64_t now_ns = engine_now(engine);
+    if (at_ns == SCHED_NEVER) {
+        return SCHED_NEVER;
+    }
+    return at_ns > now_ns ? at_ns - now_ns : 0;
+}
+
+/* Tell everyone who listens what is durable now. */
+static void publish(struct engine *engine)
+{
+    struct engine_todo *todo = &engine->written_todo;
+    for (uint32_t ix = 0; ix < todo->answer_count; ix++) {
+        crash_point("before-answer");
+        engine->world->answer(engine->ctx,
+                              todo->answers[ix].order,
+                              todo->answers[ix].json);
+        mem_free(todo->answers[ix].json);
+    }
+    todo->answer_count = 0;
+    for (uint32_t ix = 0; ix < engine->written.count; ix++) {
+        struct store_change *change = &engine->written.changes[ix];
+        if (change->type == STORE_EVENT) {
+            change->as.event.number = ++engine->info.last_event;
+            engine->world->event(engine->ctx, &change->as.event);
+        } else if (change->type == STORE_COMMAND &&
+                   change->as.command.number == 0) {
+            engine->info.last_command++;
+        }
+    }
+}
+
+/* Start and end what the written batch tells of. */
+static void carry_out(struct engine *engine)
+{
+    struct engine_todo *todo = &engine->written_todo;
+    for (uint32_t ix = 0; ix < todo->start_count; ix++) {
+        struct session *session = session_find(engine, todo->starts[ix]);
+        INVARIANT(session != NULL);
+        crash_point("before-start");
+        session_start(engine, session);
+    }
+    todo->start_count = 0;
+    for (uint32_t ix = 0; ix < engine->session_count; ix++) {
+        struct session *session = &engine->sessions[ix];
+        if (session->end_due && !session->ended) {
+            session_end(engine, session, session->how);
+        }
+    }
+    for (uint32_t ix = 0; ix < engine->run_count; ix++) {
+        if (engine->runs[ix].sync.due) {
+            sync_start(engine, ix);
+        }
+    }
+}
+
+void engine_written(struct engine *engine, enum err err, const char *text)
+{
+    INVARIANT(engine->writing);
+    engine->writing = false;
+    if (err == ERR_LIMIT || err == ERR_BUSY) {
+        engine->retry_ns = engine_now(engine) + RETRY_NS;
+        (void)snprintf(engine->trouble, sizeof(engine->trouble), "%s", text);
+        return;
+    }
+    if (err != ERR_OK) {
+        engine_fail(engine, err, text);
+        return;
+    }
+    crash_point("batch-written");
+    engine->trouble[0] = '\0';
+    publish(engine);
+    carry_out(engine);
+    crash_point("turn-carried-out");
+    /* What was ready and did not fit may fit now, and so on. */
+    engine->changed = true;
+}
+
+void engine_drain(struct engine *engine, bool drain)
+{
+    engine->draining = drain;
+    enum err err = engine_apply(engine,
+                                (struct sched_event){
+                                    .type = drain ? EVENT_DRAIN : EVENT_FILL,
+                                });
+    INVARIANT(err == ERR_OK);
+}
+
+void engine_stop(struct engine *engine)
+{
+    engine_drain(engine, true);
+    engine->stopping = true;
+    for (uint32_t ix = 0; ix < engine->session_count; ix++) {
+        struct session *session = &engine->sessions[ix];
+        if (!session->ended) {
+            session->end_due = true;
+            session->how = EXEC_STOP; /* an order may not be durable yet */
+            session_end(engine, session, session->how);
+        }
+    }
+    for (uint32_t ix = 0; ix < engine->run_count; ix++) {
+        sync_stop(engine, ix);
+    }
+}
+
+enum err engine_failed(const struct engine *engine, const char **text_out)
+{
+    *text_out = engine->failed_text;
+    return engine->failed;
+}
+
+const char *engine_trouble(const struct engine *engine)
+{
+    return engine->trouble;
+}
+
+bool engine_is_settled(const struct engine *engine)
+{
+    return !engine->writing && !engine->changed && engine->batch.count == 0 &&
+           engine->retry_ns == SCHED_NEVER;
+}
+
+bool engine_is_draining(const struct engine *engine)
+{
+    return engine->draining;
+}
+
+uint32_t engine_session_count(const struct engine *engine)
+{
+    return engine->session_count;
+}
+
+void engine_order(struct engine *engine,
+                  uint64_t order,
+                  const char *who,
+                  const char *json)
+{
+    orders_apply(engine, order, 0, who, json);
+    engine->changed = true;
+}

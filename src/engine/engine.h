@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * engine: connects the core with the store and with sessions.
+ *
+ * One turn = what has happened -> core -> one batch for the store -> when that
+ * is durable, what follows from it. Nothing is started, ended or answered
+ * before the batch that says so is written; so whatever instant the process
+ * dies at, the next one finds out from the store and from the directories of
+ * the attempts what was done and what was not.
+ *
+ * The engine does nothing by itself and never blocks. The world (clock, store,
+ * processes) is a table of functions that it calls; what happens there is told
+ * to it by calls of engine_*(). The live loop (engine/loop.h) is one world, the
+ * simulator another one, with faults.
+ *
+ * How to use it:
+ *  1. engine_new(), engine_load() from a store that was taken.
+ *  2. engine_recover(): adopt, collect or start again what was in flight.
+ *  3. Tell it what happens, then call engine_turn(); and again after
+ *     engine_wait_ns() at the latest.
+ *
+ * A reader (`status`, `why`) does step 1 only, without a world: it sees the
+ * state that the scheduler would see, and gives the same reasons.
+ */
+#ifndef ENGINE_ENGINE_H
+#define ENGINE_ENGINE_H
+
+#include "base/diag.h"
+#include "core/why.h"
+#include "exec/attempt.h"
+#include "exec/exec.h"
+#include "plan/load.h"
+#include "store/store.h"
+
+/* What the engine calls. `ctx` is the world's own. */
+struct engine_world {
+    /* A clock that goes on while the machine sleeps, from any origin, and the
+     * one on the wall. When the first goes back, the engine waits for it. */
+    int64_t (*now_ns)(void *ctx);
+    int64_t (*wall_ns)(void *ctx);
+    /* Begin to write; engine_written() is called later, not from within. */
+    void (*write)(void *ctx, const struct store_batch *batch);
+    /* Begin to start a session; engine_reported() tells of it. An error: it
+     * can never be started, and *diag says why. */
+    enum err (*start)(void *ctx,
+                      const struct exec_request *request,
+                      struct diag *diag);
+    /* End a session, whose shim this is. */
+    void (*end)(void *ctx,
+                int64_t pid,
+                uint64_t start_ticks,
+                enum exec_end how);
+    /* Watch a shim that was started by another process: engine_gone() tells
+     * that it has ended. ERR_NOT_FOUND: it is gone already. */
+    enum err (*watch)(void *ctx,
+                      uint64_t token,
+                      int64_t pid,
+                      uint64_t start_ticks);
+    /* The directory of an attempt: see exec/attempt.h. */
+    enum err (*inspect)(void *ctx,
+                        const char *dir,
+                        const char *boot_id,
+                        struct attempt_found *out,
+                        struct diag *diag);
+    enum err (*fence)(void *ctx,
+                      const char *dir,
+                      bool *fenced_out,
+                      struct diag *diag);
+    void (*kill_strays)(void *ctx, const char *dir);
+    enum err (*result)(void *ctx,
+                       const char *dir,
+                       struct attempt_result *out,
+                       struct diag *diag);
+    void (*log_tail)(void *ctx,
+                     const char *dir,
+                     size_t bytes,
+                     struct strbuf *out);
+    /* Write, and read, a small file of a directory. */
+    enum err (*put)(void *ctx,
+                    const char *dir,
+                    const char *name,
+                    const struct strbuf *text,
+                    struct diag *diag);
+    enum err (*get)(void *ctx,
+                    const char *dir,
+                    const char *name,
+                    struct strbuf *out,
+                    struct diag *diag);
+    /* An order is carried out and durable: its answer, a JSON object. */
+    void (*answer)(void *ctx, uint64_t order, const char *json);
+    /* An event is durable. */
+    void (*event)(void *ctx, const struct store_event *event);
+};
+
+struct engine_options {
+    const struct engine_world *world; /* NULL: only to look at */
+    void *ctx;
+    const char *store;   /* absolute path of its directory */
+    const char *boot_id; /* present one */
+    uint64_t epoch;      /* from store_take() */
+    int64_t wall_ns;     /* without a world: what the time is */
+};
+
+struct engine;
+
+/* Create an engine without runs; end it with engine_free(). */
+struct engine *engine_new(const struct engine_options *options);
+
+/* Free it; sessions are not touched. NULL is allowed. */
+void engine_free(struct engine *engine);
+
+/*
+ * Load every run of the store that `query` asks for; NULL: those that have not
+ * finished. ERR_CORRUPT: what is stored cannot be, and *diag says where.
+ */
+MUST_USE enum err engine_load(struct engine *engine,
+                              struct store *store,
+                              const struct store_query *query,
+                              struct diag *diag);
+
+/*
+ * Look at every attempt in flight: take its result, adopt it, start it again
+ * or give it up as lost.
+ */
+void engine_recover(struct engine *engine);
+
+/* Decide, and begin to write what was decided. Nothing while a batch is being
+ * written: its end brings the next turn. */
+void engine_turn(struct engine *engine);
+
+/* How long engine_turn() may wait, if nothing happens; SCHED_NEVER: until
+ * something does. */
+int64_t engine_wait_ns(struct engine *engine);
+
+/*
+ * The batch is written, or not. ERR_LIMIT, ERR_BUSY: it is tried again
+ * later. Other errors end the engine: see engine_failed().
+ */
+void engine_written(struct engine *engine, enum err err, const char *text);
+
+/* A report about a session that was started here. */
+void engine_reported(struct engine *engine, const struct exec_report *report);
+
+/* A shim that is watched has ended. */
+void engine_gone(struct engine *engine, uint64_t token);
+
+/* The process that starts sessions has died and there is a new one: watch what
+ * runs, send again what was not reported. */
+void engine_respawn(struct engine *engine);
+
+/*
+ * An order, as a JSON object (see engine/orders.h for the verbs). The answer
+ * comes under `order`, a number of the caller's, when it is durable.
+ */
+void engine_order(struct engine *engine,
+                  uint64_t order,
+                  const char *who,
+                  const char *json);
+
+/* Start nothing more; or go on after all. Not stored. */
+void engine_drain(struct engine *engine, bool drain);
+
+/* End all sessions now (the second Ctrl-C). Their tasks are ready again. */
+void engine_stop(struct engine *engine);
+
+/* Why the engine cannot go on (ERR_OK: it can), and the text. */
+enum err engine_failed(const struct engine *engine, const char **text_out);
+
+/* Trouble that it waits to go away by itself (a full disk); "": none. */
+const char *engine_trouble(const struct engine *engine);
+
+/* Whether nothing is waiting to be written, or being written. */
+bool engine_is_settled(const struct engine *engine);
+
+/* Whether nothing more is started. */
+bool engine_is_draining(const struct engine *engine);
+
+/* Sessions that have not ended. */
+uint32_t engine_session_count(const struct engine *engine);
+
+/* --- looking at it ------------------------------------------------------ */
+
+/* One run. Borrowed from the engine until it is freed. */
+struct engine_run_view {
+    uint32_t number;
+    const char *id;
+    const char *name;
+    const char *file;
+    const char *folder;
+    const char *text;
+    size_t text_bytes;
+    int64_t created_ns; /* wall clock: when it was submitted */
+    const struct plan *plan;
+    const struct load_run *loaded;
+    struct sched_run sched;
+    bool finished; /* nothing is left to do in it, ever */
+    bool quiet;    /* nothing will happen in it by itself */
+};
+
+/* One session in flight. */
+struct engine_session_view {
+    uint64_t token;
+    uint32_t run;  /* index for engine_run() */
+    uint32_t task; /* in the plan */
+    uint32_t number;
+    uint32_t task_count;
+    int64_t pid;        /* of its shim; 0: not known */
+    int64_t claimed_ns; /* wall clock */
+    int64_t begun_ns;
+};
+
+struct sched *engine_sched(const struct engine *engine);
+const struct load *engine_loader(const struct engine *engine);
+const struct store_info *engine_info(const struct engine *engine);
+uint32_t engine_run_count(const struct engine *engine);
+struct engine_run_view engine_run(const struct engine *engine, uint32_t ix);
+struct engine_session_view engine_session(const struct engine *engine,
+                                          uint32_t ix);
+
+/* Time on the engine's clock, and on the wall, of the last turn or load. */
+int64_t engine_time_ns(const struct engine *engine);
+
+/* Index of the run of that id (slug), or STORE_NONE. */
+uint32_t engine_find_run(const struct engine *engine, const char *id);
+
+/* Why it is parked or failed, in words, or NULL; number of its last attempt. */
+const char *
+engine_reason(const struct engine *engine, uint32_t run, uint32_t task);
+uint32_t
+engine_attempt_number(const struct engine *engine, uint32_t run, uint32_t task);
+
+/* The directory of an attempt: "STORE/runs/RUN/TASK/N". */
+void engine_add_dir(struct strbuf *out,
+                    const char *store,
+                    const char *run,
+                    const char *task,
+                    uint32_t number);
+
+#endif /* ENGINE_ENGINE_H */

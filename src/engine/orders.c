@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Carrying out orders. Each is checked, applied to the core and answered; the
+ * order and its answer become a row of the batch that makes it durable, and
+ * the answer is sent when that is written.
+ */
+#include "engine/orders.h"
+
+#include "base/crash.h"
+#include "base/invariant.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "engine/engine_internal.h"
+
+#include <jansson.h>
+#include <string.h>
+
+/* An order under way. */
+struct order {
+    struct engine *engine;
+    json_t *json;
+    const char *verb;
+    struct strbuf text;  /* of the answer, for people */
+    struct strbuf extra; /* further members of the answer */
+    struct diag diag;
+};
+
+void orders_add_text(struct strbuf *json, const char *name, const char *text)
+{
+    strbuf_addf(json, ",\"%s\":", name);
+    jsonw_string(json, text);
+}
+
+static const char *get_text(const struct order *order, const char *name)
+{
+    return json_string_value(json_object_get(order->json, name));
+}
+
+/* The run that is meant, or STORE_NONE with an error. */
+static uint32_t find_run(struct order *order)
+{
+    struct engine *engine = order->engine;
+    const char *id = get_text(order, "run");
+    if (id != NULL) {
+        uint32_t ix = engine_find_run(engine, id);
+        if (ix == STORE_NONE) {
+            (void)diag_set(&order->diag,
+                           ERR_NOT_FOUND,
+                           "there is no unfinished run \"%s\"",
+                           id);
+        }
+        return ix;
+    }
+    uint32_t found = STORE_NONE;
+    struct strbuf names = {0};
+    uint32_t count = 0;
+    for (uint32_t ix = 0; ix < engine->run_count; ix++) {
+        if (!engine->runs[ix].finished) {
+            found = ix;
+            strbuf_addf(&names,
+                        "%s%s",
+                        count++ > 0 ? ", " : "",
+                        engine->runs[ix].id);
+        }
+    }
+    if (count == 0) {
+        (void)diag_set(&order->diag,
+                       ERR_NOT_FOUND,
+                       "there is no unfinished run");
+    } else if (count > 1) {
+        found = STORE_NONE;
+        (void)diag_set(&order->diag,
+                       ERR_INVALID,
+                       "several runs are unfinished (%s): say which with --run",
+                       strbuf_text(&names));
+    }
+    strbuf_release(&names);
+    return found;
+}
+
+/* The task that is meant: its run and index, or false with an error. */
+static bool find_task(struct order *order, uint32_t *run_out, uint32_t *out)
+{
+    struct engine *engine = order->engine;
+    const char *id = get_text(order, "task");
+    const char *run = get_text(order, "run");
+    uint32_t count = 0;
+    for (uint32_t ix = 0; ix < engine->run_count; ix++) {
+        if (run != NULL ? strcmp(engine->runs[ix].id, run) != 0
+                        : engine->runs[ix].finished) {
+            continue;
+        }
+        uint32_t task = plan_find_task(engine->runs[ix].plan, id);
+        if (task != PLAN_NONE) {
+            *run_out = ix;
+            *out = task;
+            count++;
+        }
+    }
+    if (count == 0) {
+        (void)diag_set(&order->diag,
+                       ERR_NOT_FOUND,
+                       "there is no task \"%s\" in %s%s",
+                       id,
+                       run != NULL ? "run " : "an unfinished run",
+                       run != NULL ? run : "");
+    } else if (count > 1) {
+        (void)diag_set(&order->diag,
+                       ERR_INVALID,
+                       "several runs have a task \"%s\": say which with --run",
+                       id);
+    }
+    return count == 1;
+}
+
+/* ERR_NOT_FOUND or ERR_INVALID, after find_run() or find_task() failed. */
+static enum err not_found(const struct order *order)
+{
+    return strncmp(order->diag.text, "several", 7) == 0 ? ERR_INVALID
+                                                        : ERR_NOT_FOUND;
+}
+
+static enum err do_submit(struct order *order)
+{
+    const json_t *processors = json_object_get(order->json, "processors");
+    struct runs_submission submission = {
+        .file = get_text(order, "file"),
+        .folder = get_text(order, "folder"),
+        .text = get_text(order, "text"),
+        .processors = (uint32_t)json_integer_value(processors),
+        .anew = json_is_true(json_object_get(order->json, "new")),
+    };
+    if (submission.file == NULL || submission.folder == NULL ||
+        submission.text == NULL || submission.processors == 0) {
+        return diag_set(&order->diag, ERR_INVALID, "the order is incomplete");
+    }
+    uint32_t run;
+    bool continued;
+    enum err err =
+        runs_submit(order->engine, &submission, &run, &continued, &order->diag);
+    if (err != ERR_OK) {
+        return err;
+    }
+    const struct engine_run *r = &order->engine->runs[run];
+    orders_add_text(&order->extra, "run", r->id);
+    strbuf_addf(&order->extra,
+                ",\"number\":%u,\"tasks\":%u",
+                r->number,
+                r->task_count);
+    if (continued && r->quiet) {
+        runs_tell(order->engine, run, "waiting"); /* whoever asks now, too */
+    }
+    strbuf_addf(&order->text,
+                continued ? "run %s goes on" : "run %s is submitted",
+                r->id);
+    return ERR_OK;
+}
+
+/* Remember what was set, so that it can be told and restored. */
+static void
+keep_limit(struct engine *engine, uint32_t run, uint32_t limit, int64_t max)
+{
+    struct engine_run *r = &engine->runs[run];
+    struct engine_limit *kept = NULL;
+    for (uint32_t ix = 0; ix < r->limit_count; ix++) {
+        if (r->limits[ix].limit == limit) {
+            kept = &r->limits[ix];
+        }
+    }
+    if (kept == NULL) {
+        r->limits =
+            mem_resize(r->limits, r->limit_count + 1, sizeof(r->limits[0]));
+        kept = &r->limits[r->limit_count++];
+    }
+    *kept = (struct engine_limit){.limit = limit, .max = max};
+    struct store_change change = {
+        .type = STORE_LIMIT_SET,
+        .as.limit =
+            {
+                .run = r->number,
+                .name = r->plan->limits[limit].name,
+                .max = max,
+            },
+    };
+    store_batch_add(&engine->batch, &change);
+}
+
+static enum err do_cap(struct order *order)
+{
+    struct engine *engine = order->engine;
+    uint32_t run = find_run(order);
+    if (run == STORE_NONE) {
+        return not_found(order);
+    }
+    struct limit_id limit = load_limit(engine->runs[run].loaded, 0);
+    int64_t before = sched_limit_max(engine->sched, limit);
+    const json_t *max = json_object_get(order->json, "max");
+    const json_t *step = json_object_get(order->json, "step");
+    int64_t wanted = json_integer_value(max);
+    if (json_is_integer(step)) {
+        if (before == LIMIT_NONE) {
+            return diag_set(&order->diag,
+                            ERR_CONFLICT,
+                            "the cap of run %s is \"none\": set a number",
+                            engine->runs[run].id);
+        }
+        wanted = before + json_integer_value(step);
+        wanted = wanted < 0 ? 0 : wanted;
+    } else if (!json_is_integer(max) || wanted < 0 || wanted > INT32_MAX) {
+        return diag_set(&order->diag,
+                        ERR_INVALID,
+                        "the cap must be a number from 0 to %d",
+                        INT32_MAX);
+    }
+    enum err err = engine_apply(engine,
+                                (struct sched_event){
+                                    .type = EVENT_LIMIT,
+                                    .limit = limit,
+                                    .max = wanted,
+                                });
+    if (err != ERR_OK) {
+        return diag_set(&order->diag, err, "the cap cannot be set");
+    }
+    keep_limit(engine, run, 0, wanted);
+    strbuf_addf(&order->text,
+                "cap of run %s: %lld",
+                engine->runs[run].id,
+                (long long)wanted);
+    strbuf_addf(&order->extra, ",\"max\":%lld", (long long)wanted);
+    return ERR_OK;
+}
+
+/* An order about a whole run. */
+static enum err
+do_run(struct order *order, enum sched_event_type type, const char *done)
+{
+    uint32_t run = find_run(order);
+    if (run == STORE_NONE) {
+        return not_found(order);
+    }
+    enum err err =
+        engine_apply(order->engine,
+                     (struct sched_event){.type = type, .run = {run}});
+    if (err != ERR_OK) {
+        return diag_set(&order->diag, err, "the run does not allow it now");
+    }
+    strbuf_addf(&order->text, "run %s %s", order->engine->runs[run].id, done);
+    return ERR_OK;
+}
+
+static enum err
+do_task(struct order *order, enum sched_event_type type, const char *done)
+{
+    uint32_t run;
+    uint32_t task;
+    if (!find_task(order, &run, &task)) {
+        return not_found(order);
+    }
+    struct engine *engine = order->engine;
+    struct task_id id = engine_core_task(engine, run, task);
+    enum task_state state = sched_task(engine->sched, id).state;
+    enum err err =
+        engine_apply(engine, (struct sched_event){.type = type, .task = id});
+    const char *name = engine->runs[run].plan->tasks[task].id;
+    if (err != ERR_OK) {
+        return diag_set(&order->diag,
+                        err,
+                        "cannot %s %s: it is %s",
+                        order->verb,
+                        name,
+                        type == EVENT_RELEASE ? "not held"
+                                              : sched_state_name(state));
+    }
+    strbuf_addf(&order->text, "%s %s", name, done);
+    return ERR_OK;
+}
+
+/* The text reaches the task's next attempt, which is made. */
+static enum err do_answer(struct order *order)
+{
+    const char *text = get_text(order, "text");
+    uint32_t run;
+    uint32_t task;
+    if (text == NULL) {
+        return diag_set(&order->diag, ERR_INVALID, "the answer has no text");
+    }
+    if (!find_task(order, &run, &task)) {
+        return not_found(order);
+    }
+    enum err err = do_task(order, EVENT_RETRY, "has its answer");
+    if (err == ERR_OK) {
+        struct engine_task *t = &order->engine->runs[run].tasks[task];
+        mem_free(t->feedback);
+        t->feedback = mem_strndup(text, strlen(text));
+    }
+    return err;
+}
+
+static enum err do_drain(struct order *order)
+{
+    engine_drain(order->engine, true);
+    strbuf_addf(&order->text,
+                "nothing more is started; sessions still running: %u",
+                order->engine->session_count);
+    strbuf_addf(&order->extra,
+                ",\"sessions\":%u",
+                order->engine->session_count);
+    return ERR_OK;
+}
+
+static enum err do_ping(struct order *order)
+{
+    strbuf_adds(&order->text, "alive");
+    return ERR_OK;
+}
+
+static enum err do_pause(struct order *order)
+{
+    return do_run(order, EVENT_PAUSE, "is paused");
+}
+
+static enum err do_resume(struct order *order)
+{
+    return do_run(order, EVENT_RESUME, "goes on");
+}
+
+static enum err do_hold(struct order *order)
+{
+    return do_task(order, EVENT_HOLD, "is held");
+}
+
+static enum err do_release(struct order *order)
+{
+    return do_task(order, EVENT_RELEASE, "is released");
+}
+
+static enum err do_retry(struct order *order)
+{
+    return get_text(order, "task") != NULL
+               ? do_task(order, EVENT_RETRY, "is tried again")
+               : do_run(order, EVENT_RETRY_RUN, "tries again what failed");
+}
+
+static enum err do_skip(struct order *order)
+{
+    return do_task(order, EVENT_SKIP, "is skipped");
+}
+
+static enum err do_cancel(struct order *order)
+{
+    return get_text(order, "task") != NULL
+               ? do_task(order, EVENT_CANCEL, "is cancelled")
+               : do_run(order, EVENT_CANCEL_RUN, "is cancelled");
+}
+
+typedef enum err (*order_fn)(struct order *order);
+
+/* What each verb does, and whether it must name a task. */
+static const struct {
+    const char *verb;
+    order_fn run;
+    bool needs_task;
+} verbs[] = {
+    {"answer", do_answer, true},
+    {"cancel", do_cancel, false},
+    {"cap", do_cap, false},
+    {"drain", do_drain, false},
+    {"hold", do_hold, true},
+    {"pause", do_pause, false},
+    {"ping", do_ping, false},
+    {"release", do_release, true},
+    {"resume", do_resume, false},
+    {"retry", do_retry, false},
+    {"skip", do_skip, true},
+    {"submit", do_submit, false},
+};
+
+static enum err carry_out(struct order *order)
+{
+    for (size_t ix = 0; ix < ARRAY_COUNT(verbs); ix++) {
+        if (strcmp(verbs[ix].verb, order->verb) != 0) {
+            continue;
+        }
+        if (verbs[ix].needs_task && get_text(order, "task") == NULL) {
+            return diag_set(&order->diag,
+                            ERR_INVALID,
+                            "\"%s\" needs a task",
+                            order->verb);
+        }
+        return verbs[ix].run(order);
+    }
+    return diag_set(&order->diag,
+                    ERR_INVALID,
+                    "unknown order \"%s\"",
+                    order->verb);
+}
+
+static char *make_answer(struct order *order, enum err err)
+{
+    struct strbuf json = {0};
+    if (err == ERR_OK) {
+        strbuf_adds(&json, "{\"ok\":true");
+        orders_add_text(&json, "text", strbuf_text(&order->text));
+        strbuf_adds(&json, strbuf_text(&order->extra));
+    } else {
+        strbuf_adds(&json, "{\"ok\":false");
+        orders_add_text(&json, "error", err_name(err));
+        orders_add_text(&json, "text", order->diag.text);
+    }
+    strbuf_adds(&json, "}");
+    char *copy = mem_strndup(json.text, json.len);
+    strbuf_release(&json);
+    return copy;
+}
+
+static void keep_answer(struct engine *engine, uint64_t order, char *json)
+{
+    struct engine_todo *todo = &engine->todo;
+    if (todo->answer_count == todo->answer_capacity) {
+        todo->answer_capacity =
+            todo->answer_capacity > 0 ? todo->answer_capacity * 2 : 4;
+        todo->answers = mem_resize(todo->answers,
+                                   todo->answer_capacity,
+                                   sizeof(todo->answers[0]));
+    }
+    todo->answers[todo->answer_count++] =
+        (struct engine_answer){.order = order, .json = json};
+}
+
+/* The row of an order. A plan's text is in the row of its run. */
+static void note(const struct order *order,
+                 uint64_t number,
+                 const char *who,
+                 const char *answer)
+{
+    struct engine *engine = order->engine;
+    (void)json_object_del(order->json, "text");
+    char *args = json_dumps(order->json, JSON_COMPACT);
+    INVARIANT(args != NULL);
+    struct store_change change = {
+        .type = STORE_COMMAND,
+        .as.command =
+            {
+                .number = number,
+                .wall_ns = engine->world->wall_ns(engine->ctx),
+                .who = who,
+                .verb = order->verb,
+                .args = args,
+                .answer = answer,
+            },
+    };
+    store_batch_add(&engine->batch, &change);
+    free(args);
+    struct strbuf data = {0};
+    strbuf_adds(&data, "{\"verb\":");
+    jsonw_string(&data, order->verb);
+    orders_add_text(&data, "by", who);
+    strbuf_addf(&data, ",\"answer\":%s}", answer);
+    rows_event(engine, STORE_NONE, STORE_NONE, "order", &data);
+    strbuf_release(&data);
+}
+
+void orders_apply(struct engine *engine,
+                  uint64_t id,
+                  uint64_t number,
+                  const char *who,
+                  const char *json)
+{
+    struct order order = {.engine = engine, .verb = "?"};
+    json_error_t error;
+    enum err err;
+    order.json = json_loads(json, JSON_REJECT_DUPLICATES, &error);
+    if (!json_is_object(order.json)) {
+        json_decref(order.json);
+        order.json = json_object();
+        err = diag_set(&order.diag,
+                       ERR_INVALID,
+                       "the order is not a JSON object: %s",
+                       error.text);
+    } else if (get_text(&order, "verb") == NULL) {
+        err = diag_set(&order.diag, ERR_INVALID, "the order has no verb");
+    } else {
+        order.verb = get_text(&order, "verb");
+        err = carry_out(&order);
+    }
+    crash_point("order-applied");
+    char *answer = make_answer(&order, err);
+    if (strcmp(order.verb, "ping") != 0) {
+        note(&order, number, who, answer);
+    }
+    if (number == 0) {
+        keep_answer(engine, id, answer);
+    } else {
+        mem_free(answer); /* it was in the store: nobody waits for it now */
+    }
+    json_decref(order.json);
+    strbuf_release(&order.text);
+    strbuf_release(&order.extra);
+}

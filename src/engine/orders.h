@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * orders: what an operator can ask of the scheduler, as JSON objects.
+ *
+ *   {"verb": "submit", "file": F, "folder": D, "text": T, "processors": N,
+ *    "new": true|false}
+ *   {"verb": "cap", "max": N}             or "step": 1 | -1; with "run": R
+ *   {"verb": "pause"|"resume", "run": R}
+ *   {"verb": "hold"|"release"|"retry"|"skip"|"cancel", "task": T, "run": R}
+ *   {"verb": "retry"|"cancel", "run": R}  the whole run
+ *   {"verb": "answer", "task": T, "text": X, "run": R}
+ *   {"verb": "drain"}
+ *   {"verb": "ping"}
+ *
+ * "run" may be left out when only one run is unfinished, or when one alone has
+ * a task of that id. Answers: {"ok": true, "text": X, ...} or {"ok": false,
+ * "error": NAME, "text": X}, where NAME is that of an enum err.
+ */
+#ifndef ENGINE_ORDERS_H
+#define ENGINE_ORDERS_H
+
+#include "base/strbuf.h"
+
+/* Longest order accepted, in bytes: a plan of the largest size fits. */
+enum { ORDERS_BYTES_MAX = 64 << 20 };
+
+/* Append a member `"name":"text"` with a comma before it. */
+void orders_add_text(struct strbuf *json, const char *name, const char *text);
+
+#endif /* ENGINE_ORDERS_H */

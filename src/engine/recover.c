@@ -1,0 +1,644 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From the store to a scheduler that goes on where the last one stopped.
+ *
+ * Loading only reads. What is stored is checked against the plan it belongs
+ * to; a row that cannot be is an error with its place, with two exceptions
+ * that must not keep everybody else waiting: a task in a state that this
+ * version does not know is parked, and an attempt in flight whose task is not
+ * in flight is ended.
+ *
+ * Recovering looks at the attempts that were in flight, and at nothing else.
+ * It may die half way and be done again: it decides by what is in the
+ * directories of the attempts, and what it decides is written like everything
+ * else, in one batch, before anything follows from it.
+ */
+#include "engine/engine_internal.h"
+
+#include "base/crash.h"
+#include "base/invariant.h"
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A run while it is being loaded. */
+struct loading_run {
+    struct sched_record *records;
+    uint32_t seen; /* rows of tasks */
+};
+
+/* An order that nobody has answered yet. */
+struct loading_command {
+    uint64_t number;
+    char *who;
+    char *args;
+};
+
+struct loading {
+    struct engine *engine;
+    struct diag *diag;
+    struct loading_run *runs; /* beside engine->runs */
+    struct store_attempt *attempts;
+    uint32_t attempt_count;
+    struct loading_command *commands;
+    uint32_t command_count;
+    const struct store_query *query;
+};
+
+static char *copy_text(const char *text)
+{
+    return text != NULL ? mem_strndup(text, strlen(text)) : NULL;
+}
+
+/* Index of the run with this number, or STORE_NONE. */
+static uint32_t find_run(const struct engine *engine, uint32_t number)
+{
+    for (uint32_t ix = engine->run_count; ix > 0; ix--) {
+        if (engine->runs[ix - 1].number == number) {
+            return ix - 1;
+        }
+    }
+    return STORE_NONE;
+}
+
+static bool is_wanted(const struct loading *loading,
+                      const struct store_run *row)
+{
+    const struct store_query *query = loading->query;
+    if (query->run != NULL) {
+        return strcmp(query->run, row->id) == 0;
+    }
+    return query->finished || !row->finished;
+}
+
+static enum err on_run(void *ctx, const struct store_run *row)
+{
+    struct loading *loading = ctx;
+    struct engine *engine = loading->engine;
+    if (!is_wanted(loading, row)) {
+        uint32_t count = engine->finished_count++;
+        engine->finished_ids = mem_resize(engine->finished_ids,
+                                          count + 1,
+                                          sizeof(engine->finished_ids[0]));
+        engine->finished_ids[count] = copy_text(row->id);
+        return ERR_OK;
+    }
+    struct engine_run *run = runs_add(engine);
+    loading->runs =
+        mem_resize(loading->runs, engine->run_count, sizeof(loading->runs[0]));
+    loading->runs[engine->run_count - 1] = (struct loading_run){0};
+    run->number = row->number;
+    run->id = copy_text(row->id);
+    run->name = copy_text(row->name);
+    run->file = copy_text(row->file);
+    run->folder = copy_text(row->folder);
+    run->text = mem_strndup(row->text, row->text_bytes);
+    run->text_bytes = row->text_bytes;
+    run->processors = row->processors;
+    run->created_ns = row->created_ns;
+    run->finished = row->finished;
+    run->stored = (struct sched_run_record){
+        .paused = row->paused,
+        .cancelled = row->cancelled,
+        .barrier = row->barrier,
+        .completions = row->completions,
+    };
+    struct diag diag = {0};
+    if (runs_read_plan(run, &diag) != ERR_OK) {
+        return diag_set(loading->diag,
+                        ERR_CORRUPT,
+                        "the plan of run \"%s\" cannot be read again: %s",
+                        row->id,
+                        diag.text);
+    }
+    return ERR_OK;
+}
+
+static enum err on_fragment(void *ctx, const struct store_fragment *row)
+{
+    struct loading *loading = ctx;
+    uint32_t ix = find_run(loading->engine, row->run);
+    if (ix == STORE_NONE) {
+        return ERR_OK;
+    }
+    struct engine_run *run = &loading->engine->runs[ix];
+    struct diag diag = {0};
+    run->fragment_count = row->number;
+    if (runs_add_fragment(run, row->file, row->text, row->text_bytes, &diag) !=
+        ERR_OK) {
+        return diag_set(loading->diag,
+                        ERR_CORRUPT,
+                        "fragment %u of run \"%s\" cannot be read again: %s",
+                        row->number,
+                        run->id,
+                        diag.text);
+    }
+    return ERR_OK;
+}
+
+static enum err on_limit(void *ctx, const struct store_limit *row)
+{
+    struct loading *loading = ctx;
+    uint32_t ix = find_run(loading->engine, row->run);
+    if (ix == STORE_NONE) {
+        return ERR_OK;
+    }
+    struct engine_run *run = &loading->engine->runs[ix];
+    uint32_t limit = plan_find_limit(run->plan, row->name);
+    if (limit == PLAN_NONE) {
+        return diag_set(loading->diag,
+                        ERR_CORRUPT,
+                        "run \"%s\" has no limit \"%s\", which is set",
+                        run->id,
+                        row->name);
+    }
+    run->limits =
+        mem_resize(run->limits, run->limit_count + 1, sizeof(run->limits[0]));
+    run->limits[run->limit_count++] = (struct engine_limit){
+        .limit = limit,
+        .max = row->max,
+        .percent = row->percent,
+    };
+    return ERR_OK;
+}
+
+static enum err on_executor(void *ctx, const struct store_executor *row)
+{
+    struct loading *loading = ctx;
+    struct sched_executor_record record = {
+        .steps = row->steps,
+        .steps_kept = row->steps_kept,
+        .shut_until_ns = row->shut_until_ns,
+        .usage = row->usage,
+        .failures = row->failures,
+        .circuit_open = row->circuit_open,
+        .probe_token = row->probe_token,
+        .probe_steps = row->probe_steps,
+        .probe_at_ns = row->probe_at_ns,
+    };
+    load_restore_executor(loading->engine->load, row->name, &record);
+    return ERR_OK;
+}
+
+/* The state of that name; false: there is none. */
+static bool read_state(const char *name, enum task_state *out)
+{
+    for (uint32_t n = 0; n < TASK_STATE_COUNT; n++) {
+        if (strcmp(sched_state_name((enum task_state)n), name) == 0) {
+            *out = (enum task_state)n;
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct sched_record record_of(const struct store_task *row)
+{
+    return (struct sched_record){
+        .flags = row->flags,
+        .parked = (enum sched_parked)row->parked,
+        .ready_ns = row->ready_ns,
+        .ready_seq = row->ready_seq,
+        .until_ns = row->until_ns,
+        .started_ns = row->started_ns,
+        .service_ns = row->service_ns,
+        .version = row->version,
+        .token = row->token,
+        .leader = row->leader == STORE_NONE ? ID_NONE : row->leader,
+        .place = row->place,
+        .attempts = row->attempts,
+        .tries = row->tries,
+        .reworks = row->reworks,
+        .checkpoints = row->checkpoints,
+        .cause = row->cause == STORE_NONE ? ID_NONE : row->cause,
+    };
+}
+
+/* A state from another version: nobody may act on it, and it is shown. */
+static void park_unknown(struct engine_task *task,
+                         struct sched_record *record,
+                         const char *state)
+{
+    struct strbuf reason = {0};
+    strbuf_addf(&reason,
+                "its state in the store is \"%s\", which this version does "
+                "not know: retry, skip or cancel it",
+                state);
+    mem_free(task->reason);
+    task->reason = mem_strndup(reason.text, reason.len);
+    strbuf_release(&reason);
+    record->state = TASK_PARKED;
+    record->parked = SCHED_PARKED_BLOCKED;
+    record->flags = 0;
+    task->told = TASK_STATE_COUNT;
+}
+
+static enum err on_task(void *ctx, const struct store_task *row)
+{
+    struct loading *loading = ctx;
+    struct engine *engine = loading->engine;
+    uint32_t ix = find_run(engine, row->run);
+    if (ix == STORE_NONE) {
+        return ERR_OK;
+    }
+    struct engine_run *run = &engine->runs[ix];
+    struct loading_run *part = &loading->runs[ix];
+    if (part->records == NULL) {
+        runs_grow_tasks(run);
+        part->records = mem_zalloc(run->task_count, sizeof(part->records[0]));
+    }
+    if (row->ix != part->seen || row->ix >= run->task_count ||
+        strcmp(row->id, run->plan->tasks[row->ix].id) != 0) {
+        return diag_set(loading->diag,
+                        ERR_CORRUPT,
+                        "task %u (\"%s\") of run \"%s\" does not fit its plan",
+                        row->ix,
+                        row->id,
+                        run->id);
+    }
+    part->seen++;
+    struct engine_task *task = &run->tasks[row->ix];
+    struct sched_record *record = &part->records[row->ix];
+    *record = record_of(row);
+    task->number = row->number;
+    task->version = row->version;
+    task->known = true;
+    task->reason = copy_text(row->reason);
+    task->feedback = copy_text(row->feedback);
+    if (read_state(row->state, &record->state)) {
+        task->told = (uint8_t)record->state;
+    } else {
+        park_unknown(task, record, row->state);
+    }
+    if (row->version > engine->version) {
+        engine->version = row->version;
+    }
+    return ERR_OK;
+}
+
+static enum err on_attempt(void *ctx, const struct store_attempt *row)
+{
+    struct loading *loading = ctx;
+    uint32_t ix = find_run(loading->engine, row->run);
+    if (ix == STORE_NONE || strcmp(row->state, "ended") == 0) {
+        return ERR_OK;
+    }
+    if (row->task >= loading->engine->runs[ix].task_count) {
+        return diag_set(loading->diag,
+                        ERR_CORRUPT,
+                        "attempt %llu is of a task that is not there",
+                        (unsigned long long)row->token);
+    }
+    loading->attempts = mem_resize(loading->attempts,
+                                   loading->attempt_count + 1,
+                                   sizeof(loading->attempts[0]));
+    struct store_attempt *copy = &loading->attempts[loading->attempt_count++];
+    *copy = *row;
+    copy->state = strcmp(row->state, "running") == 0 ? "running" : "claimed";
+    copy->outcome = NULL;
+    copy->cause = NULL;
+    copy->reason = NULL;
+    return ERR_OK;
+}
+
+static enum err on_command(void *ctx, const struct store_command *row)
+{
+    struct loading *loading = ctx;
+    if (row->answer != NULL) {
+        return ERR_OK;
+    }
+    loading->commands = mem_resize(loading->commands,
+                                   loading->command_count + 1,
+                                   sizeof(loading->commands[0]));
+    loading->commands[loading->command_count++] = (struct loading_command){
+        .number = row->number,
+        .who = copy_text(row->who),
+        .args = copy_text(row->args),
+    };
+    return ERR_OK;
+}
+
+/*
+ * The engine's clock goes on from the last batch by the time that has passed
+ * on the wall since, because no other clock spans a reboot.
+ */
+static void set_clock(struct engine *engine)
+{
+    int64_t wall_ns = engine->world != NULL
+                          ? engine->world->wall_ns(engine->ctx)
+                          : engine->wall_ns;
+    int64_t gone_ns = 0;
+    if (engine->info.wall_ns > 0 && wall_ns > engine->info.wall_ns) {
+        gone_ns = wall_ns - engine->info.wall_ns;
+    }
+    engine->now_ns = engine->info.engine_ns + gone_ns;
+    if (engine->world != NULL) {
+        engine->offset_ns = engine->now_ns - engine->world->now_ns(engine->ctx);
+    }
+}
+
+static enum err restore_run(struct loading *loading, uint32_t ix)
+{
+    struct engine *engine = loading->engine;
+    struct engine_run *run = &engine->runs[ix];
+    const struct loading_run *part = &loading->runs[ix];
+    if (part->seen != run->plan->task_count) {
+        return diag_set(loading->diag,
+                        ERR_CORRUPT,
+                        "run \"%s\" has %u tasks, but %u rows of tasks",
+                        run->id,
+                        run->plan->task_count,
+                        part->seen);
+    }
+    struct load_options options = {
+        .folder = run->folder,
+        .records = part->records,
+        .run = &run->stored,
+    };
+    struct diag diag = {0};
+    enum err err = load_plan(engine->load,
+                             engine->now_ns,
+                             run->plan,
+                             &options,
+                             &run->loaded,
+                             &diag);
+    if (err != ERR_OK) {
+        return diag_set(loading->diag,
+                        err,
+                        "run \"%s\" cannot be restored: %s",
+                        run->id,
+                        diag.text);
+    }
+    INVARIANT(load_run_id(run->loaded).v == ix);
+    for (uint32_t n = 0; n < run->limit_count; n++) {
+        const struct engine_limit *limit = &run->limits[n];
+        struct sched_event event = {
+            .type = EVENT_LIMIT,
+            .now_ns = engine->now_ns,
+            .limit = load_limit(run->loaded, limit->limit),
+            .max = limit->max,
+            .percent = limit->percent,
+        };
+        err = sched_apply(engine->sched, &event);
+        if (err != ERR_OK) {
+            return diag_set(loading->diag,
+                            ERR_CORRUPT,
+                            "run \"%s\": limit \"%s\" cannot be set to %lld",
+                            run->id,
+                            run->plan->limits[limit->limit].name,
+                            (long long)limit->max);
+        }
+    }
+    return ERR_OK;
+}
+
+static void restore_session(struct engine *engine,
+                            const struct store_attempt *row)
+{
+    uint32_t run = find_run(engine, row->run);
+    struct sched_task task =
+        sched_task(engine->sched, engine_core_task(engine, run, row->task));
+    bool in_flight = task.state == TASK_CLAIMED || task.state == TASK_RUNNING;
+    if (!in_flight || task.token != row->token) {
+        engine->strays = mem_resize(engine->strays,
+                                    engine->stray_count + 1,
+                                    sizeof(engine->strays[0]));
+        engine->strays[engine->stray_count++] = *row;
+        return;
+    }
+    struct session *session = session_add(engine);
+    session->token = row->token;
+    session->run = run;
+    session->task = row->task;
+    session->number = row->number;
+    session->task_count = 0;
+    session->phase =
+        task.state == TASK_RUNNING ? SESSION_RUNNING : SESSION_CLAIMED;
+    session->pid = row->pid;
+    session->start_ticks = row->start_ticks;
+    session->claimed_ns = row->claimed_ns;
+    session->begun_ns = row->begun_ns;
+    session->epoch = row->epoch;
+    session->foreign = true;
+    memcpy(session->boot_id, row->boot_id, sizeof(session->boot_id));
+    for (struct task_id next = engine_core_task(engine, run, row->task);
+         next.v != ID_NONE;
+         next = sched_session_next(engine->sched, next)) {
+        session->task_count++;
+    }
+}
+
+static enum err restore(struct loading *loading)
+{
+    struct engine *engine = loading->engine;
+    set_clock(engine);
+    sched_restore(engine->sched, engine->now_ns, engine->info.last_token);
+    enum err err = ERR_OK;
+    for (uint32_t ix = 0; err == ERR_OK && ix < engine->run_count; ix++) {
+        err = restore_run(loading, ix);
+    }
+    for (uint32_t n = 0; err == ERR_OK && n < loading->attempt_count; n++) {
+        restore_session(engine, &loading->attempts[n]);
+    }
+    if (err == ERR_OK && engine->world != NULL) {
+        for (uint32_t n = 0; n < loading->command_count; n++) {
+            orders_apply(engine,
+                         0,
+                         loading->commands[n].number,
+                         loading->commands[n].who,
+                         loading->commands[n].args);
+        }
+        engine->changed = true;
+    }
+    return err;
+}
+
+static void release(struct loading *loading)
+{
+    for (uint32_t ix = 0;
+         loading->runs != NULL && ix < loading->engine->run_count;
+         ix++) {
+        mem_free(loading->runs[ix].records);
+    }
+    for (uint32_t ix = 0; ix < loading->command_count; ix++) {
+        mem_free(loading->commands[ix].who);
+        mem_free(loading->commands[ix].args);
+    }
+    mem_free(loading->runs);
+    mem_free(loading->attempts);
+    mem_free(loading->commands);
+}
+
+enum err engine_load(struct engine *engine,
+                     struct store *store,
+                     const struct store_query *query,
+                     struct diag *diag)
+{
+    static const struct store_visitor visitor = {
+        .run = on_run,
+        .fragment = on_fragment,
+        .limit = on_limit,
+        .executor = on_executor,
+        .task = on_task,
+        .attempt = on_attempt,
+        .command = on_command,
+    };
+    static const struct store_query unfinished = {0};
+    struct loading loading = {
+        .engine = engine,
+        .diag = diag,
+        .query = query != NULL ? query : &unfinished,
+    };
+    INVARIANT(engine->run_count == 0);
+    struct store_query wide = *loading.query;
+    wide.finished = true; /* ids of finished runs are needed, too */
+    enum err err =
+        store_read(store, &wide, &visitor, &loading, &engine->info, diag);
+    if (err == ERR_OK) {
+        err = restore(&loading);
+    }
+    release(&loading);
+    return err;
+}
+
+/* An attempt that is in flight for nobody: see that it ends. */
+static void end_stray(struct engine *engine, const struct store_attempt *row)
+{
+    uint32_t run = find_run(engine, row->run);
+    struct strbuf dir = {0};
+    engine_add_dir(&dir,
+                   engine->store,
+                   engine->runs[run].id,
+                   engine->runs[run].plan->tasks[row->task].id,
+                   row->number);
+    struct attempt_found found;
+    struct diag diag = {0};
+    enum err err = engine->world->inspect(engine->ctx,
+                                          strbuf_text(&dir),
+                                          row->boot_id,
+                                          &found,
+                                          &diag);
+    if (err == ERR_OK && found.state == ATTEMPT_LIVE) {
+        engine->world->end(engine->ctx,
+                           found.pid,
+                           found.start_ticks,
+                           EXEC_CANCEL);
+    }
+    struct store_change change = {
+        .type = STORE_ATTEMPT_SET,
+        .as.attempt = *row,
+    };
+    change.as.attempt.state = "ended";
+    change.as.attempt.outcome = "lost";
+    change.as.attempt.cause = "lost";
+    change.as.attempt.reason = "its task is not in flight";
+    change.as.attempt.ended_ns = engine->world->wall_ns(engine->ctx);
+    store_batch_add(&engine->batch, &change);
+    strbuf_release(&dir);
+}
+
+/* See to it that no session of a task's last attempt lives, or begins. */
+static void end_orphan(struct engine *engine, struct task_id id)
+{
+    uint32_t ix = sched_task(engine->sched, id).run.v;
+    const struct engine_run *run = &engine->runs[ix];
+    uint32_t task = load_plan_task(run->loaded, id);
+    struct strbuf dir = {0};
+    struct diag diag = {0};
+    bool fenced = false;
+    engine_add_dir(&dir,
+                   engine->store,
+                   run->id,
+                   run->plan->tasks[task].id,
+                   run->tasks[task].number);
+    enum err err =
+        engine->world->fence(engine->ctx, strbuf_text(&dir), &fenced, &diag);
+    if (err != ERR_OK || !fenced) {
+        engine->world->kill_strays(engine->ctx, strbuf_text(&dir));
+    }
+    strbuf_release(&dir);
+}
+
+/* Tasks in flight without an attempt: nothing may run for them. */
+static void lose_orphans(struct engine *engine)
+{
+    uint32_t count;
+    const uint32_t *tasks = sched_in_flight(engine->sched, &count);
+    uint32_t *copy = mem_zalloc(count, sizeof(copy[0]));
+    for (uint32_t n = 0; n < count; n++) {
+        copy[n] = tasks[n];
+    }
+    for (uint32_t n = 0; n < count; n++) {
+        struct task_id id = {copy[n]};
+        struct sched_task task = sched_task(engine->sched, id);
+        if ((task.state != TASK_CLAIMED && task.state != TASK_RUNNING) ||
+            session_find(engine, task.token) != NULL) {
+            continue;
+        }
+        end_orphan(engine, id);
+        enum sched_outcome lost = OUTCOME_LOST;
+        enum err err = engine_apply(engine,
+                                    (struct sched_event){
+                                        .type = EVENT_ENDED,
+                                        .task = id,
+                                        .token = task.token,
+                                        .outcomes = &lost,
+                                        .outcome_count = 1,
+                                        .retry_at_ns = SCHED_NEVER,
+                                    });
+        INVARIANT(err == ERR_OK);
+    }
+    mem_free(copy);
+}
+
+/* Tell of tasks that were parked because their state is not known. */
+static void tell_unknown(struct engine *engine)
+{
+    for (uint32_t run = 0; run < engine->run_count; run++) {
+        for (uint32_t ix = 0; ix < engine->runs[run].task_count; ix++) {
+            const struct engine_task *task = &engine->runs[run].tasks[ix];
+            if (task->known && task->told == TASK_STATE_COUNT) {
+                rows_set_task(engine, run, ix);
+            }
+        }
+    }
+}
+
+/* Tell who has begun to schedule, and what it found. */
+static void tell_scheduler(struct engine *engine, uint32_t found)
+{
+    uint32_t adopted = 0;
+    for (uint32_t ix = 0; ix < engine->session_count; ix++) {
+        adopted += engine->sessions[ix].foreign &&
+                           engine->sessions[ix].phase == SESSION_RUNNING
+                       ? 1
+                       : 0;
+    }
+    struct strbuf data = {0};
+    strbuf_addf(&data,
+                "{\"epoch\":%llu,\"found\":%u,\"adopted\":%u}",
+                (unsigned long long)engine->epoch,
+                found,
+                adopted);
+    rows_event(engine, STORE_NONE, STORE_NONE, "scheduler", &data);
+    strbuf_release(&data);
+}
+
+void engine_recover(struct engine *engine)
+{
+    uint32_t found = engine->session_count;
+    crash_point("recover-begin");
+    for (uint32_t ix = 0; ix < engine->stray_count; ix++) {
+        end_stray(engine, &engine->strays[ix]);
+    }
+    engine->stray_count = 0;
+    lose_orphans(engine);
+    tell_unknown(engine);
+    for (uint32_t ix = engine->session_count; ix > 0; ix--) {
+        crash_point("recover-session");
+        session_look(engine, &engine->sessions[ix - 1]);
+    }
+    tell_scheduler(engine, found);
+    crash_point("recover-end");
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a session is told: its command, its folder, its environment, its times.
+ * Values reach the session as environment variables and files, never as part
+ * of a shell's text.
+ */
+#include "engine/engine_internal.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+enum {
+    ENV_MAX = 24,
+    ARGV_MAX_SHELL = 3,
+    LOG_BYTES_MAX = 64 << 20,
+};
+
+/* A hook has no settings of its own. */
+#define HOOK_TIMEOUT_NS (INT64_C(600) * 1000000000)
+#define HOOK_GRACE_NS (INT64_C(10) * 1000000000)
+
+/* The environment, as texts that are kept until the request is sent. */
+struct environment {
+    struct arena arena;
+    const char *items[ENV_MAX];
+    uint32_t count;
+};
+
+static void set(struct environment *env, const char *name, const char *value)
+{
+    struct strbuf text = {0};
+    strbuf_addf(&text, "%s=%s", name, value != NULL ? value : "");
+    env->items[env->count++] =
+        arena_strndup(&env->arena, strbuf_text(&text), text.len);
+    strbuf_release(&text);
+}
+
+static void
+set_number(struct environment *env, const char *name, uint64_t value)
+{
+    struct strbuf text = {0};
+    strbuf_addf(&text, "%llu", (unsigned long long)value);
+    set(env, name, strbuf_text(&text));
+    strbuf_release(&text);
+}
+
+/* A file in the directory of the attempt. */
+static void set_file(struct environment *env,
+                     const char *name,
+                     const char *dir,
+                     const char *file)
+{
+    struct strbuf text = {0};
+    strbuf_addf(&text, "%s/%s", dir, file);
+    set(env, name, strbuf_text(&text));
+    strbuf_release(&text);
+}
+
+/* `path`, relative to `folder` unless it is absolute. */
+static const char *
+resolve(struct arena *arena, const char *folder, const char *path)
+{
+    struct strbuf text = {0};
+    if (path[0] != '/') {
+        strbuf_addf(&text, "%s/", folder);
+    }
+    strbuf_adds(&text, path);
+    const char *copy = arena_strndup(arena, strbuf_text(&text), text.len);
+    strbuf_release(&text);
+    return copy;
+}
+
+void request_add_dir(struct strbuf *out,
+                     const struct engine *engine,
+                     const struct session *session)
+{
+    const struct engine_run *run = &engine->runs[session->run];
+    engine_add_dir(out,
+                   engine->store,
+                   run->id,
+                   run->plan->tasks[session->task].id,
+                   session->number);
+}
+
+void request_add_sync_dir(struct strbuf *out,
+                          const struct engine *engine,
+                          uint32_t run)
+{
+    /* No task's directory begins with a dot. */
+    strbuf_addf(out,
+                "%s/runs/%s/.sync/%llu-%u",
+                engine->store,
+                engine->runs[run].id,
+                (unsigned long long)engine->epoch,
+                engine->runs[run].sync.count);
+}
+
+/* Feedback for the session, and the list of the tasks of a batch. */
+static enum err put_files(struct engine *engine,
+                          const struct session *session,
+                          const char *dir,
+                          struct environment *env,
+                          struct diag *diag)
+{
+    const struct engine_run *run = &engine->runs[session->run];
+    const char *feedback = run->tasks[session->task].feedback;
+    enum err err = ERR_OK;
+    struct strbuf text = {0};
+    if (feedback == NULL) {
+        set(env, "SLUICE_FEEDBACK", NULL);
+    } else {
+        strbuf_adds(&text, feedback);
+        err = engine->world->put(engine->ctx, dir, "feedback", &text, diag);
+        set_file(env, "SLUICE_FEEDBACK", dir, "feedback");
+    }
+    if (session->task_count == 1) {
+        set(env, "SLUICE_BATCH", NULL);
+    } else if (err == ERR_OK) {
+        strbuf_clear(&text);
+        struct task_id next =
+            engine_core_task(engine, session->run, session->task);
+        for (uint32_t n = 0; n < session->task_count; n++) {
+            uint32_t ix = load_plan_task(run->loaded, next);
+            strbuf_addf(&text, "%s\n", run->plan->tasks[ix].id);
+            next = sched_session_next(engine->sched, next);
+        }
+        err = engine->world->put(engine->ctx, dir, "batch", &text, diag);
+        set_file(env, "SLUICE_BATCH", dir, "batch");
+    }
+    strbuf_release(&text);
+    return err;
+}
+
+static void set_task(struct environment *env,
+                     const struct engine *engine,
+                     const struct session *session,
+                     const char *folder)
+{
+    const struct engine_run *run = &engine->runs[session->run];
+    const struct plan *plan = run->plan;
+    const struct plan_task *task = &plan->tasks[session->task];
+    set(env, "SLUICE_STORE", engine->store);
+    set(env, "SLUICE_RUN", run->id);
+    set(env, "SLUICE_TASK", task->id);
+    set(env,
+        "SLUICE_GROUP",
+        task->group != PLAN_NONE ? plan->groups[task->group].id : NULL);
+    set(env, "SLUICE_STAGE", task->stage);
+    set(env, "SLUICE_CLASS", plan->classes[task->class_ix].name);
+    const struct plan_repo *repo =
+        task->repo != PLAN_NONE ? &plan->repos[task->repo] : NULL;
+    set(env, "SLUICE_REPO", repo != NULL ? repo->name : NULL);
+    set(env, "SLUICE_BASE", repo != NULL ? repo->base : NULL);
+    set(env, "SLUICE_WORKTREE", repo != NULL ? folder : NULL);
+    set(env, "SLUICE_BRANCH", NULL);
+    set_number(env, "SLUICE_ATTEMPT", session->number);
+    set_number(env, "SLUICE_TOKEN", session->token);
+}
+
+static void set_files(struct environment *env, const char *dir)
+{
+    set_file(env, "SLUICE_RESULT", dir, "result");
+    set_file(env, "SLUICE_PROGRESS", dir, "progress");
+    set_file(env, "SLUICE_CHECKPOINT", dir, "checkpoint");
+}
+
+static int64_t time_or_never(int64_t time_ns)
+{
+    return time_ns == PLAN_UNSET || time_ns == PLAN_UNLIMITED ? EXEC_NEVER
+                                                              : time_ns;
+}
+
+static uint32_t count_words(const char *const *argv)
+{
+    uint32_t count = 0;
+    while (argv[count] != NULL) {
+        count++;
+    }
+    return count;
+}
+
+enum err request_start(struct engine *engine,
+                       const struct session *session,
+                       struct diag *diag)
+{
+    const struct engine_run *run = &engine->runs[session->run];
+    const struct plan_task *task = &run->plan->tasks[session->task];
+    struct environment env = {0};
+    struct strbuf dir = {0};
+    request_add_dir(&dir, engine, session);
+    const char *folder = run->folder;
+    if (task->repo != PLAN_NONE && run->plan->repos[task->repo].path != NULL) {
+        folder =
+            resolve(&env.arena, run->folder, run->plan->repos[task->repo].path);
+    }
+    set_task(&env, engine, session, folder);
+    set_files(&env, strbuf_text(&dir));
+    const char *shell[] = {"/bin/sh", "-c", task->shell};
+    const char *const *words = (const char *const *)task->argv;
+    struct exec_request request = {
+        .id = session->token,
+        .dir = strbuf_text(&dir),
+        .folder = folder,
+        .prepare = task->prepare,
+        .argv = words != NULL ? words : shell,
+        .argc = words != NULL ? count_words(words) : ARGV_MAX_SHELL,
+        .env = env.items,
+        .timeout_ns = time_or_never(task->settings.timeout_ns),
+        .idle_ns = time_or_never(task->settings.idle_timeout_ns),
+        .checkpoint_ns = time_or_never(task->settings.checkpoint_after_ns),
+        .grace_ns = task->settings.grace_ns,
+        .log_bytes_max = LOG_BYTES_MAX,
+    };
+    enum err err = put_files(engine, session, request.dir, &env, diag);
+    request.env_count = env.count;
+    if (err == ERR_OK) {
+        err = engine->world->start(engine->ctx, &request, diag);
+    }
+    strbuf_release(&dir);
+    arena_release(&env.arena);
+    return err;
+}
+
+/* What the hook prints goes to a file: it is a plan fragment. */
+static uint32_t
+wrap_sync(const struct plan_sync *sync, struct arena *arena, const char **words)
+{
+    uint32_t count = 0;
+    words[count++] = "/bin/sh";
+    words[count++] = "-c";
+    if (sync->argv == NULL) {
+        struct strbuf text = {0};
+        strbuf_addf(&text, "exec >\"$SLUICE_FRAGMENT\"\n%s", sync->shell);
+        words[count++] = arena_strndup(arena, strbuf_text(&text), text.len);
+        strbuf_release(&text);
+        return count;
+    }
+    words[count++] = "exec \"$@\" >\"$SLUICE_FRAGMENT\"";
+    words[count++] = "sh";
+    for (uint32_t ix = 0; sync->argv[ix] != NULL; ix++) {
+        words[count++] = sync->argv[ix];
+    }
+    return count;
+}
+
+enum err
+request_start_sync(struct engine *engine, uint32_t run, struct diag *diag)
+{
+    enum { WRAP_WORDS = 4 };
+    const struct engine_run *r = &engine->runs[run];
+    const struct plan_sync *sync = &r->plan->sync;
+    struct environment env = {0};
+    struct strbuf dir = {0};
+    request_add_sync_dir(&dir, engine, run);
+    set(&env, "SLUICE_STORE", engine->store);
+    set(&env, "SLUICE_RUN", r->id);
+    set_file(&env, "SLUICE_FRAGMENT", strbuf_text(&dir), "fragment");
+    set_files(&env, strbuf_text(&dir));
+    uint32_t given =
+        sync->argv != NULL ? count_words((const char *const *)sync->argv) : 0;
+    const char **words =
+        arena_alloc(&env.arena, given + WRAP_WORDS, sizeof(words[0]));
+    struct exec_request request = {
+        .id = sync_id(engine, run),
+        .dir = strbuf_text(&dir),
+        .folder = r->folder,
+        .argv = words,
+        .argc = wrap_sync(sync, &env.arena, words),
+        .env = env.items,
+        .env_count = env.count,
+        .timeout_ns = HOOK_TIMEOUT_NS,
+        .idle_ns = EXEC_NEVER,
+        .checkpoint_ns = EXEC_NEVER,
+        .grace_ns = HOOK_GRACE_NS,
+        .log_bytes_max = LOG_BYTES_MAX,
+    };
+    enum err err = engine->world->start(engine->ctx, &request, diag);
+    strbuf_release(&dir);
+    arena_release(&env.arena);
+    return err;
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From the state of the core and the engine to rows of the store. A row is
+ * always written whole, from what is true at that moment, so that it does not
+ * matter how often or by which way it came to be written.
+ */
+#include "engine/engine_internal.h"
+
+#include "base/invariant.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *rows_outcome_name(enum sched_outcome outcome)
+{
+    static const char *const names[] = {
+        [OUTCOME_DONE] = "done",
+        [OUTCOME_FAILED] = "failed",
+        [OUTCOME_REJECTED] = "refused",
+        [OUTCOME_CHANGES] = "changes",
+        [OUTCOME_BLOCKED] = "blocked",
+        [OUTCOME_CHECKPOINT] = "checkpoint",
+        [OUTCOME_LOST] = "lost",
+        [OUTCOME_STOPPED] = "stopped",
+    };
+    INVARIANT(outcome < ARRAY_COUNT(names));
+    return names[outcome];
+}
+
+static void add(struct engine *engine, const struct store_change *change)
+{
+    store_batch_add(&engine->batch, change);
+}
+
+static struct store_run row_of_run(const struct engine_run *run)
+{
+    return (struct store_run){
+        .number = run->number,
+        .id = run->id,
+        .name = run->name,
+        .file = run->file,
+        .folder = run->folder,
+        .text = run->text,
+        .text_bytes = run->text_bytes,
+        .processors = run->processors,
+        .created_ns = run->created_ns,
+        .finished = run->finished,
+        .paused = run->stored.paused,
+        .cancelled = run->stored.cancelled,
+        .barrier = run->stored.barrier,
+        .completions = run->stored.completions,
+    };
+}
+
+void rows_add_run(struct engine *engine, const struct engine_run *run)
+{
+    struct store_change change = {
+        .type = STORE_RUN_NEW,
+        .as.run = row_of_run(run),
+    };
+    add(engine, &change);
+}
+
+void rows_set_run(struct engine *engine, uint32_t run)
+{
+    struct store_change change = {
+        .type = STORE_RUN_SET,
+        .as.run = row_of_run(&engine->runs[run]),
+    };
+    change.as.run.text = NULL; /* does not change, and is long */
+    change.as.run.text_bytes = 0;
+    add(engine, &change);
+}
+
+void rows_event(struct engine *engine,
+                uint32_t run,
+                uint32_t task,
+                const char *kind,
+                const struct strbuf *data)
+{
+    struct store_change change = {
+        .type = STORE_EVENT,
+        .as.event =
+            {
+                .wall_ns = engine->world->wall_ns(engine->ctx),
+                .run =
+                    run == STORE_NONE ? STORE_NONE : engine->runs[run].number,
+                .task = task,
+                .kind = kind,
+                .data = strbuf_text(data),
+            },
+    };
+    add(engine, &change);
+}
+
+/* Tell that a task has come to another state. */
+static void tell_task(struct engine *engine,
+                      uint32_t run,
+                      uint32_t ix,
+                      const struct sched_record *record)
+{
+    struct engine_task *task = &engine->runs[run].tasks[ix];
+    struct strbuf data = {0};
+    strbuf_adds(&data, "{\"task\":");
+    jsonw_string(&data, engine->runs[run].plan->tasks[ix].id);
+    if (task->told != TASK_STATE_COUNT) {
+        strbuf_addf(&data, ",\"from\":\"%s\"", sched_state_name(task->told));
+    }
+    strbuf_addf(&data, ",\"to\":\"%s\"", sched_state_name(record->state));
+    if (task->number > 0) {
+        strbuf_addf(&data, ",\"attempt\":%u", task->number);
+    }
+    if (task->reason != NULL) {
+        strbuf_adds(&data, ",\"reason\":");
+        jsonw_string(&data, task->reason);
+    }
+    strbuf_adds(&data, "}");
+    rows_event(engine, run, ix, "task", &data);
+    strbuf_release(&data);
+    task->told = (uint8_t)record->state;
+}
+
+/* Index in the plan of a task that the core named, or STORE_NONE. */
+static uint32_t plan_index(const struct engine_run *run, uint32_t core)
+{
+    return core == ID_NONE
+               ? STORE_NONE
+               : load_plan_task(run->loaded, (struct task_id){core});
+}
+
+void rows_set_task(struct engine *engine, uint32_t run, uint32_t ix)
+{
+    const struct engine_run *r = &engine->runs[run];
+    struct engine_task *task = &r->tasks[ix];
+    struct sched_record record =
+        sched_record(engine->sched, engine_core_task(engine, run, ix));
+    if (record.state == TASK_DONE || record.state == TASK_CLAIMED) {
+        mem_free(task->reason);
+        task->reason = NULL;
+    }
+    task->version = ++engine->version;
+    task->known = true;
+    struct store_change change = {
+        .type = STORE_TASK_SET,
+        .as.task =
+            {
+                .run = r->number,
+                .ix = ix,
+                .id = r->plan->tasks[ix].id,
+                .state = sched_state_name(record.state),
+                .flags = record.flags,
+                .parked = (uint32_t)record.parked,
+                .ready_ns = record.ready_ns,
+                .ready_seq = record.ready_seq,
+                .until_ns = record.until_ns,
+                .started_ns = record.started_ns,
+                .service_ns = record.service_ns,
+                .version = task->version,
+                .token = record.token,
+                .leader = plan_index(r, record.leader),
+                .place = record.place,
+                .attempts = record.attempts,
+                .number = task->number,
+                .tries = record.tries,
+                .reworks = record.reworks,
+                .checkpoints = record.checkpoints,
+                .cause = plan_index(r, record.cause),
+                .reason = task->reason,
+                .feedback = task->feedback,
+            },
+    };
+    add(engine, &change);
+    if (task->told != record.state) {
+        tell_task(engine, run, ix, &record);
+    }
+}
+
+static struct store_attempt row_of_session(const struct engine *engine,
+                                           const struct session *session)
+{
+    struct store_attempt row = {
+        .token = session->token,
+        .run = engine->runs[session->run].number,
+        .task = session->task,
+        .number = session->number,
+        .task_count = session->task_count,
+        .state = session->phase == SESSION_RUNNING ? "running" : "claimed",
+        .epoch = session->epoch,
+        .pid = session->pid,
+        .start_ticks = session->start_ticks,
+        .claimed_ns = session->claimed_ns,
+        .begun_ns = session->begun_ns,
+        .code = -1,
+    };
+    memcpy(row.boot_id, session->boot_id, sizeof(row.boot_id));
+    return row;
+}
+
+void rows_claim(struct engine *engine, const struct session *session)
+{
+    struct store_change change = {
+        .type = STORE_CLAIM,
+        .as.attempt = row_of_session(engine, session),
+    };
+    add(engine, &change);
+}
+
+void rows_set_session(struct engine *engine, const struct session *session)
+{
+    struct store_change change = {
+        .type = STORE_ATTEMPT_SET,
+        .as.attempt = row_of_session(engine, session),
+    };
+    add(engine, &change);
+}
+
+/* Tell how an attempt ended. */
+static void tell_end(struct engine *engine, const struct store_attempt *row)
+{
+    const struct session *session = session_find(engine, row->token);
+    INVARIANT(session != NULL);
+    struct strbuf data = {0};
+    strbuf_adds(&data, "{\"task\":");
+    jsonw_string(&data,
+                 engine->runs[session->run].plan->tasks[session->task].id);
+    strbuf_addf(&data,
+                ",\"attempt\":%u,\"token\":%llu,\"outcome\":\"%s\","
+                "\"cause\":\"%s\"",
+                row->number,
+                (unsigned long long)row->token,
+                row->outcome,
+                row->cause);
+    if (row->code >= 0) {
+        strbuf_addf(&data, ",\"code\":%d", row->code);
+    }
+    if (row->signal > 0) {
+        strbuf_addf(&data, ",\"signal\":%d", row->signal);
+    }
+    strbuf_adds(&data, ",\"seconds\":");
+    int64_t took_ns = row->ended_ns - row->begun_ns;
+    jsonw_seconds(&data, row->begun_ns > 0 && took_ns > 0 ? took_ns : 0);
+    if (row->reason != NULL) {
+        strbuf_adds(&data, ",\"reason\":");
+        jsonw_string(&data, row->reason);
+    }
+    strbuf_adds(&data, "}");
+    rows_event(engine, session->run, session->task, "attempt", &data);
+    strbuf_release(&data);
+}
+
+void rows_end_session(struct engine *engine, const struct rows_end *end)
+{
+    struct store_change change = {
+        .type = STORE_ATTEMPT_SET,
+        .as.attempt = row_of_session(engine, end->session),
+    };
+    struct store_attempt *row = &change.as.attempt;
+    row->state = "ended";
+    row->outcome = rows_outcome_name(end->outcome);
+    row->reason = end->reason;
+    row->cause = "lost";
+    row->ended_ns = engine->world->wall_ns(engine->ctx);
+    if (end->found->state == ATTEMPT_ENDED) {
+        const struct attempt_exit *record = &end->found->exit;
+        row->cause = attempt_cause_name(record->cause);
+        row->code = record->code;
+        row->signal = record->signal;
+        row->ended_ns = record->ended_ns;
+        if (record->begun_ns > 0) {
+            row->begun_ns = record->begun_ns;
+        }
+    } else if (end->found->state == ATTEMPT_NEVER) {
+        row->cause = "spawn";
+    }
+    row->input_tokens = end->result->input_tokens;
+    row->output_tokens = end->result->output_tokens;
+    row->usd = end->result->usd;
+    tell_end(engine, row);
+    add(engine, &change);
+}
+
+static bool is_same(const struct sched_executor_record *a,
+                    const struct sched_executor_record *b)
+{
+    return a->steps == b->steps && a->steps_kept == b->steps_kept &&
+           a->shut_until_ns == b->shut_until_ns && a->usage == b->usage &&
+           a->failures == b->failures && a->circuit_open == b->circuit_open &&
+           a->probe_token == b->probe_token &&
+           a->probe_steps == b->probe_steps && a->probe_at_ns == b->probe_at_ns;
+}
+
+void rows_executors(struct engine *engine)
+{
+    uint32_t count = load_executor_count(engine->load);
+    if (count > engine->executor_count) {
+        engine->executors =
+            mem_resize(engine->executors, count, sizeof(engine->executors[0]));
+        for (uint32_t ix = engine->executor_count; ix < count; ix++) {
+            /* Unlike any record: it will be written. */
+            engine->executors[ix] = (struct sched_executor_record){
+                .steps = UINT32_MAX,
+            };
+        }
+        engine->executor_count = count;
+    }
+    for (uint32_t ix = 0; ix < count; ix++) {
+        struct executor_id id = {ix};
+        struct sched_executor_record now =
+            sched_executor_record(engine->sched, id);
+        if (is_same(&now, &engine->executors[ix])) {
+            continue;
+        }
+        engine->executors[ix] = now;
+        struct store_change change = {
+            .type = STORE_EXECUTOR,
+            .as.executor =
+                {
+                    .name = load_executor_name(engine->load, id),
+                    .steps = now.steps,
+                    .steps_kept = now.steps_kept,
+                    .shut_until_ns = now.shut_until_ns,
+                    .usage = now.usage,
+                    .failures = now.failures,
+                    .circuit_open = now.circuit_open,
+                    .probe_token = now.probe_token,
+                    .probe_steps = now.probe_steps,
+                    .probe_at_ns = now.probe_at_ns,
+                },
+        };
+        add(engine, &change);
+    }
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Runs: a plan that was handed in becomes one, and work is added to it. The
+ * texts of a plan and of its fragments are stored as they are: after a restart
+ * the same reading of the same texts gives the same tasks in the same order.
+ */
+#include "engine/engine_internal.h"
+
+#include "base/crash.h"
+#include "base/invariant.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { ID_BYTES_MAX = 60 }; /* of a run's id, before a number behind it */
+
+void runs_release(struct engine_run *run)
+{
+    for (uint32_t ix = 0; ix < run->task_count; ix++) {
+        mem_free(run->tasks[ix].reason);
+        mem_free(run->tasks[ix].feedback);
+    }
+    mem_free(run->tasks);
+    mem_free(run->limits);
+    plan_free(run->plan);
+    mem_free(run->id);
+    mem_free(run->name);
+    mem_free(run->file);
+    mem_free(run->folder);
+    mem_free(run->text);
+    *run = (struct engine_run){0};
+}
+
+struct engine_run *runs_add(struct engine *engine)
+{
+    engine->runs = mem_resize(engine->runs,
+                              engine->run_count + 1,
+                              sizeof(engine->runs[0]));
+    struct engine_run *run = &engine->runs[engine->run_count++];
+    *run = (struct engine_run){0};
+    return run;
+}
+
+void runs_grow_tasks(struct engine_run *run)
+{
+    uint32_t count = run->plan->task_count;
+    run->tasks = mem_resize(run->tasks, count, sizeof(run->tasks[0]));
+    for (uint32_t ix = run->task_count; ix < count; ix++) {
+        run->tasks[ix] = (struct engine_task){.told = TASK_STATE_COUNT};
+    }
+    run->task_count = count;
+}
+
+/* The first error of a reading, with its place. */
+static enum err
+refuse(const char *file, const struct plan_errors *errors, struct diag *diag)
+{
+    INVARIANT(errors->count > 0);
+    const struct plan_error *first = &errors->items[0];
+    return diag_set(diag,
+                    ERR_INVALID,
+                    "%s:%u:%u: %s",
+                    file,
+                    first->mark.line,
+                    first->mark.column,
+                    first->text);
+}
+
+enum err runs_read_plan(struct engine_run *run, struct diag *diag)
+{
+    struct plan_errors errors = {0};
+    struct plan_source source = {
+        .file = run->file,
+        .text = run->text,
+        .len = run->text_bytes,
+        .processors = run->processors,
+    };
+    enum err err = ERR_OK;
+    if (!plan_read(&run->plan, &source, &errors)) {
+        err = refuse(run->file, &errors, diag);
+    }
+    plan_errors_release(&errors);
+    return err;
+}
+
+enum err runs_add_fragment(struct engine_run *run,
+                           const char *file,
+                           const char *text,
+                           size_t len,
+                           struct diag *diag)
+{
+    struct plan_errors errors = {0};
+    struct plan_source source = {
+        .file = file,
+        .text = text,
+        .len = len,
+        .processors = run->processors,
+    };
+    enum err err = ERR_OK;
+    if (!plan_add(run->plan, &source, &errors)) {
+        err = refuse(file, &errors, diag);
+    }
+    plan_errors_release(&errors);
+    return err;
+}
+
+enum err runs_hot_load(struct engine *engine,
+                       uint32_t ix,
+                       const char *file,
+                       const char *text,
+                       size_t len,
+                       struct diag *diag)
+{
+    struct engine_run *run = &engine->runs[ix];
+    uint32_t before = run->plan->task_count;
+    enum err err = runs_add_fragment(run, file, text, len, diag);
+    if (err != ERR_OK ||
+        (run->plan->task_count == before && run->plan->edge_count == 0)) {
+        return err;
+    }
+    err = load_more(run->loaded, engine_now(engine), diag);
+    if (err != ERR_OK) {
+        plan_undo_add(run->plan);
+        return err;
+    }
+    engine->changed = true;
+    runs_grow_tasks(run);
+    struct store_change change = {
+        .type = STORE_FRAGMENT,
+        .as.fragment =
+            {
+                .run = run->number,
+                .number = ++run->fragment_count,
+                .file = file,
+                .text = text,
+                .text_bytes = len,
+            },
+    };
+    store_batch_add(&engine->batch, &change);
+    struct strbuf data = {0};
+    strbuf_addf(&data, "{\"tasks\":%u}", run->plan->task_count - before);
+    rows_event(engine, ix, STORE_NONE, "added", &data);
+    crash_point("fragment-added");
+    strbuf_release(&data);
+    return ERR_OK;
+}
+
+/* Tell that a run has come to another state. */
+void runs_tell(struct engine *engine, uint32_t ix, const char *state)
+{
+    struct sched_run view = sched_run(engine->sched, (struct run_id){ix});
+    struct strbuf data = {0};
+    strbuf_addf(&data, "{\"to\":\"%s\"", state);
+    for (uint32_t n = 0; n < TASK_STATE_COUNT; n++) {
+        if (view.counts[n] > 0) {
+            strbuf_addf(&data,
+                        ",\"%s\":%u",
+                        sched_state_name((enum task_state)n),
+                        view.counts[n]);
+        }
+    }
+    strbuf_adds(&data, "}");
+    rows_event(engine, ix, STORE_NONE, "run", &data);
+    strbuf_release(&data);
+}
+
+/* Letters and digits of the name in lower case, a dash for all else. */
+static void add_slug(struct strbuf *out, const char *name)
+{
+    for (const char *at = name; *at != '\0' && out->len < ID_BYTES_MAX; at++) {
+        unsigned char byte = (unsigned char)*at;
+        if (byte < 0x80 && isalnum(byte)) {
+            char lower = (char)tolower(byte);
+            strbuf_add(out, &lower, 1);
+        } else if (out->len > 0 && out->text[out->len - 1] != '-') {
+            strbuf_adds(out, "-");
+        }
+    }
+    while (out->len > 0 && out->text[out->len - 1] == '-') {
+        out->text[--out->len] = '\0';
+    }
+    if (out->len == 0) {
+        strbuf_adds(out, "run");
+    }
+}
+
+static bool is_taken(const struct engine *engine, const char *id)
+{
+    for (uint32_t ix = 0; ix < engine->finished_count; ix++) {
+        if (strcmp(engine->finished_ids[ix], id) == 0) {
+            return true;
+        }
+    }
+    return engine_find_run(engine, id) != STORE_NONE;
+}
+
+/* An id for a run of this name that no other has. The caller frees it. */
+static char *new_id(const struct engine *engine, const char *name)
+{
+    struct strbuf id = {0};
+    add_slug(&id, name);
+    size_t len = id.len;
+    for (uint32_t n = 2; is_taken(engine, strbuf_text(&id)); n++) {
+        strbuf_clear(&id);
+        add_slug(&id, name);
+        INVARIANT(id.len == len);
+        strbuf_addf(&id, "-%u", n);
+    }
+    char *copy = mem_strndup(id.text, id.len);
+    strbuf_release(&id);
+    return copy;
+}
+
+static char *copy_text(const char *text)
+{
+    return mem_strndup(text, strlen(text));
+}
+
+/* The unfinished run of that name, or STORE_NONE. */
+static uint32_t find_unfinished(const struct engine *engine, const char *name)
+{
+    for (uint32_t ix = engine->run_count; ix > 0; ix--) {
+        const struct engine_run *run = &engine->runs[ix - 1];
+        if (!run->finished && strcmp(run->name, name) == 0) {
+            return ix - 1;
+        }
+    }
+    return STORE_NONE;
+}
+
+/* What this version cannot run. */
+static enum err check_supported(const struct plan *plan, struct diag *diag)
+{
+    for (uint32_t ix = 0; ix < plan->task_count; ix++) {
+        const struct plan_task *task = &plan->tasks[ix];
+        if (task->merge) {
+            return diag_set(diag,
+                            ERR_INVALID,
+                            "%s:%u:%u: task \"%s\" is a merge stage, which "
+                            "this version can check and simulate, but not run",
+                            plan->file,
+                            task->mark.line,
+                            task->mark.column,
+                            task->id);
+        }
+    }
+    return ERR_OK;
+}
+
+/* Read the plan into a run that is not one of the engine's yet. */
+static enum err prepare(struct engine_run *run,
+                        const struct runs_submission *submission,
+                        struct diag *diag)
+{
+    run->file = copy_text(submission->file);
+    run->folder = copy_text(submission->folder);
+    run->text = copy_text(submission->text);
+    run->text_bytes = strlen(run->text);
+    run->processors = submission->processors;
+    enum err err = runs_read_plan(run, diag);
+    if (err == ERR_OK) {
+        err = check_supported(run->plan, diag);
+    }
+    if (err == ERR_OK) {
+        run->name = copy_text(run->plan->name);
+    }
+    return err;
+}
+
+/* Take a prepared run in, as a new one. */
+static enum err
+take_in(struct engine *engine, struct engine_run *made, struct diag *diag)
+{
+    made->id = new_id(engine, made->name);
+    made->number = (uint32_t)++engine->info.last_run;
+    made->created_ns = engine->world->wall_ns(engine->ctx);
+    struct load_options options = {.folder = made->folder};
+    enum err err = load_plan(engine->load,
+                             engine_now(engine),
+                             made->plan,
+                             &options,
+                             &made->loaded,
+                             diag);
+    if (err != ERR_OK) {
+        return err;
+    }
+    struct engine_run *run = runs_add(engine);
+    *run = *made;
+    *made = (struct engine_run){0};
+    runs_grow_tasks(run);
+    uint32_t ix = engine->run_count - 1;
+    INVARIANT(load_run_id(run->loaded).v == ix);
+    rows_add_run(engine, run);
+    crash_point("run-added");
+    struct strbuf data = {0};
+    strbuf_adds(&data, "{\"to\":\"submitted\",\"id\":");
+    jsonw_string(&data, run->id);
+    strbuf_addf(&data, ",\"tasks\":%u}", run->task_count);
+    rows_event(engine, ix, STORE_NONE, "run", &data);
+    strbuf_release(&data);
+    engine->changed = true;
+    return ERR_OK;
+}
+
+enum err runs_submit(struct engine *engine,
+                     const struct runs_submission *submission,
+                     uint32_t *out,
+                     bool *continued_out,
+                     struct diag *diag)
+{
+    struct engine_run made = {0};
+    *continued_out = false;
+    enum err err = prepare(&made, submission, diag);
+    if (err != ERR_OK) {
+        goto out;
+    }
+    uint32_t old =
+        submission->anew ? STORE_NONE : find_unfinished(engine, made.name);
+    if (old == STORE_NONE) {
+        err = take_in(engine, &made, diag);
+        *out = engine->run_count - 1;
+        goto out;
+    }
+    if (strcmp(engine->runs[old].text, made.text) != 0) {
+        err = diag_set(diag,
+                       ERR_CONFLICT,
+                       "run \"%s\" has not finished, and its plan was another "
+                       "text: give the same plan to go on with it, or --new "
+                       "to start another run beside it",
+                       engine->runs[old].id);
+        goto out;
+    }
+    *out = old;
+    *continued_out = true;
+out:
+    runs_release(&made);
+    return err;
+}

@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sessions, from the claim to the end.
+ *
+ * Reports say that something has happened, not what: what became of a session
+ * is always read from its directory, so it does not matter which process
+ * started it, how often a report comes, or whether it comes at all.
+ */
+#include "engine/engine_internal.h"
+
+#include "base/crash.h"
+#include "base/invariant.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "engine/verdict.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* When to look again at a directory in which a shim is about to begin. */
+#define RECHECK_NS (INT64_C(20) * 1000000)
+
+/* How long the row of a session that has begun may wait for company. */
+#define LAZY_NS (INT64_C(5) * 1000000)
+
+enum { FEEDBACK_BYTES = 16 << 10 }; /* of a log, at most */
+
+struct session *session_add(struct engine *engine)
+{
+    if (engine->session_count == engine->session_capacity) {
+        uint32_t capacity = engine->session_capacity * 2;
+        engine->session_capacity = capacity > 0 ? capacity : 16;
+        engine->sessions = mem_resize(engine->sessions,
+                                      engine->session_capacity,
+                                      sizeof(engine->sessions[0]));
+    }
+    struct session *session = &engine->sessions[engine->session_count++];
+    *session = (struct session){.recheck_ns = SCHED_NEVER};
+    return session;
+}
+
+struct session *session_find(struct engine *engine, uint64_t token)
+{
+    for (uint32_t ix = 0; ix < engine->session_count; ix++) {
+        if (engine->sessions[ix].token == token) {
+            return &engine->sessions[ix];
+        }
+    }
+    return NULL;
+}
+
+static void drop(struct engine *engine, struct session *session)
+{
+    *session = engine->sessions[--engine->session_count];
+}
+
+/* Start it when the present batch is written. */
+static void start_later(struct engine *engine, const struct session *session)
+{
+    struct engine_todo *todo = &engine->todo;
+    if (todo->start_count == todo->start_capacity) {
+        todo->start_capacity =
+            todo->start_capacity > 0 ? todo->start_capacity * 2 : 16;
+        todo->starts = mem_resize(todo->starts,
+                                  todo->start_capacity,
+                                  sizeof(todo->starts[0]));
+    }
+    todo->starts[todo->start_count++] = session->token;
+}
+
+void session_new(struct engine *engine, const struct sched_effect *effect)
+{
+    uint32_t run = effect->run.v;
+    uint32_t task = load_plan_task(engine->runs[run].loaded, effect->task);
+    INVARIANT(task != PLAN_NONE);
+    struct session *session = session_add(engine);
+    session->token = effect->token;
+    session->run = run;
+    session->task = task;
+    session->number = ++engine->runs[run].tasks[task].number;
+    session->epoch = engine->epoch;
+    session->claimed_ns = engine->world->wall_ns(engine->ctx);
+    memcpy(session->boot_id, engine->boot_id, sizeof(session->boot_id));
+    for (struct task_id next = effect->task; next.v != ID_NONE;
+         next = sched_session_next(engine->sched, next)) {
+        session->task_count++;
+    }
+    rows_claim(engine, session);
+    start_later(engine, session);
+}
+
+static void set_text(char **place, const char *text)
+{
+    mem_free(*place);
+    *place = text != NULL ? mem_strndup(text, strlen(text)) : NULL;
+}
+
+/*
+ * What the stage that works again shall know: the reason, and the end of the
+ * log of the attempt that asked for it.
+ */
+static void pass_feedback(struct engine *engine,
+                          uint32_t run,
+                          uint32_t task,
+                          const char *dir,
+                          const char *reason)
+{
+    uint32_t to = engine->runs[run].plan->tasks[task].rework_to;
+    if (to == PLAN_NONE) {
+        return;
+    }
+    struct strbuf text = {0};
+    strbuf_addf(&text,
+                "%s: %s\n\n",
+                engine->runs[run].plan->tasks[task].id,
+                reason != NULL ? reason : "changes requested");
+    engine->world->log_tail(engine->ctx, dir, FEEDBACK_BYTES, &text);
+    set_text(&engine->runs[run].tasks[to].feedback, strbuf_text(&text));
+    strbuf_release(&text);
+}
+
+/* How one session ended: everything that follows from it. */
+struct end {
+    struct attempt_found found;
+    struct attempt_result result;
+    struct verdict verdict;
+    struct strbuf reason;
+    const char *dir;
+};
+
+/* Outcomes of the tasks of a session, in its order; the caller frees them. */
+static enum sched_outcome *judge_tasks(struct engine *engine,
+                                       const struct session *session,
+                                       const struct end *end)
+{
+    enum sched_outcome *outcomes =
+        mem_zalloc(session->task_count, sizeof(outcomes[0]));
+    struct engine_run *run = &engine->runs[session->run];
+    struct task_id next = engine_core_task(engine, session->run, session->task);
+    for (uint32_t n = 0; n < session->task_count; n++) {
+        uint32_t ix = load_plan_task(run->loaded, next);
+        INVARIANT(ix != PLAN_NONE);
+        const char *reason =
+            end->reason.len > 0 ? strbuf_text(&end->reason) : NULL;
+        outcomes[n] = verdict_of_task(&end->verdict,
+                                      &end->result,
+                                      run->plan->tasks[ix].id,
+                                      &reason);
+        set_text(&run->tasks[ix].reason, reason);
+        if (outcomes[n] == OUTCOME_DONE) {
+            set_text(&run->tasks[ix].feedback, NULL);
+        }
+        if (outcomes[n] == OUTCOME_CHANGES || outcomes[n] == OUTCOME_FAILED) {
+            pass_feedback(engine, session->run, ix, end->dir, reason);
+        }
+        next = sched_session_next(engine->sched, next);
+    }
+    return outcomes;
+}
+
+static int64_t engine_time_of(struct engine *engine, int64_t wall_ns)
+{
+    int64_t delay_ns = wall_ns - engine->world->wall_ns(engine->ctx);
+    return engine_now(engine) + (delay_ns > 0 ? delay_ns : 0);
+}
+
+/* The end of a session, for good. The session is gone after this. */
+static void
+finish(struct engine *engine, struct session *session, const struct end *end)
+{
+    enum sched_outcome *outcomes = judge_tasks(engine, session, end);
+    bool alone = end->verdict.outcome == OUTCOME_REJECTED ||
+                 end->verdict.outcome == OUTCOME_STOPPED;
+    struct sched_event event = {
+        .type = EVENT_ENDED,
+        .task = engine_core_task(engine, session->run, session->task),
+        .token = session->token,
+        .retry_at_ns = end->verdict.retry_at_ns > 0
+                           ? engine_time_of(engine, end->verdict.retry_at_ns)
+                           : SCHED_NEVER,
+        .outcomes = outcomes,
+        .outcome_count = alone ? 1 : session->task_count,
+    };
+    rows_end_session(
+        engine,
+        &(struct rows_end){
+            .session = session,
+            .outcome = end->verdict.outcome,
+            .found = &end->found,
+            .result = &end->result,
+            .reason = end->reason.len > 0 ? strbuf_text(&end->reason) : NULL,
+        });
+    enum err err = engine_apply(engine, event);
+    INVARIANT(err == ERR_OK); /* its token is the one in flight */
+    crash_point("session-judged");
+    mem_free(outcomes);
+    drop(engine, session);
+}
+
+/* Judge what was found in its directory. */
+static void conclude(struct engine *engine,
+                     struct session *session,
+                     const char *dir,
+                     const struct attempt_found *found)
+{
+    struct end end = {.found = *found, .dir = dir};
+    struct diag diag = {0};
+    enum err err = ERR_OK;
+    if (found->state == ATTEMPT_ENDED) {
+        err = engine->world->result(engine->ctx, dir, &end.result, &diag);
+    }
+    end.verdict = verdict_of(found,
+                             &end.result,
+                             err != ERR_OK ? diag.text : NULL,
+                             &end.reason);
+    finish(engine, session, &end);
+    attempt_result_release(&end.result);
+    strbuf_release(&end.reason);
+}
+
+/*
+ * It never ran, and never will. The reason is in `text`, or follows from
+ * `error`. With a text, an `error` tells that it may succeed later.
+ */
+static void conclude_never(struct engine *engine,
+                           struct session *session,
+                           int error,
+                           const char *text)
+{
+    struct end end = {.found.state = ATTEMPT_NEVER, .dir = ""};
+    if (session->end_due) {
+        strbuf_adds(&end.reason, "ended before it was started");
+        end.verdict.outcome = OUTCOME_STOPPED;
+    } else if (text != NULL) {
+        strbuf_adds(&end.reason, text);
+        end.verdict.outcome = error != 0 ? OUTCOME_REJECTED : OUTCOME_BLOCKED;
+    } else {
+        end.verdict = verdict_of_failed_start(error, &end.reason);
+    }
+    finish(engine, session, &end);
+    strbuf_release(&end.reason);
+}
+
+/*
+ * Make sure that it never runs. ERR_OK with *fenced false: a shim was faster.
+ */
+static enum err
+fence(struct engine *engine, const struct session *session, bool *fenced)
+{
+    struct strbuf dir = {0};
+    request_add_dir(&dir, engine, session);
+    struct diag diag = {0};
+    *fenced = false;
+    enum err err =
+        engine->world->fence(engine->ctx, strbuf_text(&dir), fenced, &diag);
+    strbuf_release(&dir);
+    return err;
+}
+
+/*
+ * It could not be started this time. An earlier request for it, of a server
+ * or a scheduler that is gone, may still be carried out: only when that cannot
+ * be any more, it is over.
+ */
+static void conclude_failed(struct engine *engine,
+                            struct session *session,
+                            int error,
+                            const char *text)
+{
+    bool fenced;
+    enum err err = fence(engine, session, &fenced);
+    if (err == ERR_OK && fenced) {
+        conclude_never(engine, session, error, text);
+    } else {
+        session->recheck_ns =
+            engine_now(engine) + (err == ERR_OK ? 1 : 50) * RECHECK_NS;
+    }
+}
+
+void session_start(struct engine *engine, struct session *session)
+{
+    struct diag diag = {0};
+    bool fenced = false;
+    if (session->end_due && fence(engine, session, &fenced) == ERR_OK &&
+        fenced) {
+        conclude_never(engine, session, 0, NULL);
+        return;
+    }
+    session->phase = SESSION_STARTING;
+    session->foreign = false;
+    enum err err = request_start(engine, session, &diag);
+    if (err != ERR_OK) {
+        /* Its files could not be written: there is no room, say. Anything
+         * else is a request that no shim will ever take. */
+        conclude_failed(engine, session, err == ERR_IO ? EIO : 0, diag.text);
+    }
+    crash_point("start-asked");
+}
+
+void session_end(struct engine *engine,
+                 struct session *session,
+                 enum exec_end how)
+{
+    if (session->phase != SESSION_RUNNING || session->pid == 0) {
+        return; /* the report of its start will bring us here again */
+    }
+    crash_point("before-end");
+    session->ended = true;
+    engine->world->end(engine->ctx, session->pid, session->start_ticks, how);
+    crash_point("end-asked");
+}
+
+/* Its shim is there. */
+static void set_running(struct engine *engine,
+                        struct session *session,
+                        int64_t pid,
+                        uint64_t start_ticks)
+{
+    bool is_new = session->phase != SESSION_RUNNING;
+    session->phase = SESSION_RUNNING;
+    if (session->pid != pid || session->start_ticks != start_ticks) {
+        session->ended = false; /* that was told to a shim that came too late */
+    }
+    session->pid = pid;
+    session->start_ticks = start_ticks;
+    if (session->begun_ns == 0) {
+        session->begun_ns = engine->world->wall_ns(engine->ctx);
+    }
+    if (is_new) {
+        struct sched_event event = {
+            .type = EVENT_STARTED,
+            .task = engine_core_task(engine, session->run, session->task),
+            .token = session->token,
+        };
+        /* A task that was running before the restart stays so. */
+        enum err err = engine_apply(engine, event);
+        INVARIANT(err == ERR_OK || err == ERR_CONFLICT);
+        rows_set_session(engine, session);
+    }
+    /* An order waits for its batch, and is carried out with it. */
+    bool pending = engine->writing || engine->retry_ns != SCHED_NEVER;
+    if (session->end_due && !session->ended &&
+        (session->how == EXEC_STOP || !pending)) {
+        session_end(engine, session, session->how);
+    }
+}
+
+void session_adopt(struct engine *engine, struct session *session)
+{
+    session->foreign = true;
+    enum err err = engine->world->watch(engine->ctx,
+                                        session->token,
+                                        session->pid,
+                                        session->start_ticks);
+    if (err != ERR_OK) {
+        /* It is gone, or there is no descriptor left to watch it with. */
+        session->recheck_ns =
+            engine_now(engine) +
+            (err == ERR_NOT_FOUND ? RECHECK_NS : 50 * RECHECK_NS);
+    }
+    crash_point("session-adopted");
+}
+
+/* Nothing ran, and no shim is there. */
+static void look_never(struct engine *engine, struct session *session)
+{
+    if (session->foreign || session->phase == SESSION_CLAIMED) {
+        /* The same attempt, once more; unless it has been told to end, which
+         * the next turn knows. */
+        session->phase = SESSION_CLAIMED;
+        start_later(engine, session);
+        engine->changed = true;
+        return;
+    }
+    /* Our own shim ended before it could begin: there is no room for its
+     * directory, say. */
+    conclude_failed(engine, session, EAGAIN, NULL);
+}
+
+void session_look(struct engine *engine, struct session *session)
+{
+    struct strbuf dir = {0};
+    request_add_dir(&dir, engine, session);
+    struct attempt_found found;
+    struct diag diag = {0};
+    enum err err = engine->world->inspect(engine->ctx,
+                                          strbuf_text(&dir),
+                                          session->boot_id,
+                                          &found,
+                                          &diag);
+    if (err != ERR_OK) {
+        session->recheck_ns = engine_now(engine) + 50 * RECHECK_NS;
+        goto out;
+    }
+    switch (found.state) {
+    case ATTEMPT_NEVER:
+        look_never(engine, session);
+        break;
+    case ATTEMPT_STARTING:
+        session->recheck_ns = engine_now(engine) + RECHECK_NS;
+        break;
+    case ATTEMPT_LIVE:
+        set_running(engine, session, found.pid, found.start_ticks);
+        session_adopt(engine, session);
+        break;
+    case ATTEMPT_ENDED:
+        conclude(engine, session, strbuf_text(&dir), &found);
+        break;
+    case ATTEMPT_LOST:
+        crash_point("before-strays");
+        engine->world->kill_strays(engine->ctx, strbuf_text(&dir));
+        crash_point("strays-killed");
+        conclude(engine, session, strbuf_text(&dir), &found);
+        break;
+    }
+out:
+    strbuf_release(&dir);
+}
+
+/*
+ * Nothing waits for this to be stored: were it lost, the directory would tell.
+ * So it may share the batch of what comes next, instead of having its own.
+ */
+static void started(struct engine *engine,
+                    struct session *session,
+                    const struct exec_report *report)
+{
+    bool changed = engine->changed;
+    set_running(engine, session, report->pid, report->start_ticks);
+    engine->changed = changed;
+    if (engine->lazy_ns == SCHED_NEVER) {
+        engine->lazy_ns = engine->now_ns + LAZY_NS;
+    }
+}
+
+void engine_reported(struct engine *engine, const struct exec_report *report)
+{
+    if (engine->failed != ERR_OK) {
+        return; /* another scheduler will look at it */
+    }
+    if (sync_is_id(report->id)) {
+        sync_reported(engine, report);
+        return;
+    }
+    struct session *session = session_find(engine, report->id);
+    if (session == NULL) {
+        return; /* its end was known before */
+    }
+    switch (report->type) {
+    case EXEC_STARTED:
+        crash_point("report-started");
+        if (session->phase == SESSION_STARTING) {
+            started(engine, session, report);
+        }
+        return;
+    case EXEC_FAILED:
+        crash_point("report-failed");
+        conclude_failed(engine, session, report->error, NULL);
+        return;
+    case EXEC_ENDED:
+        crash_point("report-ended");
+        session_look(engine, session);
+        return;
+    }
+}
+
+void engine_gone(struct engine *engine, uint64_t token)
+{
+    if (engine->failed != ERR_OK) {
+        return; /* another scheduler will look at it */
+    }
+    if (sync_is_id(token)) {
+        sync_gone(engine, token);
+        return;
+    }
+    struct session *session = session_find(engine, token);
+    if (session != NULL) {
+        crash_point("adopted-gone");
+        session_look(engine, session);
+    }
+}
+
+void engine_respawn(struct engine *engine)
+{
+    if (engine->failed != ERR_OK) {
+        return; /* another scheduler will look at it */
+    }
+    for (uint32_t ix = engine->session_count; ix > 0; ix--) {
+        struct session *session = &engine->sessions[ix - 1];
+        if (session->foreign || session->phase == SESSION_CLAIMED) {
+            continue;
+        }
+        if (session->phase == SESSION_STARTING) {
+            /* Whether it was started is not known: asking again is safe. */
+            session_start(engine, session);
+        } else {
+            session_adopt(engine, session);
+        }
+    }
+    for (uint32_t ix = 0; ix < engine->run_count; ix++) {
+        sync_respawn(engine, ix);
+    }
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The hook of a sync barrier: a program whose output is added to the plan.
+ *
+ * It is started like a session, but it is none: it has no task and no row.
+ * When this process dies, the barrier is still due for the next one, and the
+ * hook is run again. Whatever goes wrong with it is told, and the run goes on.
+ */
+#include "engine/engine_internal.h"
+
+#include "base/crash.h"
+#include "base/invariant.h"
+#include "base/jsonw.h"
+#include "engine/verdict.h"
+
+#include <string.h>
+
+/* The highest bit, the number of the hook, the index of its run. */
+uint64_t sync_id(const struct engine *engine, uint32_t run)
+{
+    uint64_t count = engine->runs[run].sync.count & 0x7fffffff;
+    return UINT64_C(1) << 63 | count << 32 | run;
+}
+
+bool sync_is_id(uint64_t id)
+{
+    return id >> 63 != 0;
+}
+
+static void
+tell(struct engine *engine, uint32_t run, const char *result, const char *text)
+{
+    struct strbuf data = {0};
+    strbuf_addf(&data, "{\"result\":\"%s\"", result);
+    if (text != NULL) {
+        strbuf_adds(&data, ",\"reason\":");
+        jsonw_string(&data, text);
+    }
+    strbuf_adds(&data, "}");
+    rows_event(engine, run, STORE_NONE, "sync", &data);
+    strbuf_release(&data);
+}
+
+/* The barrier is over, well or not. */
+static void
+end(struct engine *engine, uint32_t run, const char *result, const char *text)
+{
+    engine->runs[run].sync.running = false;
+    tell(engine, run, result, text);
+    enum err err = engine_apply(engine,
+                                (struct sched_event){
+                                    .type = EVENT_BARRIER_DONE,
+                                    .run = {run},
+                                });
+    INVARIANT(err == ERR_OK);
+}
+
+void sync_start(struct engine *engine, uint32_t run)
+{
+    struct engine_sync *sync = &engine->runs[run].sync;
+    sync->due = false;
+    sync->running = true;
+    sync->pid = 0;
+    sync->count++;
+    crash_point("before-sync");
+    struct diag diag = {0};
+    if (request_start_sync(engine, run, &diag) != ERR_OK) {
+        end(engine, run, "failed", diag.text);
+    }
+    crash_point("sync-asked");
+}
+
+/* Add what it printed to the run. */
+static void add_output(struct engine *engine, uint32_t run, const char *dir)
+{
+    struct strbuf text = {0};
+    struct diag diag = {0};
+    enum err err =
+        engine->world->get(engine->ctx, dir, "fragment", &text, &diag);
+    if (err == ERR_OK) {
+        err = runs_hot_load(engine,
+                            run,
+                            "output of the sync hook",
+                            strbuf_text(&text),
+                            text.len,
+                            &diag);
+    }
+    strbuf_release(&text);
+    end(engine, run, err == ERR_OK ? "done" : "failed", diag.text);
+}
+
+static void ended(struct engine *engine, uint32_t run)
+{
+    struct strbuf dir = {0};
+    struct strbuf reason = {0};
+    struct attempt_found found;
+    struct diag diag = {0};
+    request_add_sync_dir(&dir, engine, run);
+    enum err err = engine->world->inspect(engine->ctx,
+                                          strbuf_text(&dir),
+                                          engine->boot_id,
+                                          &found,
+                                          &diag);
+    if (err != ERR_OK) {
+        end(engine, run, "failed", diag.text);
+    } else if (found.state != ATTEMPT_ENDED) {
+        engine->world->kill_strays(engine->ctx, strbuf_text(&dir));
+        end(engine, run, "failed", "the hook vanished");
+    } else {
+        struct attempt_result none = {0};
+        struct verdict verdict = verdict_of(&found, &none, NULL, &reason);
+        if (verdict.outcome == OUTCOME_DONE) {
+            add_output(engine, run, strbuf_text(&dir));
+        } else {
+            end(engine, run, "failed", strbuf_text(&reason));
+        }
+    }
+    strbuf_release(&reason);
+    strbuf_release(&dir);
+}
+
+/* Whether this is the id of a hook that is under way, not of an earlier one. */
+static bool is_present(const struct engine *engine, uint64_t id)
+{
+    uint32_t run = (uint32_t)id;
+    return run < engine->run_count && engine->runs[run].sync.running &&
+           id == sync_id(engine, run);
+}
+
+void sync_reported(struct engine *engine, const struct exec_report *report)
+{
+    uint32_t run = (uint32_t)report->id;
+    if (!is_present(engine, report->id)) {
+        return;
+    }
+    struct engine_sync *sync = &engine->runs[run].sync;
+    switch (report->type) {
+    case EXEC_STARTED:
+        sync->pid = report->pid;
+        sync->start_ticks = report->start_ticks;
+        return;
+    case EXEC_FAILED:
+        end(engine, run, "failed", "the hook could not be started");
+        return;
+    case EXEC_ENDED:
+        crash_point("sync-ended");
+        ended(engine, run);
+        return;
+    }
+}
+
+void sync_stop(struct engine *engine, uint32_t run)
+{
+    const struct engine_sync *sync = &engine->runs[run].sync;
+    if (sync->running && sync->pid != 0) {
+        engine->world->end(engine->ctx,
+                           sync->pid,
+                           sync->start_ticks,
+                           EXEC_STOP);
+    }
+}
+
+void sync_gone(struct engine *engine, uint64_t id)
+{
+    if (is_present(engine, id)) {
+        ended(engine, (uint32_t)id);
+    }
+}
+
+void sync_respawn(struct engine *engine, uint32_t run)
+{
+    const struct engine_sync *sync = &engine->runs[run].sync;
+    if (!sync->running) {
+        return;
+    }
+    enum err err = ERR_UNAVAILABLE; /* whether it was started is not known */
+    if (sync->pid != 0) {
+        err = engine->world->watch(engine->ctx,
+                                   sync_id(engine, run),
+                                   sync->pid,
+                                   sync->start_ticks);
+    }
+    if (err == ERR_NOT_FOUND) {
+        ended(engine, run);
+    } else if (err != ERR_OK) {
+        sync_start(engine, run); /* once more, as another hook */
+    }
+}

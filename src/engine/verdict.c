@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/verdict.h"
+
+#include "base/invariant.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Whether a start that failed like this may succeed later. */
+static bool is_passing(int error)
+{
+    switch (error) {
+    case EAGAIN:
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE:
+    case ENOSPC:
+    case EDQUOT:
+    case EIO:
+    case ETXTBSY:
+        return true;
+    default:
+        return false;
+    }
+}
+
+struct verdict verdict_of_failed_start(int error, struct strbuf *reason)
+{
+    char text[128];
+    strbuf_addf(reason,
+                "it could not be started: %s",
+                strerror_r(error, text, sizeof(text)));
+    return (struct verdict){
+        .outcome = is_passing(error) ? OUTCOME_REJECTED : OUTCOME_BLOCKED,
+    };
+}
+
+/* The outcome that a result names; false: it names none. */
+static bool read_outcome(const char *name, enum sched_outcome *out)
+{
+    static const struct {
+        const char *name;
+        enum sched_outcome outcome;
+    } known[] = {
+        {"blocked", OUTCOME_BLOCKED},
+        {"changes", OUTCOME_CHANGES},
+        {"checkpoint", OUTCOME_CHECKPOINT},
+        {"done", OUTCOME_DONE},
+        {"failed", OUTCOME_FAILED},
+        {"refused", OUTCOME_REJECTED},
+    };
+    for (size_t ix = 0; name != NULL && ix < ARRAY_COUNT(known); ix++) {
+        if (strcmp(known[ix].name, name) == 0) {
+            *out = known[ix].outcome;
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum sched_outcome outcome_of_code(int code)
+{
+    switch (code) {
+    case VERDICT_EXIT_DONE:
+        return OUTCOME_DONE;
+    case VERDICT_EXIT_CHANGES:
+        return OUTCOME_CHANGES;
+    case VERDICT_EXIT_BLOCKED:
+        return OUTCOME_BLOCKED;
+    case VERDICT_EXIT_REFUSED:
+        return OUTCOME_REJECTED;
+    default:
+        return OUTCOME_FAILED;
+    }
+}
+
+static void add_end(struct strbuf *reason, const struct attempt_exit *end)
+{
+    if (end->signal != 0) {
+        strbuf_addf(reason, "ended by signal %d", end->signal);
+    } else {
+        strbuf_addf(reason, "exit code %d", end->code);
+    }
+}
+
+/* A session that says it is done and has used no token never began. */
+static bool is_empty(const struct attempt_result *result)
+{
+    return result->has_usage && result->input_tokens == 0 &&
+           result->output_tokens == 0;
+}
+
+/* It ended by itself. */
+static struct verdict of_exit(const struct attempt_exit *end,
+                              const struct attempt_result *result,
+                              const char *result_error,
+                              struct strbuf *reason)
+{
+    struct verdict verdict = {.outcome = outcome_of_code(end->code)};
+    if (end->signal != 0) {
+        verdict.outcome = OUTCOME_FAILED;
+    } else if (result_error != NULL && end->code == VERDICT_EXIT_DONE) {
+        strbuf_addf(reason, "its result is not valid: %s", result_error);
+        verdict.outcome = OUTCOME_FAILED;
+        return verdict;
+    } else if (end->code == VERDICT_EXIT_DONE) {
+        (void)read_outcome(result->outcome, &verdict.outcome);
+        if (result->outcome == NULL && result->retry_at_ns > 0) {
+            verdict.outcome = OUTCOME_REJECTED; /* a limit, ended politely */
+        }
+        if (verdict.outcome == OUTCOME_DONE && is_empty(result)) {
+            strbuf_adds(reason, "it used no tokens: it never began to work");
+            verdict.outcome = OUTCOME_FAILED;
+            return verdict;
+        }
+    } else if (verdict.outcome == OUTCOME_FAILED) {
+        /* The result may say what kind of failure it is, not deny it. */
+        enum sched_outcome said;
+        if (read_outcome(result->outcome, &said) && said != OUTCOME_DONE) {
+            verdict.outcome = said;
+        }
+    }
+    verdict.retry_at_ns = result->retry_at_ns;
+    if (result->reason != NULL) {
+        strbuf_adds(reason, result->reason);
+    } else if (verdict.outcome != OUTCOME_DONE) {
+        add_end(reason, end);
+    }
+    return verdict;
+}
+
+struct verdict verdict_of(const struct attempt_found *found,
+                          const struct attempt_result *result,
+                          const char *result_error,
+                          struct strbuf *reason)
+{
+    const struct attempt_exit *end = &found->exit;
+    if (found->state == ATTEMPT_LOST) {
+        strbuf_adds(reason, "lost: its machine or its shim died");
+        return (struct verdict){.outcome = OUTCOME_LOST};
+    }
+    INVARIANT(found->state == ATTEMPT_ENDED);
+    switch (end->cause) {
+    case ATTEMPT_EXIT:
+        return of_exit(end, result, result_error, reason);
+    case ATTEMPT_TIMEOUT:
+        strbuf_adds(reason, "ended by its timeout");
+        return (struct verdict){.outcome = OUTCOME_FAILED};
+    case ATTEMPT_IDLE:
+        strbuf_adds(reason,
+                    "ended by its idle timeout: no output, no progress, no "
+                    "CPU time");
+        return (struct verdict){.outcome = OUTCOME_FAILED};
+    case ATTEMPT_CANCELLED:
+        strbuf_adds(reason, "ended by an operator's order");
+        return (struct verdict){.outcome = OUTCOME_STOPPED};
+    case ATTEMPT_STOPPED:
+        strbuf_adds(reason, "ended because sluice was told to end");
+        return (struct verdict){.outcome = OUTCOME_STOPPED};
+    case ATTEMPT_SPAWN:
+        return verdict_of_failed_start(end->error, reason);
+    case ATTEMPT_PREPARE:
+        strbuf_adds(reason, "its prepare command failed: ");
+        add_end(reason, end);
+        return (struct verdict){
+            .outcome = end->code == VERDICT_EXIT_REFUSED ? OUTCOME_REJECTED
+                                                         : OUTCOME_FAILED,
+        };
+    }
+    return (struct verdict){.outcome = OUTCOME_FAILED};
+}
+
+enum sched_outcome verdict_of_task(const struct verdict *verdict,
+                                   const struct attempt_result *result,
+                                   const char *task,
+                                   const char **reason_out)
+{
+    enum sched_outcome outcome = verdict->outcome;
+    for (uint32_t ix = 0; ix < result->task_count; ix++) {
+        const struct attempt_task_result *said = &result->tasks[ix];
+        if (strcmp(said->task, task) == 0) {
+            enum sched_outcome named;
+            /* A session that failed as a whole did none of them well. */
+            if (read_outcome(said->outcome, &named) &&
+                named != OUTCOME_REJECTED &&
+                (verdict->outcome == OUTCOME_DONE || named != OUTCOME_DONE)) {
+                outcome = named;
+                *reason_out = said->reason != NULL || named == OUTCOME_DONE
+                                  ? said->reason
+                                  : "its session says so, without a reason";
+            }
+        }
+    }
+    return outcome;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * verdict: what the end of a session means for its tasks.
+ *
+ * A session answers by its exit code; its result file may say more. When both
+ * speak, the worse one counts: a result that says "done" does not make a
+ * crash a success, and exit code 0 does not make a refusal one. Pure.
+ */
+#ifndef ENGINE_VERDICT_H
+#define ENGINE_VERDICT_H
+
+#include "base/strbuf.h"
+#include "core/sched.h"
+#include "exec/attempt.h"
+
+/* Exit codes of sessions that mean something. */
+enum {
+    VERDICT_EXIT_DONE = 0,
+    VERDICT_EXIT_CHANGES = 20,
+    VERDICT_EXIT_BLOCKED = 30,
+    VERDICT_EXIT_REFUSED = 75,
+};
+
+struct verdict {
+    enum sched_outcome outcome;
+    int64_t retry_at_ns; /* of a refusal, wall clock; 0: no time was given */
+};
+
+/*
+ * Judge a session whose end is known (ATTEMPT_ENDED) or that is lost. Appends
+ * the reason in words to *reason, nothing when all went well. `result_error`
+ * is the text of what is wrong with its result file, or NULL.
+ */
+struct verdict verdict_of(const struct attempt_found *found,
+                          const struct attempt_result *result,
+                          const char *result_error,
+                          struct strbuf *reason);
+
+/* Judge a start that came to nothing: `error` is an errno. */
+struct verdict verdict_of_failed_start(int error, struct strbuf *reason);
+
+/* The outcome of one task of a session of several, by its id: what the result
+ * says about it, or that of the session. Its reason, if any, in *reason_out. */
+enum sched_outcome verdict_of_task(const struct verdict *verdict,
+                                   const struct attempt_result *result,
+                                   const char *task,
+                                   const char **reason_out);
+
+#endif /* ENGINE_VERDICT_H */

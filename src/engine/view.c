@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* Looking at an engine: nothing here changes it. */
+#include "engine/engine_internal.h"
+
+#include "base/invariant.h"
+
+#include <string.h>
+
+struct sched *engine_sched(const struct engine *engine)
+{
+    return engine->sched;
+}
+
+const struct load *engine_loader(const struct engine *engine)
+{
+    return engine->load;
+}
+
+const struct store_info *engine_info(const struct engine *engine)
+{
+    return &engine->info;
+}
+
+uint32_t engine_run_count(const struct engine *engine)
+{
+    return engine->run_count;
+}
+
+struct engine_run_view engine_run(const struct engine *engine, uint32_t ix)
+{
+    INVARIANT(ix < engine->run_count);
+    const struct engine_run *run = &engine->runs[ix];
+    return (struct engine_run_view){
+        .number = run->number,
+        .id = run->id,
+        .name = run->name,
+        .file = run->file,
+        .folder = run->folder,
+        .text = run->text,
+        .text_bytes = run->text_bytes,
+        .created_ns = run->created_ns,
+        .plan = run->plan,
+        .loaded = run->loaded,
+        .sched = sched_run(engine->sched, (struct run_id){ix}),
+        .finished = run->finished,
+        .quiet = run->quiet,
+    };
+}
+
+struct engine_session_view engine_session(const struct engine *engine,
+                                          uint32_t ix)
+{
+    INVARIANT(ix < engine->session_count);
+    const struct session *session = &engine->sessions[ix];
+    return (struct engine_session_view){
+        .token = session->token,
+        .run = session->run,
+        .task = session->task,
+        .number = session->number,
+        .task_count = session->task_count,
+        .pid = session->pid,
+        .claimed_ns = session->claimed_ns,
+        .begun_ns = session->begun_ns,
+    };
+}
+
+int64_t engine_time_ns(const struct engine *engine)
+{
+    return engine->now_ns;
+}
+
+uint32_t engine_find_run(const struct engine *engine, const char *id)
+{
+    for (uint32_t ix = 0; ix < engine->run_count; ix++) {
+        if (strcmp(engine->runs[ix].id, id) == 0) {
+            return ix;
+        }
+    }
+    return STORE_NONE;
+}
+
+const char *
+engine_reason(const struct engine *engine, uint32_t run, uint32_t task)
+{
+    INVARIANT(run < engine->run_count);
+    INVARIANT(task < engine->runs[run].task_count);
+    return engine->runs[run].tasks[task].reason;
+}
+
+uint32_t
+engine_attempt_number(const struct engine *engine, uint32_t run, uint32_t task)
+{
+    INVARIANT(run < engine->run_count);
+    INVARIANT(task < engine->runs[run].task_count);
+    return engine->runs[run].tasks[task].number;
+}
+
+/*
+ * A task's id may contain slashes; as a directory it must be one name, and
+ * "a" with its attempt 1 must not be the directory of a task "a/1". A plus is
+ * not in the alphabet of ids.
+ */
+void engine_add_dir(struct strbuf *out,
+                    const char *store,
+                    const char *run,
+                    const char *task,
+                    uint32_t number)
+{
+    strbuf_addf(out, "%s/runs/%s/", store, run);
+    size_t from = out->len;
+    strbuf_adds(out, task);
+    for (size_t ix = from; ix < out->len; ix++) {
+        if (out->text[ix] == '/') {
+            out->text[ix] = '+';
+        }
+    }
+    strbuf_addf(out, "/%u", number);
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading the directory of an attempt, while a shim may be writing it.
+ *
+ * The shim's order is: lock `lock`; make `started` with O_EXCL; run; write the
+ * record into `lock`; rename it to `exit`; die, which frees the lock. Records
+ * are in record.c.
+ *
+ * The lock is an open file description lock (F_OFD_SETLK). It is looked at
+ * with F_OFD_GETLK, which takes nothing: a probe can never make a shim believe
+ * that another one holds it.
+ *
+ * attempt_inspect() looks at `started`, then at the lock, then at `exit`, and
+ * that order makes it right under any interleaving:
+ *  - `started` was there, the lock was free or its file gone: the shim that
+ *    made `started` has held the lock from before, so it has died or written
+ *    its record in between. `exit`, looked at last, tells which.
+ *  - `started` was not there and the lock was free: nothing had begun then. If
+ *    `started` is there now, all is looked at again; it can only appear once.
+ *
+ * A shim that comes late may hold the lock for a moment, until it finds
+ * `started`. So a live shim is also compared with the process of that number;
+ * when it is another one, the answer is to look again.
+ *
+ * `started` counts by being there, whole or not: what has made it may have run
+ * something. (A shim killed while it writes it has not, but to say so would
+ * need more than a file.) A fence makes it with the pid 0, and the attempt is
+ * then lost.
+ */
+#include "exec/attempt.h"
+
+#include "base/crash.h"
+#include "exec/record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    /* Nothing in the directory can change so often; a session that plays
+     * with its own files must not keep us here. */
+    LOOKS_MAX = 8,
+    LOG_TAIL_BYTES_MAX = 1 << 20,
+};
+
+/* How the lock was found. */
+enum lock_state { LOCK_FREE, LOCK_HELD };
+
+/* How a record was found. */
+enum record_state { RECORD_ABSENT, RECORD_DAMAGED, RECORD_WHOLE };
+
+const char *attempt_cause_name(enum attempt_cause cause)
+{
+    return record_cause_name(cause);
+}
+
+void attempt_boot_id(char out[37])
+{
+    memset(out, '0', 36);
+    out[36] = '\0';
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        char text[36];
+        if (read(fd, text, sizeof(text)) == (ssize_t)sizeof(text)) {
+            memcpy(out, text, sizeof(text));
+        }
+        (void)close(fd);
+    }
+}
+
+uint64_t attempt_start_ticks(int64_t pid)
+{
+    char path[64];
+    char text[1024];
+    (void)snprintf(path, sizeof(path), "/proc/%lld/stat", (long long)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (pid <= 0 || fd < 0) {
+        return 0;
+    }
+    ssize_t len = read(fd, text, sizeof(text));
+    (void)close(fd);
+    uint64_t stat[RECORD_STAT_COUNT];
+    bool good = len > 0 && record_read_stat(text, (size_t)len, stat);
+    return good ? stat[RECORD_STAT_START_TICKS] : 0;
+}
+
+/* Open a file of the directory for reading, whatever it may have been
+ * replaced by; -1: it is not there, or no regular file. */
+static int open_file(int dir_fd, const char *name)
+{
+    int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+    int fd = openat(dir_fd, name, flags);
+    struct stat stat;
+    if (fd >= 0 && (fstat(fd, &stat) != 0 || !S_ISREG(stat.st_mode))) {
+        (void)close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+/* Whether a name is there, as anything. */
+static bool is_there(int dir_fd, const char *name)
+{
+    return faccessat(dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* Bytes of a file that should be one record; one more shows that it is not. */
+static size_t
+read_record(int dir_fd, const char *name, char bytes[RECORD_BYTES + 1])
+{
+    int fd = open_file(dir_fd, name);
+    if (fd < 0) {
+        return 0;
+    }
+    ssize_t len = pread(fd, bytes, RECORD_BYTES + 1, 0);
+    (void)close(fd);
+    return len > 0 ? (size_t)len : 0;
+}
+
+static enum record_state read_started(int dir_fd, struct record_started *out)
+{
+    char bytes[RECORD_BYTES + 1];
+    *out = (struct record_started){0};
+    size_t len = read_record(dir_fd, "started", bytes);
+    if (record_read_started(bytes, len, out)) {
+        return RECORD_WHOLE;
+    }
+    return is_there(dir_fd, "started") ? RECORD_DAMAGED : RECORD_ABSENT;
+}
+
+static bool read_exit(int dir_fd, struct attempt_found *out)
+{
+    char bytes[RECORD_BYTES + 1];
+    size_t len = read_record(dir_fd, "exit", bytes);
+    if (!record_read_exit(bytes, len, &out->exit)) {
+        return false;
+    }
+    out->state = ATTEMPT_ENDED;
+    return true;
+}
+
+static enum lock_state probe_lock(int dir_fd)
+{
+    int fd = open_file(dir_fd, "lock");
+    if (fd < 0) {
+        return LOCK_FREE;
+    }
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    bool held = fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    (void)close(fd);
+    return held ? LOCK_HELD : LOCK_FREE;
+}
+
+/* A shim holds the lock: is it the one that has begun? */
+static void found_held(int dir_fd, struct attempt_found *out)
+{
+    struct record_started started;
+    out->state = ATTEMPT_STARTING;
+    if (read_started(dir_fd, &started) == RECORD_WHOLE && started.pid > 0 &&
+        attempt_start_ticks(started.pid) == started.start_ticks) {
+        out->state = ATTEMPT_LIVE;
+        out->pid = started.pid;
+        out->start_ticks = started.start_ticks;
+        memcpy(out->boot_id, started.boot_id, sizeof(out->boot_id));
+    }
+}
+
+/* Look once, in the order above; false: look again. */
+static bool look(int dir_fd, struct attempt_found *out)
+{
+    struct record_started started;
+    bool begun = read_started(dir_fd, &started) != RECORD_ABSENT;
+    memcpy(out->boot_id, started.boot_id, sizeof(out->boot_id));
+    if (probe_lock(dir_fd) == LOCK_HELD) {
+        found_held(dir_fd, out);
+        return true;
+    }
+    if (read_exit(dir_fd, out)) {
+        return true;
+    }
+    out->state = begun ? ATTEMPT_LOST : ATTEMPT_NEVER;
+    return begun || !is_there(dir_fd, "started");
+}
+
+enum err attempt_inspect(const char *dir,
+                         const char *boot_id,
+                         struct attempt_found *out,
+                         struct diag *diag)
+{
+    *out = (struct attempt_found){.state = ATTEMPT_NEVER};
+    int dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (dir_fd < 0 && errno != ENOENT && errno != ENOTDIR) {
+        return diag_set(diag, ERR_IO, "open %s: %s", dir, strerror(errno));
+    }
+    if (dir_fd >= 0 && read_exit(dir_fd, out)) {
+        (void)close(dir_fd);
+        return ERR_OK;
+    }
+    char present[37];
+    attempt_boot_id(present);
+    if (strcmp(present, boot_id) != 0) {
+        out->state = ATTEMPT_LOST;
+    } else if (dir_fd >= 0) {
+        bool settled = false;
+        for (int ix = 0; ix < LOOKS_MAX && !settled; ix++) {
+            settled = look(dir_fd, out);
+        }
+    }
+    if (dir_fd >= 0) {
+        (void)close(dir_fd);
+    }
+    return ERR_OK;
+}
+
+/* Make the directory with all above it, and open it. */
+static int make_dir(const char *dir)
+{
+    struct strbuf path = {0};
+    strbuf_adds(&path, dir);
+    for (char *at = strchr(path.text + 1, '/'); at != NULL;
+         at = strchr(at + 1, '/')) {
+        *at = '\0';
+        (void)mkdir(path.text, 0700);
+        *at = '/';
+    }
+    (void)mkdir(path.text, 0700); /* what failed shows in the open */
+    strbuf_release(&path);
+    return open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* Make `started` under our lock; 0 or an errno. */
+static int make_started(int dir_fd)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    struct record_started started = {
+        .at_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
+    };
+    attempt_boot_id(started.boot_id);
+    char bytes[RECORD_BYTES];
+    record_write_started(bytes, &started);
+    int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
+    int fd = openat(dir_fd, "started", flags, 0600);
+    if (fd < 0) {
+        return errno;
+    }
+    /* It counts by being there; its text is for people. */
+    (void)!write(fd, bytes, sizeof(bytes));
+    (void)close(fd);
+    return 0;
+}
+
+/* Fence the open directory; 0, or an errno. EAGAIN, EEXIST: a shim has it. */
+static int fence(int dir_fd)
+{
+    if (is_there(dir_fd, "started")) {
+        return EEXIST;
+    }
+    int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    int fd = openat(dir_fd, "lock", flags, 0600);
+    if (fd < 0) {
+        return errno;
+    }
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    int error = fcntl(fd, F_OFD_SETLK, &lock) == 0 ? 0 : errno;
+    crash_point("fence-locked");
+    if (error == 0) {
+        error = make_started(dir_fd);
+        crash_point("fence-made");
+    }
+    (void)close(fd);
+    return error == EACCES ? EAGAIN : error;
+}
+
+enum err attempt_fence(const char *dir, bool *fenced_out, struct diag *diag)
+{
+    *fenced_out = false;
+    int dir_fd = make_dir(dir);
+    if (dir_fd < 0) {
+        return diag_set(diag, ERR_IO, "open %s: %s", dir, strerror(errno));
+    }
+    int error = fence(dir_fd);
+    (void)close(dir_fd);
+    if (error == EAGAIN || error == EEXIST) {
+        return ERR_OK;
+    }
+    if (error != 0) {
+        return diag_set(diag, ERR_IO, "fence %s: %s", dir, strerror(error));
+    }
+    *fenced_out = true;
+    return ERR_OK;
+}
+
+/* Append the bytes that a terminal can be shown: no control characters, be
+ * they ASCII or the C1 set in UTF-8, but newline and tab. */
+static void add_printable(struct strbuf *out, const char *bytes, size_t len)
+{
+    size_t begin = 0;
+    for (size_t ix = 0; ix < len; ix++) {
+        unsigned char byte = (unsigned char)bytes[ix];
+        bool c1 = byte == 0xc2 && ix + 1 < len &&
+                  (unsigned char)bytes[ix + 1] >= 0x80 &&
+                  (unsigned char)bytes[ix + 1] < 0xa0;
+        if ((byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f ||
+            c1) {
+            strbuf_add(out, bytes + begin, ix - begin);
+            ix += c1 ? 1 : 0;
+            begin = ix + 1;
+        }
+    }
+    strbuf_add(out, bytes + begin, len - begin);
+}
+
+/* Read the end of the log, and one byte more to see where a line begins. */
+static void add_tail(int fd, size_t bytes, struct strbuf *out)
+{
+    struct stat stat;
+    if (fstat(fd, &stat) != 0 || stat.st_size <= 0) {
+        return;
+    }
+    size_t size = (size_t)stat.st_size;
+    size_t want = size > bytes ? bytes + 1 : size;
+    struct strbuf tail = {0};
+    strbuf_pad(&tail, '\0', want);
+    size_t len = 0;
+    ssize_t got = 1;
+    while (len < want && got > 0) {
+        off_t at = (off_t)(size - want + len);
+        got = pread(fd, tail.text + len, want - len, at);
+        len += got > 0 ? (size_t)got : 0;
+    }
+    const char *begin = tail.text;
+    if (size > bytes && len > 0) {
+        const char *newline = memchr(begin, '\n', len - 1);
+        begin = newline != NULL ? newline + 1 : begin + 1;
+    }
+    add_printable(out, begin, len - (size_t)(begin - tail.text));
+    strbuf_release(&tail);
+}
+
+void attempt_add_log_tail(const char *dir, size_t bytes, struct strbuf *out)
+{
+    int dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (dir_fd < 0) {
+        return;
+    }
+    int fd = open_file(dir_fd, "log");
+    if (fd >= 0) {
+        add_tail(fd,
+                 bytes < LOG_TAIL_BYTES_MAX ? bytes : LOG_TAIL_BYTES_MAX,
+                 out);
+        (void)close(fd);
+    }
+    (void)close(dir_fd);
+}

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading $SLUICE_RESULT. docs/attempts.md tells sessions what may be in it.
+ *
+ * Members that we do not know are ignored, so that an agent may write more
+ * than we read. What we do know must be right: a result that is half
+ * understood could say "done" of a task that is not.
+ */
+#include "exec/attempt.h"
+
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    RESULT_BYTES_MAX = 1 << 20,
+    TASKS_MAX = 10000,
+    TASK_BYTES_MAX = 1024, /* of the id of a task */
+    REASON_BYTES_MAX = 4096,
+};
+
+/* The last second that a number of nanoseconds can hold, in the year 2262. */
+#define SECONDS_MAX (INT64_MAX / 1000000000 - 1)
+#define TOKENS_MAX INT64_C(1000000000000000)
+#define USD_MAX 1e9
+
+static const char *const outcomes[] = {
+    "blocked",
+    "changes",
+    "checkpoint",
+    "done",
+    "failed",
+    "refused",
+};
+
+static enum err bad(struct diag *diag, const char *what)
+{
+    return diag_set(diag, ERR_INVALID, "result: %s", what);
+}
+
+/* A text without control characters, cut to REASON_BYTES_MAX. */
+static char *clean(const char *text, size_t len)
+{
+    if (len > REASON_BYTES_MAX) {
+        len = REASON_BYTES_MAX;
+        while (len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80) {
+            len--; /* not within a character of UTF-8 */
+        }
+    }
+    char *copy = mem_strndup(text, len);
+    for (size_t ix = 0; ix < len; ix++) {
+        unsigned char byte = (unsigned char)copy[ix];
+        unsigned char next = (unsigned char)copy[ix + 1];
+        if ((byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f) {
+            copy[ix] = ' ';
+        } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {
+            copy[ix] = ' '; /* the C1 set of control characters */
+            copy[++ix] = ' ';
+        }
+    }
+    return copy;
+}
+
+/* Read `outcome`, which is optional. */
+static enum err
+read_outcome(const json_t *object, char **out, struct diag *diag)
+{
+    const json_t *value = json_object_get(object, "outcome");
+    if (value == NULL || json_is_null(value)) {
+        return ERR_OK;
+    }
+    const char *text = json_string_value(value);
+    for (size_t ix = 0; text != NULL && ix < ARRAY_COUNT(outcomes); ix++) {
+        if (strcmp(outcomes[ix], text) == 0) {
+            *out = mem_strndup(text, strlen(text));
+            return ERR_OK;
+        }
+    }
+    return bad(diag,
+               "outcome must be one of blocked, changes, checkpoint, done, "
+               "failed, refused");
+}
+
+/* Read `reason`, which is optional. */
+static enum err read_reason(const json_t *object, char **out, struct diag *diag)
+{
+    const json_t *value = json_object_get(object, "reason");
+    if (value == NULL || json_is_null(value)) {
+        return ERR_OK;
+    }
+    if (!json_is_string(value)) {
+        return bad(diag, "reason must be a text");
+    }
+    *out = clean(json_string_value(value), json_string_length(value));
+    return ERR_OK;
+}
+
+/* Days from 1970-01-01 to a day of the Gregorian calendar. */
+static int64_t days_to(int year, int month, int day)
+{
+    static const int before[] =
+        {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
+    int64_t past = year - 1;
+    int64_t days = past * 365 + past / 4 - past / 100 + past / 400;
+    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    days += before[month - 1] + (leap && month > 2 ? 1 : 0) + day - 1;
+    return days - 719162; /* of 1970-01-01 itself */
+}
+
+/* The number in exactly `len` digits, which move *at on; -1: it is none. */
+static int take_digits(const char **at, int len)
+{
+    int number = 0;
+    for (int ix = 0; ix < len; ix++) {
+        char digit = (*at)[ix];
+        if (digit < '0' || digit > '9') {
+            return -1;
+        }
+        number = number * 10 + (digit - '0');
+    }
+    *at += len;
+    return number;
+}
+
+/* The number in `len` digits behind one of these characters; -1: none. */
+static int take_part(const char **at, const char *before, int len)
+{
+    if (**at == '\0' || strchr(before, **at) == NULL) {
+        return -1;
+    }
+    (*at)++;
+    return take_digits(at, len);
+}
+
+/* The offset from UTC at the end of a time, in seconds; false: bad. */
+static bool take_zone(const char *at, int *seconds_out)
+{
+    if ((*at == 'Z' || *at == 'z') && at[1] == '\0') {
+        *seconds_out = 0;
+        return true;
+    }
+    int sign = *at == '-' ? -1 : 1;
+    int hours = take_part(&at, "+-", 2);
+    int minutes = hours < 0 ? -1 : take_part(&at, ":", 2);
+    *seconds_out = sign * (hours * 3600 + minutes * 60);
+    return minutes >= 0 && minutes < 60 && hours < 24 && *at == '\0';
+}
+
+/* Read a time of RFC 3339: 2030-01-31T12:00:00Z; false: it is none. */
+static bool read_time(const char *at, int64_t *ns_out)
+{
+    int year = take_digits(&at, 4);
+    int month = year < 1970 ? -1 : take_part(&at, "-", 2);
+    int day = month < 1 || month > 12 ? -1 : take_part(&at, "-", 2);
+    int hour = day < 1 || day > 31 ? -1 : take_part(&at, "Tt ", 2);
+    int minute = hour < 0 || hour > 23 ? -1 : take_part(&at, ":", 2);
+    int second = minute < 0 || minute > 59 ? -1 : take_part(&at, ":", 2);
+    if (second < 0 || second > 60) {
+        return false;
+    }
+    int64_t fraction_ns = 0;
+    if (*at == '.') {
+        int64_t unit_ns = 100000000;
+        for (at++; *at >= '0' && *at <= '9'; at++, unit_ns /= 10) {
+            fraction_ns += (*at - '0') * unit_ns;
+        }
+    }
+    int zone = 0;
+    if (!take_zone(at, &zone)) {
+        return false;
+    }
+    int64_t minutes = (int64_t)hour * 60 + minute;
+    int64_t seconds = days_to(year, month, day) * 86400 + minutes * 60;
+    seconds += second - zone;
+    if (seconds < 0 || seconds > SECONDS_MAX) {
+        return false;
+    }
+    *ns_out = seconds * 1000000000 + fraction_ns;
+    return true;
+}
+
+/* Read `retry_at`: seconds since 1970, or a time as text. */
+static enum err
+read_retry_at(const json_t *root, int64_t *out, struct diag *diag)
+{
+    const json_t *value = json_object_get(root, "retry_at");
+    if (value == NULL || json_is_null(value)) {
+        return ERR_OK;
+    }
+    if (json_is_number(value)) {
+        double seconds = json_number_value(value);
+        if (seconds >= 0 && seconds <= (double)SECONDS_MAX) {
+            *out = (int64_t)(seconds * 1e9);
+            return ERR_OK;
+        }
+    } else if (json_is_string(value) &&
+               read_time(json_string_value(value), out)) {
+        return ERR_OK;
+    }
+    *out = 0;
+    return bad(diag,
+               "retry_at must be seconds since 1970, or a time such as "
+               "2030-01-31T12:00:00Z");
+}
+
+/* Read a number of tokens, which is optional. */
+static enum err read_tokens(const json_t *usage,
+                            const char *name,
+                            int64_t *out,
+                            struct diag *diag)
+{
+    const json_t *value = json_object_get(usage, name);
+    if (value == NULL || json_is_null(value)) {
+        return ERR_OK;
+    }
+    if (!json_is_integer(value) || json_integer_value(value) < 0 ||
+        json_integer_value(value) > TOKENS_MAX) {
+        return bad(diag, "usage: a number of tokens must be a whole one");
+    }
+    *out = json_integer_value(value);
+    return ERR_OK;
+}
+
+static enum err
+read_usage(const json_t *root, struct attempt_result *out, struct diag *diag)
+{
+    const json_t *usage = json_object_get(root, "usage");
+    if (usage == NULL || json_is_null(usage)) {
+        return ERR_OK;
+    }
+    if (!json_is_object(usage)) {
+        return bad(diag, "usage must be an object");
+    }
+    enum err err = read_tokens(usage, "input_tokens", &out->input_tokens, diag);
+    if (err == ERR_OK) {
+        err = read_tokens(usage, "output_tokens", &out->output_tokens, diag);
+    }
+    out->has_usage = json_is_integer(json_object_get(usage, "input_tokens")) ||
+                     json_is_integer(json_object_get(usage, "output_tokens"));
+    const json_t *usd = json_object_get(usage, "usd");
+    if (err != ERR_OK || usd == NULL || json_is_null(usd)) {
+        return err;
+    }
+    double amount = json_number_value(usd);
+    if (!json_is_number(usd) || amount < 0 || amount > USD_MAX) {
+        return bad(diag, "usage: usd must be a number and not negative");
+    }
+    out->usd = amount;
+    return ERR_OK;
+}
+
+/* Read one element of `tasks`; what it allocates is in *out at once. */
+static enum err read_task(const json_t *value,
+                          struct attempt_task_result *out,
+                          struct diag *diag)
+{
+    const json_t *task = json_object_get(value, "task");
+    size_t len = json_string_length(task);
+    if (!json_is_string(task) || len == 0 || len > TASK_BYTES_MAX) {
+        return bad(diag, "tasks: each needs a task, which is its id");
+    }
+    out->task = clean(json_string_value(task), len);
+    enum err err = read_outcome(value, &out->outcome, diag);
+    if (err == ERR_OK && out->outcome == NULL) {
+        err = bad(diag, "tasks: each needs an outcome");
+    }
+    if (err == ERR_OK) {
+        err = read_reason(value, &out->reason, diag);
+    }
+    return err;
+}
+
+/* Read `tasks`, the outcomes of a batch. */
+static enum err
+read_tasks(const json_t *root, struct attempt_result *out, struct diag *diag)
+{
+    const json_t *tasks = json_object_get(root, "tasks");
+    if (tasks == NULL || json_is_null(tasks)) {
+        return ERR_OK;
+    }
+    size_t count = json_array_size(tasks);
+    if (!json_is_array(tasks) || count > TASKS_MAX) {
+        return bad(diag, "tasks must be a list, of 10,000 at most");
+    }
+    out->tasks = mem_zalloc(count, sizeof(out->tasks[0]));
+    enum err err = ERR_OK;
+    for (size_t ix = 0; ix < count && err == ERR_OK; ix++) {
+        out->task_count++;
+        err = read_task(json_array_get(tasks, ix), &out->tasks[ix], diag);
+    }
+    return err;
+}
+
+static enum err
+read_root(const json_t *root, struct attempt_result *out, struct diag *diag)
+{
+    if (!json_is_object(root)) {
+        return bad(diag, "it must be an object");
+    }
+    enum err err = read_outcome(root, &out->outcome, diag);
+    if (err == ERR_OK) {
+        err = read_reason(root, &out->reason, diag);
+    }
+    if (err == ERR_OK) {
+        err = read_retry_at(root, &out->retry_at_ns, diag);
+    }
+    if (err == ERR_OK) {
+        err = read_usage(root, out, diag);
+    }
+    if (err == ERR_OK) {
+        err = read_tasks(root, out, diag);
+    }
+    return err;
+}
+
+enum err attempt_parse_result(const char *bytes,
+                              size_t len,
+                              struct attempt_result *out,
+                              struct diag *diag)
+{
+    json_error_t error = {0};
+    *out = (struct attempt_result){0};
+    if (len > RESULT_BYTES_MAX) {
+        return bad(diag, "it is larger than 1 MiB");
+    }
+    json_t *root = json_loadb(bytes, len, JSON_REJECT_DUPLICATES, &error);
+    if (root == NULL) {
+        return diag_set(diag,
+                        ERR_INVALID,
+                        "result: line %d, column %d: %s",
+                        error.line,
+                        error.column,
+                        error.text);
+    }
+    enum err err = read_root(root, out, diag);
+    json_decref(root);
+    if (err != ERR_OK) {
+        attempt_result_release(out);
+        return err;
+    }
+    out->present = true;
+    return ERR_OK;
+}
+
+/* Read all of an open file into `text`, which must not be too large. */
+static enum err read_file(int fd, struct strbuf *text, struct diag *diag)
+{
+    struct stat stat;
+    if (fstat(fd, &stat) != 0 || !S_ISREG(stat.st_mode)) {
+        return bad(diag, "it is not a regular file");
+    }
+    char piece[16384];
+    ssize_t len;
+    while ((len = read(fd, piece, sizeof(piece))) > 0) {
+        strbuf_add(text, piece, (size_t)len);
+        if (text->len > RESULT_BYTES_MAX) {
+            return bad(diag, "it is larger than 1 MiB");
+        }
+    }
+    return len == 0 ? ERR_OK : bad(diag, strerror(errno));
+}
+
+enum err attempt_read_result(const char *dir,
+                             struct attempt_result *out,
+                             struct diag *diag)
+{
+    struct strbuf path = {0};
+    struct strbuf text = {0};
+    enum err err = ERR_OK;
+    *out = (struct attempt_result){0};
+    strbuf_addf(&path, "%s/result", dir);
+    int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+    int fd = open(path.text, flags);
+    if (fd >= 0) {
+        err = read_file(fd, &text, diag);
+        (void)close(fd);
+        if (err == ERR_OK) {
+            err = attempt_parse_result(strbuf_text(&text), text.len, out, diag);
+        }
+    } else if (errno == ELOOP) {
+        err = bad(diag, "it is a link");
+    } else if (errno != ENOENT) {
+        err = bad(diag, strerror(errno));
+    }
+    strbuf_release(&path);
+    strbuf_release(&text);
+    return err;
+}
+
+void attempt_result_release(struct attempt_result *result)
+{
+    for (uint32_t ix = 0; ix < result->task_count; ix++) {
+        mem_free(result->tasks[ix].task);
+        mem_free(result->tasks[ix].outcome);
+        mem_free(result->tasks[ix].reason);
+    }
+    mem_free(result->tasks);
+    mem_free(result->outcome);
+    mem_free(result->reason);
+    *result = (struct attempt_result){0};
+}

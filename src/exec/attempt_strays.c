@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ending what a shim has left behind when it was killed itself.
+ *
+ * Its processes are no longer below anything of ours, and their numbers are
+ * not written down anywhere. But a process carries the environment that it was
+ * started with, and SLUICE_RESULT in it names one attempt. Only processes of
+ * our own user are looked at; one that has cleared its environment cannot be
+ * found.
+ *
+ * Each is held by a pidfd before it is looked at, so that the signal goes to
+ * what was looked at. All of them are stopped before any is killed: a stopped
+ * process does not fork. That is repeated until none is found.
+ */
+#include "exec/attempt.h"
+
+#include "base/mem.h"
+#include "exec/record.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+    ROUNDS_MAX = 20,
+    DEATH_MS_MAX = 500,              /* from SIGKILL to being gone */
+    ENVIRONMENT_BYTES_MAX = 4 << 20, /* the kernel allows less */
+};
+
+struct strays {
+    struct strbuf marker; /* NUL, SLUICE_RESULT=..., NUL */
+    struct strbuf environment;
+    struct pollfd *found; /* pidfds */
+    uint32_t count;
+    uint32_t capacity;
+};
+
+/* Read the environment of a process, with a NUL in front. */
+static void read_environment(struct strays *strays, const char *pid)
+{
+    char path[64];
+    strbuf_clear(&strays->environment);
+    strbuf_add(&strays->environment, "", 1);
+    (void)snprintf(path, sizeof(path), "/proc/%.20s/environ", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return;
+    }
+    char piece[4096];
+    ssize_t len;
+    while (strays->environment.len < ENVIRONMENT_BYTES_MAX &&
+           (len = read(fd, piece, sizeof(piece))) > 0) {
+        strbuf_add(&strays->environment, piece, (size_t)len);
+    }
+    (void)close(fd);
+}
+
+static bool is_marked(struct strays *strays, const char *pid)
+{
+    read_environment(strays, pid);
+    return memmem(strays->environment.text,
+                  strays->environment.len,
+                  strays->marker.text,
+                  strays->marker.len) != NULL;
+}
+
+/* Take a process into the list, and stop it, if it carries the marker. */
+static void take(struct strays *strays, int proc_fd, const char *name)
+{
+    struct stat stat;
+    if (name[0] < '1' || name[0] > '9' ||
+        fstatat(proc_fd, name, &stat, 0) != 0 || stat.st_uid != geteuid() ||
+        !is_marked(strays, name)) {
+        return;
+    }
+    pid_t pid = (pid_t)strtol(name, NULL, 10);
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0U);
+    if (fd < 0) {
+        return;
+    }
+    if (pid == getpid() || !is_marked(strays, name)) {
+        (void)close(fd);
+        return;
+    }
+    if (strays->count == strays->capacity) {
+        strays->capacity = strays->capacity * 2 + 16;
+        strays->found = mem_resize(strays->found,
+                                   strays->capacity,
+                                   sizeof(strays->found[0]));
+    }
+    strays->found[strays->count++] =
+        (struct pollfd){.fd = fd, .events = POLLIN};
+    (void)syscall(SYS_pidfd_send_signal, fd, SIGSTOP, NULL, 0U);
+}
+
+/* Find and stop them; those found before stay in the list. */
+static void find(struct strays *strays)
+{
+    DIR *proc = opendir("/proc");
+    if (proc == NULL) {
+        return;
+    }
+    struct dirent *entry;
+    while ((entry = readdir(proc)) != NULL) {
+        take(strays, dirfd(proc), entry->d_name);
+    }
+    (void)closedir(proc);
+}
+
+/* Kill those in the list, and wait until they are gone; how many are. */
+static uint32_t kill_found(struct strays *strays)
+{
+    uint32_t gone = 0;
+    int wait_ms = DEATH_MS_MAX; /* for the first that does not go */
+    for (uint32_t ix = 0; ix < strays->count; ix++) {
+        int fd = strays->found[ix].fd;
+        (void)syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0U);
+    }
+    for (uint32_t ix = 0; ix < strays->count; ix++) {
+        struct pollfd *found = &strays->found[ix];
+        if (poll(found, 1, wait_ms) > 0) {
+            gone++;
+        } else {
+            wait_ms = 0;
+        }
+        (void)close(found->fd);
+    }
+    strays->count = 0;
+    return gone;
+}
+
+uint32_t attempt_kill_strays(const char *dir)
+{
+    struct strays strays = {0};
+    uint32_t ended = 0;
+    strbuf_add(&strays.marker, "", 1);
+    strbuf_addf(&strays.marker, "SLUICE_RESULT=%s/result", dir);
+    strbuf_add(&strays.marker, "", 1);
+    for (int ix = 0; ix < ROUNDS_MAX; ix++) {
+        find(&strays);
+        if (strays.count == 0) {
+            break;
+        }
+        ended += kill_found(&strays);
+    }
+    strbuf_release(&strays.marker);
+    strbuf_release(&strays.environment);
+    mem_free(strays.found);
+    return ended;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * put: small files in the directory of an attempt, written by the scheduler
+ * before it starts (feedback, batch), or read after it ended.
+ */
+#ifndef EXEC_PUT_H
+#define EXEC_PUT_H
+
+#include "base/diag.h"
+#include "base/strbuf.h"
+
+/* Longest file that put_read() accepts. */
+enum { PUT_BYTES_MAX = 16 << 20 };
+
+/* Write the file whole, by rename; the directory is made if need be. */
+MUST_USE enum err put_write(const char *dir,
+                            const char *name,
+                            const struct strbuf *text,
+                            struct diag *diag);
+
+/* Append the file's content. ERR_LIMIT: it is too long. */
+MUST_USE enum err put_read(const char *dir,
+                           const char *name,
+                           struct strbuf *out,
+                           struct diag *diag);
+
+#endif /* EXEC_PUT_H */

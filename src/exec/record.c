@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The formats. A record is text of RECORD_BYTES bytes: lines of a name, one
+ * space and a value, in this order and all of them; then spaces; then a
+ * newline as the last byte. `sum` is FNV-1a (64 bits, hexadecimal) of all that
+ * stands before its line. Times are nanoseconds of the wall clock.
+ *
+ *   sluice-started 1        kind and version of the format
+ *   boot UUID               boot id of the machine
+ *   pid N                   of the shim; 0 for a fence
+ *   ticks N                 when it began, field 22 of /proc/PID/stat
+ *   at N                    when the record was made
+ *   sum X
+ *
+ *   sluice-exit 1
+ *   cause NAME              exit, timeout, idle, cancelled, stopped, spawn,
+ *                           prepare
+ *   code N                  -1: ended by a signal, or never ran
+ *   signal N                0: none
+ *   error N                 errno of the cause spawn, else 0
+ *   begun N
+ *   ended N
+ *   cpu N                   nanoseconds of user and system time
+ *   log N                   bytes that were written to the log
+ *   cut N                   of these, bytes cut out of its middle
+ *   sum X
+ *
+ * To change a format, count its version up and let the reader take both: a
+ * session may outlive the program that started it.
+ *
+ * The reader takes the values out, writes the record anew and compares all
+ * bytes. So it accepts exactly what the writer writes, and the checksum,
+ * ranges and padding need no code of their own.
+ */
+#include "exec/record.h"
+
+#include <string.h>
+
+enum { BOOT_ID_LEN = 36, CAUSE_COUNT = ATTEMPT_PREPARE + 1 };
+
+/* A record being written. There is room for everything by design. */
+struct writer {
+    char *bytes;
+    size_t len;
+};
+
+/* A record being read. */
+struct reader {
+    const char *at;
+    const char *end;
+    bool bad;
+};
+
+static void put(struct writer *writer, const char *text, size_t len)
+{
+    if (writer->len + len < RECORD_BYTES) {
+        memcpy(writer->bytes + writer->len, text, len);
+        writer->len += len;
+    }
+}
+
+static void put_text(struct writer *writer, const char *name, const char *value)
+{
+    put(writer, name, strlen(name));
+    put(writer, " ", 1);
+    put(writer, value, strlen(value));
+    put(writer, "\n", 1);
+}
+
+/* A number with its sign in front. */
+static void put_number(struct writer *writer,
+                       const char *name,
+                       bool is_negative,
+                       uint64_t value)
+{
+    char digits[22];
+    size_t at = sizeof(digits) - 1;
+    digits[at] = '\0';
+    do {
+        digits[--at] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value > 0);
+    if (is_negative) {
+        digits[--at] = '-';
+    }
+    put_text(writer, name, digits + at);
+}
+
+static void
+put_unsigned(struct writer *writer, const char *name, uint64_t value)
+{
+    put_number(writer, name, false, value);
+}
+
+static void put_signed(struct writer *writer, const char *name, int64_t value)
+{
+    uint64_t size = (uint64_t)value;
+    put_number(writer, name, value < 0, value < 0 ? 0 - size : size);
+}
+
+/* Add the checksum and the padding. */
+static void finish(struct writer *writer)
+{
+    uint64_t sum = UINT64_C(0xcbf29ce484222325);
+    for (size_t ix = 0; ix < writer->len; ix++) {
+        sum ^= (unsigned char)writer->bytes[ix];
+        sum *= UINT64_C(0x100000001b3);
+    }
+    char hex[17];
+    for (int ix = 15; ix >= 0; ix--, sum >>= 4) {
+        hex[ix] = "0123456789abcdef"[sum & 15];
+    }
+    hex[16] = '\0';
+    put_text(writer, "sum", hex);
+    memset(writer->bytes + writer->len, ' ', RECORD_BYTES - writer->len);
+    writer->bytes[RECORD_BYTES - 1] = '\n';
+}
+
+/* The value of the next line, which must have this name. */
+static size_t
+take(struct reader *reader, const char *name, const char **value_out)
+{
+    size_t name_len = strlen(name);
+    size_t left = (size_t)(reader->end - reader->at);
+    *value_out = "";
+    if (reader->bad || left < name_len + 2 ||
+        memcmp(reader->at, name, name_len) != 0 ||
+        reader->at[name_len] != ' ') {
+        reader->bad = true;
+        return 0;
+    }
+    const char *value = reader->at + name_len + 1;
+    const char *newline = memchr(value, '\n', left - name_len - 1);
+    if (newline == NULL) {
+        reader->bad = true;
+        return 0;
+    }
+    *value_out = value;
+    reader->at = newline + 1;
+    return (size_t)(newline - value);
+}
+
+/* Wraps around when it is too large, and then does not compare equal. */
+static uint64_t digits(const char *text, size_t len)
+{
+    uint64_t value = 0;
+    for (size_t ix = 0; ix < len; ix++) {
+        value = value * 10 + (uint64_t)(unsigned char)(text[ix] - '0');
+    }
+    return value;
+}
+
+static uint64_t take_unsigned(struct reader *reader, const char *name)
+{
+    const char *value;
+    size_t len = take(reader, name, &value);
+    return digits(value, len);
+}
+
+static int64_t take_signed(struct reader *reader, const char *name)
+{
+    const char *value;
+    size_t len = take(reader, name, &value);
+    if (len > 0 && value[0] == '-') {
+        return (int64_t)((uint64_t)0 - digits(value + 1, len - 1));
+    }
+    return (int64_t)digits(value, len);
+}
+
+const char *record_cause_name(enum attempt_cause cause)
+{
+    switch (cause) {
+    case ATTEMPT_EXIT:
+        return "exit";
+    case ATTEMPT_TIMEOUT:
+        return "timeout";
+    case ATTEMPT_IDLE:
+        return "idle";
+    case ATTEMPT_CANCELLED:
+        return "cancelled";
+    case ATTEMPT_STOPPED:
+        return "stopped";
+    case ATTEMPT_SPAWN:
+        return "spawn";
+    case ATTEMPT_PREPARE:
+        return "prepare";
+    }
+    return "unknown";
+}
+
+static enum attempt_cause take_cause(struct reader *reader)
+{
+    const char *value;
+    size_t len = take(reader, "cause", &value);
+    for (int cause = 0; cause < CAUSE_COUNT; cause++) {
+        const char *name = record_cause_name((enum attempt_cause)cause);
+        if (strlen(name) == len && memcmp(name, value, len) == 0) {
+            return (enum attempt_cause)cause;
+        }
+    }
+    reader->bad = true;
+    return ATTEMPT_EXIT;
+}
+
+void record_write_started(char out[RECORD_BYTES],
+                          const struct record_started *started)
+{
+    struct writer writer = {.bytes = out};
+    put_unsigned(&writer, "sluice-started", 1);
+    put_text(&writer, "boot", started->boot_id);
+    put_signed(&writer, "pid", started->pid);
+    put_unsigned(&writer, "ticks", started->start_ticks);
+    put_signed(&writer, "at", started->at_ns);
+    finish(&writer);
+}
+
+void record_write_exit(char out[RECORD_BYTES], const struct attempt_exit *exit)
+{
+    struct writer writer = {.bytes = out};
+    put_unsigned(&writer, "sluice-exit", 1);
+    put_text(&writer, "cause", record_cause_name(exit->cause));
+    put_signed(&writer, "code", exit->code);
+    put_signed(&writer, "signal", exit->signal);
+    put_signed(&writer, "error", exit->error);
+    put_signed(&writer, "begun", exit->begun_ns);
+    put_signed(&writer, "ended", exit->ended_ns);
+    put_signed(&writer, "cpu", exit->cpu_ns);
+    put_unsigned(&writer, "log", exit->log_bytes);
+    put_unsigned(&writer, "cut", exit->log_cut_bytes);
+    finish(&writer);
+}
+
+bool record_read_started(const char *bytes,
+                         size_t len,
+                         struct record_started *out)
+{
+    struct reader reader = {.at = bytes, .end = bytes + len};
+    struct record_started found = {0};
+    const char *boot;
+    (void)take_unsigned(&reader, "sluice-started");
+    size_t boot_len = take(&reader, "boot", &boot);
+    if (boot_len != BOOT_ID_LEN || len != RECORD_BYTES) {
+        return false;
+    }
+    memcpy(found.boot_id, boot, BOOT_ID_LEN);
+    found.pid = take_signed(&reader, "pid");
+    found.start_ticks = take_unsigned(&reader, "ticks");
+    found.at_ns = take_signed(&reader, "at");
+    char again[RECORD_BYTES];
+    record_write_started(again, &found);
+    if (reader.bad || memcmp(again, bytes, RECORD_BYTES) != 0) {
+        return false;
+    }
+    *out = found;
+    return true;
+}
+
+bool record_read_exit(const char *bytes, size_t len, struct attempt_exit *out)
+{
+    struct reader reader = {.at = bytes, .end = bytes + len};
+    struct attempt_exit found = {0};
+    (void)take_unsigned(&reader, "sluice-exit");
+    found.cause = take_cause(&reader);
+    found.code = (int)take_signed(&reader, "code");
+    found.signal = (int)take_signed(&reader, "signal");
+    found.error = (int)take_signed(&reader, "error");
+    found.begun_ns = take_signed(&reader, "begun");
+    found.ended_ns = take_signed(&reader, "ended");
+    found.cpu_ns = take_signed(&reader, "cpu");
+    found.log_bytes = take_unsigned(&reader, "log");
+    found.log_cut_bytes = take_unsigned(&reader, "cut");
+    char again[RECORD_BYTES];
+    record_write_exit(again, &found);
+    if (reader.bad || len != RECORD_BYTES ||
+        memcmp(again, bytes, RECORD_BYTES) != 0) {
+        return false;
+    }
+    *out = found;
+    return true;
+}
+
+bool record_read_stat(const char *bytes,
+                      size_t len,
+                      uint64_t fields[RECORD_STAT_COUNT])
+{
+    /* The name may hold spaces and parentheses; its end is the last one. */
+    const char *name_end = memrchr(bytes, ')', len);
+    memset(fields, 0, RECORD_STAT_COUNT * sizeof(fields[0]));
+    if (name_end == NULL) {
+        return false;
+    }
+    const char *at = name_end + 1;
+    const char *end = bytes + len;
+    for (int field = 3; field <= 22; field++) {
+        while (at < end && *at == ' ') {
+            at++;
+        }
+        const char *value = at;
+        while (at < end && *at != ' ' && *at != '\n') {
+            at++;
+        }
+        if (at == value) {
+            return false;
+        }
+        uint64_t number = digits(value, (size_t)(at - value));
+        if (field == 4) {
+            fields[RECORD_STAT_PARENT] = number;
+        } else if (field == 5) {
+            fields[RECORD_STAT_GROUP] = number;
+        } else if (field >= 14 && field <= 17) {
+            fields[RECORD_STAT_CPU_TICKS] += number;
+        } else if (field == 22) {
+            fields[RECORD_STAT_START_TICKS] = number;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * record: the texts of `started` and `exit` in the directory of an attempt.
+ *
+ * Shared by the scheduler, which reads them, and the shim, which writes them
+ * and links nothing but the C library: no base/, no stdio. The formats are
+ * written down in record.c.
+ */
+#ifndef EXEC_RECORD_H
+#define EXEC_RECORD_H
+
+#include "base/macros.h"
+#include "exec/attempt.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Every record has this size, so that one can be written over another
+ * without needing space. */
+enum { RECORD_BYTES = 512 };
+
+/* The record in `started`. */
+struct record_started {
+    char boot_id[37];
+    int64_t pid; /* of the shim; 0: a fence, nothing ran */
+    uint64_t start_ticks;
+    int64_t at_ns; /* wall clock */
+};
+
+/* Fill `out`, which gets no NUL. The text in boot_id must be 36 bytes long. */
+void record_write_started(char out[RECORD_BYTES],
+                          const struct record_started *started);
+void record_write_exit(char out[RECORD_BYTES], const struct attempt_exit *exit);
+
+/* Read a record; false: these bytes are not exactly one. */
+MUST_USE bool
+record_read_started(const char *bytes, size_t len, struct record_started *out);
+MUST_USE bool
+record_read_exit(const char *bytes, size_t len, struct attempt_exit *out);
+
+/* Stable name of a cause. */
+const char *record_cause_name(enum attempt_cause cause);
+
+/*
+ * What is used of the bytes of a /proc/PID/stat; false: they are no such bytes.
+ */
+enum record_stat {
+    RECORD_STAT_PARENT,
+    RECORD_STAT_GROUP,
+    RECORD_STAT_CPU_TICKS, /* own, and of children waited for */
+    RECORD_STAT_START_TICKS,
+    RECORD_STAT_COUNT,
+};
+MUST_USE bool record_read_stat(const char *bytes,
+                               size_t len,
+                               uint64_t fields[RECORD_STAT_COUNT]);
+
+#endif /* EXEC_RECORD_H */

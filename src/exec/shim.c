@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The life of one attempt.
+ *
+ *  1. Its directory is claimed: see shim_dir.c. From here on this is the one
+ *     shim of the attempt.
+ *  2. The prepare command runs, if there is one, then the session.
+ *  3. One loop waits for signals, with a timeout. All signals are blocked, so
+ *     none is lost, and there are no handlers.
+ *  4. In the end the whole tree below this process is ended: SIGTERM, a grace
+ *     period, then SIGKILL until waitpid() knows of no child. What the prepare
+ *     command left running lives as long as the session.
+ *  5. The record is written.
+ *
+ * The first cause of an end is the one that is recorded. Times are those of
+ * CLOCK_MONOTONIC: a machine that sleeps does not count.
+ *
+ * Orders come with a value (see shim_wire.h). A SIGTERM or SIGINT without it
+ * stops the session when its sender is certainly not one of our own
+ * processes, as at a shutdown of the machine; otherwise it is ignored.
+ */
+#include "base/crash.h"
+#include "exec/shim_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Leftovers of a session that ended by itself get no more than this. */
+#define LEFTOVER_GRACE_NS (2 * SHIM_SECOND)
+/* What is left so long after the first SIGKILL cannot be ended by us. */
+#define KILL_NS_MAX (900 * SHIM_MS)
+#define KILL_PAUSE_NS_MIN (2 * SHIM_MS)
+#define KILL_PAUSE_NS_MAX (50 * SHIM_MS)
+/* How often silence is looked for within the idle time. */
+#define IDLE_LOOKS 8
+#define IDLE_PAUSE_NS_MIN (10 * SHIM_MS)
+/* The last record is tried again for five seconds. */
+#define RECORD_TRIES 20
+#define RECORD_PAUSE_NS (250 * SHIM_MS)
+
+enum phase {
+    PHASE_PREPARE, /* the leader is the prepare command */
+    PHASE_SESSION, /* the leader is the session */
+    PHASE_TERM,    /* SIGTERM was sent */
+    PHASE_KILL,    /* SIGKILL is being sent */
+    PHASE_OVER,    /* no process is left, or none that can be ended */
+};
+
+/* What counts as a sign of life. */
+struct signs {
+    uint64_t log_bytes;
+    uint64_t cpu;
+    int64_t progress_bytes;
+    int64_t progress_ns;
+};
+
+/* Points in time are those of CLOCK_MONOTONIC, in nanoseconds. */
+struct shim {
+    struct shim_job job;
+    int dir_fd;
+    int lock_fd;
+    struct shim_log log;
+    enum phase phase;
+    pid_t leader; /* 0: it has ended */
+    bool alone;   /* there are no children */
+    struct attempt_exit exit;
+    int64_t timeout_at;
+    int64_t checkpoint_at;
+    int64_t idle_look_at;
+    int64_t active_at; /* the last sign of life */
+    struct signs signs;
+    int64_t step_at;    /* when the next step of ending is due */
+    int64_t give_up_at; /* when PHASE_KILL ends */
+    int64_t kill_pause_ns;
+};
+
+int64_t shim_clock(clockid_t clock)
+{
+    struct timespec now;
+    if (clock_gettime(clock, &now) != 0) {
+        return 0;
+    }
+    return (int64_t)now.tv_sec * SHIM_SECOND + now.tv_nsec;
+}
+
+int64_t shim_sum(int64_t a_ns, int64_t b_ns)
+{
+    return a_ns > SHIM_NEVER - b_ns ? SHIM_NEVER : a_ns + b_ns;
+}
+
+static int64_t least(int64_t a_ns, int64_t b_ns)
+{
+    return a_ns < b_ns ? a_ns : b_ns;
+}
+
+static bool is_running(const struct shim *shim)
+{
+    return shim->phase == PHASE_PREPARE || shim->phase == PHASE_SESSION;
+}
+
+/* Signal everything below us: the leader's group at once, then whoever has
+ * left it. SIGCONT lets a stopped process see its SIGTERM. */
+static void signal_tree(const struct shim *shim, int signal)
+{
+    if (shim->leader != 0) {
+        (void)kill(-shim->leader, signal);
+    }
+    (void)shim_tree_signal(signal, shim->leader);
+}
+
+/* Ask everything below us to end. */
+static void begin_end(struct shim *shim, int64_t now, int64_t grace_ns)
+{
+    crash_point("shim-before-term");
+    signal_tree(shim, SIGTERM);
+    signal_tree(shim, SIGCONT);
+    crash_point("shim-after-term");
+    shim->phase = PHASE_TERM;
+    shim->step_at = shim_sum(now, grace_ns);
+}
+
+/* End the session for a reason of ours, unless it is ending already. */
+static void end_for(struct shim *shim, enum attempt_cause cause, int64_t now)
+{
+    if (is_running(shim)) {
+        shim->exit.cause = cause;
+        begin_end(shim, now, shim->job.head.grace_ns);
+    }
+}
+
+/*
+ * One round of killing. The first is plain. Whatever survives it is forking
+ * faster than we walk: it is stopped first, so that it cannot.
+ */
+static void kill_round(struct shim *shim, int64_t now)
+{
+    if (shim->phase != PHASE_KILL) {
+        crash_point("shim-before-kill");
+        shim->phase = PHASE_KILL;
+        shim->give_up_at = shim_sum(now, KILL_NS_MAX);
+        shim->kill_pause_ns = KILL_PAUSE_NS_MIN;
+    } else {
+        signal_tree(shim, SIGSTOP);
+        signal_tree(shim, SIGSTOP);
+    }
+    signal_tree(shim, SIGKILL);
+    crash_point("shim-after-kill");
+    shim->step_at = shim_sum(now, shim->kill_pause_ns);
+    shim->kill_pause_ns = least(shim->kill_pause_ns * 2, KILL_PAUSE_NS_MAX);
+    if (now >= shim->give_up_at) {
+        shim->phase = PHASE_OVER;
+    }
+}
+
+/* Reap all that has ended. */
+static void reap(struct shim *shim)
+{
+    for (;;) {
+        int status;
+        struct rusage usage;
+        pid_t pid = wait4(-1, &status, WNOHANG, &usage);
+        if (pid <= 0) {
+            shim->alone = pid < 0 && errno == ECHILD;
+            return;
+        }
+        shim->exit.cpu_ns +=
+            (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * SHIM_SECOND +
+            (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
+        if (pid == shim->leader) {
+            shim->leader = 0;
+            bool by_signal = WIFSIGNALED(status);
+            shim->exit.code = by_signal ? -1 : WEXITSTATUS(status);
+            shim->exit.signal = by_signal ? WTERMSIG(status) : 0;
+        }
+    }
+}
+
+/* Start a command as the new leader; on failure there is nothing to run. */
+static void start(struct shim *shim, char **argv, enum phase phase)
+{
+    struct shim_spawn spawn = {
+        .argv = argv,
+        .envp = shim->job.envp,
+        .folder = shim->job.folder,
+        .log_fd = shim->log.fd,
+    };
+    crash_point("shim-before-spawn");
+    shim->phase = phase;
+    shim->leader = shim_spawn(&spawn);
+    shim->alone = false;
+    crash_point("shim-after-spawn");
+    if (shim->leader == 0) {
+        reap(shim); /* is anything left of the prepare command? */
+        shim->exit.cause = ATTEMPT_SPAWN;
+        shim->exit.error = spawn.error;
+        shim_log_say(&shim->log,
+                     spawn.bad_folder ? "cannot enter" : "cannot run",
+                     spawn.bad_folder ? spawn.folder : argv[0],
+                     strerror(spawn.error));
+    }
+}
+
+static void start_session(struct shim *shim, int64_t now)
+{
+    start(shim, shim->job.argv, PHASE_SESSION);
+    shim->checkpoint_at = shim_sum(now, shim->job.head.checkpoint_ns);
+}
+
+static void start_prepare(struct shim *shim)
+{
+    char shell[] = "/bin/sh";
+    char option[] = "-c";
+    char *argv[] = {shell, option, shim->job.prepare, NULL};
+    start(shim, argv, PHASE_PREPARE);
+}
+
+/* The leader has ended by itself, or could not be started. */
+static void leader_ended(struct shim *shim, int64_t now)
+{
+    struct attempt_exit *exit = &shim->exit;
+    if (shim->phase == PHASE_PREPARE && exit->cause == ATTEMPT_EXIT) {
+        if (exit->code == 0) {
+            exit->code = -1;
+            crash_point("shim-prepared");
+            start_session(shim, now);
+            if (shim->leader != 0) {
+                return;
+            }
+        } else {
+            exit->cause = ATTEMPT_PREPARE;
+        }
+    }
+    begin_end(shim, now, least(shim->job.head.grace_ns, LEFTOVER_GRACE_NS));
+}
+
+/* Act on the processes that have ended. */
+static void after_reaping(struct shim *shim, int64_t now)
+{
+    if (is_running(shim) && shim->leader == 0) {
+        if (shim->phase == PHASE_SESSION && shim->alone) {
+            shim->phase = PHASE_OVER; /* nothing was left behind */
+            return;
+        }
+        leader_ended(shim, now);
+    }
+    if (!is_running(shim) && shim->alone) {
+        shim->phase = PHASE_OVER;
+    }
+}
+
+/* Ask the session to commit and end soon. */
+static void checkpoint(struct shim *shim)
+{
+    shim->checkpoint_at = SHIM_NEVER;
+    int fd = openat(shim->dir_fd,
+                    "checkpoint",
+                    O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+                    0600);
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    crash_point("shim-checkpoint");
+    if (shim->leader != 0) {
+        (void)kill(shim->leader, SIGUSR1);
+    }
+}
+
+static struct signs read_signs(struct shim *shim, int64_t now)
+{
+    shim_log_look(&shim->log, now);
+    struct signs signs = {
+        .log_bytes = shim_log_written(&shim->log),
+        .cpu = shim_tree_cpu_ticks() + (uint64_t)shim->exit.cpu_ns,
+    };
+    struct stat stat;
+    if (fstatat(shim->dir_fd, "progress", &stat, AT_SYMLINK_NOFOLLOW) == 0) {
+        signs.progress_bytes = stat.st_size;
+        signs.progress_ns =
+            (int64_t)stat.st_mtim.tv_sec * SHIM_SECOND + stat.st_mtim.tv_nsec;
+    }
+    return signs;
+}
+
+/* Look for signs of life, and end the session when there were none for the
+ * idle time. */
+static void look_for_silence(struct shim *shim, int64_t now)
+{
+    int64_t idle_ns = shim->job.head.idle_ns;
+    struct signs signs = read_signs(shim, now);
+    if (memcmp(&signs, &shim->signs, sizeof(signs)) != 0) {
+        shim->signs = signs;
+        shim->active_at = now;
+    }
+    int64_t end_at = shim_sum(shim->active_at, idle_ns);
+    if (now >= end_at) {
+        end_for(shim, ATTEMPT_IDLE, now);
+        return;
+    }
+    int64_t pause_ns = idle_ns / IDLE_LOOKS;
+    if (pause_ns < IDLE_PAUSE_NS_MIN) {
+        pause_ns = IDLE_PAUSE_NS_MIN;
+    }
+    shim->idle_look_at = least(shim_sum(now, pause_ns), end_at);
+}
+
+/* Do what is due. */
+static void act(struct shim *shim, int64_t now)
+{
+    if (now >= shim->log.next_ns) {
+        shim_log_look(&shim->log, now);
+    }
+    if (is_running(shim) && now >= shim->timeout_at) {
+        end_for(shim, ATTEMPT_TIMEOUT, now);
+    }
+    if (is_running(shim) && now >= shim->idle_look_at) {
+        look_for_silence(shim, now);
+    }
+    if (shim->phase == PHASE_SESSION && now >= shim->checkpoint_at) {
+        checkpoint(shim);
+    }
+    if ((shim->phase == PHASE_TERM || shim->phase == PHASE_KILL) &&
+        now >= shim->step_at) {
+        kill_round(shim, now);
+    }
+}
+
+/* When something is due next. */
+static int64_t next_at(const struct shim *shim)
+{
+    int64_t next = shim->log.next_ns;
+    if (!is_running(shim)) {
+        return least(next, shim->step_at);
+    }
+    next = least(next, shim->timeout_at);
+    next = least(next, shim->idle_look_at);
+    if (shim->phase == PHASE_SESSION) {
+        next = least(next, shim->checkpoint_at);
+    }
+    return next;
+}
+
+/* Act on a signal. */
+static void obey(struct shim *shim, const siginfo_t *info, int64_t now)
+{
+    bool ordered = info->si_code == SI_QUEUE &&
+                   info->si_value.sival_int == SHIM_WIRE_ORDER;
+    if (info->si_signo == SIGIO) {
+        shim_log_look(&shim->log, now);
+    } else if (info->si_signo == SIGUSR1 && ordered) {
+        if (shim->phase == PHASE_SESSION) {
+            checkpoint(shim);
+        } else if (shim->phase == PHASE_PREPARE) {
+            shim->job.head.checkpoint_ns = 0; /* as soon as it runs */
+        }
+    } else if (info->si_signo == SIGTERM || info->si_signo == SIGINT) {
+        bool cancel = ordered && info->si_signo == SIGTERM;
+        if (ordered || shim_tree_is_outside(info->si_pid)) {
+            end_for(shim, cancel ? ATTEMPT_CANCELLED : ATTEMPT_STOPPED, now);
+        }
+    }
+}
+
+/* Sleep until a signal comes or something is due; 0: no signal. */
+static int sleep_until(int64_t at, siginfo_t *info)
+{
+    sigset_t all;
+    (void)sigfillset(&all);
+    if (at == SHIM_NEVER) {
+        return sigwaitinfo(&all, info);
+    }
+    int64_t left_ns = at - shim_clock(CLOCK_MONOTONIC);
+    left_ns = left_ns > 0 ? left_ns : 0;
+    struct timespec left = {
+        .tv_sec = (time_t)(left_ns / SHIM_SECOND),
+        .tv_nsec = (long)(left_ns % SHIM_SECOND),
+    };
+    return sigtimedwait(&all, info, &left);
+}
+
+/* Run until no process is left. */
+static void watch(struct shim *shim)
+{
+    int64_t now = shim_clock(CLOCK_MONOTONIC);
+    after_reaping(shim, now); /* it may not have started at all */
+    while (shim->phase != PHASE_OVER) {
+        siginfo_t info;
+        int number = sleep_until(next_at(shim), &info);
+        now = shim_clock(CLOCK_MONOTONIC);
+        reap(shim);
+        after_reaping(shim, now);
+        if (number > 0 && number != SIGCHLD) {
+            obey(shim, &info, now);
+        }
+        if (shim->phase != PHASE_OVER) {
+            act(shim, now);
+        }
+    }
+}
+
+/* Write the record of the end, again and again if need be. */
+static int finish(struct shim *shim)
+{
+    shim_log_end(&shim->log);
+    shim->exit.ended_ns = shim_clock(CLOCK_REALTIME);
+    shim->exit.log_bytes = shim_log_written(&shim->log);
+    shim->exit.log_cut_bytes = shim->log.cut_bytes;
+    int error = 0;
+    for (int ix = 0; ix < RECORD_TRIES; ix++) {
+        error = shim_dir_finish(shim->dir_fd, shim->lock_fd, &shim->exit);
+        if (error == 0) {
+            break;
+        }
+        struct timespec pause = {.tv_nsec = RECORD_PAUSE_NS};
+        (void)nanosleep(&pause, NULL);
+    }
+    return error;
+}
+
+int shim_run(const struct shim_birth *birth)
+{
+    struct shim shim = {
+        .exit = {.cause = ATTEMPT_EXIT, .code = -1},
+        .timeout_at = SHIM_NEVER,
+        .checkpoint_at = SHIM_NEVER,
+        .idle_look_at = SHIM_NEVER,
+    };
+    struct record_started started = {
+        .pid = getpid(),
+        .start_ticks = shim_start_ticks(getpid(), birth->forked_ns),
+        .at_ns = shim_clock(CLOCK_REALTIME),
+    };
+    memcpy(started.boot_id, birth->boot_id, sizeof(started.boot_id));
+    /* A group of its own, so that a signal to our group finds us alone. */
+    (void)setpgid(0, 0);
+    int error = shim_job_read(&shim.job, birth);
+    if (error == 0) {
+        const char *dir = shim.job.dir;
+        error = shim_dir_claim(dir, &started, &shim.dir_fd, &shim.lock_fd);
+    }
+    if (error != 0) {
+        return error;
+    }
+    crash_point("shim-started");
+    const struct shim_wire_request *head = &shim.job.head;
+    int64_t now = shim_clock(CLOCK_MONOTONIC);
+    shim.exit.begun_ns = started.at_ns;
+    shim.active_at = now;
+    shim.timeout_at = shim_sum(now, head->timeout_ns);
+    if (head->idle_ns != SHIM_NEVER) {
+        shim.idle_look_at = shim_sum(now, head->idle_ns / IDLE_LOOKS);
+    }
+    error = shim_log_open(&shim.log, shim.dir_fd, head->log_bytes_max, now);
+    crash_point("shim-log-open");
+    if (error == 0) {
+        (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+        if (shim.job.prepare != NULL) {
+            start_prepare(&shim);
+        } else {
+            start_session(&shim, now);
+        }
+        watch(&shim);
+    } else {
+        shim.exit.cause = ATTEMPT_SPAWN;
+        shim.exit.error = error;
+    }
+    return finish(&shim);
+}

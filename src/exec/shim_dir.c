@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The files of an attempt, from the shim's side; attempt.c has the other, and
+ * tells why the two fit.
+ *
+ * `lock` is filled with blanks when it is made. In the end the record is
+ * written over them and the file renamed to `exit`. So the space for the
+ * record is there even when the disk is full by then, and one file less has to
+ * be made.
+ */
+#include "base/crash.h"
+#include "exec/shim_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Make a directory and what is missing above it. As a rule one or two are, so
+ * the way goes up first. 0, or an errno: EEXIST if it was there. */
+static int make_dir(const char *dir)
+{
+    char path[PATH_MAX];
+    size_t len = strlen(dir);
+    if (mkdir(dir, 0700) == 0) {
+        return 0;
+    }
+    if (errno != ENOENT || len >= sizeof(path)) {
+        return errno;
+    }
+    memcpy(path, dir, len + 1);
+    size_t at = len;
+    do { /* up, until one can be made */
+        while (at > 0 && path[at] != '/') {
+            at--;
+        }
+        path[at] = '\0';
+    } while (at > 0 && mkdir(path, 0700) != 0 && errno == ENOENT);
+    int error = 0;
+    while (at < len) { /* and down again */
+        path[at] = '/';
+        error = mkdir(path, 0700) == 0 ? 0 : errno;
+        at += strlen(path + at);
+    }
+    return error;
+}
+
+/* Open the directory and make it if need be; 0 or an errno. */
+static int open_dir(const char *dir, int *fd_out)
+{
+    crash_point("shim-before-mkdir");
+    bool made = make_dir(dir) == 0; /* why not shows in the open */
+    crash_point("shim-after-mkdir");
+    int error = crash_fault("open");
+    if (error != 0) {
+        return error;
+    }
+    int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    int fd = openat(AT_FDCWD, dir, flags);
+    if (fd < 0) {
+        return errno;
+    }
+    *fd_out = fd;
+    /* Leave a directory alone that has seen a shim. O_EXCL decides; this only
+     * saves touching it. */
+    bool seen = !made && faccessat(fd, "started", F_OK, 0) == 0;
+    return seen ? EEXIST : 0;
+}
+
+/* Write RECORD_BYTES bytes at the start of a file; 0 or an errno. */
+static int write_record(int fd, const char *bytes)
+{
+    int error = crash_fault("write");
+    if (error != 0) {
+        return error;
+    }
+    ssize_t len = pwrite(fd, bytes, RECORD_BYTES, 0);
+    if (len == RECORD_BYTES) {
+        return 0;
+    }
+    return len < 0 ? errno : ENOSPC;
+}
+
+/* Lock the attempt. The file may be one that has become `exit` meanwhile: it
+ * must not be changed before `started` is ours. */
+static int take_lock(int dir_fd, int *fd_out)
+{
+    int fd = openat(dir_fd,
+                    "lock",
+                    O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+                    0600);
+    if (fd < 0) {
+        return errno;
+    }
+    *fd_out = fd;
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (fcntl(fd, F_OFD_SETLK, &lock) != 0) {
+        return errno == EACCES ? EAGAIN : errno;
+    }
+    crash_point("shim-locked");
+    return 0;
+}
+
+/*
+ * Make `started`, and reserve the space of the last record. When that fails,
+ * `started` is removed again: we hold the lock, so nobody else has made use
+ * of it, and nothing has begun.
+ */
+static int make_started(int dir_fd, int lock_fd, const char *record)
+{
+    int fd = openat(dir_fd,
+                    "started",
+                    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+                    0600);
+    if (fd < 0) {
+        return errno;
+    }
+    crash_point("shim-started-empty");
+    int error = write_record(fd, record);
+    (void)close(fd);
+    if (error == 0) {
+        char blanks[RECORD_BYTES];
+        memset(blanks, ' ', sizeof(blanks));
+        error = write_record(lock_fd, blanks);
+    }
+    if (error != 0) {
+        (void)unlinkat(dir_fd, "started", 0);
+    }
+    return error;
+}
+
+int shim_dir_claim(const char *dir,
+                   const struct record_started *started,
+                   int *dir_fd_out,
+                   int *lock_fd_out)
+{
+    int error = open_dir(dir, dir_fd_out);
+    if (error == 0) {
+        error = take_lock(*dir_fd_out, lock_fd_out);
+    }
+    if (error == 0) {
+        char record[RECORD_BYTES];
+        record_write_started(record, started);
+        error = make_started(*dir_fd_out, *lock_fd_out, record);
+    }
+    return error;
+}
+
+int shim_dir_finish(int dir_fd, int lock_fd, const struct attempt_exit *exit)
+{
+    char bytes[RECORD_BYTES];
+    record_write_exit(bytes, exit);
+    crash_point("shim-before-exit");
+    int error = write_record(lock_fd, bytes);
+    if (error != 0) {
+        return error;
+    }
+    crash_point("shim-exit-written");
+    error = crash_fault("rename");
+    if (error == 0 && renameat(dir_fd, "lock", dir_fd, "exit") != 0) {
+        error = errno;
+    }
+    if (error == 0) {
+        crash_point("shim-exit-renamed");
+    }
+    return error;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading a request. It comes from our own scheduler, but what is wrong with
+ * it is an error here, not a crash.
+ */
+#include "exec/shim_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Where in the message the reader is. */
+struct reader {
+    char *at;
+    char *end;
+    bool bad; /* a text was missing */
+};
+
+static char *next_text(struct reader *reader)
+{
+    char *text = reader->at;
+    size_t left = (size_t)(reader->end - text);
+    char *nul = left > 0 ? memchr(text, '\0', left) : NULL;
+    if (nul == NULL) {
+        reader->bad = true;
+        return reader->end;
+    }
+    reader->at = nul + 1;
+    return text;
+}
+
+/* Whether one of these sets the same variable as `text`. */
+static bool is_set(char *const *texts, uint32_t count, const char *text)
+{
+    size_t len = (size_t)(strchrnul(text, '=') - text);
+    for (uint32_t ix = 0; ix < count; ix++) {
+        if (texts[ix][0] == text[0] && strncmp(texts[ix], text, len) == 0 &&
+            texts[ix][len] == '=') {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Put what is inherited, and not set anew, behind what was given. */
+static void inherit(char **envp, uint32_t given)
+{
+    uint32_t count = given;
+    for (char **at = environ; *at != NULL; at++) {
+        if (!is_set(envp, given, *at)) {
+            envp[count++] = *at;
+        }
+    }
+    envp[count] = NULL;
+}
+
+int shim_job_read(struct shim_job *job, const struct shim_birth *birth)
+{
+    memcpy(&job->head, birth->message, sizeof(job->head));
+    struct reader reader = {
+        .at = birth->message + sizeof(job->head),
+        .end = birth->message + birth->message_len,
+    };
+    uint32_t argc = job->head.argc;
+    uint32_t given = job->head.env_count;
+    if (argc == 0 || argc > birth->message_len || given > birth->message_len) {
+        return EINVAL;
+    }
+    size_t inherited = 0;
+    while (environ[inherited] != NULL) {
+        inherited++;
+    }
+    job->argv = calloc(argc + (size_t)given + inherited + 2, sizeof(char *));
+    if (job->argv == NULL) {
+        return ENOMEM;
+    }
+    job->envp = job->argv + argc + 1;
+    job->dir = next_text(&reader);
+    job->folder = next_text(&reader);
+    job->prepare = job->head.has_prepare == 1 ? next_text(&reader) : NULL;
+    for (uint32_t ix = 0; ix < argc; ix++) {
+        job->argv[ix] = next_text(&reader);
+    }
+    for (uint32_t ix = 0; ix < given; ix++) {
+        job->envp[ix] = next_text(&reader);
+    }
+    if (reader.bad || reader.at != reader.end || job->dir[0] != '/') {
+        return EINVAL;
+    }
+    inherit(job->envp, given);
+    return 0;
+}

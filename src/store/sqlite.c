@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The life of a store in a directory:
+ *
+ *   DIR/sluice.db        the database; -wal and -shm beside it always stay
+ *   DIR/sluice.db.new    only while the database is being made
+ *   DIR/lock             who is the scheduler; see lock.c
+ *
+ * The directory must be the user's own and closed to others' writing: whoever
+ * can replace these files decides which commands are run.
+ */
+#include "store/sqlite_internal.h"
+
+#include "base/crash.h"
+#include "base/invariant.h"
+#include "base/mem.h"
+#include "base/strbuf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static enum err
+system_error(struct diag *diag, const char *what, const char *dir, int error)
+{
+    enum err err = ERR_IO;
+    if (error == ENOENT || error == ENOTDIR) {
+        err = ERR_NOT_FOUND;
+    } else if (error == ENOSPC || error == EDQUOT) {
+        err = ERR_LIMIT;
+    } else if (error == EACCES || error == EPERM || error == EROFS) {
+        err = ERR_DENIED;
+    } else if (error == ENAMETOOLONG || error == ELOOP) {
+        err = ERR_INVALID;
+    }
+    return diag_set(diag, err, "%s %s: %s", what, dir, strerror(error));
+}
+
+/* A link of someone else could lead anywhere. */
+static enum err check_link(const char *dir, struct diag *diag)
+{
+    struct stat status;
+    if (lstat(dir, &status) != 0) {
+        return errno == ENOENT
+                   ? diag_set(diag, ERR_NOT_FOUND, "there is no store %s", dir)
+                   : system_error(diag, "look at", dir, errno);
+    }
+    if (S_ISLNK(status.st_mode) && status.st_uid != geteuid()) {
+        return diag_set(diag,
+                        ERR_DENIED,
+                        "%s is a symbolic link of another user: name the "
+                        "directory itself",
+                        dir);
+    }
+    return ERR_OK;
+}
+
+/* Whether only this user can change what is in the directory. */
+static enum err check_rights(int dir_fd, const char *dir, struct diag *diag)
+{
+    struct stat status;
+    struct stat parent;
+    if (fstat(dir_fd, &status) != 0 ||
+        fstatat(dir_fd, "..", &parent, AT_SYMLINK_NOFOLLOW) != 0) {
+        return system_error(diag, "look at", dir, errno);
+    }
+    if (status.st_uid != geteuid()) {
+        return diag_set(diag,
+                        ERR_DENIED,
+                        "the store %s belongs to the user %u: sluice uses "
+                        "only its own user's",
+                        dir,
+                        (unsigned)status.st_uid);
+    }
+    if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+        return diag_set(diag,
+                        ERR_DENIED,
+                        "others can write to the store %s (mode %o): run "
+                        "`chmod 700` on it",
+                        dir,
+                        (unsigned)status.st_mode & 07777);
+    }
+    if ((parent.st_mode & S_IWOTH) != 0 && (parent.st_mode & S_ISVTX) == 0) {
+        return diag_set(diag,
+                        ERR_DENIED,
+                        "everybody can replace the store %s: the directory it "
+                        "is in has mode %o; run `chmod o-w` on that",
+                        dir,
+                        (unsigned)parent.st_mode & 07777);
+    }
+    return ERR_OK;
+}
+
+static enum err open_directory(struct sqlite_store *store, struct diag *diag)
+{
+    if (store->mode == STORE_WRITE && mkdir(store->dir, 0700) != 0 &&
+        errno != EEXIST) {
+        return system_error(diag, "make", store->dir, errno);
+    }
+    enum err err = check_link(store->dir, diag);
+    if (err != ERR_OK) {
+        return err;
+    }
+    store->dir_fd = open(store->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (store->dir_fd < 0) {
+        return system_error(diag, "open", store->dir, errno);
+    }
+    return check_rights(store->dir_fd, store->dir, diag);
+}
+
+/*
+ * The path for SQLite, which knows no directory descriptors. It is absolute,
+ * so that changing the working directory does not matter.
+ */
+static enum err find_path(struct sqlite_store *store, struct diag *diag)
+{
+    char *real = realpath(store->dir, NULL);
+    if (real == NULL) {
+        return system_error(diag, "find", store->dir, errno);
+    }
+    struct strbuf path = {0};
+    strbuf_addf(&path, "%s/sluice.db", real);
+    free(real);
+    store->path = mem_strndup(path.text, path.len);
+    strbuf_release(&path);
+    return ERR_OK;
+}
+
+static void close_store(struct store *base)
+{
+    struct sqlite_store *store = (struct sqlite_store *)base;
+    if (store->db != NULL) {
+        sqlite_checkpoint_last(store);
+        sqlite_disconnect(store);
+    }
+    /* Only now: no two processes have a connection that writes. */
+    lock_release(&store->lock);
+    if (store->dir_fd >= 0) {
+        (void)close(store->dir_fd);
+    }
+    mem_free(store->path);
+    mem_free(store->dir);
+    mem_free(store);
+}
+
+static enum err
+get_owner(struct store *base, struct store_owner *out, struct diag *diag)
+{
+    struct sqlite_store *store = (struct sqlite_store *)base;
+    struct lock_record record;
+    enum err err = lock_read(&store->lock, &record, diag);
+    *out = record.owner;
+    return err;
+}
+
+/* Say who has the lock. */
+static enum err name_owner(struct sqlite_store *store, struct diag *diag)
+{
+    struct lock_record record;
+    enum err err = lock_read(&store->lock, &record, NULL);
+    const struct store_owner *owner = &record.owner;
+    if (err != ERR_OK || owner->pid == 0) {
+        return diag_set(diag,
+                        ERR_BUSY,
+                        "another process is the scheduler of %s",
+                        store->dir);
+    }
+    return diag_set(diag,
+                    ERR_BUSY,
+                    "the process %" PRId64 " on %s is the scheduler of %s",
+                    owner->pid,
+                    owner->host[0] != '\0' ? owner->host : "this machine",
+                    store->dir);
+}
+
+/* Make the database if there is none, and none has been lost. */
+static enum err make_if_missing(struct sqlite_store *store, struct diag *diag)
+{
+    enum err err = sqlite_find_database(store, diag);
+    if (err != ERR_NOT_FOUND) {
+        return err;
+    }
+    if (store->record.writes > 0) {
+        return diag_set(diag,
+                        ERR_CORRUPT,
+                        "the store %s has lost its database, sluice.db: put "
+                        "back a backup, or remove %s/lock to begin with an "
+                        "empty one",
+                        store->dir,
+                        store->dir);
+    }
+    return sqlite_make_database(store, diag);
+}
+
+/* With the lock held: from the record to a new epoch. */
+static enum err become_owner(struct sqlite_store *store,
+                             const struct store_owner *self,
+                             uint64_t *epoch_out,
+                             struct diag *diag)
+{
+    enum err err = lock_read(&store->lock, &store->record, diag);
+    if (err != ERR_OK) {
+        return err;
+    }
+    store->record.owner = *self;
+    store->record.owner.epoch = 0;
+    err = lock_write(&store->lock, &store->record, diag);
+    crash_point("store-lock-taken");
+    if (err == ERR_OK) {
+        err = make_if_missing(store, diag);
+    }
+    if (err == ERR_OK) {
+        err = sqlite_connect(store, true, diag);
+    }
+    if (err == ERR_OK) {
+        err = sqlite_migrate(store, diag);
+    }
+    if (err == ERR_OK) {
+        err = sqlite_begin_epoch(store, &store->record.owner.epoch, diag);
+    }
+    crash_point("store-epoch-begun");
+    if (err == ERR_OK) {
+        err = lock_write(&store->lock, &store->record, diag);
+    }
+    crash_point("store-taken");
+    if (err == ERR_OK) {
+        *epoch_out = store->record.owner.epoch;
+    }
+    return err;
+}
+
+static enum err take(struct store *base,
+                     const struct store_owner *self,
+                     uint64_t *epoch_out,
+                     struct diag *diag)
+{
+    struct sqlite_store *store = (struct sqlite_store *)base;
+    INVARIANT(store->mode == STORE_WRITE);
+    INVARIANT(!store->taken);
+    enum err err = lock_take(&store->lock, diag);
+    if (err == ERR_BUSY) {
+        return name_owner(store, diag);
+    }
+    if (err != ERR_OK) {
+        return err;
+    }
+    crash_point("store-locked");
+    sqlite_disconnect(store); /* what was used for reading */
+    err = become_owner(store, self, epoch_out, diag);
+    if (err == ERR_OK) {
+        store->taken = true;
+    } else {
+        sqlite_disconnect(store);
+        lock_release(&store->lock);
+    }
+    return err;
+}
+
+static enum err
+beat(struct store *base, int64_t now_ns, const char *trouble, struct diag *diag)
+{
+    struct sqlite_store *store = (struct sqlite_store *)base;
+    if (!store->taken) {
+        return diag_set(diag,
+                        ERR_CONFLICT,
+                        "this process is not the scheduler of %s",
+                        store->dir);
+    }
+    struct store_owner *owner = &store->record.owner;
+    owner->beat_ns = now_ns;
+    (void)snprintf(owner->trouble,
+                   sizeof(owner->trouble),
+                   "%s",
+                   trouble != NULL ? trouble : "");
+    return lock_write(&store->lock, &store->record, diag);
+}
+
+const struct store_ops store_sqlite_ops = {
+    .name = "sqlite",
+    .close = close_store,
+    .owner = get_owner,
+    .take = take,
+    .beat = beat,
+    .read = sqlite_read,
+    .write = sqlite_write,
+    .events = sqlite_events,
+    .submit = sqlite_submit,
+    .verify = sqlite_verify,
+};
+
+static enum err open_files(struct sqlite_store *store, struct diag *diag)
+{
+    enum err err = open_directory(store, diag);
+    if (err == ERR_OK) {
+        err = find_path(store, diag);
+    }
+    lock_init(&store->lock, store->dir_fd);
+    if (err == ERR_OK && store->mode == STORE_WRITE) {
+        err = lock_make(&store->lock, diag);
+    }
+    if (err == ERR_OK) {
+        err = sqlite_need_db(store, diag);
+        if (err == ERR_NOT_FOUND && store->mode == STORE_WRITE) {
+            err = ERR_OK; /* it is made when the lock is taken */
+        }
+    }
+    return err;
+}
+
+enum err sqlite_open_store(struct store **out,
+                           const char *dir,
+                           enum store_mode mode,
+                           struct diag *diag)
+{
+    struct sqlite_store *store = mem_zalloc(1, sizeof(*store));
+    store->base.ops = &store_sqlite_ops;
+    store->mode = mode;
+    store->dir = mem_strndup(dir, strlen(dir));
+    store->dir_fd = -1;
+    enum err err = open_files(store, diag);
+    if (err != ERR_OK) {
+        close_store(&store->base);
+        return err;
+    }
+    *out = &store->base;
+    return ERR_OK;
+}

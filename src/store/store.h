@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * store: the only truth that processes share.
+ *
+ * A store holds runs (with the text of their plans), the state of every task,
+ * attempts, the orders of operators and a numbered log of events. It has one
+ * writer: the process that took the scheduler's lock. Everybody else reads.
+ *
+ * Writing:
+ *  1. store_take() makes this process the scheduler and returns its epoch,
+ *     which is greater than every one before.
+ *  2. store_read() gives everything that is needed to go on.
+ *  3. store_write() applies one batch of changes: all of it, durably, or
+ *     nothing. It fails with ERR_CONFLICT once another process has taken the
+ *     store since: whatever this one still believes, it cannot be written.
+ *  4. store_close() gives the lock back.
+ *
+ * Reading: store_read() sees one state of the store, as it was between two
+ * batches. Readers never keep the writer waiting, and it never waits for them.
+ *
+ * Threads: one call at a time per store; calls may come from different
+ * threads, if the caller orders them.
+ */
+#ifndef STORE_STORE_H
+#define STORE_STORE_H
+
+#include "base/diag.h"
+#include "store/batch.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Version of the schema that this program writes. */
+enum { STORE_SCHEMA = 1 };
+
+/* Who holds, or wants to hold, the scheduler's lock. A plain value. */
+struct store_owner {
+    int64_t pid;
+    uint64_t start_ticks; /* when that process began, in ticks since boot */
+    char host[65];
+    char boot_id[37];  /* of the machine's present boot */
+    int64_t beat_ns;   /* CLOCK_BOOTTIME of the last store_beat() */
+    uint64_t epoch;    /* 0: not known */
+    char trouble[128]; /* why it cannot write at present; "": it can */
+};
+
+enum store_mode {
+    STORE_READ,  /* the store must be there; nothing is ever written */
+    STORE_WRITE, /* make it if it is not there, and bring its schema up to date
+                    (in store_take()) */
+};
+
+/* What store_read() shall give. */
+struct store_query {
+    bool finished;   /* runs that have finished, too */
+    const char *run; /* only the run of this id (slug); NULL: all */
+    bool ended;      /* attempts that have ended, too */
+    bool answered;   /* orders that were answered, too */
+};
+
+/*
+ * One call for each row, in this order: all runs by number, each followed by
+ * its fragments in order; limits; executors; tasks by run and index; attempts
+ * by token; orders by number. Texts are borrowed for the call. A function that
+ * is NULL is not called; one that fails ends the reading with its error.
+ */
+struct store_visitor {
+    enum err (*run)(void *ctx, const struct store_run *run);
+    enum err (*fragment)(void *ctx, const struct store_fragment *fragment);
+    enum err (*limit)(void *ctx, const struct store_limit *limit);
+    enum err (*executor)(void *ctx, const struct store_executor *executor);
+    enum err (*task)(void *ctx, const struct store_task *task);
+    enum err (*attempt)(void *ctx, const struct store_attempt *attempt);
+    enum err (*command)(void *ctx, const struct store_command *command);
+};
+
+/* What is known about the store as a whole. */
+struct store_info {
+    uint64_t epoch;      /* of the last scheduler */
+    int64_t engine_ns;   /* as of the last batch */
+    int64_t wall_ns;     /* as of the last batch */
+    uint64_t last_token; /* greatest one ever given out */
+    uint64_t last_event;
+    uint64_t last_command;
+    uint64_t last_run;
+};
+
+typedef enum err (*store_event_fn)(void *ctx, const struct store_event *event);
+
+/* Called for each fault that store_verify() finds; `text` says what and where.
+ */
+typedef void (*store_fault_fn)(void *ctx, const char *text);
+
+struct store;
+
+/* What a back end must do; see the functions below. */
+struct store_ops {
+    const char *name;
+    void (*close)(struct store *store);
+    enum err (*owner)(struct store *store,
+                      struct store_owner *out,
+                      struct diag *diag);
+    enum err (*take)(struct store *store,
+                     const struct store_owner *self,
+                     uint64_t *epoch_out,
+                     struct diag *diag);
+    enum err (*beat)(struct store *store,
+                     int64_t now_ns,
+                     const char *trouble,
+                     struct diag *diag);
+    enum err (*read)(struct store *store,
+                     const struct store_query *query,
+                     const struct store_visitor *visitor,
+                     void *ctx,
+                     struct store_info *info_out,
+                     struct diag *diag);
+    enum err (*write)(struct store *store,
+                      const struct store_batch *batch,
+                      struct diag *diag);
+    enum err (*events)(struct store *store,
+                       uint64_t after,
+                       store_event_fn fn,
+                       void *ctx,
+                       struct diag *diag);
+    enum err (*submit)(struct store *store,
+                       const struct store_command *command,
+                       uint64_t *number_out,
+                       struct diag *diag);
+    enum err (*verify)(struct store *store,
+                       store_fault_fn fn,
+                       void *ctx,
+                       struct diag *diag);
+};
+
+/* Every back end's struct begins with this. */
+struct store {
+    const struct store_ops *ops;
+};
+
+/*
+ * Open the store at `address`: a directory, or one day postgresql://... With
+ * STORE_READ it must be there (ERR_NOT_FOUND). Damage, a newer schema or
+ * something that is not a store is refused with ERR_CORRUPT or ERR_INVALID and
+ * a text that says what to do; nothing is written then.
+ */
+MUST_USE enum err store_open(struct store **out,
+                             const char *address,
+                             enum store_mode mode,
+                             struct diag *diag);
+
+/* Close it; the scheduler's lock, if held, is given back. NULL is allowed. */
+void store_close(struct store *store);
+
+/*
+ * Who holds the scheduler's lock now. ERR_NOT_FOUND: nobody does (*out is
+ * then the last one who did, if that is known, else zeros).
+ */
+MUST_USE enum err
+store_owner(struct store *store, struct store_owner *out, struct diag *diag);
+
+/*
+ * Become the scheduler: take the lock, bring the schema up to date, begin a
+ * new epoch. ERR_BUSY: someone else is the scheduler, and *diag names it; the
+ * call may be repeated. A store that has been taken is not taken again: after
+ * ERR_CONFLICT, close it and open another. ERR_CORRUPT: damage, or writes that
+ * were acknowledged are missing.
+ */
+MUST_USE enum err store_take(struct store *store,
+                             const struct store_owner *self,
+                             uint64_t *epoch_out,
+                             struct diag *diag);
+
+/*
+ * Show that the scheduler is alive, and whether it is in trouble (NULL or "":
+ * it is not). Costs no disk space and no commit; works on a full disk.
+ */
+MUST_USE enum err store_beat(struct store *store,
+                             int64_t now_ns,
+                             const char *trouble,
+                             struct diag *diag);
+
+/* Read one consistent state; see struct store_visitor. */
+MUST_USE enum err store_read(struct store *store,
+                             const struct store_query *query,
+                             const struct store_visitor *visitor,
+                             void *ctx,
+                             struct store_info *info_out,
+                             struct diag *diag);
+
+/*
+ * Apply a batch, durably. ERR_CONFLICT: this process is no longer the
+ * scheduler, or a change does not fit what is stored (an attempt of that token
+ * is there already, or has ended): nothing was written. ERR_LIMIT: the disk is
+ * full; nothing was written, and the same batch may be tried again. ERR_BUSY:
+ * a foreign program keeps the database locked, and *diag names it; the same
+ * holds. ERR_IO: the disk failed, and what it holds is not known: the process
+ * must stop, and every further write fails in the same way.
+ */
+MUST_USE enum err store_write(struct store *store,
+                              const struct store_batch *batch,
+                              struct diag *diag);
+
+/* Events with numbers greater than `after`, in order. */
+MUST_USE enum err store_events(struct store *store,
+                               uint64_t after,
+                               store_event_fn fn,
+                               void *ctx,
+                               struct diag *diag);
+
+/*
+ * Append an order that a scheduler will answer. Where the store has only one
+ * writer (SQLite), this must be it: ERR_DENIED for others.
+ */
+MUST_USE enum err store_submit(struct store *store,
+                               const struct store_command *command,
+                               uint64_t *number_out,
+                               struct diag *diag);
+
+/*
+ * Look at everything: structure, checksums of the log of events, and whether
+ * the state of each task is the one its last event says. Slow. Succeeds when
+ * it could look, whether or not there were faults.
+ */
+MUST_USE enum err store_verify(struct store *store,
+                               store_fault_fn fn,
+                               void *ctx,
+                               struct diag *diag);
+
+#endif /* STORE_STORE_H */

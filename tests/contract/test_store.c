@@ -1,0 +1,905 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What store.h promises, on every back end.
+ */
+#include "store/store.h"
+
+#include "base/macros.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "store/event.h"
+#include "tests/contract/fixture.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { SEED = 20260101 };
+
+static void write_ok(struct store *store,
+                     uint64_t epoch,
+                     const struct store_change *changes,
+                     uint32_t count)
+{
+    struct diag diag = {0};
+    if (fixture_write(store, epoch, changes, count, &diag) != ERR_OK) {
+        fail_msg("store_write: %s", diag.text);
+    }
+}
+
+/* A store with some of everything, and its epoch. */
+static struct store *take_filled(struct fixture *fixture, uint64_t *epoch_out)
+{
+    struct store *store = fixture_take(fixture, epoch_out);
+    struct store_change changes[] = {
+        fixture_run(1, "wave"),
+        fixture_task(1, 0, "claimed"),
+        fixture_task(1, 1, "waiting"),
+        fixture_claim(1, 1, 0, 1),
+        fixture_event(1, 0, "claimed"),
+        fixture_event(1, 1, "waiting"),
+        fixture_order("cap"),
+        {
+            .type = STORE_FRAGMENT,
+            .as.fragment =
+                {
+                    .run = 1,
+                    .number = 1,
+                    .file = "more.yaml",
+                    .text = "a\0b",
+                    .text_bytes = 3,
+                },
+        },
+        {
+            .type = STORE_LIMIT_SET,
+            .as.limit = {.run = 1, .name = "sessions", .max = 4, .percent = 50},
+        },
+        {
+            .type = STORE_EXECUTOR,
+            .as.executor =
+                {
+                    .name = "claude",
+                    .steps = 1,
+                    .steps_kept = 2,
+                    .shut_until_ns = 3,
+                    .usage = true,
+                    .failures = 4,
+                    .circuit_open = true,
+                    .probe_token = 5,
+                    .probe_steps = 6,
+                    .probe_at_ns = 7,
+                },
+        },
+    };
+    write_ok(store, *epoch_out, changes, ARRAY_COUNT(changes));
+    return store;
+}
+
+static void assert_contains(const struct strbuf *text, const char *part)
+{
+    if (strstr(strbuf_text(text), part) == NULL) {
+        fail_msg("no \"%s\" in:\n%s", part, strbuf_text(text));
+    }
+}
+
+static void assert_lacks(const struct strbuf *text, const char *part)
+{
+    if (strstr(strbuf_text(text), part) != NULL) {
+        fail_msg("\"%s\" in:\n%s", part, strbuf_text(text));
+    }
+}
+
+static void what_was_written_is_read_back_column_by_column(void **state)
+{
+    uint64_t epoch = 0;
+    struct store *store = take_filled(*state, &epoch);
+    struct strbuf text = fixture_contents(store);
+    static const char *const lines[] = {
+        "run 1 wave \"A wave\" plan.yaml /somewhere [tasks:\n- id: a\n] 2 "
+        "1700000000000000001 0000 0\n",
+        "fragment 1.1 more.yaml [a",
+        "limit 1.sessions 4 50\n",
+        "executor claude 1 2 3 1 4 1 5 6 7\n",
+        "task 1.0 group/stage claimed 5 2 100 18446744073709551615 -1 "
+        "9223372036854775807 7 8 0 4294967295 1 2 3 4 5 6 0 because (null)\n",
+        "attempt 1 1.0.1 1 claimed 1 11111111-2222-3333-4444-555555555555 0 0 "
+        "1700000000000000002 0 0 (null) (null) (null) -1 0 0 0 0\n",
+        "order 1 1700000000000000006 someone cap {\"n\":2} (null)\n",
+        "event 1 1700000000000000005 1 0 task ",
+        "last token 1 event 2 order 1 run 1\n",
+    };
+    for (size_t ix = 0; ix < ARRAY_COUNT(lines); ix++) {
+        assert_contains(&text, lines[ix]);
+    }
+    struct store_info info = fixture_info(store);
+    assert_int_equal(info.epoch, epoch);
+    assert_int_equal(info.engine_ns, 1000);
+    assert_int_equal(info.wall_ns, 2000);
+    strbuf_release(&text);
+    store_close(store);
+}
+
+static enum err keep_bytes(void *ctx, const struct store_fragment *fragment)
+{
+    strbuf_add(ctx, fragment->text, fragment->text_bytes);
+    return ERR_OK;
+}
+
+static void the_text_of_a_plan_may_have_any_bytes(void **state)
+{
+    uint64_t epoch = 0;
+    struct store *store = take_filled(*state, &epoch);
+    const struct store_query query = {0};
+    const struct store_visitor visitor = {.fragment = keep_bytes};
+    struct strbuf bytes = {0};
+    assert_int_equal(store_read(store, &query, &visitor, &bytes, NULL, NULL),
+                     ERR_OK);
+    assert_int_equal(bytes.len, 3);
+    assert_memory_equal(bytes.text, "a\0b", 3);
+    strbuf_release(&bytes);
+    store_close(store);
+}
+
+static void what_was_acknowledged_is_there_after_opening_again(void **state)
+{
+    uint64_t epoch = 0;
+    struct store *store = take_filled(*state, &epoch);
+    struct strbuf before = fixture_contents(store);
+    store_close(store);
+    store = fixture_open(*state, STORE_READ);
+    struct strbuf after = fixture_contents(store);
+    assert_string_equal(strbuf_text(&before), strbuf_text(&after));
+    store_close(store);
+    strbuf_release(&before);
+    strbuf_release(&after);
+}
+
+static void a_later_row_replaces_the_earlier_one(void **state)
+{
+    uint64_t epoch = 0;
+    struct store *store = take_filled(*state, &epoch);
+    struct store_change changes[] = {
+        fixture_task(1, 1, "ready"),
+        {
+            .type = STORE_RUN_SET,
+            .as.run =
+                {
+                    .number = 1,
+                    .finished = true,
+                    .paused = true,
+                    .cancelled = true,
+                    .barrier = true,
+                    .completions = 9,
+                },
+        },
+        {
+            .type = STORE_LIMIT_SET,
+            .as.limit = {.run = 1, .name = "sessions", .max = 2},
+        },
+        {.type = STORE_EXECUTOR, .as.executor = {.name = "claude"}},
+        {.type = STORE_EXECUTOR, .as.executor = {.name = "aider"}},
+        {
+            .type = STORE_COMMAND,
+            .as.command = {.number = 1, .answer = "{\"ok\":true}"},
+        },
+        fixture_end(1),
+    };
+    changes[0].as.task.leader = 0;
+    changes[0].as.task.cause = STORE_NONE;
+    changes[0].as.task.reason = NULL;
+    changes[0].as.task.feedback = "do it again";
+    write_ok(store, epoch, changes, ARRAY_COUNT(changes));
+    struct strbuf text = fixture_contents(store);
+    assert_contains(&text, " 1111 9\n");
+    assert_contains(&text, "limit 1.sessions 2 0\n");
+    assert_contains(&text,
+                    "executor aider 0 0 0 0 0 0 0 0 0\n"
+                    "executor claude 0 0 0 0 0 0 0 0 0\n");
+    assert_contains(&text, "task 1.1 group/stage ready ");
+    assert_contains(&text, " 0 1 2 3 4 5 6 4294967295 (null) do it again\n");
+    assert_contains(&text, "{\"ok\":true}\n");
+    assert_contains(&text,
+                    "attempt 1 1.0.1 1 ended 1 "
+                    "11111111-2222-3333-4444-555555555555 1234 99 "
+                    "1700000000000000002 1700000000000000003 "
+                    "1700000000000000004 failed exit exit code 3 3 0 10 20 "
+                    "0.25\n");
+    assert_lacks(&text, "waiting 5 2"); /* the row that was there before */
+    strbuf_release(&text);
+    store_close(store);
+}
+
+/* A batch of all kinds of changes that fit what take_filled() makes. */
+static struct store_batch good_batch(uint64_t epoch)
+{
+    const struct store_change changes[] = {
+        fixture_run(3, "next"),
+        fixture_task(1, 0, "done"),
+        fixture_task(1, 2, "done"),
+        fixture_task(3, 0, "ready"),
+        fixture_end(1),
+        fixture_claim(5, 1, 1, 1),
+        fixture_claim(6, 3, 0, 1),
+        fixture_event(1, 0, "done"),
+        fixture_order("pause"),
+        {
+            .type = STORE_COMMAND,
+            .as.command = {.number = 1, .answer = "{}"},
+        },
+        {.type = STORE_RUN_SET, .as.run = {.number = 1, .paused = true}},
+        {
+            .type = STORE_FRAGMENT,
+            .as.fragment = {.run = 1, .number = 2, .file = "f", .text = ""},
+        },
+        {
+            .type = STORE_LIMIT_SET,
+            .as.limit = {.run = 1, .name = "sessions", .max = 1},
+        },
+        {
+            .type = STORE_LIMIT_SET,
+            .as.limit = {.run = 1, .name = "builds", .max = 1},
+        },
+        {.type = STORE_EXECUTOR, .as.executor = {.name = "aider"}},
+        {.type = STORE_EXECUTOR, .as.executor = {.name = "claude"}},
+    };
+    struct store_batch batch = {.epoch = epoch};
+    for (size_t ix = 0; ix < ARRAY_COUNT(changes); ix++) {
+        store_batch_add(&batch, &changes[ix]);
+    }
+    return batch;
+}
+
+static void a_batch_with_a_change_that_does_not_fit_leaves_nothing(void **state)
+{
+    uint64_t epoch = 0;
+    struct store *store = take_filled(*state, &epoch);
+    struct strbuf before = fixture_contents(store);
+    const struct store_change bad[] = {
+        fixture_run(1, "other"),    /* the number is taken */
+        fixture_run(4, "wave"),     /* the id is taken */
+        fixture_task(7, 0, "done"), /* no such run */
+        fixture_claim(1, 1, 5, 1),  /* the token is not new */
+        fixture_claim(9, 1, 0, 1),  /* the attempt is taken */
+        fixture_claim(9, 7, 0, 1),  /* no such run */
+        fixture_end(77),            /* no such attempt */
+        {.type = STORE_RUN_SET, .as.run = {.number = 7}},
+        {.type = STORE_LIMIT_SET, .as.limit = {.run = 7, .name = "x"}},
+        {
+            .type = STORE_FRAGMENT,
+            .as.fragment = {.run = 1, .number = 4, .file = "f", .text = ""},
+        },
+        {
+            .type = STORE_FRAGMENT,
+            .as.fragment = {.run = 1, .number = 1, .file = "f", .text = ""},
+        },
+        {
+            .type = STORE_FRAGMENT,
+            .as.fragment = {.run = 7, .number = 1, .file = "f", .text = ""},
+        },
+        {
+            .type = STORE_COMMAND,
+            .as.command = {.number = 5, .answer = "{}"},
+        },
+    };
+    for (size_t ix = 0; ix < ARRAY_COUNT(bad); ix++) {
+        struct store_batch batch = good_batch(epoch);
+        struct diag diag = {0};
+        store_batch_add(&batch, &bad[ix]);
+        assert_int_equal(store_write(store, &batch, &diag), ERR_CONFLICT);
+        assert_string_not_equal(diag.text, "");
+        store_batch_release(&batch);
+        struct strbuf after = fixture_contents(store);
+        assert_string_equal(strbuf_text(&before), strbuf_text(&after));
+        strbuf_release(&after);
+    }
+    /* Without the last one it fits. */
+    struct store_batch batch = good_batch(epoch);
+    assert_int_equal(store_write(store, &batch, NULL), ERR_OK);
+    store_batch_release(&batch);
+    strbuf_release(&before);
+    store_close(store);
+}
+
+static void one_attempt_is_claimed_once(void **state)
+{
+    uint64_t epoch = 0;
+    struct store *store = take_filled(*state, &epoch);
+    assert_int_equal(fixture_write_one(store, epoch, fixture_claim(2, 1, 0, 1)),
+                     ERR_CONFLICT);
+    assert_int_equal(fixture_write_one(store, epoch, fixture_claim(2, 1, 0, 2)),
+                     ERR_OK);
+    assert_int_equal(fixture_write_one(store, epoch, fixture_claim(3, 1, 0, 2)),
+                     ERR_CONFLICT);
+    /* Numbers may come in any order; tokens may not. */
+    assert_int_equal(fixture_write_one(store, epoch, fixture_claim(8, 1, 1, 5)),
+                     ERR_OK);
+    assert_int_equal(fixture_write_one(store, epoch, fixture_claim(7, 1, 1, 6)),
+                     ERR_CONFLICT);
+    assert_int_equal(fixture_write_one(store, epoch, fixture_claim(9, 1, 1, 3)),
+                     ERR_OK);
+    assert_int_equal(
+        fixture_write_one(store, epoch, fixture_claim(10, 1, 1, 5)),
+        ERR_CONFLICT);
+    assert_int_equal(fixture_info(store).last_token, 9);
+    store_close(store);
+}
+
+static void an_attempt_that_has_ended_never_changes(void **state)
+{
+    uint64_t epoch = 0;
+    struct store *store = take_filled(*state, &epoch);
+    struct store_change running = fixture_end(1);
+    running.as.attempt.state = "running";
+    running.as.attempt.outcome = NULL;
+    assert_int_equal(fixture_write_one(store, epoch, running), ERR_OK);
+    assert_int_equal(fixture_write_one(store, epoch, fixture_end(1)), ERR_OK);
+    struct strbuf before = fixture_contents(store);
+    assert_int_equal(fixture_write_one(store, epoch, fixture_end(1)),
+                     ERR_CONFLICT);
+    assert_int_equal(fixture_write_one(store, epoch, running), ERR_CONFLICT);
+    struct strbuf after = fixture_contents(store);
+    assert_string_equal(strbuf_text(&before), strbuf_text(&after));
+    strbuf_release(&before);
+    strbuf_release(&after);
+    store_close(store);
+}
+
+static void what_a_claim_has_fixed_stays(void **state)
+{
+    uint64_t epoch = 0;
+    struct store *store = take_filled(*state, &epoch);
+    struct store_change change = fixture_end(1);
+    change.as.attempt.state = "running";
+    change.as.attempt.run = 8;
+    change.as.attempt.task = 9;
+    change.as.attempt.number = 10;
+    change.as.attempt.task_count = 11;
+    change.as.attempt.epoch = 12;
+    change.as.attempt.claimed_ns = 13;
+    assert_int_equal(fixture_write_one(store, epoch, change), ERR_OK);
+    struct strbuf text = fixture_contents(store);
+    assert_contains(&text,
+                    "attempt 1 1.0.1 1 running 1 "
+                    "11111111-2222-3333-4444-555555555555 1234 99 "
+                    "1700000000000000002 ");
+    strbuf_release(&text);
+    store_close(store);
+}
+
+static void an_order_is_answered_once(void **state)
+{
+    uint64_t epoch = 0;
+    struct store *store = take_filled(*state, &epoch);
+    struct store_change answer = {
+        .type = STORE_COMMAND,
+        .as.command = {.number = 1, .answer = "{}"},
+    };
+    assert_int_equal(fixture_write_one(store, epoch, answer), ERR_OK);
+    assert_int_equal(fixture_write_one(store, epoch, answer), ERR_CONFLICT);
+    /* One that comes with its answer. */
+    struct store_change whole = fixture_order("pause");
+    whole.as.command.answer = "{\"n\":1}";
+    assert_int_equal(fixture_write_one(store, epoch, whole), ERR_OK);
+    assert_int_equal(fixture_info(store).last_command, 2);
+    answer.as.command.number = 2;
+    assert_int_equal(fixture_write_one(store, epoch, answer), ERR_CONFLICT);
+    store_close(store);
+}
+
+static void only_the_scheduler_writes(void **state)
+{
+    uint64_t epoch = 0;
+    struct store *owner = take_filled(*state, &epoch);
+    struct store *other = fixture_open(*state, STORE_WRITE);
+    struct store_change change = fixture_order("pause");
+    uint64_t number = 0;
+    struct store_change event = fixture_event(1, 0, "claimed");
+    assert_int_equal(fixture_write_one(other, epoch, event), ERR_CONFLICT);
+    assert_int_equal(store_submit(other, &change.as.command, &number, NULL),
+                     ERR_DENIED);
+    assert_int_equal(store_beat(other, 5, NULL, NULL), ERR_CONFLICT);
+    assert_int_equal(store_submit(owner, &change.as.command, &number, NULL),
+                     ERR_OK);
+    assert_int_equal(number, 2);
+    /* Not even the scheduler with another epoch than its own. */
+    assert_int_equal(fixture_write_one(owner, epoch + 1, event), ERR_CONFLICT);
+    assert_int_equal(fixture_write_one(owner, epoch, event), ERR_OK);
+    store_close(other);
+    store_close(owner);
+}
+
+static void the_lock_has_one_holder_and_names_it(void **state)
+{
+    struct store *first = fixture_open(*state, STORE_WRITE);
+    struct store_owner owner;
+    assert_int_equal(store_owner(first, &owner, NULL), ERR_NOT_FOUND);
+    assert_int_equal(owner.pid, 0);
+
+    struct store_owner self = fixture_self();
+    uint64_t epoch = 0;
+    assert_int_equal(store_take(first, &self, &epoch, NULL), ERR_OK);
+    assert_int_equal(epoch, 1);
+    struct store *second = fixture_open(*state, STORE_WRITE);
+    struct diag diag = {0};
+    uint64_t none = 0;
+    assert_int_equal(store_take(second, &self, &none, &diag), ERR_BUSY);
+    assert_non_null(strstr(diag.text, "testhost"));
+    assert_int_equal(none, 0);
+
+    assert_int_equal(store_beat(first, 12345, "the disk\nis full", NULL),
+                     ERR_OK);
+    struct store *stores[] = {first, second};
+    for (size_t ix = 0; ix < ARRAY_COUNT(stores); ix++) {
+        assert_int_equal(store_owner(stores[ix], &owner, NULL), ERR_OK);
+        assert_int_equal(owner.pid, self.pid);
+        assert_int_equal(owner.start_ticks, self.start_ticks);
+        assert_string_equal(owner.host, self.host);
+        assert_string_equal(owner.boot_id, self.boot_id);
+        assert_int_equal(owner.beat_ns, 12345);
+        assert_int_equal(owner.epoch, 1);
+        assert_non_null(strstr(owner.trouble, "is full"));
+    }
+    assert_int_equal(store_beat(first, 12346, NULL, NULL), ERR_OK);
+    assert_int_equal(store_owner(second, &owner, NULL), ERR_OK);
+    assert_string_equal(owner.trouble, "");
+
+    store_close(first);
+    assert_int_equal(store_owner(second, &owner, NULL), ERR_NOT_FOUND);
+    assert_int_equal(owner.beat_ns, 12346); /* the last one who did */
+    assert_int_equal(store_take(second, &self, &epoch, NULL), ERR_OK);
+    assert_int_equal(epoch, 2);
+    store_close(second);
+}
+
+static void a_store_that_nobody_took_has_nothing_to_read(void **state)
+{
+    struct store *store = fixture_open(*state, STORE_WRITE);
+    const struct store_query query = {0};
+    const struct store_visitor visitor = {0};
+    assert_int_equal(store_read(store, &query, &visitor, NULL, NULL, NULL),
+                     ERR_NOT_FOUND);
+    /* It can be read as soon as another one has made it. */
+    uint64_t epoch = 0;
+    struct store *owner = take_filled(*state, &epoch);
+    struct strbuf text = fixture_contents(store);
+    assert_contains(&text, "run 1 wave");
+    strbuf_release(&text);
+    store_close(owner);
+    store_close(store);
+}
+
+/* One handle of the interleavings. */
+struct writer {
+    struct store *store;
+    uint64_t epoch; /* 0: has not taken */
+};
+
+static void reopen(struct fixture *fixture, struct writer *writer)
+{
+    store_close(writer->store);
+    *writer = (struct writer){.store = fixture_open(fixture, STORE_WRITE)};
+}
+
+/*
+ * Two schedulers take the store from each other, without the first noticing,
+ * and write. Accepted is what the newest epoch writes, and nothing else.
+ */
+static void a_superseded_scheduler_writes_nothing(void **state)
+{
+    enum { STEPS = 1000 };
+    struct fixture *fixture = *state;
+    struct rng rng;
+    rng_init(&rng, SEED);
+    struct writer writers[2] = {{0}, {0}};
+    writers[0].store = fixture_take(fixture, &writers[0].epoch);
+    writers[1].store = fixture_open(fixture, STORE_WRITE);
+    assert_int_equal(fixture_write_one(writers[0].store,
+                                       writers[0].epoch,
+                                       fixture_run(1, "wave")),
+                     ERR_OK);
+    uint64_t newest = writers[0].epoch;
+    uint64_t accepted = 0;
+    uint32_t refused = 0;
+    for (int step = 0; step < STEPS; step++) {
+        struct writer *writer = &writers[rng_below(&rng, 2)];
+        if (rng_below(&rng, 4) == 0) {
+            /* The lock is lost, and this one takes it. */
+            if (writer->epoch != 0) {
+                reopen(fixture, writer);
+            }
+            fixture_lose_lock(fixture);
+            struct store_owner self = fixture_self();
+            assert_int_equal(
+                store_take(writer->store, &self, &writer->epoch, NULL),
+                ERR_OK);
+            assert_true(writer->epoch > newest);
+            newest = writer->epoch;
+            continue;
+        }
+        if (writer->epoch == 0) {
+            continue;
+        }
+        enum err err = fixture_write_one(writer->store,
+                                         writer->epoch,
+                                         fixture_event(1, 0, "ready"));
+        if (writer->epoch == newest) {
+            assert_int_equal(err, ERR_OK);
+            accepted++;
+        } else if (err != ERR_CONFLICT) {
+            fail_msg("seed %d, step %d: a superseded write gave %s",
+                     SEED,
+                     step,
+                     err_name(err));
+        } else {
+            refused++;
+        }
+    }
+    assert_true(refused > 100);
+    struct store *reader = fixture_open(fixture, STORE_READ);
+    assert_int_equal(fixture_info(reader).last_event, accepted);
+    store_close(reader);
+    store_close(writers[0].store);
+    store_close(writers[1].store);
+}
+
+/* A reader that is in the middle of reading while the writer commits. */
+struct half_way {
+    struct store *writer;
+    uint64_t epoch;
+    uint32_t tasks;
+    uint32_t attempts;
+};
+
+static enum err write_meanwhile(void *ctx, const struct store_task *task)
+{
+    struct half_way *half = ctx;
+    half->tasks++;
+    if (task->ix == 0) {
+        struct store_change changes[] = {
+            fixture_task(1, 2, "ready"),
+            fixture_claim(2, 1, 2, 1),
+        };
+        write_ok(half->writer, half->epoch, changes, ARRAY_COUNT(changes));
+    }
+    return ERR_OK;
+}
+
+static enum err count_attempt(void *ctx, const struct store_attempt *attempt)
+{
+    (void)attempt;
+    ((struct half_way *)ctx)->attempts++;
+    return ERR_OK;
+}
+
+static void a_reader_sees_one_state_and_keeps_nobody_waiting(void **state)
+{
+    struct half_way half = {0};
+    half.writer = take_filled(*state, &half.epoch);
+    struct store *reader = fixture_open(*state, STORE_READ);
+    const struct store_query query = {.ended = true};
+    const struct store_visitor visitor = {
+        .task = write_meanwhile,
+        .attempt = count_attempt,
+    };
+    struct store_info info;
+    assert_int_equal(store_read(reader, &query, &visitor, &half, &info, NULL),
+                     ERR_OK);
+    assert_int_equal(half.tasks, 2);
+    assert_int_equal(half.attempts, 1);
+    assert_int_equal(info.last_token, 1);
+    /* And the next time all of the batch. */
+    half.tasks = 0;
+    half.attempts = 0;
+    const struct store_visitor counting = {.attempt = count_attempt};
+    assert_int_equal(store_read(reader, &query, &counting, &half, &info, NULL),
+                     ERR_OK);
+    assert_int_equal(half.attempts, 2);
+    assert_int_equal(info.last_token, 2);
+    store_close(reader);
+    store_close(half.writer);
+}
+
+static struct strbuf
+ask(struct store *store, bool finished, bool ended, const char *run)
+{
+    const struct store_query query = {
+        .finished = finished,
+        .run = run,
+        .ended = ended,
+    };
+    struct strbuf out = {0};
+    assert_int_equal(fixture_add_rows(store, &query, &out, NULL), ERR_OK);
+    return out;
+}
+
+static void a_query_gives_what_it_asks_for(void **state)
+{
+    uint64_t epoch = 0;
+    struct store *store = take_filled(*state, &epoch);
+    struct store_change changes[] = {
+        fixture_run(2, "second"),
+        fixture_task(2, 0, "done"),
+        fixture_claim(2, 2, 0, 1),
+        fixture_end(2),
+        fixture_claim(3, 2, 0, 2),
+        fixture_order("pause"),
+        {
+            .type = STORE_COMMAND,
+            .as.command = {.number = 1, .answer = "{}"},
+        },
+        {
+            .type = STORE_LIMIT_SET,
+            .as.limit = {.run = 2, .name = "sessions", .max = 9},
+        },
+        {.type = STORE_RUN_SET, .as.run = {.number = 2, .finished = true}},
+    };
+    write_ok(store, epoch, changes, ARRAY_COUNT(changes));
+
+    struct strbuf text = ask(store, false, false, NULL);
+    assert_contains(&text, "run 1 wave");
+    assert_contains(&text, "limit 1.sessions 4");
+    assert_contains(&text, "task 1.0");
+    assert_contains(&text, "attempt 1 ");
+    assert_contains(&text, "order 2 ");
+    assert_lacks(&text, "order 1 "); /* it has been answered */
+    assert_lacks(&text, "run 2 second");
+    assert_lacks(&text, "limit 2.");
+    assert_lacks(&text, "task 2.");
+    assert_lacks(&text, "attempt 2 ");
+    assert_lacks(&text, "attempt 3 ");
+    strbuf_release(&text);
+
+    text = ask(store, true, false, NULL);
+    assert_contains(&text, "run 1 wave");
+    assert_contains(&text, "run 2 second");
+    assert_contains(&text, "limit 2.sessions 9");
+    assert_contains(&text, "task 2.0");
+    assert_contains(&text, "attempt 1 ");
+    assert_contains(&text, "attempt 3 ");
+    assert_lacks(&text, "attempt 2 ");
+    strbuf_release(&text);
+
+    text = ask(store, true, true, "second");
+    assert_lacks(&text, "run 1 ");
+    assert_lacks(&text, "fragment 1.");
+    assert_lacks(&text, "task 1.");
+    assert_lacks(&text, "attempt 1 ");
+    assert_contains(&text, "attempt 2 ");
+    assert_contains(&text, "attempt 3 ");
+    assert_contains(&text, "executor claude");
+    strbuf_release(&text);
+
+    text = ask(store, false, true, "second"); /* it has finished */
+    assert_lacks(&text, "run 2 second");
+    assert_lacks(&text, "task ");
+    assert_lacks(&text, "attempt ");
+    strbuf_release(&text);
+    text = ask(store, true, true, "no such run");
+    assert_lacks(&text, "run 1 ");
+    assert_lacks(&text, "task ");
+    strbuf_release(&text);
+    store_close(store);
+}
+
+static enum err refuse_task(void *ctx, const struct store_task *task)
+{
+    (void)task;
+    ++*(uint32_t *)ctx;
+    return ERR_CANCELLED;
+}
+
+static enum err refuse_event(void *ctx, const struct store_event *event)
+{
+    (void)event;
+    ++*(uint32_t *)ctx;
+    return ERR_CANCELLED;
+}
+
+static void a_visitor_that_fails_ends_the_reading(void **state)
+{
+    uint64_t epoch = 0;
+    struct store *store = take_filled(*state, &epoch);
+    const struct store_query query = {0};
+    const struct store_visitor visitor = {.task = refuse_task};
+    uint32_t count = 0;
+    assert_int_equal(store_read(store, &query, &visitor, &count, NULL, NULL),
+                     ERR_CANCELLED);
+    assert_int_equal(count, 1);
+    assert_int_equal(store_events(store, 0, refuse_event, &count, NULL),
+                     ERR_CANCELLED);
+    assert_int_equal(count, 2);
+    /* The store can be used as before. */
+    assert_int_equal(
+        fixture_write_one(store, epoch, fixture_event(1, 0, "claimed")),
+        ERR_OK);
+    store_close(store);
+}
+
+static enum err check_event(void *ctx, const struct store_event *event)
+{
+    struct store_event *before = ctx;
+    assert_int_equal(event->number, before->number + 1);
+    assert_true(event->sum == event_sum(before->sum, event));
+    before->number = event->number;
+    before->sum = event->sum;
+    return ERR_OK;
+}
+
+static void events_come_in_order_without_gaps(void **state)
+{
+    uint64_t epoch = 0;
+    struct store *store = take_filled(*state, &epoch);
+    for (int ix = 0; ix < 20; ix++) {
+        struct store_change changes[] = {
+            fixture_event(1, 0, "claimed"),
+            fixture_event(1, STORE_NONE, "claimed"),
+            fixture_event(STORE_NONE, STORE_NONE, "claimed"),
+        };
+        changes[1].as.event.kind = "run";
+        changes[2].as.event.kind = "scheduler";
+        write_ok(store, epoch, changes, ARRAY_COUNT(changes));
+    }
+    struct store_event before = {0};
+    assert_int_equal(store_events(store, 0, check_event, &before, NULL),
+                     ERR_OK);
+    assert_int_equal(before.number, 62);
+    struct strbuf text = {0};
+    assert_int_equal(fixture_add_events(store, 61, &text, NULL), ERR_OK);
+    assert_contains(&text, "event 62 ");
+    assert_contains(&text, " 4294967295 4294967295 scheduler ");
+    assert_lacks(&text, "event 61 ");
+    strbuf_release(&text);
+    assert_int_equal(fixture_add_events(store, 62, &text, NULL), ERR_OK);
+    assert_int_equal(fixture_add_events(store, UINT64_MAX, &text, NULL),
+                     ERR_OK);
+    assert_int_equal(text.len, 0);
+    strbuf_release(&text);
+    store_close(store);
+}
+
+static void an_unknown_state_is_handed_out_as_it_is(void **state)
+{
+    uint64_t epoch = 0;
+    struct store *store = take_filled(*state, &epoch);
+    struct store_change odd = fixture_task(1, 1, "from the future");
+    assert_int_equal(fixture_write_one(store, epoch, odd), ERR_OK);
+    struct strbuf text = fixture_contents(store);
+    assert_contains(&text, "group/stage from the future 5");
+    strbuf_release(&text);
+    assert_int_equal(fixture_verify(store, &text, NULL), ERR_OK);
+    assert_contains(&text, "unknown state");
+    strbuf_release(&text);
+    store_close(store);
+}
+
+static void a_sound_store_has_no_faults(void **state)
+{
+    uint64_t epoch = 0;
+    struct store *store = take_filled(*state, &epoch);
+    struct store_change changes[] = {
+        fixture_task(1, 0, "waiting"),
+        fixture_event(1, 0, "waiting"),
+        fixture_end(1),
+        fixture_claim(2, 1, 0, 2),
+        fixture_task(1, 0, "running"),
+        fixture_event(1, 0, "running"),
+    };
+    write_ok(store, epoch, changes, ARRAY_COUNT(changes));
+    struct strbuf faults = {0};
+    assert_int_equal(fixture_verify(store, &faults, NULL), ERR_OK);
+    assert_string_equal(strbuf_text(&faults), "");
+    store_close(store);
+    store = fixture_open(*state, STORE_READ);
+    assert_int_equal(fixture_verify(store, &faults, NULL), ERR_OK);
+    assert_string_equal(strbuf_text(&faults), "");
+    strbuf_release(&faults);
+    store_close(store);
+}
+
+static void a_state_that_differs_from_the_log_is_a_fault(void **state)
+{
+    uint64_t epoch = 0;
+    struct store *store = take_filled(*state, &epoch);
+    /* Written without its event. */
+    struct store_change silent = fixture_task(1, 1, "done");
+    assert_int_equal(fixture_write_one(store, epoch, silent), ERR_OK);
+    struct strbuf faults = {0};
+    assert_int_equal(fixture_verify(store, &faults, NULL), ERR_OK);
+    assert_contains(&faults, "run 1");
+    assert_contains(&faults, "the state is done, and by its last event");
+    strbuf_release(&faults);
+    store_close(store);
+}
+
+static void an_attempt_without_its_task_is_a_fault(void **state)
+{
+    uint64_t epoch = 0;
+    struct store *store = take_filled(*state, &epoch);
+    assert_int_equal(fixture_write_one(store, epoch, fixture_claim(2, 1, 5, 1)),
+                     ERR_OK);
+    struct strbuf faults = {0};
+    assert_int_equal(fixture_verify(store, &faults, NULL), ERR_OK);
+    assert_contains(&faults, "there is no task 5 in run 1");
+    strbuf_release(&faults);
+    store_close(store);
+}
+
+static void the_same_changes_give_the_same_contents(void **state)
+{
+    (void)state;
+    struct fixture *fixtures[] = {
+        fixture_new(BACKEND_MEMORY),
+        fixture_new(BACKEND_SQLITE),
+    };
+    struct strbuf texts[2];
+    for (size_t ix = 0; ix < ARRAY_COUNT(fixtures); ix++) {
+        uint64_t epoch = 0;
+        struct store *store = take_filled(fixtures[ix], &epoch);
+        struct rng rng;
+        rng_init(&rng, SEED);
+        uint64_t token = 1;
+        for (int step = 0; step < 300; step++) {
+            uint32_t task = rng_below(&rng, 20);
+            struct store_change changes[] = {
+                fixture_task(1, task, "ready"),
+                fixture_event(1, task, "ready"),
+                fixture_claim(token + rng_below(&rng, 3),
+                              1,
+                              rng_below(&rng, 20),
+                              rng_below(&rng, 5)),
+                fixture_end(1 + rng_below(&rng, 20)),
+            };
+            uint32_t from = rng_below(&rng, 4);
+            /* Some fit and some do not; the answers must be the same. */
+            enum err err = fixture_write(store,
+                                         epoch,
+                                         &changes[from],
+                                         1 + rng_below(&rng, 4 - from),
+                                         NULL);
+            token = fixture_info(store).last_token;
+            assert_true(err == ERR_OK || err == ERR_CONFLICT);
+        }
+        texts[ix] = fixture_contents(store);
+        store_close(store);
+    }
+    assert_string_equal(strbuf_text(&texts[0]), strbuf_text(&texts[1]));
+    assert_contains(&texts[0], "ended");
+    for (size_t ix = 0; ix < ARRAY_COUNT(fixtures); ix++) {
+        strbuf_release(&texts[ix]);
+        fixture_free(fixtures[ix]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        FIXTURE_EACH(what_was_written_is_read_back_column_by_column),
+        FIXTURE_EACH(the_text_of_a_plan_may_have_any_bytes),
+        FIXTURE_EACH(what_was_acknowledged_is_there_after_opening_again),
+        FIXTURE_EACH(a_later_row_replaces_the_earlier_one),
+        FIXTURE_EACH(a_batch_with_a_change_that_does_not_fit_leaves_nothing),
+        FIXTURE_EACH(one_attempt_is_claimed_once),
+        FIXTURE_EACH(an_attempt_that_has_ended_never_changes),
+        FIXTURE_EACH(what_a_claim_has_fixed_stays),
+        FIXTURE_EACH(an_order_is_answered_once),
+        FIXTURE_EACH(only_the_scheduler_writes),
+        FIXTURE_EACH(the_lock_has_one_holder_and_names_it),
+        FIXTURE_EACH(a_store_that_nobody_took_has_nothing_to_read),
+        FIXTURE_EACH(a_superseded_scheduler_writes_nothing),
+        FIXTURE_SQLITE(a_reader_sees_one_state_and_keeps_nobody_waiting),
+        FIXTURE_EACH(a_query_gives_what_it_asks_for),
+        FIXTURE_EACH(a_visitor_that_fails_ends_the_reading),
+        FIXTURE_EACH(events_come_in_order_without_gaps),
+        FIXTURE_EACH(an_unknown_state_is_handed_out_as_it_is),
+        FIXTURE_EACH(a_sound_store_has_no_faults),
+        FIXTURE_EACH(a_state_that_differs_from_the_log_is_a_fault),
+        FIXTURE_EACH(an_attempt_without_its_task_is_a_fault),
+        cmocka_unit_test(the_same_changes_give_the_same_contents),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

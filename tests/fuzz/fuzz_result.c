@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Any bytes as what a session leaves behind: a result, and the records of an
+ * attempt. What is accepted must be what attempt.h promises.
+ */
+#include "base/invariant.h"
+#include "exec/attempt.h"
+#include "exec/record.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* A text that a terminal can be shown. */
+static void check_text(const char *text)
+{
+    for (; text != NULL && *text != '\0'; text++) {
+        unsigned char byte = (unsigned char)*text;
+        INVARIANT(byte >= 0x20 || byte == '\n' || byte == '\t');
+        INVARIANT(byte != 0x7f);
+    }
+}
+
+static void check_result(const struct attempt_result *result)
+{
+    check_text(result->outcome);
+    check_text(result->reason);
+    INVARIANT(result->retry_at_ns >= 0);
+    INVARIANT(result->input_tokens >= 0 && result->output_tokens >= 0);
+    INVARIANT(result->usd >= 0 && result->usd <= 1e9);
+    for (uint32_t ix = 0; ix < result->task_count; ix++) {
+        const struct attempt_task_result *task = &result->tasks[ix];
+        INVARIANT(task->task != NULL && task->task[0] != '\0');
+        INVARIANT(task->outcome != NULL);
+        check_text(task->task);
+        check_text(task->reason);
+    }
+}
+
+/* A record that is read is the one that would be written. */
+static void check_records(const char *bytes, size_t size)
+{
+    char again[RECORD_BYTES];
+    struct attempt_exit exit;
+    struct record_started started;
+    uint64_t stat[RECORD_STAT_COUNT];
+    if (record_read_exit(bytes, size, &exit)) {
+        record_write_exit(again, &exit);
+        INVARIANT(size == RECORD_BYTES && memcmp(again, bytes, size) == 0);
+    }
+    if (record_read_started(bytes, size, &started)) {
+        record_write_started(again, &started);
+        INVARIANT(size == RECORD_BYTES && memcmp(again, bytes, size) == 0);
+    }
+    (void)!record_read_stat(bytes, size, stat);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct attempt_result result;
+    struct diag diag = {0};
+    const char *bytes = (const char *)data;
+    enum err err = attempt_parse_result(bytes, size, &result, &diag);
+    INVARIANT(err == ERR_OK || err == ERR_INVALID);
+    INVARIANT(result.present == (err == ERR_OK));
+    INVARIANT((diag.text[0] == '\0') == (err == ERR_OK));
+    check_result(&result);
+    attempt_result_release(&result);
+    check_records(bytes, size);
+    return 0;
+}

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: MIT
+"""A place to run plans in for real: a folder with a plan and a store.
+
+    place = Place()
+    place.plan("tasks:\\n  - {id: a, run: 'exit 0'}\\n")
+    run = place.start()                   # sluice run, in the background
+    place.until(lambda: place.states() == {"a": "done"})
+    run.end(0)                            # waits, requires the exit code
+
+Sessions tell what they do by themselves: a command made with Place.session()
+appends a line with O_APPEND to the witness file when it begins and when it
+ends, so that what is counted does not come from sluice. Every process started
+here is ended at the end of its case by its pid, sessions by their marker in
+the environment.
+"""
+
+import json
+import os
+import pathlib
+import signal
+import sqlite3
+import subprocess
+import time
+
+import tap
+
+GUARD = 60  # seconds after which something that should happen is given up
+QUIET = 10  # the same, when no sluice process of the case is alive
+
+
+def task(name, command, **settings):
+    """A line of plan text; settings are YAML."""
+    parts = "".join(f", {key}: {value}" for key, value in settings.items())
+    return f"  - {{id: {name}, run: {command}{parts}}}\n"
+
+
+def children(pid):
+    """Pids of the children of a process."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                text = (entry / "stat").read_text(encoding="utf-8")
+            except OSError:
+                continue
+            if int(text.rpartition(")")[2].split()[1]) == pid:
+                found.append(int(entry.name))
+    return found
+
+
+class Run:
+    """A sluice process in the background."""
+
+    def __init__(self, place, words, env):
+        self.output = place.folder / f"out-{len(place.runs)}"
+        with open(self.output, "wb") as out:
+            self.process = subprocess.Popen(
+                [tap.SLUICE, *map(str, words)],
+                cwd=place.folder,
+                env={**os.environ, "LC_ALL": "C.UTF-8", **env},
+                start_new_session=True,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+            )
+        self.pid = self.process.pid
+
+    def text(self):
+        """What it has printed so far."""
+        return self.output.read_text(encoding="utf-8", errors="replace")
+
+    def alive(self):
+        """Whether it has not ended."""
+        return self.process.poll() is None
+
+    def kill(self, number=signal.SIGKILL):
+        """Send it a signal; with SIGKILL, wait for its end."""
+        self.process.send_signal(number)
+        if number == signal.SIGKILL:
+            self.process.wait(GUARD)
+
+    def end(self, code=None):
+        """Wait for its end and require the exit code; what it printed."""
+        try:
+            got = self.process.wait(GUARD)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"still running:\n{self.text()}") from None
+        text = self.text()
+        assert "Sanitizer" not in text and "runtime error" not in text, text
+        if code is not None:
+            assert got == code, f"exit code {got}, expected {code}:\n{text}"
+        return text
+
+
+class Place:
+    """A folder with a plan and a store."""
+
+    def __init__(self, folder=None):
+        self.folder = folder or tap.folder()
+        self.store = self.folder / ".sluice"
+        self.witness_path = self.folder / "witness"
+        self.witness_path.touch()
+        self.runs = []
+
+    def plan(self, text, head=tap.HEAD, name="plan.yaml"):
+        """Write the plan; `head` goes before the text."""
+        (self.folder / name).write_text(head + text, encoding="utf-8")
+
+    def session(self, body="", seconds=0.0):
+        """A shell command that tells when it begins and ends, as YAML."""
+        tell = 'echo "$1 $SLUICE_TASK $SLUICE_ATTEMPT $SLUICE_TOKEN $$"'
+        return json.dumps(
+            f"t() {{ {tell} >>'{self.witness_path}'; }}; t begin; "
+            + (f"sleep {seconds}; " if seconds else "")
+            + (body + "; " if body else "")
+            + "t end"
+        )
+
+    def gate(self, name="go"):
+        """A shell command that waits until open(name); `name` may have shell
+        variables in it, as in "$SLUICE_TASK"."""
+        path = f"{self.folder}/gate-{name}"
+        return f'while [ ! -e "{path}" ]; do sleep 0.05; done'
+
+    def open(self, *names):
+        """Let those go on that wait at the gates; without names, at "go"."""
+        for name in names or ("go",):
+            (self.folder / f"gate-{name}").touch()
+
+    def start(self, *words, env=None, plan="plan.yaml"):
+        """Start `sluice run` in the background."""
+        run = Run(self, ["run", *words, plan], env or {})
+        self.runs.append(run)
+        return run
+
+    def sluice(self, *words, code=0, stdin=None, env=None):
+        """Run another command on this store."""
+        env = {"SLUICE_STORE": str(self.store), **(env or {})}
+        return tap.sluice(*words, code=code, stdin=stdin, env=env)
+
+    def rows(self, sql, *values):
+        """Ask the database, read-only; [] while there is none."""
+        path = self.store / "sluice.db"
+        if not path.exists():
+            return []
+        db = sqlite3.connect(f"file:{path}?mode=ro", timeout=10, uri=True)
+        try:
+            return db.execute(sql, values).fetchall()
+        except sqlite3.OperationalError as error:
+            if "no such table" in str(error):
+                return []
+            raise
+        finally:
+            db.close()
+
+    def edit(self, sql, *values):
+        """Change the database by hand; nobody may have it open. The number of
+        rows that were changed."""
+        assert not any(run.alive() for run in self.runs), "sluice is running"
+        db = sqlite3.connect(self.store / "sluice.db", isolation_level=None)
+        try:
+            return db.execute(sql, values).rowcount
+        finally:
+            db.close()
+
+    def states(self):
+        """State of each task, by its id."""
+        return dict(self.rows("SELECT id, state FROM task"))
+
+    def count(self, state):
+        """How many tasks are in a state."""
+        return sum(s == state for s in self.states().values())
+
+    def in_flight(self):
+        """Ids of the tasks that the store says are in flight."""
+        live = ("starting", "running")
+        return {task for task, s in self.states().items() if s in live}
+
+    def status(self, run="made"):
+        """What `sluice status --json` tells about a run."""
+        text = self.sluice("status", "--json", "--run", run).stdout
+        return json.loads(text)["runs"][0]
+
+    def slots(self, run="made", limit="sessions"):
+        """(used, max) of a limit, as `sluice status` shows it."""
+        limits = {one["limit"]: one for one in self.status(run)["limits"]}
+        return limits[limit]["used"], limits[limit]["max"]
+
+    def witness(self):
+        """What the sessions told: (what, task, attempt, token, pid)."""
+        lines = self.witness_path.read_text(encoding="utf-8").splitlines()
+        return [
+            (what, task, int(attempt), int(token), int(pid))
+            for what, task, attempt, token, pid in map(str.split, lines)
+        ]
+
+    def begun(self):
+        """The attempts that began, as (task, attempt), in order."""
+        return [(w[1], w[2]) for w in self.witness() if w[0] == "begin"]
+
+    def alive(self):
+        """Tasks whose sessions told that they began and not that they ended."""
+        found = set()
+        for what, task, *_ in self.witness():
+            (found.add if what == "begin" else found.discard)(task)
+        return found
+
+    def most_at_once(self):
+        """The largest number of sessions alive at once, by their witness."""
+        alive = most = 0
+        for what, *_ in self.witness():
+            alive += 1 if what == "begin" else -1
+            most = max(most, alive)
+        return most
+
+    def check_witness(self):
+        """No attempt began twice."""
+        seen = [(w[1], w[2], w[3]) for w in self.witness() if w[0] == "begin"]
+        tap.equal(sorted(set(seen)), sorted(seen), "attempts")
+
+    def events(self, kind=None):
+        """The log of events, data as dictionaries, in order."""
+        rows = self.rows("SELECT kind, data FROM event ORDER BY number")
+        return [
+            {"kind": k, **json.loads(data)}
+            for k, data in rows
+            if kind in (None, k)
+        ]
+
+    def processes(self):
+        """Pids of all live processes of this store's sessions."""
+        marker = f"SLUICE_STORE={self.store}".encode()
+        found = []
+        for entry in pathlib.Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    words = (entry / "environ").read_bytes().split(b"\0")
+                except OSError:
+                    continue
+                if marker in words:
+                    found.append(int(entry.name))
+        return found
+
+    def until(self, condition, what="what was waited for", guard=GUARD):
+        """Wait until the condition holds; seconds it took."""
+        begin = alive = time.monotonic()
+        while not condition():
+            now = time.monotonic()
+            if any(run.alive() for run in self.runs):
+                alive = now
+            if now - begin > guard or now - alive > QUIET:
+                said = "\n".join(run.text()[-3000:] for run in self.runs)
+                raise AssertionError(f"{what} did not happen:\n{said}")
+            time.sleep(0.01)
+        return time.monotonic() - begin
+
+    def close(self):
+        """End whatever is left."""
+        for run in self.runs:
+            if run.alive():
+                run.process.send_signal(signal.SIGCONT)
+                run.kill()
+        for _ in range(100):
+            left = self.processes()
+            if not left:
+                return
+            for pid in left:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            time.sleep(0.02)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()

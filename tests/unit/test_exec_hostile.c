@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sessions that do not want to end (tests/support/hostile.c). Each is given
+ * 150 ms, then 300 ms of grace. All of its processes must be gone when its end
+ * is reported, and that within the grace period and one second.
+ */
+#include "base/mem.h"
+#include "base/strbuf.h"
+#include "exec/record.h"
+#include "tests/unit/exec_fixture.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define TIMEOUT_NS (150 * EXEC_FIXTURE_MS)
+/* A loaded machine may be slow; the promise itself is one second. */
+#define SLACK_NS (2 * EXEC_FIXTURE_SECOND)
+
+/* Whether the process of this line of the witness file still runs. */
+static bool is_alive(const char *line, size_t len)
+{
+    uint64_t then[RECORD_STAT_COUNT];
+    uint64_t now[RECORD_STAT_COUNT];
+    assert_true(record_read_stat(line, len, then));
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/%ld", strtol(line, NULL, 10));
+    char *text = exec_fixture_slurp(path, "stat");
+    bool same = text != NULL && record_read_stat(text, strlen(text), now) &&
+                now[RECORD_STAT_START_TICKS] == then[RECORD_STAT_START_TICKS];
+    /* A zombie is dead; whoever has inherited it will notice. */
+    const char *state = text != NULL ? strrchr(text, ')') : NULL;
+    bool dead = state != NULL && (state[2] == 'Z' || state[2] == 'X');
+    mem_free(text);
+    return same && !dead;
+}
+
+/* Processes that marked themselves in the witness file, and still run. */
+static int
+count_alive(struct exec_fixture *fixture, const char *name, int *marked_out)
+{
+    int alive = 0;
+    int marked = 0;
+    char *text = exec_fixture_slurp(fixture->folder, name);
+    for (char *line = text; line != NULL && *line != '\0'; marked++) {
+        char *end = strchr(line, '\n');
+        assert_non_null(end);
+        alive += is_alive(line, (size_t)(end - line)) ? 1 : 0;
+        line = end + 1;
+    }
+    mem_free(text);
+    *marked_out = marked;
+    return alive;
+}
+
+/* A request for a hostile session; argv has room for four. */
+static struct exec_request
+hostile(struct exec_fixture *fixture, const char *dir, const char **argv)
+{
+    struct exec_request request =
+        exec_fixture_request(fixture, dir, argv, NULL);
+    argv[0] = getenv("SLUICE_HOSTILE");
+    assert_non_null(argv[0]);
+    argv[1] = strrchr(dir, '/') + 1;
+    argv[2] = exec_fixture_path(fixture, "witness");
+    request.timeout_ns = TIMEOUT_NS;
+    request.log_bytes_max = 1 << 20;
+    return request;
+}
+
+static void
+expect_none_left(struct exec_fixture *fixture, const char *kind, int least)
+{
+    int marked = 0;
+    int alive = count_alive(fixture, "witness", &marked);
+    if (alive > 0 || marked < least) {
+        fail_msg("%s: %d of %d processes are alive", kind, alive, marked);
+    }
+    (void)unlink(exec_fixture_path(fixture, "witness"));
+}
+
+/* Run one kind to its end. */
+static void expect_end(struct exec_fixture *fixture,
+                       const char *kind,
+                       enum attempt_cause cause,
+                       int least)
+{
+    struct strbuf dir = {0};
+    const char *argv[4];
+    strbuf_adds(&dir, exec_fixture_path(fixture, kind));
+    struct exec_request request = hostile(fixture, dir.text, argv);
+    struct attempt_exit exit = exec_fixture_run(fixture, &request);
+    if (exit.cause != cause) {
+        fail_msg("%s: cause %s", kind, attempt_cause_name(exit.cause));
+    }
+    expect_none_left(fixture, kind, least);
+    int64_t took_ns = exit.ended_ns - exit.begun_ns;
+    if (took_ns > TIMEOUT_NS + request.grace_ns + EXEC_FIXTURE_SECOND +
+                      2 * EXEC_FIXTURE_SECOND + SLACK_NS) {
+        fail_msg("%s: took %lld ns", kind, (long long)took_ns);
+    }
+    strbuf_release(&dir);
+}
+
+static void those_that_run_on_are_ended_at_the_timeout(void **state)
+{
+    static const struct {
+        const char *kind;
+        int processes;
+    } kinds[] = {
+        {"clear-environment", 2},
+        {"close-fds", 1},
+        {"double-fork", 2},
+        {"exec-other", 1},
+        {"ignore-term", 1},
+        {"kill-parent", 1},
+        {"leave-folder", 1},
+        {"make-zombies", 2},
+        {"own-group", 3},
+        {"own-session", 2},
+        {"rename-self", 2},
+        {"stop-child", 2},
+        {"stop-parent", 1},
+        {"stop-self", 1},
+        {"trap-all", 2},
+        {"use-threads", 2},
+    };
+    for (size_t ix = 0; ix < ARRAY_COUNT(kinds); ix++) {
+        expect_end(*state,
+                   kinds[ix].kind,
+                   ATTEMPT_TIMEOUT,
+                   kinds[ix].processes);
+    }
+}
+
+static void those_that_leave_something_behind_are_cleaned_up(void **state)
+{
+    static const char *const kinds[] = {
+        "daemon",
+        "hard-daemon",
+        "keep-stdout",
+        "no-hangup",
+        "vanish-group",
+    };
+    for (size_t ix = 0; ix < ARRAY_COUNT(kinds); ix++) {
+        expect_end(*state, kinds[ix], ATTEMPT_EXIT, 2);
+    }
+}
+
+static void storms_of_forks_are_ended(void **state)
+{
+    expect_end(*state, "fork-storm", ATTEMPT_TIMEOUT, 50);
+    expect_end(*state, "fork-hop", ATTEMPT_EXIT, 1);
+}
+
+static void a_flood_keeps_to_the_limit_of_the_log(void **state)
+{
+    struct exec_fixture *fixture = *state;
+    struct stat stat_now;
+    expect_end(fixture, "flood", ATTEMPT_TIMEOUT, 1);
+    assert_int_equal(stat(exec_fixture_path(fixture, "flood/log"), &stat_now),
+                     0);
+    /* 1 MiB, in blocks of 512 bytes, and what the file system adds. */
+    assert_true(stat_now.st_blocks <= 2048 + 256);
+}
+
+static void what_outlives_its_shim_is_found_by_its_marker(void **state)
+{
+    struct exec_fixture *fixture = *state;
+    const char *argv[4];
+    struct strbuf dir = {0};
+    int marked = 0;
+    strbuf_adds(&dir, exec_fixture_path(fixture, "murder-parent"));
+    struct exec_request request = hostile(fixture, dir.text, argv);
+    exec_fixture_start(fixture, &request);
+    struct attempt_found found = exec_fixture_end(fixture, &request);
+    assert_int_equal(found.state, ATTEMPT_LOST);
+    assert_true(count_alive(fixture, "witness", &marked) > 0);
+    /* One that is almost named so is not touched. */
+    struct strbuf other = {0};
+    strbuf_addf(&other, "%s/x", dir.text);
+    assert_int_equal(attempt_kill_strays(other.text), 0);
+    other.text[other.len - 3] = '\0';
+    assert_int_equal(attempt_kill_strays(other.text), 0);
+    assert_int_equal(attempt_kill_strays(dir.text), 2);
+    assert_int_equal(attempt_kill_strays(dir.text), 0);
+    expect_none_left(fixture, "murder-parent", 2);
+    strbuf_release(&other);
+    strbuf_release(&dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define CASE(name)                                                             \
+    cmocka_unit_test_setup_teardown(name,                                      \
+                                    exec_fixture_set_up,                       \
+                                    exec_fixture_tear_down)
+        CASE(those_that_run_on_are_ended_at_the_timeout),
+        CASE(those_that_leave_something_behind_are_cleaned_up),
+        CASE(storms_of_forks_are_ended),
+        CASE(a_flood_keeps_to_the_limit_of_the_log),
+        CASE(what_outlives_its_shim_is_found_by_its_marker),
+    };
+    return cmocka_run_group_tests_name("exec_hostile", tests, NULL, NULL);
+}

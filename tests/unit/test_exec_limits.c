@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a shim enforces: timeouts, silence, checkpoints and the size of the
+ * log. And what happens when a step fails, or the shim or the server is killed
+ * at a named point; that needs a build with crash points.
+ */
+#include "base/macros.h"
+#include "base/mem.h"
+#include "base/strbuf.h"
+#include "exec/exec.h"
+#include "tests/unit/exec_fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* A request in FOLDER/1 of this fixture, with room for its texts. */
+struct made {
+    char dir[128];
+    const char *argv[4];
+    struct exec_request request;
+};
+
+static struct exec_request *
+make(struct made *made, struct exec_fixture *fixture, const char *command)
+{
+    static const char name[] = "1";
+    (void)snprintf(made->dir,
+                   sizeof(made->dir),
+                   "%s",
+                   exec_fixture_path(fixture, name));
+    made->request =
+        exec_fixture_request(fixture, made->dir, made->argv, command);
+    return &made->request;
+}
+
+static void the_hard_timeout_ends_a_busy_session(void **state)
+{
+    struct made made;
+    struct exec_request *request =
+        make(&made, *state, "while :; do echo x; done");
+    request->timeout_ns = 100 * EXEC_FIXTURE_MS;
+    struct attempt_exit exit = exec_fixture_run(*state, request);
+    assert_int_equal(exit.cause, ATTEMPT_TIMEOUT);
+    assert_int_equal(exit.signal, SIGTERM);
+    assert_true(exit.ended_ns - exit.begun_ns >= request->timeout_ns);
+}
+
+static void prepare_counts_in_the_timeout(void **state)
+{
+    struct made made;
+    struct exec_request *request = make(&made, *state, "echo >>witness");
+    request->prepare = "sleep 1000";
+    request->timeout_ns = 100 * EXEC_FIXTURE_MS;
+    struct attempt_exit exit = exec_fixture_run(*state, request);
+    assert_int_equal(exit.cause, ATTEMPT_TIMEOUT);
+    struct exec_fixture *fixture = *state;
+    assert_null(exec_fixture_slurp(fixture->folder, "witness"));
+}
+
+static void the_grace_period_is_for_cleaning_up(void **state)
+{
+    struct made made;
+    struct exec_fixture *fixture = *state;
+    struct exec_request *request =
+        make(&made,
+             fixture,
+             "trap 'sleep 0.1; echo clean; exit 9' TERM; sleep 1000 & wait");
+    request->timeout_ns = 100 * EXEC_FIXTURE_MS;
+    request->grace_ns = 10 * EXEC_FIXTURE_SECOND;
+    struct attempt_exit exit = exec_fixture_run(fixture, request);
+    assert_int_equal(exit.cause, ATTEMPT_TIMEOUT);
+    assert_int_equal(exit.code, 9);
+    char *log = exec_fixture_slurp(request->dir, "log");
+    assert_string_equal(log, "clean\n");
+    mem_free(log);
+    /* It was not waited for any longer. */
+    assert_true(exit.ended_ns - exit.begun_ns < request->grace_ns);
+}
+
+static void silence_ends_a_session(void **state)
+{
+    struct made made;
+    struct exec_request *request = make(&made, *state, "echo one; sleep 1000");
+    request->idle_ns = 300 * EXEC_FIXTURE_MS;
+    struct attempt_exit exit = exec_fixture_run(*state, request);
+    assert_int_equal(exit.cause, ATTEMPT_IDLE);
+    assert_true(exit.ended_ns - exit.begun_ns >= request->idle_ns);
+}
+
+static void a_sign_of_life_is_not_silence(void **state)
+{
+    static const char *const commands[] = {
+        /* output */
+        "for i in 1 2 3 4 5 6 7 8 9 10; do echo; sleep 0.1; done",
+        /* progress */
+        "for i in 1 2 3 4 5 6 7 8 9 10; do"
+        " touch ${SLUICE_RESULT%/*}/progress; sleep 0.1; done",
+        /* CPU time of a descendant that nobody waits for yet */
+        "sh -c 'end=$(($(date +%s) + 2));"
+        " while [ $(date +%s) -lt $end ]; do :; done' & sleep 1000",
+    };
+    struct exec_fixture *fixture = *state;
+    for (size_t ix = 0; ix < ARRAY_COUNT(commands); ix++) {
+        struct made made;
+        struct exec_request *request = make(&made, fixture, commands[ix]);
+        made.dir[strlen(made.dir) - 1] = (char)('1' + (char)ix);
+        request->idle_ns = 500 * EXEC_FIXTURE_MS;
+        request->timeout_ns = 20 * EXEC_FIXTURE_SECOND;
+        struct attempt_exit exit = exec_fixture_run(fixture, request);
+        bool busy = ix == 2; /* it ends in silence, but later */
+        assert_int_equal(exit.cause, busy ? ATTEMPT_IDLE : ATTEMPT_EXIT);
+        assert_true(exit.ended_ns - exit.begun_ns >= request->idle_ns);
+    }
+}
+
+static void a_checkpoint_is_asked_for_once(void **state)
+{
+    struct made made;
+    struct exec_fixture *fixture = *state;
+    struct exec_request *request =
+        make(&made,
+             fixture,
+             "trap 'echo asked; test -e ${SLUICE_RESULT%/*}/checkpoint"
+             " && exit 5' USR1; while :; do sleep 0.02; done");
+    request->checkpoint_ns = 200 * EXEC_FIXTURE_MS;
+    struct attempt_exit exit = exec_fixture_run(fixture, request);
+    assert_int_equal(exit.cause, ATTEMPT_EXIT);
+    assert_int_equal(exit.code, 5);
+    char *log = exec_fixture_slurp(request->dir, "log");
+    assert_string_equal(log, "asked\n");
+    mem_free(log);
+}
+
+static void a_checkpoint_can_be_ordered(void **state)
+{
+    struct made made;
+    struct exec_fixture *fixture = *state;
+    struct exec_request *request =
+        make(&made,
+             fixture,
+             "trap 'exit 6' USR1; touch ${SLUICE_RESULT%/*}/ready;"
+             " while :; do sleep 0.02; done");
+    exec_fixture_start(fixture, request);
+    struct exec_report report =
+        exec_fixture_wait(fixture, request->id, EXEC_STARTED);
+    assert_true(exec_fixture_appears(made.dir, "ready"));
+    assert_int_equal(
+        exec_signal(report.pid, report.start_ticks, EXEC_CHECKPOINT, NULL),
+        ERR_OK);
+    struct attempt_found found = exec_fixture_end(fixture, request);
+    assert_int_equal(found.exit.code, 6);
+    assert_true(exec_fixture_appears(made.dir, "checkpoint"));
+}
+
+/* Numbered lines, about 7 MB of them. */
+static const char lines[] = "seq 1 1000000; sleep 0.2; seq 1000001 1000002";
+
+/* Run it with a limit of 256 KiB. */
+static void expect_cut(struct exec_fixture *fixture, bool has_holes)
+{
+    enum { KIB = 1024, MAX = 256 * KIB };
+    struct made made;
+    struct exec_request *request = make(&made, fixture, lines);
+    struct stat stat_now;
+    request->log_bytes_max = MAX;
+    struct attempt_exit exit = exec_fixture_run(fixture, request);
+    assert_int_equal(exit.code, 0);
+    assert_true(exit.log_cut_bytes > MAX);
+    assert_int_equal(stat(exec_fixture_path(fixture, "1/log"), &stat_now), 0);
+    assert_true(stat_now.st_blocks * 512 <= MAX + 64 * KIB);
+    if (has_holes) { /* otherwise what is lost in a cut cannot be counted */
+        assert_int_equal(exit.log_bytes, 6888896 + 16);
+        assert_true(exit.log_bytes - exit.log_cut_bytes <= MAX);
+    }
+    char *log = exec_fixture_slurp(made.dir, "log");
+    assert_int_equal(strncmp(log, "1\n2\n3\n", 6), 0);
+    char mark[64];
+    (void)snprintf(mark,
+                   sizeof(mark),
+                   "\n[sluice: %20llu bytes were cut here]\n",
+                   (unsigned long long)exit.log_cut_bytes);
+    assert_non_null(strstr(log, mark));
+    mem_free(log);
+    struct strbuf tail = {0};
+    attempt_add_log_tail(made.dir, 20, &tail);
+    assert_string_equal(strbuf_text(&tail), "1000001\n1000002\n");
+    strbuf_release(&tail);
+}
+
+static void a_long_log_keeps_its_head_and_tail(void **state)
+{
+    expect_cut(*state, true);
+}
+
+/* The same in a file system of 1 MiB, which the log fills. */
+static int run_on_full_disk(struct exec_fixture *fixture)
+{
+    struct made made;
+    const char *disk = exec_fixture_path(fixture, "disk");
+    if (mkdir(disk, 0700) != 0 || unshare(CLONE_NEWNS) != 0 ||
+        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("none", disk, "tmpfs", 0, "size=1m") != 0) {
+        return 77;
+    }
+    exec_close(fixture->exec);
+    fixture->exec = exec_fixture_server(); /* it must see the same disk */
+    struct exec_request *request =
+        make(&made, fixture, "seq 1 1000000 2>/dev/null; exit 3");
+    (void)snprintf(made.dir, sizeof(made.dir), "%s/disk/1", fixture->folder);
+    struct attempt_exit exit = exec_fixture_run(fixture, request);
+    assert_int_equal(exit.cause, ATTEMPT_EXIT);
+    assert_int_equal(exit.code, 3);
+    assert_true(exit.log_bytes > 900000);
+    /* And what cannot begin says so, and has not begun. */
+    (void)snprintf(made.dir, sizeof(made.dir), "%s/disk/2", fixture->folder);
+    request->id = ++fixture->last_id;
+    exec_fixture_start(fixture, request);
+    struct attempt_found found = exec_fixture_end(fixture, request);
+    struct exec_report report =
+        exec_fixture_wait(fixture, request->id, EXEC_ENDED);
+    assert_int_equal(report.error, ENOSPC);
+    assert_int_equal(found.state, ATTEMPT_NEVER);
+    return 0;
+}
+
+static void a_full_disk_does_not_lose_the_end(void **state)
+{
+    int status = 0;
+    pid_t pid = fork(); /* the new disk is for this child only */
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        _exit(run_on_full_disk(*state));
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 77) {
+        skip();
+    }
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+#ifdef SLUICE_CRASH_POINTS
+
+/* Replace the server by one with this fault or crash set. */
+static void
+serve_with(struct exec_fixture *fixture, const char *name, const char *value)
+{
+    exec_close(fixture->exec);
+    if (name != NULL) {
+        assert_int_equal(setenv(name, value, 1), 0);
+    }
+    fixture->exec = exec_fixture_server();
+    fixture->count = 0;
+    assert_int_equal(unsetenv("SLUICE_FAULT"), 0);
+    assert_int_equal(unsetenv("SLUICE_CRASH"), 0);
+}
+
+static void a_log_without_holes_keeps_its_head(void **state)
+{
+    serve_with(*state, "SLUICE_FAULT", "punch");
+    expect_cut(*state, false);
+}
+
+static void without_notices_the_log_is_looked_at_all_the_same(void **state)
+{
+    serve_with(*state, "SLUICE_FAULT", "notify");
+    expect_cut(*state, true);
+}
+
+static void without_lists_of_children_the_tree_is_found(void **state)
+{
+    struct made made;
+    struct exec_fixture *fixture = *state;
+    serve_with(fixture, "SLUICE_FAULT", "children");
+    struct exec_request *request =
+        make(&made, fixture, "setsid sleep 1000 & echo $!; exit 0");
+    struct attempt_exit exit = exec_fixture_run(fixture, request);
+    assert_int_equal(exit.cause, ATTEMPT_EXIT);
+    char *log = exec_fixture_slurp(made.dir, "log");
+    assert_int_equal(kill((pid_t)strtol(log, NULL, 10), 0), -1);
+    mem_free(log);
+}
+
+static void no_process_to_be_had_is_reported(void **state)
+{
+    struct made made;
+    struct exec_fixture *fixture = *state;
+    serve_with(fixture, "SLUICE_FAULT", "fork:1:EAGAIN");
+    struct exec_request *request = make(&made, fixture, "true");
+    exec_fixture_start(fixture, request);
+    struct exec_report report =
+        exec_fixture_wait(fixture, request->id, EXEC_FAILED);
+    assert_int_equal(report.error, EAGAIN);
+    request->id = ++fixture->last_id;
+    assert_int_equal(exec_fixture_run(fixture, request).code, 0);
+    serve_with(fixture, "SLUICE_FAULT", "clone:1:EAGAIN");
+    made.dir[strlen(made.dir) - 1] = '2';
+    struct attempt_exit exit = exec_fixture_run(fixture, request);
+    assert_int_equal(exit.cause, ATTEMPT_SPAWN);
+    assert_int_equal(exit.error, EAGAIN);
+}
+
+static void a_failed_step_before_the_start_leaves_it_unstarted(void **state)
+{
+    static const struct {
+        const char *fault;
+        int error;
+    } faults[] = {
+        {"open:1:EMFILE", EMFILE},
+        {"write:1:ENOSPC", ENOSPC},
+        {"write:2:ENOSPC", ENOSPC},
+    };
+    struct exec_fixture *fixture = *state;
+    for (size_t ix = 0; ix < ARRAY_COUNT(faults); ix++) {
+        struct made made;
+        struct exec_request *request = make(&made, fixture, "echo x");
+        made.dir[strlen(made.dir) - 1] = (char)('a' + (char)ix);
+        serve_with(fixture, "SLUICE_FAULT", faults[ix].fault);
+        exec_fixture_start(fixture, request);
+        struct attempt_found found = exec_fixture_end(fixture, request);
+        assert_int_equal(found.state, ATTEMPT_NEVER);
+        struct exec_report report =
+            exec_fixture_wait(fixture, request->id, EXEC_ENDED);
+        assert_int_equal(report.error, faults[ix].error);
+        /* So it can be started again, and then it runs. */
+        serve_with(fixture, NULL, NULL);
+        assert_int_equal(exec_fixture_run(fixture, request).code, 0);
+    }
+}
+
+static void a_failed_step_at_the_end_is_tried_again(void **state)
+{
+    static const char *const faults[] = {"write:3:EIO", "rename:1:EIO"};
+    struct exec_fixture *fixture = *state;
+    for (size_t ix = 0; ix < ARRAY_COUNT(faults); ix++) {
+        struct made made;
+        struct exec_request *request = make(&made, fixture, "exit 8");
+        made.dir[strlen(made.dir) - 1] = (char)('a' + (char)ix);
+        serve_with(fixture, "SLUICE_FAULT", faults[ix]);
+        assert_int_equal(exec_fixture_run(fixture, request).code, 8);
+    }
+}
+
+static void ignore_report(void *ctx, const struct exec_report *report)
+{
+    (void)ctx;
+    (void)report;
+}
+
+/* Start it with a crash set, and wait until the crash has happened. */
+static void crash_at(struct exec_fixture *fixture,
+                     const char *point,
+                     const struct exec_request *request)
+{
+    serve_with(fixture, "SLUICE_CRASH", point);
+    exec_fixture_start(fixture, request);
+    if (strncmp(point, "server-", 7) != 0) {
+        (void)exec_fixture_wait(fixture, request->id, EXEC_ENDED);
+        return;
+    }
+    enum err err = ERR_OK;
+    while (err == ERR_OK) {
+        err = exec_read(fixture->exec, ignore_report, NULL, NULL);
+        struct timespec pause = {.tv_nsec = EXEC_FIXTURE_MS};
+        (void)nanosleep(&pause, NULL);
+    }
+    assert_int_equal(err, ERR_UNAVAILABLE);
+}
+
+/* Go on as the scheduler does: look, and start what never ran. */
+static enum attempt_state settle(struct exec_fixture *fixture,
+                                 struct exec_request *request)
+{
+    struct attempt_found found;
+    serve_with(fixture, NULL, NULL);
+    for (int ix = 0; ix < 2000; ix++) {
+        assert_int_equal(
+            attempt_inspect(request->dir, fixture->boot_id, &found, NULL),
+            ERR_OK);
+        if (found.state == ATTEMPT_NEVER) {
+            request->id = ++fixture->last_id;
+            exec_fixture_start(fixture, request);
+            (void)exec_fixture_wait(fixture, request->id, EXEC_ENDED);
+        } else if (found.state == ATTEMPT_LOST ||
+                   found.state == ATTEMPT_ENDED) {
+            break;
+        }
+        struct timespec pause = {.tv_nsec = EXEC_FIXTURE_MS};
+        (void)nanosleep(&pause, NULL);
+    }
+    return found.state;
+}
+
+static void killed_at_any_point_it_has_run_at_most_once(void **state)
+{
+    static const struct {
+        const char *point;
+        bool lost; /* it is; otherwise it must end well */
+    } points[] = {
+        {"server-request-read", false},  {"server-forked", false},
+        {"server-before-report", false}, {"server-before-report:2", false},
+        {"server-after-report", false},  {"server-reaped", false},
+        {"shim-before-mkdir", false},    {"shim-after-mkdir", false},
+        {"shim-locked", false},          {"shim-started-empty", true},
+        {"shim-started", true},          {"shim-before-spawn", true},
+        {"shim-after-spawn", true},      {"shim-before-term", true},
+        {"shim-after-term", true},       {"shim-before-kill", true},
+        {"shim-after-kill", true},       {"shim-before-exit", true},
+        {"shim-exit-written", true},     {"shim-exit-renamed", false},
+    };
+    struct exec_fixture *fixture = *state;
+    for (size_t ix = 0; ix < ARRAY_COUNT(points); ix++) {
+        struct made made;
+        struct exec_request *request =
+            make(&made,
+                 fixture,
+                 "trap '' TERM; echo >>witness; sleep 1000 & exit 0");
+        made.dir[strlen(made.dir) - 1] = (char)('a' + (char)ix);
+        request->grace_ns = 20 * EXEC_FIXTURE_MS;
+        crash_at(fixture, points[ix].point, request);
+        enum attempt_state after = settle(fixture, request);
+        enum attempt_state wanted =
+            points[ix].lost ? ATTEMPT_LOST : ATTEMPT_ENDED;
+        char *witness = exec_fixture_slurp(fixture->folder, "witness");
+        size_t runs = witness != NULL ? strlen(witness) : 0;
+        if (after != wanted || runs > 1 || (!points[ix].lost && runs != 1)) {
+            fail_msg("%s: state %d, %zu runs",
+                     points[ix].point,
+                     (int)after,
+                     runs);
+        }
+        mem_free(witness);
+        (void)attempt_kill_strays(made.dir);
+        assert_int_equal(attempt_kill_strays(made.dir), 0);
+        (void)unlink(exec_fixture_path(fixture, "witness"));
+    }
+}
+
+#endif
+
+int main(void)
+{
+#define CASE(name)                                                             \
+    cmocka_unit_test_setup_teardown(name,                                      \
+                                    exec_fixture_set_up,                       \
+                                    exec_fixture_tear_down)
+    const struct CMUnitTest tests[] = {
+        CASE(the_hard_timeout_ends_a_busy_session),
+        CASE(prepare_counts_in_the_timeout),
+        CASE(the_grace_period_is_for_cleaning_up),
+        CASE(silence_ends_a_session),
+        CASE(a_sign_of_life_is_not_silence),
+        CASE(a_checkpoint_is_asked_for_once),
+        CASE(a_checkpoint_can_be_ordered),
+        CASE(a_long_log_keeps_its_head_and_tail),
+        CASE(a_full_disk_does_not_lose_the_end),
+#ifdef SLUICE_CRASH_POINTS
+        CASE(a_log_without_holes_keeps_its_head),
+        CASE(without_notices_the_log_is_looked_at_all_the_same),
+        CASE(without_lists_of_children_the_tree_is_found),
+        CASE(no_process_to_be_had_is_reported),
+        CASE(a_failed_step_before_the_start_leaves_it_unstarted),
+        CASE(a_failed_step_at_the_end_is_tried_again),
+        CASE(killed_at_any_point_it_has_run_at_most_once),
+#endif
+    };
+    return cmocka_run_group_tests_name("exec_limits", tests, NULL, NULL);
+}

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: MIT */
+/* Runs and executors that go on from records, and records that cannot be. */
+#include "tests/unit/sched_crew.h"
+
+#include "base/mem.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/* What is handed out and not accepted is an answer to come. */
+static void a_restored_start_can_still_be_refused(void **state)
+{
+    (void)state;
+    struct fixture f;
+    crew_fixture(&f, 9);
+    struct crew crew = {0};
+    (void)crew_member(&f, &crew, TASK_CLAIMED);
+    (void)crew_member(&f, &crew, TASK_CLAIMED);
+    (void)crew_member(&f, &crew, TASK_RUNNING);
+    crew_add(&f, &crew);
+    struct sched_executor_record steps = {
+        .steps = 1,
+        .shut_until_ns = INT64_MIN,
+        .probe_at_ns = INT64_MIN,
+    };
+    sched_restore_executor(f.sched, f.executor, &steps);
+    (void)fixture_turn(&f);
+    struct sched_executor_record now =
+        sched_executor_record(f.sched, f.executor);
+    assert_int_equal(now.sent, 2);
+    int64_t until_ns = 0;
+    assert_int_equal(sched_executor_state(f.sched, f.executor, &until_ns),
+                     EXECUTOR_OPEN);
+    assert_int_equal(until_ns, SCHED_NEVER);
+    fixture_refuse(&f, "a", SCHED_NEVER);
+    fixture_refuse(&f, "b", SCHED_NEVER);
+    assert_string_equal(fixture_turn(&f), "");
+    assert_int_equal(sched_executor_state(f.sched, f.executor, &until_ns),
+                     EXECUTOR_BACKOFF);
+    assert_int_equal(until_ns, 120 * SECOND); /* the second step */
+    fixture_release(&f);
+}
+
+static void a_batch_that_was_answered_in_part_goes_on(void **state)
+{
+    (void)state;
+    struct fixture f;
+    crew_fixture(&f, 9);
+    struct sched_executor_record record = {
+        .sent = 3,
+        .refused = 1,
+        .shut_until_ns = INT64_MIN,
+        .probe_at_ns = INT64_MIN,
+    };
+    sched_restore_executor(f.sched, f.executor, &record);
+    struct crew crew = {0};
+    (void)crew_member(&f, &crew, TASK_CLAIMED);
+    (void)crew_member(&f, &crew, TASK_CLAIMED);
+    (void)crew_member(&f, &crew, TASK_READY);
+    crew_add(&f, &crew);
+    assert_string_equal(fixture_turn(&f), "");
+    assert_int_equal(fixture_why(&f, "c").code, WHY_BACKOFF);
+    fixture_accept(&f, "a");
+    assert_string_equal(fixture_turn(&f), "c");
+    fixture_release(&f);
+}
+
+/* Their sessions are not there any more: nobody will answer. */
+static void an_executor_waits_for_nobody_who_is_gone(void **state)
+{
+    (void)state;
+    struct fixture f;
+    crew_fixture(&f, 9);
+    struct executor_spec spec = {
+        .backoff_ns = SECOND,
+        .backoff_ns_max = SECOND,
+        .circuit_failures = 2,
+        .probe_ns = SECOND,
+        .probe_ns_max = SECOND,
+    };
+    struct executor_id probed = sched_add_executor(f.sched, &spec);
+    struct sched_executor_record probe = {
+        .sent = 1,
+        .shut_until_ns = INT64_MIN,
+        .circuit_open = true,
+        .failures = 2,
+        .probe_token = 40,
+        .probe_at_ns = INT64_MIN,
+    };
+    struct sched_executor_record refused = {
+        .sent = 2,
+        .refused = 1,
+        .shut_until_ns = INT64_MIN,
+        .circuit_open = true, /* it has no circuit any more */
+        .probe_token = 41,
+        .probe_at_ns = INT64_MAX,
+    };
+    sched_restore_executor(f.sched, probed, &probe);
+    sched_restore_executor(f.sched, f.executor, &refused);
+    struct crew crew = {0};
+    (void)crew_member(&f, &crew, TASK_READY);
+    f.spec.executor = probed;
+    (void)crew_member(&f, &crew, TASK_READY);
+    (void)crew_member(&f, &crew, TASK_READY);
+    crew_add(&f, &crew);
+    assert_string_equal(fixture_turn(&f), "a b");
+    assert_int_equal(fixture_why(&f, "c").code, WHY_CIRCUIT);
+    fixture_release(&f);
+}
+
+static void a_probe_under_way_is_waited_for(void **state)
+{
+    (void)state;
+    struct fixture f;
+    crew_fixture(&f, 9);
+    struct executor_spec spec = {
+        .backoff_ns = SECOND,
+        .backoff_ns_max = SECOND,
+        .circuit_failures = 2,
+        .probe_ns = SECOND,
+        .probe_ns_max = SECOND,
+    };
+    f.spec.executor = sched_add_executor(f.sched, &spec);
+    struct sched_executor_record probe = {
+        .shut_until_ns = INT64_MIN,
+        .circuit_open = true,
+        .failures = 2,
+        .probe_token = 1,
+        .probe_at_ns = INT64_MIN,
+    };
+    sched_restore_executor(f.sched, f.spec.executor, &probe);
+    struct crew crew = {0};
+    (void)crew_member(&f, &crew, TASK_RUNNING);
+    (void)crew_member(&f, &crew, TASK_READY);
+    crew_add(&f, &crew);
+    assert_string_equal(fixture_turn(&f), "");
+    assert_int_equal(fixture_why(&f, "b").code, WHY_CIRCUIT);
+    fixture_done(&f, "a");
+    assert_string_equal(fixture_turn(&f), "b");
+    fixture_release(&f);
+}
+
+static void an_executor_record_that_cannot_be_does_no_harm(void **state)
+{
+    (void)state;
+    struct fixture f;
+    crew_fixture(&f, 9);
+    struct sched_executor_record odd = {
+        .sent = 3,
+        .refused = UINT32_MAX,
+        .steps = UINT32_MAX,
+        .probe_steps = UINT32_MAX,
+        .shut_until_ns = INT64_MIN,
+        .probe_at_ns = INT64_MIN,
+    };
+    sched_restore_executor(f.sched, f.executor, &odd);
+    struct crew crew = {0};
+    (void)crew_member(&f, &crew, TASK_CLAIMED);
+    crew_add(&f, &crew);
+    (void)fixture_turn(&f);
+    fixture_refuse(&f, "a", SCHED_NEVER);
+    assert_string_equal(fixture_turn(&f), "");
+    int64_t until_ns = 0;
+    assert_int_equal(sched_executor_state(f.sched, f.executor, &until_ns),
+                     EXECUTOR_BACKOFF);
+    assert_int_equal(until_ns, 160 * SECOND); /* the longest step */
+    fixture_release(&f);
+}
+
+static void a_paused_run_stays_paused(void **state)
+{
+    (void)state;
+    struct fixture f;
+    crew_fixture(&f, 1);
+    struct sched_run_record record = {.paused = true, .completions = 7};
+    sched_restore_run(f.sched, f.run, &record);
+    struct crew crew = {0};
+    (void)crew_member(&f, &crew, TASK_READY);
+    crew_add(&f, &crew);
+    assert_string_equal(fixture_turn(&f), "");
+    assert_int_equal(f.quiet, 1);
+    assert_int_equal(fixture_why(&f, "a").code, WHY_PAUSED);
+    struct sched_run_record now = sched_run_record(f.sched, f.run);
+    assert_true(now.paused);
+    assert_int_equal(now.completions, 7);
+    fixture_order_run(&f, EVENT_RESUME);
+    assert_string_equal(fixture_turn(&f), "a");
+    fixture_release(&f);
+}
+
+static void a_cancelled_run_takes_records_and_nothing_new(void **state)
+{
+    (void)state;
+    struct fixture f;
+    crew_fixture(&f, 1);
+    struct sched_run_record record = {.cancelled = true};
+    sched_restore_run(f.sched, f.run, &record);
+    struct crew crew = {0};
+    (void)crew_member(&f, &crew, TASK_CANCELLED);
+    crew_add(&f, &crew);
+    (void)fixture_turn(&f);
+    assert_int_equal(fixture_state(&f, "a"), TASK_CANCELLED);
+    struct sched_refusal refusal;
+    assert_int_equal(fixture_try_task(&f, "new", "", &refusal), ERR_CONFLICT);
+    assert_int_equal(refusal.code, REFUSAL_CANCELLED);
+    fixture_release(&f);
+}
+
+static void a_sync_hook_is_run_again(void **state)
+{
+    (void)state;
+    for (uint32_t hook = 0; hook < 2; hook++) {
+        struct fixture f;
+        fixture_init(&f);
+        fixture_sync_run(&f, hook * 5, true);
+        struct sched_run_record record = {.barrier = true, .completions = 5};
+        sched_restore_run(f.sched, f.run, &record);
+        struct crew crew = {0};
+        (void)crew_member(&f, &crew, TASK_READY);
+        crew_add(&f, &crew);
+        /* A run without a hook owes none, whatever is stored. */
+        assert_string_equal(fixture_turn(&f), hook == 1 ? "" : "a");
+        assert_int_equal(f.barriers, hook);
+        fixture_release(&f);
+    }
+}
+
+typedef void (*spoil_fn)(struct sched_record *record);
+
+#define SPOIL(name, change)                                                    \
+    static void spoil_##name(struct sched_record *r)                           \
+    {                                                                          \
+        change;                                                                \
+    }
+
+SPOIL(state, r->state = (enum task_state)TASK_STATE_COUNT)
+SPOIL(parked, r->parked = (enum sched_parked)(SCHED_PARKED_CHECKPOINTS + 1))
+SPOIL(unknown_flag, r->flags |= 1U << 10)
+SPOIL(backing_off, r->flags |= SCHED_RECORD_BACKING_OFF)
+SPOIL(revoked, r->flags |= SCHED_RECORD_REVOKED)
+SPOIL(asking, r->flags |= SCHED_RECORD_ASKING)
+SPOIL(cascaded, r->flags |= SCHED_RECORD_CASCADED)
+SPOIL(skip_alone, r->flags |= SCHED_RECORD_TO_SKIP)
+SPOIL(ready_ns, r->ready_ns = -1)
+SPOIL(until_ns, r->until_ns = -1)
+SPOIL(started_ns, r->started_ns = -1)
+SPOIL(service_ns, r->service_ns = -1)
+SPOIL(much_service, r->service_ns = INT64_MAX)
+SPOIL(ready_seq, r->ready_seq = UINT64_MAX >> 24)
+SPOIL(reworks, r->reworks = 65536)
+SPOIL(checkpoints, r->checkpoints = 65536)
+SPOIL(cause, r->cause = 3)
+SPOIL(no_token, r->token = 0)
+SPOIL(no_attempt, r->attempts = 0)
+SPOIL(no_leader, r->leader = ID_NONE)
+SPOIL(far_leader, r->leader = 3)
+SPOIL(idle_leader, r->leader = 2)
+SPOIL(own_leader, r->leader = 1)
+SPOIL(other_token, r->token = 8)
+SPOIL(other_state, r->state = TASK_CLAIMED)
+SPOIL(same_place, r->place = 0)
+SPOIL(gap, r->place = 2)
+
+static void ending(struct sched_record *r)
+{
+    r->state = TASK_DONE;
+    r->flags |= SCHED_RECORD_ENDING;
+}
+
+static void stale(struct sched_record *r)
+{
+    r->state = TASK_DONE;
+    r->flags |= SCHED_RECORD_STALE;
+}
+
+static void background(struct sched_record *r)
+{
+    r->state = TASK_WAITING;
+    r->flags |= SCHED_RECORD_BACKGROUND;
+}
+
+/* A session of a and b, and c that is ready; the record of b is spoilt. */
+static void a_record_that_cannot_be_is_refused(void **state)
+{
+    (void)state;
+    static const spoil_fn spoils[] = {
+        spoil_state,
+        spoil_parked,
+        spoil_unknown_flag,
+        spoil_backing_off,
+        spoil_revoked,
+        spoil_asking,
+        spoil_cascaded,
+        spoil_skip_alone,
+        spoil_ready_ns,
+        spoil_until_ns,
+        spoil_started_ns,
+        spoil_service_ns,
+        spoil_much_service,
+        spoil_ready_seq,
+        spoil_reworks,
+        spoil_checkpoints,
+        spoil_cause,
+        spoil_no_token,
+        spoil_no_attempt,
+        spoil_no_leader,
+        spoil_far_leader,
+        spoil_idle_leader,
+        spoil_own_leader,
+        spoil_other_token,
+        spoil_other_state,
+        spoil_same_place,
+        spoil_gap,
+        ending,
+        stale,
+        background,
+    };
+    struct fixture f;
+    crew_fixture(&f, 9);
+    f.spec.class_id = fixture_class(&f, 0, false, 2, SCHED_NEVER);
+    char *before = fixture_picture(&f);
+    struct crew crew = {0};
+    (void)crew_member(&f, &crew, TASK_RUNNING);
+    (void)crew_member(&f, &crew, TASK_RUNNING);
+    (void)crew_member(&f, &crew, TASK_READY);
+    crew.records[1].leader = 0;
+    crew.records[1].place = 1;
+    crew.records[1].token = crew.records[0].token;
+    for (uint32_t ix = 0; ix < sizeof(spoils) / sizeof(spoils[0]); ix++) {
+        struct crew spoilt = crew;
+        spoils[ix](&spoilt.records[1]);
+        struct sched_refusal refusal;
+        if (crew_try_add(&f, &spoilt, &refusal) != ERR_CORRUPT) {
+            fail_msg("spoilt record %u is not refused", ix);
+        }
+        assert_int_equal(refusal.code, REFUSAL_RECORD);
+        assert_int_equal(refusal.task.v, 1);
+        sched_refusal_release(&refusal);
+        char *after = fixture_picture(&f);
+        assert_string_equal(after, before);
+        mem_free(after);
+    }
+    mem_free(before);
+    crew_add(&f, &crew);
+    fixture_release(&f);
+}
+
+static void a_session_is_of_one_class_and_executor(void **state)
+{
+    (void)state;
+    struct fixture f;
+    crew_fixture(&f, 9);
+    struct crew crew = {0};
+    (void)crew_member(&f, &crew, TASK_RUNNING);
+    struct sched_record *rider = crew_member(&f, &crew, TASK_RUNNING);
+    *rider = crew.records[0];
+    rider->place = 1;
+    crew.tasks[1].class_id = f.review;
+    struct sched_refusal refusal;
+    assert_int_equal(crew_try_add(&f, &crew, &refusal), ERR_CORRUPT);
+    assert_int_equal(refusal.task.v, 1);
+    crew.tasks[1].class_id = crew.tasks[0].class_id;
+    crew.tasks[1].executor.v = f.executor.v + 1;
+    assert_int_equal(crew_try_add(&f, &crew, &refusal), ERR_CORRUPT);
+    assert_int_equal(refusal.task.v, 1);
+    fixture_release(&f);
+}
+
+static void two_sessions_of_one_token_are_refused(void **state)
+{
+    (void)state;
+    struct fixture f;
+    crew_fixture(&f, 9);
+    struct crew crew = {0};
+    crew_member(&f, &crew, TASK_RUNNING)->token = 5;
+    crew_member(&f, &crew, TASK_CLAIMED)->token = 5;
+    struct sched_refusal refusal;
+    assert_int_equal(crew_try_add(&f, &crew, &refusal), ERR_CORRUPT);
+    assert_int_equal(refusal.code, REFUSAL_RECORD);
+    assert_int_equal(refusal.task.v, 1);
+    fixture_release(&f);
+}
+
+static void work_that_goes_on_needs_nothing_from_elsewhere(void **state)
+{
+    (void)state;
+    struct fixture f;
+    crew_fixture(&f, 9);
+    fixture_task(&f, "a", "");
+    struct crew crew = {0};
+    (void)crew_member(&f, &crew, TASK_READY);
+    crew_needs(&crew, 1, 0);
+    struct sched_refusal refusal;
+    assert_int_equal(crew_try_add(&f, &crew, &refusal), ERR_INVALID);
+    assert_int_equal(refusal.code, REFUSAL_UNKNOWN);
+    assert_int_equal(refusal.task.v, 1);
+    crew.needs[0] = (struct sched_need){0, 1};
+    assert_int_equal(crew_try_add(&f, &crew, &refusal), ERR_INVALID);
+    assert_int_equal(refusal.task.v, 0);
+    fixture_release(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_restored_start_can_still_be_refused),
+        cmocka_unit_test(a_batch_that_was_answered_in_part_goes_on),
+        cmocka_unit_test(an_executor_waits_for_nobody_who_is_gone),
+        cmocka_unit_test(a_probe_under_way_is_waited_for),
+        cmocka_unit_test(an_executor_record_that_cannot_be_does_no_harm),
+        cmocka_unit_test(a_paused_run_stays_paused),
+        cmocka_unit_test(a_cancelled_run_takes_records_and_nothing_new),
+        cmocka_unit_test(a_sync_hook_is_run_again),
+        cmocka_unit_test(a_record_that_cannot_be_is_refused),
+        cmocka_unit_test(a_session_is_of_one_class_and_executor),
+        cmocka_unit_test(two_sessions_of_one_token_are_refused),
+        cmocka_unit_test(work_that_goes_on_needs_nothing_from_elsewhere),
+    };
+    return cmocka_run_group_tests_name("sched: records", tests, NULL, NULL);
+}
