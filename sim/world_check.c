@@ -278,6 +278,7 @@ static void note(struct world *world, const struct store_change *change)
             world_fault(world, "a finished run goes on");
         }
         world->runs[ix].finished = change->as.run.finished;
+        world->runs[ix].cancelled = change->as.run.cancelled;
         break;
     }
     case STORE_FRAGMENT:
@@ -670,8 +671,12 @@ void world_check_end(struct world *world)
         const struct world_run *run = &world->runs[ix];
         for (uint32_t n = 0; n < run->task_count; n++) {
             const char *state = run->tasks[n].state;
-            if (strcmp(state, "done") != 0 && strcmp(state, "skipped") != 0 &&
-                strcmp(state, "cancelled") != 0) {
+            /* In a cancelled run nothing can be tried again. */
+            bool final = strcmp(state, "done") == 0 ||
+                         strcmp(state, "skipped") == 0 ||
+                         strcmp(state, "cancelled") == 0 ||
+                         (run->cancelled && strcmp(state, "failed") == 0);
+            if (!final) {
                 world_fault(world,
                             "%s of %s is %s in the end",
                             run->plan->tasks[n].id,

@@ -200,6 +200,7 @@ struct world_run {
     struct world_task *tasks;
     uint32_t task_count;
     bool finished;
+    bool cancelled;
     int64_t limits[WORLD_LIMITS_MAX]; /* present maxima; percentages: none */
 };
 

@@ -225,7 +225,8 @@ bool world_operator_give_up(struct world *world)
     bool any = false;
     for (uint32_t ix = 0; ix < world->run_count; ix++) {
         const struct world_run *run = &world->runs[ix];
-        for (uint32_t task = 0; task < run->task_count; task++) {
+        for (uint32_t task = 0; !run->finished && task < run->task_count;
+             task++) {
             const char *state = run->tasks[task].state;
             if (strcmp(state, "parked") == 0 || strcmp(state, "failed") == 0) {
                 any = true;

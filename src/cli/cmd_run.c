@@ -354,8 +354,12 @@ static enum err watch(struct run *run)
 {
     if (run->id == NULL) {
         enum err err = submit(run);
+        /* It went away. Whether it has taken the plan is not known if it did
+         * so just now: giving it again is safe, unless a new run is wanted. */
+        bool gone = err == ERR_NOT_FOUND ||
+                    (err == ERR_IO && run->failed == ERR_OK && !run->anew);
         if (err != ERR_OK) {
-            return err == ERR_NOT_FOUND ? ERR_OK : err; /* try the lock again */
+            return gone ? ERR_OK : err; /* try the lock again */
         }
     }
     uint64_t before = run->last_event;

@@ -312,6 +312,7 @@ static void reserve_tasks(struct sched *sched, uint32_t total)
         &sched->stack,
         &sched->list,
         &sched->tally,
+        &sched->doubts,
     };
     for (uint32_t ix = 0; ix < ARRAY_COUNT(numbers); ix++) {
         *numbers[ix] = mem_resize(*numbers[ix], capacity, sizeof(uint32_t));
@@ -783,7 +784,7 @@ size_t sched_bytes(const struct sched *sched)
         idmap_bytes(&sched->shapes_by_hash) + idmap_bytes(&sched->sets_by_hash);
     bytes += sched->task_capacity *
              (sizeof(struct task) + sizeof(struct detail) +
-              2 * sizeof(struct pheap_link) + 6 * sizeof(uint32_t));
+              2 * sizeof(struct pheap_link) + 7 * sizeof(uint32_t));
     bytes += sched->group_capacity * sizeof(struct group);
     bytes += sched->bin_capacity * sizeof(struct bin);
     bytes += sched->shape_capacity * sizeof(struct shape);

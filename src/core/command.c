@@ -145,7 +145,9 @@ static enum err retry(struct sched *sched, uint32_t task)
     release_back(sched, task);
     state_ready_or_wait(sched, task);
     order_refresh(sched, &task, 1);
+    release_doubt(sched, task);
     release_revive(sched, task);
+    release_cut(sched);
     return ERR_OK;
 }
 

@@ -148,6 +148,7 @@ static void rework(struct sched *sched, uint32_t task)
         release_back(sched, again);
         sched_lower(sched, again, TASK_REVOKED);
         state_set(sched, again, TASK_WAITING);
+        release_doubt(sched, again);
     }
     order_refresh(sched, sched->list, count);
     if (sched->tasks[to].state == TASK_WAITING &&
@@ -350,6 +351,10 @@ static void end_tasks(struct sched *sched,
         enum sched_outcome outcome = event->outcomes[alone ? 0 : ix];
         if (is_failure(outcome) == failed) {
             end_task(sched, task, outcome);
+            if (sched->doubt_count == 0) {
+                release_doubt(sched, task); /* rework has put it there */
+            }
+            release_cut(sched);
         }
         task = next;
     }

@@ -135,12 +135,55 @@ void release_skip(struct sched *sched, uint32_t task, uint32_t cause)
 }
 
 /* Whether it has ended in a way that never lets anyone pass. */
-static bool is_dead_end(const struct sched *sched, uint32_t task)
+bool release_is_dead_end(const struct sched *sched, uint32_t task)
 {
     uint8_t state = sched->tasks[task].state;
     return (state == TASK_SKIPPED || state == TASK_CANCELLED ||
             state == TASK_FAILED) &&
            !release_is_met(sched, task);
+}
+
+/*
+ * A pending task behind a dead end is skipped, always. Most are when the dead
+ * end comes to be; one that was in flight then, or was skipped and is brought
+ * back, may become pending behind it later. Such tasks are put on a list while
+ * an event is applied, and cut off when their states are settled.
+ */
+void release_doubt(struct sched *sched, uint32_t task)
+{
+    INVARIANT(sched->doubt_count < sched->task_capacity);
+    sched->doubts[sched->doubt_count++] = task;
+}
+
+/* A dead end among what it needs, directly or through what has ended. */
+static uint32_t find_cause(struct sched *sched, uint32_t task)
+{
+    const struct graph *graph = &sched->graph;
+    uint32_t cause = ID_NONE;
+    for (uint32_t edge = graph_first_need(graph, task);
+         edge != ID_NONE && cause == ID_NONE;
+         edge = graph_next_need(graph, edge)) {
+        uint32_t need = graph_need(graph, edge);
+        if (!sched_has(sched, need, TASK_RELEASED)) {
+            cause = release_find_dead_end(sched, need);
+        }
+    }
+    return cause;
+}
+
+void release_cut(struct sched *sched)
+{
+    for (uint32_t ix = 0; ix < sched->doubt_count; ix++) {
+        uint32_t task = sched->doubts[ix];
+        if (sched->unmet[task] == 0 || !state_is_pending(sched, task)) {
+            continue;
+        }
+        uint32_t cause = find_cause(sched, task);
+        if (cause != ID_NONE) {
+            release_skip(sched, task, cause);
+        }
+    }
+    sched->doubt_count = 0;
 }
 
 uint32_t release_find_dead_end(struct sched *sched, uint32_t task)
@@ -151,7 +194,7 @@ uint32_t release_find_dead_end(struct sched *sched, uint32_t task)
     sched->stack[depth++] = task;
     while (depth > 0) {
         uint32_t from = sched->stack[--depth];
-        if (is_dead_end(sched, from)) {
+        if (release_is_dead_end(sched, from)) {
             return from;
         }
         if (state_is_pending(sched, from)) {
@@ -175,7 +218,8 @@ static bool is_cut_off(const struct sched *sched, uint32_t task)
 {
     const struct graph *graph = &sched->graph;
     uint32_t edge = graph_first_need(graph, task);
-    while (edge != ID_NONE && !is_dead_end(sched, graph_need(graph, edge))) {
+    while (edge != ID_NONE &&
+           !release_is_dead_end(sched, graph_need(graph, edge))) {
         edge = graph_next_need(graph, edge);
     }
     return edge != ID_NONE;
@@ -204,6 +248,7 @@ void release_revive(struct sched *sched, uint32_t task)
                 sched_lower(sched, to, TASK_CASCADED);
                 sched->details[to].cause = ID_NONE;
                 state_set(sched, to, TASK_WAITING);
+                release_doubt(sched, to);
                 sched->list[revived++] = to;
             }
             sched->marks[to] = mark;

@@ -50,12 +50,12 @@ void sched_free(struct sched *sched)
     idmap_release(&sched->shapes_by_hash);
     idmap_release(&sched->sets_by_hash);
     void *blocks[] = {
-        sched->tasks,       sched->details, sched->unmet,    sched->bin_links,
-        sched->timer_links, sched->marks,   sched->stack,    sched->list,
-        sched->tally,       sched->groups,  sched->bins,     sched->shapes,
-        sched->queues,      sched->sets,    sched->needs,    sched->executors,
-        sched->classes,     sched->runs,    sched->failures, sched->in_flight,
-        sched->queue_links,
+        sched->tasks,       sched->details,     sched->unmet,  sched->bin_links,
+        sched->timer_links, sched->marks,       sched->stack,  sched->list,
+        sched->tally,       sched->doubts,      sched->groups, sched->bins,
+        sched->shapes,      sched->queues,      sched->sets,   sched->needs,
+        sched->executors,   sched->classes,     sched->runs,   sched->failures,
+        sched->in_flight,   sched->queue_links,
     };
     for (uint32_t ix = 0; ix < ARRAY_COUNT(blocks); ix++) {
         mem_free(blocks[ix]);

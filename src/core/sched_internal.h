@@ -208,6 +208,8 @@ struct sched {
     uint32_t *stack;
     uint32_t *list;
     uint32_t *tally;
+    uint32_t *doubts; /* tasks that may have to be cut off */
+    uint32_t doubt_count;
     uint32_t mark;
 
     struct group *groups; /* the declared ones */
@@ -324,12 +326,15 @@ void order_refresh(struct sched *sched, const uint32_t *seeds, uint32_t count);
 
 /* release.c: what a finished task means for those who need it. */
 bool release_is_met(const struct sched *sched, uint32_t task);
+bool release_is_dead_end(const struct sched *sched, uint32_t task);
 void release_forward(struct sched *sched, uint32_t task);
 void release_back(struct sched *sched, uint32_t task);
 void release_skip_dependents(struct sched *sched, uint32_t task);
 void release_skip(struct sched *sched, uint32_t task, uint32_t cause);
 uint32_t release_find_dead_end(struct sched *sched, uint32_t task);
 void release_revive(struct sched *sched, uint32_t task);
+void release_doubt(struct sched *sched, uint32_t task);
+void release_cut(struct sched *sched);
 
 /* outcome.c: the end of a session. */
 enum err outcome_apply(struct sched *sched, const struct sched_event *event);

@@ -192,8 +192,32 @@ static void verify_queues(const struct sched *sched)
     INVARIANT(waiting == 0);
 }
 
+/* No pending task is behind a dead end: it could never start. */
+static void verify_dead_ends(const struct sched *sched)
+{
+    const struct graph *graph = &sched->graph;
+    bool *dead = mem_zalloc(sched->task_count, sizeof(dead[0]));
+    for (uint32_t task = 0; task < sched->task_count; task++) {
+        dead[task] = release_is_dead_end(sched, task);
+    }
+    bool changed = true;
+    while (changed) {
+        changed = false;
+        for (uint32_t edge = 0; edge < graph->edge_count; edge++) {
+            uint32_t to = graph_dependent(graph, edge);
+            if (dead[graph_need(graph, edge)] && !dead[to]) {
+                INVARIANT(!state_is_pending(sched, to));
+                dead[to] = true;
+                changed = true;
+            }
+        }
+    }
+    mem_free(dead);
+}
+
 void sched_verify(const struct sched *sched)
 {
+    verify_dead_ends(sched);
     uint32_t in_flight = 0;
     for (uint32_t task = 0; task < sched->task_count; task++) {
         verify_task(sched, task);

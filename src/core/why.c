@@ -181,6 +181,21 @@ static uint32_t holder_of(const struct sched *sched, uint32_t counter)
     return holder;
 }
 
+/* An open group that holds a place there, of whichever run, or ID_NONE. */
+static uint32_t open_holder(const struct sched *sched, uint32_t counter)
+{
+    const struct limits *limits = &sched->limits;
+    uint32_t room = limits->counters[counter].first_room;
+    while (room != ID_NONE) {
+        uint32_t holder = limits->rooms[room].holder;
+        if (holder != ID_NONE && sched_group(sched, holder)->open) {
+            return holder;
+        }
+        room = limits->rooms[room].next_of_counter;
+    }
+    return ID_NONE;
+}
+
 /* The best task that waits at a room. */
 static uint32_t first_at(const struct sched *sched, uint32_t room)
 {
@@ -217,13 +232,14 @@ why_limit(const struct sched *sched, uint32_t task, uint32_t room)
         why.task.v = first;
         return why;
     }
-    if (limit->spec.hold_group && r->holder != ID_NONE &&
-        sched_group(sched, r->holder)->open) {
-        if (sched_is_solo(r->holder)) {
-            why.task.v = r->holder / 2;
+    uint32_t group =
+        limit->spec.hold_group ? open_holder(sched, r->counter) : ID_NONE;
+    if (group != ID_NONE) {
+        if (sched_is_solo(group)) {
+            why.task.v = group / 2;
             return why;
         }
-        why.group.v = r->holder / 2;
+        why.group.v = group / 2;
     }
     why.task.v = holder_of(sched, r->counter);
     return why;

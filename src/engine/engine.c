@@ -108,6 +108,9 @@ static bool is_over(const struct engine *engine, uint32_t run)
     struct sched_run view = sched_run(engine->sched, (struct run_id){run});
     uint32_t final = view.counts[TASK_DONE] + view.counts[TASK_SKIPPED] +
                      view.counts[TASK_CANCELLED];
+    if (view.cancelled) {
+        final += view.counts[TASK_FAILED]; /* nothing can be tried again */
+    }
     if (final != engine->runs[run].task_count || view.barrier) {
         return false;
     }

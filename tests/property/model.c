@@ -452,6 +452,7 @@ static enum err end_session(struct model *model,
         enum sched_outcome outcome = event->outcomes[alone ? 0 : ix];
         if (is_failure(outcome) == (n >= count)) {
             end_task(model, members[ix], outcome);
+            model_cut(model);
             model_look(model);
         }
     }
@@ -514,6 +515,7 @@ static enum err retry(struct model *model, uint32_t task)
     t->checkpoints = 0;
     t->state = TASK_WAITING;
     revive_behind(model, task);
+    model_cut(model);
     return ERR_OK;
 }
 

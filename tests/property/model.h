@@ -134,6 +134,9 @@ void model_add_run(struct model *model, const struct sched_run_spec *spec);
 MUST_USE enum err model_add(struct model *model,
                             int64_t now_ns,
                             const struct sched_addition *addition);
+/* Skip what is pending behind what nobody can ever pass. */
+void model_cut(struct model *model);
+
 MUST_USE enum err model_apply(struct model *model,
                               const struct sched_event *event);
 void model_take_turn(struct model *model, struct model_turn *turn);

@@ -210,6 +210,25 @@ static void find_dead(const struct model *model, bool *dead)
     }
 }
 
+void model_cut(struct model *model)
+{
+    bool dead[MODEL_TASKS];
+    bool changed = true;
+    while (changed) {
+        changed = false;
+        find_dead(model, dead);
+        for (uint32_t ix = 0; ix < model->need_count; ix++) {
+            struct model_task *t = &model->tasks[model->needs[ix].dependent];
+            if (is_pending(t) && dead[model->needs[ix].need]) {
+                t->state = TASK_SKIPPED;
+                t->cascaded = true;
+                t->backing_off = false;
+                changed = true;
+            }
+        }
+    }
+}
+
 /* What is added behind a dead end is skipped at once, and all behind it. */
 static void skip_new(struct model *model, uint32_t first_need)
 {
