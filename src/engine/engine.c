@@ -360,6 +360,9 @@ static void carry_out(struct engine *engine)
         }
     }
     for (uint32_t ix = 0; ix < engine->run_count; ix++) {
+        if (engine->runs[ix].stored.cancelled) {
+            sync_stop(engine, ix); /* what it would add is not wanted */
+        }
         if (engine->runs[ix].sync.due) {
             sync_start(engine, ix);
         }

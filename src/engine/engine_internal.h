@@ -60,9 +60,11 @@ struct engine_limit {
 struct engine_sync {
     bool due; /* to be started when the batch is written */
     bool running;
-    uint32_t count; /* hooks started by this process */
+    uint32_t count;  /* hooks of this process */
+    uint32_t number; /* of the barrier: names its directory */
     int64_t pid;
     uint64_t start_ticks;
+    bool stopped; /* it was told to end */
 };
 
 struct engine_run {

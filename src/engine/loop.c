@@ -367,6 +367,9 @@ static void exec_ready(uv_poll_t *poll, int status, int events)
     struct loop *loop = poll->data;
     struct diag diag = {0};
     enum err err = ERR_OK;
+    if (status != 0) {
+        loop->exec_events = 0; /* libuv does not poll any more */
+    }
     if (status == 0 && (events & UV_WRITABLE) != 0) {
         err = exec_flush(loop->exec, &diag);
     }

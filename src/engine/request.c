@@ -89,11 +89,10 @@ void request_add_sync_dir(struct strbuf *out,
 {
     /* No task's directory begins with a dot. */
     strbuf_addf(out,
-                "%s/runs/%s/.sync/%llu-%u",
+                "%s/runs/%s/.sync/%u",
                 engine->store,
                 engine->runs[run].id,
-                (unsigned long long)engine->epoch,
-                engine->runs[run].sync.count);
+                engine->runs[run].sync.number);
 }
 
 /* Feedback for the session, and the list of the tasks of a batch. */

@@ -3,8 +3,9 @@
  * The hook of a sync barrier: a program whose output is added to the plan.
  *
  * It is started like a session, but it is none: it has no task and no row.
- * When this process dies, the barrier is still due for the next one, and the
- * hook is run again. Whatever goes wrong with it is told, and the run goes on.
+ * When this process dies, the barrier is still due for the next one, which
+ * finds in the hook's directory, named by the number of the barrier, what
+ * became of it. Whatever goes wrong with it is told, and the run goes on.
  */
 #include "engine/engine_internal.h"
 
@@ -55,21 +56,6 @@ end(struct engine *engine, uint32_t run, const char *result, const char *text)
     INVARIANT(err == ERR_OK);
 }
 
-void sync_start(struct engine *engine, uint32_t run)
-{
-    struct engine_sync *sync = &engine->runs[run].sync;
-    sync->due = false;
-    sync->running = true;
-    sync->pid = 0;
-    sync->count++;
-    crash_point("before-sync");
-    struct diag diag = {0};
-    if (request_start_sync(engine, run, &diag) != ERR_OK) {
-        end(engine, run, "failed", diag.text);
-    }
-    crash_point("sync-asked");
-}
-
 /* Add what it printed to the run. */
 static void add_output(struct engine *engine, uint32_t run, const char *dir)
 {
@@ -89,10 +75,51 @@ static void add_output(struct engine *engine, uint32_t run, const char *dir)
     end(engine, run, err == ERR_OK ? "done" : "failed", diag.text);
 }
 
-static void ended(struct engine *engine, uint32_t run)
+/* It has ended: add what it printed, or tell what went wrong. */
+static void conclude(struct engine *engine,
+                     uint32_t run,
+                     const char *dir,
+                     const struct attempt_found *found)
+{
+    struct strbuf reason = {0};
+    struct attempt_result none = {0};
+    struct verdict verdict = verdict_of(found, &none, NULL, &reason);
+    if (verdict.outcome == OUTCOME_DONE) {
+        add_output(engine, run, dir);
+    } else {
+        end(engine, run, "failed", strbuf_text(&reason));
+    }
+    strbuf_release(&reason);
+}
+
+static void start(struct engine *engine, uint32_t run)
+{
+    struct diag diag = {0};
+    crash_point("before-sync");
+    if (request_start_sync(engine, run, &diag) != ERR_OK) {
+        end(engine, run, "failed", diag.text);
+    }
+    crash_point("sync-asked");
+}
+
+/* A shim has it, maybe of another process: wait for its end. */
+static void
+adopt(struct engine *engine, uint32_t run, const struct attempt_found *found)
+{
+    struct engine_sync *sync = &engine->runs[run].sync;
+    sync->pid = found->pid;
+    sync->start_ticks = found->start_ticks;
+    enum err err = engine->world->watch(engine->ctx,
+                                        sync_id(engine, run),
+                                        found->pid,
+                                        found->start_ticks);
+    sync->due = err != ERR_OK; /* it is gone by now: look again */
+}
+
+/* Look into its directory. `may_start`: it is not known to have been tried. */
+static void look(struct engine *engine, uint32_t run, bool may_start)
 {
     struct strbuf dir = {0};
-    struct strbuf reason = {0};
     struct attempt_found found;
     struct diag diag = {0};
     request_add_sync_dir(&dir, engine, run);
@@ -103,20 +130,47 @@ static void ended(struct engine *engine, uint32_t run)
                                           &diag);
     if (err != ERR_OK) {
         end(engine, run, "failed", diag.text);
-    } else if (found.state != ATTEMPT_ENDED) {
+        goto out;
+    }
+    switch (found.state) {
+    case ATTEMPT_NEVER:
+        if (may_start && !engine->runs[run].stored.cancelled) {
+            start(engine, run);
+        } else {
+            end(engine, run, "failed", "the hook could not be started");
+        }
+        break;
+    case ATTEMPT_STARTING:
+        engine->runs[run].sync.due = true; /* look again, in the next turn */
+        engine->changed = true;
+        break;
+    case ATTEMPT_LIVE:
+        adopt(engine, run, &found);
+        break;
+    case ATTEMPT_ENDED:
+        conclude(engine, run, strbuf_text(&dir), &found);
+        break;
+    case ATTEMPT_LOST:
         engine->world->kill_strays(engine->ctx, strbuf_text(&dir));
         end(engine, run, "failed", "the hook vanished");
-    } else {
-        struct attempt_result none = {0};
-        struct verdict verdict = verdict_of(&found, &none, NULL, &reason);
-        if (verdict.outcome == OUTCOME_DONE) {
-            add_output(engine, run, strbuf_text(&dir));
-        } else {
-            end(engine, run, "failed", strbuf_text(&reason));
-        }
+        break;
     }
-    strbuf_release(&reason);
+out:
     strbuf_release(&dir);
+}
+
+void sync_start(struct engine *engine, uint32_t run)
+{
+    struct engine_run *r = &engine->runs[run];
+    r->sync.due = false;
+    if (!r->sync.running) {
+        r->sync.running = true;
+        r->sync.pid = 0;
+        r->sync.stopped = false;
+        r->sync.count++;
+        r->sync.number = r->stored.completions / r->plan->sync.every;
+    }
+    look(engine, run, true);
 }
 
 /* Whether this is the id of a hook that is under way, not of an earlier one. */
@@ -138,21 +192,25 @@ void sync_reported(struct engine *engine, const struct exec_report *report)
     case EXEC_STARTED:
         sync->pid = report->pid;
         sync->start_ticks = report->start_ticks;
+        if (engine->runs[run].stored.cancelled) {
+            sync_stop(engine, run);
+        }
         return;
     case EXEC_FAILED:
         end(engine, run, "failed", "the hook could not be started");
         return;
     case EXEC_ENDED:
         crash_point("sync-ended");
-        ended(engine, run);
+        look(engine, run, false);
         return;
     }
 }
 
 void sync_stop(struct engine *engine, uint32_t run)
 {
-    const struct engine_sync *sync = &engine->runs[run].sync;
-    if (sync->running && sync->pid != 0) {
+    struct engine_sync *sync = &engine->runs[run].sync;
+    if (sync->running && sync->pid != 0 && !sync->stopped) {
+        sync->stopped = true;
         engine->world->end(engine->ctx,
                            sync->pid,
                            sync->start_ticks,
@@ -163,26 +221,13 @@ void sync_stop(struct engine *engine, uint32_t run)
 void sync_gone(struct engine *engine, uint64_t id)
 {
     if (is_present(engine, id)) {
-        ended(engine, (uint32_t)id);
+        look(engine, (uint32_t)id, false);
     }
 }
 
 void sync_respawn(struct engine *engine, uint32_t run)
 {
-    const struct engine_sync *sync = &engine->runs[run].sync;
-    if (!sync->running) {
-        return;
-    }
-    enum err err = ERR_UNAVAILABLE; /* whether it was started is not known */
-    if (sync->pid != 0) {
-        err = engine->world->watch(engine->ctx,
-                                   sync_id(engine, run),
-                                   sync->pid,
-                                   sync->start_ticks);
-    }
-    if (err == ERR_NOT_FOUND) {
-        ended(engine, run);
-    } else if (err != ERR_OK) {
-        sync_start(engine, run); /* once more, as another hook */
+    if (engine->runs[run].sync.running) {
+        look(engine, run, true); /* asking for it twice runs it once */
     }
 }
