@@ -187,7 +187,15 @@ static enum err explain_silence(const char *dir, struct diag *diag)
     if (store_open(&store, dir, STORE_READ, &ignored) != ERR_OK) {
         return ERR_TIMEOUT;
     }
-    if (store_owner(store, &owner, &ignored) == ERR_OK) {
+    enum err err = store_owner(store, &owner, &ignored);
+    if (err == ERR_OK && owner.trouble[0] != '\0') {
+        (void)diag_set(diag,
+                       ERR_TIMEOUT,
+                       "the scheduler (pid %lld) cannot write at present: "
+                       "%s. The order is carried out when it can",
+                       (long long)owner.pid,
+                       owner.trouble);
+    } else if (err == ERR_OK) {
         (void)diag_set(diag,
                        ERR_TIMEOUT,
                        "the scheduler (pid %lld) does not answer: it may be "

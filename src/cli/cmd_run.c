@@ -22,6 +22,7 @@
 #include <jansson.h>
 #include <libgen.h>
 #include <limits.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,6 +167,7 @@ static void on_answer(void *ctx, const char *json)
 {
     struct run *run = ctx;
     take_answer(run, json);
+    (void)malloc_trim(0); /* reading a plan takes more than keeping it */
     if (run->failed != ERR_OK) {
         loop_stop(run->loop);
     }
@@ -555,7 +557,8 @@ static int check_and_execute(struct run *run, const char *path)
     } else if (run->dry) {
         code = preview_print(plan, run->json);
     } else {
-        code = execute(run);
+        plan_free(plan); /* the scheduler reads it again */
+        return execute(run);
     }
     plan_free(plan);
     return code;

@@ -41,7 +41,8 @@ struct session {
 
 /* What the engine knows about a task beside the core. */
 struct engine_task {
-    uint32_t number;  /* of its last attempt */
+    uint32_t number;      /* of its last attempt */
+    uint32_t told_number; /* ... in its last event */
     uint8_t told;     /* state in its last event; TASK_STATE_COUNT: none yet */
     bool known;       /* its row is in the store, or in a batch */
     uint64_t version; /* of its row */

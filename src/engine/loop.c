@@ -66,6 +66,7 @@ struct loop {
     bool exec_polled;
     int exec_events; /* that it is polled for */
     bool stopping;
+    bool closing;
     bool loaded;
     enum err failed;
     struct diag diag;
@@ -403,6 +404,9 @@ static void reopened(uv_handle_t *handle)
 {
     struct loop *loop = handle->data;
     struct diag diag = {0};
+    if (loop->closing) {
+        return;
+    }
     enum err err = open_exec(loop, &diag);
     if (err != ERR_OK) {
         leave(loop, err, diag.text);
@@ -565,6 +569,8 @@ void loop_close(struct loop *loop)
     if (loop == NULL) {
         return;
     }
+    loop->closing = true;
+    must(uv_prepare_stop(&loop->prepare)); /* no more turns */
     doorway_close(loop->doorway);
     must(uv_run(&loop->uv, UV_RUN_NOWAIT) >= 0 ? 0 : -1);
     uv_walk(&loop->uv, close_handle, loop);

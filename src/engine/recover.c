@@ -262,6 +262,7 @@ static enum err on_task(void *ctx, const struct store_task *row)
     struct sched_record *record = &part->records[row->ix];
     *record = record_of(row);
     task->number = row->number;
+    task->told_number = row->number;
     task->version = row->version;
     task->known = true;
     task->reason = copy_text(row->reason);

@@ -120,6 +120,7 @@ static void tell_task(struct engine *engine,
     rows_event(engine, run, ix, "task", &data);
     strbuf_release(&data);
     task->told = (uint8_t)record->state;
+    task->told_number = task->number;
 }
 
 /* Index in the plan of a task that the core named, or STORE_NONE. */
@@ -172,7 +173,10 @@ void rows_set_task(struct engine *engine, uint32_t run, uint32_t ix)
             },
     };
     add(engine, &change);
-    if (task->told != record.state) {
+    /* An attempt may end and the next one be claimed in one batch. */
+    bool is_next =
+        record.state == TASK_CLAIMED && task->number != task->told_number;
+    if (task->told != record.state || is_next) {
         tell_task(engine, run, ix, &record);
     }
 }

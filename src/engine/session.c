@@ -22,6 +22,9 @@
 
 /* How long the row of a session that has begun may wait for company. */
 #define LAZY_NS (INT64_C(5) * 1000000)
+#define BURST_NS (INT64_C(1) * 1000000)
+
+enum { BUSY_SESSIONS = 4 };
 
 enum { FEEDBACK_BYTES = 16 << 10 }; /* of a log, at most */
 
@@ -417,6 +420,17 @@ out:
     strbuf_release(&dir);
 }
 
+/* What was just reported need not have a batch of its own. */
+static void
+wait_for_company(struct engine *engine, bool changed_before, int64_t wait_ns)
+{
+    int64_t until_ns = engine->now_ns + wait_ns;
+    engine->changed = changed_before;
+    if (until_ns < engine->lazy_ns) {
+        engine->lazy_ns = until_ns;
+    }
+}
+
 /*
  * Nothing waits for this to be stored: were it lost, the directory would tell.
  * So it may share the batch of what comes next, instead of having its own.
@@ -427,9 +441,20 @@ static void started(struct engine *engine,
 {
     bool changed = engine->changed;
     set_running(engine, session, report->pid, report->start_ticks);
-    engine->changed = changed;
-    if (engine->lazy_ns == SCHED_NEVER) {
-        engine->lazy_ns = engine->now_ns + LAZY_NS;
+    wait_for_company(engine, changed, LAZY_NS);
+}
+
+/*
+ * While enough others run to keep the machine busy, the end of one waits for a
+ * moment: in a burst of ends several share a batch, which costs less than the
+ * moment does.
+ */
+static void ended(struct engine *engine, struct session *session)
+{
+    bool changed = engine->changed;
+    session_look(engine, session);
+    if (engine->session_count >= BUSY_SESSIONS) {
+        wait_for_company(engine, changed, BURST_NS);
     }
 }
 
@@ -459,7 +484,7 @@ void engine_reported(struct engine *engine, const struct exec_report *report)
         return;
     case EXEC_ENDED:
         crash_point("report-ended");
-        session_look(engine, session);
+        ended(engine, session);
         return;
     }
 }

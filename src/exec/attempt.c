@@ -88,13 +88,23 @@ uint64_t attempt_start_ticks(int64_t pid)
     return good ? stat[RECORD_STAT_START_TICKS] : 0;
 }
 
+/* A directory that is being looked at. */
+struct place {
+    int dir_fd;
+    int error; /* that kept us from looking (too many open files ...), or 0 */
+};
+
 /* Open a file of the directory for reading, whatever it may have been
- * replaced by; -1: it is not there, or no regular file. */
-static int open_file(int dir_fd, const char *name)
+ * replaced by; -1: it is not there, or no regular file, or we cannot know. */
+static int open_file(struct place *place, const char *name)
 {
     int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
-    int fd = openat(dir_fd, name, flags);
+    int fd = openat(place->dir_fd, name, flags);
     struct stat stat;
+    if (fd < 0 && errno != ENOENT && errno != ELOOP && errno != ENXIO &&
+        errno != ENODEV && errno != ENOTDIR) {
+        place->error = errno;
+    }
     if (fd >= 0 && (fstat(fd, &stat) != 0 || !S_ISREG(stat.st_mode))) {
         (void)close(fd);
         fd = -1;
@@ -110,9 +120,9 @@ static bool is_there(int dir_fd, const char *name)
 
 /* Bytes of a file that should be one record; one more shows that it is not. */
 static size_t
-read_record(int dir_fd, const char *name, char bytes[RECORD_BYTES + 1])
+read_record(struct place *place, const char *name, char bytes[RECORD_BYTES + 1])
 {
-    int fd = open_file(dir_fd, name);
+    int fd = open_file(place, name);
     if (fd < 0) {
         return 0;
     }
@@ -121,21 +131,22 @@ read_record(int dir_fd, const char *name, char bytes[RECORD_BYTES + 1])
     return len > 0 ? (size_t)len : 0;
 }
 
-static enum record_state read_started(int dir_fd, struct record_started *out)
+static enum record_state read_started(struct place *place,
+                                      struct record_started *out)
 {
     char bytes[RECORD_BYTES + 1];
     *out = (struct record_started){0};
-    size_t len = read_record(dir_fd, "started", bytes);
+    size_t len = read_record(place, "started", bytes);
     if (record_read_started(bytes, len, out)) {
         return RECORD_WHOLE;
     }
-    return is_there(dir_fd, "started") ? RECORD_DAMAGED : RECORD_ABSENT;
+    return is_there(place->dir_fd, "started") ? RECORD_DAMAGED : RECORD_ABSENT;
 }
 
-static bool read_exit(int dir_fd, struct attempt_found *out)
+static bool read_exit(struct place *place, struct attempt_found *out)
 {
     char bytes[RECORD_BYTES + 1];
-    size_t len = read_record(dir_fd, "exit", bytes);
+    size_t len = read_record(place, "exit", bytes);
     if (!record_read_exit(bytes, len, &out->exit)) {
         return false;
     }
@@ -143,9 +154,9 @@ static bool read_exit(int dir_fd, struct attempt_found *out)
     return true;
 }
 
-static enum lock_state probe_lock(int dir_fd)
+static enum lock_state probe_lock(struct place *place)
 {
-    int fd = open_file(dir_fd, "lock");
+    int fd = open_file(place, "lock");
     if (fd < 0) {
         return LOCK_FREE;
     }
@@ -156,11 +167,11 @@ static enum lock_state probe_lock(int dir_fd)
 }
 
 /* A shim holds the lock: is it the one that has begun? */
-static void found_held(int dir_fd, struct attempt_found *out)
+static void found_held(struct place *place, struct attempt_found *out)
 {
     struct record_started started;
     out->state = ATTEMPT_STARTING;
-    if (read_started(dir_fd, &started) == RECORD_WHOLE && started.pid > 0 &&
+    if (read_started(place, &started) == RECORD_WHOLE && started.pid > 0 &&
         attempt_start_ticks(started.pid) == started.start_ticks) {
         out->state = ATTEMPT_LIVE;
         out->pid = started.pid;
@@ -170,20 +181,20 @@ static void found_held(int dir_fd, struct attempt_found *out)
 }
 
 /* Look once, in the order above; false: look again. */
-static bool look(int dir_fd, struct attempt_found *out)
+static bool look(struct place *place, struct attempt_found *out)
 {
     struct record_started started;
-    bool begun = read_started(dir_fd, &started) != RECORD_ABSENT;
+    bool begun = read_started(place, &started) != RECORD_ABSENT;
     memcpy(out->boot_id, started.boot_id, sizeof(out->boot_id));
-    if (probe_lock(dir_fd) == LOCK_HELD) {
-        found_held(dir_fd, out);
+    if (probe_lock(place) == LOCK_HELD) {
+        found_held(place, out);
         return true;
     }
-    if (read_exit(dir_fd, out)) {
+    if (read_exit(place, out)) {
         return true;
     }
     out->state = begun ? ATTEMPT_LOST : ATTEMPT_NEVER;
-    return begun || !is_there(dir_fd, "started");
+    return begun || !is_there(place->dir_fd, "started");
 }
 
 enum err attempt_inspect(const char *dir,
@@ -192,28 +203,36 @@ enum err attempt_inspect(const char *dir,
                          struct diag *diag)
 {
     *out = (struct attempt_found){.state = ATTEMPT_NEVER};
-    int dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (dir_fd < 0 && errno != ENOENT && errno != ENOTDIR) {
+    struct place place = {
+        .dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
+    };
+    if (place.dir_fd < 0 && errno != ENOENT && errno != ENOTDIR) {
         return diag_set(diag, ERR_IO, "open %s: %s", dir, strerror(errno));
     }
-    if (dir_fd >= 0 && read_exit(dir_fd, out)) {
-        (void)close(dir_fd);
-        return ERR_OK;
-    }
-    char present[37];
-    attempt_boot_id(present);
-    if (strcmp(present, boot_id) != 0) {
-        out->state = ATTEMPT_LOST;
-    } else if (dir_fd >= 0) {
-        bool settled = false;
-        for (int ix = 0; ix < LOOKS_MAX && !settled; ix++) {
-            settled = look(dir_fd, out);
+    if (place.dir_fd < 0 || !read_exit(&place, out)) {
+        char present[37];
+        attempt_boot_id(present);
+        if (present[0] == '0' && strspn(present, "0") == 36) {
+            place.error = EMFILE; /* the kernel always has one to tell */
+        } else if (strcmp(present, boot_id) != 0) {
+            out->state = ATTEMPT_LOST;
+        } else if (place.dir_fd >= 0) {
+            bool settled = false;
+            for (int ix = 0; ix < LOOKS_MAX && !settled; ix++) {
+                settled = look(&place, out);
+            }
         }
     }
-    if (dir_fd >= 0) {
-        (void)close(dir_fd);
+    if (place.dir_fd >= 0) {
+        (void)close(place.dir_fd);
     }
-    return ERR_OK;
+    /* What could not be looked at is not absent: whoever asks looks again. */
+    return place.error == 0 ? ERR_OK
+                            : diag_set(diag,
+                                       ERR_UNAVAILABLE,
+                                       "look at %s: %s",
+                                       dir,
+                                       strerror(place.error));
 }
 
 /* Make the directory with all above it, and open it. */
@@ -348,7 +367,8 @@ void attempt_add_log_tail(const char *dir, size_t bytes, struct strbuf *out)
     if (dir_fd < 0) {
         return;
     }
-    int fd = open_file(dir_fd, "log");
+    struct place place = {.dir_fd = dir_fd};
+    int fd = open_file(&place, "log");
     if (fd >= 0) {
         add_tail(fd,
                  bytes < LOG_TAIL_BYTES_MAX ? bytes : LOG_TAIL_BYTES_MAX,

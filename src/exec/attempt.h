@@ -75,7 +75,8 @@ struct attempt_found {
 /*
  * Find out from the directory what became of an attempt. `boot_id` is the boot
  * in which it was claimed: when that is not the present one, an attempt
- * without `exit` is lost. A directory that is not there: ATTEMPT_NEVER (or
+ * without `exit` is lost. ERR_UNAVAILABLE: it cannot be found out now (too many
+ * open files). A directory that is not there: ATTEMPT_NEVER (or
  * ATTEMPT_LOST, by that rule). A damaged `exit` counts as absent; `started`
  * counts by being there. A fenced attempt is lost. After ATTEMPT_NEVER a shim
  * may still be on its way to the lock: fence it, or start it again.

@@ -10,6 +10,9 @@
 
 #include <string.h>
 
+/* The list of a batch that is emptied is kept up to this size. */
+enum { CAPACITY_KEPT = 1024 };
+
 enum { CHANGES_MIN = 16 };
 
 void store_batch_release(struct store_batch *batch)
@@ -21,6 +24,10 @@ void store_batch_release(struct store_batch *batch)
 
 void store_batch_clear(struct store_batch *batch)
 {
+    if (batch->capacity > CAPACITY_KEPT) {
+        store_batch_release(batch); /* a plan was handed in: that is rare */
+        return;
+    }
     arena_release(&batch->texts);
     batch->count = 0;
 }

@@ -186,7 +186,7 @@ struct store_batch {
 /* Give everything back; the batch is then empty. */
 void store_batch_release(struct store_batch *batch);
 
-/* Forget the changes but keep the memory of the list. */
+/* Forget the changes but keep the memory of the list, if it is not large. */
 void store_batch_clear(struct store_batch *batch);
 
 /* Add a change with copies of its texts. */

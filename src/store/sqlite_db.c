@@ -216,7 +216,7 @@ set_pragmas(struct sqlite_store *store, bool writable, struct diag *diag)
         /* Sizes are in KiB when negative, and in bytes. */
         err = sqlite_run(store,
                          "PRAGMA synchronous = FULL;"
-                         "PRAGMA cache_size = -16384;"
+                         "PRAGMA cache_size = -4096;"
                          "PRAGMA journal_size_limit = 16777216",
                          diag);
     }

@@ -96,13 +96,18 @@ def kill(pid):
     return True
 
 
-def children(pid):
-    """The children of a process that may be gone."""
+def servers(pid):
+    """The spawn servers of a scheduler. A sanitizer may have children too."""
+    found = []
     try:
         path = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
-        return [int(child) for child in path.read_text("ascii").split()]
+        for child in path.read_text("ascii").split():
+            comm = pathlib.Path(f"/proc/{child}/comm").read_text("utf-8")
+            if comm.startswith("sluice-shim"):
+                found.append(int(child))
     except OSError:
-        return []
+        pass  # it is gone
+    return found
 
 
 def checksum(before, row):
