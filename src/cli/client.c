@@ -307,5 +307,6 @@ int client_fail(const struct cli_command *command,
                 const struct diag *diag)
 {
     (void)fprintf(stderr, "sluice %s: %s\n", command->name, diag->text);
-    return err == ERR_NOT_FOUND ? err_exit_code(err) : CLI_STORE;
+    return err == ERR_INVALID || err == ERR_NOT_FOUND ? err_exit_code(err)
+                                                      : CLI_STORE;
 }

@@ -46,7 +46,7 @@ enum err sqlite_find_database(const struct sqlite_store *store,
             return ERR_OK;
         }
         return diag_set(diag,
-                        ERR_INVALID,
+                        ERR_UNAVAILABLE,
                         "%s is not a plain file",
                         store->path);
     }
@@ -207,7 +207,7 @@ static enum err check_version(const struct sqlite_store *store,
 {
     if (version > STORE_SCHEMA) {
         return diag_set(diag,
-                        ERR_INVALID,
+                        ERR_UNAVAILABLE,
                         "the store %s has version %u, and this sluice (%s) "
                         "knows versions up to %d: use a newer sluice",
                         store->dir,
@@ -220,7 +220,7 @@ static enum err check_version(const struct sqlite_store *store,
     }
     if (version < STORE_SCHEMA && !writable) {
         return diag_set(diag,
-                        ERR_INVALID,
+                        ERR_UNAVAILABLE,
                         "the store %s has version %u, and this sluice (%s) "
                         "reads version %d: it is brought up to date by the "
                         "next `sluice run`",
@@ -273,7 +273,7 @@ enum err sqlite_check_file(struct sqlite_store *store, struct diag *diag)
     }
     if (number_at(header + HEADER_APPLICATION) != SQLITE_APPLICATION_ID) {
         return diag_set(diag,
-                        ERR_INVALID,
+                        ERR_UNAVAILABLE,
                         "%s is a database, but not one of sluice (or its "
                         "header is damaged)",
                         store->path);

@@ -140,8 +140,8 @@ struct store {
 /*
  * Open the store at `address`: a directory, or one day postgresql://... With
  * STORE_READ it must be there (ERR_NOT_FOUND). Damage, a newer schema or
- * something that is not a store is refused with ERR_CORRUPT or ERR_INVALID and
- * a text that says what to do; nothing is written then.
+ * something that is not a store is refused with ERR_CORRUPT or
+ * ERR_UNAVAILABLE and a text that says what to do; nothing is written then.
  */
 MUST_USE enum err store_open(struct store **out,
                              const char *address,

@@ -214,10 +214,10 @@ static void a_newer_schema_is_refused_with_both_versions(void **state)
     fill(fixture);
     tamper(fixture, "PRAGMA user_version = 99");
     for (int mode = STORE_READ; mode <= STORE_WRITE; mode++) {
-        expect_refusal(fixture, (enum store_mode)mode, ERR_INVALID, "99");
+        expect_refusal(fixture, (enum store_mode)mode, ERR_UNAVAILABLE, "99");
         expect_refusal(fixture,
                        (enum store_mode)mode,
-                       ERR_INVALID,
+                       ERR_UNAVAILABLE,
                        "knows versions up to 1");
     }
     tamper(fixture, "PRAGMA user_version = 0");
@@ -232,8 +232,8 @@ static void a_database_of_something_else_is_refused(void **state)
     struct fixture *fixture = *state;
     fill(fixture);
     tamper(fixture, "PRAGMA application_id = 1");
-    expect_refusal(fixture, STORE_READ, ERR_INVALID, "not one of sluice");
-    expect_refusal(fixture, STORE_WRITE, ERR_INVALID, "not one of sluice");
+    expect_refusal(fixture, STORE_READ, ERR_UNAVAILABLE, "not one of sluice");
+    expect_refusal(fixture, STORE_WRITE, ERR_UNAVAILABLE, "not one of sluice");
 }
 
 static void a_schema_that_lacks_a_column_is_refused(void **state)
