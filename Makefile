@@ -10,7 +10,7 @@ all: # Build the program into build/.
 	@tools/setup build
 	@tools/build release
 
-demo: all # Check and simulate the examples, and compare the policies.
+demo: all # Check and simulate the examples, then run one for real.
 	@tools/demo build/src/cli/sluice
 
 test: # All that each change must pass; ends with `N passed, N failed`.
@@ -23,6 +23,7 @@ bench: # Measure, and print the tables.
 	@tools/setup build
 	@tools/build release all bench
 	@bench/run build/bench
+	@BENCH_FOLDER=build bench/dispatch build
 
 tidy: # Style, layers, clang-format, clang-tidy.
 	@tools/setup test

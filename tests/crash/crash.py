@@ -283,16 +283,27 @@ class Trial:
 # --- what must hold, whatever was killed ------------------------------------
 
 
+def describe(pid):
+    """The command line of a process, and of which attempt it is."""
+    place = pathlib.Path(f"/proc/{pid}")
+    try:
+        command = place.joinpath("cmdline").read_bytes().replace(b"\0", b" ")
+        environment = place.joinpath("environ").read_bytes().split(b"\0")
+    except OSError:
+        return "gone"
+    names = (b"SLUICE_TASK=", b"SLUICE_ATTEMPT=", b"SLUICE_TOKEN=")
+    return [command, *(text for text in environment if text.startswith(names))]
+
+
 def check_no_process_left(trial):
     """No session, shim or server lives on."""
     try:
         wait_until(lambda: not trial.pids(), "processes are left")
     except AssertionError as why:
-        left = [
-            pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
-            for pid in trial.pids()
-        ]
-        raise AssertionError(f"{why}: {left}\n{trial.story()}") from None
+        left = [describe(pid) for pid in trial.pids()]
+        rows = "\n".join(str(row) for row in trial.attempts())
+        story = f"{trial.story()}\n{rows}"
+        raise AssertionError(f"{why}: {left}\n{story}") from None
 
 
 def check_no_report(trial):
