@@ -11,7 +11,6 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -171,10 +170,10 @@ void runs_tell(struct engine *engine, uint32_t ix, const char *state)
 static void add_slug(struct strbuf *out, const char *name)
 {
     for (const char *at = name; *at != '\0' && out->len < ID_BYTES_MAX; at++) {
-        unsigned char byte = (unsigned char)*at;
-        if (byte < 0x80 && isalnum(byte)) {
-            char lower = (char)tolower(byte);
-            strbuf_add(out, &lower, 1);
+        bool upper = *at >= 'A' && *at <= 'Z';
+        bool kept = (*at >= 'a' && *at <= 'z') || (*at >= '0' && *at <= '9');
+        if (upper || kept) {
+            strbuf_pad(out, upper ? (char)(*at - 'A' + 'a') : *at, 1);
         } else if (out->len > 0 && out->text[out->len - 1] != '-') {
             strbuf_adds(out, "-");
         }
