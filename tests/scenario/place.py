@@ -116,11 +116,12 @@ class Place:
             + "t end"
         )
 
-    def gate(self, name="go"):
+    def gate(self, name="go", every=0.05):
         """A shell command that waits until open(name); `name` may have shell
-        variables in it, as in "$SLUICE_TASK"."""
+        variables in it, as in "$SLUICE_TASK". It looks every so many seconds:
+        seldom, where hundreds wait."""
         path = f"{self.folder}/gate-{name}"
-        return f'while [ ! -e "{path}" ]; do sleep 0.05; done'
+        return f'while [ ! -e "{path}" ]; do sleep {every}; done'
 
     def open(self, *names):
         """Let those go on that wait at the gates; without names, at "go"."""
@@ -130,6 +131,12 @@ class Place:
     def start(self, *words, env=None, plan="plan.yaml"):
         """Start `sluice run` in the background."""
         run = Run(self, ["run", *words, plan], env or {})
+        self.runs.append(run)
+        return run
+
+    def start_order(self, *words):
+        """Start another command on this store in the background."""
+        run = Run(self, words, {"SLUICE_STORE": str(self.store)})
         self.runs.append(run)
         return run
 
