@@ -63,18 +63,22 @@ void strbuf_pad(struct strbuf *buf, char byte, size_t count)
 
 void strbuf_addf(struct strbuf *buf, const char *format, ...)
 {
+    reserve(buf, strlen(format)); /* enough, most of the time */
+    size_t room = buf->capacity - buf->len;
     va_list args;
     va_start(args, format);
     va_list again;
     va_copy(again, args);
-    int len = vsnprintf(NULL, 0, format, args);
+    int len = vsnprintf(buf->text + buf->len, room, format, args);
     va_end(args);
     INVARIANT(len >= 0);
-    reserve(buf, (size_t)len);
-    int written =
-        vsnprintf(buf->text + buf->len, (size_t)len + 1, format, again);
+    if ((size_t)len >= room) {
+        reserve(buf, (size_t)len);
+        int written =
+            vsnprintf(buf->text + buf->len, (size_t)len + 1, format, again);
+        INVARIANT(written == len);
+    }
     va_end(again);
-    INVARIANT(written == len);
     buf->len += (size_t)len;
 }
 

@@ -8,22 +8,30 @@
 #include "cli/lines.h"
 
 #include "base/duration.h"
+#include "base/jsonr.h"
 #include "base/jsonw.h"
 #include "base/macros.h"
 #include "cli/plain.h"
 
-#include <jansson.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #define SECOND_NS INT64_C(1000000000)
 
-static const char *text_of(const json_t *data, const char *name)
+/* Append the text of a member, in one line. */
+static void add_text(struct strbuf *out, struct jsonr data, const char *name)
 {
-    const char *text = json_string_value(json_object_get(data, name));
-    return text != NULL ? text : "";
+    struct strbuf text = {0};
+    if (jsonr_add_text(&text, jsonr_get(data, name))) {
+        plain_add(out, strbuf_text(&text));
+    }
+    strbuf_release(&text);
+}
+
+static int64_t int_of(struct jsonr data, const char *name)
+{
+    return jsonr_int(jsonr_get(data, name));
 }
 
 static bool is(const char *text, const char *wanted)
@@ -45,45 +53,48 @@ begin(struct strbuf *out, const struct store_event *event, const char *word)
     strbuf_addf(out, "%s %-10s ", text, word);
 }
 
-static void add_attempt(struct strbuf *out, const json_t *data)
+static void add_attempt(struct strbuf *out, struct jsonr data)
 {
-    json_int_t number = json_integer_value(json_object_get(data, "attempt"));
+    int64_t number = int_of(data, "attempt");
     if (number > 1) {
         strbuf_addf(out, " (attempt %lld)", (long long)number);
     }
 }
 
-static void add_reason(struct strbuf *out, const json_t *data)
+static void add_reason(struct strbuf *out, struct jsonr data)
 {
-    const char *reason = text_of(data, "reason");
-    if (reason[0] != '\0') {
+    if (jsonr_get(data, "reason").len > strlen("\"\"")) {
         strbuf_adds(out, ": ");
-        plain_add(out, reason);
+        add_text(out, data, "reason");
     }
 }
 
 /* What became of a task, beside the end of its session. */
-static bool add_task(struct strbuf *out,
-                     const struct store_event *event,
-                     const json_t *data)
+static bool
+add_task(struct strbuf *out, const struct store_event *event, struct jsonr data)
 {
-    const char *to = text_of(data, "to");
-    bool rode = json_object_get(data, "attempt") == NULL;
-    if (is(to, "starting")) {
-        begin(out, event, "start");
-    } else if (is(to, "parked") || is(to, "failed") || is(to, "skipped") ||
-               is(to, "cancelled") || (is(to, "done") && rode)) {
-        begin(out, event, to);
-    } else {
+    static const char *const told[] = {"parked",
+                                       "failed",
+                                       "skipped",
+                                       "cancelled",
+                                       "done"};
+    struct jsonr to = jsonr_get(data, "to");
+    const char *word = jsonr_is(to, "starting") ? "start" : NULL;
+    for (size_t ix = 0; ix < ARRAY_COUNT(told); ix++) {
+        word = jsonr_is(to, told[ix]) ? told[ix] : word;
+    }
+    bool rode = jsonr_get(data, "attempt").len == 0;
+    if (word == NULL || (is(word, "done") && !rode)) {
         return false;
     }
-    plain_add(out, text_of(data, "task"));
-    if (is(to, "starting")) {
+    begin(out, event, word);
+    add_text(out, data, "task");
+    if (is(word, "start")) {
         add_attempt(out, data);
-    } else if (is(to, "failed")) {
+    } else if (is(word, "failed")) {
         strbuf_adds(out, ", and is not tried again");
         add_reason(out, data);
-    } else if (is(to, "parked")) {
+    } else if (is(word, "parked")) {
         add_reason(out, data);
     }
     return true;
@@ -91,31 +102,32 @@ static bool add_task(struct strbuf *out,
 
 /* How a session ended. */
 static bool
-add_end(struct strbuf *out, const struct store_event *event, const json_t *data)
+add_end(struct strbuf *out, const struct store_event *event, struct jsonr data)
 {
-    const char *outcome = text_of(data, "outcome");
-    if (outcome[0] == '\0') {
+    struct strbuf word = {0};
+    add_text(&word, data, "outcome");
+    if (word.len == 0) {
+        strbuf_release(&word);
         return false;
     }
-    struct strbuf word = {0};
-    plain_add(&word, outcome);
     begin(out, event, strbuf_text(&word));
+    bool done = is(strbuf_text(&word), "done");
     strbuf_release(&word);
-    plain_add(out, text_of(data, "task"));
+    add_text(out, data, "task");
     add_attempt(out, data);
-    double seconds = json_number_value(json_object_get(data, "seconds"));
+    double seconds = jsonr_number(jsonr_get(data, "seconds"));
     if (seconds > 0 && seconds < 1e9) {
         strbuf_adds(out, " after ");
         duration_add(out, (int64_t)(seconds * 1e9));
     }
-    if (!is(outcome, "done")) {
+    if (!done) {
         add_reason(out, data);
     }
     return true;
 }
 
 /* The numbers of tasks by state: "10 done, 2 parked". */
-static void add_counts(struct strbuf *out, const json_t *data)
+static void add_counts(struct strbuf *out, struct jsonr data)
 {
     static const char *const states[] = {
         "done",
@@ -130,35 +142,31 @@ static void add_counts(struct strbuf *out, const json_t *data)
     };
     const char *comma = ": ";
     for (size_t ix = 0; ix < ARRAY_COUNT(states); ix++) {
-        const json_t *count = json_object_get(data, states[ix]);
-        if (json_integer_value(count) > 0) {
-            strbuf_addf(out,
-                        "%s%lld %s",
-                        comma,
-                        (long long)json_integer_value(count),
-                        states[ix]);
+        int64_t count = int_of(data, states[ix]);
+        if (count > 0) {
+            strbuf_addf(out, "%s%lld %s", comma, (long long)count, states[ix]);
             comma = ", ";
         }
     }
 }
 
 static bool
-add_run(struct strbuf *out, const struct store_event *event, const json_t *data)
+add_run(struct strbuf *out, const struct store_event *event, struct jsonr data)
 {
-    const char *to = text_of(data, "to");
-    if (is(to, "submitted")) {
-        json_int_t tasks = json_integer_value(json_object_get(data, "tasks"));
+    struct jsonr to = jsonr_get(data, "to");
+    if (jsonr_is(to, "submitted")) {
+        int64_t tasks = int_of(data, "tasks");
         begin(out, event, "run");
-        plain_add(out, text_of(data, "id"));
+        add_text(out, data, "id");
         strbuf_addf(out,
                     ": %lld task%s",
                     (long long)tasks,
                     tasks == 1 ? "" : "s");
-    } else if (is(to, "finished")) {
+    } else if (jsonr_is(to, "finished")) {
         begin(out, event, "finished");
         strbuf_adds(out, "nothing is left to do");
         add_counts(out, data);
-    } else if (is(to, "waiting")) {
+    } else if (jsonr_is(to, "waiting")) {
         begin(out, event, "waiting");
         strbuf_adds(out, "nothing more happens by itself");
         add_counts(out, data);
@@ -170,35 +178,36 @@ add_run(struct strbuf *out, const struct store_event *event, const json_t *data)
 
 static bool add_order(struct strbuf *out,
                       const struct store_event *event,
-                      const json_t *data)
+                      struct jsonr data)
 {
-    const json_t *answer = json_object_get(data, "answer");
-    bool ok = json_is_true(json_object_get(answer, "ok"));
-    if (is(text_of(data, "verb"), "submit") && ok) {
+    struct jsonr answer = jsonr_get(data, "answer");
+    struct jsonr said = jsonr_get(answer, "ok");
+    bool ok = said.len == strlen("true") && said.at[0] == 't';
+    if (jsonr_is(jsonr_get(data, "verb"), "submit") && ok) {
         return false; /* the run tells of itself */
     }
     begin(out, event, "order");
-    plain_add(out, text_of(data, "verb"));
+    add_text(out, data, "verb");
     strbuf_adds(out, " by ");
-    plain_add(out, text_of(data, "by"));
+    add_text(out, data, "by");
     strbuf_adds(out, ok ? ": " : ": refused: ");
-    plain_add(out, text_of(answer, "text"));
+    add_text(out, answer, "text");
     return true;
 }
 
 static bool add_other(struct strbuf *out,
                       const struct store_event *event,
-                      const json_t *data)
+                      struct jsonr data)
 {
     if (is(event->kind, "sync")) {
-        bool done = is(text_of(data, "result"), "done");
+        bool done = jsonr_is(jsonr_get(data, "result"), "done");
         begin(out, event, "sync");
         strbuf_adds(out, done ? "the hook is done" : "the hook failed");
         add_reason(out, data);
         return true;
     }
     if (is(event->kind, "added")) {
-        json_int_t tasks = json_integer_value(json_object_get(data, "tasks"));
+        int64_t tasks = int_of(data, "tasks");
         begin(out, event, "added");
         strbuf_addf(out,
                     "%lld task%s",
@@ -206,10 +215,9 @@ static bool add_other(struct strbuf *out,
                     tasks == 1 ? "" : "s");
         return true;
     }
-    json_int_t found = json_integer_value(json_object_get(data, "found"));
+    int64_t found = int_of(data, "found");
     if (is(event->kind, "scheduler") && found > 0) {
-        json_int_t adopted =
-            json_integer_value(json_object_get(data, "adopted"));
+        int64_t adopted = int_of(data, "adopted");
         begin(out, event, "scheduler");
         strbuf_addf(out,
                     "goes on: %lld session%s in flight before, %lld adopted",
@@ -221,7 +229,7 @@ static bool add_other(struct strbuf *out,
     if (is(event->kind, "circuit")) {
         begin(out, event, "circuit");
         strbuf_adds(out, "provider ");
-        plain_add(out, text_of(data, "executor"));
+        add_text(out, data, "executor");
         strbuf_adds(out, " failed too often: one probe at a time");
         return true;
     }
@@ -230,11 +238,9 @@ static bool add_other(struct strbuf *out,
 
 bool lines_add(struct strbuf *out, const struct store_event *event)
 {
-    json_t *data = json_loads(event->data, 0, NULL);
+    struct jsonr data = jsonr_of(event->data);
     bool added = false;
-    if (!json_is_object(data)) {
-        added = false;
-    } else if (is(event->kind, "task")) {
+    if (is(event->kind, "task")) {
         added = add_task(out, event, data);
     } else if (is(event->kind, "attempt")) {
         added = add_end(out, event, data);
@@ -248,7 +254,6 @@ bool lines_add(struct strbuf *out, const struct store_event *event)
     if (added) {
         strbuf_adds(out, "\n");
     }
-    json_decref(data);
     return added;
 }
 
@@ -270,10 +275,10 @@ static void add_time(struct strbuf *out, int64_t wall_ns)
 }
 
 /* Whether a member has a name that is ours. */
-static bool is_taken(const char *name)
+static bool is_taken(struct jsonr name)
 {
-    return is(name, "event") || is(name, "time") || is(name, "run") ||
-           is(name, "kind");
+    return jsonr_is(name, "event") || jsonr_is(name, "time") ||
+           jsonr_is(name, "run") || jsonr_is(name, "kind");
 }
 
 void lines_add_json(struct strbuf *out,
@@ -288,20 +293,15 @@ void lines_add_json(struct strbuf *out,
     jsonw_string(out, run);
     strbuf_adds(out, ",\"kind\":");
     jsonw_string(out, event->kind);
-    json_t *data = json_loads(event->data, 0, NULL);
-    for (void *at = json_object_iter(data); at != NULL;
-         at = json_object_iter_next(data, at)) {
-        const char *name = json_object_iter_key(at);
-        char *text = json_dumps(json_object_iter_value(at),
-                                JSON_COMPACT | JSON_ENCODE_ANY |
-                                    JSON_REAL_PRECISION(15));
-        if (text != NULL && !is_taken(name)) {
+    struct jsonr_member member;
+    size_t cursor = 0;
+    while (jsonr_next(jsonr_of(event->data), &cursor, &member)) {
+        if (!is_taken(member.name)) {
             strbuf_adds(out, ",");
-            jsonw_string(out, name);
-            strbuf_addf(out, ":%s", text);
+            strbuf_add(out, member.name.at, member.name.len);
+            strbuf_adds(out, ":");
+            strbuf_add(out, member.value.at, member.value.len);
         }
-        free(text);
     }
-    json_decref(data);
     strbuf_adds(out, "}\n");
 }

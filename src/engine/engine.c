@@ -35,7 +35,7 @@ struct engine *engine_new(const struct engine_options *options)
     engine->sched = sched_new();
     engine->load = load_new(engine->sched);
     engine->retry_ns = SCHED_NEVER;
-    engine->lazy_ns = SCHED_NEVER;
+    engine->burst_ns = SCHED_NEVER;
     return engine;
 }
 
@@ -181,7 +181,7 @@ static void take_effect(struct engine *engine,
     }
 }
 
-/* Rows of runs whose flags have changed. */
+/* Rows of runs whose flags have changed. Completions count only for a hook. */
 static void note_runs(struct engine *engine)
 {
     for (uint32_t ix = 0; ix < engine->run_count; ix++) {
@@ -191,7 +191,8 @@ static void note_runs(struct engine *engine)
         if (now.paused != run->stored.paused ||
             now.cancelled != run->stored.cancelled ||
             now.barrier != run->stored.barrier ||
-            now.completions != run->stored.completions) {
+            (now.completions != run->stored.completions &&
+             run->plan->sync.every > 0)) {
             run->stored = now;
             rows_set_run(engine, ix);
         }
@@ -217,11 +218,17 @@ static void begin_write(struct engine *engine)
     engine->world->write(engine->ctx, &engine->written);
 }
 
-/* Look again at sessions that could not be judged before. */
-static void recheck(struct engine *engine)
+/*
+ * Tell of sessions that have run for a while, and look again at those that
+ * could not be judged before.
+ */
+static void look_at_sessions(struct engine *engine)
 {
     for (uint32_t ix = 0; ix < engine->session_count; ix++) {
         struct session *session = &engine->sessions[ix];
+        if (session->tell_ns <= engine->now_ns) {
+            session_tell(engine, session);
+        }
         if (session->recheck_ns <= engine->now_ns) {
             uint32_t before = engine->session_count;
             session->recheck_ns = SCHED_NEVER;
@@ -240,10 +247,11 @@ static int64_t next_ns(const struct engine *engine)
         return engine->retry_ns;
     }
     int64_t next_ns = sched_next_timer(engine->sched);
-    next_ns = engine->lazy_ns < next_ns ? engine->lazy_ns : next_ns;
+    next_ns = engine->burst_ns < next_ns ? engine->burst_ns : next_ns;
     for (uint32_t ix = 0; ix < engine->session_count; ix++) {
-        int64_t recheck_ns = engine->sessions[ix].recheck_ns;
-        next_ns = recheck_ns < next_ns ? recheck_ns : next_ns;
+        const struct session *session = &engine->sessions[ix];
+        next_ns = session->recheck_ns < next_ns ? session->recheck_ns : next_ns;
+        next_ns = session->tell_ns < next_ns ? session->tell_ns : next_ns;
     }
     return next_ns;
 }
@@ -284,12 +292,12 @@ void engine_turn(struct engine *engine)
         }
         return;
     }
-    recheck(engine);
+    look_at_sessions(engine);
     enum err err =
         engine_apply(engine, (struct sched_event){.type = EVENT_TICK});
     INVARIANT(err == ERR_OK);
     engine->changed = false;
-    engine->lazy_ns = SCHED_NEVER;
+    engine->burst_ns = SCHED_NEVER;
     struct sched_effect effect;
     while (sched_next_effect(engine->sched, &effect)) {
         take_effect(engine, &effect);

@@ -33,6 +33,7 @@ struct session {
     int64_t pid;
     uint64_t start_ticks;
     int64_t recheck_ns; /* look at its directory again; SCHED_NEVER: no */
+    int64_t tell_ns;    /* tell that it runs; SCHED_NEVER: not to be told */
     int64_t claimed_ns;
     int64_t begun_ns;
     uint64_t epoch;
@@ -141,7 +142,7 @@ struct engine {
     bool writing;
     int64_t retry_ns; /* write again then; SCHED_NEVER: no */
     bool changed;     /* something happened since the last turn */
-    int64_t lazy_ns;  /* take a turn then, for what need not be at once */
+    int64_t burst_ns; /* take a turn then, for ends that share a batch */
     bool draining;
     bool stopping;
     enum err failed;
@@ -187,6 +188,7 @@ void session_end(struct engine *engine,
                  struct session *session,
                  enum exec_end how);
 void session_look(struct engine *engine, struct session *session);
+void session_tell(struct engine *engine, struct session *session);
 void session_adopt(struct engine *engine, struct session *session);
 
 /* request.c: what a session is told. */

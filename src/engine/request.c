@@ -25,24 +25,30 @@ struct environment {
     struct arena arena;
     const char *items[ENV_MAX];
     uint32_t count;
+    struct strbuf text; /* of the item that is being made */
 };
+
+/* Add what was collected as the next item. */
+static void take(struct environment *env)
+{
+    env->items[env->count++] =
+        arena_strndup(&env->arena, strbuf_text(&env->text), env->text.len);
+    strbuf_clear(&env->text);
+}
 
 static void set(struct environment *env, const char *name, const char *value)
 {
-    struct strbuf text = {0};
-    strbuf_addf(&text, "%s=%s", name, value != NULL ? value : "");
-    env->items[env->count++] =
-        arena_strndup(&env->arena, strbuf_text(&text), text.len);
-    strbuf_release(&text);
+    strbuf_adds(&env->text, name);
+    strbuf_adds(&env->text, "=");
+    strbuf_adds(&env->text, value != NULL ? value : "");
+    take(env);
 }
 
 static void
 set_number(struct environment *env, const char *name, uint64_t value)
 {
-    struct strbuf text = {0};
-    strbuf_addf(&text, "%llu", (unsigned long long)value);
-    set(env, name, strbuf_text(&text));
-    strbuf_release(&text);
+    strbuf_addf(&env->text, "%s=%llu", name, (unsigned long long)value);
+    take(env);
 }
 
 /* A file in the directory of the attempt. */
@@ -51,10 +57,18 @@ static void set_file(struct environment *env,
                      const char *dir,
                      const char *file)
 {
-    struct strbuf text = {0};
-    strbuf_addf(&text, "%s/%s", dir, file);
-    set(env, name, strbuf_text(&text));
-    strbuf_release(&text);
+    strbuf_adds(&env->text, name);
+    strbuf_adds(&env->text, "=");
+    strbuf_adds(&env->text, dir);
+    strbuf_adds(&env->text, "/");
+    strbuf_adds(&env->text, file);
+    take(env);
+}
+
+static void release(struct environment *env)
+{
+    arena_release(&env->arena);
+    strbuf_release(&env->text);
 }
 
 /* `path`, relative to `folder` unless it is absolute. */
@@ -217,7 +231,7 @@ enum err request_start(struct engine *engine,
         err = engine->world->start(engine->ctx, &request, diag);
     }
     strbuf_release(&dir);
-    arena_release(&env.arena);
+    release(&env);
     return err;
 }
 
@@ -276,6 +290,6 @@ request_start_sync(struct engine *engine, uint32_t run, struct diag *diag)
     };
     enum err err = engine->world->start(engine->ctx, &request, diag);
     strbuf_release(&dir);
-    arena_release(&env.arena);
+    release(&env);
     return err;
 }

@@ -20,10 +20,11 @@
 /* When to look again at a directory in which a shim is about to begin. */
 #define RECHECK_NS (INT64_C(20) * 1000000)
 
-/* How long the row of a session that has begun may wait for company. */
-#define LAZY_NS (INT64_C(5) * 1000000)
-#define BURST_NS (INT64_C(1) * 1000000)
+/* A session that is over sooner is never told to be running. */
+#define TELL_NS (INT64_C(25) * 1000000)
 
+/* How long an end waits for others while so many sessions run. */
+#define BURST_NS (INT64_C(1) * 1000000)
 enum { BUSY_SESSIONS = 4 };
 
 enum { FEEDBACK_BYTES = 16 << 10 }; /* of a log, at most */
@@ -38,7 +39,10 @@ struct session *session_add(struct engine *engine)
                                       sizeof(engine->sessions[0]));
     }
     struct session *session = &engine->sessions[engine->session_count++];
-    *session = (struct session){.recheck_ns = SCHED_NEVER};
+    *session = (struct session){
+        .recheck_ns = SCHED_NEVER,
+        .tell_ns = SCHED_NEVER,
+    };
     return session;
 }
 
@@ -313,13 +317,32 @@ void session_end(struct engine *engine,
     crash_point("end-asked");
 }
 
-/* Its shim is there. */
+void session_tell(struct engine *engine, struct session *session)
+{
+    session->tell_ns = SCHED_NEVER;
+    struct sched_event event = {
+        .type = EVENT_STARTED,
+        .task = engine_core_task(engine, session->run, session->task),
+        .token = session->token,
+    };
+    /* A task that was running before the restart stays so. */
+    enum err err = engine_apply(engine, event);
+    INVARIANT(err == ERR_OK || err == ERR_CONFLICT);
+    rows_set_session(engine, session);
+}
+
+/*
+ * Its shim is there. Nothing waits for this to be stored: were it lost, the
+ * directory would tell. So it is told when the session has run for a while.
+ */
 static void set_running(struct engine *engine,
                         struct session *session,
                         int64_t pid,
                         uint64_t start_ticks)
 {
-    bool is_new = session->phase != SESSION_RUNNING;
+    if (session->phase != SESSION_RUNNING) {
+        session->tell_ns = engine_now(engine) + TELL_NS;
+    }
     session->phase = SESSION_RUNNING;
     if (session->pid != pid || session->start_ticks != start_ticks) {
         session->ended = false; /* that was told to a shim that came too late */
@@ -328,17 +351,6 @@ static void set_running(struct engine *engine,
     session->start_ticks = start_ticks;
     if (session->begun_ns == 0) {
         session->begun_ns = engine->world->wall_ns(engine->ctx);
-    }
-    if (is_new) {
-        struct sched_event event = {
-            .type = EVENT_STARTED,
-            .task = engine_core_task(engine, session->run, session->task),
-            .token = session->token,
-        };
-        /* A task that was running before the restart stays so. */
-        enum err err = engine_apply(engine, event);
-        INVARIANT(err == ERR_OK || err == ERR_CONFLICT);
-        rows_set_session(engine, session);
     }
     /* An order waits for its batch, and is carried out with it. */
     bool pending = engine->writing || engine->retry_ns != SCHED_NEVER;
@@ -420,30 +432,6 @@ out:
     strbuf_release(&dir);
 }
 
-/* What was just reported need not have a batch of its own. */
-static void
-wait_for_company(struct engine *engine, bool changed_before, int64_t wait_ns)
-{
-    int64_t until_ns = engine->now_ns + wait_ns;
-    engine->changed = changed_before;
-    if (until_ns < engine->lazy_ns) {
-        engine->lazy_ns = until_ns;
-    }
-}
-
-/*
- * Nothing waits for this to be stored: were it lost, the directory would tell.
- * So it may share the batch of what comes next, instead of having its own.
- */
-static void started(struct engine *engine,
-                    struct session *session,
-                    const struct exec_report *report)
-{
-    bool changed = engine->changed;
-    set_running(engine, session, report->pid, report->start_ticks);
-    wait_for_company(engine, changed, LAZY_NS);
-}
-
 /*
  * While enough others run to keep the machine busy, the end of one waits for a
  * moment: in a burst of ends several share a batch, which costs less than the
@@ -454,7 +442,10 @@ static void ended(struct engine *engine, struct session *session)
     bool changed = engine->changed;
     session_look(engine, session);
     if (engine->session_count >= BUSY_SESSIONS) {
-        wait_for_company(engine, changed, BURST_NS);
+        int64_t until_ns = engine->now_ns + BURST_NS;
+        engine->changed = changed;
+        engine->burst_ns =
+            until_ns < engine->burst_ns ? until_ns : engine->burst_ns;
     }
 }
 
@@ -475,7 +466,7 @@ void engine_reported(struct engine *engine, const struct exec_report *report)
     case EXEC_STARTED:
         crash_point("report-started");
         if (session->phase == SESSION_STARTING) {
-            started(engine, session, report);
+            set_running(engine, session, report->pid, report->start_ticks);
         }
         return;
     case EXEC_FAILED:

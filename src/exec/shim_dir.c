@@ -19,15 +19,18 @@
 #include <unistd.h>
 
 /* Make a directory and what is missing above it. As a rule one or two are, so
- * the way goes up first. 0, or an errno: EEXIST if it was there. */
+ * the way goes up first; a first attempt lacks the one above, too, and need not
+ * be tried. 0, or an errno: EEXIST if it was there. */
 static int make_dir(const char *dir)
 {
     char path[PATH_MAX];
     size_t len = strlen(dir);
-    if (mkdir(dir, 0700) == 0) {
+    bool first = len > 2 && len < sizeof(path) && dir[len - 2] == '/' &&
+                 dir[len - 1] == '1';
+    if (!first && mkdir(dir, 0700) == 0) {
         return 0;
     }
-    if (errno != ENOENT || len >= sizeof(path)) {
+    if (!first && (errno != ENOENT || len >= sizeof(path))) {
         return errno;
     }
     memcpy(path, dir, len + 1);

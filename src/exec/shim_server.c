@@ -11,7 +11,9 @@
  * one while the socket is ready. Reports are collected in a turn and sent at
  * its end; what the socket does not take waits for POLLOUT. While that is
  * more than OUT_BYTES_MAX, no requests are read, so memory is bounded and
- * nothing is lost: it is the client that has to read first.
+ * nothing is lost: it is the client that has to read first. Nobody waits for
+ * the report of a start, so it is kept back for a moment: more often than not
+ * it can go with another one, and the client is woken once for both.
  *
  * A shim that is stopped is told to go on, because a stopped shim enforces no
  * timeouts.
@@ -38,6 +40,10 @@ enum {
     EXIT_LOST = 3, /* the server cannot go on; the client will see it */
 };
 
+/* How long the report of a start may be kept back. */
+#define KEEP_BACK_NS (INT64_C(5) * 1000000)
+#define NEVER INT64_MAX
+
 /* A shim that was forked and not yet reaped. */
 struct live {
     pid_t pid;
@@ -55,6 +61,7 @@ struct server {
     char *out; /* reports that are not sent yet */
     size_t out_len;
     size_t out_capacity;
+    int64_t send_ns; /* when they are to be sent; NEVER: there are none */
     struct live *live;
     size_t live_count;
     size_t live_capacity;
@@ -93,11 +100,26 @@ static void report(struct server *server, const struct shim_wire_report *report)
     server->out = out;
     memcpy(server->out + server->out_len, report, sizeof(*report));
     server->out_len = wanted;
+    if (report->type != SHIM_WIRE_STARTED) {
+        server->send_ns = 0;
+    } else if (server->send_ns == NEVER) {
+        server->send_ns = shim_clock(CLOCK_MONOTONIC) + KEEP_BACK_NS;
+    }
+}
+
+/* How long they may be kept back from now on; 0: they are due, or none. */
+static int64_t kept_back_ns(const struct server *server)
+{
+    if (server->send_ns == 0 || server->send_ns == NEVER) {
+        return 0;
+    }
+    int64_t left_ns = server->send_ns - shim_clock(CLOCK_MONOTONIC);
+    return left_ns > 0 ? left_ns : 0;
 }
 
 static void flush(struct server *server)
 {
-    if (server->out_len == 0) {
+    if (server->out_len == 0 || kept_back_ns(server) > 0) {
         return;
     }
     crash_point("server-before-report");
@@ -108,6 +130,7 @@ static void flush(struct server *server)
     if (sent > 0) {
         server->out_len -= (size_t)sent;
         memmove(server->out, server->out + sent, server->out_len);
+        server->send_ns = server->out_len > 0 ? 0 : NEVER;
         crash_point("server-after-report");
     } else if (errno != EAGAIN && errno != EINTR) {
         server->closed = true;
@@ -326,9 +349,22 @@ static void say_hello(const struct server *server)
     (void)send(server->fd, &hello, sizeof(hello), MSG_NOSIGNAL);
 }
 
+/* Wait for a request, for room in the socket, for the end of a shim, or until
+ * reports are due. True: there may be a request. */
+static bool wait_for_work(const struct server *server, const sigset_t *mask)
+{
+    int64_t left_ns = kept_back_ns(server);
+    struct timespec left = {.tv_nsec = (long)left_ns};
+    struct pollfd poll_fd = {.fd = server->fd};
+    poll_fd.events |= server->out_len > 0 && left_ns == 0 ? POLLOUT : 0;
+    poll_fd.events |= server->out_len < OUT_BYTES_MAX ? POLLIN : 0;
+    int ready = ppoll(&poll_fd, 1, left_ns > 0 ? &left : NULL, mask);
+    return ready > 0 && (poll_fd.revents & (POLLIN | POLLHUP | POLLERR)) != 0;
+}
+
 int shim_serve(int fd)
 {
-    struct server server = {.fd = fd};
+    struct server server = {.fd = fd, .send_ns = NEVER};
     struct shim_birth birth;
     detach(&server);
     reset_signals();
@@ -338,15 +374,9 @@ int shim_serve(int fd)
     (void)sigprocmask(SIG_SETMASK, NULL, &waiting);
     (void)sigdelset(&waiting, SIGCHLD);
     while (!server.closed) {
-        struct pollfd poll_fd = {.fd = fd};
-        poll_fd.events |= server.out_len > 0 ? POLLOUT : 0;
-        poll_fd.events |= server.out_len < OUT_BYTES_MAX ? POLLIN : 0;
-        int ready = ppoll(&poll_fd, 1, NULL, &waiting);
-        if (ready > 0 && (poll_fd.revents & (POLLIN | POLLHUP | POLLERR))) {
-            if (receive(&server, &birth)) {
-                (void)close(fd);
-                _exit(shim_run(&birth));
-            }
+        if (wait_for_work(&server, &waiting) && receive(&server, &birth)) {
+            (void)close(fd);
+            _exit(shim_run(&birth));
         }
         reap(&server);
         flush(&server);

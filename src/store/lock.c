@@ -351,24 +351,13 @@ bool lock_has_file(const struct lock *lock)
     return fstat(lock->fd, &status) == 0 && status.st_nlink > 0;
 }
 
-/*
- * A process that opens and closes a file loses its own locks on it, so the
- * file is not touched: the kernel's list of all locks has the answer.
- */
-int64_t lock_foreign_pid(const char *path)
+/* The process that the kernel's list of all locks has for a file; 0: none. */
+static int64_t listed_pid(const char *file)
 {
-    struct stat status;
-    FILE *list = stat(path, &status) == 0 ? fopen("/proc/locks", "re") : NULL;
+    FILE *list = fopen("/proc/locks", "re");
     if (list == NULL) {
         return 0;
     }
-    char file[64]; /* as the list names it */
-    (void)snprintf(file,
-                   sizeof(file),
-                   "%02x:%02x:%llu",
-                   major(status.st_dev),
-                   minor(status.st_dev),
-                   (unsigned long long)status.st_ino);
     int64_t found = 0;
     char line[256];
     while (found == 0 && fgets(line, sizeof(line), list) != NULL) {
@@ -389,5 +378,31 @@ int64_t lock_foreign_pid(const char *path)
         }
     }
     (void)fclose(list);
+    return found;
+}
+
+/*
+ * A process that opens and closes a file loses its own locks on it, so the
+ * file is not touched: the kernel's list has the answer. An entry can be missed
+ * while others of the list come and go, so it is read more than once.
+ */
+int64_t lock_foreign_pid(const char *path)
+{
+    enum { LOOKS = 4 };
+    struct stat status;
+    if (stat(path, &status) != 0) {
+        return 0;
+    }
+    char file[64]; /* as the list names it */
+    (void)snprintf(file,
+                   sizeof(file),
+                   "%02x:%02x:%llu",
+                   major(status.st_dev),
+                   minor(status.st_dev),
+                   (unsigned long long)status.st_ino);
+    int64_t found = 0;
+    for (int look = 0; look < LOOKS && found == 0; look++) {
+        found = listed_pid(file);
+    }
     return found;
 }
