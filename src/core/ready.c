@@ -27,8 +27,8 @@ bool ready_is_background(const struct sched *sched, uint32_t task)
  * Smaller goes first. A task that has waited for too long goes before all
  * others, oldest first. Then: not deferred; tier; a task whose group is open
  * before one that would open another; for SCHED_FAIR the group with less
- * service; the longer path to the end (not for SCHED_FIFO); order of becoming
- * ready, then of declaration.
+ * service; the longer path to the end (not for SCHED_FIFO, nor for a class that
+ * is a queue: those go first); order of becoming ready, then of declaration.
  */
 static struct ready_key
 key_of(const struct sched *sched, uint32_t task, enum bin_side side)
@@ -50,7 +50,7 @@ key_of(const struct sched *sched, uint32_t task, enum bin_side side)
         uint64_t service = (uint64_t)group->service_ns;
         key.high |= service < KEY_SERVICE_MAX ? service : KEY_SERVICE_MAX;
     }
-    if (policy != SCHED_FIFO) {
+    if (policy != SCHED_FIFO && !sched_class_of(sched, task)->queue) {
         key.middle = UINT64_MAX - (uint64_t)t->rank_ns;
     }
     return key;

@@ -89,6 +89,7 @@ enum sched_on_failure {
 struct sched_class_spec {
     uint32_t tier;       /* 0 is best, SCHED_TIER_MAX worst */
     bool defer;          /* comes after everything else when it gates nothing */
+    bool queue;          /* oldest first, before others of its tier */
     uint32_t batch;      /* tasks of one session at most; at least 1 */
     int64_t max_wait_ns; /* then it goes first; SCHED_NEVER: no bound */
 };

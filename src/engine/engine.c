@@ -26,6 +26,8 @@ struct engine *engine_new(const struct engine_options *options)
     engine->world = options->world;
     engine->ctx = options->ctx;
     engine->store = mem_strndup(options->store, strlen(options->store));
+    const char *git = options->git != NULL ? options->git : "sluice-git";
+    engine->git = mem_strndup(git, strlen(git));
     engine->epoch = options->epoch;
     engine->wall_ns = options->wall_ns;
     (void)snprintf(engine->boot_id,
@@ -72,6 +74,7 @@ void engine_free(struct engine *engine)
     release_todo(&engine->todo);
     release_todo(&engine->written_todo);
     mem_free(engine->store);
+    mem_free(engine->git);
     mem_free(engine);
 }
 

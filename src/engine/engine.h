@@ -96,6 +96,7 @@ struct engine_options {
     const struct engine_world *world; /* NULL: only to look at */
     void *ctx;
     const char *store;   /* absolute path of its directory */
+    const char *git;     /* path of sluice-git; NULL: none is needed */
     const char *boot_id; /* present one */
     uint64_t epoch;      /* from store_take() */
     int64_t wall_ns;     /* without a world: what the time is */

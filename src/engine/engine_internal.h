@@ -112,6 +112,7 @@ struct engine {
     const struct engine_world *world;
     void *ctx;
     char *store;
+    char *git; /* path of sluice-git */
     char boot_id[37];
     uint64_t epoch;
     int64_t now_ns;
@@ -190,6 +191,15 @@ void session_end(struct engine *engine,
 void session_look(struct engine *engine, struct session *session);
 void session_tell(struct engine *engine, struct session *session);
 void session_adopt(struct engine *engine, struct session *session);
+
+/* request_git.c: a session in a git repository is run by sluice-git. */
+bool request_is_git(const struct engine *engine, const struct session *session);
+void request_wrap(const struct engine *engine,
+                  const struct session *session,
+                  const char *dir,
+                  const char *path,
+                  struct arena *arena,
+                  struct exec_request *request);
 
 /* request.c: what a session is told. */
 enum err request_start(struct engine *engine,

@@ -225,6 +225,14 @@ enum err request_start(struct engine *engine,
         .grace_ns = task->settings.grace_ns,
         .log_bytes_max = LOG_BYTES_MAX,
     };
+    if (request_is_git(engine, session)) {
+        request_wrap(engine,
+                     session,
+                     request.dir,
+                     folder,
+                     &env.arena,
+                     &request);
+    }
     enum err err = put_files(engine, session, request.dir, &env, diag);
     request.env_count = env.count;
     if (err == ERR_OK) {

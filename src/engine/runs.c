@@ -230,20 +230,27 @@ static uint32_t find_unfinished(const struct engine *engine, const char *name)
     return STORE_NONE;
 }
 
-/* What this version cannot run. */
+/* What can be simulated, but not run: a merge in something that is no
+ * repository. */
 static enum err check_supported(const struct plan *plan, struct diag *diag)
 {
     for (uint32_t ix = 0; ix < plan->task_count; ix++) {
         const struct plan_task *task = &plan->tasks[ix];
-        if (task->merge) {
+        if (!task->merge) {
+            continue;
+        }
+        const struct plan_repo *repo = &plan->repos[task->repo];
+        if (repo->path == NULL || repo->base == NULL) {
             return diag_set(diag,
                             ERR_INVALID,
-                            "%s:%u:%u: task \"%s\" is a merge stage, which "
-                            "this version can check and simulate, but not run",
+                            "%s:%u:%u: task \"%s\" merges, but its repo "
+                            "\"%s\" has no \"%s\"",
                             plan->file,
                             task->mark.line,
                             task->mark.column,
-                            task->id);
+                            task->id,
+                            repo->name,
+                            repo->path == NULL ? "path" : "base");
         }
     }
     return ERR_OK;

@@ -44,49 +44,56 @@ struct exec {
 static bool is_program(struct strbuf *out,
                        const char *dir,
                        size_t dir_len,
+                       const char *place,
                        const char *name)
 {
     strbuf_clear(out);
     strbuf_add(out, dir, dir_len);
+    strbuf_adds(out, place);
     strbuf_adds(out, name);
     return access(out->text, X_OK) == 0;
 }
 
-/* Find sluice-shim: $SLUICE_SHIM, or a place beside this program. */
-static enum err find_shim(struct strbuf *out, struct diag *diag)
+enum err exec_find_program(const char *name,
+                           const char *variable,
+                           struct strbuf *out,
+                           struct diag *diag)
 {
     static const char *const places[] = {
-        "sluice-shim",
-        "../libexec/sluice/sluice-shim", /* installed */
-        "../exec/sluice-shim",           /* in the folder of a build */
+        "",
+        "../libexec/sluice/", /* installed */
+        "../exec/",           /* in the folder of a build */
+        "../git/",
     };
-    const char *chosen = getenv("SLUICE_SHIM");
+    const char *chosen = getenv(variable);
     if (chosen != NULL && chosen[0] != '\0') {
-        if (is_program(out, chosen, strlen(chosen), "")) {
+        if (is_program(out, chosen, strlen(chosen), "", "")) {
             return ERR_OK;
         }
         return diag_set(diag,
                         ERR_NOT_FOUND,
-                        "SLUICE_SHIM is %s: %s",
+                        "%s is %s: %s",
+                        variable,
                         chosen,
                         strerror(errno));
     }
     char self[PATH_MAX];
     ssize_t len = readlink("/proc/self/exe", self, sizeof(self));
     if (len <= 0 || len == (ssize_t)sizeof(self)) {
-        return diag_set(diag, ERR_NOT_FOUND, "cannot find sluice-shim");
+        return diag_set(diag, ERR_NOT_FOUND, "cannot find %s", name);
     }
     const char *slash = memrchr(self, '/', (size_t)len);
     size_t dir_len = slash != NULL ? (size_t)(slash - self) + 1 : 0;
     for (size_t ix = 0; ix < ARRAY_COUNT(places); ix++) {
-        if (is_program(out, self, dir_len, places[ix])) {
+        if (is_program(out, self, dir_len, places[ix], name)) {
             return ERR_OK;
         }
     }
     return diag_set(diag,
                     ERR_NOT_FOUND,
-                    "sluice-shim is neither beside %.*s nor in its "
+                    "%s is neither beside %.*s nor in its "
                     "../libexec/sluice: sluice is not installed as a whole",
+                    name,
                     (int)len,
                     self);
 }
@@ -169,8 +176,8 @@ enum err exec_open(struct exec **out, const char *shim, struct diag *diag)
     enum err err = ERR_OK;
     *out = NULL;
     if (shim == NULL) {
-        err = find_shim(&path, diag);
-    } else if (!is_program(&path, shim, strlen(shim), "")) {
+        err = exec_find_program("sluice-shim", "SLUICE_SHIM", &path, diag);
+    } else if (!is_program(&path, shim, strlen(shim), "", "")) {
         err = diag_set(diag, ERR_NOT_FOUND, "%s: %s", shim, strerror(errno));
     }
     if (err != ERR_OK) {

@@ -14,6 +14,7 @@
 #define EXEC_EXEC_H
 
 #include "base/diag.h"
+#include "base/strbuf.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -65,6 +66,15 @@ struct exec;
  * not there. ERR_CONFLICT: it belongs to another version. ERR_UNAVAILABLE: it
  * does not answer. This alone waits, for the answer.
  */
+/*
+ * Find a program that belongs to this one: where the environment variable
+ * says, or beside it. Its path replaces what is in *out.
+ */
+MUST_USE enum err exec_find_program(const char *name,
+                                    const char *variable,
+                                    struct strbuf *out,
+                                    struct diag *diag);
+
 MUST_USE enum err
 exec_open(struct exec **out, const char *shim, struct diag *diag);
 

@@ -230,6 +230,7 @@ static void add_classes(struct load_run *run)
         struct sched_class_spec spec = {
             .tier = from->tier,
             .defer = from->defer,
+            .queue = strcmp(from->name, "merge") == 0,
             .batch = from->batch,
             .max_wait_ns = from->max_wait_ns == PLAN_UNLIMITED
                                ? SCHED_NEVER

@@ -57,8 +57,13 @@ enum plan_on_failure {
 struct plan_repo {
     const char *name;
     const char *path; /* as written, or NULL; relative to the plan file */
-    const char *base; /* branch, or NULL */
-    const char *gate; /* shell command, or NULL */
+    /* With a base it is a git repository, and sessions work in worktrees on
+     * branches of the run. Without one it is a folder, used as it is. */
+    const char *base;
+    const char *gate;   /* shell command for a merged result, or NULL */
+    const char *repair; /* shell command for a merge's conflicts, or NULL */
+    bool sync;          /* the agent branch takes in what base gets */
+    bool push;          /* the hand-off pushes the agent branch */
     const char *owner;
 };
 
@@ -91,7 +96,8 @@ struct plan_settings {
     int64_t retry_backoff_ns;
     int64_t retry_backoff_ns_max;
     enum plan_on_failure on_failure;
-    bool optional; /* when skipped or failed, what needs it goes on */
+    bool optional;    /* when skipped or failed, what needs it goes on */
+    bool allow_empty; /* an implement stage may end without a commit */
 };
 
 struct plan_class {

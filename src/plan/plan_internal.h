@@ -276,6 +276,15 @@ bool plan_check_uses(struct reader *reader,
 void plan_read_pipelines(struct reader *reader, const struct node *node);
 
 /* Read {to, max}; *to_out is the node of the name, or NULL. */
+/* Read `merge`: how many branches at once, into a uint32_t; and tell the class
+ * of the stage, whose sessions may then take so many. */
+enum { MERGE_BATCH_MAX = 16 };
+void plan_read_merge(struct reader *reader,
+                     const struct field *field,
+                     const struct node *value,
+                     void *target);
+void plan_set_merge_batch(struct plan *plan, uint32_t class_ix, uint32_t batch);
+
 void plan_read_rework(struct reader *reader,
                       const struct node *node,
                       const struct node **to_out,

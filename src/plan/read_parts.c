@@ -88,6 +88,34 @@ static void read_branch(struct reader *reader,
     fields_line(reader, field, value, target);
 }
 
+/* `sync: merge` is the only way there is, so far. */
+static void read_sync(struct reader *reader,
+                      const struct field *field,
+                      const struct node *value,
+                      void *target)
+{
+    bool *out = (void *)((char *)target + field->offset);
+    if (fields_is_word(value, "merge")) {
+        *out = true;
+    } else if (!fields_is_word(value, "none")) {
+        fields_expected(reader, value, "\"sync\"", "merge or none");
+    }
+}
+
+/* What a conflict was resolved to must be tested before anyone sees it. */
+static void check_repair(struct reader *reader,
+                         const struct node *key,
+                         const struct plan_repo *repo)
+{
+    if (repo->repair != NULL && repo->gate == NULL) {
+        plan_errors_add(reader->errors,
+                        node_mark(key),
+                        "repo %s has a \"repair\" but no \"gate\": nothing "
+                        "would test what it makes of a conflict",
+                        QUOTED(key));
+    }
+}
+
 void plan_read_repos(struct reader *reader, const struct node *node)
 {
     static const struct field fields[] = {
@@ -98,6 +126,9 @@ void plan_read_repos(struct reader *reader, const struct node *node)
          .read = read_branch,
          .max = PLAN_ID_BYTES_MAX},
         {FIELD_AT(struct plan_repo, gate, "gate"), .read = fields_shell},
+        {FIELD_AT(struct plan_repo, repair, "repair"), .read = fields_shell},
+        {FIELD_AT(struct plan_repo, sync, "sync"), .read = read_sync},
+        {FIELD_AT(struct plan_repo, push, "push"), .read = fields_bool},
         {FIELD_AT(struct plan_repo, owner, "owner"),
          .read = settings_read_owner},
     };
@@ -117,6 +148,7 @@ void plan_read_repos(struct reader *reader, const struct node *node)
             .name = plan_intern(plan, key->text, key->count),
         };
         (void)fields_read(reader, node_value(key), &schema, &repo);
+        check_repair(reader, key, &repo);
         plan->repos = plan_grown(plan->repos,
                                  plan->repo_count,
                                  &private->repo_capacity,

@@ -24,7 +24,7 @@ struct raw_stage {
     const struct node *uses;
     const struct node *rework;
     struct plan_command run;
-    bool merge;
+    uint32_t merge; /* branches at once; 0: no merge stage */
     const char *title;
     struct settings settings;
 };
@@ -54,6 +54,40 @@ void plan_read_rework(struct reader *reader,
     *max_out = raw.max;
 }
 
+void plan_read_merge(struct reader *reader,
+                     const struct field *field,
+                     const struct node *value,
+                     void *target)
+{
+    static const struct field fields[] = {
+        {.name = "batch",
+         .len = sizeof("batch") - 1,
+         .read = fields_number,
+         .min = 1,
+         .max = MERGE_BATCH_MAX},
+    };
+    static const struct schema schema = SCHEMA("\"merge\"", fields);
+    uint32_t *out = (void *)((char *)target + field->offset);
+    if (value->kind == NODE_MAPPING) {
+        *out = 1;
+        (void)fields_read(reader, value, &schema, out);
+    } else if (fields_is_word(value, "true")) {
+        *out = 1;
+    } else if (!fields_is_word(value, "false")) {
+        fields_expected(reader,
+                        value,
+                        "\"merge\"",
+                        "true, false or {batch: N}");
+    }
+}
+
+void plan_set_merge_batch(struct plan *plan, uint32_t class_ix, uint32_t batch)
+{
+    if (batch > plan->classes[class_ix].batch) {
+        plan->classes[class_ix].batch = batch;
+    }
+}
+
 /* Stages follow each other; someone who gives `needs` expects otherwise. */
 static void refuse_needs(struct reader *reader,
                          const struct field *field,
@@ -74,7 +108,7 @@ static const struct field stage_fields[] = {
      .required = true},
     {FIELD_AT(struct raw_stage, class, "class"), .read = fields_node},
     {FIELD_AT(struct raw_stage, run_node, "run"), .read = fields_node},
-    {FIELD_AT(struct raw_stage, merge, "merge"), .read = fields_bool},
+    {FIELD_AT(struct raw_stage, merge, "merge"), .read = plan_read_merge},
     {FIELD_AT(struct raw_stage, uses, "uses"), .read = fields_node},
     {FIELD_AT(struct raw_stage, rework, "rework"), .read = fields_node},
     {FIELD_AT(struct raw_stage, title, "title"),
@@ -131,7 +165,7 @@ static uint32_t class_of(struct reader *reader, const struct raw_stage *raw)
     uint32_t ix = PLAN_NONE;
     if (raw->class != NULL) {
         ix = plan_resolve_class(reader, raw->class);
-    } else if (raw->merge) {
+    } else if (raw->merge > 0) {
         ix = strmap_find(&private->class_names, "merge", strlen("merge"));
     } else if (raw->name != NULL && node_is_scalar(raw->name)) {
         ix = strmap_find(&private->class_names,
@@ -183,6 +217,23 @@ static void read_stage_rework(struct reader *reader,
                     suggest_hint(&guess));
 }
 
+/* A conflict goes back to whoever can resolve it: the last stage that
+ * implements, if there is one. */
+static void default_rework(const struct reader *reader,
+                           const struct plan_pipeline *pipeline,
+                           struct plan_stage *stage)
+{
+    const struct plan_class *classes = reader->plan->classes;
+    for (uint32_t ix = pipeline->stage_count; ix > 0; ix--) {
+        const struct plan_stage *before = &pipeline->stages[ix - 1];
+        if (strcmp(classes[before->class_ix].name, "implement") == 0) {
+            stage->rework_to = ix - 1;
+            stage->rework_max = REWORK_DEFAULT;
+            return;
+        }
+    }
+}
+
 /* The name of the stage; a second one of that name is an error. */
 static const char *stage_name(struct reader *reader,
                               const struct node *node,
@@ -222,8 +273,9 @@ static void read_stage(struct reader *reader,
         .name = stage_name(reader, raw.name, pipeline),
         .title = raw.title,
         .class_ix = class_of(reader, &raw),
-        .run = plan_read_run(reader, node, raw.run_node, raw.merge, "a stage"),
-        .merge = raw.merge,
+        .run =
+            plan_read_run(reader, node, raw.run_node, raw.merge > 0, "a stage"),
+        .merge = raw.merge > 0,
         .rework_to = PLAN_NONE,
         .settings = raw.settings,
         .mark = node_mark(raw.name != NULL ? raw.name : node),
@@ -238,7 +290,10 @@ static void read_stage(struct reader *reader,
     }
     if (raw.rework != NULL) {
         read_stage_rework(reader, raw.rework, pipeline, &stage);
+    } else if (stage.merge) {
+        default_rework(reader, pipeline, &stage);
     }
+    plan_set_merge_batch(reader->plan, stage.class_ix, raw.merge);
     pipeline->stages[pipeline->stage_count++] = stage;
 }
 

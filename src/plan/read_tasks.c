@@ -19,7 +19,7 @@ struct raw_task {
     const struct node *uses;
     const struct node *attributes;
     const struct node *rework;
-    bool merge;
+    uint32_t merge; /* branches at once; 0: it does not merge */
     const char *title;
     struct settings settings;
 };
@@ -39,7 +39,7 @@ static const struct field task_fields[] = {
     {FIELD_AT(struct raw_task, uses, "uses"), .read = fields_node},
     {FIELD_AT(struct raw_task, attributes, "attributes"), .read = fields_node},
     {FIELD_AT(struct raw_task, rework, "rework"), .read = fields_node},
-    {FIELD_AT(struct raw_task, merge, "merge"), .read = fields_bool},
+    {FIELD_AT(struct raw_task, merge, "merge"), .read = plan_read_merge},
     SETTINGS_FIELDS(struct raw_task, settings),
 };
 
@@ -180,7 +180,7 @@ static uint32_t class_of(struct reader *reader, const struct raw_task *raw)
     uint32_t ix = PLAN_NONE;
     if (raw->class != NULL) {
         ix = plan_resolve_class(reader, raw->class);
-    } else if (raw->merge) {
+    } else if (raw->merge > 0) {
         ix = strmap_find(&reader->plan->private->class_names,
                          "merge",
                          strlen("merge"));
@@ -202,7 +202,7 @@ static void place_task(struct reader *reader,
     } else if (task->group != PLAN_NONE) {
         task->repo = plan->groups[task->group].repo;
     }
-    if (raw->merge && raw->repo == NULL && task->repo == PLAN_NONE &&
+    if (raw->merge > 0 && raw->repo == NULL && task->repo == PLAN_NONE &&
         !reader->repo_missing) {
         plan_errors_add(reader->errors,
                         task->mark,
@@ -267,13 +267,14 @@ static void read_task(struct reader *reader, const struct node *node)
     task->id =
         arena_strndup(&plan->private->arena, raw.id->text, raw.id->count);
     task->title = raw.title;
-    task->merge = raw.merge;
+    task->merge = raw.merge > 0;
     struct plan_command run =
-        plan_read_run(reader, node, raw.run, raw.merge, "a task");
+        plan_read_run(reader, node, raw.run, task->merge, "a task");
     task->shell = run.shell;
     task->argv = run.argv;
     (void)plan_enter_id(reader, task->id, plan_target(ix, false), task->mark);
     place_task(reader, task, &raw);
+    plan_set_merge_batch(plan, task->class_ix, raw.merge);
     equip_task(reader, ix, &raw);
     struct plan_pending *pending = &reader->pending[ix - reader->before.tasks];
     pending->needs = raw.needs;

@@ -28,6 +28,7 @@ struct settings settings_none(void)
         .provider = PLAN_NONE,
         .on_failure = SETTINGS_UNSET,
         .optional = SETTINGS_UNSET,
+        .allow_empty = SETTINGS_UNSET,
     };
 }
 
@@ -44,6 +45,7 @@ struct settings settings_built_in(void)
     settings.provider = 0;
     settings.on_failure = PLAN_ON_FAILURE_PARK;
     settings.optional = 0;
+    settings.allow_empty = 0;
     return settings;
 }
 
@@ -60,7 +62,8 @@ bool settings_any(const struct settings *settings)
            settings->retry_max != PLAN_NONE ||
            settings->provider != PLAN_NONE ||
            settings->on_failure != SETTINGS_UNSET ||
-           settings->optional != SETTINGS_UNSET || settings->owner != NULL ||
+           settings->optional != SETTINGS_UNSET ||
+           settings->allow_empty != SETTINGS_UNSET || settings->owner != NULL ||
            settings->prepare != NULL;
 }
 
@@ -86,6 +89,7 @@ void settings_inherit(struct settings *settings, const struct settings *farther)
     INHERIT(provider, PLAN_NONE);
     INHERIT(on_failure, SETTINGS_UNSET);
     INHERIT(optional, SETTINGS_UNSET);
+    INHERIT(allow_empty, SETTINGS_UNSET);
     INHERIT(owner, NULL);
     INHERIT(prepare, NULL);
 }
@@ -109,6 +113,7 @@ struct plan_settings settings_decided(const struct settings *settings)
         .retry_backoff_ns_max = backoff_ns_max,
         .on_failure = (enum plan_on_failure)settings->on_failure,
         .optional = settings->optional == 1,
+        .allow_empty = settings->allow_empty == 1,
     };
 }
 
@@ -201,10 +206,10 @@ void settings_read_on_failure(struct reader *reader,
                     "park, skip, ask or abort");
 }
 
-void settings_read_optional(struct reader *reader,
-                            const struct field *field,
-                            const struct node *value,
-                            void *target)
+void settings_read_switch(struct reader *reader,
+                          const struct field *field,
+                          const struct node *value,
+                          void *target)
 {
     int *out = (void *)((char *)target + field->offset);
     if (fields_is_word(value, "true")) {
@@ -212,7 +217,10 @@ void settings_read_optional(struct reader *reader,
     } else if (fields_is_word(value, "false")) {
         *out = 0;
     } else {
-        fields_expected(reader, value, "\"optional\"", "true or false");
+        fields_expected(reader,
+                        value,
+                        QUOTED_TEXT(field->name),
+                        "true or false");
     }
 }
 

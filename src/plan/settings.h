@@ -31,6 +31,7 @@ struct settings {
     uint32_t provider;
     int on_failure;    /* enum plan_on_failure, or SETTINGS_UNSET */
     int optional;      /* 0, 1 or SETTINGS_UNSET */
+    int allow_empty;   /* 0, 1 or SETTINGS_UNSET */
     const char *owner; /* kept once; see plan_intern() */
     const char *prepare;
 };
@@ -60,10 +61,10 @@ void settings_read_on_failure(struct reader *reader,
                               const struct field *field,
                               const struct node *value,
                               void *target);
-void settings_read_optional(struct reader *reader,
-                            const struct field *field,
-                            const struct node *value,
-                            void *target);
+void settings_read_switch(struct reader *reader,
+                          const struct field *field,
+                          const struct node *value,
+                          void *target);
 void settings_read_owner(struct reader *reader,
                          const struct field *field,
                          const struct node *value,
@@ -101,7 +102,9 @@ void settings_read_retry(struct reader *reader,
         {SETTINGS_AT(type, member, on_failure, "on_failure"),                  \
          .read = settings_read_on_failure},                                    \
         {SETTINGS_AT(type, member, optional, "optional"),                      \
-         .read = settings_read_optional},                                      \
+         .read = settings_read_switch},                                        \
+        {SETTINGS_AT(type, member, allow_empty, "allow_empty"),                \
+         .read = settings_read_switch},                                        \
         {SETTINGS_AT(type, member, provider, "provider"),                      \
          .read = settings_read_provider},                                      \
         {SETTINGS_AT(type, member, owner, "owner"),                            \

@@ -70,6 +70,7 @@ static void draw_classes(struct world *w)
         if (has(w, WITH_CLASSES)) {
             spec.tier = below(w, 3);
             spec.defer = chance(w, 40);
+            spec.queue = chance(w, 20);
             if (chance(w, 40)) {
                 spec.max_wait_ns = (1 + below(w, 60)) * SECOND;
             }

@@ -86,6 +86,16 @@ static bool close_groups(struct model *model)
     return closed;
 }
 
+/* A first-come run and a class that is a queue have no ranks: their tasks go
+ * before others'. */
+static int64_t rank_of(const struct model *model, const struct model_task *t)
+{
+    return model->runs[t->run].policy == SCHED_FIFO ||
+                   model->classes[t->class_ix].queue
+               ? INT64_MAX
+               : t->rank_ns;
+}
+
 /* Negative: a goes first. The rules one after the other. */
 static int compare(const struct model *model,
                    const struct model_task *a,
@@ -117,11 +127,8 @@ static int compare(const struct model *model,
         if (service_a != service_b) {
             return service_a < service_b ? -1 : 1;
         }
-        /* A first-come run has no ranks: its tasks go before others'. */
-        int64_t rank_a =
-            model->runs[a->run].policy == SCHED_FIFO ? INT64_MAX : a->rank_ns;
-        int64_t rank_b =
-            model->runs[b->run].policy == SCHED_FIFO ? INT64_MAX : b->rank_ns;
+        int64_t rank_a = rank_of(model, a);
+        int64_t rank_b = rank_of(model, b);
         if (rank_a != rank_b) {
             return rank_a > rank_b ? -1 : 1;
         }

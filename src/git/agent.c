@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The fence is a ref to a blob with a token. Moving the agent branch verifies
+ * it in the same transaction, so git itself refuses an attempt that another
+ * one has superseded, whatever the store or a process believes.
+ */
+#include "git/agent.h"
+
+#include "base/crash.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The text of a blob, or "". */
+static enum err read_blob(struct agent *agent,
+                          const struct git_id *id,
+                          struct strbuf *out,
+                          struct diag *diag)
+{
+    if (id->text[0] == '\0') {
+        return ERR_OK;
+    }
+    const char *const args[] = {"cat-file", "blob", id->text, NULL};
+    int code = 0;
+    struct git_call call = {.args = args, .output = out};
+    return git_call(agent->git, &call, &code, diag);
+}
+
+static enum err
+deny_owner(struct agent *agent, const struct git_id *owner, struct diag *diag)
+{
+    struct strbuf text = {0};
+    enum err err = read_blob(agent, owner, &text, diag);
+    if (err == ERR_OK) {
+        err = diag_set(diag,
+                       ERR_DENIED,
+                       "%s in %s is of another run (%s): give this one another "
+                       "name, or remove that one's refs below %.*s",
+                       agent->names.agent + strlen("refs/heads/"),
+                       agent->options->repo,
+                       text.len > 0 ? strbuf_text(&text) : "not of sluice",
+                       (int)(strlen(agent->names.owner) - strlen("/owner")),
+                       agent->names.owner);
+    }
+    strbuf_release(&text);
+    return err;
+}
+
+/* Make the refs that are missing, in an order that a crash may cut anywhere:
+ * an agent branch always has an owner. */
+static enum err make_missing(struct agent *agent,
+                             const struct git_id *owner,
+                             const struct git_ref refs[2],
+                             struct diag *diag)
+{
+    if (refs[0].id.text[0] == '\0') {
+        struct git_ref_change change = {
+            .ref = agent->names.owner,
+            .to = owner->text,
+            .from = "",
+        };
+        enum err err = git_change_refs(agent->git, &change, 1, "sluice", diag);
+        if (err != ERR_OK) {
+            return err;
+        }
+        crash_point("git-owner-set");
+    }
+    if (refs[1].id.text[0] != '\0') {
+        return ERR_OK;
+    }
+    struct git_id base;
+    enum err err = git_resolve(agent->git, agent->options->base, &base, diag);
+    if (err != ERR_OK) {
+        return err == ERR_NOT_FOUND ? ERR_INVALID : err;
+    }
+    struct git_ref_change change = {
+        .ref = agent->names.agent,
+        .to = base.text,
+        .from = "",
+    };
+    err = git_change_refs(agent->git, &change, 1, "sluice: begin", diag);
+    crash_point("git-agent-made");
+    return err;
+}
+
+/* Find or make the agent branch. Others may do the same at this moment: who
+ * comes second finds it. */
+static enum err find_branch(struct agent *agent, struct diag *diag)
+{
+    enum { TRIES = 3 };
+    struct git_id owner;
+    enum err err =
+        git_put_blob(agent->git, agent->options->owner, &owner, diag);
+    for (int ix = 0; ix < TRIES && err == ERR_OK; ix++) {
+        struct git_ref refs[] = {
+            {.name = agent->names.owner},
+            {.name = agent->names.agent},
+        };
+        err = git_read_refs(agent->git, refs, ARRAY_COUNT(refs), diag);
+        bool owned = strcmp(refs[0].id.text, owner.text) == 0;
+        bool fresh = refs[0].id.text[0] == '\0' && refs[1].id.text[0] == '\0';
+        if (err == ERR_OK && !owned && !fresh) {
+            return deny_owner(agent, &refs[0].id, diag);
+        }
+        if (err == ERR_OK && owned && refs[1].id.text[0] != '\0') {
+            agent->tip = refs[1].id;
+            return ERR_OK;
+        }
+        if (err == ERR_OK) {
+            err = make_missing(agent, &owner, refs, diag);
+            err = err == ERR_CONFLICT && ix + 1 < TRIES ? ERR_OK : err;
+        }
+    }
+    return err != ERR_OK ? err
+                         : diag_set(diag,
+                                    ERR_UNAVAILABLE,
+                                    "%s cannot be made",
+                                    agent->names.agent);
+}
+
+enum err agent_open(struct agent *agent,
+                    const struct agent_options *options,
+                    struct diag *diag)
+{
+    *agent = (struct agent){.options = options};
+    names_init(&agent->names,
+               options->run,
+               options->group != NULL ? options->group : "");
+    enum err err = git_open(&agent->git, options->repo, diag);
+    if (err == ERR_OK) {
+        err = find_branch(agent, diag);
+    }
+    if (err != ERR_OK) {
+        agent_close(agent);
+    }
+    return err;
+}
+
+void agent_close(struct agent *agent)
+{
+    git_close(agent->git);
+    names_release(&agent->names);
+    *agent = (struct agent){0};
+}
+
+/* The token in the fence; 0: none yet. */
+static enum err read_fence(struct agent *agent,
+                           struct git_id *blob_out,
+                           uint64_t *token_out,
+                           struct diag *diag)
+{
+    struct git_ref ref = {.name = agent->names.fence};
+    enum err err = git_read_refs(agent->git, &ref, 1, diag);
+    struct strbuf text = {0};
+    if (err == ERR_OK) {
+        err = read_blob(agent, &ref.id, &text, diag);
+    }
+    *blob_out = ref.id;
+    *token_out = strtoull(strbuf_text(&text), NULL, 10);
+    strbuf_release(&text);
+    return err;
+}
+
+static enum err
+deny_token(const struct agent *agent, uint64_t newer, struct diag *diag)
+{
+    return diag_set(diag,
+                    ERR_DENIED,
+                    "this attempt (token %" PRIu64 ") is superseded: one with "
+                    "token %" PRIu64 " merges into %s now",
+                    agent->options->token,
+                    newer,
+                    agent->names.agent + strlen("refs/heads/"));
+}
+
+static void add_token(struct strbuf *out, const struct agent *agent)
+{
+    strbuf_addf(out, "%" PRIu64 "\n", agent->options->token);
+}
+
+enum err agent_fence(struct agent *agent, struct diag *diag)
+{
+    struct git_id before;
+    struct git_id blob;
+    uint64_t token = 0;
+    enum err err = read_fence(agent, &before, &token, diag);
+    if (err == ERR_OK && token > agent->options->token) {
+        return deny_token(agent, token, diag);
+    }
+    if (err != ERR_OK || token == agent->options->token) {
+        return err;
+    }
+    struct strbuf text = {0};
+    add_token(&text, agent);
+    err = git_put_blob(agent->git, strbuf_text(&text), &blob, diag);
+    strbuf_release(&text);
+    struct git_ref_change change = {
+        .ref = agent->names.fence,
+        .to = blob.text,
+        .from = before.text,
+    };
+    crash_point("git-before-fence");
+    if (err == ERR_OK) {
+        err = git_change_refs(agent->git, &change, 1, "sluice", diag);
+    }
+    crash_point("git-fenced");
+    return err;
+}
+
+enum err agent_move(struct agent *agent,
+                    const struct git_id *from,
+                    const struct git_id *to,
+                    struct diag *diag)
+{
+    struct git_id blob;
+    uint64_t token = 0;
+    enum err err = read_fence(agent, &blob, &token, diag);
+    if (err != ERR_OK) {
+        return err;
+    }
+    if (token != agent->options->token) {
+        return deny_token(agent, token, diag);
+    }
+    struct git_ref_change changes[] = {
+        {.ref = agent->names.fence, .from = blob.text},
+        {.ref = agent->names.agent, .to = to->text, .from = from->text},
+    };
+    crash_point("git-before-move");
+    err = git_change_refs(agent->git,
+                          changes,
+                          ARRAY_COUNT(changes),
+                          "sluice: merge",
+                          diag);
+    crash_point("git-moved");
+    return err;
+}
+
+void agent_unlock_ref(struct agent *agent, const char *ref)
+{
+    struct strbuf path = {0};
+    strbuf_addf(&path, "%s/%s.lock", git_common_dir(agent->git), ref);
+    (void)unlink(strbuf_text(&path)); /* as a rule there is none */
+    strbuf_release(&path);
+}

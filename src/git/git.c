@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What git is told besides its arguments goes through its environment:
+ * GIT_CONFIG_KEY_n is stronger than any file, and its names and values need no
+ * quoting. Of the repository's own configuration, what names a program is
+ * overridden; the user's global one stays as it is, because it is the user's.
+ */
+#include "git/git.h"
+
+#include "base/arena.h"
+#include "base/invariant.h"
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    ARGS_MAX = 40,
+    CODE_ERROR = 128, /* git's own errors begin here */
+    ID_BYTES_MIN = 40,
+};
+
+struct git {
+    struct arena arena;
+    const char *path;
+    const char *common_dir;
+    const char **env;
+    size_t env_count;
+    size_t env_capacity;
+    size_t config_count;
+    bool helper_reset; /* the repository's credential helpers are off */
+};
+
+/* Of the user's environment, only these say something to git. */
+static const char *const kept_variables[] = {
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+};
+
+static const char *const variables[] = {
+    "GIT_ALLOW_PROTOCOL=file:git:http:https:ssh",
+    "GIT_ASKPASS=true",
+    "GIT_AUTHOR_EMAIL=sluice@localhost",
+    "GIT_AUTHOR_NAME=sluice",
+    "GIT_COMMITTER_EMAIL=sluice@localhost",
+    "GIT_COMMITTER_NAME=sluice",
+    "GIT_EDITOR=true",
+    "GIT_NO_REPLACE_OBJECTS=1",
+    "GIT_OPTIONAL_LOCKS=0",
+    "GIT_PAGER=cat",
+    "GIT_TERMINAL_PROMPT=0",
+    "LC_ALL=C",
+};
+
+/* Waiting a while for a ref that a live process holds is no error. */
+static const char *const settings[][2] = {
+    {"advice.detachedHead", "false"},
+    {"commit.gpgSign", "false"},
+    {"core.askPass", ""},
+    {"core.editor", "true"},
+    {"core.filesRefLockTimeout", "10000"},
+    {"core.fsmonitor", "false"},
+    {"core.gitProxy", ""},
+    {"core.hooksPath", "/dev/null"},
+    {"core.packedRefsTimeout", "10000"},
+    {"core.sshCommand", "ssh"},
+    {"gc.auto", "0"},
+    {"gpg.program", "false"},
+    {"maintenance.auto", "false"},
+    {"push.gpgSign", "false"},
+    {"push.recurseSubmodules", "no"},
+    {"sequence.editor", "true"},
+    {"submodule.recurse", "false"},
+};
+
+/* Keys of the repository's own configuration that name programs. The driver
+ * of a merge that is not run makes a conflict. */
+static const struct {
+    const char *begin;
+    const char *end;
+    const char *value;
+} programs[] = {
+    {"filter.", ".clean", ""},
+    {"filter.", ".process", ""},
+    {"filter.", ".required", "false"},
+    {"filter.", ".smudge", ""},
+    {"merge.", ".driver", "false"},
+};
+
+static void add_env(struct git *git, const char *text)
+{
+    if (git->env_count + 1 >= git->env_capacity) {
+        git->env_capacity = git->env_capacity > 0 ? git->env_capacity * 2 : 64;
+        git->env = mem_resize(git->env, git->env_capacity, sizeof(git->env[0]));
+    }
+    git->env[git->env_count++] = text;
+    git->env[git->env_count] = NULL;
+}
+
+static void add_envf(struct git *git, struct strbuf *text)
+{
+    add_env(git, arena_strndup(&git->arena, strbuf_text(text), text->len));
+    strbuf_clear(text);
+}
+
+static void add_setting(struct git *git, const char *name, const char *value)
+{
+    struct strbuf text = {0};
+    strbuf_addf(&text, "GIT_CONFIG_KEY_%zu=%s", git->config_count, name);
+    add_envf(git, &text);
+    strbuf_addf(&text, "GIT_CONFIG_VALUE_%zu=%s", git->config_count, value);
+    add_envf(git, &text);
+    strbuf_release(&text);
+    git->config_count++;
+}
+
+/* How many settings there are must be known, too. The last one counts. */
+static void set_count(struct git *git)
+{
+    static const char name[] = "GIT_CONFIG_COUNT=";
+    struct strbuf text = {0};
+    strbuf_addf(&text, "%s%zu", name, git->config_count);
+    const char *copy = arena_strndup(&git->arena, strbuf_text(&text), text.len);
+    strbuf_release(&text);
+    for (size_t ix = 0; ix < git->env_count; ix++) {
+        if (strncmp(git->env[ix], name, strlen(name)) == 0) {
+            git->env[ix] = copy;
+            return;
+        }
+    }
+    add_env(git, copy);
+}
+
+static bool is_kept(const char *variable)
+{
+    if (strncmp(variable, "GIT_", 4) != 0) {
+        return strncmp(variable, "LC_ALL=", 7) != 0;
+    }
+    for (size_t ix = 0; ix < ARRAY_COUNT(kept_variables); ix++) {
+        size_t len = strlen(kept_variables[ix]);
+        if (strncmp(variable, kept_variables[ix], len) == 0 &&
+            variable[len] == '=') {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void make_env(struct git *git)
+{
+    for (char **at = environ; *at != NULL; at++) {
+        if (is_kept(*at)) {
+            add_env(git, *at);
+        }
+    }
+    for (size_t ix = 0; ix < ARRAY_COUNT(variables); ix++) {
+        add_env(git, variables[ix]);
+    }
+    for (size_t ix = 0; ix < ARRAY_COUNT(settings); ix++) {
+        add_setting(git, settings[ix][0], settings[ix][1]);
+    }
+    set_count(git);
+}
+
+static bool has_end(const char *text, const char *end)
+{
+    size_t len = strlen(text);
+    size_t end_len = strlen(end);
+    return len >= end_len && strcmp(text + len - end_len, end) == 0;
+}
+
+/* Override one key of the repository's configuration if it names a program. */
+static void disarm(struct git *git, const char *key)
+{
+    for (size_t ix = 0; ix < ARRAY_COUNT(programs); ix++) {
+        if (strncmp(key, programs[ix].begin, strlen(programs[ix].begin)) == 0 &&
+            has_end(key, programs[ix].end)) {
+            add_setting(git,
+                        arena_strndup(&git->arena, key, strlen(key)),
+                        programs[ix].value);
+        }
+    }
+    if (strncmp(key, "credential.", strlen("credential.")) == 0 &&
+        has_end(key, "helper") && !git->helper_reset) {
+        git->helper_reset = true;
+        add_setting(git, "credential.helper", "");
+    }
+}
+
+/* Override what the repository itself configures to be run. */
+static enum err disarm_all(struct git *git, struct diag *diag)
+{
+    const char *const args[] = {"config",
+                                "--show-scope",
+                                "--name-only",
+                                "-z",
+                                "--get-regexp",
+                                "^(filter|merge|credential)\\.",
+                                NULL};
+    struct strbuf list = {0};
+    int code = 0;
+    struct git_call call = {.args = args, .output = &list, .codes = 1};
+    enum err err = git_call(git, &call, &code, diag);
+    size_t at = 0;
+    while (err == ERR_OK && at < list.len) { /* scope NUL key NUL */
+        const char *scope = list.text + at;
+        at += strlen(scope) + 1;
+        if (at >= list.len) {
+            break;
+        }
+        const char *key = list.text + at;
+        at += strlen(key) + 1;
+        if (strcmp(scope, "local") == 0 || strcmp(scope, "worktree") == 0) {
+            disarm(git, key);
+        }
+    }
+    strbuf_release(&list);
+    set_count(git);
+    return err;
+}
+
+static enum err find_common_dir(struct git *git, struct diag *diag)
+{
+    const char *const args[] = {"rev-parse",
+                                "--path-format=absolute",
+                                "--git-common-dir",
+                                NULL};
+    struct strbuf dir = {0};
+    struct diag why = {0};
+    enum err err = git_line(git, args, &dir, &why);
+    if (err == ERR_OK) {
+        git->common_dir =
+            arena_strndup(&git->arena, strbuf_text(&dir), dir.len);
+    } else if (err == ERR_CONFLICT) {
+        err = diag_set(diag,
+                       ERR_INVALID,
+                       "%s cannot be used as a git repository: %s",
+                       git->path,
+                       why.text);
+    } else {
+        (void)diag_set(diag, err, "%s", why.text);
+    }
+    strbuf_release(&dir);
+    return err;
+}
+
+enum err git_open(struct git **out, const char *path, struct diag *diag)
+{
+    INVARIANT(path[0] == '/');
+    *out = NULL;
+    struct git *git = mem_zalloc(1, sizeof(*git));
+    git->path = arena_strndup(&git->arena, path, strlen(path));
+    make_env(git);
+    enum err err = find_common_dir(git, diag);
+    if (err == ERR_OK) {
+        err = disarm_all(git, diag);
+    }
+    if (err != ERR_OK) {
+        git_close(git);
+        return err;
+    }
+    *out = git;
+    return ERR_OK;
+}
+
+void git_close(struct git *git)
+{
+    if (git != NULL) {
+        mem_free(git->env);
+        arena_release(&git->arena);
+        mem_free(git);
+    }
+}
+
+const char *git_path(const struct git *git)
+{
+    return git->path;
+}
+
+const char *git_common_dir(const struct git *git)
+{
+    return git->common_dir;
+}
+
+const char *const *git_env(const struct git *git)
+{
+    return git->env;
+}
+
+/* The text with everything from its first line break on cut off. */
+static void cut_line(struct strbuf *text)
+{
+    size_t len = strcspn(strbuf_text(text), "\n");
+    if (len < text->len) {
+        text->text[len] = '\0';
+        text->len = len;
+    }
+}
+
+/* The line of git's messages that says most: its last one. */
+static const char *last_line(struct strbuf *text)
+{
+    while (text->len > 0 && text->text[text->len - 1] == '\n') {
+        text->text[--text->len] = '\0';
+    }
+    const char *last = strrchr(strbuf_text(text), '\n');
+    return last != NULL ? last + 1 : strbuf_text(text);
+}
+
+/* What the end of a call means. */
+static enum err judge(const struct git_call *call,
+                      const struct proc *proc,
+                      const struct proc_end *end,
+                      struct diag *diag)
+{
+    bool good = end->code >= 0 && end->code <= call->codes;
+    if (!call->quiet && proc->errors->len > 0) {
+        (void)fputs(strbuf_text(proc->errors), stderr);
+    }
+    if (good) {
+        return ERR_OK;
+    }
+    if (end->signal != 0) {
+        return diag_set(diag,
+                        ERR_UNAVAILABLE,
+                        "git %s was ended by signal %d",
+                        call->args[0],
+                        end->signal);
+    }
+    return diag_set(diag,
+                    ERR_CONFLICT,
+                    "git %s in %s: %s (exit code %d)",
+                    call->args[0],
+                    proc->folder,
+                    last_line(proc->errors),
+                    end->code);
+}
+
+enum err git_call(struct git *git,
+                  const struct git_call *call,
+                  int *code_out,
+                  struct diag *diag)
+{
+    const char *argv[ARGS_MAX] = {"git"};
+    size_t count = 1;
+    for (size_t ix = 0; call->args[ix] != NULL; ix++) {
+        INVARIANT(count < ARGS_MAX - 1);
+        argv[count++] = call->args[ix];
+    }
+    struct strbuf errors = {0};
+    struct proc proc = {
+        .argv = argv,
+        .env = git->env,
+        .folder = call->folder != NULL ? call->folder : git->path,
+        .input = call->input,
+        .output = call->output,
+        .errors = &errors,
+    };
+    struct proc_end end;
+    enum err err = proc_run(&proc, &end, diag);
+    if (err == ERR_OK) {
+        *code_out = end.code;
+        err = judge(call, &proc, &end, diag);
+    }
+    strbuf_release(&errors);
+    return err;
+}
+
+enum err git_line(struct git *git,
+                  const char *const *args,
+                  struct strbuf *out,
+                  struct diag *diag)
+{
+    int code = 0;
+    struct git_call call = {.args = args, .output = out};
+    enum err err = git_call(git, &call, &code, diag);
+    cut_line(out);
+    return err;
+}
+
+/* An id that git printed. */
+static enum err
+take_id(const char *text, size_t len, struct git_id *out, struct diag *diag)
+{
+    if (len < ID_BYTES_MIN || len >= sizeof(out->text) ||
+        strspn(text, "0123456789abcdef") != len) {
+        return diag_set(diag,
+                        ERR_IO,
+                        "git printed \"%.60s\" where an id should be",
+                        text);
+    }
+    memcpy(out->text, text, len);
+    out->text[len] = '\0';
+    return ERR_OK;
+}
+
+enum err git_resolve(struct git *git,
+                     const char *name,
+                     struct git_id *out,
+                     struct diag *diag)
+{
+    struct strbuf spec = {0};
+    struct strbuf line = {0};
+    strbuf_addf(&spec, "%s^{commit}", name);
+    const char *const args[] = {"rev-parse",
+                                "--verify",
+                                "--quiet",
+                                "--end-of-options",
+                                strbuf_text(&spec),
+                                NULL};
+    int code = 0;
+    struct git_call call = {
+        .args = args,
+        .output = &line,
+        .codes = CODE_ERROR,
+        .quiet = true,
+    };
+    enum err err = git_call(git, &call, &code, diag);
+    cut_line(&line);
+    if (err == ERR_OK && code != 0) {
+        err = diag_set(diag,
+                       ERR_NOT_FOUND,
+                       "there is no branch or commit \"%s\" in %s",
+                       name,
+                       git->path);
+    } else if (err == ERR_OK) {
+        err = take_id(strbuf_text(&line), line.len, out, diag);
+    }
+    strbuf_release(&spec);
+    strbuf_release(&line);
+    return err;
+}
+
+/* Take one line "ID NAME" of a list of refs. */
+static enum err take_ref(const char *line,
+                         size_t len,
+                         struct git_ref *refs,
+                         size_t count,
+                         struct diag *diag)
+{
+    const char *space = memchr(line, ' ', len);
+    for (size_t ix = 0; space != NULL && ix < count; ix++) {
+        size_t name_len = len - (size_t)(space + 1 - line);
+        /* One that has others below it is not there itself. */
+        if (strlen(refs[ix].name) == name_len &&
+            memcmp(refs[ix].name, space + 1, name_len) == 0) {
+            return take_id(line, (size_t)(space - line), &refs[ix].id, diag);
+        }
+    }
+    return ERR_OK;
+}
+
+enum err git_read_refs(struct git *git,
+                       struct git_ref *refs,
+                       size_t count,
+                       struct diag *diag)
+{
+    const char *args[ARGS_MAX] = {"for-each-ref",
+                                  "--format=%(objectname) %(refname)",
+                                  "--end-of-options"};
+    size_t arg_count = 3;
+    for (size_t ix = 0; ix < count; ix++) {
+        INVARIANT(arg_count < ARGS_MAX - 2);
+        refs[ix].id = (struct git_id){0};
+        args[arg_count++] = refs[ix].name;
+    }
+    struct strbuf list = {0};
+    int code = 0;
+    struct git_call call = {.args = args, .output = &list};
+    enum err err = git_call(git, &call, &code, diag);
+    size_t at = 0;
+    while (err == ERR_OK && at < list.len) {
+        size_t len = strcspn(list.text + at, "\n");
+        err = take_ref(list.text + at, len, refs, count, diag);
+        at += len + 1;
+    }
+    strbuf_release(&list);
+    return err;
+}
+
+/* One line for `git update-ref --stdin`. */
+static void add_change(struct strbuf *out, const struct git_ref_change *change)
+{
+    bool absent = change->from != NULL && change->from[0] == '\0';
+    if (change->to == NULL) {
+        strbuf_addf(out, "verify %s", change->ref);
+    } else {
+        strbuf_addf(out,
+                    "%s %s %s",
+                    absent ? "create" : "update",
+                    change->ref,
+                    change->to);
+    }
+    if (change->from != NULL && !absent) {
+        strbuf_addf(out, " %s", change->from);
+    }
+    strbuf_adds(out, "\n");
+}
+
+enum err git_change_refs(struct git *git,
+                         const struct git_ref_change *changes,
+                         size_t count,
+                         const char *why,
+                         struct diag *diag)
+{
+    struct strbuf input = {0};
+    for (size_t ix = 0; ix < count; ix++) {
+        add_change(&input, &changes[ix]);
+    }
+    const char *const args[] = {"update-ref", "-m", why, "--stdin", NULL};
+    int code = 0;
+    struct git_call call = {.args = args, .input = strbuf_text(&input)};
+    enum err err = git_call(git, &call, &code, diag);
+    strbuf_release(&input);
+    return err;
+}
+
+enum err git_is_ancestor(struct git *git,
+                         const char *ancestor,
+                         const char *commit,
+                         bool *out,
+                         struct diag *diag)
+{
+    const char *const args[] = {"merge-base",
+                                "--is-ancestor",
+                                ancestor,
+                                commit,
+                                NULL};
+    int code = 0;
+    struct git_call call = {.args = args, .codes = 1};
+    enum err err = git_call(git, &call, &code, diag);
+    *out = code == 0;
+    return err;
+}
+
+enum err git_put_blob(struct git *git,
+                      const char *text,
+                      struct git_id *out,
+                      struct diag *diag)
+{
+    const char *const args[] = {"hash-object", "-w", "--stdin", NULL};
+    struct strbuf line = {0};
+    int code = 0;
+    struct git_call call = {.args = args, .input = text, .output = &line};
+    enum err err = git_call(git, &call, &code, diag);
+    cut_line(&line);
+    if (err == ERR_OK) {
+        err = take_id(strbuf_text(&line), line.len, out, diag);
+    }
+    strbuf_release(&line);
+    return err;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * git: the program git, called so that a repository cannot make it run
+ * anything: hooks are off, and what its configuration could start is
+ * overridden. Arguments are lists; no shell is involved.
+ */
+#ifndef GIT_GIT_H
+#define GIT_GIT_H
+
+#include "git/proc.h"
+
+/* Bytes of an object id as text, SHA-1 or SHA-256, with the NUL. */
+enum { GIT_ID_BYTES = 65 };
+
+struct git_id {
+    char text[GIT_ID_BYTES]; /* "": none */
+};
+
+struct git;
+
+/*
+ * Use the repository at `path`, which must be absolute. ERR_INVALID: it is not
+ * a git repository, or git refuses to use it; ERR_UNAVAILABLE: git cannot be
+ * run now.
+ */
+MUST_USE enum err
+git_open(struct git **out, const char *path, struct diag *diag);
+void git_close(struct git *git);
+
+/* Its folder, as given, and the one that all its worktrees share. */
+const char *git_path(const struct git *git);
+const char *git_common_dir(const struct git *git);
+
+/* One call of git. */
+struct git_call {
+    const char *const *args; /* NULL-terminated, without "git" */
+    const char *folder;      /* a worktree; NULL: the repository */
+    const char *input;       /* or NULL */
+    struct strbuf *output;   /* or NULL: to our standard output */
+    bool quiet;              /* no messages */
+    int codes;               /* exit codes up to this one are no errors */
+};
+
+/* Call git; its exit code. ERR_CONFLICT: it ended with an error. */
+MUST_USE enum err git_call(struct git *git,
+                           const struct git_call *call,
+                           int *code_out,
+                           struct diag *diag);
+
+/* Call git for one line of output, without its line break. */
+MUST_USE enum err git_line(struct git *git,
+                           const char *const *args,
+                           struct strbuf *out,
+                           struct diag *diag);
+
+/* The environment that git is called with; NULL-terminated. */
+const char *const *git_env(const struct git *git);
+
+/*
+ * The commit that a name means: a branch, a tag, an id, a full ref.
+ * ERR_NOT_FOUND: there is none.
+ */
+MUST_USE enum err git_resolve(struct git *git,
+                              const char *name,
+                              struct git_id *out,
+                              struct diag *diag);
+
+/* A ref by its full name, and what it points to; "" when there is none. */
+struct git_ref {
+    const char *name;
+    struct git_id id;
+};
+
+/* Read refs, all in one call. */
+MUST_USE enum err git_read_refs(struct git *git,
+                                struct git_ref *refs,
+                                size_t count,
+                                struct diag *diag);
+
+/* One change of a ref, in a transaction. */
+struct git_ref_change {
+    const char *ref;
+    const char *to;   /* NULL: only verify `from` */
+    const char *from; /* NULL: whatever it is; "": there is none */
+};
+
+/*
+ * Change refs, all or none. ERR_CONFLICT: one of them is not what it was
+ * thought to be.
+ */
+MUST_USE enum err git_change_refs(struct git *git,
+                                  const struct git_ref_change *changes,
+                                  size_t count,
+                                  const char *why,
+                                  struct diag *diag);
+
+/* Whether `ancestor` is reachable from `commit`. */
+MUST_USE enum err git_is_ancestor(struct git *git,
+                                  const char *ancestor,
+                                  const char *commit,
+                                  bool *out,
+                                  struct diag *diag);
+
+/* Store a text as a blob. */
+MUST_USE enum err git_put_blob(struct git *git,
+                               const char *text,
+                               struct git_id *out,
+                               struct diag *diag);
+
+#endif /* GIT_GIT_H */

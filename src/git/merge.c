@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The queue. In each round the oldest branches that are undecided are merged
+ * and gated together. When that fails for more than one, half as many are
+ * tried, until a bad one stands alone; then the number grows again. So a
+ * branch is only ever blamed for what it does to the agent branch by itself,
+ * and what comes out is what one by one would have given.
+ *
+ * A gate that cannot tell blames nobody: the whole session is refused, and
+ * tried again later. What was merged until then is merged.
+ */
+#include "git/merge.h"
+
+#include "base/crash.h"
+#include "base/mem.h"
+#include "git/merge_internal.h"
+#include "git/result.h"
+#include "git/worktree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+enum {
+    MOVES_MAX = 20, /* rounds in which someone else moved the branch */
+    PARTS_MAX = 16, /* branches in one commit */
+};
+
+void merge_decide(struct candidate *candidate, int code, const char *reason)
+{
+    candidate->decided = true;
+    candidate->code = code;
+    strbuf_clear(&candidate->reason);
+    strbuf_adds(&candidate->reason, reason);
+}
+
+const char *merge_name(const struct queue *queue,
+                       const struct candidate *candidate)
+{
+    return candidate->member != NULL ? candidate->member->group
+                                     : queue->options->agent.base;
+}
+
+/* Take the lock under which alone the agent branches of a repository move,
+ * whatever store their runs are in. -1: it cannot be taken. */
+static int lock_repo(struct queue *queue, struct diag *diag)
+{
+    struct strbuf path = {0};
+    strbuf_addf(&path, "%s/sluice.lock", git_common_dir(queue->agent.git));
+    int fd = open(strbuf_text(&path), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        (void)diag_set(diag,
+                       ERR_IO,
+                       "open %s: %s",
+                       strbuf_text(&path),
+                       strerror(errno));
+    }
+    strbuf_release(&path);
+    while (fd >= 0 && flock(fd, LOCK_EX) != 0 && errno == EINTR) {
+    }
+    return fd;
+}
+
+/* What is to be merged of a group: what its stages have seen. */
+static enum err
+find_tip(struct queue *queue, struct candidate *candidate, struct diag *diag)
+{
+    struct git_ref refs[] = {
+        {.name = candidate->names.passed},
+        {.name = candidate->names.branch},
+    };
+    enum err err =
+        git_read_refs(queue->agent.git, refs, ARRAY_COUNT(refs), diag);
+    const struct git_id *passed = &refs[0].id;
+    const struct git_id *branch = &refs[1].id;
+    if (err != ERR_OK) {
+        return err;
+    }
+    candidate->tip = *branch;
+    if (branch->text[0] == '\0') {
+        merge_decide(candidate,
+                     RESULT_BLOCKED,
+                     "there is no branch to merge: no stage of its group has "
+                     "worked in this repository");
+    } else if (passed->text[0] != '\0' &&
+               strcmp(passed->text, branch->text) != 0) {
+        merge_decide(candidate,
+                     RESULT_CHANGES,
+                     "its branch is not at the commit that its stages have "
+                     "seen: it was changed from outside");
+    }
+    return ERR_OK;
+}
+
+/* One that the agent branch already has is done: git is the truth. */
+static enum err check_merged(struct queue *queue,
+                             struct candidate *candidate,
+                             struct diag *diag)
+{
+    bool merged = false;
+    enum err err = candidate->decided ? ERR_OK
+                                      : git_is_ancestor(queue->agent.git,
+                                                        candidate->tip.text,
+                                                        queue->agent.tip.text,
+                                                        &merged,
+                                                        diag);
+    if (err == ERR_OK && merged) {
+        merge_decide(candidate, RESULT_DONE, "");
+    }
+    return err;
+}
+
+/* Read where the agent branch is. */
+static enum err read_tip(struct queue *queue, struct diag *diag)
+{
+    struct git_ref ref = {.name = queue->agent.names.agent};
+    enum err err = git_read_refs(queue->agent.git, &ref, 1, diag);
+    if (err == ERR_OK && ref.id.text[0] == '\0') {
+        err = diag_set(diag,
+                       ERR_INVALID,
+                       "the branch %s is gone",
+                       ref.name + strlen("refs/heads/"));
+    }
+    queue->agent.tip = ref.id;
+    return err;
+}
+
+/* Test a result as it is. */
+static enum err test(struct queue *queue,
+                     const struct merged *merged,
+                     enum merge_verdict *out,
+                     struct diag *diag)
+{
+    *out = MERGE_GOOD;
+    if (queue->options->gate == NULL) {
+        return ERR_OK;
+    }
+    enum err err = merge_checkout(queue, &merged->commit, diag);
+    crash_point("merge-checked-out");
+    if (err == ERR_OK) {
+        err = merge_command(queue, queue->options->gate, out, diag);
+    }
+    if (err == ERR_OK && *out == MERGE_UNKNOWN) {
+        err = diag_set(diag,
+                       ERR_UNAVAILABLE,
+                       "the gate \"%.200s\" could not tell",
+                       queue->options->gate);
+    }
+    return err;
+}
+
+static void decide_all(const struct merged *merged, int code, const char *text)
+{
+    for (size_t ix = 0; ix < merged->count; ix++) {
+        merge_decide(merged->parts[ix], code, text);
+    }
+}
+
+/* One round: make, test, move. *max is how many are tried together. */
+static enum err round_of(struct queue *queue,
+                         struct merged *merged,
+                         size_t *max,
+                         struct diag *diag)
+{
+    merged->late = false;
+    enum err err = merge_make(queue, *max, merged, diag);
+    if (err != ERR_OK || merged->count == 0) {
+        return err;
+    }
+    enum merge_verdict verdict = MERGE_GOOD;
+    err = test(queue, merged, &verdict, diag);
+    if (err != ERR_OK) {
+        return err;
+    }
+    if (verdict == MERGE_BAD && merged->count > 1) {
+        *max = merged->count / 2;
+        return ERR_OK;
+    }
+    if (verdict == MERGE_BAD) {
+        char reason[DIAG_BYTES];
+        (void)snprintf(reason,
+                       sizeof(reason),
+                       "the gate \"%.200s\" fails when it is merged into %s",
+                       queue->options->gate,
+                       queue->agent.names.agent + strlen("refs/heads/"));
+        decide_all(merged, RESULT_CHANGES, reason);
+        *max = PARTS_MAX;
+        return ERR_OK;
+    }
+    err = agent_move(&queue->agent, &merged->from, &merged->commit, diag);
+    merged->late = err == ERR_CONFLICT;
+    if (err == ERR_OK) {
+        decide_all(merged, RESULT_DONE, "");
+    }
+    return err;
+}
+
+static bool is_undecided(const struct queue *queue)
+{
+    for (size_t ix = 0; ix < queue->count; ix++) {
+        if (!queue->candidates[ix].decided) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Rounds, until all are decided. */
+static enum err work_off(struct queue *queue, struct diag *diag)
+{
+    size_t max = PARTS_MAX;
+    int moves = 0;
+    struct merged merged = {
+        .parts = mem_zalloc(queue->count, sizeof(merged.parts[0])),
+    };
+    enum err err = read_tip(queue, diag);
+    for (size_t ix = 0; ix < queue->count && err == ERR_OK; ix++) {
+        err = check_merged(queue, &queue->candidates[ix], diag);
+    }
+    while (err == ERR_OK && is_undecided(queue)) {
+        err = round_of(queue, &merged, &max, diag);
+        if (merged.late && ++moves < MOVES_MAX) {
+            err = ERR_OK; /* all of it again, on top of that */
+        }
+        if (err == ERR_OK) {
+            err = read_tip(queue, diag);
+        }
+    }
+    mem_free(merged.parts);
+    return err;
+}
+
+/* Take in what the base has got since. Where that does not work, the groups
+ * are not to blame, and go on without it. */
+static enum err sync_base(struct queue *queue, struct diag *diag)
+{
+    struct candidate base = {0};
+    struct queue alone = *queue;
+    alone.candidates = &base;
+    alone.count = 1;
+    enum err err = git_resolve(queue->agent.git,
+                               queue->options->agent.base,
+                               &base.tip,
+                               diag);
+    if (err == ERR_OK) {
+        err = work_off(&alone, diag);
+    }
+    queue->lock = alone.lock;
+    if (err == ERR_OK && base.code != RESULT_DONE) {
+        printf("sluice: %s is not taken in: %s\n",
+               queue->options->agent.base,
+               strbuf_text(&base.reason));
+        (void)fflush(stdout);
+    }
+    strbuf_release(&base.reason);
+    return err;
+}
+
+static enum err work(struct queue *queue, struct diag *diag)
+{
+    agent_unlock_ref(&queue->agent, queue->agent.names.agent);
+    agent_unlock_ref(&queue->agent, queue->agent.names.fence);
+    enum err err = agent_fence(&queue->agent, diag);
+    for (size_t ix = 0; ix < queue->count && err == ERR_OK; ix++) {
+        err = find_tip(queue, &queue->candidates[ix], diag);
+    }
+    if (err == ERR_OK && queue->options->sync) {
+        err = sync_base(queue, diag);
+    }
+    return err == ERR_OK ? work_off(queue, diag) : err;
+}
+
+/* Say what became of them; the exit code. */
+static int tell(const struct queue *queue)
+{
+    if (queue->count == 1) {
+        const struct candidate *only = &queue->candidates[0];
+        result_say(only->code, strbuf_text(&only->reason));
+        return only->code;
+    }
+    for (size_t ix = 0; ix < queue->count; ix++) {
+        const struct candidate *candidate = &queue->candidates[ix];
+        result_say_task(candidate->member->task,
+                        candidate->code,
+                        strbuf_text(&candidate->reason));
+    }
+    return RESULT_DONE;
+}
+
+int merge_run(const struct merge_options *options)
+{
+    struct queue queue = {
+        .options = options,
+        .candidates =
+            mem_zalloc(options->member_count, sizeof(queue.candidates[0])),
+        .count = options->member_count,
+        .lock = -1,
+    };
+    for (size_t ix = 0; ix < queue.count; ix++) {
+        queue.candidates[ix].member = &options->members[ix];
+        names_init(&queue.candidates[ix].names,
+                   options->agent.run,
+                   options->members[ix].group);
+    }
+    struct diag diag = {0};
+    enum err err = agent_open(&queue.agent, &options->agent, &diag);
+    int lock = -1;
+    if (err == ERR_OK) {
+        lock = lock_repo(&queue, &diag);
+        err = lock >= 0 ? work(&queue, &diag) : ERR_IO;
+    }
+    crash_point("merge-decided");
+    int code = err == ERR_OK ? tell(&queue) : result_code(err);
+    if (err != ERR_OK) {
+        result_say(code, diag.text);
+    }
+    worktree_leave(&queue.lock);
+    if (lock >= 0) {
+        (void)close(lock);
+    }
+    agent_close(&queue.agent);
+    for (size_t ix = 0; ix < queue.count; ix++) {
+        names_release(&queue.candidates[ix].names);
+        strbuf_release(&queue.candidates[ix].reason);
+    }
+    mem_free(queue.candidates);
+    return code;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#include "git/merge_internal.h"
+
+#include "base/crash.h"
+#include "git/result.h"
+#include "git/worktree.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Exit codes of a shell that could not run the command at all. */
+enum { SHELL_NOT_EXECUTABLE = 126, SHELL_NOT_FOUND = 127 };
+
+enum err merge_checkout(struct queue *queue,
+                        const struct git_id *commit,
+                        struct diag *diag)
+{
+    struct worktree worktree = {
+        .path = queue->options->worktree,
+        .start = *commit,
+        .alone = true,
+    };
+    worktree_leave(&queue->lock);
+    return worktree_enter(queue->agent.git, &worktree, &queue->lock, diag);
+}
+
+enum err merge_command(struct queue *queue,
+                       const char *command,
+                       enum merge_verdict *out,
+                       struct diag *diag)
+{
+    const char *const argv[] = {"/bin/sh", "-c", command, NULL};
+    struct proc proc = {
+        .argv = argv,
+        .env = (const char *const *)environ,
+        .folder = queue->options->worktree,
+    };
+    struct proc_end end;
+    crash_point("merge-before-command");
+    enum err err = proc_run(&proc, &end, diag);
+    crash_point("merge-command-ended");
+    if (err != ERR_OK) {
+        return err;
+    }
+    if (end.signal != 0 || end.code == RESULT_REFUSED ||
+        end.code == SHELL_NOT_EXECUTABLE || end.code == SHELL_NOT_FOUND) {
+        *out = MERGE_UNKNOWN;
+    } else {
+        *out = end.code == 0 ? MERGE_GOOD : MERGE_BAD;
+    }
+    printf("sluice: \"%s\" %s\n",
+           command,
+           *out == MERGE_GOOD  ? "passed"
+           : *out == MERGE_BAD ? "failed"
+                               : "could not tell");
+    (void)fflush(stdout);
+    return ERR_OK;
+}

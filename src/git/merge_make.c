@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Making a result. Each candidate is merged into the tree so far with
+ * `git merge-tree`, which needs no checkout; commits in between serve as
+ * parents for the next step only. The commit that comes out has the agent
+ * branch as its first parent and every branch as a further one: on the line
+ * of first parents there are only results that were tested as they are.
+ */
+#include "git/merge_internal.h"
+
+#include "base/crash.h"
+#include "base/invariant.h"
+#include "base/mem.h"
+#include "git/result.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { ARGS_MAX = 40, CONFLICT = 1, LINE_BYTES = 1024 };
+
+/* The first line of a text, as an id. */
+static enum err
+first_id(const struct strbuf *text, struct git_id *out, struct diag *diag)
+{
+    size_t len = strcspn(strbuf_text(text), "\n");
+    if (len >= sizeof(out->text) || len < 40) {
+        return diag_set(diag, ERR_IO, "git printed no id");
+    }
+    memcpy(out->text, text->text, len);
+    out->text[len] = '\0';
+    return ERR_OK;
+}
+
+/* Merge two commits; *tree is "" when they conflict, with what and where in
+ * *text. */
+static enum err merge_trees(struct queue *queue,
+                            const struct git_id *ours,
+                            const struct git_id *theirs,
+                            struct git_id *tree,
+                            struct strbuf *text,
+                            struct diag *diag)
+{
+    const char *const args[] = {"merge-tree",
+                                "--write-tree",
+                                "--name-only",
+                                "--messages",
+                                ours->text,
+                                theirs->text,
+                                NULL};
+    int code = 0;
+    struct git_call call = {.args = args, .output = text, .codes = CONFLICT};
+    *tree = (struct git_id){0};
+    enum err err = git_call(queue->agent.git, &call, &code, diag);
+    if (err == ERR_OK && code == 0) {
+        err = first_id(text, tree, diag);
+    }
+    return err;
+}
+
+/* Make a commit of a tree. */
+static enum err commit_tree(struct queue *queue,
+                            const char *tree,
+                            const char *const *parents,
+                            size_t count,
+                            const char *message,
+                            struct git_id *out,
+                            struct diag *diag)
+{
+    const char *args[ARGS_MAX] = {"commit-tree", tree};
+    size_t at = 2;
+    INVARIANT(2 * count + at < ARGS_MAX - 1);
+    for (size_t ix = 0; ix < count; ix++) {
+        args[at++] = "-p";
+        args[at++] = parents[ix];
+    }
+    struct strbuf line = {0};
+    int code = 0;
+    struct git_call call = {.args = args, .input = message, .output = &line};
+    enum err err = git_call(queue->agent.git, &call, &code, diag);
+    if (err == ERR_OK) {
+        err = first_id(&line, out, diag);
+    }
+    strbuf_release(&line);
+    return err;
+}
+
+/* The names of the files in conflict: the lines after the first one, up to an
+ * empty one. */
+static void add_conflicts(struct strbuf *out, const struct strbuf *text)
+{
+    const char *line = strchr(strbuf_text(text), '\n');
+    const char *comma = "";
+    while (line != NULL && line[1] != '\n' && line[1] != '\0') {
+        size_t len = strcspn(line + 1, "\n");
+        strbuf_adds(out, comma);
+        strbuf_add(out, line + 1, len);
+        comma = ", ";
+        line = line[1 + len] == '\n' ? line + 1 + len : NULL;
+    }
+}
+
+/* It conflicts with the agent branch. */
+static void blame(struct queue *queue,
+                  struct candidate *candidate,
+                  const struct strbuf *text)
+{
+    struct strbuf reason = {0};
+    strbuf_addf(&reason,
+                "%s conflicts with %s in ",
+                merge_name(queue, candidate),
+                queue->agent.names.agent + strlen("refs/heads/"));
+    add_conflicts(&reason, text);
+    strbuf_addf(&reason,
+                ": merge %s into its branch and resolve them",
+                queue->agent.names.agent + strlen("refs/heads/"));
+    printf("%s", strbuf_text(text));
+    (void)fflush(stdout);
+    merge_decide(candidate, RESULT_CHANGES, strbuf_text(&reason));
+    strbuf_release(&reason);
+}
+
+/* Whether a file of the repaired tree still has a line that git put there. */
+static bool has_marks(const char *folder, const char *name, size_t name_len)
+{
+    struct strbuf path = {0};
+    strbuf_addf(&path, "%s/", folder);
+    strbuf_add(&path, name, name_len);
+    FILE *file = fopen(strbuf_text(&path), "re");
+    strbuf_release(&path);
+    bool found = false;
+    char line[LINE_BYTES];
+    while (file != NULL && !found && fgets(line, sizeof(line), file) != NULL) {
+        found = strncmp(line, "<<<<<<< ", 8) == 0;
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return found;
+}
+
+/* Whether all conflicts were resolved. */
+static bool is_resolved(const struct queue *queue, const struct strbuf *text)
+{
+    const char *line = strchr(strbuf_text(text), '\n');
+    while (line != NULL && line[1] != '\n' && line[1] != '\0') {
+        size_t len = strcspn(line + 1, "\n");
+        if (has_marks(queue->options->worktree, line + 1, len)) {
+            return false;
+        }
+        line = line[1 + len] == '\n' ? line + 1 + len : NULL;
+    }
+    return true;
+}
+
+static enum err call_there(struct queue *queue,
+                           const char *const *args,
+                           struct strbuf *out,
+                           int codes,
+                           struct diag *diag)
+{
+    int code = 0;
+    struct git_call call = {
+        .args = args,
+        .folder = queue->options->worktree,
+        .output = out,
+        .codes = codes,
+    };
+    return git_call(queue->agent.git, &call, &code, diag);
+}
+
+/*
+ * Let the plan's command resolve a conflict in the worktree of the queue,
+ * while the merge limit is held. *tree stays "" when it could not.
+ */
+static enum err repair(struct queue *queue,
+                       const struct candidate *candidate,
+                       const struct strbuf *text,
+                       struct git_id *tree,
+                       struct diag *diag)
+{
+    const char *const merge[] = {"merge",
+                                 "--quiet",
+                                 "--no-commit",
+                                 "--no-ff",
+                                 candidate->tip.text,
+                                 NULL};
+    static const char *const add[] = {"add", "--all", NULL};
+    static const char *const write[] = {"write-tree", NULL};
+    enum merge_verdict verdict = MERGE_BAD;
+    enum err err = merge_checkout(queue, &queue->agent.tip, diag);
+    if (err == ERR_OK) {
+        err = call_there(queue, merge, NULL, CONFLICT, diag);
+    }
+    if (err == ERR_OK) {
+        crash_point("merge-before-repair");
+        err = merge_command(queue, queue->options->repair, &verdict, diag);
+    }
+    if (err == ERR_OK && verdict == MERGE_UNKNOWN) {
+        return diag_set(diag, ERR_UNAVAILABLE, "the repair could not be run");
+    }
+    if (err != ERR_OK || verdict == MERGE_BAD || !is_resolved(queue, text)) {
+        return err;
+    }
+    struct strbuf line = {0};
+    err = call_there(queue, add, NULL, 0, diag);
+    if (err == ERR_OK) {
+        err = call_there(queue, write, &line, 0, diag);
+    }
+    if (err == ERR_OK) {
+        err = first_id(&line, tree, diag);
+    }
+    strbuf_release(&line);
+    return err;
+}
+
+/* The message of the commit: which branches, and their titles. */
+static void add_message(struct strbuf *out,
+                        const struct queue *queue,
+                        const struct merged *merged)
+{
+    strbuf_adds(out, "Merge ");
+    for (size_t ix = 0; ix < merged->count; ix++) {
+        strbuf_addf(out,
+                    "%s%s",
+                    ix > 0 ? ", " : "",
+                    merge_name(queue, merged->parts[ix]));
+    }
+    for (size_t ix = 0; ix < merged->count; ix++) {
+        const struct merge_member *member = merged->parts[ix]->member;
+        if (member != NULL && member->title != NULL) {
+            strbuf_addf(out,
+                        "%s%s: %s",
+                        ix == 0 ? "\n\n" : "\n",
+                        member->group,
+                        member->title);
+        }
+    }
+    strbuf_adds(out, "\n");
+}
+
+/* Merge one candidate into the result so far, which is `*tree` at `*at`.
+ * Untouched: it has to wait, or is decided. */
+static enum err add_one(struct queue *queue,
+                        struct candidate *candidate,
+                        struct merged *merged,
+                        struct git_id *at,
+                        struct git_id *tree,
+                        struct diag *diag)
+{
+    struct strbuf text = {0};
+    struct git_id next;
+    enum err err = merge_trees(queue, at, &candidate->tip, &next, &text, diag);
+    bool alone = merged->count == 0;
+    if (err == ERR_CONFLICT) { /* git cannot merge it at all */
+        printf("%s", strbuf_text(&text));
+        merge_decide(candidate, RESULT_FAILED, diag->text);
+        err = ERR_OK;
+        alone = false;
+    }
+    if (err == ERR_OK && next.text[0] == '\0' && alone &&
+        candidate->member != NULL && queue->options->repair != NULL) {
+        err = repair(queue, candidate, &text, &next, diag);
+    }
+    if (err == ERR_OK && next.text[0] == '\0' && alone) {
+        blame(queue, candidate, &text);
+    }
+    strbuf_release(&text);
+    if (err != ERR_OK || next.text[0] == '\0') {
+        return err;
+    }
+    *tree = next;
+    merged->parts[merged->count++] = candidate;
+    const char *const parents[] = {at->text, candidate->tip.text};
+    struct git_id step;
+    err = commit_tree(queue, tree->text, parents, 2, "step\n", &step, diag);
+    *at = step;
+    return err;
+}
+
+/* The commit with all branches as parents. */
+static enum err seal(struct queue *queue,
+                     struct merged *merged,
+                     const struct git_id *tree,
+                     struct diag *diag)
+{
+    const char **parents = mem_zalloc(merged->count + 1, sizeof(parents[0]));
+    parents[0] = merged->from.text;
+    for (size_t ix = 0; ix < merged->count; ix++) {
+        parents[ix + 1] = merged->parts[ix]->tip.text;
+    }
+    struct strbuf message = {0};
+    add_message(&message, queue, merged);
+    enum err err = commit_tree(queue,
+                               tree->text,
+                               parents,
+                               merged->count + 1,
+                               strbuf_text(&message),
+                               &merged->commit,
+                               diag);
+    crash_point("merge-made");
+    strbuf_release(&message);
+    mem_free(parents);
+    return err;
+}
+
+enum err merge_make(struct queue *queue,
+                    size_t max,
+                    struct merged *out,
+                    struct diag *diag)
+{
+    struct git_id at = queue->agent.tip;
+    struct git_id tree = {0};
+    enum err err = ERR_OK;
+    out->from = at;
+    out->count = 0;
+    for (size_t ix = 0; ix < queue->count && out->count < max && err == ERR_OK;
+         ix++) {
+        if (!queue->candidates[ix].decided) {
+            err = add_one(queue, &queue->candidates[ix], out, &at, &tree, diag);
+        }
+    }
+    if (err == ERR_OK && out->count > 0) {
+        err = seal(queue, out, &tree, diag);
+    }
+    return err;
+}

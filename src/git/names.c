@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+#include "git/names.h"
+
+#include "base/mem.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+static bool is_plain(char byte)
+{
+    return (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
+           (byte >= 'a' && byte <= 'z') || byte == '-' || byte == '_' ||
+           byte == '#';
+}
+
+/* A dot may stand between two plain characters, but git wants no ".lock". */
+static bool is_plain_dot(const char *id, size_t ix)
+{
+    return id[ix] == '.' && ix > 0 && is_plain(id[ix - 1]) &&
+           is_plain(id[ix + 1]) && strcmp(id + ix, ".lock") != 0;
+}
+
+void names_add(struct strbuf *out, const char *id)
+{
+    for (size_t ix = 0; id[ix] != '\0'; ix++) {
+        bool first_dash = ix == 0 && id[ix] == '-';
+        if ((is_plain(id[ix]) && !first_dash) || is_plain_dot(id, ix)) {
+            strbuf_add(out, &id[ix], 1);
+        } else {
+            strbuf_addf(out, "%%%02X", (unsigned)(unsigned char)id[ix]);
+        }
+    }
+}
+
+void names_add_branch(struct strbuf *out, const char *run, const char *group)
+{
+    strbuf_adds(out, "sluice/");
+    names_add(out, run);
+    strbuf_adds(out, "/");
+    if (group == NULL) {
+        strbuf_adds(out, "main");
+    } else if (strcmp(group, "main") == 0) {
+        strbuf_adds(out, "%6Dain"); /* beside the agent branch */
+    } else {
+        names_add(out, group);
+    }
+}
+
+void names_add_worktree(struct strbuf *out,
+                        const char *store,
+                        const char *run,
+                        const char *repo,
+                        const char *group)
+{
+    strbuf_addf(out, "%s/worktrees/", store);
+    names_add(out, run);
+    strbuf_adds(out, "/");
+    names_add(out, repo);
+    strbuf_adds(out, "/");
+    if (group == NULL) {
+        strbuf_adds(out, "+merge"); /* no group's component has a plus */
+    } else {
+        names_add(out, group);
+    }
+}
+
+/* "refs/sluice/RUN/" and `end`. */
+static char *private_ref(const char *run, const char *end)
+{
+    struct strbuf text = {0};
+    strbuf_adds(&text, "refs/sluice/");
+    names_add(&text, run);
+    strbuf_addf(&text, "/%s", end);
+    return text.text;
+}
+
+/* The same for a ref of a group. */
+static char *group_ref(const char *run, const char *group, const char *end)
+{
+    struct strbuf text = {0};
+    strbuf_adds(&text, "groups/");
+    names_add(&text, group);
+    strbuf_addf(&text, "/%s", end);
+    char *ref = private_ref(run, strbuf_text(&text));
+    strbuf_release(&text);
+    return ref;
+}
+
+static char *branch_ref(const char *run, const char *group)
+{
+    struct strbuf text = {0};
+    strbuf_adds(&text, "refs/heads/");
+    names_add_branch(&text, run, group);
+    return text.text;
+}
+
+void names_init(struct names *names, const char *run, const char *group)
+{
+    *names = (struct names){
+        .owner = private_ref(run, "owner"),
+        .fence = private_ref(run, "fence"),
+        .agent = branch_ref(run, NULL),
+        .branch = branch_ref(run, group),
+        .kept = group_ref(run, group, "kept"),
+        .passed = group_ref(run, group, "passed"),
+    };
+}
+
+void names_release(struct names *names)
+{
+    mem_free(names->owner);
+    mem_free(names->fence);
+    mem_free(names->agent);
+    mem_free(names->branch);
+    mem_free(names->kept);
+    mem_free(names->passed);
+    *names = (struct names){0};
+}

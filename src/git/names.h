@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * names: how branches, refs and worktrees of a run are called.
+ *
+ * Ids of runs, repos and groups come from plans. As a part of a ref's name or
+ * of a path each is one component, whatever it contains, and different ids
+ * give different components.
+ */
+#ifndef GIT_NAMES_H
+#define GIT_NAMES_H
+
+#include "base/strbuf.h"
+
+/* Append an id as one component. */
+void names_add(struct strbuf *out, const char *id);
+
+/* Append the name of a branch, without "refs/heads/": the agent branch when
+ * `group` is NULL. */
+void names_add_branch(struct strbuf *out, const char *run, const char *group);
+
+/* Append the path of the worktree of a group; of the merge queue when `group`
+ * is NULL. */
+void names_add_worktree(struct strbuf *out,
+                        const char *store,
+                        const char *run,
+                        const char *repo,
+                        const char *group);
+
+/* The refs of a run and a group in one repository, full names. */
+struct names {
+    char *owner;  /* blob: whose run this is */
+    char *fence;  /* blob: token of the last attempt that began to merge */
+    char *agent;  /* agent branch */
+    char *branch; /* the group's branch */
+    char *kept;   /* where the next attempt of the group begins */
+    char *passed; /* what its last stage that ended well has left */
+};
+
+void names_init(struct names *names, const char *run, const char *group);
+void names_release(struct names *names);
+
+#endif /* GIT_NAMES_H */

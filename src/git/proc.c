@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Signals: the shim sends SIGTERM to the whole tree and SIGUSR1, for a
+ * checkpoint, to its leader, which is this process. Neither may end it: what
+ * it does after the session (see session.c) must happen. So both are caught,
+ * and SIGUSR1 is sent on to the program that runs.
+ */
+#include "git/proc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    OUTPUT_BYTES_MAX = 64 << 20,
+    PIPE_BYTES = 16 << 10,
+};
+
+static volatile sig_atomic_t running; /* pid; 0: none */
+
+static void pass_on(int number)
+{
+    int kept = errno;
+    if (running > 0 && number == SIGUSR1) {
+        (void)kill((pid_t)running, number);
+    }
+    errno = kept;
+}
+
+void proc_pass_signals(void)
+{
+    static const int numbers[] = {SIGHUP, SIGINT, SIGTERM, SIGUSR1};
+    struct sigaction action = {.sa_handler = pass_on, .sa_flags = SA_RESTART};
+    (void)sigemptyset(&action.sa_mask);
+    for (size_t ix = 0; ix < ARRAY_COUNT(numbers); ix++) {
+        (void)sigaction(numbers[ix], &action, NULL);
+    }
+    (void)signal(SIGPIPE, SIG_IGN);
+}
+
+/* Pipes to and from the program; -1: none. */
+struct pipes {
+    int in[2];
+    int out[2];
+    int err[2];
+};
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0) {
+        (void)close(*fd);
+        *fd = -1;
+    }
+}
+
+static void close_pipes(struct pipes *pipes)
+{
+    for (int ix = 0; ix < 2; ix++) {
+        close_fd(&pipes->in[ix]);
+        close_fd(&pipes->out[ix]);
+        close_fd(&pipes->err[ix]);
+    }
+}
+
+static enum err
+make_pipes(const struct proc *proc, struct pipes *pipes, struct diag *diag)
+{
+    *pipes = (struct pipes){{-1, -1}, {-1, -1}, {-1, -1}};
+    if ((proc->input != NULL && pipe2(pipes->in, O_CLOEXEC) != 0) ||
+        (proc->output != NULL && pipe2(pipes->out, O_CLOEXEC) != 0) ||
+        (proc->errors != NULL && pipe2(pipes->err, O_CLOEXEC) != 0)) {
+        int error = errno;
+        close_pipes(pipes);
+        return diag_set(diag, ERR_IO, "make a pipe: %s", strerror(error));
+    }
+    return ERR_OK;
+}
+
+/* What becomes of its descriptors; 0 or an errno. */
+static int add_actions(posix_spawn_file_actions_t *actions,
+                       const struct proc *proc,
+                       const struct pipes *pipes)
+{
+    int error = posix_spawn_file_actions_addchdir_np(actions, proc->folder);
+    if (error == 0) {
+        error = proc->input != NULL
+                    ? posix_spawn_file_actions_adddup2(actions, pipes->in[0], 0)
+                    : posix_spawn_file_actions_addopen(actions,
+                                                       0,
+                                                       "/dev/null",
+                                                       O_RDONLY,
+                                                       0);
+    }
+    if (error == 0 && proc->output != NULL) {
+        error = posix_spawn_file_actions_adddup2(actions, pipes->out[1], 1);
+    }
+    if (error == 0 && proc->errors != NULL) {
+        error = posix_spawn_file_actions_adddup2(actions, pipes->err[1], 2);
+    }
+    return error;
+}
+
+/* Start it; 0 or an errno. */
+static int
+spawn(const struct proc *proc, const struct pipes *pipes, pid_t *pid_out)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attr;
+    if (posix_spawn_file_actions_init(&actions) != 0) {
+        return ENOMEM;
+    }
+    if (posix_spawnattr_init(&attr) != 0) {
+        (void)posix_spawn_file_actions_destroy(&actions);
+        return ENOMEM;
+    }
+    sigset_t all;
+    sigset_t none;
+    (void)sigfillset(&all);
+    (void)sigemptyset(&none);
+    (void)posix_spawnattr_setsigdefault(&attr, &all);
+    (void)posix_spawnattr_setsigmask(&attr, &none);
+    (void)posix_spawnattr_setflags(&attr,
+                                   POSIX_SPAWN_SETSIGDEF |
+                                       POSIX_SPAWN_SETSIGMASK);
+    int error = add_actions(&actions, proc, pipes);
+    if (error == 0) {
+        /* posix_spawn() promises not to change them. */
+        char *const *argv = (char *const *)(uintptr_t)proc->argv;
+        char *const *env = (char *const *)(uintptr_t)proc->env;
+        error = posix_spawnp(pid_out, argv[0], &actions, &attr, argv, env);
+    }
+    (void)posix_spawnattr_destroy(&attr);
+    (void)posix_spawn_file_actions_destroy(&actions);
+    return error;
+}
+
+/* Write what is left of the input; close when it is all written. */
+static void feed(struct pipes *pipes, const char **input)
+{
+    size_t len = strlen(*input);
+    ssize_t count = len > 0 ? write(pipes->in[1], *input, len) : 0;
+    if (count > 0) {
+        *input += count;
+    }
+    bool over = count < 0 && errno != EINTR && errno != EAGAIN;
+    if (over || **input == '\0') {
+        close_fd(&pipes->in[1]);
+    }
+}
+
+/* Read some output; close at its end. False: it is too much. */
+static bool take(int *fd, struct strbuf *output)
+{
+    char bytes[PIPE_BYTES];
+    ssize_t count = read(*fd, bytes, sizeof(bytes));
+    if (count > 0) {
+        strbuf_add(output, bytes, (size_t)count);
+    } else if (count == 0 || errno != EINTR) {
+        close_fd(fd);
+    }
+    return output->len <= OUTPUT_BYTES_MAX;
+}
+
+/* Give it its input and take its output. False: it printed too much. */
+static bool talk(const struct proc *proc, struct pipes *pipes)
+{
+    const char *input = proc->input;
+    if (pipes->in[1] >= 0) {
+        (void)fcntl(pipes->in[1], F_SETFL, O_NONBLOCK);
+    }
+    while (pipes->in[1] >= 0 || pipes->out[0] >= 0 || pipes->err[0] >= 0) {
+        struct pollfd fds[] = {
+            {.fd = pipes->in[1], .events = POLLOUT},
+            {.fd = pipes->out[0], .events = POLLIN},
+            {.fd = pipes->err[0], .events = POLLIN},
+        };
+        if (poll(fds, ARRAY_COUNT(fds), -1) < 0) {
+            continue; /* a signal */
+        }
+        if (fds[0].revents != 0) {
+            feed(pipes, &input);
+        }
+        if ((fds[1].revents != 0 && !take(&pipes->out[0], proc->output)) ||
+            (fds[2].revents != 0 && !take(&pipes->err[0], proc->errors))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Wait for its end. */
+static void reap(pid_t pid, struct proc_end *end_out)
+{
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    end_out->code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    end_out->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+enum err
+proc_run(const struct proc *proc, struct proc_end *end_out, struct diag *diag)
+{
+    *end_out = (struct proc_end){.code = -1};
+    struct pipes pipes;
+    enum err err = make_pipes(proc, &pipes, diag);
+    if (err != ERR_OK) {
+        return err;
+    }
+    pid_t pid = 0;
+    int error = spawn(proc, &pipes, &pid);
+    close_fd(&pipes.in[0]);
+    close_fd(&pipes.out[1]);
+    close_fd(&pipes.err[1]);
+    if (error != 0) {
+        close_pipes(&pipes);
+        return diag_set(diag,
+                        error == ENOENT ? ERR_NOT_FOUND : ERR_UNAVAILABLE,
+                        "run %s in %s: %s",
+                        proc->argv[0],
+                        proc->folder,
+                        strerror(error));
+    }
+    running = pid;
+    bool fits = talk(proc, &pipes);
+    close_pipes(&pipes);
+    if (!fits) {
+        (void)kill(pid, SIGKILL);
+    }
+    reap(pid, end_out);
+    running = 0;
+    return fits ? ERR_OK
+                : diag_set(diag,
+                           ERR_LIMIT,
+                           "%s printed more than %d bytes",
+                           proc->argv[0],
+                           OUTPUT_BYTES_MAX);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * result: what this program says about an attempt, in $SLUICE_RESULT and by
+ * its exit code. See docs/attempts.md.
+ */
+#ifndef GIT_RESULT_H
+#define GIT_RESULT_H
+
+#include "base/diag.h"
+
+#include <stdbool.h>
+
+enum {
+    RESULT_DONE = 0,
+    RESULT_FAILED = 1,
+    RESULT_CHANGES = 20,
+    RESULT_BLOCKED = 30,
+    RESULT_REFUSED = 75,
+};
+
+/* Exit code for an error before anything was done: blocked when a person must
+ * look, refused when it may succeed later. */
+int result_code(enum err err);
+
+/*
+ * Say what became of the attempt as a whole, beside what the session has said
+ * (tokens used), in the file of $SLUICE_RESULT.
+ */
+void result_say(int code, const char *reason);
+
+/* The same for one task of a batch. */
+void result_say_task(const char *task, int code, const char *reason);
+
+#endif /* GIT_RESULT_H */

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where a session begins, and what of it is kept.
+ *
+ * refs/sluice/RUN/groups/GROUP/passed is the commit that the last stage which
+ * ended well (done, or changes requested) has left; `kept` is that one, or a
+ * later one that a checkpoint has left. An implement stage begins at `kept`,
+ * or at the agent branch when there is none: so what a crashed or failed
+ * session has done, committed or not, is gone, and a checkpoint's commits are
+ * not. Any other stage begins at `passed`: it sees what was implemented.
+ */
+#include "git/session.h"
+
+#include "base/crash.h"
+#include "exec/attempt.h"
+#include "git/result.h"
+#include "git/worktree.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum refs { KEPT, PASSED, BRANCH, REFS_COUNT };
+
+struct session {
+    const struct session_options *options;
+    struct agent agent;
+    struct git_ref refs[REFS_COUNT];
+    struct git_id start;
+    int lock;
+};
+
+static bool is_set(const struct git_id *id)
+{
+    return id->text[0] != '\0';
+}
+
+/* Where this session begins. */
+static enum err find_start(struct session *session, struct diag *diag)
+{
+    const struct names *names = &session->agent.names;
+    session->refs[KEPT].name = names->kept;
+    session->refs[PASSED].name = names->passed;
+    session->refs[BRANCH].name = names->branch;
+    enum err err =
+        git_read_refs(session->agent.git, session->refs, REFS_COUNT, diag);
+    const struct git_id *at = &session->agent.tip;
+    if (session->options->writes && is_set(&session->refs[KEPT].id)) {
+        at = &session->refs[KEPT].id;
+    } else if (!session->options->writes && is_set(&session->refs[PASSED].id)) {
+        at = &session->refs[PASSED].id;
+    }
+    session->start = *at;
+    return err;
+}
+
+static enum err enter(struct session *session, struct diag *diag)
+{
+    const struct session_options *options = session->options;
+    enum err err = agent_open(&session->agent, &options->agent, diag);
+    if (err == ERR_OK) {
+        err = find_start(session, diag);
+    }
+    struct worktree worktree = {
+        .path = options->worktree,
+        .branch = session->agent.names.branch,
+        .start = session->start,
+        .alone = options->writes,
+    };
+    if (err == ERR_OK) {
+        err =
+            worktree_enter(session->agent.git, &worktree, &session->lock, diag);
+    }
+    return err;
+}
+
+/* Run a program of the plan's in the worktree. */
+static enum err run(const struct session *session,
+                    const char *const *argv,
+                    struct proc_end *end,
+                    struct diag *diag)
+{
+    struct proc proc = {
+        .argv = argv,
+        .env = (const char *const *)environ,
+        .folder = session->options->worktree,
+    };
+    return proc_run(&proc, end, diag);
+}
+
+/* What the session says: its exit code, unless its result says more. */
+static const char *outcome_of(const struct session *session, int code)
+{
+    static char outcome[16];
+    struct attempt_result result = {0};
+    enum err err = attempt_read_result(session->options->dir, &result, NULL);
+    outcome[0] = '\0';
+    if (err == ERR_OK && code == RESULT_DONE) {
+        (void)snprintf(outcome,
+                       sizeof(outcome),
+                       "%s",
+                       result.outcome != NULL
+                           ? result.outcome
+                           : (result.retry_at_ns > 0 ? "refused" : "done"));
+    } else if (code == RESULT_CHANGES) {
+        (void)snprintf(outcome, sizeof(outcome), "changes");
+    } else if (err == ERR_OK && result.outcome != NULL) {
+        (void)snprintf(outcome, sizeof(outcome), "%s", result.outcome);
+    }
+    attempt_result_release(&result);
+    return outcome;
+}
+
+/* Whether the branch has a commit that was not there before this stage. */
+static enum err has_evidence(struct session *session,
+                             const struct git_id *tip,
+                             bool *out,
+                             struct diag *diag)
+{
+    const struct git_id *before = is_set(&session->refs[PASSED].id)
+                                      ? &session->refs[PASSED].id
+                                      : &session->agent.tip;
+    bool old = true;
+    enum err err = git_is_ancestor(session->agent.git,
+                                   tip->text,
+                                   before->text,
+                                   &old,
+                                   diag);
+    *out = !old;
+    return err;
+}
+
+/* Say what the session has left uncommitted: it will be discarded. */
+static void tell_leftovers(struct session *session)
+{
+    static const char *const args[] = {"status", "--porcelain", NULL};
+    struct strbuf list = {0};
+    int code = 0;
+    struct git_call call = {
+        .args = args,
+        .folder = session->options->worktree,
+        .output = &list,
+        .quiet = true,
+    };
+    if (git_call(session->agent.git, &call, &code, NULL) == ERR_OK &&
+        list.len > 0) {
+        printf("sluice: not committed, and not kept:\n%s", strbuf_text(&list));
+        (void)fflush(stdout);
+    }
+    strbuf_release(&list);
+}
+
+/* Keep what was committed. */
+static enum err keep(struct session *session,
+                     const struct git_id *tip,
+                     bool passed,
+                     struct diag *diag)
+{
+    struct git_ref_change changes[] = {
+        {.ref = session->agent.names.kept, .to = tip->text},
+        {.ref = session->agent.names.passed, .to = tip->text},
+    };
+    crash_point("session-before-keep");
+    enum err err = git_change_refs(session->agent.git,
+                                   changes,
+                                   passed ? 2 : 1,
+                                   "sluice: keep",
+                                   diag);
+    crash_point("session-kept");
+    return err;
+}
+
+/* It has ended well, or with a checkpoint: see what it has committed. */
+static int conclude(struct session *session, const char *outcome, int code)
+{
+    const struct session_options *options = session->options;
+    struct git_ref *branch = &session->refs[BRANCH];
+    struct diag diag = {0};
+    enum err err = git_read_refs(session->agent.git, branch, 1, &diag);
+    if (err == ERR_OK && !is_set(&branch->id)) {
+        err = diag_set(&diag, ERR_CONFLICT, "its branch is gone");
+    }
+    bool evidence = true;
+    if (err == ERR_OK && options->writes && !options->allow_empty &&
+        strcmp(outcome, "done") == 0) {
+        err = has_evidence(session, &branch->id, &evidence, &diag);
+    }
+    if (err == ERR_OK && !evidence) {
+        err = diag_set(&diag,
+                       ERR_CONFLICT,
+                       "it ended well, but its branch %s has no new commit "
+                       "(allow_empty: true would permit that)",
+                       branch->name + strlen("refs/heads/"));
+    }
+    if (err == ERR_OK && options->writes) {
+        tell_leftovers(session);
+    }
+    if (err == ERR_OK) {
+        err = keep(session,
+                   &branch->id,
+                   strcmp(outcome, "checkpoint") != 0,
+                   &diag);
+    }
+    if (err == ERR_OK) {
+        return code;
+    }
+    code = err == ERR_CONFLICT ? RESULT_FAILED : result_code(err);
+    result_say(code, diag.text);
+    return code;
+}
+
+static int run_prepared(struct session *session)
+{
+    const struct session_options *options = session->options;
+    const char *const shell[] = {"/bin/sh", "-c", options->prepare, NULL};
+    struct proc_end end = {0};
+    struct diag diag = {0};
+    enum err err = ERR_OK;
+    if (options->prepare != NULL) {
+        err = run(session, shell, &end, &diag);
+        if (err == ERR_OK && (end.code != 0 || end.signal != 0)) {
+            int code =
+                end.code == RESULT_REFUSED ? RESULT_REFUSED : RESULT_FAILED;
+            result_say(code, "its prepare command failed");
+            return code;
+        }
+    }
+    if (err == ERR_OK) {
+        crash_point("session-before-run");
+        err = run(session, options->argv, &end, &diag);
+    }
+    if (err != ERR_OK) {
+        result_say(result_code(err), diag.text);
+        return result_code(err);
+    }
+    crash_point("session-ended");
+    if (end.signal != 0) {
+        return -end.signal;
+    }
+    const char *outcome = outcome_of(session, end.code);
+    if (strcmp(outcome, "done") != 0 && strcmp(outcome, "changes") != 0 &&
+        strcmp(outcome, "checkpoint") != 0) {
+        return end.code;
+    }
+    return conclude(session, outcome, end.code);
+}
+
+int session_run(const struct session_options *options)
+{
+    struct session session = {.options = options, .lock = -1};
+    struct diag diag = {0};
+    enum err err = enter(&session, &diag);
+    int code;
+    if (err == ERR_OK) {
+        code = run_prepared(&session);
+    } else {
+        code = result_code(err);
+        result_say(code, diag.text);
+    }
+    worktree_leave(&session.lock);
+    agent_close(&session.agent);
+    return code;
+}

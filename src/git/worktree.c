@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A kill can come between any two steps of making a worktree. So nothing is
+ * believed about one that is found: with the mark of one being made it is
+ * removed and made anew, otherwise the locks of killed processes are removed,
+ * HEAD is set, and git resets and cleans it.
+ */
+#include "git/worktree.h"
+
+#include "base/crash.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { WALK_DESCRIPTORS = 16, LOCK_TRIES = 200, LOCK_PAUSE_US = 50000 };
+
+static void add_beside(struct strbuf *out, const char *path, const char *end)
+{
+    strbuf_addf(out, "%s.%s", path, end);
+}
+
+/* Make the folders above a path. */
+static enum err make_above(const char *path, struct diag *diag)
+{
+    struct strbuf dir = {0};
+    strbuf_adds(&dir, path);
+    enum err err = ERR_OK;
+    for (size_t ix = 1; err == ERR_OK && ix < dir.len; ix++) {
+        if (dir.text[ix] == '/') {
+            dir.text[ix] = '\0';
+            if (mkdir(dir.text, 0700) != 0 && errno != EEXIST) {
+                err = diag_set(diag,
+                               errno == ENOSPC ? ERR_UNAVAILABLE : ERR_IO,
+                               "make %s: %s",
+                               dir.text,
+                               strerror(errno));
+            }
+            dir.text[ix] = '/';
+        }
+    }
+    strbuf_release(&dir);
+    return err;
+}
+
+static int remove_one(const char *path,
+                      const struct stat *status,
+                      int type,
+                      struct FTW *where)
+{
+    (void)status;
+    (void)type;
+    (void)where;
+    return remove(path) == 0 || errno == ENOENT ? 0 : -1;
+}
+
+/* Remove a folder and what is in it; links are not followed. */
+static enum err remove_all(const char *path, struct diag *diag)
+{
+    if (nftw(path, remove_one, WALK_DESCRIPTORS, FTW_DEPTH | FTW_PHYS) == 0 ||
+        errno == ENOENT) {
+        return ERR_OK;
+    }
+    return diag_set(diag, ERR_IO, "remove %s: %s", path, strerror(errno));
+}
+
+/* Whether the file `name` in `dir` contains the line `text`. */
+static bool has_line(const char *dir, const char *name, const char *text)
+{
+    struct strbuf path = {0};
+    strbuf_addf(&path, "%s/%s", dir, name);
+    FILE *file = fopen(strbuf_text(&path), "re");
+    strbuf_release(&path);
+    if (file == NULL) {
+        return false;
+    }
+    char line[PATH_MAX + 16] = "";
+    bool read = fgets(line, sizeof(line), file) != NULL;
+    (void)fclose(file);
+    line[strcspn(line, "\n")] = '\0';
+    return read && strcmp(line, text) == 0;
+}
+
+/*
+ * Append the folder in which git keeps what it knows about the worktree; false
+ * and nothing appended: it knows nothing about it.
+ */
+static bool add_admin_dir(struct git *git, const char *path, struct strbuf *out)
+{
+    struct strbuf dir = {0};
+    struct strbuf link = {0};
+    strbuf_addf(&dir, "%s/worktrees", git_common_dir(git));
+    strbuf_addf(&link, "%s/.git", path);
+    DIR *list = opendir(strbuf_text(&dir));
+    bool found = false;
+    const struct dirent *entry;
+    while (list != NULL && !found && (entry = readdir(list)) != NULL) {
+        struct strbuf one = {0};
+        strbuf_addf(&one, "%s/%s", strbuf_text(&dir), entry->d_name);
+        found = entry->d_name[0] != '.' &&
+                has_line(strbuf_text(&one), "gitdir", strbuf_text(&link));
+        if (found) {
+            strbuf_adds(out, strbuf_text(&one));
+        }
+        strbuf_release(&one);
+    }
+    if (list != NULL) {
+        (void)closedir(list);
+    }
+    strbuf_release(&dir);
+    strbuf_release(&link);
+    return found;
+}
+
+static bool is_there(const char *path)
+{
+    struct stat status;
+    return lstat(path, &status) == 0;
+}
+
+static bool is_empty_dir(const char *path)
+{
+    DIR *list = opendir(path);
+    if (list == NULL) {
+        return false;
+    }
+    int count = 0;
+    while (readdir(list) != NULL) {
+        count++;
+    }
+    (void)closedir(list);
+    return count <= 2;
+}
+
+/* Whether git, called in the folder, works with this worktree. */
+static bool is_whole(const char *path, const char *admin)
+{
+    struct strbuf text = {0};
+    strbuf_addf(&text, "gitdir: %s", admin);
+    bool whole = has_line(path, ".git", strbuf_text(&text)) &&
+                 has_line(admin, "commondir", "../..");
+    strbuf_release(&text);
+    return whole;
+}
+
+/* Remove what is left of one that was being made, or whose folder is gone. */
+static enum err
+clear_away(const char *path, const struct strbuf *admin, struct diag *diag)
+{
+    enum err err = remove_all(path, diag);
+    if (err == ERR_OK && admin->len > 0) {
+        err = remove_all(strbuf_text(admin), diag);
+    }
+    crash_point("worktree-cleared");
+    return err;
+}
+
+static enum err add_worktree(struct git *git,
+                             const struct worktree *worktree,
+                             const char *mark,
+                             struct diag *diag)
+{
+    int fd = open(mark, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        return diag_set(diag, ERR_IO, "make %s: %s", mark, strerror(errno));
+    }
+    (void)close(fd);
+    crash_point("worktree-marked");
+    const char *const args[] = {"worktree",
+                                "add",
+                                "--quiet",
+                                "--detach",
+                                "--no-checkout",
+                                "--",
+                                worktree->path,
+                                worktree->start.text,
+                                NULL};
+    int code = 0;
+    struct git_call call = {.args = args};
+    enum err err = git_call(git, &call, &code, diag);
+    crash_point("worktree-added");
+    return err;
+}
+
+/* See to it that the worktree is there; *admin gets git's folder for it. */
+static enum err make_or_find(struct git *git,
+                             const struct worktree *worktree,
+                             struct strbuf *admin,
+                             struct diag *diag)
+{
+    struct strbuf mark = {0};
+    add_beside(&mark, worktree->path, "making");
+    bool known = add_admin_dir(git, worktree->path, admin);
+    bool half = is_there(strbuf_text(&mark));
+    bool there = is_there(worktree->path);
+    enum err err = ERR_OK;
+    if (known && there && !half && is_whole(worktree->path, admin->text)) {
+        strbuf_release(&mark);
+        return ERR_OK;
+    }
+    if (half || !there || is_empty_dir(worktree->path)) {
+        err = clear_away(worktree->path, admin, diag);
+    } else {
+        err = diag_set(diag,
+                       ERR_DENIED,
+                       "%s is there, but is no worktree of %s: look at it and "
+                       "move it away",
+                       worktree->path,
+                       git_path(git));
+    }
+    strbuf_clear(admin);
+    if (err == ERR_OK) {
+        err = add_worktree(git, worktree, strbuf_text(&mark), diag);
+    }
+    if (err == ERR_OK && !add_admin_dir(git, worktree->path, admin)) {
+        err = diag_set(diag,
+                       ERR_IO,
+                       "git has made no worktree at %s",
+                       worktree->path);
+    }
+    strbuf_release(&mark);
+    return err;
+}
+
+/* Remove what a killed process has left in git's folder for the worktree. The
+ * lock says that nobody else is there. */
+static void remove_leftovers(const char *admin)
+{
+    static const char *const names[] = {
+        "AUTO_MERGE",
+        "BISECT_LOG",
+        "CHERRY_PICK_HEAD",
+        "HEAD.lock",
+        "MERGE_HEAD",
+        "MERGE_MODE",
+        "MERGE_MSG",
+        "REBASE_HEAD",
+        "REVERT_HEAD",
+        "index.lock",
+    };
+    static const char *const folders[] = {"rebase-apply",
+                                          "rebase-merge",
+                                          "sequencer"};
+    struct strbuf path = {0};
+    for (size_t ix = 0; ix < ARRAY_COUNT(names); ix++) {
+        strbuf_clear(&path);
+        strbuf_addf(&path, "%s/%s", admin, names[ix]);
+        (void)unlink(strbuf_text(&path));
+    }
+    for (size_t ix = 0; ix < ARRAY_COUNT(folders); ix++) {
+        strbuf_clear(&path);
+        strbuf_addf(&path, "%s/%s", admin, folders[ix]);
+        (void)!remove_all(strbuf_text(&path), NULL);
+    }
+    strbuf_release(&path);
+}
+
+/* The other worktree in which the branch is checked out: ERR_DENIED. */
+static enum err check_elsewhere(struct git *git,
+                                const struct worktree *worktree,
+                                struct diag *diag)
+{
+    const char *const args[] = {"worktree", "list", "--porcelain", "-z", NULL};
+    struct strbuf list = {0};
+    int code = 0;
+    struct git_call call = {.args = args, .output = &list};
+    enum err err = git_call(git, &call, &code, diag);
+    const char *path = "";
+    for (size_t at = 0; err == ERR_OK && at < list.len;
+         at += strlen(list.text + at) + 1) {
+        const char *line = list.text + at;
+        if (strncmp(line, "worktree ", 9) == 0) {
+            path = line + 9;
+        } else if (strncmp(line, "branch ", 7) == 0 &&
+                   strcmp(line + 7, worktree->branch) == 0 &&
+                   strcmp(path, worktree->path) != 0 && is_there(path)) {
+            err = diag_set(diag,
+                           ERR_DENIED,
+                           "the branch %s is checked out in %s: switch that "
+                           "one to another branch",
+                           worktree->branch + strlen("refs/heads/"),
+                           path);
+        }
+    }
+    strbuf_release(&list);
+    return err;
+}
+
+/* Set the branch and HEAD. */
+static enum err
+set_head(struct git *git, const struct worktree *worktree, struct diag *diag)
+{
+    const char *const attach[] = {"symbolic-ref",
+                                  "HEAD",
+                                  worktree->branch,
+                                  NULL};
+    const char *const detach[] = {"update-ref",
+                                  "--no-deref",
+                                  "HEAD",
+                                  worktree->start.text,
+                                  NULL};
+    if (worktree->branch != NULL) {
+        enum err err = check_elsewhere(git, worktree, diag);
+        struct strbuf lock = {0};
+        strbuf_addf(&lock, "%s/%s.lock", git_common_dir(git), worktree->branch);
+        (void)unlink(strbuf_text(&lock)); /* only its worktree changes it */
+        strbuf_release(&lock);
+        struct git_ref_change change = {
+            .ref = worktree->branch,
+            .to = worktree->start.text,
+        };
+        if (err == ERR_OK) {
+            err = git_change_refs(git, &change, 1, "sluice: start", diag);
+        }
+        if (err != ERR_OK) {
+            return err;
+        }
+        crash_point("worktree-branch-set");
+    }
+    int code = 0;
+    struct git_call call = {
+        .args = worktree->branch != NULL ? attach : detach,
+        .folder = worktree->path,
+    };
+    return git_call(git, &call, &code, diag);
+}
+
+/* Bring it to a clean checkout of the commit; the lock is held alone. */
+static enum err
+bring(struct git *git, const struct worktree *worktree, struct diag *diag)
+{
+    static const char *const reset[] = {"reset", "--quiet", "--hard", NULL};
+    static const char *const clean[] = {"clean", "--quiet", "-ffd", NULL};
+    struct strbuf admin = {0};
+    int code = 0;
+    enum err err = make_or_find(git, worktree, &admin, diag);
+    if (err == ERR_OK) {
+        remove_leftovers(strbuf_text(&admin));
+        err = set_head(git, worktree, diag);
+    }
+    strbuf_release(&admin);
+    struct git_call call = {.args = reset, .folder = worktree->path};
+    if (err == ERR_OK) {
+        crash_point("worktree-before-reset");
+        err = git_call(git, &call, &code, diag);
+    }
+    if (err == ERR_OK) {
+        call.args = clean;
+        err = git_call(git, &call, &code, diag);
+    }
+    if (err == ERR_OK) {
+        struct strbuf mark = {0};
+        add_beside(&mark, worktree->path, "making");
+        crash_point("worktree-before-unmark");
+        (void)unlink(strbuf_text(&mark));
+        strbuf_release(&mark);
+    }
+    crash_point("worktree-ready");
+    return err;
+}
+
+/* Whether it is at the commit, for one who shares it. */
+static bool is_at(struct git *git, const struct worktree *worktree)
+{
+    static const char *const args[] = {"rev-parse", "HEAD", NULL};
+    struct strbuf line = {0};
+    int code = 0;
+    struct git_call call = {
+        .args = args,
+        .folder = worktree->path,
+        .output = &line,
+        .quiet = true,
+        .codes = 255,
+    };
+    enum err err = git_call(git, &call, &code, NULL);
+    size_t len = strlen(worktree->start.text);
+    bool same = err == ERR_OK && line.len > len &&
+                memcmp(line.text, worktree->start.text, len) == 0;
+    strbuf_release(&line);
+    return same;
+}
+
+/* The same, shared with others, or brought to the commit if nobody is there. */
+static enum err share(struct git *git,
+                      const struct worktree *worktree,
+                      int lock,
+                      struct diag *diag)
+{
+    for (int ix = 0; ix < LOCK_TRIES; ix++) {
+        if (flock(lock, LOCK_EX | LOCK_NB) == 0) {
+            enum err err = bring(git, worktree, diag);
+            if (err != ERR_OK) {
+                return err;
+            }
+        }
+        if (flock(lock, LOCK_SH) == 0 && is_at(git, worktree)) {
+            return ERR_OK;
+        }
+        (void)flock(lock, LOCK_UN);
+        (void)usleep(LOCK_PAUSE_US);
+    }
+    return diag_set(diag,
+                    ERR_BUSY,
+                    "%s is in use with another commit",
+                    worktree->path);
+}
+
+enum err worktree_enter(struct git *git,
+                        const struct worktree *worktree,
+                        int *lock_out,
+                        struct diag *diag)
+{
+    *lock_out = -1;
+    enum err err = make_above(worktree->path, diag);
+    if (err != ERR_OK) {
+        return err;
+    }
+    struct strbuf path = {0};
+    add_beside(&path, worktree->path, "lock");
+    int lock = open(strbuf_text(&path), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (lock < 0) {
+        err = diag_set(diag,
+                       ERR_IO,
+                       "open %s: %s",
+                       strbuf_text(&path),
+                       strerror(errno));
+    } else if (!worktree->alone) {
+        err = share(git, worktree, lock, diag);
+    } else {
+        while (flock(lock, LOCK_EX) != 0 && errno == EINTR) {
+        }
+        err = bring(git, worktree, diag);
+    }
+    strbuf_release(&path);
+    if (err != ERR_OK && lock >= 0) {
+        (void)close(lock);
+    } else {
+        *lock_out = lock;
+    }
+    return err;
+}
+
+void worktree_leave(int *lock)
+{
+    if (*lock >= 0) {
+        (void)close(*lock);
+        *lock = -1;
+    }
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * worktree: a checkout of its own for a group, or for the merge queue.
+ *
+ * Beside the folder PATH stand PATH.lock, which whoever uses the worktree
+ * holds, and, while it is being made, PATH.making: a worktree with that mark
+ * was never handed to anyone, whatever is in it.
+ */
+#ifndef GIT_WORKTREE_H
+#define GIT_WORKTREE_H
+
+#include "git/git.h"
+
+/* What shall be checked out where. */
+struct worktree {
+    const char *path;
+    const char *branch;  /* full ref, which is set to `start`; NULL: none */
+    struct git_id start; /* commit */
+    bool alone;          /* nobody else may use it meanwhile */
+};
+
+/*
+ * Wait until the worktree is free, then bring it to a clean checkout: made,
+ * repaired and cleaned as needed; what was not committed is discarded. With
+ * `alone` false it may be in use by others who have the same commit; then it
+ * is used as it is. The lock is held until worktree_leave().
+ *
+ * ERR_DENIED: something stands in the way that a person must look at.
+ * ERR_BUSY: others use it with another commit.
+ */
+MUST_USE enum err worktree_enter(struct git *git,
+                                 const struct worktree *worktree,
+                                 int *lock_out,
+                                 struct diag *diag);
+void worktree_leave(int *lock);
+
+#endif /* GIT_WORKTREE_H */
