@@ -49,6 +49,7 @@ extern const struct cli_command cli_check;
 extern const struct cli_command cli_doctor;
 extern const struct cli_command cli_drain;
 extern const struct cli_command cli_gc;
+extern const struct cli_command cli_handoff;
 extern const struct cli_command cli_hold;
 extern const struct cli_command cli_import;
 extern const struct cli_command cli_log;

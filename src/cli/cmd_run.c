@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/client.h"
+#include "cli/handoff.h"
 #include "cli/lines.h"
 #include "cli/live.h"
 #include "cli/preview.h"
@@ -465,6 +466,29 @@ static void skip_events(struct run *run)
     }
 }
 
+/* Hand over what is in the repositories; the exit code. */
+static int hand_off(struct run *run, const struct engine *engine, int code)
+{
+    uint32_t count;
+    struct handoff_note *notes =
+        handoff_make(run->dir, engine, 0, true, &count);
+    struct strbuf text = {0};
+    for (uint32_t ix = 0; run->json && ix < count; ix++) {
+        handoff_add_json(&text, &notes[ix]);
+    }
+    if (!run->json && count > 0) {
+        strbuf_adds(&text, "\n");
+        handoff_add_lines(&text, notes, count);
+    }
+    print_text(&text);
+    strbuf_release(&text);
+    if (code == CLI_OK && handoff_is_troubled(notes, count)) {
+        code = CLI_NOT_ALL_DONE;
+    }
+    handoff_release(notes, count);
+    return code;
+}
+
 /* How it ended: the exit code, and a summary for people. */
 static int conclude(struct run *run)
 {
@@ -484,6 +508,9 @@ static int conclude(struct run *run)
             summary_add(&text, view.engine, 0);
             print_text(&text);
             strbuf_release(&text);
+        }
+        if (!run->interrupted) {
+            code = hand_off(run, view.engine, code);
         }
     } else {
         code = client_fail(run->command, err, &diag);

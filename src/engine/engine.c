@@ -169,7 +169,7 @@ static void take_effect(struct engine *engine,
         tell_circuit(engine, effect->executor);
         return;
     case EFFECT_BARRIER:
-        engine->runs[effect->run.v].sync.due = true;
+        sync_due(engine, effect->run.v);
         return;
     case EFFECT_TASK:
         engine->runs[effect->run.v].quiet = false;

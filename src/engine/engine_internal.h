@@ -63,7 +63,8 @@ struct engine_sync {
     bool due; /* to be started when the batch is written */
     bool running;
     uint32_t count;  /* hooks of this process */
-    uint32_t number; /* of the barrier: names its directory */
+    uint32_t number; /* names its directory, also in the store; 0: none */
+    uint32_t next;   /* of the one that was due once more; 0: none */
     int64_t pid;
     uint64_t start_ticks;
     bool stopped; /* it was told to end */
@@ -250,6 +251,8 @@ enum err runs_submit(struct engine *engine,
 /* sync.c: the hook of a barrier. To the world it is a session, whose id no
  * token and no other hook of this process has. */
 uint64_t sync_id(const struct engine *engine, uint32_t run);
+void sync_restore(struct engine_run *run, uint32_t barrier);
+void sync_due(struct engine *engine, uint32_t run);
 void sync_stop(struct engine *engine, uint32_t run);
 void sync_start(struct engine *engine, uint32_t run);
 void sync_reported(struct engine *engine, const struct exec_report *report);

@@ -101,7 +101,7 @@ static enum err on_run(void *ctx, const struct store_run *row)
     run->stored = (struct sched_run_record){
         .paused = row->paused,
         .cancelled = row->cancelled,
-        .barrier = row->barrier,
+        .barrier = row->barrier > 0,
         .completions = row->completions,
     };
     struct diag diag = {0};
@@ -112,6 +112,7 @@ static enum err on_run(void *ctx, const struct store_run *row)
                         row->id,
                         diag.text);
     }
+    sync_restore(run, row->barrier);
     return ERR_OK;
 }
 

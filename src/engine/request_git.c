@@ -9,6 +9,7 @@
 #include "engine/engine_internal.h"
 
 #include "base/invariant.h"
+#include "git/names.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -136,10 +137,7 @@ void request_wrap(const struct engine *engine,
     };
     words.items = arena_alloc(arena, words.capacity, sizeof(words.items[0]));
     struct strbuf owner = {0};
-    strbuf_addf(&owner,
-                "%s, submitted at %lld",
-                engine->store,
-                (long long)run->created_ns);
+    names_add_owner(&owner, engine->store, run->created_ns);
     add(&words, engine->git);
     add(&words, task->merge ? "merge" : "session");
     add_option(&words, "--store", engine->store);

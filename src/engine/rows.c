@@ -36,6 +36,7 @@ static void add(struct engine *engine, const struct store_change *change)
 
 static struct store_run row_of_run(const struct engine_run *run)
 {
+    uint32_t hook = run->sync.number > 0 ? run->sync.number : run->sync.next;
     return (struct store_run){
         .number = run->number,
         .id = run->id,
@@ -49,7 +50,7 @@ static struct store_run row_of_run(const struct engine_run *run)
         .finished = run->finished,
         .paused = run->stored.paused,
         .cancelled = run->stored.cancelled,
-        .barrier = run->stored.barrier,
+        .barrier = hook > 0 ? hook + 1 : run->stored.barrier,
         .completions = run->stored.completions,
     };
 }

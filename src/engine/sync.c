@@ -4,8 +4,10 @@
  *
  * It is started like a session, but it is none: it has no task and no row.
  * When this process dies, the barrier is still due for the next one, which
- * finds in the hook's directory, named by the number of the barrier, what
- * became of it. Whatever goes wrong with it is told, and the run goes on.
+ * finds in the hook's directory what became of it. The directory is named by
+ * the number of completions over `every` when the hook was due, which the row
+ * of the run has from before the hook is started until its end. Whatever goes
+ * wrong with it is told, and the run goes on.
  */
 #include "engine/engine_internal.h"
 
@@ -42,12 +44,27 @@ tell(struct engine *engine, uint32_t run, const char *result, const char *text)
     strbuf_release(&data);
 }
 
-/* The barrier is over, well or not. */
+/* The hook is over, well or not. */
 static void
 end(struct engine *engine, uint32_t run, const char *result, const char *text)
 {
-    engine->runs[run].sync.running = false;
+    struct engine_sync *sync = &engine->runs[run].sync;
+    sync->running = false;
     tell(engine, run, result, text);
+    sync->number = 0;
+    sync->due = false;
+    if (engine->runs[run].stored.cancelled) {
+        sync->next = 0;
+    } else if (sync->next != 0 && !engine->draining) {
+        sync->number = sync->next;
+        sync->next = 0;
+        sync->due = true; /* in the same barrier, as the core sees it */
+    }
+    rows_set_run(engine, run);
+    if (sync->due) {
+        engine->changed = true;
+        return;
+    }
     enum err err = engine_apply(engine,
                                 (struct sched_event){
                                     .type = EVENT_BARRIER_DONE,
@@ -114,6 +131,9 @@ adopt(struct engine *engine, uint32_t run, const struct attempt_found *found)
                                         found->pid,
                                         found->start_ticks);
     sync->due = err != ERR_OK; /* it is gone by now: look again */
+    if (engine->runs[run].stored.cancelled) {
+        sync_stop(engine, run);
+    }
 }
 
 /* Look into its directory. `may_start`: it is not known to have been tried. */
@@ -128,7 +148,9 @@ static void look(struct engine *engine, uint32_t run, bool may_start)
                                           engine->boot_id,
                                           &found,
                                           &diag);
-    if (err != ERR_OK) {
+    if (err == ERR_UNAVAILABLE) {
+        found.state = ATTEMPT_STARTING; /* it may run: nobody knows now */
+    } else if (err != ERR_OK) {
         end(engine, run, "failed", diag.text);
         goto out;
     }
@@ -159,6 +181,34 @@ out:
     strbuf_release(&dir);
 }
 
+/*
+ * From the row of a run, whose `barrier` has the number of a hook that may be
+ * under way. Completions since its start have made another one due, of which
+ * the core knows nothing: for it, there is one barrier.
+ */
+void sync_restore(struct engine_run *run, uint32_t barrier)
+{
+    uint32_t every = run->plan->sync.every;
+    if (barrier > 1 && every > 0) {
+        uint32_t reached = run->stored.completions / every;
+        run->sync.number = barrier - 1;
+        run->sync.next = reached > run->sync.number ? reached : 0;
+    }
+}
+
+/* A barrier begins: its number is to be durable before its hook is started. */
+void sync_due(struct engine *engine, uint32_t run)
+{
+    struct engine_run *r = &engine->runs[run];
+    r->sync.due = true;
+    if (r->sync.number == 0) {
+        struct sched_run view = sched_run(engine->sched, (struct run_id){run});
+        r->sync.number = view.completions / r->plan->sync.every;
+        r->sync.next = 0;
+        rows_set_run(engine, run);
+    }
+}
+
 void sync_start(struct engine *engine, uint32_t run)
 {
     struct engine_run *r = &engine->runs[run];
@@ -168,7 +218,6 @@ void sync_start(struct engine *engine, uint32_t run)
         r->sync.pid = 0;
         r->sync.stopped = false;
         r->sync.count++;
-        r->sync.number = r->stored.completions / r->plan->sync.every;
     }
     look(engine, run, true);
 }

@@ -9,6 +9,7 @@
 #include "base/crash.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -43,6 +44,116 @@ deny_owner(struct agent *agent, const struct git_id *owner, struct diag *diag)
                        text.len > 0 ? strbuf_text(&text) : "not of sluice",
                        (int)(strlen(agent->names.owner) - strlen("/owner")),
                        agent->names.owner);
+    }
+    strbuf_release(&text);
+    return err;
+}
+
+/* Append to `out` what moves one ref, a line "ID NAME", out of the way. */
+static void add_rename(struct strbuf *out,
+                       const struct agent *agent,
+                       const char *line,
+                       const char *stamp)
+{
+    size_t id_len = strcspn(line, " ");
+    const char *name = line + id_len + 1;
+    size_t name_len = strcspn(name, "\n");
+    /* "refs/sluice/RUN" or "refs/heads/sluice/RUN" */
+    bool branch = strncmp(name, "refs/heads/", strlen("refs/heads/")) == 0;
+    size_t stem = branch ? strlen(agent->names.agent) - strlen("/main")
+                         : strlen(agent->names.owner) - strlen("/owner");
+    strbuf_addf(out,
+                "create %.*s.old-%s%.*s %.*s\ndelete %.*s %.*s\n",
+                (int)stem,
+                name,
+                stamp,
+                (int)(name_len - stem),
+                name + stem,
+                (int)id_len,
+                line,
+                (int)name_len,
+                name,
+                (int)id_len,
+                line);
+}
+
+/* All refs of the run, a line "ID NAME" for each. */
+static enum err
+list_refs(struct agent *agent, struct strbuf *out, struct diag *diag)
+{
+    struct strbuf branches = {0};
+    struct strbuf refs = {0};
+    strbuf_add(&branches,
+               agent->names.agent,
+               strlen(agent->names.agent) - strlen("main"));
+    strbuf_add(&refs,
+               agent->names.owner,
+               strlen(agent->names.owner) - strlen("owner"));
+    const char *const args[] = {"for-each-ref",
+                                "--format=%(objectname) %(refname)",
+                                strbuf_text(&branches),
+                                strbuf_text(&refs),
+                                NULL};
+    int code = 0;
+    struct git_call call = {.args = args, .output = out};
+    enum err err = git_call(agent->git, &call, &code, diag);
+    strbuf_release(&branches);
+    strbuf_release(&refs);
+    return err;
+}
+
+/*
+ * Move the refs of an earlier run aside, all at once. It was of this store,
+ * which knows nothing of it any more: it was deleted and made anew.
+ */
+static enum err
+move_aside(struct agent *agent, const char *stamp, struct diag *diag)
+{
+    static const char *const update[] = {"update-ref", "--stdin", NULL};
+    struct strbuf list = {0};
+    struct strbuf input = {0};
+    enum err err = list_refs(agent, &list, diag);
+    for (size_t at = 0; err == ERR_OK && at < list.len;
+         at += strcspn(list.text + at, "\n") + 1) {
+        add_rename(&input, agent, list.text + at, stamp);
+    }
+    int code = 0;
+    struct git_call call = {.args = update, .input = strbuf_text(&input)};
+    if (err == ERR_OK) {
+        err = git_call(agent->git, &call, &code, diag);
+    }
+    if (err == ERR_OK) {
+        const char *name = agent->names.agent + strlen("refs/heads/");
+        printf("sluice: the branches of an earlier run are below "
+               "%.*s.old-%s now\n",
+               (int)(strlen(name) - strlen("/main")),
+               name,
+               stamp);
+        (void)fflush(stdout);
+    }
+    crash_point("git-moved-aside");
+    strbuf_release(&list);
+    strbuf_release(&input);
+    return err;
+}
+
+/* The refs are another run's: move them aside, or refuse. */
+static enum err
+meet_other(struct agent *agent, const struct git_id *owner, struct diag *diag)
+{
+    static const char mark[] = ", submitted at ";
+    struct strbuf text = {0};
+    enum err err = read_blob(agent, owner, &text, diag);
+    const char *own = strstr(agent->options->owner, mark);
+    const char *other = strstr(strbuf_text(&text), mark);
+    size_t len = own != NULL ? (size_t)(own - agent->options->owner) : 0;
+    if (err == ERR_OK && own != NULL && other != NULL &&
+        (size_t)(other - text.text) == len &&
+        memcmp(text.text, agent->options->owner, len) == 0) {
+        err = move_aside(agent, other + strlen(mark), diag);
+        err = err == ERR_CONFLICT ? ERR_OK : err; /* someone else did */
+    } else if (err == ERR_OK) {
+        err = deny_owner(agent, owner, diag);
     }
     strbuf_release(&text);
     return err;
@@ -89,7 +200,7 @@ static enum err make_missing(struct agent *agent,
  * comes second finds it. */
 static enum err find_branch(struct agent *agent, struct diag *diag)
 {
-    enum { TRIES = 3 };
+    enum { TRIES = 5 };
     struct git_id owner;
     enum err err =
         git_put_blob(agent->git, agent->options->owner, &owner, diag);
@@ -102,7 +213,8 @@ static enum err find_branch(struct agent *agent, struct diag *diag)
         bool owned = strcmp(refs[0].id.text, owner.text) == 0;
         bool fresh = refs[0].id.text[0] == '\0' && refs[1].id.text[0] == '\0';
         if (err == ERR_OK && !owned && !fresh) {
-            return deny_owner(agent, &refs[0].id, diag);
+            err = meet_other(agent, &refs[0].id, diag);
+            continue;
         }
         if (err == ERR_OK && owned && refs[1].id.text[0] != '\0') {
             agent->tip = refs[1].id;

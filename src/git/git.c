@@ -60,6 +60,7 @@ static const char *const variables[] = {
 /* Waiting a while for a ref that a live process holds is no error. */
 static const char *const settings[][2] = {
     {"advice.detachedHead", "false"},
+    {"advice.pushUpdateRejected", "false"},
     {"commit.gpgSign", "false"},
     {"core.askPass", ""},
     {"core.editor", "true"},
@@ -68,7 +69,7 @@ static const char *const settings[][2] = {
     {"core.gitProxy", ""},
     {"core.hooksPath", "/dev/null"},
     {"core.packedRefsTimeout", "10000"},
-    {"core.sshCommand", "ssh"},
+    {"core.sshCommand", "ssh -oBatchMode=yes"},
     {"gc.auto", "0"},
     {"gpg.program", "false"},
     {"maintenance.auto", "false"},

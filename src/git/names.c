@@ -64,6 +64,11 @@ void names_add_worktree(struct strbuf *out,
     }
 }
 
+void names_add_owner(struct strbuf *out, const char *store, int64_t created_ns)
+{
+    strbuf_addf(out, "%s, submitted at %lld", store, (long long)created_ns);
+}
+
 /* "refs/sluice/RUN/" and `end`. */
 static char *private_ref(const char *run, const char *end)
 {

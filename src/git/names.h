@@ -11,6 +11,8 @@
 
 #include "base/strbuf.h"
 
+#include <stdint.h>
+
 /* Append an id as one component. */
 void names_add(struct strbuf *out, const char *id);
 
@@ -25,6 +27,10 @@ void names_add_worktree(struct strbuf *out,
                         const char *run,
                         const char *repo,
                         const char *group);
+
+/* Append the text that tells the run of one store from all others: the path of
+ * the store, and when the run was submitted. */
+void names_add_owner(struct strbuf *out, const char *store, int64_t created_ns);
 
 /* The refs of a run and a group in one repository, full names. */
 struct names {

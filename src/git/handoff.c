@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+#include "git/handoff.h"
+
+#include "base/mem.h"
+#include "base/strmap.h"
+#include "git/names.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A list that git prints, a line for each thing. */
+static enum err list_of(struct git *git,
+                        const char *const *args,
+                        struct strbuf *out,
+                        struct diag *diag)
+{
+    int code = 0;
+    struct git_call call = {.args = args, .output = out};
+    return git_call(git, &call, &code, diag);
+}
+
+/* The line at *cursor, NUL-terminated in place; NULL at the end. */
+static char *next_line(struct strbuf *list, size_t *cursor)
+{
+    if (*cursor >= list->len) {
+        return NULL;
+    }
+    char *line = list->text + *cursor;
+    size_t len = strcspn(line, "\n");
+    line[len] = '\0';
+    *cursor += len + 1;
+    return line;
+}
+
+static void take_id(struct git_id *out, const char *text, size_t len)
+{
+    if (len < sizeof(out->text)) {
+        memcpy(out->text, text, len);
+        out->text[len] = '\0';
+    }
+}
+
+/* The tips of the branches of the groups. */
+static enum err read_tips(struct handoff *handoff,
+                          struct git *git,
+                          const char *run,
+                          struct diag *diag)
+{
+    struct strbuf prefix = {0};
+    struct strbuf list = {0};
+    struct strmap tips = {0};
+    strbuf_adds(&prefix, "refs/heads/");
+    names_add_branch(&prefix, run, NULL);
+    prefix.len -= strlen("main");
+    prefix.text[prefix.len] = '\0';
+    const char *const args[] = {"for-each-ref",
+                                "--format=%(objectname) %(refname)",
+                                strbuf_text(&prefix),
+                                NULL};
+    enum err err = list_of(git, args, &list, diag);
+    size_t cursor = 0;
+    char *line;
+    while (err == ERR_OK && (line = next_line(&list, &cursor)) != NULL) {
+        const char *space = strchr(line, ' ');
+        if (space != NULL) {
+            (void)strmap_add(&tips,
+                             space + 1 + strlen("refs/heads/"),
+                             (uint32_t)(line - list.text));
+        }
+    }
+    for (size_t ix = 0; ix < handoff->group_count; ix++) {
+        struct strbuf name = {0};
+        names_add_branch(&name, run, handoff->groups[ix].group);
+        uint32_t at = strmap_find(&tips, name.text, name.len);
+        if (at != STRMAP_NONE) {
+            take_id(&handoff->groups[ix].tip,
+                    list.text + at,
+                    strcspn(list.text + at, " "));
+        }
+        strbuf_release(&name);
+    }
+    strmap_release(&tips);
+    strbuf_release(&list);
+    strbuf_release(&prefix);
+    return err;
+}
+
+/* Note the merge that a line "COMMIT PARENT..." tells of. */
+static void
+take_merge(struct handoff *handoff, const struct strmap *groups, char *line)
+{
+    const char *at = strchr(line, ' ');
+    while (at != NULL) {
+        size_t len = strcspn(at + 1, " ");
+        uint32_t ix = strmap_find(groups, at + 1, len);
+        if (ix != STRMAP_NONE) {
+            take_id(&handoff->groups[ix].merged, line, strcspn(line, " "));
+        }
+        at = at[1 + len] == ' ' ? at + 1 + len : NULL;
+    }
+}
+
+/* The merges on the line of first parents. */
+static enum err
+read_merges(struct handoff *handoff, struct git *git, struct diag *diag)
+{
+    struct strmap groups = {0};
+    struct strbuf list = {0};
+    for (size_t ix = 0; ix < handoff->group_count; ix++) {
+        if (handoff->groups[ix].tip.text[0] != '\0') {
+            (void)strmap_add(&groups,
+                             handoff->groups[ix].tip.text,
+                             (uint32_t)ix);
+        }
+    }
+    const char *const args[] = {"log",
+                                "--first-parent",
+                                "--format=%H %P",
+                                handoff->agent.text,
+                                "--",
+                                NULL};
+    enum err err = list_of(git, args, &list, diag);
+    size_t cursor = 0;
+    char *line;
+    while (err == ERR_OK && (line = next_line(&list, &cursor)) != NULL) {
+        take_merge(handoff, &groups, line);
+    }
+    strbuf_release(&list);
+    strmap_release(&groups);
+    return err;
+}
+
+/* The agent branch, if it is this owner's. */
+static enum err read_agent(struct handoff *handoff,
+                           struct git *git,
+                           const char *run,
+                           const char *owner,
+                           struct diag *diag)
+{
+    struct names names;
+    names_init(&names, run, "");
+    struct git_ref refs[] = {{.name = names.agent}, {.name = names.owner}};
+    enum err err = git_read_refs(git, refs, ARRAY_COUNT(refs), diag);
+    const char *const args[] = {"cat-file", "blob", refs[1].id.text, NULL};
+    struct strbuf text = {0};
+    if (err == ERR_OK && refs[1].id.text[0] != '\0') {
+        err = list_of(git, args, &text, diag);
+    }
+    if (err == ERR_OK && strcmp(strbuf_text(&text), owner) == 0) {
+        handoff->agent = refs[0].id;
+    }
+    strbuf_release(&text);
+    names_release(&names);
+    return err;
+}
+
+enum err handoff_read(struct handoff *handoff,
+                      struct git *git,
+                      const char *run,
+                      const char *owner,
+                      const char *base,
+                      struct diag *diag)
+{
+    enum err err = read_agent(handoff, git, run, owner, diag);
+    if (err != ERR_OK || handoff->agent.text[0] == '\0') {
+        return err;
+    }
+    err = git_resolve(git, base, &handoff->base, diag);
+    if (err == ERR_NOT_FOUND) {
+        err = ERR_OK;
+    }
+    if (err == ERR_OK) {
+        err = read_tips(handoff, git, run, diag);
+    }
+    return err == ERR_OK ? read_merges(handoff, git, diag) : err;
+}
+
+/* "origin", or the only remote. */
+static enum err
+find_remote(struct git *git, struct strbuf *out, struct diag *diag)
+{
+    static const char *const args[] = {"remote", NULL};
+    struct strbuf list = {0};
+    enum err err = list_of(git, args, &list, diag);
+    size_t cursor = 0;
+    uint32_t count = 0;
+    const char *line;
+    while (err == ERR_OK && (line = next_line(&list, &cursor)) != NULL) {
+        count++;
+        if (count == 1 || strcmp(line, "origin") == 0) {
+            strbuf_clear(out);
+            strbuf_adds(out, line);
+        }
+    }
+    strbuf_release(&list);
+    if (err == ERR_OK && (count == 0 || (count > 1 && strcmp(strbuf_text(out),
+                                                             "origin") != 0))) {
+        err = diag_set(diag,
+                       ERR_INVALID,
+                       "%s has %s, so there is nowhere to push to",
+                       git_path(git),
+                       count == 0 ? "no remote"
+                                  : "several remotes, none of them \"origin\"");
+    }
+    return err;
+}
+
+enum err handoff_push(struct git *git,
+                      const char *run,
+                      struct strbuf *remote_out,
+                      struct diag *diag)
+{
+    enum err err = find_remote(git, remote_out, diag);
+    if (err != ERR_OK) {
+        return err;
+    }
+    struct strbuf branch = {0};
+    struct strbuf spec = {0};
+    names_add_branch(&branch, run, NULL);
+    strbuf_addf(&spec,
+                "refs/heads/%s:refs/heads/%s",
+                strbuf_text(&branch),
+                strbuf_text(&branch));
+    const char *const args[] = {"push",
+                                "--quiet",
+                                "--no-follow-tags",
+                                "--no-verify",
+                                "--receive-pack=git-receive-pack",
+                                "--end-of-options",
+                                strbuf_text(remote_out),
+                                strbuf_text(&spec),
+                                NULL};
+    struct strbuf output = {0};
+    int code = 0;
+    struct git_call call = {.args = args, .output = &output, .quiet = true};
+    err = git_call(git, &call, &code, diag);
+    strbuf_release(&output);
+    strbuf_release(&spec);
+    strbuf_release(&branch);
+    return err;
+}
