@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sluice gc: remove the directories of attempts that nobody needs any more.
+ * sluice gc: remove what nobody needs any more: the directories of attempts,
+ * and in repositories the worktrees and branches of finished runs.
  *
  * What happened stays in the store; what goes is the logs, results and other
  * files below runs/. A directory goes only with positive evidence: the store
@@ -19,6 +20,7 @@
 #include "base/strmap.h"
 #include "cli/cli.h"
 #include "cli/client.h"
+#include "cli/gc_git.h"
 #include "cli/plain.h"
 #include "engine/engine.h"
 #include "engine/loop.h"
@@ -487,6 +489,23 @@ why_kept(const struct gc *gc, const struct known *known, struct strbuf *text)
     return NULL;
 }
 
+/* A worktree or branch of a run that was dealt with. */
+static void on_swept(void *ctx, const char *what, const char *reason)
+{
+    struct gc *gc = ctx;
+    if (reason != NULL) {
+        tell_kept(gc, what, reason);
+        return;
+    }
+    strbuf_adds(&gc->text, gc->dry ? "would remove " : "removed ");
+    plain_add(&gc->text, what);
+    strbuf_adds(&gc->text, "\n");
+    strbuf_adds(&gc->removed, gc->removed.len > 0 ? ",\n  " : "\n  ");
+    strbuf_adds(&gc->removed, "{\"git\": ");
+    jsonw_string(&gc->removed, what);
+    strbuf_adds(&gc->removed, "}");
+}
+
 /* Deal with one entry of runs/. */
 static enum err
 take_run(struct gc *gc, int runs_fd, const char *name, struct diag *diag)
@@ -522,7 +541,61 @@ take_run(struct gc *gc, int runs_fd, const char *name, struct diag *diag)
     return err;
 }
 
+/* Deal with one entry of worktrees/. */
+static enum err
+take_worktrees(struct gc *gc, const char *name, struct diag *diag)
+{
+    struct known known = {0};
+    struct strbuf text = {0};
+    enum err err = ask_store(gc, name, &known, diag);
+    if (err == ERR_OK) {
+        const char *reason = why_kept(gc, &known, &text);
+        if (reason == NULL) {
+            err = gc_git_sweep(gc->dir, name, gc->dry, on_swept, gc, diag);
+        } else {
+            struct strbuf path = {0};
+            strbuf_addf(&path, "worktrees/%s", name);
+            tell_kept(gc, strbuf_text(&path), reason);
+            strbuf_release(&path);
+        }
+    }
+    release_known(&known);
+    strbuf_release(&text);
+    return err;
+}
+
 /* --- the command -------------------------------------------------------- */
+
+/* Deal with what is in a folder of the store. */
+static enum err take_all(struct gc *gc,
+                         int store_fd,
+                         const char *folder,
+                         bool git,
+                         struct diag *diag)
+{
+    DIR *list = open_beneath(store_fd, folder);
+    if (list == NULL) {
+        return errno == ENOENT ? ERR_OK
+                               : diag_set(diag,
+                                          ERR_IO,
+                                          "open %s/%s: %s",
+                                          gc->dir,
+                                          folder,
+                                          strerror(errno));
+    }
+    const struct dirent *entry;
+    int error = 0;
+    enum err err = ERR_OK;
+    while (err == ERR_OK && (entry = next_entry(list, &error)) != NULL) {
+        err = git ? take_worktrees(gc, entry->d_name, diag)
+                  : take_run(gc, dirfd(list), entry->d_name, diag);
+    }
+    if (error != 0) {
+        tell_failed(gc, "", error);
+    }
+    (void)closedir(list);
+    return err;
+}
 
 static enum err collect(struct gc *gc, struct diag *diag)
 {
@@ -534,25 +607,9 @@ static enum err collect(struct gc *gc, struct diag *diag)
     if (store_fd < 0) {
         return diag_set(diag, ERR_IO, "open %s: %s", gc->dir, strerror(errno));
     }
-    DIR *runs = open_beneath(store_fd, "runs");
-    if (runs == NULL && errno != ENOENT) {
-        err = diag_set(diag,
-                       ERR_IO,
-                       "open %s/runs: %s",
-                       gc->dir,
-                       strerror(errno));
-    }
-    const struct dirent *entry;
-    int error = 0;
-    while (runs != NULL && err == ERR_OK &&
-           (entry = next_entry(runs, &error)) != NULL) {
-        err = take_run(gc, dirfd(runs), entry->d_name, diag);
-    }
-    if (error != 0) {
-        tell_failed(gc, "", error);
-    }
-    if (runs != NULL) {
-        (void)closedir(runs);
+    err = take_all(gc, store_fd, "worktrees", true, diag);
+    if (err == ERR_OK) {
+        err = take_all(gc, store_fd, "runs", false, diag);
     }
     (void)close(store_fd);
     return err;

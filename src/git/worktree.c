@@ -263,10 +263,9 @@ static void remove_leftovers(const char *admin)
     strbuf_release(&path);
 }
 
-/* The other worktree in which the branch is checked out: ERR_DENIED. */
-static enum err check_elsewhere(struct git *git,
-                                const struct worktree *worktree,
-                                struct diag *diag)
+enum err worktree_check_elsewhere(struct git *git,
+                                  const struct worktree *worktree,
+                                  struct diag *diag)
 {
     const char *const args[] = {"worktree", "list", "--porcelain", "-z", NULL};
     struct strbuf list = {0};
@@ -308,7 +307,7 @@ set_head(struct git *git, const struct worktree *worktree, struct diag *diag)
                                   worktree->start.text,
                                   NULL};
     if (worktree->branch != NULL) {
-        enum err err = check_elsewhere(git, worktree, diag);
+        enum err err = worktree_check_elsewhere(git, worktree, diag);
         struct strbuf lock = {0};
         strbuf_addf(&lock, "%s/%s.lock", git_common_dir(git), worktree->branch);
         (void)unlink(strbuf_text(&lock)); /* only its worktree changes it */
@@ -454,4 +453,29 @@ void worktree_leave(int *lock)
         (void)close(*lock);
         *lock = -1;
     }
+}
+
+int worktree_try_lock(const char *path)
+{
+    struct strbuf name = {0};
+    add_beside(&name, path, "lock");
+    int lock = open(strbuf_text(&name), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    strbuf_release(&name);
+    if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) != 0) {
+        (void)close(lock);
+        lock = -1;
+    }
+    return lock;
+}
+
+enum worktree_kind worktree_look(struct git *git, const char *path)
+{
+    struct strbuf admin = {0};
+    enum worktree_kind kind = WORKTREE_FOREIGN;
+    if (add_admin_dir(git, path, &admin) && is_whole(path, admin.text)) {
+        strbuf_adds(&admin, "/locked");
+        kind = is_there(admin.text) ? WORKTREE_LOCKED : WORKTREE_WHOLE;
+    }
+    strbuf_release(&admin);
+    return kind;
 }

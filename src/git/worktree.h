@@ -34,4 +34,21 @@ MUST_USE enum err worktree_enter(struct git *git,
                                  struct diag *diag);
 void worktree_leave(int *lock);
 
+/* Take the lock of a worktree if nobody has it; -1: someone has. */
+int worktree_try_lock(const char *path);
+
+/* What a folder is. */
+enum worktree_kind {
+    WORKTREE_WHOLE,   /* a worktree of the repository */
+    WORKTREE_LOCKED,  /* ... that git was told to leave alone */
+    WORKTREE_FOREIGN, /* none, or a damaged one */
+};
+enum worktree_kind worktree_look(struct git *git, const char *path);
+
+/* ERR_DENIED: the branch is checked out in another worktree than this one, and
+ * *diag says in which. */
+MUST_USE enum err worktree_check_elsewhere(struct git *git,
+                                           const struct worktree *worktree,
+                                           struct diag *diag);
+
 #endif /* GIT_WORKTREE_H */

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT */
+#include "git/sweep.h"
+
+#include "git/names.h"
+#include "git/worktree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A repository while it is swept. */
+struct state {
+    const struct sweep *sweep;
+    struct git *git;
+    struct names names;
+    struct git_id agent;  /* tip; "": there is none, or it is not ours */
+    struct strbuf folder; /* of its worktrees */
+    struct strbuf kept;   /* worktrees that stay: "/NAME/NAME/" */
+};
+
+static void tell(const struct state *state, const char *what, const char *why)
+{
+    state->sweep->tell(state->sweep->ctx, what, why);
+}
+
+/* Whether the run in this repository is the one that is meant. */
+static enum err is_ours(struct state *state, bool *out, struct diag *diag)
+{
+    struct git_ref refs[] = {
+        {.name = state->names.owner},
+        {.name = state->names.agent},
+    };
+    struct git_id owner;
+    *out = false;
+    enum err err = git_read_refs(state->git, refs, ARRAY_COUNT(refs), diag);
+    if (err == ERR_OK) {
+        err = git_put_blob(state->git, state->sweep->owner, &owner, diag);
+    }
+    if (err == ERR_OK) {
+        *out = strcmp(owner.text, refs[0].id.text) == 0 &&
+               refs[1].id.text[0] != '\0';
+        state->agent = refs[1].id;
+    }
+    return err;
+}
+
+/* Whether a process has its working directory in the folder; one that cannot
+ * be looked at is not of this user, and has none there. */
+static bool is_in_use(const char *path)
+{
+    DIR *list = opendir("/proc");
+    size_t len = strlen(path);
+    bool found = list == NULL;
+    const struct dirent *entry;
+    while (!found && (entry = readdir(list)) != NULL) {
+        char name[PATH_MAX];
+        char cwd[PATH_MAX];
+        if (entry->d_name[0] < '0' || entry->d_name[0] > '9') {
+            continue;
+        }
+        (void)snprintf(name, sizeof(name), "/proc/%s/cwd", entry->d_name);
+        ssize_t got = readlink(name, cwd, sizeof(cwd) - 1);
+        found = got >= (ssize_t)len && memcmp(cwd, path, len) == 0 &&
+                ((size_t)got == len || cwd[len] == '/');
+    }
+    if (list != NULL) {
+        (void)closedir(list);
+    }
+    return found;
+}
+
+/* One line of output of git in a worktree; false: it failed. */
+static bool ask(const struct state *state,
+                const char *path,
+                const char *const *args,
+                struct strbuf *out)
+{
+    int code = 0;
+    struct git_call call = {
+        .args = args,
+        .folder = path,
+        .output = out,
+        .quiet = true,
+    };
+    bool good = git_call(state->git, &call, &code, NULL) == ERR_OK;
+    while (out->len > 0 && out->text[out->len - 1] == '\n') {
+        out->text[--out->len] = '\0';
+    }
+    return good;
+}
+
+/* Whether the commit that is checked out is part of the agent branch. */
+static bool is_merged(const struct state *state, const char *path)
+{
+    static const char *const args[] = {"rev-parse", "HEAD", NULL};
+    struct strbuf head = {0};
+    bool merged = false;
+    bool good =
+        ask(state, path, args, &head) && git_is_ancestor(state->git,
+                                                         strbuf_text(&head),
+                                                         state->agent.text,
+                                                         &merged,
+                                                         NULL) == ERR_OK;
+    strbuf_release(&head);
+    return good && merged;
+}
+
+static bool is_clean(const struct state *state, const char *path)
+{
+    static const char *const args[] = {"status", "--porcelain", NULL};
+    struct strbuf list = {0};
+    bool clean = ask(state, path, args, &list) && list.len == 0;
+    strbuf_release(&list);
+    return clean;
+}
+
+/* Why a worktree has to stay; NULL: it can go. The lock is held. */
+static const char *
+why_kept(const struct state *state, const char *path, bool queue)
+{
+    switch (worktree_look(state->git, path)) {
+    case WORKTREE_FOREIGN:
+        return "it is no worktree of the repository";
+    case WORKTREE_LOCKED:
+        return "it is locked ('git worktree lock')";
+    case WORKTREE_WHOLE:
+        break;
+    }
+    if (is_in_use(path)) {
+        return "a process works in it";
+    }
+    if (!is_clean(state, path)) {
+        return "it has changes that are not committed";
+    }
+    /* Nobody works in that of the queue: what it has is made from branches. */
+    if (!queue && !is_merged(state, path)) {
+        return "it has commits that are not merged";
+    }
+    return NULL;
+}
+
+static enum err remove_worktree(const struct state *state, const char *path)
+{
+    const char *const args[] = {"worktree", "remove", "--", path, NULL};
+    int code = 0;
+    struct git_call call = {.args = args, .quiet = true};
+    return git_call(state->git, &call, &code, NULL);
+}
+
+static void sweep_worktree(struct state *state, const char *name)
+{
+    struct strbuf path = {0};
+    strbuf_addf(&path, "%s/%s", strbuf_text(&state->folder), name);
+    int lock = worktree_try_lock(strbuf_text(&path));
+    const char *why =
+        lock < 0 ? "it is in use"
+                 : why_kept(state, path.text, strcmp(name, "+merge") == 0);
+    if (why == NULL && !state->sweep->dry &&
+        remove_worktree(state, path.text) != ERR_OK) {
+        why = "git does not remove it";
+    }
+    tell(state, path.text, why);
+    if (why != NULL) {
+        strbuf_addf(&state->kept, "/%s/", name);
+    }
+    if (why == NULL && !state->sweep->dry) {
+        strbuf_adds(&path, ".lock");
+        (void)unlink(path.text);
+    }
+    worktree_leave(&lock);
+    strbuf_release(&path);
+}
+
+static bool has_end(const char *text, const char *end)
+{
+    size_t len = strlen(text);
+    return len > strlen(end) && strcmp(text + len - strlen(end), end) == 0;
+}
+
+/* All worktrees of the run in this repository. */
+static void sweep_worktrees(struct state *state)
+{
+    DIR *list = opendir(strbuf_text(&state->folder));
+    const struct dirent *entry;
+    while (list != NULL && (entry = readdir(list)) != NULL) {
+        if (entry->d_name[0] != '.' && !has_end(entry->d_name, ".lock") &&
+            !has_end(entry->d_name, ".making")) {
+            sweep_worktree(state, entry->d_name);
+        }
+    }
+    if (list != NULL) {
+        (void)closedir(list);
+        if (!state->sweep->dry) {
+            (void)rmdir(strbuf_text(&state->folder)); /* if it is empty now */
+        }
+    }
+}
+
+/* Whether the worktree that has the branch is one that stays. */
+static bool is_kept(const struct state *state, const char *ref)
+{
+    struct strbuf name = {0};
+    strbuf_addf(&name, "%s/", strrchr(ref, '/'));
+    bool kept = strstr(strbuf_text(&state->kept), name.text) != NULL;
+    strbuf_release(&name);
+    return kept;
+}
+
+/* Why a branch has to stay; NULL: it can go. */
+static const char *why_branch_kept(const struct state *state,
+                                   const char *ref,
+                                   const char *id,
+                                   const char *into,
+                                   const char *text)
+{
+    bool merged = false;
+    if (git_is_ancestor(state->git, id, into, &merged, NULL) != ERR_OK ||
+        !merged) {
+        return text;
+    }
+    struct worktree elsewhere = {.path = "", .branch = ref};
+    /* A dry run has not removed those that would be. */
+    bool used =
+        state->sweep->dry
+            ? is_kept(state, ref)
+            : worktree_check_elsewhere(state->git, &elsewhere, NULL) != ERR_OK;
+    if (used) {
+        return "it is checked out";
+    }
+    return NULL;
+}
+
+/* Remove a branch, and the private refs that belong to it. */
+static void remove_branch(struct state *state,
+                          const char *ref,
+                          const char *id,
+                          const char *const *others,
+                          size_t count)
+{
+    struct strbuf input = {0};
+    strbuf_addf(&input, "delete %s %s\n", ref, id);
+    for (size_t ix = 0; ix < count; ix++) {
+        strbuf_addf(&input, "delete %s\n", others[ix]);
+    }
+    static const char *const args[] = {"update-ref", "--stdin", NULL};
+    int code = 0;
+    struct git_call call = {
+        .args = args,
+        .input = strbuf_text(&input),
+        .quiet = true,
+    };
+    bool good = git_call(state->git, &call, &code, NULL) == ERR_OK;
+    strbuf_release(&input);
+    tell(state,
+         ref + strlen("refs/heads/"),
+         good ? NULL : "git does not remove it");
+}
+
+/* A group's branch, from a line "ID NAME". True: it is gone, or would be. */
+static bool sweep_branch(struct state *state, char *line)
+{
+    char *space = strchr(line, ' ');
+    if (space == NULL || strcmp(space + 1, state->names.agent) == 0) {
+        return true;
+    }
+    *space = '\0';
+    const char *ref = space + 1;
+    const char *component = strrchr(ref, '/') + 1;
+    const char *why = why_branch_kept(state,
+                                      ref,
+                                      line,
+                                      state->agent.text,
+                                      "it is not merged");
+    if (why != NULL || state->sweep->dry) {
+        tell(state, ref + strlen("refs/heads/"), why);
+        return why == NULL;
+    }
+    struct strbuf kept = {0};
+    struct strbuf passed = {0};
+    size_t stem = strlen(state->names.owner) - strlen("owner");
+    strbuf_addf(&kept,
+                "%.*sgroups/%s/kept",
+                (int)stem,
+                state->names.owner,
+                component);
+    strbuf_addf(&passed,
+                "%.*sgroups/%s/passed",
+                (int)stem,
+                state->names.owner,
+                component);
+    const char *const others[] = {strbuf_text(&kept), strbuf_text(&passed)};
+    remove_branch(state, ref, line, others, ARRAY_COUNT(others));
+    strbuf_release(&kept);
+    strbuf_release(&passed);
+    return true;
+}
+
+static enum err sweep_branches(struct state *state, struct diag *diag)
+{
+    struct strbuf prefix = {0};
+    struct strbuf list = {0};
+    strbuf_add(&prefix,
+               state->names.agent,
+               strlen(state->names.agent) - strlen("main"));
+    const char *const args[] = {"for-each-ref",
+                                "--format=%(objectname) %(refname)",
+                                strbuf_text(&prefix),
+                                NULL};
+    int code = 0;
+    struct git_call call = {.args = args, .output = &list};
+    enum err err = git_call(state->git, &call, &code, diag);
+    bool all = true;
+    for (size_t at = 0; err == ERR_OK && at < list.len;) {
+        size_t len = strcspn(list.text + at, "\n");
+        list.text[at + len] = '\0';
+        all = sweep_branch(state, list.text + at) && all;
+        at += len + 1;
+    }
+    strbuf_release(&list);
+    strbuf_release(&prefix);
+    struct git_id base = {0};
+    const char *why = "branches of its groups are kept";
+    if (err == ERR_OK && all) {
+        bool known =
+            git_resolve(state->git, state->sweep->base, &base, NULL) == ERR_OK;
+        why = known ? why_branch_kept(state,
+                                      state->names.agent,
+                                      state->agent.text,
+                                      base.text,
+                                      "it is not merged into its base")
+                    : "its base is gone";
+    }
+    if (err == ERR_OK && (why != NULL || state->sweep->dry)) {
+        tell(state, state->names.agent + strlen("refs/heads/"), why);
+    } else if (err == ERR_OK) {
+        const char *const others[] = {state->names.owner, state->names.fence};
+        remove_branch(state, state->names.agent, state->agent.text, others, 2);
+    }
+    return err;
+}
+
+enum err sweep_run(const struct sweep *sweep, struct diag *diag)
+{
+    struct state state = {.sweep = sweep};
+    bool ours = false;
+    enum err err = git_open(&state.git, sweep->repo_path, diag);
+    names_init(&state.names, sweep->run, "");
+    names_add_worktree(&state.folder,
+                       sweep->store,
+                       sweep->run,
+                       sweep->repo,
+                       NULL);
+    state.folder.len -= strlen("/+merge");
+    state.folder.text[state.folder.len] = '\0';
+    if (err == ERR_OK) {
+        err = is_ours(&state, &ours, diag);
+    }
+    if (err == ERR_OK && ours) {
+        sweep_worktrees(&state);
+        err = sweep_branches(&state, diag);
+    }
+    names_release(&state.names);
+    strbuf_release(&state.folder);
+    strbuf_release(&state.kept);
+    git_close(state.git);
+    return err;
+}
