@@ -85,11 +85,13 @@ static enum err read_tips(struct handoff *handoff,
     return err;
 }
 
-/* Note the merge that a line "COMMIT PARENT..." tells of. */
+/* Note the merge that a line "COMMIT PARENT..." tells of; the first parent is
+ * what was there before. */
 static void
 take_merge(struct handoff *handoff, const struct strmap *groups, char *line)
 {
-    const char *at = strchr(line, ' ');
+    const char *first = strchr(line, ' ');
+    const char *at = first != NULL ? strchr(first + 1, ' ') : NULL;
     while (at != NULL) {
         size_t len = strcspn(at + 1, " ");
         uint32_t ix = strmap_find(groups, at + 1, len);
