@@ -682,7 +682,7 @@ static const struct cli_option options[] = {
 const struct cli_command cli_gc = {
     .name = "gc",
     .synopsis = "[OPTION]...",
-    .summary = "remove the logs and other files of finished runs",
+    .summary = "remove files, worktrees and branches of finished runs",
     .options = options,
     .run = run,
 };
