@@ -42,6 +42,7 @@ struct cli_command {
 };
 
 /* The commands, sorted by name. */
+extern const struct cli_command cli_add;
 extern const struct cli_command cli_answer;
 extern const struct cli_command cli_cancel;
 extern const struct cli_command cli_cap;

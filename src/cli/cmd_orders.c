@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an operator says to a scheduler: cap, pause, resume, hold, release,
+ * What an operator says to a scheduler: add, cap, pause, resume, hold, release,
  * retry, skip, cancel, answer, drain.
  *
  * Each is one order (see engine/orders.h) and one answer. What can be seen to
@@ -437,6 +437,37 @@ static int read_text(const struct line *line, struct strbuf *out)
                 : cli_fail(line->command, "the answer is not text in UTF-8");
 }
 
+static int run_add(const struct cli_command *command, int argc, char **argv)
+{
+    struct line line;
+    int code = read_line(&line, command, argc, argv);
+    if (code != CLI_END) {
+        return code;
+    }
+    const char *path = cli_operand(command, argc, argv);
+    if (path == NULL) {
+        return CLI_USAGE;
+    }
+    struct cli_file file = {0};
+    struct diag diag = {0};
+    if (cli_read_file(&file, path, &diag) != ERR_OK) {
+        return cli_fail(command, "%s", diag.text);
+    }
+    if (memchr(file.text, '\0', file.bytes) != NULL) {
+        code = cli_fail(command, "%s has a NUL byte in it", file.path);
+    } else {
+        struct strbuf json = {0};
+        begin_order(&json, &line);
+        orders_add_text(&json, "file", file.path);
+        orders_add_text(&json, "text", file.text);
+        strbuf_adds(&json, "}");
+        code = carry_out(&line, &json);
+        strbuf_release(&json);
+    }
+    cli_release_file(&file);
+    return code;
+}
+
 static int run_answer(const struct cli_command *command, int argc, char **argv)
 {
     struct line line;
@@ -669,6 +700,14 @@ static const struct cli_option drain_options[] = {
     {"timeout", "TIME", "as --wait, but no longer than this", OPT_TIMEOUT},
     {"wait", NULL, "wait until the scheduler has ended", OPT_WAIT},
     {0},
+};
+
+const struct cli_command cli_add = {
+    .name = "add",
+    .synopsis = "[OPTION]... FRAGMENT",
+    .summary = "add tasks and groups to a run that is under way",
+    .options = common_options,
+    .run = run_add,
 };
 
 const struct cli_command cli_answer = {

@@ -296,6 +296,39 @@ static enum err do_answer(struct order *order)
     return err;
 }
 
+/* A fragment for a run that is under way. */
+static enum err do_add(struct order *order)
+{
+    const char *file = get_text(order, "file");
+    const char *text = get_text(order, "text");
+    if (file == NULL || text == NULL) {
+        return diag_set(&order->diag, ERR_INVALID, "the order is incomplete");
+    }
+    uint32_t ix = find_run(order);
+    if (ix == STORE_NONE) {
+        return not_found(order);
+    }
+    struct engine_run *run = &order->engine->runs[ix];
+    uint32_t before = run->plan->task_count;
+    enum err err = runs_hot_load(order->engine,
+                                 ix,
+                                 file,
+                                 text,
+                                 strlen(text),
+                                 &order->diag);
+    if (err == ERR_OK) {
+        uint32_t added = run->plan->task_count - before;
+        orders_add_text(&order->extra, "run", run->id);
+        strbuf_addf(&order->extra, ",\"tasks\":%u", added);
+        strbuf_addf(&order->text,
+                    "%u task%s added to run %s",
+                    added,
+                    added == 1 ? " is" : "s are",
+                    run->id);
+    }
+    return err;
+}
+
 static enum err do_drain(struct order *order)
 {
     engine_drain(order->engine, true);
@@ -361,6 +394,7 @@ static const struct {
     order_fn run;
     bool needs_task;
 } verbs[] = {
+    {"add", do_add, false},
     {"answer", do_answer, true},
     {"cancel", do_cancel, false},
     {"cap", do_cap, false},

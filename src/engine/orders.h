@@ -4,6 +4,7 @@
  *
  *   {"verb": "submit", "file": F, "folder": D, "text": T, "processors": N,
  *    "new": true|false}
+ *   {"verb": "add", "file": F, "text": T, "run": R}   a fragment
  *   {"verb": "cap", "max": N}             or "step": 1 | -1; with "run": R
  *   {"verb": "pause"|"resume", "run": R}
  *   {"verb": "hold"|"release"|"retry"|"skip"|"cancel", "task": T, "run": R}
