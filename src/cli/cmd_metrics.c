@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sluice metrics: the unfinished runs of a store as Prometheus text.
+ *
+ * Everything is read from the store, so it is the same with a scheduler and
+ * without one. Counters and histograms are made from the whole log each time:
+ * they belong to the run and not to a process, and never go back.
+ */
+#include "base/jsonr.h"
+#include "base/mem.h"
+#include "cli/glance.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { OPT_EVERY = 1, OPT_WATCH, BUCKETS = 9, OUTCOMES = 8 };
+
+#define SECOND_NS INT64_C(1000000000)
+
+/* Upper bounds of the histogram of waits, in seconds. */
+static const int64_t bounds[BUCKETS] =
+    {1, 5, 15, 60, 300, 900, 3600, 14400, 43200};
+
+static const char *const outcomes[OUTCOMES] = {"done",
+                                               "failed",
+                                               "refused",
+                                               "changes",
+                                               "blocked",
+                                               "checkpoint",
+                                               "lost",
+                                               "stopped"};
+
+/* What is counted for one class of one run. */
+struct counts {
+    uint64_t attempts[OUTCOMES];
+    uint64_t waits[BUCKETS + 1];
+    int64_t waited_ns;
+    uint64_t wait_count;
+    uint32_t tasks[TASK_STATE_COUNT];
+    int64_t oldest_ns; /* that has been ready longest */
+};
+
+struct tally {
+    struct engine_run_view view;
+    struct counts *classes;
+    int64_t *ready_ns; /* of each task: since when, by the wall; 0: it is not */
+};
+
+struct metrics {
+    const struct cli_command *command;
+    struct glance_options options;
+    const char *file; /* NULL: print once */
+    int64_t every_ns;
+    struct glance glance;
+    struct tally *runs;
+    uint32_t run_count;
+    struct strbuf out;
+};
+
+/* --- counting ----------------------------------------------------------- */
+
+static struct tally *find_run(struct metrics *metrics, uint32_t number)
+{
+    for (uint32_t ix = 0; ix < metrics->run_count; ix++) {
+        if (metrics->runs[ix].view.number == number) {
+            return &metrics->runs[ix];
+        }
+    }
+    return NULL;
+}
+
+static struct counts *class_of(const struct tally *run, uint32_t task)
+{
+    return &run->classes[run->view.plan->tasks[task].class_ix];
+}
+
+static void count_wait(struct counts *counts, int64_t waited_ns)
+{
+    waited_ns = waited_ns > 0 ? waited_ns : 0;
+    uint32_t bucket = 0;
+    while (bucket < BUCKETS && waited_ns > bounds[bucket] * SECOND_NS) {
+        bucket++;
+    }
+    counts->waits[bucket]++;
+    counts->wait_count++;
+    counts->waited_ns += waited_ns;
+}
+
+static void count_outcome(struct counts *counts, struct jsonr outcome)
+{
+    for (uint32_t ix = 0; ix < OUTCOMES; ix++) {
+        counts->attempts[ix] += jsonr_is(outcome, outcomes[ix]) ? 1 : 0;
+    }
+}
+
+static enum err on_event(void *ctx, const struct store_event *event)
+{
+    struct tally *run = find_run(ctx, event->run);
+    if (run == NULL || event->task >= run->view.plan->task_count) {
+        return ERR_OK;
+    }
+    struct jsonr data = jsonr_of(event->data);
+    if (strcmp(event->kind, "attempt") == 0) {
+        count_outcome(class_of(run, event->task), jsonr_get(data, "outcome"));
+    } else if (strcmp(event->kind, "task") == 0) {
+        struct jsonr to = jsonr_get(data, "to");
+        int64_t *since_ns = &run->ready_ns[event->task];
+        if (jsonr_is(to, "starting")) {
+            count_wait(class_of(run, event->task),
+                       *since_ns > 0 ? event->wall_ns - *since_ns : 0);
+        }
+        *since_ns = jsonr_is(to, "ready") ? event->wall_ns : 0;
+    }
+    return ERR_OK;
+}
+
+/* Count the tasks of a run as they are now. */
+static void count_tasks(struct metrics *metrics, uint32_t ix)
+{
+    struct tally *run = &metrics->runs[ix];
+    for (uint32_t task = 0; task < run->view.plan->task_count; task++) {
+        struct counts *counts = class_of(run, task);
+        enum task_state state =
+            snapshot_state(metrics->glance.snapshot, ix, task);
+        int64_t since_ns = run->ready_ns[task];
+        counts->tasks[state]++;
+        if (state == TASK_READY && since_ns > 0 &&
+            metrics->glance.wall_ns - since_ns > counts->oldest_ns) {
+            counts->oldest_ns = metrics->glance.wall_ns - since_ns;
+        }
+    }
+}
+
+static enum err count_all(struct metrics *metrics, struct diag *diag)
+{
+    const struct engine *engine = metrics->glance.view.engine;
+    metrics->run_count = engine_run_count(engine);
+    metrics->runs = mem_zalloc(metrics->run_count, sizeof(metrics->runs[0]));
+    for (uint32_t ix = 0; ix < metrics->run_count; ix++) {
+        struct tally *run = &metrics->runs[ix];
+        run->view = engine_run(engine, ix);
+        run->classes =
+            mem_zalloc(run->view.plan->class_count, sizeof(run->classes[0]));
+        run->ready_ns =
+            mem_zalloc(run->view.plan->task_count, sizeof(run->ready_ns[0]));
+    }
+    enum err err =
+        store_events(metrics->glance.view.store, 0, on_event, metrics, diag);
+    for (uint32_t ix = 0; ix < metrics->run_count && err == ERR_OK; ix++) {
+        count_tasks(metrics, ix);
+    }
+    return err;
+}
+
+static void release_counts(struct metrics *metrics)
+{
+    for (uint32_t ix = 0; ix < metrics->run_count; ix++) {
+        mem_free(metrics->runs[ix].classes);
+        mem_free(metrics->runs[ix].ready_ns);
+    }
+    mem_free(metrics->runs);
+    metrics->runs = NULL;
+    metrics->run_count = 0;
+}
+
+/* --- writing ------------------------------------------------------------ */
+
+static void head(struct metrics *metrics,
+                 const char *name,
+                 const char *type,
+                 const char *help)
+{
+    strbuf_addf(&metrics->out,
+                "# HELP %s %s\n# TYPE %s %s\n",
+                name,
+                help,
+                name,
+                type);
+}
+
+/* A label's value, with what Prometheus wants escaped. */
+static void add_label(struct strbuf *out, const char *name, const char *value)
+{
+    strbuf_addf(out, "%s=\"", name);
+    for (; *value != '\0'; value++) {
+        if (*value == '\\' || *value == '"') {
+            strbuf_adds(out, "\\");
+        }
+        strbuf_add(out, *value == '\n' ? " " : value, 1);
+    }
+    strbuf_adds(out, "\"");
+}
+
+/* A line up to its value: "name{run="...",class="..."". */
+static void begin(struct metrics *metrics,
+                  const char *name,
+                  const struct tally *run,
+                  const char *label,
+                  const char *value)
+{
+    strbuf_addf(&metrics->out, "%s{", name);
+    add_label(&metrics->out, "run", run->view.id);
+    if (label != NULL) {
+        strbuf_adds(&metrics->out, ",");
+        add_label(&metrics->out, label, value);
+    }
+}
+
+static void
+add_tasks(struct metrics *metrics, const struct tally *run, uint32_t class_ix)
+{
+    const char *class = run->view.plan->classes[class_ix].name;
+    for (uint32_t state = 0; state < TASK_STATE_COUNT; state++) {
+        begin(metrics, "sluice_tasks", run, "class", class);
+        strbuf_adds(&metrics->out, ",");
+        add_label(&metrics->out,
+                  "state",
+                  sched_state_name((enum task_state)state));
+        strbuf_addf(&metrics->out,
+                    "} %u\n",
+                    run->classes[class_ix].tasks[state]);
+    }
+}
+
+static void
+add_oldest(struct metrics *metrics, const struct tally *run, uint32_t class_ix)
+{
+    begin(metrics,
+          "sluice_oldest_ready_seconds",
+          run,
+          "class",
+          run->view.plan->classes[class_ix].name);
+    strbuf_addf(&metrics->out,
+                "} %.3f\n",
+                (double)run->classes[class_ix].oldest_ns / 1e9);
+}
+
+static void
+add_waits(struct metrics *metrics, const struct tally *run, uint32_t class_ix)
+{
+    const struct counts *counts = &run->classes[class_ix];
+    const char *class = run->view.plan->classes[class_ix].name;
+    uint64_t sum = 0;
+    for (uint32_t ix = 0; ix <= BUCKETS; ix++) {
+        sum += counts->waits[ix];
+        begin(metrics, "sluice_wait_seconds_bucket", run, "class", class);
+        if (ix < BUCKETS) {
+            strbuf_addf(&metrics->out, ",le=\"%lld\"", (long long)bounds[ix]);
+        } else {
+            strbuf_adds(&metrics->out, ",le=\"+Inf\"");
+        }
+        strbuf_addf(&metrics->out, "} %llu\n", (unsigned long long)sum);
+    }
+    begin(metrics, "sluice_wait_seconds_sum", run, "class", class);
+    strbuf_addf(&metrics->out, "} %.3f\n", (double)counts->waited_ns / 1e9);
+    begin(metrics, "sluice_wait_seconds_count", run, "class", class);
+    strbuf_addf(&metrics->out,
+                "} %llu\n",
+                (unsigned long long)counts->wait_count);
+}
+
+static void add_attempts(struct metrics *metrics,
+                         const struct tally *run,
+                         uint32_t class_ix)
+{
+    for (uint32_t ix = 0; ix < OUTCOMES; ix++) {
+        begin(metrics,
+              "sluice_attempts_total",
+              run,
+              "class",
+              run->view.plan->classes[class_ix].name);
+        strbuf_addf(&metrics->out,
+                    ",outcome=\"%s\"} %llu\n",
+                    outcomes[ix],
+                    (unsigned long long)run->classes[class_ix].attempts[ix]);
+    }
+}
+
+typedef void (*add_class_fn)(struct metrics *metrics,
+                             const struct tally *run,
+                             uint32_t class_ix);
+
+/* One metric for every class that has a task, in every run. */
+static void for_classes(struct metrics *metrics, add_class_fn add)
+{
+    for (uint32_t ix = 0; ix < metrics->run_count; ix++) {
+        const struct tally *run = &metrics->runs[ix];
+        for (uint32_t at = 0; at < run->view.plan->class_count; at++) {
+            uint32_t count = 0;
+            for (uint32_t s = 0; s < TASK_STATE_COUNT; s++) {
+                count += run->classes[at].tasks[s];
+            }
+            if (count > 0) {
+                add(metrics, run, at);
+            }
+        }
+    }
+}
+
+static void add_limits(struct metrics *metrics, bool used)
+{
+    const struct engine *engine = metrics->glance.view.engine;
+    for (uint32_t ix = 0; ix < metrics->run_count; ix++) {
+        const struct tally *run = &metrics->runs[ix];
+        const struct plan *plan = run->view.plan;
+        for (uint32_t limit = 0; limit < plan->limit_count; limit++) {
+            struct limit_id id = load_limit(run->view.loaded, limit);
+            int64_t max = sched_limit_max(engine_sched(engine), id);
+            if (max == LIMIT_NONE) {
+                continue;
+            }
+            begin(metrics,
+                  used ? "sluice_limit_used" : "sluice_limit_max",
+                  run,
+                  "limit",
+                  plan->limits[limit].name);
+            int64_t value =
+                used ? snapshot_used(metrics->glance.snapshot, ix, limit) : max;
+            strbuf_addf(&metrics->out, "} %lld\n", (long long)value);
+        }
+    }
+}
+
+static void add_run_lines(struct metrics *metrics)
+{
+    head(metrics, "sluice_tasks", "gauge", "Tasks by class and state.");
+    for_classes(metrics, add_tasks);
+    head(metrics,
+         "sluice_oldest_ready_seconds",
+         "gauge",
+         "How long the oldest ready task of a class has been ready.");
+    for_classes(metrics, add_oldest);
+    head(metrics,
+         "sluice_wait_seconds",
+         "histogram",
+         "Time from being ready to being started.");
+    for_classes(metrics, add_waits);
+    head(metrics,
+         "sluice_attempts_total",
+         "counter",
+         "Sessions that have ended, by outcome.");
+    for_classes(metrics, add_attempts);
+    head(metrics, "sluice_limit_max", "gauge", "Units of a limit.");
+    add_limits(metrics, false);
+    head(metrics, "sluice_limit_used", "gauge", "Units of a limit in use.");
+    add_limits(metrics, true);
+}
+
+static void add_store_lines(struct metrics *metrics)
+{
+    const struct client_view *view = &metrics->glance.view;
+    const struct store_info *info = engine_info(view->engine);
+    head(metrics,
+         "sluice_scheduler_up",
+         "gauge",
+         "Whether a scheduler holds the store and shows signs of life.");
+    strbuf_addf(&metrics->out,
+                "sluice_scheduler_up %d\n",
+                view->owned && view->silent_ns == 0 && !view->stopped);
+    head(metrics, "sluice_events_total", "counter", "Events in the log.");
+    strbuf_addf(&metrics->out,
+                "sluice_events_total %llu\n",
+                (unsigned long long)info->last_event);
+    head(metrics,
+         "sluice_sessions_total",
+         "counter",
+         "Sessions that were claimed, over all runs.");
+    strbuf_addf(&metrics->out,
+                "sluice_sessions_total %llu\n",
+                (unsigned long long)info->last_token);
+}
+
+/* --- the command -------------------------------------------------------- */
+
+/* Fill `out` with what is true now. */
+static enum err take(struct metrics *metrics, struct diag *diag)
+{
+    strbuf_clear(&metrics->out);
+    enum err err = glance_take(&metrics->glance, &metrics->options, diag);
+    if (err == ERR_OK) {
+        err = count_all(metrics, diag);
+    }
+    if (err == ERR_OK) {
+        add_store_lines(metrics);
+        add_run_lines(metrics);
+    }
+    release_counts(metrics);
+    glance_release(&metrics->glance);
+    return err;
+}
+
+/* Write the file whole, by rename: a collector may read it at any time. */
+static enum err write_file(const struct metrics *metrics, struct diag *diag)
+{
+    struct strbuf next = {0};
+    strbuf_addf(&next, "%s.next", metrics->file);
+    int fd = open(strbuf_text(&next),
+                  O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+                  0644);
+    bool good = fd >= 0 && write(fd, metrics->out.text, metrics->out.len) ==
+                               (ssize_t)metrics->out.len;
+    int error = errno;
+    if (fd >= 0) {
+        good = close(fd) == 0 && good;
+    }
+    if (good && rename(strbuf_text(&next), metrics->file) != 0) {
+        error = errno;
+        good = false;
+    }
+    strbuf_release(&next);
+    return good ? ERR_OK
+                : diag_set(diag,
+                           ERR_IO,
+                           "write %s: %s",
+                           metrics->file,
+                           strerror(error));
+}
+
+static int carry_out(struct metrics *metrics)
+{
+    struct diag diag = {0};
+    for (;;) {
+        enum err err = take(metrics, &diag);
+        if (err == ERR_OK && metrics->file == NULL) {
+            return cli_write(&metrics->out);
+        }
+        if (err == ERR_OK) {
+            err = write_file(metrics, &diag);
+        }
+        if (err != ERR_OK) {
+            return client_fail(metrics->command, err, &diag);
+        }
+        struct timespec pause = {
+            .tv_sec = metrics->every_ns / SECOND_NS,
+            .tv_nsec = metrics->every_ns % SECOND_NS,
+        };
+        (void)nanosleep(&pause, NULL);
+    }
+}
+
+static int run(const struct cli_command *command, int argc, char **argv)
+{
+    struct metrics metrics = {.command = command, .every_ns = 15 * SECOND_NS};
+    const char *argument;
+    int option;
+    while ((option = cli_next(command, argc, argv, &argument)) != CLI_END) {
+        int code = CLI_OK;
+        switch (option) {
+        case OPT_WATCH:
+            metrics.file = argument;
+            break;
+        case OPT_EVERY:
+            code = cli_read_duration(command,
+                                     "every",
+                                     argument,
+                                     &metrics.every_ns);
+            break;
+        case CLIENT_OPT_RUN:
+            metrics.options.run = argument;
+            break;
+        case CLIENT_OPT_STORE:
+            metrics.options.store = argument;
+            break;
+        default:
+            return option == CLI_HELP ? CLI_OK : CLI_USAGE;
+        }
+        if (code != CLI_OK) {
+            return code;
+        }
+    }
+    if (optind < argc) {
+        return cli_fail(command, "what is \"%s\"?", argv[optind]);
+    }
+    int code = carry_out(&metrics);
+    strbuf_release(&metrics.out);
+    return code;
+}
+
+static const struct cli_option options[] = {
+    {"every", "TIME", "how often the file is written (default 15s)", OPT_EVERY},
+    CLIENT_OPTION_RUN,
+    CLIENT_OPTION_STORE,
+    {"watch", "FILE", "write to this file, again and again", OPT_WATCH},
+    {0},
+};
+
+const struct cli_command cli_metrics = {
+    .name = "metrics",
+    .synopsis = "[OPTION]...",
+    .summary = "print the state of runs for Prometheus",
+    .options = options,
+    .run = run,
+};
