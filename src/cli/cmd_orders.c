@@ -182,6 +182,22 @@ static int fail(const struct line *line, enum err err, const struct diag *diag)
     return client_fail(line->command, err, diag);
 }
 
+/* Append a text line by line: each is plain, and stays one. */
+static void add_lines(struct strbuf *out, const char *text)
+{
+    for (;;) {
+        size_t len = strcspn(text, "\n");
+        char *line = mem_strndup(text, len);
+        plain_add(out, line);
+        strbuf_adds(out, "\n");
+        mem_free(line);
+        if (text[len] == '\0') {
+            return;
+        }
+        text += len + 1;
+    }
+}
+
 /* Print an answer; the exit code. */
 static int show(const struct line *line, const struct answer *answer)
 {
@@ -190,8 +206,7 @@ static int show(const struct line *line, const struct answer *answer)
     if (line->json) {
         strbuf_addf(&out, "%s\n", answer->line);
     } else {
-        plain_add(&out, answer->text);
-        strbuf_adds(&out, "\n");
+        add_lines(&out, answer->text);
     }
     if (line->json || answer->err == ERR_OK) {
         int written = cli_write(&out);
@@ -641,7 +656,9 @@ static int drain(const struct line *line, const char *dir)
     if (err == ERR_OK) {
         err = give_order(dir, "{\"verb\":\"drain\"}", &answer, &diag);
     }
-    if (err != ERR_OK) {
+    if (err == ERR_IO && owned && line->wait) {
+        code = wait_for_end(line, dir, &owner); /* it went away meanwhile */
+    } else if (err != ERR_OK) {
         code = fail(line, err, &diag);
     } else {
         bool waits = line->wait && answer.err == ERR_OK;

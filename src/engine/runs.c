@@ -53,19 +53,25 @@ void runs_grow_tasks(struct engine_run *run)
     run->task_count = count;
 }
 
-/* The first error of a reading, with its place. */
+/* The errors of a reading with their places, a line each, as many as fit. */
 static enum err
 refuse(const char *file, const struct plan_errors *errors, struct diag *diag)
 {
-    INVARIANT(errors->count > 0);
-    const struct plan_error *first = &errors->items[0];
-    return diag_set(diag,
-                    ERR_INVALID,
-                    "%s:%u:%u: %s",
+    struct strbuf text = {0};
+    for (uint32_t ix = 0; ix < errors->count; ix++) {
+        const struct plan_error *error = &errors->items[ix];
+        strbuf_addf(&text,
+                    "%s%s:%u:%u: %s",
+                    ix > 0 ? "\n" : "",
                     file,
-                    first->mark.line,
-                    first->mark.column,
-                    first->text);
+                    error->mark.line,
+                    error->mark.column,
+                    error->text);
+    }
+    INVARIANT(text.len > 0);
+    enum err err = diag_set(diag, ERR_INVALID, "%s", strbuf_text(&text));
+    strbuf_release(&text);
+    return err;
 }
 
 enum err runs_read_plan(struct engine_run *run, struct diag *diag)
