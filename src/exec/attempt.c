@@ -207,7 +207,12 @@ enum err attempt_inspect(const char *dir,
         .dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
     };
     if (place.dir_fd < 0 && errno != ENOENT && errno != ENOTDIR) {
-        return diag_set(diag, ERR_IO, "open %s: %s", dir, strerror(errno));
+        bool short_of = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+        return diag_set(diag,
+                        short_of ? ERR_UNAVAILABLE : ERR_IO,
+                        "open %s: %s",
+                        dir,
+                        strerror(errno));
     }
     if (place.dir_fd < 0 || !read_exit(&place, out)) {
         char present[37];

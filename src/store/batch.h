@@ -36,7 +36,7 @@ struct store_run {
     bool finished;
     bool paused;
     bool cancelled;
-    bool barrier;
+    uint32_t barrier; /* 1: its hook is due; N + 1: hook N is under way */
     uint32_t completions;
 };
 

@@ -43,9 +43,9 @@ enum {
     TRIES_MAX = 100, /* of reading a record, and of finding the file */
 };
 
-void lock_init(struct lock *lock, int dir_fd)
+void lock_init(struct lock *lock, const char *dir, int dir_fd)
 {
-    *lock = (struct lock){.dir_fd = dir_fd, .fd = -1};
+    *lock = (struct lock){.dir = dir, .dir_fd = dir_fd, .fd = -1};
 }
 
 void lock_release(struct lock *lock)
@@ -57,7 +57,10 @@ void lock_release(struct lock *lock)
     }
 }
 
-static enum err system_error(struct diag *diag, const char *what, int error)
+static enum err system_error(const struct lock *lock,
+                             struct diag *diag,
+                             const char *what,
+                             int error)
 {
     enum err err = ERR_IO;
     if (error == ENOSPC || error == EDQUOT) {
@@ -68,9 +71,54 @@ static enum err system_error(struct diag *diag, const char *what, int error)
     }
     return diag_set(diag,
                     err,
-                    "%s the store's file \"" LOCK_NAME "\": %s",
+                    "%s the store's file %s/" LOCK_NAME ": %s",
                     what,
+                    lock->dir,
                     strerror(error));
+}
+
+/* It cannot be opened: when rights are missing, tell whose, and what helps. */
+static enum err open_error(const struct lock *lock, struct diag *diag)
+{
+    int error = errno;
+    struct stat status;
+    const char *name = "/" LOCK_NAME;
+    const char *rights = "u+rw";
+    if (error != EACCES && error != EPERM) {
+        return system_error(lock, diag, "open", error);
+    }
+    if (fstatat(lock->dir_fd, LOCK_NAME, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+        name = ""; /* it cannot be made, or looked for */
+        rights = "u+rwx";
+        if (fstat(lock->dir_fd, &status) != 0) {
+            return system_error(lock, diag, "open", error);
+        }
+    }
+    if (status.st_uid != geteuid()) {
+        return diag_set(diag,
+                        ERR_DENIED,
+                        "open the store's file %s/" LOCK_NAME ": %s: %s%s "
+                        "belongs to the user %u, and this is the user %u; as "
+                        "root, run `chown -R %u %s`",
+                        lock->dir,
+                        strerror(error),
+                        lock->dir,
+                        name,
+                        (unsigned)status.st_uid,
+                        (unsigned)geteuid(),
+                        (unsigned)geteuid(),
+                        lock->dir);
+    }
+    return diag_set(diag,
+                    ERR_DENIED,
+                    "open the store's file %s/" LOCK_NAME ": %s (mode %o); run "
+                    "`chmod %s %s%s`",
+                    lock->dir,
+                    strerror(error),
+                    (unsigned)status.st_mode & 07777,
+                    rights,
+                    lock->dir,
+                    name);
 }
 
 /* Write the record in place. Returns an error number, or 0. */
@@ -87,17 +135,18 @@ static int write_record(int fd, const struct strbuf *text)
 }
 
 /* Open the file, and make it if need be; *fd_out is then at least 0. */
-static enum err open_file(int dir_fd, int *fd_out, struct diag *diag)
+static enum err
+open_file(const struct lock *lock, int *fd_out, struct diag *diag)
 {
     int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-    int fd = openat(dir_fd, LOCK_NAME, flags, 0600);
+    int fd = openat(lock->dir_fd, LOCK_NAME, flags, 0600);
     if (fd < 0) {
-        return system_error(diag, "open", errno);
+        return open_error(lock, diag);
     }
     struct stat status;
     enum err err = ERR_OK;
     if (fstat(fd, &status) != 0) {
-        err = system_error(diag, "look at", errno);
+        err = system_error(lock, diag, "look at", errno);
     } else if (!S_ISREG(status.st_mode)) {
         err = diag_set(diag,
                        ERR_DENIED,
@@ -109,7 +158,7 @@ static enum err open_file(int dir_fd, int *fd_out, struct diag *diag)
             error = errno;
         }
         if (error != 0) {
-            err = system_error(diag, "write", error);
+            err = system_error(lock, diag, "write", error);
         }
     }
     if (err != ERR_OK) {
@@ -123,7 +172,7 @@ static enum err open_file(int dir_fd, int *fd_out, struct diag *diag)
 enum err lock_make(struct lock *lock, struct diag *diag)
 {
     int fd = -1;
-    enum err err = open_file(lock->dir_fd, &fd, diag);
+    enum err err = open_file(lock, &fd, diag);
     if (err == ERR_OK) {
         (void)close(fd);
     }
@@ -145,7 +194,7 @@ enum err lock_take(struct lock *lock, struct diag *diag)
     INVARIANT(lock->fd < 0);
     for (int try = 0; try < TRIES_MAX; try++) {
         int fd = -1;
-        enum err err = open_file(lock->dir_fd, &fd, diag);
+        enum err err = open_file(lock, &fd, diag);
         if (err != ERR_OK) {
             return err;
         }
@@ -156,7 +205,7 @@ enum err lock_take(struct lock *lock, struct diag *diag)
             if (error == EAGAIN || error == EACCES) {
                 return diag_set(diag, ERR_BUSY, "the store has a scheduler");
             }
-            return system_error(diag, "lock", error);
+            return system_error(lock, diag, "lock", error);
         }
         if (has_name(lock->dir_fd, fd)) {
             lock->fd = fd;
@@ -243,7 +292,10 @@ static bool parse(char *text, struct lock_record *out)
 }
 
 /* Read the record; zeros when there is none that makes sense. */
-static enum err read_record(int fd, struct lock_record *out, struct diag *diag)
+static enum err read_record(const struct lock *lock,
+                            int fd,
+                            struct lock_record *out,
+                            struct diag *diag)
 {
     *out = (struct lock_record){0};
     for (int try = 0; try < TRIES_MAX; try++) {
@@ -253,7 +305,7 @@ static enum err read_record(int fd, struct lock_record *out, struct diag *diag)
             continue;
         }
         if (got < 0) {
-            return system_error(diag, "read", errno);
+            return system_error(lock, diag, "read", errno);
         }
         text[got] = '\0';
         if (parse(text, out)) {
@@ -267,11 +319,12 @@ static enum err read_record(int fd, struct lock_record *out, struct diag *diag)
 }
 
 /* Whether someone else holds the lock of the file. */
-static enum err is_held(int fd, bool *out, struct diag *diag)
+static enum err
+is_held(const struct lock *lock, int fd, bool *out, struct diag *diag)
 {
     struct flock probe = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
     if (fcntl(fd, F_OFD_GETLK, &probe) != 0) {
-        return system_error(diag, "ask about the lock of", errno);
+        return system_error(lock, diag, "ask about the lock of", errno);
     }
     *out = probe.l_type != F_UNLCK;
     return ERR_OK;
@@ -282,7 +335,7 @@ lock_read(const struct lock *lock, struct lock_record *out, struct diag *diag)
 {
     *out = (struct lock_record){0};
     if (lock->fd >= 0) {
-        return read_record(lock->fd, out, diag);
+        return read_record(lock, lock->fd, out, diag);
     }
     int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
     int fd = openat(lock->dir_fd, LOCK_NAME, flags);
@@ -290,13 +343,13 @@ lock_read(const struct lock *lock, struct lock_record *out, struct diag *diag)
         return diag_set(diag, ERR_NOT_FOUND, "the store has no scheduler");
     }
     if (fd < 0) {
-        return system_error(diag, "open", errno);
+        return open_error(lock, diag);
     }
     /* First the lock: a record that is read later is not older than it. */
     bool held = false;
-    enum err err = is_held(fd, &held, diag);
+    enum err err = is_held(lock, fd, &held, diag);
     if (err == ERR_OK) {
-        err = read_record(fd, out, diag);
+        err = read_record(lock, fd, out, diag);
     }
     if (err == ERR_OK && !held) {
         err = diag_set(diag, ERR_NOT_FOUND, "the store has no scheduler");
@@ -341,7 +394,7 @@ enum err lock_write(const struct lock *lock,
     strbuf_adds(&text, "\n");
     int error = write_record(lock->fd, &text);
     strbuf_release(&text);
-    return error == 0 ? ERR_OK : system_error(diag, "write", error);
+    return error == 0 ? ERR_OK : system_error(lock, diag, "write", error);
 }
 
 bool lock_has_file(const struct lock *lock)

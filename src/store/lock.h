@@ -20,8 +20,9 @@
 #include <stdint.h>
 
 struct lock {
-    int dir_fd; /* borrowed: of the directory the file is in */
-    int fd;     /* -1 while the lock is not held */
+    const char *dir; /* borrowed: that the file is in, for messages */
+    int dir_fd;      /* borrowed: the same, open */
+    int fd;          /* -1 while the lock is not held */
 };
 
 struct lock_record {
@@ -29,7 +30,7 @@ struct lock_record {
     uint64_t writes; /* that were acknowledged to the last owner, and before */
 };
 
-void lock_init(struct lock *lock, int dir_fd);
+void lock_init(struct lock *lock, const char *dir, int dir_fd);
 
 /* Give the lock back, if it is held. The record stays. */
 void lock_release(struct lock *lock);

@@ -297,7 +297,7 @@ static enum err open_files(struct sqlite_store *store, struct diag *diag)
     if (err == ERR_OK) {
         err = find_path(store, diag);
     }
-    lock_init(&store->lock, store->dir_fd);
+    lock_init(&store->lock, store->dir, store->dir_fd);
     if (err == ERR_OK && store->mode == STORE_WRITE) {
         err = lock_make(&store->lock, diag);
     }

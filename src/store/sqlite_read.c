@@ -217,7 +217,7 @@ static enum err give_run(struct reading *reading, struct sqlite_row *row)
             .finished = column_bool(row, 9),
             .paused = column_bool(row, 10),
             .cancelled = column_bool(row, 11),
-            .barrier = column_bool(row, 12),
+            .barrier = sqlite_u32(row, 12),
             .completions = sqlite_u32(row, 13),
         };
         run.text_bytes = bytes;

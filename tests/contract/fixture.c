@@ -325,7 +325,7 @@ static const char *shown(const char *text)
 static enum err add_run(void *ctx, const struct store_run *run)
 {
     strbuf_addf(ctx,
-                "run %u %s \"%s\" %s %s [%.*s] %u %" PRId64 " %d%d%d%d %u\n",
+                "run %u %s \"%s\" %s %s [%.*s] %u %" PRId64 " %d%d%d%u %u\n",
                 run->number,
                 run->id,
                 run->name,

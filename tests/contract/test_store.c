@@ -173,7 +173,7 @@ static void a_later_row_replaces_the_earlier_one(void **state)
                     .finished = true,
                     .paused = true,
                     .cancelled = true,
-                    .barrier = true,
+                    .barrier = 7,
                     .completions = 9,
                 },
         },
@@ -195,7 +195,7 @@ static void a_later_row_replaces_the_earlier_one(void **state)
     changes[0].as.task.feedback = "do it again";
     write_ok(store, epoch, changes, ARRAY_COUNT(changes));
     struct strbuf text = fixture_contents(store);
-    assert_contains(&text, " 1111 9\n");
+    assert_contains(&text, " 1117 9\n");
     assert_contains(&text, "limit 1.sessions 2 0\n");
     assert_contains(&text,
                     "executor aider 0 0 0 0 0 0 0 0 0\n"

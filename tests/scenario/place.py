@@ -48,6 +48,15 @@ def children(pid):
     return found
 
 
+def has_socket(run):
+    """Whether a process has a socket open."""
+    folder = pathlib.Path(f"/proc/{run.pid}/fd")
+    try:
+        return any("socket:" in os.readlink(fd) for fd in folder.iterdir())
+    except FileNotFoundError:
+        return False  # one was closed just now
+
+
 class Run:
     """A sluice process in the background."""
 

@@ -16,7 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -405,6 +407,82 @@ expect_tail(const struct fixture *fixture, size_t bytes, const char *wanted)
     strbuf_release(&out);
 }
 
+/*
+ * With so many descriptors left, nothing is found out, and with all of them
+ * back what is there is found; 0, or the line that tells what went wrong.
+ */
+static int
+look_with(const struct fixture *fixture, rlim_t spare, enum attempt_state truth)
+{
+    struct rlimit all;
+    struct attempt_found found;
+    int lowest = dup(STDOUT_FILENO);
+    if (lowest < 0 || close(lowest) != 0 || getrlimit(RLIMIT_NOFILE, &all)) {
+        return __LINE__;
+    }
+    struct rlimit few = {(rlim_t)lowest + spare, all.rlim_max};
+    if (setrlimit(RLIMIT_NOFILE, &few) != 0) {
+        return __LINE__;
+    }
+    for (int ix = 0; ix < 2; ix++) { /* the first one must not use any up */
+        struct diag diag = {0};
+        enum err err =
+            attempt_inspect(fixture->dir, fixture->boot_id, &found, &diag);
+        if (err != ERR_UNAVAILABLE || strstr(diag.text, "many") == NULL) {
+            return __LINE__;
+        }
+    }
+    if (setrlimit(RLIMIT_NOFILE, &all) != 0 ||
+        attempt_inspect(fixture->dir, fixture->boot_id, &found, NULL) !=
+            ERR_OK ||
+        found.state != truth) {
+        return __LINE__;
+    }
+    return 0;
+}
+
+/* In a process of its own, which may be left without descriptors. */
+static void expect_unavailable(const struct fixture *fixture,
+                               rlim_t spare,
+                               enum attempt_state truth)
+{
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        int line = look_with(fixture, spare, truth);
+        if (line != 0) {
+            print_error("%s:%d: %d left, state %d\n",
+                        __FILE__,
+                        line,
+                        (int)spare,
+                        (int)truth);
+        }
+        _exit(line != 0);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+static void without_descriptors_nothing_is_said_to_be_absent(void **state)
+{
+    struct fixture *fixture = *state;
+    expect_unavailable(fixture, 0, ATTEMPT_NEVER);
+    make_dir(fixture);
+    expect_unavailable(fixture, 0, ATTEMPT_NEVER);
+    expect_unavailable(fixture, 1, ATTEMPT_NEVER);
+    put_started(fixture, getpid(), attempt_start_ticks(getpid()));
+    expect_unavailable(fixture, 0, ATTEMPT_LOST);
+    expect_unavailable(fixture, 1, ATTEMPT_LOST);
+    int fd = hold_lock(fixture);
+    expect_unavailable(fixture, 0, ATTEMPT_LIVE);
+    expect_unavailable(fixture, 1, ATTEMPT_LIVE);
+    assert_int_equal(close(fd), 0);
+    put_exit(fixture);
+    expect_unavailable(fixture, 0, ATTEMPT_ENDED);
+    expect_unavailable(fixture, 1, ATTEMPT_ENDED);
+}
+
 static void the_tail_of_a_log_begins_with_a_line(void **state)
 {
     struct fixture *fixture = *state;
@@ -451,6 +529,7 @@ int main(void)
         CASE(after_another_boot_only_a_record_counts),
         CASE(a_fence_is_made_once_and_stays),
         CASE(a_directory_that_cannot_be_made_is_an_error),
+        CASE(without_descriptors_nothing_is_said_to_be_absent),
         CASE(the_tail_of_a_log_begins_with_a_line),
         CASE(the_tail_of_a_log_is_safe_for_a_terminal),
     };
