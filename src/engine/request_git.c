@@ -91,6 +91,21 @@ static void add_members(struct words *words,
     }
 }
 
+/* How often a task was sent back to work again, by whatever follows it. */
+static uint32_t round_of(const struct engine *engine,
+                         const struct session *session)
+{
+    const struct plan *plan = engine->runs[session->run].plan;
+    uint32_t round = 0;
+    for (uint32_t ix = 0; ix < plan->task_count; ix++) {
+        if (plan->tasks[ix].rework_to == session->task) {
+            struct task_id id = engine_core_task(engine, session->run, ix);
+            round += sched_record(engine->sched, id).reworks;
+        }
+    }
+    return round;
+}
+
 /* A merge stage. */
 static void add_merge(struct words *words, const struct plan_repo *repo)
 {
@@ -150,6 +165,7 @@ void request_wrap(const struct engine *engine,
     add_option(&words, "--base", repo->base);
     add_option(&words, "--dir", dir);
     add_textf(&words, "--token", "%llu", (unsigned long long)session->token);
+    add_textf(&words, "--round", "%u", round_of(engine, session));
     add_members(&words, engine, session);
     if (task->merge) {
         add_merge(&words, repo);
@@ -157,6 +173,9 @@ void request_wrap(const struct engine *engine,
         add_session(&words, run->plan, task, request);
     }
     strbuf_release(&owner);
+    if (task->merge) {
+        request->checkpoint_ns = EXEC_NEVER; /* it has nothing to go on with */
+    }
     request->argv = words.items;
     request->argc = words.count;
     request->prepare = NULL;

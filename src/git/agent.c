@@ -7,6 +7,7 @@
 #include "git/agent.h"
 
 #include "base/crash.h"
+#include "git/say.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -49,8 +50,10 @@ deny_owner(struct agent *agent, const struct git_id *owner, struct diag *diag)
     return err;
 }
 
-/* Append to `out` what moves one ref, a line "ID NAME", out of the way. */
-static void add_rename(struct strbuf *out,
+/* What moves one ref, a line "ID NAME", out of the way: a copy, and the end of
+ * the ref itself, unless it is the one that tells whose run it was. */
+static void add_rename(struct strbuf *copies,
+                       struct strbuf *ends,
                        const struct agent *agent,
                        const char *line,
                        const char *stamp)
@@ -62,19 +65,24 @@ static void add_rename(struct strbuf *out,
     bool branch = strncmp(name, "refs/heads/", strlen("refs/heads/")) == 0;
     size_t stem = branch ? strlen(agent->names.agent) - strlen("/main")
                          : strlen(agent->names.owner) - strlen("/owner");
-    strbuf_addf(out,
-                "create %.*s.old-%s%.*s %.*s\ndelete %.*s %.*s\n",
+    strbuf_addf(copies,
+                "update %.*s.old-%s%.*s %.*s\n",
                 (int)stem,
                 name,
                 stamp,
                 (int)(name_len - stem),
                 name + stem,
                 (int)id_len,
-                line,
-                (int)name_len,
-                name,
-                (int)id_len,
                 line);
+    if (name_len != strlen(agent->names.owner) ||
+        memcmp(name, agent->names.owner, name_len) != 0) {
+        strbuf_addf(ends,
+                    "delete %.*s %.*s\n",
+                    (int)name_len,
+                    name,
+                    (int)id_len,
+                    line);
+    }
 }
 
 /* All refs of the run, a line "ID NAME" for each. */
@@ -103,37 +111,46 @@ list_refs(struct agent *agent, struct strbuf *out, struct diag *diag)
 }
 
 /*
- * Move the refs of an earlier run aside, all at once. It was of this store,
- * which knows nothing of it any more: it was deleted and made anew.
+ * Move the refs of an earlier run aside. It was of this store, which knows
+ * nothing of it any more: it was deleted and made anew. A git that is killed
+ * may leave a transaction half done, so all of this can be done again, and the
+ * ref that tells whose run it was goes last.
  */
-static enum err
-move_aside(struct agent *agent, const char *stamp, struct diag *diag)
+static enum err move_aside(struct agent *agent,
+                           const struct git_id *owner,
+                           const char *stamp,
+                           struct diag *diag)
 {
-    static const char *const update[] = {"update-ref", "--stdin", NULL};
     struct strbuf list = {0};
-    struct strbuf input = {0};
+    struct strbuf copies = {0};
+    struct strbuf ends = {0};
+    struct strbuf last = {0};
+    strbuf_addf(&last, "delete %s %s\n", agent->names.owner, owner->text);
     enum err err = list_refs(agent, &list, diag);
     for (size_t at = 0; err == ERR_OK && at < list.len;
          at += strcspn(list.text + at, "\n") + 1) {
-        add_rename(&input, agent, list.text + at, stamp);
+        add_rename(&copies, &ends, agent, list.text + at, stamp);
     }
-    int code = 0;
-    struct git_call call = {.args = update, .input = strbuf_text(&input)};
-    if (err == ERR_OK) {
-        err = git_call(agent->git, &call, &code, diag);
+    const struct strbuf *const steps[] = {&copies, &ends, &last};
+    for (size_t ix = 0; err == ERR_OK && ix < ARRAY_COUNT(steps); ix++) {
+        err = git_transact(agent->git,
+                           strbuf_text(steps[ix]),
+                           true,
+                           "sluice: aside",
+                           diag);
+        crash_point("git-moving-aside");
     }
     if (err == ERR_OK) {
         const char *name = agent->names.agent + strlen("refs/heads/");
-        printf("sluice: the branches of an earlier run are below "
-               "%.*s.old-%s now\n",
-               (int)(strlen(name) - strlen("/main")),
-               name,
-               stamp);
-        (void)fflush(stdout);
+        say("the branches of an earlier run are below %.*s.old-%s now",
+            (int)(strlen(name) - strlen("/main")),
+            name,
+            stamp);
     }
-    crash_point("git-moved-aside");
     strbuf_release(&list);
-    strbuf_release(&input);
+    strbuf_release(&copies);
+    strbuf_release(&ends);
+    strbuf_release(&last);
     return err;
 }
 
@@ -147,16 +164,29 @@ meet_other(struct agent *agent, const struct git_id *owner, struct diag *diag)
     const char *own = strstr(agent->options->owner, mark);
     const char *other = strstr(strbuf_text(&text), mark);
     size_t len = own != NULL ? (size_t)(own - agent->options->owner) : 0;
+    const char *stamp = other != NULL ? other + strlen(mark) : "";
     if (err == ERR_OK && own != NULL && other != NULL &&
         (size_t)(other - text.text) == len &&
-        memcmp(text.text, agent->options->owner, len) == 0) {
-        err = move_aside(agent, other + strlen(mark), diag);
+        memcmp(text.text, agent->options->owner, len) == 0 &&
+        stamp[0] != '\0' && stamp[strspn(stamp, "0123456789")] == '\0') {
+        err = move_aside(agent, owner, stamp, diag);
         err = err == ERR_CONFLICT ? ERR_OK : err; /* someone else did */
     } else if (err == ERR_OK) {
         err = deny_owner(agent, owner, diag);
     }
     strbuf_release(&text);
     return err;
+}
+
+/* Something was merged into it: one made anew would not have that. */
+static enum err deny_gone(const struct agent *agent, struct diag *diag)
+{
+    return diag_set(diag,
+                    ERR_DENIED,
+                    "%s in %s is gone, with all that was merged into it: make "
+                    "it again where it was",
+                    agent->names.agent + strlen("refs/heads/"),
+                    agent->options->repo);
 }
 
 /* Make the refs that are missing, in an order that a crash may cut anywhere:
@@ -208,6 +238,7 @@ static enum err find_branch(struct agent *agent, struct diag *diag)
         struct git_ref refs[] = {
             {.name = agent->names.owner},
             {.name = agent->names.agent},
+            {.name = agent->names.fence},
         };
         err = git_read_refs(agent->git, refs, ARRAY_COUNT(refs), diag);
         bool owned = strcmp(refs[0].id.text, owner.text) == 0;
@@ -219,6 +250,9 @@ static enum err find_branch(struct agent *agent, struct diag *diag)
         if (err == ERR_OK && owned && refs[1].id.text[0] != '\0') {
             agent->tip = refs[1].id;
             return ERR_OK;
+        }
+        if (err == ERR_OK && owned && refs[2].id.text[0] != '\0') {
+            return deny_gone(agent, diag);
         }
         if (err == ERR_OK) {
             err = make_missing(agent, &owner, refs, diag);

@@ -4,16 +4,25 @@
  * GIT_CONFIG_KEY_n is stronger than any file, and its names and values need no
  * quoting. Of the repository's own configuration, what names a program is
  * overridden; the user's global one stays as it is, because it is the user's.
+ *
+ * Which keys there are depends on the folder (`includeIf`, config.worktree),
+ * and sessions change the configuration. So it is looked at before every call
+ * that could run something, in the folder of that call. A session that changes
+ * it in between is faster than we are, but could as well run its command.
  */
 #include "git/git.h"
 
 #include "base/arena.h"
 #include "base/invariant.h"
 #include "base/mem.h"
+#include "git/say.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 enum {
@@ -31,6 +40,10 @@ struct git {
     size_t env_capacity;
     size_t config_count;
     bool helper_reset; /* the repository's credential helpers are off */
+    bool stale; /* a command ran that may have changed the configuration */
+    const char *looked_at; /* the last worktree that was looked at, or NULL */
+    struct strbuf keys; /* of the repository that are overridden, each with NUL
+                           after it */
 };
 
 /* Of the user's environment, only these say something to git. */
@@ -43,13 +56,13 @@ static const char *const kept_variables[] = {
 };
 
 static const char *const variables[] = {
-    "GIT_ALLOW_PROTOCOL=file:git:http:https:ssh",
     "GIT_ASKPASS=true",
     "GIT_AUTHOR_EMAIL=sluice@localhost",
     "GIT_AUTHOR_NAME=sluice",
     "GIT_COMMITTER_EMAIL=sluice@localhost",
     "GIT_COMMITTER_NAME=sluice",
     "GIT_EDITOR=true",
+    "GIT_GRAFT_FILE=/dev/null",
     "GIT_NO_REPLACE_OBJECTS=1",
     "GIT_OPTIONAL_LOCKS=0",
     "GIT_PAGER=cat",
@@ -57,30 +70,50 @@ static const char *const variables[] = {
     "LC_ALL=C",
 };
 
-/* Waiting a while for a ref that a live process holds is no error. */
+/* Only a push talks to anyone: what is missing in a partial clone would be
+ * fetched by commands that the repository names. */
+#define PROTOCOLS "GIT_ALLOW_PROTOCOL="
+static const char protocols_none[] = PROTOCOLS "none";
+static const char protocols_push[] = PROTOCOLS "file:http:https:ssh";
+
+/* Waiting a while for a ref that a live process holds is no error. Parents of
+ * commits are those in the commits, not those in a file beside them. */
 static const char *const settings[][2] = {
     {"advice.detachedHead", "false"},
+    {"advice.graftFileDeprecated", "false"},
+    {"advice.graftFileDeprecated", "false"},
     {"advice.pushUpdateRejected", "false"},
     {"commit.gpgSign", "false"},
     {"core.askPass", ""},
+    {"core.commitGraph", "false"},
     {"core.editor", "true"},
     {"core.filesRefLockTimeout", "10000"},
     {"core.fsmonitor", "false"},
     {"core.gitProxy", ""},
     {"core.hooksPath", "/dev/null"},
     {"core.packedRefsTimeout", "10000"},
+    {"core.preferSymlinkRefs", "false"},
     {"core.sshCommand", "ssh -oBatchMode=yes"},
     {"gc.auto", "0"},
+    {"gpg.openpgp.program", "false"},
     {"gpg.program", "false"},
+    {"gpg.ssh.defaultKeyCommand", ""},
+    {"gpg.ssh.program", "false"},
+    {"gpg.x509.program", "false"},
     {"maintenance.auto", "false"},
+    {"merge.autoStash", "false"},
+    {"merge.verifySignatures", "false"},
     {"push.gpgSign", "false"},
+    {"push.negotiate", "false"},
     {"push.recurseSubmodules", "no"},
+    {"rerere.enabled", "false"},
     {"sequence.editor", "true"},
     {"submodule.recurse", "false"},
 };
 
-/* Keys of the repository's own configuration that name programs. The driver
- * of a merge that is not run makes a conflict. */
+/* Keys of the repository's own configuration that name programs, or files to
+ * write. The driver of a merge that is not run makes a conflict. Hooks can be
+ * configured since git 2.54. */
 static const struct {
     const char *begin;
     const char *end;
@@ -90,7 +123,34 @@ static const struct {
     {"filter.", ".process", ""},
     {"filter.", ".required", "false"},
     {"filter.", ".smudge", ""},
+    {"hook.", ".command", "true"},
+    {"http.", ".savecookies", "false"},
     {"merge.", ".driver", "false"},
+    {"remote.", ".receivepack", "git-receive-pack"},
+    {"remote.", ".uploadpack", "git-upload-pack"},
+};
+
+/* Commands that run neither hooks nor filters nor drivers. */
+static const char *const harmless[] = {
+    "cat-file",
+    "commit-tree",
+    "config",
+    "for-each-ref",
+    "hash-object",
+    "log",
+    "merge-base",
+    "remote",
+    "rev-list",
+    "rev-parse",
+};
+
+/* Commands that run hooks only: new ones must have been configured. */
+static const char *const hooked[] = {
+    "clean",
+    "symbolic-ref",
+    "update-ref",
+    "worktree",
+    "write-tree",
 };
 
 static void add_env(struct git *git, const char *text)
@@ -162,6 +222,7 @@ static void make_env(struct git *git)
     for (size_t ix = 0; ix < ARRAY_COUNT(variables); ix++) {
         add_env(git, variables[ix]);
     }
+    add_env(git, protocols_none);
     for (size_t ix = 0; ix < ARRAY_COUNT(settings); ix++) {
         add_setting(git, settings[ix][0], settings[ix][1]);
     }
@@ -175,12 +236,25 @@ static bool has_end(const char *text, const char *end)
     return len >= end_len && strcmp(text + len - end_len, end) == 0;
 }
 
+/* Whether a key is new; from then on it is not. */
+static bool is_new(struct git *git, const char *key)
+{
+    for (size_t at = 0; at < git->keys.len;
+         at += strlen(git->keys.text + at) + 1) {
+        if (strcmp(git->keys.text + at, key) == 0) {
+            return false;
+        }
+    }
+    strbuf_add(&git->keys, key, strlen(key) + 1);
+    return true;
+}
+
 /* Override one key of the repository's configuration if it names a program. */
 static void disarm(struct git *git, const char *key)
 {
     for (size_t ix = 0; ix < ARRAY_COUNT(programs); ix++) {
         if (strncmp(key, programs[ix].begin, strlen(programs[ix].begin)) == 0 &&
-            has_end(key, programs[ix].end)) {
+            has_end(key, programs[ix].end) && is_new(git, key)) {
             add_setting(git,
                         arena_strndup(&git->arena, key, strlen(key)),
                         programs[ix].value);
@@ -193,19 +267,28 @@ static void disarm(struct git *git, const char *key)
     }
 }
 
-/* Override what the repository itself configures to be run. */
-static enum err disarm_all(struct git *git, struct diag *diag)
+/* Override what the repository itself configures to be run by calls in a
+ * folder; NULL: in the repository. */
+static enum err
+disarm_all(struct git *git, const char *folder, struct diag *diag)
 {
     const char *const args[] = {"config",
                                 "--show-scope",
                                 "--name-only",
                                 "-z",
                                 "--get-regexp",
-                                "^(filter|merge|credential)\\.",
+                                "^(credential|filter|hook|http|merge|remote)"
+                                "\\.",
                                 NULL};
     struct strbuf list = {0};
     int code = 0;
-    struct git_call call = {.args = args, .output = &list, .codes = 1};
+    struct git_call call = {
+        .args = args,
+        .folder = folder,
+        .output = &list,
+        .quiet = true,
+        .codes = 1,
+    };
     enum err err = git_call(git, &call, &code, diag);
     size_t at = 0;
     while (err == ERR_OK && at < list.len) { /* scope NUL key NUL */
@@ -237,7 +320,7 @@ static enum err find_common_dir(struct git *git, struct diag *diag)
     if (err == ERR_OK) {
         git->common_dir =
             arena_strndup(&git->arena, strbuf_text(&dir), dir.len);
-    } else if (err == ERR_CONFLICT) {
+    } else if (err == ERR_CONFLICT || err == ERR_INVALID) {
         err = diag_set(diag,
                        ERR_INVALID,
                        "%s cannot be used as a git repository: %s",
@@ -259,7 +342,7 @@ enum err git_open(struct git **out, const char *path, struct diag *diag)
     make_env(git);
     enum err err = find_common_dir(git, diag);
     if (err == ERR_OK) {
-        err = disarm_all(git, diag);
+        err = disarm_all(git, NULL, diag);
     }
     if (err != ERR_OK) {
         git_close(git);
@@ -273,6 +356,7 @@ void git_close(struct git *git)
 {
     if (git != NULL) {
         mem_free(git->env);
+        strbuf_release(&git->keys);
         arena_release(&git->arena);
         mem_free(git);
     }
@@ -321,7 +405,7 @@ static enum err judge(const struct git_call *call,
 {
     bool good = end->code >= 0 && end->code <= call->codes;
     if (!call->quiet && proc->errors->len > 0) {
-        (void)fputs(strbuf_text(proc->errors), stderr);
+        say_text(strbuf_text(proc->errors));
     }
     if (good) {
         return ERR_OK;
@@ -342,11 +426,82 @@ static enum err judge(const struct git_call *call,
                     end->code);
 }
 
+static bool
+is_among(const char *const *names, size_t count, const char *command)
+{
+    for (size_t ix = 0; ix < count; ix++) {
+        if (strcmp(names[ix], command) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether to look at the configuration before a call. */
+static bool must_look(const struct git *git, const struct git_call *call)
+{
+    const char *command = call->args[0];
+    if (is_among(harmless, ARRAY_COUNT(harmless), command)) {
+        return false;
+    }
+    bool known =
+        call->folder == NULL ||
+        (git->looked_at != NULL && strcmp(git->looked_at, call->folder) == 0);
+    return git->stale || !known ||
+           !is_among(hooked, ARRAY_COUNT(hooked), command);
+}
+
+/* Look at it. */
+static enum err look(struct git *git, const char *folder, struct diag *diag)
+{
+    enum err err = disarm_all(git, folder, diag);
+    if (err == ERR_OK) {
+        git->stale = false;
+    }
+    if (err == ERR_OK && folder != NULL &&
+        (git->looked_at == NULL || strcmp(git->looked_at, folder) != 0)) {
+        git->looked_at = arena_strndup(&git->arena, folder, strlen(folder));
+    }
+    return err;
+}
+
+void git_distrust(struct git *git)
+{
+    git->stale = true;
+}
+
+/*
+ * The environment of one call, for mem_free(). The folder is the worktree
+ * whatever core.worktree says.
+ */
+static const char **env_of(const struct git *git,
+                           const struct git_call *call,
+                           struct strbuf *worktree)
+{
+    const char **env = mem_zalloc(git->env_count + 2, sizeof(env[0]));
+    bool push = strcmp(call->args[0], "push") == 0;
+    for (size_t ix = 0; ix < git->env_count; ix++) {
+        bool protocols = git->env[ix] == protocols_none;
+        env[ix] = protocols && push ? protocols_push : git->env[ix];
+    }
+    if (call->folder != NULL) {
+        strbuf_addf(worktree, "GIT_WORK_TREE=%s", call->folder);
+        env[git->env_count] = strbuf_text(worktree);
+    }
+    return env;
+}
+
 enum err git_call(struct git *git,
                   const struct git_call *call,
                   int *code_out,
                   struct diag *diag)
 {
+    if (must_look(git, call)) {
+        enum err err = look(git, call->folder, diag);
+        if (err != ERR_OK) {
+            return err;
+        }
+    }
     const char *argv[ARGS_MAX] = {"git"};
     size_t count = 1;
     for (size_t ix = 0; call->args[ix] != NULL; ix++) {
@@ -354,9 +509,11 @@ enum err git_call(struct git *git,
         argv[count++] = call->args[ix];
     }
     struct strbuf errors = {0};
+    struct strbuf worktree = {0};
+    const char **env = env_of(git, call, &worktree);
     struct proc proc = {
         .argv = argv,
-        .env = git->env,
+        .env = env,
         .folder = call->folder != NULL ? call->folder : git->path,
         .input = call->input,
         .output = call->output,
@@ -369,6 +526,8 @@ enum err git_call(struct git *git,
         err = judge(call, &proc, &end, diag);
     }
     strbuf_release(&errors);
+    strbuf_release(&worktree);
+    mem_free(env);
     return err;
 }
 
@@ -380,7 +539,14 @@ enum err git_line(struct git *git,
     int code = 0;
     struct git_call call = {.args = args, .output = out};
     enum err err = git_call(git, &call, &code, diag);
+    size_t len = out->len;
     cut_line(out);
+    if (err == ERR_OK && out->len + 1 < len) { /* a line break in a path */
+        err = diag_set(diag,
+                       ERR_INVALID,
+                       "git %s printed more than one line",
+                       args[0]);
+    }
     return err;
 }
 
@@ -503,6 +669,68 @@ static void add_change(struct strbuf *out, const struct git_ref_change *change)
     strbuf_adds(out, "\n");
 }
 
+/*
+ * Take the lock under which alone refs below refs/sluice are changed, and
+ * branches of sluice are made or removed. The git that does it inherits the
+ * lock: it is held as long as one lives, whoever of its callers was killed.
+ * -1: it cannot be taken.
+ */
+static int lock_refs(const struct git *git)
+{
+    struct strbuf path = {0};
+    strbuf_addf(&path, "%s/sluice-refs.lock", git->common_dir);
+    int fd = open(strbuf_text(&path), O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
+    strbuf_release(&path);
+    while (fd >= 0 && flock(fd, LOCK_EX) != 0 && errno == EINTR) {
+    }
+    return fd;
+}
+
+/* Remove the lock that a killed git has left of the ref in a line "VERB REF
+ * ...". A branch that is there may be updated by others: theirs stays. */
+static void unlock_ref(const struct git *git,
+                       const char *line,
+                       bool alone,
+                       struct strbuf *path)
+{
+    size_t verb = strcspn(line, " ");
+    const char *ref = line + verb + 1;
+    if (alone || strncmp(line, "update ", strlen("update ")) != 0 ||
+        strncmp(ref, "refs/sluice/", strlen("refs/sluice/")) == 0) {
+        strbuf_clear(path);
+        strbuf_addf(path,
+                    "%s/%.*s.lock",
+                    git->common_dir,
+                    (int)strcspn(ref, " \n"),
+                    ref);
+        (void)unlink(strbuf_text(path)); /* as a rule there is none */
+    }
+}
+
+enum err git_transact(struct git *git,
+                      const char *lines,
+                      bool alone,
+                      const char *why,
+                      struct diag *diag)
+{
+    struct strbuf path = {0};
+    int lock = lock_refs(git);
+    for (const char *at = lines; lock >= 0 && *at != '\0';
+         at += strcspn(at, "\n") + 1) {
+        unlock_ref(git, at, alone, &path);
+    }
+    strbuf_release(&path);
+    const char *const args[] =
+        {"update-ref", "--no-deref", "-m", why, "--stdin", NULL};
+    int code = 0;
+    struct git_call call = {.args = args, .input = lines};
+    enum err err = git_call(git, &call, &code, diag);
+    if (lock >= 0) {
+        (void)close(lock);
+    }
+    return err;
+}
+
 enum err git_change_refs(struct git *git,
                          const struct git_ref_change *changes,
                          size_t count,
@@ -513,10 +741,7 @@ enum err git_change_refs(struct git *git,
     for (size_t ix = 0; ix < count; ix++) {
         add_change(&input, &changes[ix]);
     }
-    const char *const args[] = {"update-ref", "-m", why, "--stdin", NULL};
-    int code = 0;
-    struct git_call call = {.args = args, .input = strbuf_text(&input)};
-    enum err err = git_call(git, &call, &code, diag);
+    enum err err = git_transact(git, strbuf_text(&input), false, why, diag);
     strbuf_release(&input);
     return err;
 }

@@ -47,11 +47,15 @@ MUST_USE enum err git_call(struct git *git,
                            int *code_out,
                            struct diag *diag);
 
-/* Call git for one line of output, without its line break. */
+/* Call git for one line of output, without its line break. ERR_INVALID: it
+ * printed more than one. */
 MUST_USE enum err git_line(struct git *git,
                            const char *const *args,
                            struct strbuf *out,
                            struct diag *diag);
+
+/* Something else has run that may have changed the configuration. */
+void git_distrust(struct git *git);
 
 /* The environment that git is called with; NULL-terminated. */
 const char *const *git_env(const struct git *git);
@@ -93,6 +97,16 @@ MUST_USE enum err git_change_refs(struct git *git,
                                   size_t count,
                                   const char *why,
                                   struct diag *diag);
+
+/*
+ * The same in the words of `git update-ref --stdin`, a line for each change.
+ * With `alone`, nobody but sluice changes these refs.
+ */
+MUST_USE enum err git_transact(struct git *git,
+                               const char *lines,
+                               bool alone,
+                               const char *why,
+                               struct diag *diag);
 
 /* Whether `ancestor` is reachable from `commit`. */
 MUST_USE enum err git_is_ancestor(struct git *git,

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "git/merge.h"
 #include "git/result.h"
+#include "git/say.h"
 #include "git/session.h"
 
 #include <errno.h>
@@ -22,7 +23,25 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MEMBERS_MAX = 16 };
+enum { MEMBERS_MAX = 1000 }; /* as many as a batch may have */
+
+/* Variables that would make git work somewhere else than where it is called.
+ * The scheduler may have been started by a hook. */
+static const char *const misleading[] = {
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_DIR",
+    "GIT_GRAFT_FILE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_NAMESPACE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_QUARANTINE_PATH",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_SHALLOW_FILE",
+    "GIT_WORK_TREE",
+};
 
 enum option_id {
     OPTION_STORE = 256,
@@ -35,6 +54,7 @@ enum option_id {
     OPTION_GROUP,
     OPTION_TITLE,
     OPTION_TOKEN,
+    OPTION_ROUND,
     OPTION_DIR,
     OPTION_WRITES,
     OPTION_ALLOW_EMPTY,
@@ -55,6 +75,7 @@ static const struct option options[] = {
     {"group", required_argument, NULL, OPTION_GROUP},
     {"title", required_argument, NULL, OPTION_TITLE},
     {"token", required_argument, NULL, OPTION_TOKEN},
+    {"round", required_argument, NULL, OPTION_ROUND},
     {"dir", required_argument, NULL, OPTION_DIR},
     {"writes", no_argument, NULL, OPTION_WRITES},
     {"allow-empty", no_argument, NULL, OPTION_ALLOW_EMPTY},
@@ -148,6 +169,9 @@ static bool take_place(struct order *order, int id)
     case OPTION_TOKEN:
         order->agent.token = strtoull(optarg, NULL, 10);
         return true;
+    case OPTION_ROUND:
+        order->session.round = (uint32_t)strtoul(optarg, NULL, 10);
+        return true;
     case OPTION_DIR:
         order->session.dir = optarg;
         return true;
@@ -189,6 +213,7 @@ static int run_session(struct order *order, const char *const *argv)
     names_add_branch(&branch, order->agent.run, order->members[0].group);
     order->agent.group = order->members[0].group;
     order->session.agent = order->agent;
+    order->session.task = order->members[0].task;
     order->session.worktree = path;
     order->session.argv = argv;
     int code = RESULT_REFUSED;
@@ -243,8 +268,11 @@ int main(int argc, char **argv)
         good = take_part(&order, id) || take_place(&order, id);
     }
     if (!good || !known || !is_complete(&order) || merges == (optind < argc)) {
-        (void)fputs("sluice-git: this program is run by sluice\n", stderr);
+        say("sluice-git is run by sluice, not by hand");
         return RESULT_BLOCKED;
+    }
+    for (size_t ix = 0; ix < ARRAY_COUNT(misleading); ix++) {
+        (void)unsetenv(misleading[ix]);
     }
     proc_pass_signals();
     if (merges) {

@@ -6,8 +6,8 @@
  * branch is only ever blamed for what it does to the agent branch by itself,
  * and what comes out is what one by one would have given.
  *
- * A gate that cannot tell blames nobody: the whole session is refused, and
- * tried again later. What was merged until then is merged.
+ * A gate that cannot tell blames nobody: the session fails as a whole, and is
+ * tried again as often as the plan says. What was merged until then is merged.
  */
 #include "git/merge.h"
 
@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "git/merge_internal.h"
 #include "git/result.h"
+#include "git/say.h"
 #include "git/worktree.h"
 
 #include <errno.h>
@@ -50,7 +51,9 @@ static int lock_repo(struct queue *queue, struct diag *diag)
 {
     struct strbuf path = {0};
     strbuf_addf(&path, "%s/sluice.lock", git_common_dir(queue->agent.git));
-    int fd = open(strbuf_text(&path), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    int fd = open(strbuf_text(&path),
+                  O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+                  0600);
     if (fd < 0) {
         (void)diag_set(diag,
                        ERR_IO,
@@ -59,7 +62,10 @@ static int lock_repo(struct queue *queue, struct diag *diag)
                        strerror(errno));
     }
     strbuf_release(&path);
-    while (fd >= 0 && flock(fd, LOCK_EX) != 0 && errno == EINTR) {
+    if (fd >= 0 && !proc_lock(fd, LOCK_EX)) {
+        (void)diag_set(diag, ERR_IO, "lock it: %s", strerror(errno));
+        (void)close(fd);
+        return -1;
     }
     return fd;
 }
@@ -145,7 +151,7 @@ static enum err test(struct queue *queue,
     }
     if (err == ERR_OK && *out == MERGE_UNKNOWN) {
         err = diag_set(diag,
-                       ERR_UNAVAILABLE,
+                       ERR_IO,
                        "the gate \"%.200s\" could not tell",
                        queue->options->gate);
     }
@@ -250,10 +256,9 @@ static enum err sync_base(struct queue *queue, struct diag *diag)
     }
     queue->lock = alone.lock;
     if (err == ERR_OK && base.code != RESULT_DONE) {
-        printf("sluice: %s is not taken in: %s\n",
-               queue->options->agent.base,
-               strbuf_text(&base.reason));
-        (void)fflush(stdout);
+        say("%s is not taken in: %s",
+            queue->options->agent.base,
+            strbuf_text(&base.reason));
     }
     strbuf_release(&base.reason);
     return err;
@@ -263,7 +268,12 @@ static enum err work(struct queue *queue, struct diag *diag)
 {
     agent_unlock_ref(&queue->agent, queue->agent.names.agent);
     agent_unlock_ref(&queue->agent, queue->agent.names.fence);
-    enum err err = agent_fence(&queue->agent, diag);
+    /* It would move under the feet of whoever has it checked out. */
+    struct worktree nowhere = {.path = "", .branch = queue->agent.names.agent};
+    enum err err = worktree_check_elsewhere(queue->agent.git, &nowhere, diag);
+    if (err == ERR_OK) {
+        err = agent_fence(&queue->agent, diag);
+    }
     for (size_t ix = 0; ix < queue->count && err == ERR_OK; ix++) {
         err = find_tip(queue, &queue->candidates[ix], diag);
     }
@@ -281,13 +291,15 @@ static int tell(const struct queue *queue)
         result_say(only->code, strbuf_text(&only->reason));
         return only->code;
     }
+    bool told = true;
     for (size_t ix = 0; ix < queue->count; ix++) {
         const struct candidate *candidate = &queue->candidates[ix];
-        result_say_task(candidate->member->task,
-                        candidate->code,
-                        strbuf_text(&candidate->reason));
+        told = result_say_task(candidate->member->task,
+                               candidate->code,
+                               strbuf_text(&candidate->reason)) &&
+               told;
     }
-    return RESULT_DONE;
+    return told ? RESULT_DONE : RESULT_REFUSED; /* silence would mean done */
 }
 
 int merge_run(const struct merge_options *options)

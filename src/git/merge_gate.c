@@ -3,6 +3,7 @@
 
 #include "base/crash.h"
 #include "git/result.h"
+#include "git/say.h"
 #include "git/worktree.h"
 
 #include <stdio.h>
@@ -39,21 +40,21 @@ enum err merge_command(struct queue *queue,
     struct proc_end end;
     crash_point("merge-before-command");
     enum err err = proc_run(&proc, &end, diag);
+    git_distrust(queue->agent.git);
     crash_point("merge-command-ended");
     if (err != ERR_OK) {
         return err;
     }
-    if (end.signal != 0 || end.code == RESULT_REFUSED ||
+    if (end.signal != 0 || proc_is_ending() || end.code == RESULT_REFUSED ||
         end.code == SHELL_NOT_EXECUTABLE || end.code == SHELL_NOT_FOUND) {
         *out = MERGE_UNKNOWN;
     } else {
         *out = end.code == 0 ? MERGE_GOOD : MERGE_BAD;
     }
-    printf("sluice: \"%s\" %s\n",
-           command,
-           *out == MERGE_GOOD  ? "passed"
-           : *out == MERGE_BAD ? "failed"
-                               : "could not tell");
-    (void)fflush(stdout);
+    say("\"%s\" %s",
+        command,
+        *out == MERGE_GOOD  ? "passed"
+        : *out == MERGE_BAD ? "failed"
+                            : "could not tell");
     return ERR_OK;
 }

@@ -12,12 +12,19 @@
 #include "base/invariant.h"
 #include "base/mem.h"
 #include "git/result.h"
+#include "git/say.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { ARGS_MAX = 40, CONFLICT = 1, LINE_BYTES = 1024 };
+enum {
+    ARGS_MAX = 40,
+    CONFLICT = 1,
+    LINE_BYTES = 1024,
+    MARK_BYTES_MIN = 7,
+    NAMES_BYTES_MAX = 2048, /* about so much of a list is for people */
+};
 
 /* The first line of a text, as an id. */
 static enum err
@@ -94,6 +101,10 @@ static void add_conflicts(struct strbuf *out, const struct strbuf *text)
     while (line != NULL && line[1] != '\n' && line[1] != '\0') {
         size_t len = strcspn(line + 1, "\n");
         strbuf_adds(out, comma);
+        if (out->len + len > NAMES_BYTES_MAX) {
+            strbuf_adds(out, "and more");
+            return;
+        }
         strbuf_add(out, line + 1, len);
         comma = ", ";
         line = line[1 + len] == '\n' ? line + 1 + len : NULL;
@@ -114,24 +125,24 @@ static void blame(struct queue *queue,
     strbuf_addf(&reason,
                 ": merge %s into its branch and resolve them",
                 queue->agent.names.agent + strlen("refs/heads/"));
-    printf("%s", strbuf_text(text));
-    (void)fflush(stdout);
+    say_text(strbuf_text(text));
     merge_decide(candidate, RESULT_CHANGES, strbuf_text(&reason));
     strbuf_release(&reason);
 }
 
-/* Whether a file of the repaired tree still has a line that git put there. */
-static bool has_marks(const char *folder, const char *name, size_t name_len)
+/* Whether a file of the repaired tree still has a line that git put there.
+ * An attribute can make such marks longer. */
+static bool has_marks(const char *folder, const char *name)
 {
     struct strbuf path = {0};
-    strbuf_addf(&path, "%s/", folder);
-    strbuf_add(&path, name, name_len);
+    strbuf_addf(&path, "%s/%s", folder, name);
     FILE *file = fopen(strbuf_text(&path), "re");
     strbuf_release(&path);
     bool found = false;
     char line[LINE_BYTES];
     while (file != NULL && !found && fgets(line, sizeof(line), file) != NULL) {
-        found = strncmp(line, "<<<<<<< ", 8) == 0;
+        size_t len = strspn(line, "<");
+        found = len >= MARK_BYTES_MIN && line[len] == ' ';
     }
     if (file != NULL) {
         (void)fclose(file);
@@ -139,18 +150,31 @@ static bool has_marks(const char *folder, const char *name, size_t name_len)
     return found;
 }
 
-/* Whether all conflicts were resolved. */
-static bool is_resolved(const struct queue *queue, const struct strbuf *text)
+/* Whether all conflicts were resolved. Names are as they are, not quoted. */
+static enum err is_resolved(struct queue *queue,
+                            const struct candidate *candidate,
+                            bool *out,
+                            struct diag *diag)
 {
-    const char *line = strchr(strbuf_text(text), '\n');
-    while (line != NULL && line[1] != '\n' && line[1] != '\0') {
-        size_t len = strcspn(line + 1, "\n");
-        if (has_marks(queue->options->worktree, line + 1, len)) {
-            return false;
-        }
-        line = line[1 + len] == '\n' ? line + 1 + len : NULL;
+    const char *const args[] = {"merge-tree",
+                                "--write-tree",
+                                "--name-only",
+                                "--no-messages",
+                                "-z",
+                                queue->agent.tip.text,
+                                candidate->tip.text,
+                                NULL};
+    struct strbuf list = {0};
+    int code = 0;
+    struct git_call call = {.args = args, .output = &list, .codes = CONFLICT};
+    enum err err = git_call(queue->agent.git, &call, &code, diag);
+    *out = err == ERR_OK;
+    for (size_t at = strlen(strbuf_text(&list)) + 1; *out && at < list.len;
+         at += strlen(list.text + at) + 1) {
+        *out = !has_marks(queue->options->worktree, list.text + at);
     }
-    return true;
+    strbuf_release(&list);
+    return err;
 }
 
 static enum err call_there(struct queue *queue,
@@ -169,13 +193,57 @@ static enum err call_there(struct queue *queue,
     return git_call(queue->agent.git, &call, &code, diag);
 }
 
+/* Append a list of files as git prints them, quoted, without the slash that
+ * marks a repository among them. */
+static void add_names(struct strbuf *out, const struct strbuf *list)
+{
+    for (size_t ix = 0; ix < list->len; ix++) {
+        const char *at = list->text + ix;
+        if (strncmp(at, "/\n", 2) != 0 && strncmp(at, "/\"\n", 3) != 0) {
+            strbuf_add(out, at, 1);
+        }
+    }
+}
+
+/* Take all that the worktree has into its index. `git add` would ask git what
+ * is changed in submodules, which have a configuration of their own. */
+static enum err stage_all(struct queue *queue, struct diag *diag)
+{
+    static const char *const find[] = {"ls-files",
+                                       "--deleted",
+                                       "--exclude-standard",
+                                       "--modified",
+                                       "--others",
+                                       NULL};
+    static const char *const update[] = {"update-index",
+                                         "--add",
+                                         "--remove",
+                                         "--stdin",
+                                         NULL};
+    struct strbuf list = {0};
+    struct strbuf names = {0};
+    enum err err = call_there(queue, find, &list, 0, diag);
+    add_names(&names, &list);
+    int code = 0;
+    struct git_call call = {
+        .args = update,
+        .folder = queue->options->worktree,
+        .input = strbuf_text(&names),
+    };
+    if (err == ERR_OK) {
+        err = git_call(queue->agent.git, &call, &code, diag);
+    }
+    strbuf_release(&list);
+    strbuf_release(&names);
+    return err;
+}
+
 /*
  * Let the plan's command resolve a conflict in the worktree of the queue,
  * while the merge limit is held. *tree stays "" when it could not.
  */
 static enum err repair(struct queue *queue,
                        const struct candidate *candidate,
-                       const struct strbuf *text,
                        struct git_id *tree,
                        struct diag *diag)
 {
@@ -185,7 +253,6 @@ static enum err repair(struct queue *queue,
                                  "--no-ff",
                                  candidate->tip.text,
                                  NULL};
-    static const char *const add[] = {"add", "--all", NULL};
     static const char *const write[] = {"write-tree", NULL};
     enum merge_verdict verdict = MERGE_BAD;
     enum err err = merge_checkout(queue, &queue->agent.tip, diag);
@@ -197,13 +264,18 @@ static enum err repair(struct queue *queue,
         err = merge_command(queue, queue->options->repair, &verdict, diag);
     }
     if (err == ERR_OK && verdict == MERGE_UNKNOWN) {
-        return diag_set(diag, ERR_UNAVAILABLE, "the repair could not be run");
+        return diag_set(diag, ERR_IO, "the repair could not be run");
     }
-    if (err != ERR_OK || verdict == MERGE_BAD || !is_resolved(queue, text)) {
+    bool resolved = false;
+    if (err == ERR_OK && verdict == MERGE_GOOD) {
+        err = is_resolved(queue, candidate, &resolved, diag);
+    }
+    if (err != ERR_OK || !resolved) {
         return err;
     }
     struct strbuf line = {0};
-    err = call_there(queue, add, NULL, 0, diag);
+    err = stage_all(queue, diag);
+    crash_point("merge-repaired");
     if (err == ERR_OK) {
         err = call_there(queue, write, &line, 0, diag);
     }
@@ -253,14 +325,14 @@ static enum err add_one(struct queue *queue,
     enum err err = merge_trees(queue, at, &candidate->tip, &next, &text, diag);
     bool alone = merged->count == 0;
     if (err == ERR_CONFLICT) { /* git cannot merge it at all */
-        printf("%s", strbuf_text(&text));
+        say_text(strbuf_text(&text));
         merge_decide(candidate, RESULT_FAILED, diag->text);
         err = ERR_OK;
         alone = false;
     }
     if (err == ERR_OK && next.text[0] == '\0' && alone &&
         candidate->member != NULL && queue->options->repair != NULL) {
-        err = repair(queue, candidate, &text, &next, diag);
+        err = repair(queue, candidate, &next, diag);
     }
     if (err == ERR_OK && next.text[0] == '\0' && alone) {
         blame(queue, candidate, &text);

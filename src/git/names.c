@@ -13,11 +13,13 @@ static bool is_plain(char byte)
            byte == '#';
 }
 
-/* A dot may stand between two plain characters, but git wants no ".lock". */
+/* A dot may stand between two plain characters, but git wants no ".lock", and
+ * beside a worktree stand files with both these ends (see worktree.h). */
 static bool is_plain_dot(const char *id, size_t ix)
 {
     return id[ix] == '.' && ix > 0 && is_plain(id[ix - 1]) &&
-           is_plain(id[ix + 1]) && strcmp(id + ix, ".lock") != 0;
+           is_plain(id[ix + 1]) && strcmp(id + ix, ".lock") != 0 &&
+           strcmp(id + ix, ".making") != 0;
 }
 
 void names_add(struct strbuf *out, const char *id)
@@ -108,6 +110,7 @@ void names_init(struct names *names, const char *run, const char *group)
         .branch = branch_ref(run, group),
         .kept = group_ref(run, group, "kept"),
         .passed = group_ref(run, group, "passed"),
+        .by = group_ref(run, group, "by"),
     };
 }
 
@@ -119,5 +122,6 @@ void names_release(struct names *names)
     mem_free(names->branch);
     mem_free(names->kept);
     mem_free(names->passed);
+    mem_free(names->by);
     *names = (struct names){0};
 }

@@ -40,6 +40,7 @@ struct names {
     char *branch; /* the group's branch */
     char *kept;   /* where the next attempt of the group begins */
     char *passed; /* what its last stage that ended well has left */
+    char *by;     /* blob: which stage that was, and in which round */
 };
 
 void names_init(struct names *names, const char *run, const char *group);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Signals: the shim sends SIGTERM to the whole tree and SIGUSR1, for a
- * checkpoint, to its leader, which is this process. Neither may end it: what
- * it does after the session (see session.c) must happen. So both are caught,
- * and SIGUSR1 is sent on to the program that runs.
+ * checkpoint, to its leader, which is this process. Neither may end it while a
+ * program runs: what it does after the session (see session.c) must happen. So
+ * they are blocked. One that asks for an end stays pending, and can be asked
+ * for; it ends this process while that only waits for a lock. SIGUSR1 is taken
+ * while a session runs, and sent on to it.
  */
 #include "git/proc.h"
 
@@ -14,7 +16,11 @@
 #include <spawn.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -22,26 +28,50 @@ enum {
     PIPE_BYTES = 16 << 10,
 };
 
-static volatile sig_atomic_t running; /* pid; 0: none */
-
-static void pass_on(int number)
+/* The signals that ask for an end. */
+static void set_ends(sigset_t *set)
 {
-    int kept = errno;
-    if (running > 0 && number == SIGUSR1) {
-        (void)kill((pid_t)running, number);
-    }
-    errno = kept;
+    (void)sigemptyset(set);
+    (void)sigaddset(set, SIGHUP);
+    (void)sigaddset(set, SIGINT);
+    (void)sigaddset(set, SIGTERM);
+}
+
+static void set_checkpoint(sigset_t *set)
+{
+    (void)sigemptyset(set);
+    (void)sigaddset(set, SIGUSR1);
 }
 
 void proc_pass_signals(void)
 {
-    static const int numbers[] = {SIGHUP, SIGINT, SIGTERM, SIGUSR1};
-    struct sigaction action = {.sa_handler = pass_on, .sa_flags = SA_RESTART};
-    (void)sigemptyset(&action.sa_mask);
-    for (size_t ix = 0; ix < ARRAY_COUNT(numbers); ix++) {
-        (void)sigaction(numbers[ix], &action, NULL);
-    }
+    sigset_t blocked;
+    set_ends(&blocked);
+    (void)sigaddset(&blocked, SIGUSR1);
+    (void)sigprocmask(SIG_BLOCK, &blocked, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
+}
+
+bool proc_is_ending(void)
+{
+    sigset_t pending;
+    return sigpending(&pending) == 0 && (sigismember(&pending, SIGHUP) == 1 ||
+                                         sigismember(&pending, SIGINT) == 1 ||
+                                         sigismember(&pending, SIGTERM) == 1);
+}
+
+bool proc_lock(int fd, int how)
+{
+    sigset_t ends;
+    sigset_t before;
+    set_ends(&ends);
+    (void)sigprocmask(SIG_UNBLOCK, &ends, &before);
+    int result;
+    do {
+        result = flock(fd, how);
+    } while (result != 0 && errno == EINTR);
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    return result == 0;
 }
 
 /* Pipes to and from the program; -1: none. */
@@ -194,6 +224,44 @@ static bool talk(const struct proc *proc, struct pipes *pipes)
     return true;
 }
 
+/* Forget what was asked for before the session could know of it. */
+static void drop_checkpoint(void)
+{
+    sigset_t set;
+    set_checkpoint(&set);
+    static const struct timespec now = {0};
+    (void)sigtimedwait(&set, NULL, &now);
+}
+
+/*
+ * Until the session has ended, pass on what asks it for a checkpoint. Without
+ * descriptors for that it runs on, and its checkpoint is only in the file.
+ */
+static void pass_on(pid_t pid)
+{
+    sigset_t set;
+    set_checkpoint(&set);
+    struct pollfd fds[] = {
+        {.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN},
+        {.fd = signalfd(-1, &set, SFD_CLOEXEC), .events = POLLIN},
+    };
+    bool over = fds[0].fd < 0;
+    while (!over) {
+        if (poll(fds, ARRAY_COUNT(fds), -1) < 0) {
+            continue;
+        }
+        struct signalfd_siginfo info;
+        over = fds[0].revents != 0;
+        if (fds[1].revents != 0 &&
+            read(fds[1].fd, &info, sizeof(info)) == (ssize_t)sizeof(info) &&
+            !over) {
+            (void)kill(pid, SIGUSR1);
+        }
+    }
+    close_fd(&fds[0].fd);
+    close_fd(&fds[1].fd);
+}
+
 /* Wait for its end. */
 static void reap(pid_t pid, struct proc_end *end_out)
 {
@@ -214,6 +282,9 @@ proc_run(const struct proc *proc, struct proc_end *end_out, struct diag *diag)
         return err;
     }
     pid_t pid = 0;
+    if (proc->is_session) {
+        drop_checkpoint();
+    }
     int error = spawn(proc, &pipes, &pid);
     close_fd(&pipes.in[0]);
     close_fd(&pipes.out[1]);
@@ -227,14 +298,15 @@ proc_run(const struct proc *proc, struct proc_end *end_out, struct diag *diag)
                         proc->folder,
                         strerror(error));
     }
-    running = pid;
     bool fits = talk(proc, &pipes);
     close_pipes(&pipes);
     if (!fits) {
         (void)kill(pid, SIGKILL);
     }
+    if (proc->is_session) {
+        pass_on(pid);
+    }
     reap(pid, end_out);
-    running = 0;
     return fits ? ERR_OK
                 : diag_set(diag,
                            ERR_LIMIT,

@@ -18,6 +18,7 @@ struct proc {
     const char *input;       /* for its standard input; NULL: /dev/null */
     struct strbuf *output;   /* gets its standard output; NULL: ours */
     struct strbuf *errors;   /* gets its standard error; NULL: ours */
+    bool is_session;         /* what asks for a checkpoint is passed on to it */
 };
 
 /* How it ended. */
@@ -27,15 +28,22 @@ struct proc_end {
 };
 
 /*
- * Run it to its end. Signals that ask this process to end or to make a
- * checkpoint are passed on to it, and it is waited for. An error only when it
- * could not be started or watched; ERR_LIMIT: it printed too much.
+ * Run it to its end. A signal that asks this process for a checkpoint is passed
+ * on to a session; after one that asks it to end, the program is waited for. An
+ * error only when it could not be started or watched; ERR_LIMIT: it printed too
+ * much.
  */
 MUST_USE enum err
 proc_run(const struct proc *proc, struct proc_end *end_out, struct diag *diag);
 
-/* The same as a process that sessions may meet: all signals as at the start of
- * a program. Call once, early: from then on signals are passed on. */
+/* From now on, signals are passed on or kept as above. Call once, early. */
 void proc_pass_signals(void);
+
+/* Whether a signal has asked this process to end, since then. */
+bool proc_is_ending(void);
+
+/* Wait for a lock on a file (flock); false: it cannot be locked. A signal that
+ * asks for an end ends the wait, and this process. */
+bool proc_lock(int fd, int how);
 
 #endif /* GIT_PROC_H */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "git/result.h"
 
+#include "base/crash.h"
+#include "git/say.h"
+
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -68,9 +71,10 @@ static bool store(const char *path, const json_t *root)
 {
     char next[4096];
     int len = snprintf(next, sizeof(next), "%s.next", path);
-    return len > 0 && (size_t)len < sizeof(next) &&
-           json_dump_file(root, next, JSON_COMPACT) == 0 &&
-           rename(next, path) == 0;
+    bool written = len > 0 && (size_t)len < sizeof(next) &&
+                   json_dump_file(root, next, JSON_COMPACT) == 0;
+    crash_point("result-before-rename");
+    return written && rename(next, path) == 0;
 }
 
 static json_t *load(const char *path)
@@ -87,30 +91,28 @@ void result_say(int code, const char *reason)
 {
     const char *path = getenv("SLUICE_RESULT");
     if (reason[0] != '\0') {
-        printf("sluice: %s\n", reason);
-        (void)fflush(stdout);
+        say("%s", reason);
     }
     if (path == NULL) {
         return;
     }
     json_t *root = load(path);
     if (!set(root, code, reason) || !store(path, root)) {
-        printf("sluice: %s cannot be written: %s\n", path, strerror(errno));
+        say("%s cannot be written: %s", path, strerror(errno));
     }
     json_decref(root);
 }
 
-void result_say_task(const char *task, int code, const char *reason)
+bool result_say_task(const char *task, int code, const char *reason)
 {
     const char *path = getenv("SLUICE_RESULT");
-    printf("sluice: %s: %s%s%s\n",
-           task,
-           outcome_of(code),
-           reason[0] != '\0' ? ": " : "",
-           reason);
-    (void)fflush(stdout);
+    say("%s: %s%s%s",
+        task,
+        outcome_of(code),
+        reason[0] != '\0' ? ": " : "",
+        reason);
     if (path == NULL) {
-        return;
+        return false;
     }
     json_t *root = load(path);
     json_t *tasks = json_object_get(root, "tasks");
@@ -119,11 +121,13 @@ void result_say_task(const char *task, int code, const char *reason)
         (void)json_object_set_new(root, "tasks", tasks);
     }
     json_t *one = json_object();
-    if (json_object_set_new(one, "task", json_string(task)) != 0 ||
-        !set(one, code, reason) || json_array_append(tasks, one) != 0 ||
-        !store(path, root)) {
-        printf("sluice: %s cannot be written: %s\n", path, strerror(errno));
+    bool written = json_object_set_new(one, "task", json_string(task)) == 0 &&
+                   set(one, code, reason) &&
+                   json_array_append(tasks, one) == 0 && store(path, root);
+    if (!written) {
+        say("%s cannot be written: %s", path, strerror(errno));
     }
     json_decref(one);
     json_decref(root);
+    return written;
 }

@@ -28,7 +28,7 @@ int result_code(enum err err);
  */
 void result_say(int code, const char *reason);
 
-/* The same for one task of a batch. */
-void result_say_task(const char *task, int code, const char *reason);
+/* The same for one task of a batch. False: it could not be written. */
+MUST_USE bool result_say_task(const char *task, int code, const char *reason);
 
 #endif /* GIT_RESULT_H */

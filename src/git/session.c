@@ -14,6 +14,7 @@
 #include "base/crash.h"
 #include "exec/attempt.h"
 #include "git/result.h"
+#include "git/say.h"
 #include "git/worktree.h"
 
 #include <stdio.h>
@@ -21,7 +22,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum refs { KEPT, PASSED, BRANCH, REFS_COUNT };
+enum refs { KEPT, PASSED, BY, BRANCH, REFS_COUNT };
+
+enum { OUTCOME_BYTES = 16 };
 
 struct session {
     const struct session_options *options;
@@ -42,6 +45,7 @@ static enum err find_start(struct session *session, struct diag *diag)
     const struct names *names = &session->agent.names;
     session->refs[KEPT].name = names->kept;
     session->refs[PASSED].name = names->passed;
+    session->refs[BY].name = names->by;
     session->refs[BRANCH].name = names->branch;
     enum err err =
         git_read_refs(session->agent.git, session->refs, REFS_COUNT, diag);
@@ -67,6 +71,10 @@ static enum err enter(struct session *session, struct diag *diag)
         .branch = session->agent.names.branch,
         .start = session->start,
         .alone = options->writes,
+        .refs = {session->agent.names.branch,
+                 session->agent.names.kept,
+                 session->agent.names.passed,
+                 session->agent.names.by},
     };
     if (err == ERR_OK) {
         err =
@@ -78,6 +86,7 @@ static enum err enter(struct session *session, struct diag *diag)
 /* Run a program of the plan's in the worktree. */
 static enum err run(const struct session *session,
                     const char *const *argv,
+                    bool is_session,
                     struct proc_end *end,
                     struct diag *diag)
 {
@@ -85,56 +94,116 @@ static enum err run(const struct session *session,
         .argv = argv,
         .env = (const char *const *)environ,
         .folder = session->options->worktree,
+        .is_session = is_session,
     };
+    git_distrust(session->agent.git);
     return proc_run(&proc, end, diag);
 }
 
 /* What the session says: its exit code, unless its result says more. */
-static const char *outcome_of(const struct session *session, int code)
+static void find_outcome(const struct session *session,
+                         int code,
+                         char outcome[OUTCOME_BYTES])
 {
-    static char outcome[16];
     struct attempt_result result = {0};
     enum err err = attempt_read_result(session->options->dir, &result, NULL);
     outcome[0] = '\0';
     if (err == ERR_OK && code == RESULT_DONE) {
         (void)snprintf(outcome,
-                       sizeof(outcome),
+                       OUTCOME_BYTES,
                        "%s",
                        result.outcome != NULL
                            ? result.outcome
                            : (result.retry_at_ns > 0 ? "refused" : "done"));
     } else if (code == RESULT_CHANGES) {
-        (void)snprintf(outcome, sizeof(outcome), "changes");
-    } else if (err == ERR_OK && result.outcome != NULL) {
-        (void)snprintf(outcome, sizeof(outcome), "%s", result.outcome);
+        (void)snprintf(outcome, OUTCOME_BYTES, "changes");
+    } else if (err == ERR_OK && result.outcome != NULL &&
+               code != RESULT_BLOCKED && code != RESULT_REFUSED) {
+        (void)snprintf(outcome, OUTCOME_BYTES, "%s", result.outcome);
     }
     attempt_result_release(&result);
-    return outcome;
 }
 
-/* Whether the branch has a commit that was not there before this stage. */
+/* The blob that says: this stage, in this round. */
+static enum err
+put_mark(struct session *session, struct git_id *out, struct diag *diag)
+{
+    struct strbuf text = {0};
+    strbuf_addf(&text,
+                "%s, round %u\n",
+                session->options->task,
+                session->options->round);
+    enum err err =
+        git_put_blob(session->agent.git, strbuf_text(&text), out, diag);
+    strbuf_release(&text);
+    return err;
+}
+
+/*
+ * Whether the branch has a commit that was not there before this stage: one
+ * that neither the agent branch, the base, nor any other branch that sluice
+ * has made, for this run or an earlier one, already has. What an attempt of
+ * this same round has passed, just before it was killed, counts as new.
+ */
 static enum err has_evidence(struct session *session,
                              const struct git_id *tip,
                              bool *out,
                              struct diag *diag)
 {
-    const struct git_id *before = is_set(&session->refs[PASSED].id)
-                                      ? &session->refs[PASSED].id
-                                      : &session->agent.tip;
-    bool old = true;
-    enum err err = git_is_ancestor(session->agent.git,
-                                   tip->text,
-                                   before->text,
-                                   &old,
-                                   diag);
-    *out = !old;
+    struct agent *agent = &session->agent;
+    struct git_id base = {0};
+    struct git_id mark = {0};
+    enum err err = put_mark(session, &mark, diag);
+    bool own = strcmp(mark.text, session->refs[BY].id.text) == 0;
+    if (err == ERR_OK) {
+        err = git_resolve(agent->git, agent->options->base, &base, diag);
+    }
+    if (err == ERR_NOT_FOUND) { /* it was there when the run began */
+        base = agent->tip;
+        err = ERR_OK;
+    }
+    struct strbuf branch = {0};
+    struct strbuf kept = {0};
+    struct strbuf passed = {0};
+    struct strbuf found = {0};
+    strbuf_addf(&branch, "--exclude=%s", agent->names.branch);
+    strbuf_addf(&kept, "--exclude=%s", agent->names.kept);
+    strbuf_addf(&passed,
+                "--exclude=%s",
+                own ? agent->names.passed : agent->names.kept);
+    const char *const args[] = {"rev-list",
+                                "--max-count=1",
+                                tip->text,
+                                "--not",
+                                agent->tip.text,
+                                base.text,
+                                strbuf_text(&branch),
+                                "--glob=refs/heads/sluice",
+                                strbuf_text(&kept),
+                                strbuf_text(&passed),
+                                "--glob=refs/sluice",
+                                NULL};
+    int code = 0;
+    struct git_call call = {.args = args, .output = &found};
+    if (err == ERR_OK) {
+        err = git_call(agent->git, &call, &code, diag);
+    }
+    *out = found.len > 0;
+    strbuf_release(&branch);
+    strbuf_release(&kept);
+    strbuf_release(&passed);
+    strbuf_release(&found);
     return err;
 }
 
 /* Say what the session has left uncommitted: it will be discarded. */
 static void tell_leftovers(struct session *session)
 {
-    static const char *const args[] = {"status", "--porcelain", NULL};
+    /* Nothing is asked in a submodule: it has a configuration of its own. */
+    static const char *const args[] = {"status",
+                                       "--porcelain",
+                                       "--ignore-submodules=dirty",
+                                       NULL};
     struct strbuf list = {0};
     int code = 0;
     struct git_call call = {
@@ -145,8 +214,7 @@ static void tell_leftovers(struct session *session)
     };
     if (git_call(session->agent.git, &call, &code, NULL) == ERR_OK &&
         list.len > 0) {
-        printf("sluice: not committed, and not kept:\n%s", strbuf_text(&list));
-        (void)fflush(stdout);
+        say("not committed, and not kept:\n%s", strbuf_text(&list));
     }
     strbuf_release(&list);
 }
@@ -157,16 +225,21 @@ static enum err keep(struct session *session,
                      bool passed,
                      struct diag *diag)
 {
+    struct git_id mark = {0};
+    enum err err = put_mark(session, &mark, diag);
     struct git_ref_change changes[] = {
         {.ref = session->agent.names.kept, .to = tip->text},
         {.ref = session->agent.names.passed, .to = tip->text},
+        {.ref = session->agent.names.by, .to = mark.text},
     };
     crash_point("session-before-keep");
-    enum err err = git_change_refs(session->agent.git,
-                                   changes,
-                                   passed ? 2 : 1,
-                                   "sluice: keep",
-                                   diag);
+    if (err == ERR_OK) {
+        err = git_change_refs(session->agent.git,
+                              changes,
+                              passed ? ARRAY_COUNT(changes) : 1,
+                              "sluice: keep",
+                              diag);
+    }
     crash_point("session-kept");
     return err;
 }
@@ -218,8 +291,9 @@ static int run_prepared(struct session *session)
     struct diag diag = {0};
     enum err err = ERR_OK;
     if (options->prepare != NULL) {
-        err = run(session, shell, &end, &diag);
-        if (err == ERR_OK && (end.code != 0 || end.signal != 0)) {
+        err = run(session, shell, false, &end, &diag);
+        if (err == ERR_OK &&
+            (end.code != 0 || end.signal != 0 || proc_is_ending())) {
             int code =
                 end.code == RESULT_REFUSED ? RESULT_REFUSED : RESULT_FAILED;
             result_say(code, "its prepare command failed");
@@ -228,7 +302,7 @@ static int run_prepared(struct session *session)
     }
     if (err == ERR_OK) {
         crash_point("session-before-run");
-        err = run(session, options->argv, &end, &diag);
+        err = run(session, options->argv, true, &end, &diag);
     }
     if (err != ERR_OK) {
         result_say(result_code(err), diag.text);
@@ -238,7 +312,12 @@ static int run_prepared(struct session *session)
     if (end.signal != 0) {
         return -end.signal;
     }
-    const char *outcome = outcome_of(session, end.code);
+    char outcome[OUTCOME_BYTES];
+    find_outcome(session, end.code, outcome);
+    if (proc_is_ending() && strcmp(outcome, "checkpoint") != 0) {
+        /* Its timeout or an order has ended it, whatever it says. */
+        return end.code != RESULT_DONE ? end.code : RESULT_FAILED;
+    }
     if (strcmp(outcome, "done") != 0 && strcmp(outcome, "changes") != 0 &&
         strcmp(outcome, "checkpoint") != 0) {
         return end.code;

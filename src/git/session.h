@@ -11,6 +11,8 @@ struct session_options {
     struct agent_options agent;
     const char *worktree;    /* absolute path */
     const char *dir;         /* directory of the attempt */
+    const char *task;        /* id */
+    uint32_t round;          /* how often it was sent back */
     bool writes;             /* an implement stage: it must make a commit */
     bool allow_empty;        /* ... or need not */
     const char *prepare;     /* shell command before it, or NULL */

@@ -110,7 +110,12 @@ static bool is_merged(const struct state *state, const char *path)
 
 static bool is_clean(const struct state *state, const char *path)
 {
-    static const char *const args[] = {"status", "--porcelain", NULL};
+    /* Nothing is asked in a submodule, which has a configuration of its own:
+     * git removes no worktree with submodules. */
+    static const char *const args[] = {"status",
+                                       "--porcelain",
+                                       "--ignore-submodules=dirty",
+                                       NULL};
     struct strbuf list = {0};
     bool clean = ask(state, path, args, &list) && list.len == 0;
     strbuf_release(&list);
@@ -280,6 +285,7 @@ static bool sweep_branch(struct state *state, char *line)
     }
     struct strbuf kept = {0};
     struct strbuf passed = {0};
+    struct strbuf by = {0};
     size_t stem = strlen(state->names.owner) - strlen("owner");
     strbuf_addf(&kept,
                 "%.*sgroups/%s/kept",
@@ -291,10 +297,16 @@ static bool sweep_branch(struct state *state, char *line)
                 (int)stem,
                 state->names.owner,
                 component);
-    const char *const others[] = {strbuf_text(&kept), strbuf_text(&passed)};
+    strbuf_addf(&by,
+                "%.*sgroups/%s/by",
+                (int)stem,
+                state->names.owner,
+                component);
+    const char *const others[] = {kept.text, passed.text, by.text};
     remove_branch(state, ref, line, others, ARRAY_COUNT(others));
     strbuf_release(&kept);
     strbuf_release(&passed);
+    strbuf_release(&by);
     return true;
 }
 

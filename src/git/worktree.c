@@ -28,6 +28,24 @@ static void add_beside(struct strbuf *out, const char *path, const char *end)
     strbuf_addf(out, "%s.%s", path, end);
 }
 
+/* Make a folder, unless it is there. The path of the store has no links in it
+ * (see main.c), and one below it would lead out of it. */
+static enum err make_dir(const char *path, struct diag *diag)
+{
+    struct stat status;
+    if (mkdir(path, 0700) != 0 && errno != EEXIST) {
+        return diag_set(diag,
+                        errno == ENOSPC ? ERR_UNAVAILABLE : ERR_IO,
+                        "make %s: %s",
+                        path,
+                        strerror(errno));
+    }
+    if (lstat(path, &status) == 0 && S_ISLNK(status.st_mode)) {
+        return diag_set(diag, ERR_DENIED, "%s is a link: remove it", path);
+    }
+    return ERR_OK;
+}
+
 /* Make the folders above a path. */
 static enum err make_above(const char *path, struct diag *diag)
 {
@@ -37,13 +55,7 @@ static enum err make_above(const char *path, struct diag *diag)
     for (size_t ix = 1; err == ERR_OK && ix < dir.len; ix++) {
         if (dir.text[ix] == '/') {
             dir.text[ix] = '\0';
-            if (mkdir(dir.text, 0700) != 0 && errno != EEXIST) {
-                err = diag_set(diag,
-                               errno == ENOSPC ? ERR_UNAVAILABLE : ERR_IO,
-                               "make %s: %s",
-                               dir.text,
-                               strerror(errno));
-            }
+            err = make_dir(dir.text, diag);
             dir.text[ix] = '/';
         }
     }
@@ -105,7 +117,7 @@ static bool add_admin_dir(struct git *git, const char *path, struct strbuf *out)
     while (list != NULL && !found && (entry = readdir(list)) != NULL) {
         struct strbuf one = {0};
         strbuf_addf(&one, "%s/%s", strbuf_text(&dir), entry->d_name);
-        found = entry->d_name[0] != '.' &&
+        found = entry->d_name[0] != '.' && entry->d_type != DT_LNK &&
                 has_line(strbuf_text(&one), "gitdir", strbuf_text(&link));
         if (found) {
             strbuf_adds(out, strbuf_text(&one));
@@ -151,6 +163,23 @@ static bool is_whole(const char *path, const char *admin)
     return whole;
 }
 
+/*
+ * Git reads what it knows about all worktrees, and fails when it finds one that
+ * another git is registering. So that is done alone, LOCK_EX, and reading is
+ * not done meanwhile, LOCK_SH. The git that is called inherits the lock. -1: it
+ * cannot be taken; then chance decides.
+ */
+static int lock_list(struct git *git, int how)
+{
+    struct strbuf path = {0};
+    strbuf_addf(&path, "%s/sluice-worktrees.lock", git_common_dir(git));
+    int fd = open(strbuf_text(&path), O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
+    strbuf_release(&path);
+    while (fd >= 0 && flock(fd, how) != 0 && errno == EINTR) {
+    }
+    return fd;
+}
+
 /* Remove what is left of one that was being made, or whose folder is gone. */
 static enum err
 clear_away(const char *path, const struct strbuf *admin, struct diag *diag)
@@ -168,7 +197,7 @@ static enum err add_worktree(struct git *git,
                              const char *mark,
                              struct diag *diag)
 {
-    int fd = open(mark, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    int fd = open(mark, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) {
         return diag_set(diag, ERR_IO, "make %s: %s", mark, strerror(errno));
     }
@@ -185,7 +214,9 @@ static enum err add_worktree(struct git *git,
                                 NULL};
     int code = 0;
     struct git_call call = {.args = args};
+    int list = lock_list(git, LOCK_EX);
     enum err err = git_call(git, &call, &code, diag);
+    worktree_leave(&list);
     crash_point("worktree-added");
     return err;
 }
@@ -230,6 +261,22 @@ static enum err make_or_find(struct git *git,
     return err;
 }
 
+/* Remove git's own locks in a folder: of the index, HEAD, ORIG_HEAD, ... */
+static void remove_locks(const char *admin)
+{
+    DIR *list = opendir(admin);
+    const struct dirent *entry;
+    while (list != NULL && (entry = readdir(list)) != NULL) {
+        size_t len = strlen(entry->d_name);
+        if (len > 5 && strcmp(entry->d_name + len - 5, ".lock") == 0) {
+            (void)unlinkat(dirfd(list), entry->d_name, 0);
+        }
+    }
+    if (list != NULL) {
+        (void)closedir(list);
+    }
+}
+
 /* Remove what a killed process has left in git's folder for the worktree. The
  * lock says that nobody else is there. */
 static void remove_leftovers(const char *admin)
@@ -238,18 +285,17 @@ static void remove_leftovers(const char *admin)
         "AUTO_MERGE",
         "BISECT_LOG",
         "CHERRY_PICK_HEAD",
-        "HEAD.lock",
         "MERGE_HEAD",
         "MERGE_MODE",
         "MERGE_MSG",
         "REBASE_HEAD",
         "REVERT_HEAD",
-        "index.lock",
     };
     static const char *const folders[] = {"rebase-apply",
                                           "rebase-merge",
                                           "sequencer"};
     struct strbuf path = {0};
+    remove_locks(admin);
     for (size_t ix = 0; ix < ARRAY_COUNT(names); ix++) {
         strbuf_clear(&path);
         strbuf_addf(&path, "%s/%s", admin, names[ix]);
@@ -271,7 +317,9 @@ enum err worktree_check_elsewhere(struct git *git,
     struct strbuf list = {0};
     int code = 0;
     struct git_call call = {.args = args, .output = &list};
+    int lock = lock_list(git, LOCK_SH);
     enum err err = git_call(git, &call, &code, diag);
+    worktree_leave(&lock);
     const char *path = "";
     for (size_t at = 0; err == ERR_OK && at < list.len;
          at += strlen(list.text + at) + 1) {
@@ -293,6 +341,24 @@ enum err worktree_check_elsewhere(struct git *git,
     return err;
 }
 
+/* Remove the locks of refs that a killed process has left. The lock says that
+ * nobody else is there, and only those who are there change these refs. */
+static void unlock_refs(struct git *git, const struct worktree *worktree)
+{
+    struct strbuf path = {0};
+    for (size_t ix = 0; ix < ARRAY_COUNT(worktree->refs); ix++) {
+        if (worktree->refs[ix] != NULL) {
+            strbuf_clear(&path);
+            strbuf_addf(&path,
+                        "%s/%s.lock",
+                        git_common_dir(git),
+                        worktree->refs[ix]);
+            (void)unlink(strbuf_text(&path)); /* as a rule there is none */
+        }
+    }
+    strbuf_release(&path);
+}
+
 /* Set the branch and HEAD. */
 static enum err
 set_head(struct git *git, const struct worktree *worktree, struct diag *diag)
@@ -308,10 +374,6 @@ set_head(struct git *git, const struct worktree *worktree, struct diag *diag)
                                   NULL};
     if (worktree->branch != NULL) {
         enum err err = worktree_check_elsewhere(git, worktree, diag);
-        struct strbuf lock = {0};
-        strbuf_addf(&lock, "%s/%s.lock", git_common_dir(git), worktree->branch);
-        (void)unlink(strbuf_text(&lock)); /* only its worktree changes it */
-        strbuf_release(&lock);
         struct git_ref_change change = {
             .ref = worktree->branch,
             .to = worktree->start.text,
@@ -343,6 +405,7 @@ bring(struct git *git, const struct worktree *worktree, struct diag *diag)
     enum err err = make_or_find(git, worktree, &admin, diag);
     if (err == ERR_OK) {
         remove_leftovers(strbuf_text(&admin));
+        unlock_refs(git, worktree);
         err = set_head(git, worktree, diag);
     }
     strbuf_release(&admin);
@@ -352,6 +415,7 @@ bring(struct git *git, const struct worktree *worktree, struct diag *diag)
         err = git_call(git, &call, &code, diag);
     }
     if (err == ERR_OK) {
+        crash_point("worktree-before-clean");
         call.args = clean;
         err = git_call(git, &call, &code, diag);
     }
@@ -400,7 +464,7 @@ static enum err share(struct git *git,
                 return err;
             }
         }
-        if (flock(lock, LOCK_SH) == 0 && is_at(git, worktree)) {
+        if (proc_lock(lock, LOCK_SH) && is_at(git, worktree)) {
             return ERR_OK;
         }
         (void)flock(lock, LOCK_UN);
@@ -424,7 +488,9 @@ enum err worktree_enter(struct git *git,
     }
     struct strbuf path = {0};
     add_beside(&path, worktree->path, "lock");
-    int lock = open(strbuf_text(&path), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    int lock = open(strbuf_text(&path),
+                    O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+                    0600);
     if (lock < 0) {
         err = diag_set(diag,
                        ERR_IO,
@@ -434,9 +500,12 @@ enum err worktree_enter(struct git *git,
     } else if (!worktree->alone) {
         err = share(git, worktree, lock, diag);
     } else {
-        while (flock(lock, LOCK_EX) != 0 && errno == EINTR) {
-        }
-        err = bring(git, worktree, diag);
+        err = proc_lock(lock, LOCK_EX) ? bring(git, worktree, diag)
+                                       : diag_set(diag,
+                                                  ERR_IO,
+                                                  "lock %s: %s",
+                                                  strbuf_text(&path),
+                                                  strerror(errno));
     }
     strbuf_release(&path);
     if (err != ERR_OK && lock >= 0) {
@@ -459,7 +528,9 @@ int worktree_try_lock(const char *path)
 {
     struct strbuf name = {0};
     add_beside(&name, path, "lock");
-    int lock = open(strbuf_text(&name), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    int lock = open(strbuf_text(&name),
+                    O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+                    0600);
     strbuf_release(&name);
     if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) != 0) {
         (void)close(lock);

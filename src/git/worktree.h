@@ -17,6 +17,9 @@ struct worktree {
     const char *branch;  /* full ref, which is set to `start`; NULL: none */
     struct git_id start; /* commit */
     bool alone;          /* nobody else may use it meanwhile */
+    /* Refs that only those who use it change, the branch among them: locks of
+     * killed processes are removed. NULL: none. */
+    const char *refs[4];
 };
 
 /*

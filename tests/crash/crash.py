@@ -150,7 +150,7 @@ class Trial:
         self.running = []
         self.closing = atexit.register(self.close, number("CRASH_KEEP", 0))
 
-    def start(self, crash=None, fault=None):
+    def start(self, crash=None, fault=None, env=None):
         """Start `sluice run`; it dies at the point `crash` ("NAME:N")."""
         self.starts += 1
         counts = self.folder / f"counts-{self.starts}"
@@ -165,6 +165,7 @@ class Trial:
             "LC_ALL": "C.UTF-8",
             "SLUICE_CRASH_COUNT": str(counts),
             MARK: str(self.folder),
+            **(env or {}),
         }
         environment.pop("SLUICE_STORE", None)
         if crash is not None:
