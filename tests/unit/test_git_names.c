@@ -90,7 +90,7 @@ static int make_ids(void **state)
         char id[ID_BYTES] = "";
         size_t len = LENGTH_MAX + rng_below(&rng, ID_BYTES - LENGTH_MAX - 1);
         for (size_t ix = 0; ix < len; ix++) {
-            id[ix] = alphabet[rng_below(&rng, strlen(alphabet))];
+            id[ix] = alphabet[rng_below(&rng, (uint32_t)strlen(alphabet))];
         }
         add_id(ids, &known, id);
     }
