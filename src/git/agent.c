@@ -166,8 +166,8 @@ meet_other(struct agent *agent, const struct git_id *owner, struct diag *diag)
     size_t len = own != NULL ? (size_t)(own - agent->options->owner) : 0;
     const char *stamp = other != NULL ? other + strlen(mark) : "";
     if (err == ERR_OK && own != NULL && other != NULL &&
-        (size_t)(other - text.text) == len &&
-        memcmp(text.text, agent->options->owner, len) == 0 &&
+        (size_t)(other - strbuf_text(&text)) == len &&
+        strncmp(strbuf_text(&text), agent->options->owner, len) == 0 &&
         stamp[0] != '\0' && stamp[strspn(stamp, "0123456789")] == '\0') {
         err = move_aside(agent, owner, stamp, diag);
         err = err == ERR_CONFLICT ? ERR_OK : err; /* someone else did */

@@ -130,6 +130,9 @@ static const struct {
     {"remote.", ".uploadpack", "git-upload-pack"},
 };
 
+/* Where those keys are. */
+#define OWN_KEYS "^(credential|filter|hook|http|merge|remote)\\."
+
 /* Commands that run neither hooks nor filters nor drivers. */
 static const char *const harmless[] = {
     "cat-file",
@@ -267,6 +270,112 @@ static void disarm(struct git *git, const char *key)
     }
 }
 
+/* The line of git's messages that says most: its last one. */
+static const char *last_line(struct strbuf *text)
+{
+    while (text->len > 0 && text->text[text->len - 1] == '\n') {
+        text->text[--text->len] = '\0';
+    }
+    const char *last = strrchr(strbuf_text(text), '\n');
+    return last != NULL ? last + 1 : strbuf_text(text);
+}
+
+/* What the end of a call means. */
+static enum err judge(const struct git_call *call,
+                      const struct proc *proc,
+                      const struct proc_end *end,
+                      struct diag *diag)
+{
+    bool good = end->code >= 0 && end->code <= call->codes;
+    if (!call->quiet && proc->errors->len > 0) {
+        say_text(strbuf_text(proc->errors));
+    }
+    if (good) {
+        return ERR_OK;
+    }
+    if (end->signal != 0) {
+        return diag_set(diag,
+                        ERR_UNAVAILABLE,
+                        "git %s was ended by signal %d",
+                        call->args[0],
+                        end->signal);
+    }
+    return diag_set(diag,
+                    ERR_CONFLICT,
+                    "git %s in %s: %s (exit code %d)",
+                    call->args[0],
+                    proc->folder,
+                    last_line(proc->errors),
+                    end->code);
+}
+
+static bool
+is_among(const char *const *names, size_t count, const char *command)
+{
+    for (size_t ix = 0; ix < count; ix++) {
+        if (strcmp(names[ix], command) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * The environment of one call, for mem_free(). The folder is the worktree
+ * whatever core.worktree says.
+ */
+static const char **env_of(const struct git *git,
+                           const struct git_call *call,
+                           struct strbuf *worktree)
+{
+    const char **env = mem_zalloc(git->env_count + 2, sizeof(env[0]));
+    bool push = strcmp(call->args[0], "push") == 0;
+    for (size_t ix = 0; ix < git->env_count; ix++) {
+        bool protocols = git->env[ix] == protocols_none;
+        env[ix] = protocols && push ? protocols_push : git->env[ix];
+    }
+    if (call->folder != NULL) {
+        strbuf_addf(worktree, "GIT_WORK_TREE=%s", call->folder);
+        env[git->env_count] = strbuf_text(worktree);
+    }
+    return env;
+}
+
+/* Call git as things are. */
+static enum err call_git(const struct git *git,
+                         const struct git_call *call,
+                         int *code_out,
+                         struct diag *diag)
+{
+    const char *argv[ARGS_MAX] = {"git"};
+    size_t count = 1;
+    for (size_t ix = 0; call->args[ix] != NULL; ix++) {
+        INVARIANT(count < ARGS_MAX - 1);
+        argv[count++] = call->args[ix];
+    }
+    struct strbuf errors = {0};
+    struct strbuf worktree = {0};
+    const char **env = env_of(git, call, &worktree);
+    struct proc proc = {
+        .argv = argv,
+        .env = env,
+        .folder = call->folder != NULL ? call->folder : git->path,
+        .input = call->input,
+        .output = call->output,
+        .errors = &errors,
+    };
+    struct proc_end end;
+    enum err err = proc_run(&proc, &end, diag);
+    if (err == ERR_OK) {
+        *code_out = end.code;
+        err = judge(call, &proc, &end, diag);
+    }
+    strbuf_release(&errors);
+    strbuf_release(&worktree);
+    mem_free(env);
+    return err;
+}
+
 /* Override what the repository itself configures to be run by calls in a
  * folder; NULL: in the repository. */
 static enum err
@@ -277,8 +386,7 @@ disarm_all(struct git *git, const char *folder, struct diag *diag)
                                 "--name-only",
                                 "-z",
                                 "--get-regexp",
-                                "^(credential|filter|hook|http|merge|remote)"
-                                "\\.",
+                                OWN_KEYS,
                                 NULL};
     struct strbuf list = {0};
     int code = 0;
@@ -289,7 +397,7 @@ disarm_all(struct git *git, const char *folder, struct diag *diag)
         .quiet = true,
         .codes = 1,
     };
-    enum err err = git_call(git, &call, &code, diag);
+    enum err err = call_git(git, &call, &code, diag);
     size_t at = 0;
     while (err == ERR_OK && at < list.len) { /* scope NUL key NUL */
         const char *scope = list.text + at;
@@ -387,56 +495,6 @@ static void cut_line(struct strbuf *text)
     }
 }
 
-/* The line of git's messages that says most: its last one. */
-static const char *last_line(struct strbuf *text)
-{
-    while (text->len > 0 && text->text[text->len - 1] == '\n') {
-        text->text[--text->len] = '\0';
-    }
-    const char *last = strrchr(strbuf_text(text), '\n');
-    return last != NULL ? last + 1 : strbuf_text(text);
-}
-
-/* What the end of a call means. */
-static enum err judge(const struct git_call *call,
-                      const struct proc *proc,
-                      const struct proc_end *end,
-                      struct diag *diag)
-{
-    bool good = end->code >= 0 && end->code <= call->codes;
-    if (!call->quiet && proc->errors->len > 0) {
-        say_text(strbuf_text(proc->errors));
-    }
-    if (good) {
-        return ERR_OK;
-    }
-    if (end->signal != 0) {
-        return diag_set(diag,
-                        ERR_UNAVAILABLE,
-                        "git %s was ended by signal %d",
-                        call->args[0],
-                        end->signal);
-    }
-    return diag_set(diag,
-                    ERR_CONFLICT,
-                    "git %s in %s: %s (exit code %d)",
-                    call->args[0],
-                    proc->folder,
-                    last_line(proc->errors),
-                    end->code);
-}
-
-static bool
-is_among(const char *const *names, size_t count, const char *command)
-{
-    for (size_t ix = 0; ix < count; ix++) {
-        if (strcmp(names[ix], command) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Whether to look at the configuration before a call. */
 static bool must_look(const struct git *git, const struct git_call *call)
 {
@@ -470,27 +528,6 @@ void git_distrust(struct git *git)
     git->stale = true;
 }
 
-/*
- * The environment of one call, for mem_free(). The folder is the worktree
- * whatever core.worktree says.
- */
-static const char **env_of(const struct git *git,
-                           const struct git_call *call,
-                           struct strbuf *worktree)
-{
-    const char **env = mem_zalloc(git->env_count + 2, sizeof(env[0]));
-    bool push = strcmp(call->args[0], "push") == 0;
-    for (size_t ix = 0; ix < git->env_count; ix++) {
-        bool protocols = git->env[ix] == protocols_none;
-        env[ix] = protocols && push ? protocols_push : git->env[ix];
-    }
-    if (call->folder != NULL) {
-        strbuf_addf(worktree, "GIT_WORK_TREE=%s", call->folder);
-        env[git->env_count] = strbuf_text(worktree);
-    }
-    return env;
-}
-
 enum err git_call(struct git *git,
                   const struct git_call *call,
                   int *code_out,
@@ -502,33 +539,7 @@ enum err git_call(struct git *git,
             return err;
         }
     }
-    const char *argv[ARGS_MAX] = {"git"};
-    size_t count = 1;
-    for (size_t ix = 0; call->args[ix] != NULL; ix++) {
-        INVARIANT(count < ARGS_MAX - 1);
-        argv[count++] = call->args[ix];
-    }
-    struct strbuf errors = {0};
-    struct strbuf worktree = {0};
-    const char **env = env_of(git, call, &worktree);
-    struct proc proc = {
-        .argv = argv,
-        .env = env,
-        .folder = call->folder != NULL ? call->folder : git->path,
-        .input = call->input,
-        .output = call->output,
-        .errors = &errors,
-    };
-    struct proc_end end;
-    enum err err = proc_run(&proc, &end, diag);
-    if (err == ERR_OK) {
-        *code_out = end.code;
-        err = judge(call, &proc, &end, diag);
-    }
-    strbuf_release(&errors);
-    strbuf_release(&worktree);
-    mem_free(env);
-    return err;
+    return call_git(git, call, code_out, diag);
 }
 
 enum err git_line(struct git *git,

@@ -220,7 +220,7 @@ static enum err work_off(struct queue *queue, struct diag *diag)
     size_t max = PARTS_MAX;
     int moves = 0;
     struct merged merged = {
-        .parts = mem_zalloc(queue->count, sizeof(merged.parts[0])),
+        .parts = mem_zalloc(queue->count, sizeof(void *)),
     };
     enum err err = read_tip(queue, diag);
     for (size_t ix = 0; ix < queue->count && err == ERR_OK; ix++) {

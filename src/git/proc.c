@@ -161,8 +161,10 @@ spawn(const struct proc *proc, const struct pipes *pipes, pid_t *pid_out)
     int error = add_actions(&actions, proc, pipes);
     if (error == 0) {
         /* posix_spawn() promises not to change them. */
-        char *const *argv = (char *const *)(uintptr_t)proc->argv;
-        char *const *env = (char *const *)(uintptr_t)proc->env;
+        char *const *argv;
+        char *const *env;
+        memcpy(&argv, &proc->argv, sizeof(argv));
+        memcpy(&env, &proc->env, sizeof(env));
         error = posix_spawnp(pid_out, argv[0], &actions, &attr, argv, env);
     }
     (void)posix_spawnattr_destroy(&attr);
