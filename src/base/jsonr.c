@@ -152,15 +152,21 @@ bool jsonr_add_text(struct strbuf *out, struct jsonr value)
     return true;
 }
 
+/* Copy what may be a number, to be read by the C library; "": it is none. */
+static void copy_number(struct jsonr value, char text[static NUMBER_BYTES_MAX])
+{
+    size_t len = value.len < NUMBER_BYTES_MAX ? value.len : 0;
+    if (len > 0) {
+        memcpy(text, value.at, len);
+    }
+    text[len] = '\0';
+}
+
 double jsonr_number(struct jsonr value)
 {
     char text[NUMBER_BYTES_MAX];
-    if (value.len == 0 || value.len >= sizeof(text)) {
-        return 0;
-    }
-    memcpy(text, value.at, value.len);
-    text[value.len] = '\0';
     char *end;
+    copy_number(value, text);
     double number = strtod(text, &end);
     return *end == '\0' ? number : 0;
 }
@@ -168,12 +174,8 @@ double jsonr_number(struct jsonr value)
 int64_t jsonr_int(struct jsonr value)
 {
     char text[NUMBER_BYTES_MAX];
-    if (value.len == 0 || value.len >= sizeof(text)) {
-        return 0;
-    }
-    memcpy(text, value.at, value.len);
-    text[value.len] = '\0';
     char *end;
+    copy_number(value, text);
     long long number = strtoll(text, &end, 10);
     return *end == '\0' ? number : 0;
 }

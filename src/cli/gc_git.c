@@ -58,11 +58,7 @@ enum err gc_git_sweep(const char *store,
         }
         struct strbuf path = {0};
         struct strbuf owner = {0};
-        strbuf_addf(&path,
-                    "%s%s%s",
-                    repo->path[0] == '/' ? "" : of_run.folder,
-                    repo->path[0] == '/' ? "" : "/",
-                    repo->path);
+        engine_add_path(&path, of_run.folder, repo->path);
         names_add_owner(&owner, store, of_run.created_ns);
         struct sweep sweep = {
             .repo_path = strbuf_text(&path),

@@ -308,16 +308,6 @@ static enum err write_file(const struct repo_view *repo,
     return err;
 }
 
-/* Where the repository is. */
-static void add_path(struct strbuf *out, const struct repo_view *repo)
-{
-    const char *path = repo->view.plan->repos[repo->repo].path;
-    if (path[0] != '/') {
-        strbuf_addf(out, "%s/", repo->view.folder);
-    }
-    strbuf_adds(out, path);
-}
-
 static enum err make_one(struct repo_view *repo,
                          struct handoff_note *note,
                          bool push,
@@ -327,7 +317,7 @@ static enum err make_one(struct repo_view *repo,
     struct strbuf path = {0};
     struct git *git = NULL;
     struct strbuf owner = {0};
-    add_path(&path, repo);
+    engine_add_path(&path, repo->view.folder, from->path);
     names_add_owner(&owner, repo->store, repo->view.created_ns);
     enum err err = git_open(&git, strbuf_text(&path), diag);
     if (err == ERR_OK) {

@@ -230,6 +230,9 @@ engine_reason(const struct engine *engine, uint32_t run, uint32_t task);
 uint32_t
 engine_attempt_number(const struct engine *engine, uint32_t run, uint32_t task);
 
+/* A path of a plan that stands in `folder`: relative to that, or absolute. */
+void engine_add_path(struct strbuf *out, const char *folder, const char *path);
+
 /* The directory of an attempt: "STORE/runs/RUN/TASK/N". */
 void engine_add_dir(struct strbuf *out,
                     const char *store,

@@ -71,20 +71,6 @@ static void release(struct environment *env)
     strbuf_release(&env->text);
 }
 
-/* `path`, relative to `folder` unless it is absolute. */
-static const char *
-resolve(struct arena *arena, const char *folder, const char *path)
-{
-    struct strbuf text = {0};
-    if (path[0] != '/') {
-        strbuf_addf(&text, "%s/", folder);
-    }
-    strbuf_adds(&text, path);
-    const char *copy = arena_strndup(arena, strbuf_text(&text), text.len);
-    strbuf_release(&text);
-    return copy;
-}
-
 void request_add_dir(struct strbuf *out,
                      const struct engine *engine,
                      const struct session *session)
@@ -204,8 +190,12 @@ enum err request_start(struct engine *engine,
     request_add_dir(&dir, engine, session);
     const char *folder = run->folder;
     if (task->repo != PLAN_NONE && run->plan->repos[task->repo].path != NULL) {
+        engine_add_path(&env.text,
+                        run->folder,
+                        run->plan->repos[task->repo].path);
         folder =
-            resolve(&env.arena, run->folder, run->plan->repos[task->repo].path);
+            arena_strndup(&env.arena, strbuf_text(&env.text), env.text.len);
+        strbuf_clear(&env.text);
     }
     set_task(&env, engine, session, folder);
     set_files(&env, strbuf_text(&dir));

@@ -120,10 +120,12 @@ static void add_merge(struct words *words, const struct plan_repo *repo)
 static void add_session(struct words *words,
                         const struct plan *plan,
                         const struct plan_task *task,
+                        uint32_t round,
                         const struct exec_request *request)
 {
     if (strcmp(plan->classes[task->class_ix].name, "implement") == 0) {
         add(words, "--writes");
+        add_textf(words, "--round", "%u", round);
     }
     if (task->settings.allow_empty) {
         add(words, "--allow-empty");
@@ -165,12 +167,15 @@ void request_wrap(const struct engine *engine,
     add_option(&words, "--base", repo->base);
     add_option(&words, "--dir", dir);
     add_textf(&words, "--token", "%llu", (unsigned long long)session->token);
-    add_textf(&words, "--round", "%u", round_of(engine, session));
     add_members(&words, engine, session);
     if (task->merge) {
         add_merge(&words, repo);
     } else {
-        add_session(&words, run->plan, task, request);
+        add_session(&words,
+                    run->plan,
+                    task,
+                    round_of(engine, session),
+                    request);
     }
     strbuf_release(&owner);
     if (task->merge) {

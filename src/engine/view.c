@@ -95,6 +95,15 @@ engine_attempt_number(const struct engine *engine, uint32_t run, uint32_t task)
     return engine->runs[run].tasks[task].number;
 }
 
+void engine_add_path(struct strbuf *out, const char *folder, const char *path)
+{
+    if (path[0] != '/') {
+        strbuf_adds(out, folder);
+        strbuf_adds(out, "/");
+    }
+    strbuf_adds(out, path);
+}
+
 /*
  * A task's id may contain slashes; as a directory it must be one name, and
  * "a" with its attempt 1 must not be the directory of a task "a/1". A plus is

@@ -15,26 +15,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The text of a blob, or "". */
-static enum err read_blob(struct agent *agent,
-                          const struct git_id *id,
-                          struct strbuf *out,
-                          struct diag *diag)
-{
-    if (id->text[0] == '\0') {
-        return ERR_OK;
-    }
-    const char *const args[] = {"cat-file", "blob", id->text, NULL};
-    int code = 0;
-    struct git_call call = {.args = args, .output = out};
-    return git_call(agent->git, &call, &code, diag);
-}
-
 static enum err
 deny_owner(struct agent *agent, const struct git_id *owner, struct diag *diag)
 {
     struct strbuf text = {0};
-    enum err err = read_blob(agent, owner, &text, diag);
+    enum err err = git_read_blob(agent->git, owner, &text, diag);
     if (err == ERR_OK) {
         err = diag_set(diag,
                        ERR_DENIED,
@@ -102,9 +87,7 @@ list_refs(struct agent *agent, struct strbuf *out, struct diag *diag)
                                 strbuf_text(&branches),
                                 strbuf_text(&refs),
                                 NULL};
-    int code = 0;
-    struct git_call call = {.args = args, .output = out};
-    enum err err = git_call(agent->git, &call, &code, diag);
+    enum err err = git_output(agent->git, args, out, diag);
     strbuf_release(&branches);
     strbuf_release(&refs);
     return err;
@@ -160,7 +143,7 @@ meet_other(struct agent *agent, const struct git_id *owner, struct diag *diag)
 {
     static const char mark[] = ", submitted at ";
     struct strbuf text = {0};
-    enum err err = read_blob(agent, owner, &text, diag);
+    enum err err = git_read_blob(agent->git, owner, &text, diag);
     const char *own = strstr(agent->options->owner, mark);
     const char *other = strstr(strbuf_text(&text), mark);
     size_t len = own != NULL ? (size_t)(own - agent->options->owner) : 0;
@@ -301,7 +284,7 @@ static enum err read_fence(struct agent *agent,
     enum err err = git_read_refs(agent->git, &ref, 1, diag);
     struct strbuf text = {0};
     if (err == ERR_OK) {
-        err = read_blob(agent, &ref.id, &text, diag);
+        err = git_read_blob(agent->git, &ref.id, &text, diag);
     }
     *blob_out = ref.id;
     *token_out = strtoull(strbuf_text(&text), NULL, 10);
@@ -383,10 +366,22 @@ enum err agent_move(struct agent *agent,
     return err;
 }
 
-void agent_unlock_ref(struct agent *agent, const char *ref)
+enum err agent_find(struct git *git,
+                    const struct names *names,
+                    const char *owner,
+                    struct git_id *tip_out,
+                    struct diag *diag)
 {
-    struct strbuf path = {0};
-    strbuf_addf(&path, "%s/%s.lock", git_common_dir(agent->git), ref);
-    (void)unlink(strbuf_text(&path)); /* as a rule there is none */
-    strbuf_release(&path);
+    struct git_ref refs[] = {{.name = names->owner}, {.name = names->agent}};
+    struct strbuf text = {0};
+    *tip_out = (struct git_id){0};
+    enum err err = git_read_refs(git, refs, ARRAY_COUNT(refs), diag);
+    if (err == ERR_OK) {
+        err = git_read_blob(git, &refs[0].id, &text, diag);
+    }
+    if (err == ERR_OK && strcmp(strbuf_text(&text), owner) == 0) {
+        *tip_out = refs[1].id;
+    }
+    strbuf_release(&text);
+    return err;
 }

@@ -57,9 +57,13 @@ MUST_USE enum err agent_move(struct agent *agent,
                              struct diag *diag);
 
 /*
- * Remove the lock of a ref that a killed process left behind. The caller holds
- * the lock under which alone this ref is changed.
+ * For those who only look: the tip of the agent branch of a run; "" when there
+ * is none, or it is another owner's.
  */
-void agent_unlock_ref(struct agent *agent, const char *ref);
+MUST_USE enum err agent_find(struct git *git,
+                             const struct names *names,
+                             const char *owner,
+                             struct git_id *tip_out,
+                             struct diag *diag);
 
 #endif /* GIT_AGENT_H */

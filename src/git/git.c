@@ -81,7 +81,6 @@ static const char protocols_push[] = PROTOCOLS "file:http:https:ssh";
 static const char *const settings[][2] = {
     {"advice.detachedHead", "false"},
     {"advice.graftFileDeprecated", "false"},
-    {"advice.graftFileDeprecated", "false"},
     {"advice.pushUpdateRejected", "false"},
     {"commit.gpgSign", "false"},
     {"core.askPass", ""},
@@ -424,10 +423,15 @@ static enum err find_common_dir(struct git *git, struct diag *diag)
                                 NULL};
     struct strbuf dir = {0};
     struct diag why = {0};
-    enum err err = git_line(git, args, &dir, &why);
+    int code = 0;
+    struct git_call call = {.args = args, .output = &dir, .quiet = true};
+    enum err err = git_call(git, &call, &code, &why);
+    size_t len = strcspn(strbuf_text(&dir), "\n");
+    if (err == ERR_OK && len + 1 < dir.len) {
+        err = diag_set(&why, ERR_INVALID, "its path has a line break in it");
+    }
     if (err == ERR_OK) {
-        git->common_dir =
-            arena_strndup(&git->arena, strbuf_text(&dir), dir.len);
+        git->common_dir = arena_strndup(&git->arena, strbuf_text(&dir), len);
     } else if (err == ERR_CONFLICT || err == ERR_INVALID) {
         err = diag_set(diag,
                        ERR_INVALID,
@@ -478,11 +482,6 @@ const char *git_path(const struct git *git)
 const char *git_common_dir(const struct git *git)
 {
     return git->common_dir;
-}
-
-const char *const *git_env(const struct git *git)
-{
-    return git->env;
 }
 
 /* The text with everything from its first line break on cut off. */
@@ -542,28 +541,20 @@ enum err git_call(struct git *git,
     return call_git(git, call, code_out, diag);
 }
 
-enum err git_line(struct git *git,
-                  const char *const *args,
-                  struct strbuf *out,
-                  struct diag *diag)
+enum err git_output(struct git *git,
+                    const char *const *args,
+                    struct strbuf *out,
+                    struct diag *diag)
 {
     int code = 0;
     struct git_call call = {.args = args, .output = out};
-    enum err err = git_call(git, &call, &code, diag);
-    size_t len = out->len;
-    cut_line(out);
-    if (err == ERR_OK && out->len + 1 < len) { /* a line break in a path */
-        err = diag_set(diag,
-                       ERR_INVALID,
-                       "git %s printed more than one line",
-                       args[0]);
-    }
-    return err;
+    return git_call(git, &call, &code, diag);
 }
 
-/* An id that git printed. */
-static enum err
-take_id(const char *text, size_t len, struct git_id *out, struct diag *diag)
+enum err git_parse_id(const char *text,
+                      size_t len,
+                      struct git_id *out,
+                      struct diag *diag)
 {
     if (len < ID_BYTES_MIN || len >= sizeof(out->text) ||
         strspn(text, "0123456789abcdef") != len) {
@@ -607,7 +598,7 @@ enum err git_resolve(struct git *git,
                        name,
                        git->path);
     } else if (err == ERR_OK) {
-        err = take_id(strbuf_text(&line), line.len, out, diag);
+        err = git_parse_id(strbuf_text(&line), line.len, out, diag);
     }
     strbuf_release(&spec);
     strbuf_release(&line);
@@ -627,7 +618,10 @@ static enum err take_ref(const char *line,
         /* One that has others below it is not there itself. */
         if (strlen(refs[ix].name) == name_len &&
             memcmp(refs[ix].name, space + 1, name_len) == 0) {
-            return take_id(line, (size_t)(space - line), &refs[ix].id, diag);
+            return git_parse_id(line,
+                                (size_t)(space - line),
+                                &refs[ix].id,
+                                diag);
         }
     }
     return ERR_OK;
@@ -697,25 +691,25 @@ static int lock_refs(const struct git *git)
     return fd;
 }
 
-/* Remove the lock that a killed git has left of the ref in a line "VERB REF
- * ...". A branch that is there may be updated by others: theirs stays. */
-static void unlock_ref(const struct git *git,
-                       const char *line,
-                       bool alone,
-                       struct strbuf *path)
+void git_unlock_ref(const struct git *git, const char *ref)
 {
-    size_t verb = strcspn(line, " ");
-    const char *ref = line + verb + 1;
-    if (alone || strncmp(line, "update ", strlen("update ")) != 0 ||
-        strncmp(ref, "refs/sluice/", strlen("refs/sluice/")) == 0) {
-        strbuf_clear(path);
-        strbuf_addf(path,
-                    "%s/%.*s.lock",
-                    git->common_dir,
-                    (int)strcspn(ref, " \n"),
-                    ref);
-        (void)unlink(strbuf_text(path)); /* as a rule there is none */
-    }
+    struct strbuf path = {0};
+    strbuf_addf(&path,
+                "%s/%.*s.lock",
+                git->common_dir,
+                (int)strcspn(ref, " \n"),
+                ref);
+    (void)unlink(strbuf_text(&path)); /* as a rule there is none */
+    strbuf_release(&path);
+}
+
+/* Whether the lock of the ref in a line "VERB REF ..." is only ours to hold. A
+ * branch that is there may be updated by others. */
+static bool is_only_ours(const char *line)
+{
+    const char *ref = line + strcspn(line, " ") + 1;
+    return strncmp(line, "update ", strlen("update ")) != 0 ||
+           strncmp(ref, "refs/sluice/", strlen("refs/sluice/")) == 0;
 }
 
 enum err git_transact(struct git *git,
@@ -724,13 +718,13 @@ enum err git_transact(struct git *git,
                       const char *why,
                       struct diag *diag)
 {
-    struct strbuf path = {0};
     int lock = lock_refs(git);
     for (const char *at = lines; lock >= 0 && *at != '\0';
          at += strcspn(at, "\n") + 1) {
-        unlock_ref(git, at, alone, &path);
+        if (alone || is_only_ours(at)) {
+            git_unlock_ref(git, at + strcspn(at, " ") + 1);
+        }
     }
-    strbuf_release(&path);
     const char *const args[] =
         {"update-ref", "--no-deref", "-m", why, "--stdin", NULL};
     int code = 0;
@@ -775,6 +769,15 @@ enum err git_is_ancestor(struct git *git,
     return err;
 }
 
+enum err git_read_blob(struct git *git,
+                       const struct git_id *id,
+                       struct strbuf *out,
+                       struct diag *diag)
+{
+    const char *const args[] = {"cat-file", "blob", id->text, NULL};
+    return id->text[0] != '\0' ? git_output(git, args, out, diag) : ERR_OK;
+}
+
 enum err git_put_blob(struct git *git,
                       const char *text,
                       struct git_id *out,
@@ -787,7 +790,7 @@ enum err git_put_blob(struct git *git,
     enum err err = git_call(git, &call, &code, diag);
     cut_line(&line);
     if (err == ERR_OK) {
-        err = take_id(strbuf_text(&line), line.len, out, diag);
+        err = git_parse_id(strbuf_text(&line), line.len, out, diag);
     }
     strbuf_release(&line);
     return err;

@@ -47,18 +47,14 @@ MUST_USE enum err git_call(struct git *git,
                            int *code_out,
                            struct diag *diag);
 
-/* Call git for one line of output, without its line break. ERR_INVALID: it
- * printed more than one. */
-MUST_USE enum err git_line(struct git *git,
-                           const char *const *args,
-                           struct strbuf *out,
-                           struct diag *diag);
-
 /* Something else has run that may have changed the configuration. */
 void git_distrust(struct git *git);
 
-/* The environment that git is called with; NULL-terminated. */
-const char *const *git_env(const struct git *git);
+/* Call git for all of its output. */
+MUST_USE enum err git_output(struct git *git,
+                             const char *const *args,
+                             struct strbuf *out,
+                             struct diag *diag);
 
 /*
  * The commit that a name means: a branch, a tag, an id, a full ref.
@@ -108,12 +104,30 @@ MUST_USE enum err git_transact(struct git *git,
                                const char *why,
                                struct diag *diag);
 
+/*
+ * Remove the lock of a ref that a killed git has left. The caller holds the
+ * lock under which alone sluice changes this ref.
+ */
+void git_unlock_ref(const struct git *git, const char *ref);
+
 /* Whether `ancestor` is reachable from `commit`. */
 MUST_USE enum err git_is_ancestor(struct git *git,
                                   const char *ancestor,
                                   const char *commit,
                                   bool *out,
                                   struct diag *diag);
+
+/* An id that git printed. ERR_IO: it is none. */
+MUST_USE enum err git_parse_id(const char *text,
+                               size_t len,
+                               struct git_id *out,
+                               struct diag *diag);
+
+/* Append the text of a blob; nothing when the id is "". */
+MUST_USE enum err git_read_blob(struct git *git,
+                                const struct git_id *id,
+                                struct strbuf *out,
+                                struct diag *diag);
 
 /* Store a text as a blob. */
 MUST_USE enum err git_put_blob(struct git *git,

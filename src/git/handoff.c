@@ -3,21 +3,10 @@
 
 #include "base/mem.h"
 #include "base/strmap.h"
-#include "git/names.h"
+#include "git/agent.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* A list that git prints, a line for each thing. */
-static enum err list_of(struct git *git,
-                        const char *const *args,
-                        struct strbuf *out,
-                        struct diag *diag)
-{
-    int code = 0;
-    struct git_call call = {.args = args, .output = out};
-    return git_call(git, &call, &code, diag);
-}
 
 /* The line at *cursor, NUL-terminated in place; NULL at the end. */
 static char *next_line(struct strbuf *list, size_t *cursor)
@@ -57,7 +46,7 @@ static enum err read_tips(struct handoff *handoff,
                                 "--format=%(objectname) %(refname)",
                                 strbuf_text(&prefix),
                                 NULL};
-    enum err err = list_of(git, args, &list, diag);
+    enum err err = git_output(git, args, &list, diag);
     size_t cursor = 0;
     char *line;
     while (err == ERR_OK && (line = next_line(&list, &cursor)) != NULL) {
@@ -121,7 +110,7 @@ read_merges(struct handoff *handoff, struct git *git, struct diag *diag)
                                 handoff->agent.text,
                                 "--",
                                 NULL};
-    enum err err = list_of(git, args, &list, diag);
+    enum err err = git_output(git, args, &list, diag);
     size_t cursor = 0;
     char *line;
     while (err == ERR_OK && (line = next_line(&list, &cursor)) != NULL) {
@@ -132,30 +121,6 @@ read_merges(struct handoff *handoff, struct git *git, struct diag *diag)
     return err;
 }
 
-/* The agent branch, if it is this owner's. */
-static enum err read_agent(struct handoff *handoff,
-                           struct git *git,
-                           const char *run,
-                           const char *owner,
-                           struct diag *diag)
-{
-    struct names names;
-    names_init(&names, run, "");
-    struct git_ref refs[] = {{.name = names.agent}, {.name = names.owner}};
-    enum err err = git_read_refs(git, refs, ARRAY_COUNT(refs), diag);
-    const char *const args[] = {"cat-file", "blob", refs[1].id.text, NULL};
-    struct strbuf text = {0};
-    if (err == ERR_OK && refs[1].id.text[0] != '\0') {
-        err = list_of(git, args, &text, diag);
-    }
-    if (err == ERR_OK && strcmp(strbuf_text(&text), owner) == 0) {
-        handoff->agent = refs[0].id;
-    }
-    strbuf_release(&text);
-    names_release(&names);
-    return err;
-}
-
 enum err handoff_read(struct handoff *handoff,
                       struct git *git,
                       const char *run,
@@ -163,7 +128,10 @@ enum err handoff_read(struct handoff *handoff,
                       const char *base,
                       struct diag *diag)
 {
-    enum err err = read_agent(handoff, git, run, owner, diag);
+    struct names names;
+    names_init(&names, run, "");
+    enum err err = agent_find(git, &names, owner, &handoff->agent, diag);
+    names_release(&names);
     if (err != ERR_OK || handoff->agent.text[0] == '\0') {
         return err;
     }
@@ -183,7 +151,7 @@ find_remote(struct git *git, struct strbuf *out, struct diag *diag)
 {
     static const char *const args[] = {"remote", NULL};
     struct strbuf list = {0};
-    enum err err = list_of(git, args, &list, diag);
+    enum err err = git_output(git, args, &list, diag);
     size_t cursor = 0;
     uint32_t count = 0;
     const char *line;

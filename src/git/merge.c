@@ -266,8 +266,7 @@ static enum err sync_base(struct queue *queue, struct diag *diag)
 
 static enum err work(struct queue *queue, struct diag *diag)
 {
-    agent_unlock_ref(&queue->agent, queue->agent.names.agent);
-    agent_unlock_ref(&queue->agent, queue->agent.names.fence);
+    git_unlock_ref(queue->agent.git, queue->agent.names.agent);
     /* It would move under the feet of whoever has it checked out. */
     struct worktree nowhere = {.path = "", .branch = queue->agent.names.agent};
     enum err err = worktree_check_elsewhere(queue->agent.git, &nowhere, diag);

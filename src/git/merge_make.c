@@ -30,13 +30,8 @@ enum {
 static enum err
 first_id(const struct strbuf *text, struct git_id *out, struct diag *diag)
 {
-    size_t len = strcspn(strbuf_text(text), "\n");
-    if (len >= sizeof(out->text) || len < 40) {
-        return diag_set(diag, ERR_IO, "git printed no id");
-    }
-    memcpy(out->text, text->text, len);
-    out->text[len] = '\0';
-    return ERR_OK;
+    const char *line = strbuf_text(text);
+    return git_parse_id(line, strcspn(line, "\n"), out, diag);
 }
 
 /* Merge two commits; *tree is "" when they conflict, with what and where in

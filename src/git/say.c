@@ -9,15 +9,13 @@ void say(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    (void)fputs("sluice: ", stdout);
-    (void)vfprintf(stdout, format, args);
-    (void)fputs("\n", stdout);
+    (void)fputs("sluice: ", stderr);
+    (void)vfprintf(stderr, format, args);
+    (void)fputs("\n", stderr);
     va_end(args);
-    (void)fflush(stdout);
 }
 
 void say_text(const char *text)
 {
-    (void)fputs(text, stdout);
-    (void)fflush(stdout);
+    (void)fputs(text, stderr);
 }

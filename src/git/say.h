@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * say: what sluice-git tells people. It goes where the session's own output
- * goes: into the log of the attempt, at once, so that the two are in order.
+ * say: what is told to people. It goes to standard error, at once: that of
+ * sluice-git is the log of the attempt, and the output of a command that uses
+ * these files is its own.
  */
 #ifndef GIT_SAY_H
 #define GIT_SAY_H

@@ -31,6 +31,7 @@ struct session {
     struct agent agent;
     struct git_ref refs[REFS_COUNT];
     struct git_id start;
+    struct git_id mark; /* blob that says: this stage, in this round */
     int lock;
 };
 
@@ -71,10 +72,6 @@ static enum err enter(struct session *session, struct diag *diag)
         .branch = session->agent.names.branch,
         .start = session->start,
         .alone = options->writes,
-        .refs = {session->agent.names.branch,
-                 session->agent.names.kept,
-                 session->agent.names.passed,
-                 session->agent.names.by},
     };
     if (err == ERR_OK) {
         err =
@@ -124,17 +121,17 @@ static void find_outcome(const struct session *session,
     attempt_result_release(&result);
 }
 
-/* The blob that says: this stage, in this round. */
-static enum err
-put_mark(struct session *session, struct git_id *out, struct diag *diag)
+static enum err put_mark(struct session *session, struct diag *diag)
 {
     struct strbuf text = {0};
     strbuf_addf(&text,
                 "%s, round %u\n",
                 session->options->task,
                 session->options->round);
-    enum err err =
-        git_put_blob(session->agent.git, strbuf_text(&text), out, diag);
+    enum err err = git_put_blob(session->agent.git,
+                                strbuf_text(&text),
+                                &session->mark,
+                                diag);
     strbuf_release(&text);
     return err;
 }
@@ -152,12 +149,8 @@ static enum err has_evidence(struct session *session,
 {
     struct agent *agent = &session->agent;
     struct git_id base = {0};
-    struct git_id mark = {0};
-    enum err err = put_mark(session, &mark, diag);
-    bool own = strcmp(mark.text, session->refs[BY].id.text) == 0;
-    if (err == ERR_OK) {
-        err = git_resolve(agent->git, agent->options->base, &base, diag);
-    }
+    bool own = strcmp(session->mark.text, session->refs[BY].id.text) == 0;
+    enum err err = git_resolve(agent->git, agent->options->base, &base, diag);
     if (err == ERR_NOT_FOUND) { /* it was there when the run began */
         base = agent->tip;
         err = ERR_OK;
@@ -225,21 +218,17 @@ static enum err keep(struct session *session,
                      bool passed,
                      struct diag *diag)
 {
-    struct git_id mark = {0};
-    enum err err = put_mark(session, &mark, diag);
     struct git_ref_change changes[] = {
         {.ref = session->agent.names.kept, .to = tip->text},
         {.ref = session->agent.names.passed, .to = tip->text},
-        {.ref = session->agent.names.by, .to = mark.text},
+        {.ref = session->agent.names.by, .to = session->mark.text},
     };
     crash_point("session-before-keep");
-    if (err == ERR_OK) {
-        err = git_change_refs(session->agent.git,
-                              changes,
-                              passed ? ARRAY_COUNT(changes) : 1,
-                              "sluice: keep",
-                              diag);
-    }
+    enum err err = git_change_refs(session->agent.git,
+                                   changes,
+                                   passed ? ARRAY_COUNT(changes) : 1,
+                                   "sluice: keep",
+                                   diag);
     crash_point("session-kept");
     return err;
 }
@@ -253,6 +242,9 @@ static int conclude(struct session *session, const char *outcome, int code)
     enum err err = git_read_refs(session->agent.git, branch, 1, &diag);
     if (err == ERR_OK && !is_set(&branch->id)) {
         err = diag_set(&diag, ERR_CONFLICT, "its branch is gone");
+    }
+    if (err == ERR_OK) {
+        err = put_mark(session, &diag);
     }
     bool evidence = true;
     if (err == ERR_OK && options->writes && !options->allow_empty &&

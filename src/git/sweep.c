@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "git/sweep.h"
 
-#include "git/names.h"
+#include "git/agent.h"
 #include "git/worktree.h"
 
 #include <dirent.h>
@@ -24,27 +24,6 @@ struct state {
 static void tell(const struct state *state, const char *what, const char *why)
 {
     state->sweep->tell(state->sweep->ctx, what, why);
-}
-
-/* Whether the run in this repository is the one that is meant. */
-static enum err is_ours(struct state *state, bool *out, struct diag *diag)
-{
-    struct git_ref refs[] = {
-        {.name = state->names.owner},
-        {.name = state->names.agent},
-    };
-    struct git_id owner;
-    *out = false;
-    enum err err = git_read_refs(state->git, refs, ARRAY_COUNT(refs), diag);
-    if (err == ERR_OK) {
-        err = git_put_blob(state->git, state->sweep->owner, &owner, diag);
-    }
-    if (err == ERR_OK) {
-        *out = strcmp(owner.text, refs[0].id.text) == 0 &&
-               refs[1].id.text[0] != '\0';
-        state->agent = refs[1].id;
-    }
-    return err;
 }
 
 /* Whether a process has its working directory in the folder; one that cannot
@@ -147,14 +126,6 @@ why_kept(const struct state *state, const char *path, bool queue)
     return NULL;
 }
 
-static enum err remove_worktree(const struct state *state, const char *path)
-{
-    const char *const args[] = {"worktree", "remove", "--", path, NULL};
-    int code = 0;
-    struct git_call call = {.args = args, .quiet = true};
-    return git_call(state->git, &call, &code, NULL);
-}
-
 static void sweep_worktree(struct state *state, const char *name)
 {
     struct strbuf path = {0};
@@ -164,7 +135,7 @@ static void sweep_worktree(struct state *state, const char *name)
         lock < 0 ? "it is in use"
                  : why_kept(state, path.text, strcmp(name, "+merge") == 0);
     if (why == NULL && !state->sweep->dry &&
-        remove_worktree(state, path.text) != ERR_OK) {
+        worktree_remove(state->git, path.text, NULL) != ERR_OK) {
         why = "git does not remove it";
     }
     tell(state, path.text, why);
@@ -321,9 +292,7 @@ static enum err sweep_branches(struct state *state, struct diag *diag)
                                 "--format=%(objectname) %(refname)",
                                 strbuf_text(&prefix),
                                 NULL};
-    int code = 0;
-    struct git_call call = {.args = args, .output = &list};
-    enum err err = git_call(state->git, &call, &code, diag);
+    enum err err = git_output(state->git, args, &list, diag);
     bool all = true;
     for (size_t at = 0; err == ERR_OK && at < list.len;) {
         size_t len = strcspn(list.text + at, "\n");
@@ -357,7 +326,6 @@ static enum err sweep_branches(struct state *state, struct diag *diag)
 enum err sweep_run(const struct sweep *sweep, struct diag *diag)
 {
     struct state state = {.sweep = sweep};
-    bool ours = false;
     enum err err = git_open(&state.git, sweep->repo_path, diag);
     names_init(&state.names, sweep->run, "");
     names_add_worktree(&state.folder,
@@ -368,9 +336,13 @@ enum err sweep_run(const struct sweep *sweep, struct diag *diag)
     state.folder.len -= strlen("/+merge");
     state.folder.text[state.folder.len] = '\0';
     if (err == ERR_OK) {
-        err = is_ours(&state, &ours, diag);
+        err = agent_find(state.git,
+                         &state.names,
+                         sweep->owner,
+                         &state.agent,
+                         diag);
     }
-    if (err == ERR_OK && ours) {
+    if (err == ERR_OK && state.agent.text[0] != '\0') {
         sweep_worktrees(&state);
         err = sweep_branches(&state, diag);
     }

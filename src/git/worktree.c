@@ -181,12 +181,16 @@ static int lock_list(struct git *git, int how)
 }
 
 /* Remove what is left of one that was being made, or whose folder is gone. */
-static enum err
-clear_away(const char *path, const struct strbuf *admin, struct diag *diag)
+static enum err clear_away(struct git *git,
+                           const char *path,
+                           const struct strbuf *admin,
+                           struct diag *diag)
 {
     enum err err = remove_all(path, diag);
     if (err == ERR_OK && admin->len > 0) {
+        int list = lock_list(git, LOCK_EX);
         err = remove_all(strbuf_text(admin), diag);
+        worktree_leave(&list);
     }
     crash_point("worktree-cleared");
     return err;
@@ -238,7 +242,7 @@ static enum err make_or_find(struct git *git,
         return ERR_OK;
     }
     if (half || !there || is_empty_dir(worktree->path)) {
-        err = clear_away(worktree->path, admin, diag);
+        err = clear_away(git, worktree->path, admin, diag);
     } else {
         err = diag_set(diag,
                        ERR_DENIED,
@@ -341,24 +345,6 @@ enum err worktree_check_elsewhere(struct git *git,
     return err;
 }
 
-/* Remove the locks of refs that a killed process has left. The lock says that
- * nobody else is there, and only those who are there change these refs. */
-static void unlock_refs(struct git *git, const struct worktree *worktree)
-{
-    struct strbuf path = {0};
-    for (size_t ix = 0; ix < ARRAY_COUNT(worktree->refs); ix++) {
-        if (worktree->refs[ix] != NULL) {
-            strbuf_clear(&path);
-            strbuf_addf(&path,
-                        "%s/%s.lock",
-                        git_common_dir(git),
-                        worktree->refs[ix]);
-            (void)unlink(strbuf_text(&path)); /* as a rule there is none */
-        }
-    }
-    strbuf_release(&path);
-}
-
 /* Set the branch and HEAD. */
 static enum err
 set_head(struct git *git, const struct worktree *worktree, struct diag *diag)
@@ -374,6 +360,7 @@ set_head(struct git *git, const struct worktree *worktree, struct diag *diag)
                                   NULL};
     if (worktree->branch != NULL) {
         enum err err = worktree_check_elsewhere(git, worktree, diag);
+        git_unlock_ref(git, worktree->branch); /* only its worktree has it */
         struct git_ref_change change = {
             .ref = worktree->branch,
             .to = worktree->start.text,
@@ -405,7 +392,6 @@ bring(struct git *git, const struct worktree *worktree, struct diag *diag)
     enum err err = make_or_find(git, worktree, &admin, diag);
     if (err == ERR_OK) {
         remove_leftovers(strbuf_text(&admin));
-        unlock_refs(git, worktree);
         err = set_head(git, worktree, diag);
     }
     strbuf_release(&admin);
@@ -549,4 +535,15 @@ enum worktree_kind worktree_look(struct git *git, const char *path)
     }
     strbuf_release(&admin);
     return kind;
+}
+
+enum err worktree_remove(struct git *git, const char *path, struct diag *diag)
+{
+    const char *const args[] = {"worktree", "remove", "--", path, NULL};
+    int code = 0;
+    struct git_call call = {.args = args, .quiet = true};
+    int list = lock_list(git, LOCK_EX);
+    enum err err = git_call(git, &call, &code, diag);
+    worktree_leave(&list);
+    return err;
 }

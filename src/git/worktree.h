@@ -17,9 +17,6 @@ struct worktree {
     const char *branch;  /* full ref, which is set to `start`; NULL: none */
     struct git_id start; /* commit */
     bool alone;          /* nobody else may use it meanwhile */
-    /* Refs that only those who use it change, the branch among them: locks of
-     * killed processes are removed. NULL: none. */
-    const char *refs[4];
 };
 
 /*
@@ -47,6 +44,10 @@ enum worktree_kind {
     WORKTREE_FOREIGN, /* none, or a damaged one */
 };
 enum worktree_kind worktree_look(struct git *git, const char *path);
+
+/* Remove it as git does, by no means by force. The lock is held. */
+MUST_USE enum err
+worktree_remove(struct git *git, const char *path, struct diag *diag);
 
 /* ERR_DENIED: the branch is checked out in another worktree than this one, and
  * *diag says in which. */
