@@ -77,7 +77,7 @@ static uint32_t find_peak(const struct plan *plan, const int64_t *end_ns)
         mem_zalloc((size_t)plan->task_count * 2, sizeof(edges[0]));
     uint32_t count = 0;
     for (uint32_t ix = 0; ix < plan->task_count; ix++) {
-        int64_t estimate_ns = load_estimate_ns(&plan->tasks[ix]);
+        int64_t estimate_ns = plan_estimate_ns(plan, &plan->tasks[ix]);
         if (estimate_ns > 0) {
             edges[count++] = (struct edge){end_ns[ix] - estimate_ns, 1};
             edges[count++] = (struct edge){end_ns[ix], -1};
@@ -137,8 +137,10 @@ struct profile profile_of(const struct plan *plan)
             int64_t need_ns = end_ns[task->needs[n]];
             start_ns = need_ns > start_ns ? need_ns : start_ns;
         }
-        end_ns[order[ix]] = duration_sum(start_ns, load_estimate_ns(task));
-        profile.work_ns = duration_sum(profile.work_ns, load_estimate_ns(task));
+        end_ns[order[ix]] =
+            duration_sum(start_ns, plan_estimate_ns(plan, task));
+        profile.work_ns =
+            duration_sum(profile.work_ns, plan_estimate_ns(plan, task));
     }
     profile.peak = find_peak(plan, end_ns);
     trace_path(&profile, plan, end_ns);

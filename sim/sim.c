@@ -133,7 +133,7 @@ static uint32_t new_session(struct sim *sim)
 
 static int64_t duration_of(const struct sim *sim, uint32_t task)
 {
-    int64_t estimate_ns = load_estimate_ns(&sim->plan->tasks[task]);
+    int64_t estimate_ns = plan_estimate_ns(sim->plan, &sim->plan->tasks[task]);
     if (sim->options->jitter_percent == 0) {
         return estimate_ns;
     }

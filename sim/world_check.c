@@ -302,6 +302,7 @@ static void note(struct world *world, const struct store_change *change)
         world->event_number++;
         break;
     case STORE_EXECUTOR:
+    case STORE_SETTING:
     case STORE_COMMAND:
         break;
     }

@@ -33,7 +33,7 @@ static void count_classes(struct summary *summary)
         const struct plan_task *task = &plan->tasks[ix];
         summary->class_tasks[task->class_ix]++;
         int64_t *work_ns = &summary->class_work_ns[task->class_ix];
-        *work_ns = duration_sum(*work_ns, load_estimate_ns(task));
+        *work_ns = duration_sum(*work_ns, plan_estimate_ns(plan, task));
     }
 }
 

@@ -310,7 +310,7 @@ static void add_session(struct canvas *canvas,
         int64_t gone_ns = wall_ns - session->begun_ns;
         duration_add(&rest, gone_ns > 0 ? gone_ns : 0);
         strbuf_adds(&rest, " of ");
-        duration_add(&rest, load_estimate_ns(task));
+        duration_add(&rest, plan_estimate_ns(plan, task));
     } else {
         strbuf_adds(&rest, "starting");
     }

@@ -30,6 +30,7 @@ struct load_run {
     uint32_t executor_count;
     uint32_t *limits;
     uint32_t limit_count;
+    uint32_t budget_count; /* of the limits */
     uint32_t *groups;
     uint32_t group_count;
     uint32_t *tasks;
@@ -54,12 +55,6 @@ struct load {
     uint32_t kept_count;
     struct load_run *runs;
 };
-
-int64_t load_estimate_ns(const struct plan_task *task)
-{
-    int64_t estimate_ns = task->settings.estimate_ns;
-    return estimate_ns == PLAN_UNSET ? LOAD_ESTIMATE_NS : estimate_ns;
-}
 
 struct load *load_new(struct sched *sched)
 {
@@ -215,7 +210,8 @@ static struct limit_spec limit_spec_of(struct load_run *run,
             intern_attributes(run, arena, limit->where, limit->where_count),
         .where_count = limit->where_count,
         .hold_group = limit->hold_group,
-        .resource = limit->resource,
+        .resource =
+            limit->kind != PLAN_LIMIT_PLAIN && limit->kind != PLAN_LIMIT_USAGE,
     };
 }
 
@@ -301,7 +297,12 @@ static void add_run(struct load_run *run, struct arena *arena)
     struct limit_spec *limits =
         arena_alloc(arena, plan->limit_count, sizeof(limits[0]));
     for (uint32_t ix = 0; ix < plan->limit_count; ix++) {
+        enum plan_limit_kind kind = plan->limits[ix].kind;
         limits[ix] = limit_spec_of(run, arena, &plan->limits[ix]);
+        run->budget_count +=
+            kind == PLAN_LIMIT_BUDGET_USD || kind == PLAN_LIMIT_BUDGET_TOKENS
+                ? 1
+                : 0;
     }
     struct sched_run_spec spec = {
         .policy = policies[plan->policy],
@@ -357,22 +358,44 @@ static struct sched_failure_spec failure_of(const struct plan *plan,
     };
 }
 
+/* What the task asks for, and its part of the budgets. */
+static struct sched_use *uses_of(const struct load_run *run,
+                                 struct arena *arena,
+                                 const struct plan_task *task,
+                                 uint32_t *count_out)
+{
+    const struct plan *plan = run->plan;
+    struct sched_use *uses = arena_alloc(arena,
+                                         task->use_count + run->budget_count,
+                                         sizeof(uses[0]));
+    uint32_t count = 0;
+    for (uint32_t n = 0; n < task->use_count; n++) {
+        uses[count].limit.v = run->limits[task->uses[n].limit];
+        uses[count++].units = task->uses[n].units;
+    }
+    for (uint32_t n = 0; run->budget_count > 0 && n < plan->limit_count; n++) {
+        uint32_t units = plan_budget_units(plan, &plan->limits[n], task);
+        if (units > 0) {
+            uses[count].limit.v = run->limits[n];
+            uses[count++].units = units;
+        }
+    }
+    *count_out = count;
+    return uses;
+}
+
 static struct sched_task_spec
 task_spec_of(struct load_run *run, struct arena *arena, uint32_t ix)
 {
     const struct plan *plan = run->plan;
     const struct plan_task *task = &plan->tasks[ix];
-    struct sched_use *uses =
-        arena_alloc(arena, task->use_count, sizeof(uses[0]));
-    for (uint32_t n = 0; n < task->use_count; n++) {
-        uses[n].limit.v = run->limits[task->uses[n].limit];
-        uses[n].units = task->uses[n].units;
-    }
+    uint32_t use_count;
+    struct sched_use *uses = uses_of(run, arena, task, &use_count);
     return (struct sched_task_spec){
         .class_id = {run->classes[task->class_ix]},
         .executor = {run->executors[task->provider]},
         .group = task->group == PLAN_NONE ? ID_NONE : run->groups[task->group],
-        .estimate_ns = load_estimate_ns(task),
+        .estimate_ns = plan_estimate_ns(plan, task),
         .batch_key = task->repo,
         .attributes = intern_attributes(run,
                                         arena,
@@ -380,7 +403,7 @@ task_spec_of(struct load_run *run, struct arena *arena, uint32_t ix)
                                         task->attribute_count),
         .attribute_count = task->attribute_count,
         .uses = uses,
-        .use_count = task->use_count,
+        .use_count = use_count,
         .failure = failure_of(plan, task),
         .rework_to = task->rework_to == PLAN_NONE ? ID_NONE
                                                   : run->tasks[task->rework_to],

@@ -14,12 +14,6 @@
 #include "core/sched.h"
 #include "plan/plan.h"
 
-/* Expected duration of a task that has no estimate. */
-#define LOAD_ESTIMATE_NS (INT64_C(600) * 1000000000)
-
-/* Expected duration of a task: its estimate, or LOAD_ESTIMATE_NS. */
-int64_t load_estimate_ns(const struct plan_task *task);
-
 struct load;
 
 /* A loader for this scheduler, which must outlive it. */

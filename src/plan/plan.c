@@ -27,6 +27,7 @@ struct raw_plan {
     const struct node *resources;
     const struct node *sync;
     const struct node *usage;
+    const struct node *budget;
     const struct node *hooks;
     const struct node *needs; /* fragments only */
 };
@@ -64,6 +65,7 @@ static const struct field plan_fields[] = {
      .required = true,
      .hint = "start the plan with \"sluice: 1\""},
     {PART(name), .required = true},
+    {PART(budget)},
     {PART(classes)},
     {PART(defaults)},
     {PART(groups)},
@@ -90,6 +92,7 @@ static const struct field fragment_fields[] = {
     {PART(resources)},
     {PART(sluice)},
     {PART(tasks)},
+    {NO_PART(budget)},
     {NO_PART(classes)},
     {NO_PART(defaults)},
     {NO_PART(hooks)},
@@ -108,6 +111,8 @@ struct raw_defaults {
 
 static const struct field defaults_fields[] = {
     SETTINGS_FIELDS(struct raw_defaults, settings),
+    {SETTINGS_AT(struct raw_defaults, settings, budget, "budget"),
+     .read = settings_read_cost},
 };
 
 static const struct schema defaults_schema =
@@ -217,13 +222,19 @@ static void read_plan(struct reader *reader,
     read_part(reader, raw.classes, plan_read_classes);
     plan_settle_classes(plan);
     plan_read_limits(reader, raw.limits, source->processors);
+    read_part(reader, raw.usage, plan_read_usages);
+    read_part(reader, raw.budget, plan_read_budget);
+    plan_add_budgets(plan);
     read_common(reader, &raw);
     read_part(reader, raw.sync, plan_read_sync);
-    read_part(reader, raw.usage, plan_read_usage);
     read_part(reader, raw.hooks, plan_read_hooks);
     if (raw.limits != NULL && !reader->names_incomplete) {
         plan_check_limits(reader, raw.limits);
     }
+    if (raw.usage != NULL && !reader->names_incomplete) {
+        plan_check_usages(reader, raw.usage);
+    }
+    plan_check_costs(reader);
     plan_resolve_needs(reader, NULL);
     if (plan->task_count == 0 && reader->errors->count == 0) {
         plan_errors_add(reader->errors,
@@ -240,6 +251,7 @@ static void read_fragment(struct reader *reader, const struct node *root)
         return;
     }
     read_common(reader, &raw);
+    plan_check_costs(reader);
     plan_resolve_needs(reader, raw.needs);
 }
 
@@ -263,6 +275,7 @@ static struct plan *new_plan(const char *file)
     struct plan *plan = mem_zalloc(1, sizeof(*plan));
     plan->private = mem_zalloc(1, sizeof(*plan->private));
     plan->private->defaults = settings_built_in();
+    plan->budget = PLAN_COST_UNSET;
     plan->file = arena_strndup(&plan->private->arena, file, strlen(file));
     plan_intern_own_names(plan);
     plan_add_built_ins(plan);

@@ -30,6 +30,31 @@
 /* "No limit": `max: none`, `max_wait: none`. */
 #define PLAN_UNLIMITED INT64_MAX
 
+/* Expected duration of a task about which nothing is known. */
+#define PLAN_ESTIMATE_NS (INT64_C(600) * 1000000000)
+
+/* Money is counted in ten-thousandths of a US dollar. */
+enum { PLAN_USD = 10000 };
+
+/* Most of a budget or cost that can be given: 100,000 USD, 10^9 tokens. */
+#define PLAN_USD_MAX (INT64_C(100000) * PLAN_USD)
+#define PLAN_TOKENS_MAX INT64_C(1000000000)
+
+/* What something costs, or may cost. */
+struct plan_cost {
+    int64_t usd;    /* PLAN_USD to the dollar; PLAN_UNSET: not given */
+    int64_t tokens; /* PLAN_UNSET: not given */
+};
+#define PLAN_COST_UNSET ((struct plan_cost){PLAN_UNSET, PLAN_UNSET})
+
+/* What a session of a class takes, by the history of the store. */
+struct plan_expected {
+    int64_t duration_ns; /* PLAN_UNSET: nothing is known */
+    struct plan_cost cost;
+};
+#define PLAN_EXPECTED_UNSET                                                    \
+    ((struct plan_expected){PLAN_UNSET, {PLAN_UNSET, PLAN_UNSET}})
+
 /* Where something stands in its file; 1-based, 0 when it is not from a file. */
 struct plan_mark {
     uint32_t line;
@@ -68,17 +93,31 @@ struct plan_repo {
 };
 
 /*
- * A limit of `limits` or a capacity of `resources`. The five defaults
- * (sessions, issues, active, merge, review) are always there, in this order,
- * then the declared ones in their order, then resources.
+ * What a limit counts. Those of `limits` count sessions or groups, capacities
+ * of `resources` what tasks ask for. The limit of a usage monitor counts the
+ * sessions of its provider. Of a budget, tasks use what they are expected to
+ * cost while they are in flight, and what they have cost is gone for good.
+ */
+enum plan_limit_kind {
+    PLAN_LIMIT_PLAIN,
+    PLAN_LIMIT_RESOURCE,
+    PLAN_LIMIT_USAGE,
+    PLAN_LIMIT_BUDGET_USD,
+    PLAN_LIMIT_BUDGET_TOKENS,
+};
+
+/*
+ * A limit. The five defaults (sessions, issues, active, merge, review) are
+ * always there, in this order, then the declared ones in their order, then
+ * those of usage monitors, then budgets, then resources.
  */
 struct plan_limit {
     const char *name;
     int64_t max;      /* units, or PLAN_UNLIMITED; unused when percent > 0 */
     uint32_t percent; /* of sessions; 0 when max is a number */
     bool hold_group;  /* counts open groups, not attempts */
-    bool resource;    /* used only by tasks that ask for it */
-    const char *per;  /* attribute, or NULL */
+    enum plan_limit_kind kind;
+    const char *per; /* attribute, or NULL */
     struct plan_attribute *where;
     uint32_t where_count;
     struct plan_mark mark;
@@ -96,8 +135,12 @@ struct plan_settings {
     int64_t retry_backoff_ns;
     int64_t retry_backoff_ns_max;
     enum plan_on_failure on_failure;
-    bool optional;    /* when skipped or failed, what needs it goes on */
-    bool allow_empty; /* an implement stage may end without a commit */
+    bool optional;           /* when skipped or failed, what needs it goes on */
+    bool allow_empty;        /* an implement stage may end without a commit */
+    uint32_t add_max;        /* tasks that one session may add */
+    uint32_t add_depth;      /* of tasks that add tasks that add ... */
+    struct plan_cost cost;   /* expected of one session */
+    struct plan_cost budget; /* of all its sessions together */
 };
 
 struct plan_class {
@@ -109,7 +152,9 @@ struct plan_class {
     uint32_t
         batch_marginal;  /* percent of its estimate each further one takes */
     int64_t max_wait_ns; /* PLAN_UNLIMITED: no bound */
-    bool declared;       /* named under `classes` */
+    struct plan_cost budget;       /* of all tasks of the class together */
+    struct plan_expected expected; /* see plan_expect() */
+    bool declared;                 /* named under `classes` */
 };
 
 /* An executor: where sessions of a provider are started. */
@@ -180,18 +225,28 @@ struct plan_usage_step {
     uint32_t cap;
 };
 
+/* A usage monitor: a program that prints meters, and what follows from them. */
 struct plan_usage {
-    const char *shell; /* both NULL: no usage monitor */
+    const char *shell; /* one of the two */
     const char **argv;
+    uint32_t provider; /* whose sessions it caps; PLAN_NONE: all */
+    uint32_t limit;    /* that it lowers */
     int64_t every_ns;
+    int64_t timeout_ns;
+    int64_t margin_ns; /* after a reset */
+    int64_t probe_ns;  /* first time to look again when it is not known */
+    int64_t probe_ns_max;
     struct plan_usage_step *steps; /* ascending by percent */
     uint32_t step_count;
 };
 
+/* A program that is told when something happens. */
 struct plan_hook {
     const char *event;
-    const char *shell;
+    const char *shell; /* one of the two */
     const char **argv;
+    int64_t timeout_ns;
+    uint32_t retries;
 };
 
 struct plan {
@@ -215,7 +270,9 @@ struct plan {
     struct plan_hook *hooks;
     uint32_t hook_count;
     struct plan_sync sync;
-    struct plan_usage usage;
+    struct plan_usage *usages;
+    uint32_t usage_count;
+    struct plan_cost budget;      /* of the whole run */
     struct plan_private *private; /* arena, pipelines, name tables */
 };
 
@@ -276,6 +333,24 @@ void plan_free(struct plan *plan);
 
 /* Index of the task of that id, or PLAN_NONE. */
 uint32_t plan_find_task(const struct plan *plan, const char *id);
+
+/* Set what a session of the class of that name is expected to take; a name
+ * that the plan does not have changes nothing. */
+void plan_expect(struct plan *plan,
+                 const char *class_name,
+                 const struct plan_expected *expected);
+
+/* Expected duration of a task: its estimate, or that of its class, or 10m. */
+int64_t plan_estimate_ns(const struct plan *plan, const struct plan_task *task);
+
+/* Expected cost of a session of a task; 0 where nothing is known. */
+struct plan_cost plan_expected_cost(const struct plan *plan,
+                                    const struct plan_task *task);
+
+/* Units of a budget that a session of the task uses; 0: it is not its. */
+uint32_t plan_budget_units(const struct plan *plan,
+                           const struct plan_limit *limit,
+                           const struct plan_task *task);
 
 /* Index of the limit of that name, or PLAN_NONE. */
 uint32_t plan_find_limit(const struct plan *plan, const char *name);

@@ -226,9 +226,19 @@ const char *plan_quoted(struct quoted *out, const char *text, size_t len);
 void plan_read_repos(struct reader *reader, const struct node *node);
 void plan_read_providers(struct reader *reader, const struct node *node);
 void plan_read_classes(struct reader *reader, const struct node *node);
+
+/* read_control.c: what acts on the run while it goes. */
 void plan_read_sync(struct reader *reader, const struct node *node);
-void plan_read_usage(struct reader *reader, const struct node *node);
+void plan_read_usages(struct reader *reader, const struct node *node);
 void plan_read_hooks(struct reader *reader, const struct node *node);
+void plan_read_budget(struct reader *reader, const struct node *node);
+
+/* Check that what monitors watch is used, when all tasks are known. */
+void plan_check_usages(struct reader *reader, const struct node *node);
+
+/* Make the limits of all budgets; then check what tasks are said to cost. */
+void plan_add_budgets(struct plan *plan);
+void plan_check_costs(struct reader *reader);
 
 /* Index of a repo, or PLAN_NONE after an error. */
 uint32_t plan_resolve_repo(struct reader *reader, const struct node *name);
@@ -252,6 +262,13 @@ void plan_read_limits(struct reader *reader,
                       const struct node *node,
                       uint32_t processors);
 void plan_read_resources(struct reader *reader, const struct node *node);
+
+/* Append a limit; its index. */
+uint32_t plan_add_limit(struct plan *plan, struct plan_limit limit);
+
+/* A list of one attribute, for `where`. */
+struct plan_attribute *
+plan_where(struct plan *plan, const char *name, const char *value);
 
 /* Check the names in `where` and `per`, when all tasks are known. */
 void plan_check_limits(struct reader *reader, const struct node *node);

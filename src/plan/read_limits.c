@@ -19,7 +19,7 @@ enum {
     LIMITS_MAX = 1000,
 };
 
-static uint32_t add_limit(struct plan *plan, struct plan_limit limit)
+uint32_t plan_add_limit(struct plan *plan, struct plan_limit limit)
 {
     struct plan_private *private = plan->private;
     plan->limits = plan_grown(plan->limits,
@@ -37,12 +37,13 @@ static const char *interned(struct plan *plan, const char *text)
     return plan_intern(plan, text, strlen(text));
 }
 
-static struct plan_attribute *where_class(struct plan *plan, const char *name)
+struct plan_attribute *
+plan_where(struct plan *plan, const char *name, const char *value)
 {
     struct plan_attribute *where =
         arena_alloc(&plan->private->arena, 1, sizeof(where[0]));
-    where->name = interned(plan, "class");
-    where->value = interned(plan, name);
+    where->name = interned(plan, name);
+    where->value = interned(plan, value);
     return where;
 }
 
@@ -60,15 +61,15 @@ static void add_defaults(struct plan *plan, uint32_t processors)
         {.name = interned(plan, "merge"),
          .max = 1,
          .per = interned(plan, "repo"),
-         .where = where_class(plan, "merge"),
+         .where = plan_where(plan, "class", "merge"),
          .where_count = 1},
         {.name = interned(plan, "review"),
          .percent = 34,
-         .where = where_class(plan, "review"),
+         .where = plan_where(plan, "class", "review"),
          .where_count = 1},
     };
     for (int ix = 0; ix < DEFAULT_COUNT; ix++) {
-        (void)add_limit(plan, limits[ix]);
+        (void)plan_add_limit(plan, limits[ix]);
     }
 }
 
@@ -243,7 +244,7 @@ static void read_limit(struct reader *reader, const struct node *key)
         read_fields(reader, key, &limit, is_new);
     }
     if (is_new) {
-        (void)add_limit(plan, limit);
+        (void)plan_add_limit(plan, limit);
     } else {
         plan->limits[ix] = limit;
     }
@@ -301,7 +302,7 @@ void plan_read_resources(struct reader *reader, const struct node *node)
         if (ix != STRMAP_NONE) {
             plan_errors_add(reader->errors,
                             node_mark(key),
-                            plan->limits[ix].resource
+                            plan->limits[ix].kind == PLAN_LIMIT_RESOURCE
                                 ? "resource %s is already in the plan"
                                 : "%s is a limit already: give the resource "
                                   "another name",
@@ -318,13 +319,14 @@ void plan_read_resources(struct reader *reader, const struct node *node)
                             "a number from 1 to 1000000");
             max = PLAN_UNLIMITED;
         }
-        (void)add_limit(plan,
-                        (struct plan_limit){
-                            .name = plan_intern(plan, key->text, key->count),
-                            .max = max,
-                            .resource = true,
-                            .mark = node_mark(key),
-                        });
+        (void)plan_add_limit(
+            plan,
+            (struct plan_limit){
+                .name = plan_intern(plan, key->text, key->count),
+                .max = max,
+                .kind = PLAN_LIMIT_RESOURCE,
+                .mark = node_mark(key),
+            });
     }
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parts of a plan that stand for themselves: repos, providers, classes, sync,
- * usage, hooks.
+ * Parts of a plan that stand for themselves: repos, providers, classes.
  *
  * Classes and providers need not be declared. A name that nobody declared is
  * taken as a new one, unless it is so near to a known one that it must be a
@@ -20,8 +19,6 @@ enum {
     TIER_MAX = 99,
     BATCH_MAX = 1000,
     CIRCUIT_MAX = 1000,
-    EVERY_MAX = 1000000,
-    STEPS_MAX = 100,
     SLIP_LEN_MIN = 4, /* shorter names are never taken for a slip */
 };
 
@@ -204,7 +201,7 @@ static uint32_t add_provider(struct plan *plan, const char *name, size_t len)
     plan->providers[ix] = (struct plan_provider){
         .name = plan_intern(plan, name, len),
         .backoff_ns = SECOND_NS,
-        .backoff_ns_max = 5 * MINUTE_NS,
+        .backoff_ns_max = 15 * MINUTE_NS,
         .circuit_failures = 5,
         .probe_ns = 30 * SECOND_NS,
         .probe_ns_max = 30 * MINUTE_NS,
@@ -353,6 +350,8 @@ static uint32_t add_class(struct plan *plan, const char *name, size_t len)
         .batch = 1,
         .batch_marginal = 50,
         .max_wait_ns = PLAN_UNLIMITED,
+        .budget = PLAN_COST_UNSET,
+        .expected = PLAN_EXPECTED_UNSET,
     };
     private->class_settings[ix] = private->defaults;
     (void)strmap_add(&private->class_names, plan->classes[ix].name, ix);
@@ -447,6 +446,8 @@ static const struct field class_fields[] = {
     {FIELD_AT(struct raw_class, class.max_wait_ns, "max_wait"),
      .read = fields_duration_or_none,
      .min = 1},
+    {FIELD_AT(struct raw_class, class.budget, "budget"),
+     .read = settings_read_cost},
     SETTINGS_FIELDS(struct raw_class, settings),
 };
 
@@ -510,182 +511,4 @@ uint32_t plan_resolve_class(struct reader *reader, const struct node *name)
         return PLAN_NONE;
     }
     return add_class(plan, name->text, name->count);
-}
-
-/* sync, usage, hooks */
-
-struct raw_sync {
-    uint32_t every;
-    struct plan_command run;
-    bool drain;
-};
-
-void plan_read_sync(struct reader *reader, const struct node *node)
-{
-    static const struct field fields[] = {
-        {FIELD_AT(struct raw_sync, every, "every"),
-         .read = fields_number,
-         .min = 1,
-         .max = EVERY_MAX,
-         .required = true},
-        {FIELD_AT(struct raw_sync, run, "run"),
-         .read = fields_command,
-         .required = true},
-        {FIELD_AT(struct raw_sync, drain, "drain"), .read = fields_bool},
-    };
-    static const struct schema schema = SCHEMA("\"sync\"", fields);
-    struct raw_sync raw = {0};
-    (void)fields_read(reader, node, &schema, &raw);
-    reader->plan->sync = (struct plan_sync){
-        .every = raw.every,
-        .shell = raw.run.shell,
-        .argv = raw.run.argv,
-        .drain = raw.drain,
-    };
-}
-
-struct raw_usage {
-    struct plan_command run;
-    int64_t every_ns;
-    const struct node *steps;
-};
-
-/* Read one step; false after an error. */
-static bool read_step(struct reader *reader,
-                      const struct node *key,
-                      struct plan_usage_step *step)
-{
-    int64_t percent = 0;
-    int64_t cap = 0;
-    if (!fields_parse_number(key, &percent) || percent < 1 || percent > 100) {
-        fields_expected(reader,
-                        key,
-                        "a step of \"steps\"",
-                        "a percentage from 1 to 100, without the \"%\"");
-        return false;
-    }
-    const struct node *value = node_value(key);
-    if (!fields_parse_number(value, &cap) || cap > PLAN_UNITS_MAX) {
-        fields_expected(reader,
-                        value,
-                        "the cap of a step",
-                        "a number from 0 to 1000000");
-        return false;
-    }
-    *step = (struct plan_usage_step){(uint32_t)percent, (uint32_t)cap};
-    return true;
-}
-
-static void read_steps(struct reader *reader, const struct node *node)
-{
-    struct plan_usage *usage = &reader->plan->usage;
-    if (!fields_is_mapping(reader, node, "\"steps\"")) {
-        return;
-    }
-    if (node->count > STEPS_MAX) {
-        fields_expected(reader, node, "\"steps\"", "at most 100 steps");
-        return;
-    }
-    usage->steps = arena_alloc(&reader->plan->private->arena,
-                               node->count,
-                               sizeof(usage->steps[0]));
-    for (const struct node *key = node_first(node); key != NULL;
-         key = node_next_key(key)) {
-        struct plan_usage_step step;
-        if (key->kind == NODE_BAD || !read_step(reader, key, &step)) {
-            continue;
-        }
-        const struct plan_usage_step *last = NULL;
-        if (usage->step_count > 0) {
-            last = &usage->steps[usage->step_count - 1];
-        }
-        if (last != NULL && last->percent >= step.percent) {
-            plan_errors_add(reader->errors,
-                            node_mark(key),
-                            "steps must ascend: %u comes after %u",
-                            step.percent,
-                            last->percent);
-        } else if (last != NULL && last->cap < step.cap) {
-            plan_errors_add(reader->errors,
-                            node_mark(node_value(key)),
-                            "the cap must not rise with use: %u comes after "
-                            "%u",
-                            step.cap,
-                            last->cap);
-        }
-        usage->steps[usage->step_count++] = step;
-    }
-}
-
-void plan_read_usage(struct reader *reader, const struct node *node)
-{
-    static const struct field fields[] = {
-        {FIELD_AT(struct raw_usage, run, "run"),
-         .read = fields_command,
-         .required = true},
-        {FIELD_AT(struct raw_usage, every_ns, "every"),
-         .read = fields_duration,
-         .min = 1},
-        {FIELD_AT(struct raw_usage, steps, "steps"), .read = fields_node},
-    };
-    static const struct schema schema = SCHEMA("\"usage\"", fields);
-    struct raw_usage raw = {.every_ns = 5 * MINUTE_NS};
-    (void)fields_read(reader, node, &schema, &raw);
-    reader->plan->usage = (struct plan_usage){
-        .shell = raw.run.shell,
-        .argv = raw.run.argv,
-        .every_ns = raw.every_ns,
-    };
-    if (raw.steps != NULL) {
-        read_steps(reader, raw.steps);
-    }
-}
-
-/* One command per event, in the order of the table below. */
-struct raw_hooks {
-    struct plan_command asked;
-    struct plan_command barrier_failed;
-    struct plan_command circuit_open;
-    struct plan_command failed;
-    struct plan_command parked;
-    struct plan_command run_finished;
-    struct plan_command usage_paused;
-    struct plan_command usage_resumed;
-};
-
-void plan_read_hooks(struct reader *reader, const struct node *node)
-{
-    static const struct field fields[] = {
-        {FIELD_AT(struct raw_hooks, asked, "asked"), .read = fields_command},
-        {FIELD_AT(struct raw_hooks, barrier_failed, "barrier-failed"),
-         .read = fields_command},
-        {FIELD_AT(struct raw_hooks, circuit_open, "circuit-open"),
-         .read = fields_command},
-        {FIELD_AT(struct raw_hooks, failed, "failed"), .read = fields_command},
-        {FIELD_AT(struct raw_hooks, parked, "parked"), .read = fields_command},
-        {FIELD_AT(struct raw_hooks, run_finished, "run-finished"),
-         .read = fields_command},
-        {FIELD_AT(struct raw_hooks, usage_paused, "usage-paused"),
-         .read = fields_command},
-        {FIELD_AT(struct raw_hooks, usage_resumed, "usage-resumed"),
-         .read = fields_command},
-    };
-    static const struct schema schema = SCHEMA("\"hooks\"", fields);
-    struct plan *plan = reader->plan;
-    struct raw_hooks raw = {0};
-    (void)fields_read(reader, node, &schema, &raw);
-    plan->hooks = arena_alloc(&plan->private->arena,
-                              ARRAY_COUNT(fields),
-                              sizeof(plan->hooks[0]));
-    for (size_t ix = 0; ix < ARRAY_COUNT(fields); ix++) {
-        const struct plan_command *command =
-            (const void *)((const char *)&raw + fields[ix].offset);
-        if (command->shell != NULL || command->argv != NULL) {
-            plan->hooks[plan->hook_count++] = (struct plan_hook){
-                .event = fields[ix].name,
-                .shell = command->shell,
-                .argv = command->argv,
-            };
-        }
-    }
 }

@@ -116,6 +116,8 @@ static const struct field stage_fields[] = {
      .max = PLAN_LINE_BYTES_MAX},
     {FIELD_AT(struct raw_stage, name, "needs"), .read = refuse_needs},
     SETTINGS_FIELDS(struct raw_stage, settings),
+    {SETTINGS_AT(struct raw_stage, settings, budget, "budget"),
+     .read = settings_read_cost},
 };
 
 static const struct schema stage_schema = SCHEMA("a stage", stage_fields);

@@ -41,6 +41,8 @@ static const struct field task_fields[] = {
     {FIELD_AT(struct raw_task, rework, "rework"), .read = fields_node},
     {FIELD_AT(struct raw_task, merge, "merge"), .read = plan_read_merge},
     SETTINGS_FIELDS(struct raw_task, settings),
+    {SETTINGS_AT(struct raw_task, settings, budget, "budget"),
+     .read = settings_read_cost},
 };
 
 static const struct schema task_schema = SCHEMA("a task", task_fields);

@@ -3,6 +3,7 @@
 
 #include "plan/plan_internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define SECOND_NS INT64_C(1000000000)
@@ -11,6 +12,7 @@
 enum {
     TRIES_MAX = 1000,
     CHECKPOINTS_MAX = 1000,
+    ADD_DEPTH_MAX = 100,
 };
 
 struct settings settings_none(void)
@@ -29,6 +31,10 @@ struct settings settings_none(void)
         .on_failure = SETTINGS_UNSET,
         .optional = SETTINGS_UNSET,
         .allow_empty = SETTINGS_UNSET,
+        .add_max = PLAN_NONE,
+        .add_depth = PLAN_NONE,
+        .cost = PLAN_COST_UNSET,
+        .budget = PLAN_COST_UNSET,
     };
 }
 
@@ -46,6 +52,8 @@ struct settings settings_built_in(void)
     settings.on_failure = PLAN_ON_FAILURE_PARK;
     settings.optional = 0;
     settings.allow_empty = 0;
+    settings.add_max = 100;
+    settings.add_depth = 3;
     return settings;
 }
 
@@ -63,7 +71,12 @@ bool settings_any(const struct settings *settings)
            settings->provider != PLAN_NONE ||
            settings->on_failure != SETTINGS_UNSET ||
            settings->optional != SETTINGS_UNSET ||
-           settings->allow_empty != SETTINGS_UNSET || settings->owner != NULL ||
+           settings->allow_empty != SETTINGS_UNSET ||
+           settings->add_max != PLAN_NONE || settings->add_depth != PLAN_NONE ||
+           settings->cost.usd != PLAN_UNSET ||
+           settings->cost.tokens != PLAN_UNSET ||
+           settings->budget.usd != PLAN_UNSET ||
+           settings->budget.tokens != PLAN_UNSET || settings->owner != NULL ||
            settings->prepare != NULL;
 }
 
@@ -90,6 +103,12 @@ void settings_inherit(struct settings *settings, const struct settings *farther)
     INHERIT(on_failure, SETTINGS_UNSET);
     INHERIT(optional, SETTINGS_UNSET);
     INHERIT(allow_empty, SETTINGS_UNSET);
+    INHERIT(add_max, PLAN_NONE);
+    INHERIT(add_depth, PLAN_NONE);
+    INHERIT(cost.usd, PLAN_UNSET);
+    INHERIT(cost.tokens, PLAN_UNSET);
+    INHERIT(budget.usd, PLAN_UNSET);
+    INHERIT(budget.tokens, PLAN_UNSET);
     INHERIT(owner, NULL);
     INHERIT(prepare, NULL);
 }
@@ -114,6 +133,10 @@ struct plan_settings settings_decided(const struct settings *settings)
         .on_failure = (enum plan_on_failure)settings->on_failure,
         .optional = settings->optional == 1,
         .allow_empty = settings->allow_empty == 1,
+        .add_max = settings->add_max,
+        .add_depth = settings->add_depth,
+        .cost = settings->cost,
+        .budget = settings->budget,
     };
 }
 
@@ -180,6 +203,108 @@ void settings_read_retry(struct reader *reader,
                         "a number from 0 to 1000, or a mapping with max, "
                         "backoff and max_backoff");
     }
+}
+
+void settings_read_add(struct reader *reader,
+                       const struct field *field,
+                       const struct node *value,
+                       void *target)
+{
+    static const struct field fields[] = {
+        {FIELD_AT(struct settings, add_max, "max"),
+         .read = fields_number,
+         .max = PLAN_UNITS_MAX},
+        {FIELD_AT(struct settings, add_depth, "depth"),
+         .read = fields_number,
+         .max = ADD_DEPTH_MAX},
+    };
+    static const struct schema schema = SCHEMA("\"add\"", fields);
+    if (value->kind != NODE_MAPPING) {
+        fields_expected(reader,
+                        value,
+                        "\"add\"",
+                        "a mapping with max and depth");
+        return;
+    }
+    (void)fields_read(reader, value, &schema, (char *)target + field->base);
+}
+
+/*
+ * A number that may have a fraction and, with `suffix`, end in k, M or G, in
+ * units of 1 / scale; false: it is none, or more than `max` units.
+ */
+static bool parse_amount(const struct node *value,
+                         double scale,
+                         bool suffix,
+                         int64_t max,
+                         int64_t *out)
+{
+    if (value->kind != NODE_PLAIN || value->text[0] < '0' ||
+        value->text[0] > '9') {
+        return false;
+    }
+    char *end;
+    double number = strtod(value->text, &end) * scale;
+    if (end != value->text + strspn(value->text, "0123456789.")) {
+        return false; /* neither 1e3 nor 0x10 */
+    }
+    if (suffix && *end != '\0') {
+        number *= *end == 'k' ? 1e3 : *end == 'M' ? 1e6 : 1e9;
+        end += strchr("kMG", *end) != NULL ? 1 : 0;
+    }
+    if (*end != '\0' || number > (double)max) {
+        return false;
+    }
+    *out = (int64_t)(number + 0.5);
+    return true;
+}
+
+static void read_usd(struct reader *reader,
+                     const struct field *field,
+                     const struct node *value,
+                     void *target)
+{
+    int64_t *out = (void *)((char *)target + field->offset);
+    if (!parse_amount(value, PLAN_USD, false, PLAN_USD_MAX, out)) {
+        fields_expected(reader,
+                        value,
+                        "\"usd\"",
+                        "a number of dollars up to 100000, such as 20 or 0.5");
+    }
+}
+
+static void read_tokens(struct reader *reader,
+                        const struct field *field,
+                        const struct node *value,
+                        void *target)
+{
+    int64_t *out = (void *)((char *)target + field->offset);
+    if (!parse_amount(value, 1, true, PLAN_TOKENS_MAX, out)) {
+        fields_expected(reader,
+                        value,
+                        "\"tokens\"",
+                        "a number up to 1G, such as 200000, 500k or 1.5M");
+    }
+}
+
+void settings_read_cost(struct reader *reader,
+                        const struct field *field,
+                        const struct node *value,
+                        void *target)
+{
+    static const struct field fields[] = {
+        {FIELD_AT(struct plan_cost, usd, "usd"), .read = read_usd},
+        {FIELD_AT(struct plan_cost, tokens, "tokens"), .read = read_tokens},
+    };
+    if (value->kind != NODE_MAPPING) {
+        fields_expected(reader,
+                        value,
+                        QUOTED_TEXT(field->name),
+                        "a mapping with usd, tokens or both");
+        return;
+    }
+    struct schema schema = SCHEMA(field->name, fields);
+    (void)fields_read(reader, value, &schema, (char *)target + field->offset);
 }
 
 void settings_read_on_failure(struct reader *reader,

@@ -29,9 +29,13 @@ struct settings {
     uint32_t checkpoint_max;
     uint32_t retry_max;
     uint32_t provider;
-    int on_failure;    /* enum plan_on_failure, or SETTINGS_UNSET */
-    int optional;      /* 0, 1 or SETTINGS_UNSET */
-    int allow_empty;   /* 0, 1 or SETTINGS_UNSET */
+    int on_failure;  /* enum plan_on_failure, or SETTINGS_UNSET */
+    int optional;    /* 0, 1 or SETTINGS_UNSET */
+    int allow_empty; /* 0, 1 or SETTINGS_UNSET */
+    uint32_t add_max;
+    uint32_t add_depth;
+    struct plan_cost cost;
+    struct plan_cost budget;
     const char *owner; /* kept once; see plan_intern() */
     const char *prepare;
 };
@@ -57,6 +61,15 @@ void settings_read_checkpoint(struct reader *reader,
                               const struct field *field,
                               const struct node *value,
                               void *target);
+void settings_read_add(struct reader *reader,
+                       const struct field *field,
+                       const struct node *value,
+                       void *target);
+/* The target is a struct plan_cost. */
+void settings_read_cost(struct reader *reader,
+                        const struct field *field,
+                        const struct node *value,
+                        void *target);
 void settings_read_on_failure(struct reader *reader,
                               const struct field *field,
                               const struct node *value,
@@ -105,6 +118,10 @@ void settings_read_retry(struct reader *reader,
          .read = settings_read_switch},                                        \
         {SETTINGS_AT(type, member, allow_empty, "allow_empty"),                \
          .read = settings_read_switch},                                        \
+        {SETTINGS_AT(type, member, add_max, "add"),                            \
+         .read = settings_read_add,                                            \
+         .base = offsetof(type, member)},                                      \
+        {SETTINGS_AT(type, member, cost, "cost"), .read = settings_read_cost}, \
         {SETTINGS_AT(type, member, provider, "provider"),                      \
          .read = settings_read_provider},                                      \
         {SETTINGS_AT(type, member, owner, "owner"),                            \

@@ -147,6 +147,10 @@ static void copy_texts(struct store_batch *batch, struct store_change *change)
     case STORE_EXECUTOR:
         copy_needed(batch, &change->as.executor.name);
         break;
+    case STORE_SETTING:
+        copy_needed(batch, &change->as.setting.name);
+        copy(batch, &change->as.setting.value);
+        break;
     case STORE_TASK_SET:
         copy_task(batch, &change->as.task);
         break;

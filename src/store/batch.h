@@ -71,6 +71,12 @@ struct store_executor {
     int64_t probe_at_ns;
 };
 
+/* Something small with a name, such as what a usage meter showed last. */
+struct store_setting {
+    const char *name;
+    const char *value; /* NULL: there is none (any more) */
+};
+
 /* The state of a task. Times are of the engine's clock unless said. */
 struct store_task {
     uint32_t run;
@@ -96,6 +102,9 @@ struct store_task {
     uint32_t cause;       /* index of a task of this run, or STORE_NONE */
     const char *reason;   /* in words; NULL: none */
     const char *feedback; /* for its next attempt; NULL: none */
+    /* What all its attempts have cost, as their sessions said. */
+    double usd;
+    int64_t tokens;
 };
 
 /* One session. It is of one task, or of several when they were batched. */
@@ -150,6 +159,7 @@ enum store_change_type {
     STORE_FRAGMENT,    /* fragment: append */
     STORE_LIMIT_SET,   /* limit */
     STORE_EXECUTOR,    /* executor: set */
+    STORE_SETTING,     /* setting: set, or removed */
     STORE_TASK_SET,    /* task: insert or replace */
     STORE_CLAIM,       /* attempt: must be new */
     STORE_ATTEMPT_SET, /* attempt: must be there and not have ended; what the
@@ -166,6 +176,7 @@ struct store_change {
         struct store_fragment fragment;
         struct store_limit limit;
         struct store_executor executor;
+        struct store_setting setting;
         struct store_task task;
         struct store_attempt attempt;
         struct store_event event;

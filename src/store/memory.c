@@ -35,6 +35,7 @@ void store_memory_db_free(struct store_memory_db *db)
     }
     mem_free(db->runs);
     mem_free(db->executors);
+    mem_free(db->settings);
     mem_free(db->attempts);
     mem_free(db->events);
     mem_free(db->commands);
@@ -209,6 +210,19 @@ static enum err read_executors(const struct store_memory_db *db,
     return err;
 }
 
+static enum err read_settings(const struct store_memory_db *db,
+                              const struct store_visitor *visitor,
+                              void *ctx)
+{
+    enum err err = ERR_OK;
+    for (uint32_t ix = 0;
+         ix < db->setting_count && err == ERR_OK && visitor->setting != NULL;
+         ix++) {
+        err = visitor->setting(ctx, &db->settings[ix]);
+    }
+    return err;
+}
+
 static enum err read_attempts(const struct store_memory_db *db,
                               const struct store_query *query,
                               const struct store_visitor *visitor,
@@ -268,6 +282,9 @@ static enum err read_all(struct store *base,
     }
     if (err == ERR_OK) {
         err = read_executors(db, visitor, ctx);
+    }
+    if (err == ERR_OK) {
+        err = read_settings(db, visitor, ctx);
     }
     if (err == ERR_OK) {
         err = read_runs(db, query, visitor, ctx, read_tasks);

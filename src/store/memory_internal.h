@@ -46,6 +46,7 @@ struct memory_undo {
         struct store_run run;
         struct store_limit limit;
         struct store_executor executor;
+        struct store_setting setting;
         struct store_task task;
         struct memory_attempt attempt;
         uint32_t number_max;
@@ -68,6 +69,7 @@ struct store_memory_db {
     void *fault_ctx;
     MEMORY_LIST(struct memory_run, run);          /* by number */
     MEMORY_LIST(struct store_executor, executor); /* by name */
+    MEMORY_LIST(struct store_setting, setting);   /* by name */
     MEMORY_LIST(struct memory_attempt, attempt);  /* by token */
     MEMORY_LIST(struct store_event, event);
     MEMORY_LIST(struct store_command, command);

@@ -234,6 +234,48 @@ static void set_executor(struct store_memory_db *db,
     db->executors[ix].name = keep(db, NULL, from->name);
 }
 
+/* Set or remove it; return what was there before, without a value: nothing. */
+static struct store_setting replace_setting(struct store_memory_db *db,
+                                            struct store_setting setting)
+{
+    uint32_t ix = 0;
+    while (ix < db->setting_count &&
+           strcmp(db->settings[ix].name, setting.name) < 0) {
+        ix++;
+    }
+    bool there = ix < db->setting_count &&
+                 strcmp(db->settings[ix].name, setting.name) == 0;
+    struct store_setting old = {.name = setting.name};
+    if (there) {
+        old = db->settings[ix];
+    }
+    if (setting.value != NULL && !there) {
+        GROW(db->settings, db->setting_count, db->setting_capacity);
+        memmove(&db->settings[ix + 1],
+                &db->settings[ix],
+                (db->setting_count++ - ix) * sizeof(db->settings[0]));
+    } else if (setting.value == NULL && there) {
+        memmove(&db->settings[ix],
+                &db->settings[ix + 1],
+                (--db->setting_count - ix) * sizeof(db->settings[0]));
+    }
+    if (setting.value != NULL) {
+        db->settings[ix] = setting;
+    }
+    return old;
+}
+
+static void put_setting(struct store_memory_db *db,
+                        const struct store_setting *from)
+{
+    struct store_setting setting = {
+        .name = keep(db, NULL, from->name),
+        .value = keep(db, NULL, from->value),
+    };
+    struct memory_undo *undo = add_undo(db, STORE_SETTING);
+    undo->old.setting = replace_setting(db, setting);
+}
+
 /* The place of a task, made if need be. */
 static struct memory_task *place_of(struct memory_run *run, uint32_t ix)
 {
@@ -420,6 +462,9 @@ static enum err apply(struct store_memory_db *db,
     case STORE_EXECUTOR:
         set_executor(db, &change->as.executor);
         return ERR_OK;
+    case STORE_SETTING:
+        put_setting(db, &change->as.setting);
+        return ERR_OK;
     case STORE_TASK_SET:
         return set_task(db, &change->as.task, diag);
     case STORE_CLAIM:
@@ -524,6 +569,9 @@ static void take_back(struct store_memory_db *db,
         break;
     case STORE_EXECUTOR:
         undo_executor(db, undo);
+        break;
+    case STORE_SETTING:
+        (void)replace_setting(db, undo->old.setting);
         break;
     case STORE_TASK_SET:
         undo_task(db, undo);

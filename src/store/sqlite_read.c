@@ -273,6 +273,16 @@ static enum err give_executor(struct reading *reading, struct sqlite_row *row)
                     : reading->visitor->executor(reading->ctx, &executor);
 }
 
+static enum err give_setting(struct reading *reading, struct sqlite_row *row)
+{
+    struct store_setting setting = {
+        .name = sqlite_text(row, 0),
+        .value = sqlite_text(row, 1),
+    };
+    return row->bad ? bad_row(reading, row, "setting")
+                    : reading->visitor->setting(reading->ctx, &setting);
+}
+
 static enum err give_task(struct reading *reading, struct sqlite_row *row)
 {
     uint64_t key = sqlite_u64(row, 0);
@@ -300,6 +310,8 @@ static enum err give_task(struct reading *reading, struct sqlite_row *row)
         .cause = column_or_none(row, 19),
         .reason = text_or_null(row, 20),
         .feedback = text_or_null(row, 21),
+        .usd = sqlite3_column_double(row->stmt, 22),
+        .tokens = sqlite_i64(row, 23),
     };
     if (row->bad || task.ix == STORE_NONE) {
         return bad_row(reading, row, "task");
@@ -357,7 +369,8 @@ static enum err give_command(struct reading *reading, struct sqlite_row *row)
 #define TASK_COLUMNS                                                           \
     "key, id, state, flags, parked, ready_ns, ready_seq, until_ns,"            \
     " started_ns, service_ns, version, token, leader, place, attempts,"        \
-    " number, tries, reworks, checkpoints, cause, reason, feedback"
+    " number, tries, reworks, checkpoints, cause, reason, feedback,"           \
+    " usd, tokens"
 
 #define ATTEMPT_COLUMNS                                                        \
     "token, run, task, number, task_count, state, epoch, boot_id, pid,"        \
@@ -400,6 +413,11 @@ static enum err read_tables(struct reading *reading)
             "SELECT name, steps, steps_kept, shut_until_ns, usage, failures,"
             " circuit_open, probe_token, probe_steps, probe_at_ns"
             " FROM executor ORDER BY name",
+        },
+        {
+            visitor->setting != NULL,
+            give_setting,
+            "SELECT name, value FROM setting ORDER BY name",
         },
         {
             visitor->task != NULL,

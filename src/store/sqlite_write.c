@@ -45,9 +45,12 @@ static const char *const statements[SLOT_COUNT] = {
                        " (?1, ?2, ?3, ?4)",
     [SLOT_EXECUTOR] = "INSERT OR REPLACE INTO executor VALUES"
                       " (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+    [SLOT_SETTING] = "INSERT OR REPLACE INTO setting VALUES (?1, ?2)",
+    [SLOT_SETTING_DROP] = "DELETE FROM setting WHERE name = ?1",
     [SLOT_TASK_SET] = "INSERT OR REPLACE INTO task VALUES"
                       " (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12,"
-                      "  ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)",
+                      "  ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22,"
+                      "  ?23, ?24)",
     [SLOT_CLAIM] = "INSERT INTO attempt VALUES"
                    " (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,"
                    "  ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)",
@@ -272,6 +275,19 @@ static enum err set_executor(struct writing *writing,
     return carry_out(writing, &binder);
 }
 
+static enum err put_setting(struct writing *writing,
+                            const struct store_setting *setting)
+{
+    bool drop = setting->value == NULL;
+    struct binder binder =
+        binder_of(writing, drop ? SLOT_SETTING_DROP : SLOT_SETTING);
+    bind_text(&binder, setting->name);
+    if (!drop) {
+        bind_text(&binder, setting->value);
+    }
+    return carry_out(writing, &binder);
+}
+
 static enum err set_task(struct writing *writing, const struct store_task *task)
 {
     enum err err = need_run(writing, task->run);
@@ -301,6 +317,8 @@ static enum err set_task(struct writing *writing, const struct store_task *task)
     bind_or_null(&binder, task->cause);
     bind_text(&binder, task->reason);
     bind_text(&binder, task->feedback);
+    bind_double(&binder, task->usd);
+    bind_i64(&binder, task->tokens);
     return carry_out(writing, &binder);
 }
 
@@ -430,6 +448,8 @@ static enum err apply(struct writing *writing,
         return set_limit(writing, &change->as.limit);
     case STORE_EXECUTOR:
         return set_executor(writing, &change->as.executor);
+    case STORE_SETTING:
+        return put_setting(writing, &change->as.setting);
     case STORE_TASK_SET:
         return set_task(writing, &change->as.task);
     case STORE_CLAIM:

@@ -197,6 +197,8 @@ struct store_change fixture_task(uint32_t run, uint32_t ix, const char *state)
                 .checkpoints = 6,
                 .cause = 0,
                 .reason = "because",
+                .usd = 1.25,
+                .tokens = 77,
             },
     };
 }
@@ -384,6 +386,12 @@ static enum err add_executor(void *ctx, const struct store_executor *executor)
     return ERR_OK;
 }
 
+static enum err add_setting(void *ctx, const struct store_setting *setting)
+{
+    strbuf_addf(ctx, "setting %s %s\n", setting->name, setting->value);
+    return ERR_OK;
+}
+
 static enum err add_task(void *ctx, const struct store_task *task)
 {
     strbuf_addf(ctx,
@@ -403,7 +411,7 @@ static enum err add_task(void *ctx, const struct store_task *task)
                 task->version,
                 task->token);
     strbuf_addf(ctx,
-                " %u %u %u %u %u %u %u %u %s %s\n",
+                " %u %u %u %u %u %u %u %u %s %s %g %" PRId64 "\n",
                 task->leader,
                 task->place,
                 task->attempts,
@@ -413,7 +421,9 @@ static enum err add_task(void *ctx, const struct store_task *task)
                 task->checkpoints,
                 task->cause,
                 shown(task->reason),
-                shown(task->feedback));
+                shown(task->feedback),
+                task->usd,
+                task->tokens);
     return ERR_OK;
 }
 
@@ -472,6 +482,7 @@ enum err fixture_add_rows(struct store *store,
         .fragment = add_fragment,
         .limit = add_limit,
         .executor = add_executor,
+        .setting = add_setting,
         .task = add_task,
         .attempt = add_attempt,
         .command = add_command,

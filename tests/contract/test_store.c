@@ -75,6 +75,10 @@ static struct store *take_filled(struct fixture *fixture, uint64_t *epoch_out)
                     .probe_at_ns = 7,
                 },
         },
+        {
+            .type = STORE_SETTING,
+            .as.setting = {.name = "usage", .value = "{\"percent\":50}"},
+        },
     };
     write_ok(store, *epoch_out, changes, ARRAY_COUNT(changes));
     return store;
@@ -105,8 +109,10 @@ static void what_was_written_is_read_back_column_by_column(void **state)
         "fragment 1.1 more.yaml [a",
         "limit 1.sessions 4 50\n",
         "executor claude 1 2 3 1 4 1 5 6 7\n",
+        "setting usage {\"percent\":50}\n",
         "task 1.0 group/stage claimed 5 2 100 18446744073709551615 -1 "
-        "9223372036854775807 7 8 0 4294967295 1 2 3 4 5 6 0 because (null)\n",
+        "9223372036854775807 7 8 0 4294967295 1 2 3 4 5 6 0 because (null) "
+        "1.25 77\n",
         "attempt 1 1.0.1 1 claimed 1 11111111-2222-3333-4444-555555555555 0 0 "
         "1700000000000000002 0 0 (null) (null) (null) -1 0 0 0 0\n",
         "order 1 1700000000000000006 someone cap {\"n\":2} (null)\n",
@@ -183,6 +189,11 @@ static void a_later_row_replaces_the_earlier_one(void **state)
         },
         {.type = STORE_EXECUTOR, .as.executor = {.name = "claude"}},
         {.type = STORE_EXECUTOR, .as.executor = {.name = "aider"}},
+        {.type = STORE_SETTING, .as.setting = {.name = "usage", .value = "b"}},
+        {.type = STORE_SETTING, .as.setting = {.name = "a", .value = "c"}},
+        {.type = STORE_SETTING, .as.setting = {.name = "z", .value = "d"}},
+        {.type = STORE_SETTING, .as.setting = {.name = "z"}},
+        {.type = STORE_SETTING, .as.setting = {.name = "never there"}},
         {
             .type = STORE_COMMAND,
             .as.command = {.number = 1, .answer = "{\"ok\":true}"},
@@ -199,9 +210,13 @@ static void a_later_row_replaces_the_earlier_one(void **state)
     assert_contains(&text, "limit 1.sessions 2 0\n");
     assert_contains(&text,
                     "executor aider 0 0 0 0 0 0 0 0 0\n"
-                    "executor claude 0 0 0 0 0 0 0 0 0\n");
+                    "executor claude 0 0 0 0 0 0 0 0 0\n"
+                    "setting a c\n"
+                    "setting usage b\n"
+                    "task ");
     assert_contains(&text, "task 1.1 group/stage ready ");
-    assert_contains(&text, " 0 1 2 3 4 5 6 4294967295 (null) do it again\n");
+    assert_contains(&text,
+                    " 0 1 2 3 4 5 6 4294967295 (null) do it again 1.25 77\n");
     assert_contains(&text, "{\"ok\":true}\n");
     assert_contains(&text,
                     "attempt 1 1.0.1 1 ended 1 "
@@ -246,6 +261,10 @@ static struct store_batch good_batch(uint64_t epoch)
         },
         {.type = STORE_EXECUTOR, .as.executor = {.name = "aider"}},
         {.type = STORE_EXECUTOR, .as.executor = {.name = "claude"}},
+        {.type = STORE_SETTING, .as.setting = {.name = "new", .value = "1"}},
+        {.type = STORE_SETTING, .as.setting = {.name = "usage", .value = "2"}},
+        {.type = STORE_SETTING, .as.setting = {.name = "usage"}},
+        {.type = STORE_SETTING, .as.setting = {.name = "none"}},
     };
     struct store_batch batch = {.epoch = epoch};
     for (size_t ix = 0; ix < ARRAY_COUNT(changes); ix++) {

@@ -178,8 +178,8 @@ static void estimates_and_tiers_reach_the_core(void **state)
     struct sched_task task = sched_task(fixture.sched, load_task(run, 0));
     assert_int_equal(task.estimate_ns, 7 * MINUTE_NS);
     task = sched_task(fixture.sched, load_task(run, 1));
-    assert_int_equal(task.estimate_ns, LOAD_ESTIMATE_NS);
-    assert_int_equal(LOAD_ESTIMATE_NS, 10 * MINUTE_NS);
+    assert_int_equal(task.estimate_ns, PLAN_ESTIMATE_NS);
+    assert_int_equal(PLAN_ESTIMATE_NS, 10 * MINUTE_NS);
     task = sched_task(fixture.sched, load_task(run, 2));
     assert_int_equal(task.tier, 1);
     assert_true(task.background);

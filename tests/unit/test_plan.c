@@ -200,8 +200,8 @@ static void the_default_limits_come_first(void **state)
     assert_int_equal(plan->limits[4].percent, 34);
     assert_null(plan->limits[4].per);
     expect_attributes(plan->limits[4].where, 1, "class=review");
-    assert_false(plan->limits[5].resource);
-    assert_true(plan->limits[6].resource);
+    assert_true(plan->limits[5].kind == PLAN_LIMIT_PLAIN);
+    assert_true(plan->limits[6].kind == PLAN_LIMIT_RESOURCE);
     plan_free(plan);
 }
 
@@ -460,11 +460,11 @@ static void sync_usage_and_hooks_are_kept(void **state)
     assert_int_equal(plan->sync.every, 10);
     assert_true(plan->sync.drain);
     assert_string_equal(plan->sync.shell, "./rescan.sh");
-    assert_string_equal(plan->usage.argv[1], "-j");
-    assert_true(plan->usage.every_ns == 5 * MINUTE_NS);
-    assert_int_equal(plan->usage.step_count, 3);
-    assert_int_equal(plan->usage.steps[1].percent, 70);
-    assert_int_equal(plan->usage.steps[2].cap, 0);
+    assert_string_equal(plan->usages[0].argv[1], "-j");
+    assert_true(plan->usages[0].every_ns == 5 * MINUTE_NS);
+    assert_int_equal(plan->usages[0].step_count, 3);
+    assert_int_equal(plan->usages[0].steps[1].percent, 70);
+    assert_int_equal(plan->usages[0].steps[2].cap, 0);
     assert_int_equal(plan->hook_count, 2);
     assert_string_equal(plan->hooks[0].event, "asked");
     assert_string_equal(plan->hooks[1].event, "parked");

@@ -66,6 +66,11 @@ CREATE TABLE executor (
     probe_at_ns INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE setting (
+    name TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE task (
     key INTEGER PRIMARY KEY,
     run INTEGER GENERATED ALWAYS AS (key >> 32) VIRTUAL,
@@ -90,7 +95,9 @@ CREATE TABLE task (
     checkpoints INTEGER NOT NULL,
     cause INTEGER,
     reason TEXT,
-    feedback TEXT
+    feedback TEXT,
+    usd REAL NOT NULL,
+    tokens INTEGER NOT NULL
 ) STRICT;
 
 CREATE TABLE attempt (

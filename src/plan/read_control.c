@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Parts of a plan that act on the run while it goes: the sync hook, usage
+ * monitors, hooks, budgets.
+ */
+#include "plan/plan_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SECOND_NS INT64_C(1000000000)
+#define MINUTE_NS (60 * SECOND_NS)
+
+enum {
+    EVERY_MAX = 1000000,
+    STEPS_MAX = 100,
+    MONITORS_MAX = 100,
+    RETRIES_MAX = 100,
+};
+
+struct raw_sync {
+    uint32_t every;
+    struct plan_command run;
+    bool drain;
+};
+
+void plan_read_sync(struct reader *reader, const struct node *node)
+{
+    static const struct field fields[] = {
+        {FIELD_AT(struct raw_sync, every, "every"),
+         .read = fields_number,
+         .min = 1,
+         .max = EVERY_MAX,
+         .required = true},
+        {FIELD_AT(struct raw_sync, run, "run"),
+         .read = fields_command,
+         .required = true},
+        {FIELD_AT(struct raw_sync, drain, "drain"), .read = fields_bool},
+    };
+    static const struct schema schema = SCHEMA("\"sync\"", fields);
+    struct raw_sync raw = {0};
+    (void)fields_read(reader, node, &schema, &raw);
+    reader->plan->sync = (struct plan_sync){
+        .every = raw.every,
+        .shell = raw.run.shell,
+        .argv = raw.run.argv,
+        .drain = raw.drain,
+    };
+}
+
+/* usage */
+
+struct raw_usage {
+    struct plan_command run;
+    uint32_t provider;
+    int64_t every_ns;
+    int64_t timeout_ns;
+    int64_t margin_ns;
+    int64_t probe_ns;
+    int64_t probe_ns_max;
+    const struct node *steps;
+};
+
+/* Read one step; false after an error. */
+static bool read_step(struct reader *reader,
+                      const struct node *key,
+                      struct plan_usage_step *step)
+{
+    int64_t percent = 0;
+    int64_t cap = 0;
+    if (!fields_parse_number(key, &percent) || percent < 1 || percent > 100) {
+        fields_expected(reader,
+                        key,
+                        "a step of \"steps\"",
+                        "a percentage from 1 to 100, without the \"%\"");
+        return false;
+    }
+    const struct node *value = node_value(key);
+    if (!fields_parse_number(value, &cap) || cap > PLAN_UNITS_MAX) {
+        fields_expected(reader,
+                        value,
+                        "the cap of a step",
+                        "a number from 0 to 1000000");
+        return false;
+    }
+    *step = (struct plan_usage_step){(uint32_t)percent, (uint32_t)cap};
+    return true;
+}
+
+static void read_steps(struct reader *reader,
+                       const struct node *node,
+                       struct plan_usage *usage)
+{
+    if (!fields_is_mapping(reader, node, "\"steps\"")) {
+        return;
+    }
+    if (node->count > STEPS_MAX) {
+        fields_expected(reader, node, "\"steps\"", "at most 100 steps");
+        return;
+    }
+    usage->steps = arena_alloc(&reader->plan->private->arena,
+                               node->count,
+                               sizeof(usage->steps[0]));
+    for (const struct node *key = node_first(node); key != NULL;
+         key = node_next_key(key)) {
+        struct plan_usage_step step;
+        if (key->kind == NODE_BAD || !read_step(reader, key, &step)) {
+            continue;
+        }
+        const struct plan_usage_step *last = NULL;
+        if (usage->step_count > 0) {
+            last = &usage->steps[usage->step_count - 1];
+        }
+        if (last != NULL && last->percent >= step.percent) {
+            plan_errors_add(reader->errors,
+                            node_mark(key),
+                            "steps must ascend: %u comes after %u",
+                            step.percent,
+                            last->percent);
+        } else if (last != NULL && last->cap < step.cap) {
+            plan_errors_add(reader->errors,
+                            node_mark(node_value(key)),
+                            "the cap must not rise with use: %u comes after "
+                            "%u",
+                            step.cap,
+                            last->cap);
+        }
+        usage->steps[usage->step_count++] = step;
+    }
+}
+
+static void read_provider(struct reader *reader,
+                          const struct field *field,
+                          const struct node *value,
+                          void *target)
+{
+    uint32_t *out = (void *)((char *)target + field->offset);
+    *out = plan_resolve_provider(reader, value);
+}
+
+/* The limit that a monitor of a provider lowers; that of all is the cap. */
+static uint32_t
+add_usage_limit(struct reader *reader, const struct node *node, uint32_t ix)
+{
+    struct plan *plan = reader->plan;
+    const char *provider = plan->providers[ix].name;
+    char name[PLAN_ID_BYTES_MAX + 16];
+    int len = snprintf(name, sizeof(name), "usage of %s", provider);
+    if (plan_find_limit(plan, name) != PLAN_NONE) {
+        plan_errors_add(reader->errors,
+                        node_mark(node),
+                        "provider %s has another usage monitor already",
+                        QUOTED_TEXT(provider));
+        return 0;
+    }
+    struct plan_limit limit = {
+        .name = plan_intern(plan, name, (size_t)len),
+        .max = PLAN_UNLIMITED,
+        .kind = PLAN_LIMIT_USAGE,
+        .where = plan_where(plan, "provider", provider),
+        .where_count = 1,
+        .mark = node_mark(node),
+    };
+    return plan_add_limit(plan, limit);
+}
+
+static void read_usage(struct reader *reader, const struct node *node)
+{
+    static const struct field fields[] = {
+        {FIELD_AT(struct raw_usage, run, "run"),
+         .read = fields_command,
+         .required = true},
+        {FIELD_AT(struct raw_usage, provider, "provider"),
+         .read = read_provider},
+        {FIELD_AT(struct raw_usage, every_ns, "every"),
+         .read = fields_duration,
+         .min = 1},
+        {FIELD_AT(struct raw_usage, timeout_ns, "timeout"),
+         .read = fields_duration,
+         .min = 1},
+        {FIELD_AT(struct raw_usage, margin_ns, "margin"),
+         .read = fields_duration},
+        {FIELD_AT(struct raw_usage, probe_ns, "probe"),
+         .read = fields_duration,
+         .min = 1},
+        {FIELD_AT(struct raw_usage, probe_ns_max, "max_probe"),
+         .read = fields_duration,
+         .min = 1},
+        {FIELD_AT(struct raw_usage, steps, "steps"), .read = fields_node},
+    };
+    static const struct schema schema = SCHEMA("\"usage\"", fields);
+    struct plan *plan = reader->plan;
+    struct raw_usage raw = {
+        .provider = PLAN_NONE,
+        .every_ns = 5 * MINUTE_NS,
+        .timeout_ns = MINUTE_NS,
+        .margin_ns = MINUTE_NS,
+        .probe_ns = 5 * MINUTE_NS,
+        .probe_ns_max = 30 * MINUTE_NS,
+    };
+    (void)fields_read(reader, node, &schema, &raw);
+    struct plan_usage *usage = &plan->usages[plan->usage_count++];
+    *usage = (struct plan_usage){
+        .shell = raw.run.shell,
+        .argv = raw.run.argv,
+        .provider = raw.provider,
+        .every_ns = raw.every_ns,
+        .timeout_ns = raw.timeout_ns,
+        .margin_ns = raw.margin_ns,
+        .probe_ns = raw.probe_ns,
+        .probe_ns_max =
+            raw.probe_ns_max > raw.probe_ns ? raw.probe_ns_max : raw.probe_ns,
+    };
+    if (raw.provider != PLAN_NONE) {
+        usage->limit = add_usage_limit(reader, node, raw.provider);
+    }
+    if (raw.steps != NULL) {
+        read_steps(reader, raw.steps, usage);
+    }
+}
+
+void plan_read_usages(struct reader *reader, const struct node *node)
+{
+    struct plan *plan = reader->plan;
+    bool list = node->kind == NODE_LIST;
+    if (list && node->count > MONITORS_MAX) {
+        fields_expected(reader, node, "\"usage\"", "at most 100 monitors");
+        return;
+    }
+    plan->usages = arena_alloc(&plan->private->arena,
+                               list ? node->count : 1,
+                               sizeof(plan->usages[0]));
+    if (!list) {
+        read_usage(reader, node);
+        return;
+    }
+    for (const struct node *item = node_first(node); item != NULL;
+         item = node_next(item)) {
+        if (item->kind != NODE_BAD) {
+            read_usage(reader, item);
+        }
+    }
+}
+
+void plan_check_usages(struct reader *reader, const struct node *node)
+{
+    const struct plan *plan = reader->plan;
+    for (uint32_t ix = 0; ix < plan->usage_count; ix++) {
+        uint32_t provider = plan->usages[ix].provider;
+        bool known = provider == PLAN_NONE ||
+                     provider < plan->private->declared_providers;
+        for (uint32_t task = 0; task < plan->task_count && !known; task++) {
+            known = plan->tasks[task].provider == provider;
+        }
+        if (!known) {
+            plan_errors_add(reader->errors,
+                            node_mark(node),
+                            "usage of provider %s: no task has it, so "
+                            "nothing would be limited",
+                            QUOTED_TEXT(plan->providers[provider].name));
+        }
+    }
+}
+
+/* hooks */
+
+/* One for each event, in the order of the table below. */
+enum { HOOK_KINDS = 13 };
+
+struct raw_hooks {
+    struct plan_hook hooks[HOOK_KINDS];
+};
+
+struct raw_hook {
+    struct plan_command run;
+    int64_t timeout_ns;
+    uint32_t retries;
+};
+
+static void read_hook(struct reader *reader,
+                      const struct field *field,
+                      const struct node *value,
+                      void *target)
+{
+    static const struct field fields[] = {
+        {FIELD_AT(struct raw_hook, run, "run"),
+         .read = fields_command,
+         .required = true},
+        {FIELD_AT(struct raw_hook, timeout_ns, "timeout"),
+         .read = fields_duration,
+         .min = 1},
+        {FIELD_AT(struct raw_hook, retries, "retries"),
+         .read = fields_number,
+         .max = RETRIES_MAX},
+    };
+    static const struct schema schema = SCHEMA("a hook", fields);
+    struct raw_hook raw = {.timeout_ns = 30 * SECOND_NS, .retries = 3};
+    if (value->kind == NODE_MAPPING) {
+        (void)fields_read(reader, value, &schema, &raw);
+    } else {
+        struct field plain = *field; /* so that errors name the event */
+        plain.offset = offsetof(struct raw_hook, run);
+        fields_command(reader, &plain, value, &raw);
+    }
+    struct plan_hook *hook = (void *)((char *)target + field->offset);
+    *hook = (struct plan_hook){
+        .event = field->name,
+        .shell = raw.run.shell,
+        .argv = raw.run.argv,
+        .timeout_ns = raw.timeout_ns,
+        .retries = raw.retries,
+    };
+}
+
+void plan_read_hooks(struct reader *reader, const struct node *node)
+{
+#define HOOK(ix, name)                                                         \
+    {                                                                          \
+        FIELD_AT(struct raw_hooks, hooks[ix], name), .read = read_hook         \
+    }
+    static const struct field fields[] = {
+        HOOK(0, "add-refused"),
+        HOOK(1, "asked"),
+        HOOK(2, "barrier-failed"),
+        HOOK(3, "budget-reached"),
+        HOOK(4, "circuit-open"),
+        HOOK(5, "done"),
+        HOOK(6, "failed"),
+        HOOK(7, "parked"),
+        HOOK(8, "run-finished"),
+        HOOK(9, "run-waiting"),
+        HOOK(10, "usage-failed"),
+        HOOK(11, "usage-paused"),
+        HOOK(12, "usage-resumed"),
+    };
+    _Static_assert(ARRAY_COUNT(fields) == HOOK_KINDS, "one for each kind");
+    static const struct schema schema = SCHEMA("\"hooks\"", fields);
+    struct plan *plan = reader->plan;
+    struct raw_hooks raw = {0};
+    (void)fields_read(reader, node, &schema, &raw);
+    plan->hooks =
+        arena_alloc(&plan->private->arena, HOOK_KINDS, sizeof(plan->hooks[0]));
+    for (size_t ix = 0; ix < HOOK_KINDS; ix++) {
+        if (raw.hooks[ix].shell != NULL || raw.hooks[ix].argv != NULL) {
+            plan->hooks[plan->hook_count++] = raw.hooks[ix];
+        }
+    }
+}
+
+/* budgets */
+
+void plan_read_budget(struct reader *reader, const struct node *node)
+{
+    static const struct field field = {
+        FIELD_AT(struct plan, budget, "budget"),
+        .read = settings_read_cost,
+    };
+    field.read(reader, &field, node, reader->plan);
+}
+
+static void add_budget(struct plan *plan,
+                       enum plan_limit_kind kind,
+                       const char *class_name,
+                       int64_t max)
+{
+    if (max == PLAN_UNSET) {
+        return;
+    }
+    char name[PLAN_ID_BYTES_MAX + 32];
+    int len = snprintf(name,
+                       sizeof(name),
+                       "%s budget%s%s",
+                       kind == PLAN_LIMIT_BUDGET_USD ? "usd" : "tokens",
+                       class_name != NULL ? " of " : "",
+                       class_name != NULL ? class_name : "");
+    struct plan_limit limit = {
+        .name = plan_intern(plan, name, (size_t)len),
+        .max = max,
+        .kind = kind,
+    };
+    if (class_name != NULL) {
+        limit.where = plan_where(plan, "class", class_name);
+        limit.where_count = 1;
+    }
+    (void)plan_add_limit(plan, limit);
+}
+
+void plan_add_budgets(struct plan *plan)
+{
+    add_budget(plan, PLAN_LIMIT_BUDGET_USD, NULL, plan->budget.usd);
+    add_budget(plan, PLAN_LIMIT_BUDGET_TOKENS, NULL, plan->budget.tokens);
+    for (uint32_t ix = 0; ix < plan->class_count; ix++) {
+        const struct plan_class *class = &plan->classes[ix];
+        add_budget(plan, PLAN_LIMIT_BUDGET_USD, class->name, class->budget.usd);
+        add_budget(plan,
+                   PLAN_LIMIT_BUDGET_TOKENS,
+                   class->name,
+                   class->budget.tokens);
+    }
+}
+
+/* What a task is said to cost must be in every budget that it has. */
+static void check_cost(struct reader *reader,
+                       const struct plan_task *task,
+                       const char *what,
+                       int64_t cost,
+                       int64_t budget)
+{
+    if (cost != PLAN_UNSET && budget != PLAN_UNSET && cost > budget) {
+        plan_errors_add(reader->errors,
+                        task->mark,
+                        "task %s costs more %s than %s: it could never start",
+                        QUOTED_TEXT(task->id),
+                        what,
+                        "its budget has");
+    }
+}
+
+void plan_check_costs(struct reader *reader)
+{
+    const struct plan *plan = reader->plan;
+    for (uint32_t ix = reader->before.tasks; ix < plan->task_count; ix++) {
+        const struct plan_task *task = &plan->tasks[ix];
+        const struct plan_cost *cost = &task->settings.cost;
+        const struct plan_cost *budgets[] = {
+            &plan->budget,
+            &plan->classes[task->class_ix].budget,
+            &task->settings.budget,
+        };
+        for (size_t n = 0; task->id != NULL && n < ARRAY_COUNT(budgets); n++) {
+            check_cost(reader, task, "USD", cost->usd, budgets[n]->usd);
+            check_cost(reader,
+                       task,
+                       "tokens",
+                       cost->tokens,
+                       budgets[n]->tokens);
+        }
+    }
+}
+
+void plan_expect(struct plan *plan,
+                 const char *class_name,
+                 const struct plan_expected *expected)
+{
+    uint32_t ix = strmap_find(&plan->private->class_names,
+                              class_name,
+                              strlen(class_name));
+    if (ix != STRMAP_NONE) {
+        plan->classes[ix].expected = *expected;
+    }
+}
+
+int64_t plan_estimate_ns(const struct plan *plan, const struct plan_task *task)
+{
+    int64_t known_ns = plan->classes[task->class_ix].expected.duration_ns;
+    if (task->settings.estimate_ns != PLAN_UNSET) {
+        return task->settings.estimate_ns;
+    }
+    return known_ns != PLAN_UNSET ? known_ns : PLAN_ESTIMATE_NS;
+}
+
+/* The first of two that is given, or 0. */
+static int64_t first_given(int64_t first, int64_t second)
+{
+    if (first != PLAN_UNSET) {
+        return first;
+    }
+    return second != PLAN_UNSET ? second : 0;
+}
+
+struct plan_cost plan_expected_cost(const struct plan *plan,
+                                    const struct plan_task *task)
+{
+    const struct plan_cost *own = &task->settings.cost;
+    const struct plan_cost *known =
+        &plan->classes[task->class_ix].expected.cost;
+    return (struct plan_cost){
+        .usd = first_given(own->usd, known->usd),
+        .tokens = first_given(own->tokens, known->tokens),
+    };
+}
+
+uint32_t plan_budget_units(const struct plan *plan,
+                           const struct plan_limit *limit,
+                           const struct plan_task *task)
+{
+    bool usd = limit->kind == PLAN_LIMIT_BUDGET_USD;
+    if (!usd && limit->kind != PLAN_LIMIT_BUDGET_TOKENS) {
+        return 0;
+    }
+    const char *name = plan->classes[task->class_ix].name;
+    if (limit->where_count > 0 && limit->where[0].value != name) {
+        return 0;
+    }
+    struct plan_cost cost = plan_expected_cost(plan, task);
+    int64_t units = usd ? cost.usd : cost.tokens;
+    /* What costs nothing that is known still needs a budget not used up. */
+    return units > 0 ? (uint32_t)units : 1;
+}
