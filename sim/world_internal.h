@@ -312,6 +312,8 @@ void world_machine_signal(struct world *world,
 void world_machine_kill(struct world *world, uint32_t shim);
 /* Everything that runs is gone; the schedulers must be so already. */
 void world_machine_reboot(struct world *world);
+/* The directory is removed, unless a shim has it. */
+void world_machine_drop(struct world *world, const char *path);
 /* Index of the directory of that path, which is made if need be. */
 uint32_t world_machine_dir(struct world *world, const char *path);
 /* The directory itself; borrowed until another one is made. */

@@ -44,6 +44,17 @@ struct world_dir *world_machine_at(struct world *world, const char *path)
     return &world->dirs[ix];
 }
 
+void world_machine_drop(struct world *world, const char *path)
+{
+    struct world_dir *dir = world_machine_at(world, path);
+    if (dir->holder == WORLD_NONE) {
+        dir->started = false;
+        dir->has_exit = false;
+        mem_free(dir->fragment);
+        dir->fragment = NULL;
+    }
+}
+
 uint32_t
 world_machine_find(const struct world *world, int64_t pid, uint64_t ticks)
 {

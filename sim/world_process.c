@@ -285,6 +285,15 @@ static enum err on_get(void *ctx,
     return ERR_OK;
 }
 
+static void on_drop(void *ctx, const char *path)
+{
+    struct world_process *process = ctx;
+    if (!dies(process, DEATH_ODDS)) {
+        world_machine_drop(process->world, path);
+    }
+    (void)dies(process, DEATH_ODDS);
+}
+
 static void on_answer(void *ctx, uint64_t order, const char *json)
 {
     struct world_process *process = ctx;
@@ -333,6 +342,7 @@ static const struct engine_world table = {
     .log_tail = on_log_tail,
     .put = on_put,
     .get = on_get,
+    .drop = on_drop,
     .answer = on_answer,
     .event = on_event,
 };

@@ -2,6 +2,7 @@
 #include "base/jsonw.h"
 
 #include <string.h>
+#include <time.h>
 
 void jsonw_string(struct strbuf *out, const char *text)
 {
@@ -46,4 +47,18 @@ void jsonw_seconds(struct strbuf *out, int64_t duration_ns)
             out->text[--out->len] = '\0';
         }
     }
+}
+
+void jsonw_time(struct strbuf *out, int64_t wall_ns)
+{
+    const int64_t second = 1000000000;
+    time_t seconds = (time_t)(wall_ns / second);
+    struct tm utc = {0};
+    char text[32];
+    if (wall_ns < 0 || gmtime_r(&seconds, &utc) == NULL ||
+        strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &utc) == 0) {
+        strbuf_adds(out, "null");
+        return;
+    }
+    strbuf_addf(out, "\"%s.%03dZ\"", text, (int)(wall_ns % second / 1000000));
 }

@@ -15,4 +15,7 @@ void jsonw_string(struct strbuf *out, const char *text);
 /* Append nanoseconds as seconds, exact, without useless zeros: 90, 0.25. */
 void jsonw_seconds(struct strbuf *out, int64_t duration_ns);
 
+/* Append a time of the wall clock in UTC, to the millisecond, as a string. */
+void jsonw_time(struct strbuf *out, int64_t wall_ns);
+
 #endif /* BASE_JSONW_H */

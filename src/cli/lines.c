@@ -257,23 +257,6 @@ bool lines_add(struct strbuf *out, const struct store_event *event)
     return added;
 }
 
-/* The time in UTC to the millisecond, as a JSON string. */
-static void add_time(struct strbuf *out, int64_t wall_ns)
-{
-    time_t seconds = (time_t)(wall_ns / SECOND_NS);
-    struct tm utc = {0};
-    char text[32];
-    if (wall_ns < 0 || gmtime_r(&seconds, &utc) == NULL ||
-        strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &utc) == 0) {
-        strbuf_adds(out, "null");
-        return;
-    }
-    strbuf_addf(out,
-                "\"%s.%03dZ\"",
-                text,
-                (int)(wall_ns % SECOND_NS / 1000000));
-}
-
 /* Whether a member has a name that is ours. */
 static bool is_taken(struct jsonr name)
 {
@@ -288,7 +271,7 @@ void lines_add_json(struct strbuf *out,
     strbuf_addf(out,
                 "{\"event\":%llu,\"time\":",
                 (unsigned long long)event->number);
-    add_time(out, event->wall_ns);
+    jsonw_time(out, event->wall_ns);
     strbuf_adds(out, ",\"run\":");
     jsonw_string(out, run);
     strbuf_adds(out, ",\"kind\":");

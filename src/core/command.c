@@ -260,6 +260,15 @@ static enum err drain(struct sched *sched, bool draining)
     return ERR_OK;
 }
 
+static enum err open_executors(struct sched *sched)
+{
+    for (uint32_t ix = 0; ix < sched->executor_count; ix++) {
+        executor_open(&sched->executors[ix], sched->now_ns);
+        dispatch_gate_executor(sched, ix);
+    }
+    return ERR_OK;
+}
+
 static enum err end_barrier(struct sched *sched, uint32_t run)
 {
     if (!sched->runs[run].barrier_running) {
@@ -306,6 +315,8 @@ enum err command_apply(struct sched *sched, const struct sched_event *event)
         return drain(sched, true);
     case EVENT_FILL:
         return drain(sched, false);
+    case EVENT_OPEN:
+        return open_executors(sched);
     }
     return ERR_INVALID;
 }

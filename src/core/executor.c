@@ -13,6 +13,9 @@ enum executor_shut executor_state(const struct executor *executor,
     if (executor->refused > 0 && !executor->accepted) {
         return EXECUTOR_BACKOFF;
     }
+    if (executor->steps >= EXECUTOR_PATIENCE && executor->pending > 0) {
+        return EXECUTOR_BACKOFF; /* one is tried */
+    }
     if (executor->circuit_open &&
         (executor->probe_token != 0 || executor->probe_at_ns > now_ns)) {
         return EXECUTOR_CIRCUIT;
@@ -49,6 +52,7 @@ static void step(struct executor *executor, int64_t now_ns)
                                                  executor->steps,
                                                  executor->spec.backoff_ns_max);
     executor->steps++;
+    executor->notice = executor->notice || executor->steps == EXECUTOR_PATIENCE;
     if (until_ns > executor->shut_until_ns) {
         executor->shut_until_ns = until_ns;
         executor->usage = false;
@@ -56,9 +60,11 @@ static void step(struct executor *executor, int64_t now_ns)
 }
 
 /* Shut until the time that the provider named, if it named one. */
-static void shut_until(struct executor *executor, int64_t retry_at_ns)
+static void
+shut_until(struct executor *executor, int64_t now_ns, int64_t retry_at_ns)
 {
-    if (retry_at_ns != EXECUTOR_NEVER &&
+    bool waits = executor->usage && executor->shut_until_ns > now_ns;
+    if (!waits && retry_at_ns != EXECUTOR_NEVER &&
         retry_at_ns > executor->shut_until_ns) {
         executor->shut_until_ns = retry_at_ns;
         executor->usage = true;
@@ -80,14 +86,19 @@ static void answered(struct executor *executor, int64_t now_ns)
     executor->accepted = false;
 }
 
-void executor_accepted(struct executor *executor)
+void executor_accepted(struct executor *executor, int64_t now_ns)
 {
     executor->accepted = true;
+    if (executor->steps >= EXECUTOR_PATIENCE) {
+        executor->confirming = true;
+        executor->shut_until_ns = now_ns + EXECUTOR_CONFIRM_NS;
+        executor->usage = false;
+    }
     if (executor->steps > executor->steps_kept) {
         executor->steps_kept = executor->steps;
     }
     executor->steps = 0;
-    answered(executor, 0);
+    answered(executor, now_ns);
 }
 
 void executor_refused(struct executor *executor,
@@ -97,7 +108,7 @@ void executor_refused(struct executor *executor,
 {
     executor->refused++;
     executor_ended(executor, token, now_ns);
-    shut_until(executor, retry_at_ns);
+    shut_until(executor, now_ns, retry_at_ns);
     answered(executor, now_ns);
 }
 
@@ -106,9 +117,11 @@ void executor_limited(struct executor *executor,
                       int64_t now_ns,
                       int64_t retry_at_ns)
 {
+    bool was_open = executor->confirming || executor->shut_until_ns <= now_ns;
+    executor->confirming = false;
     executor_ended(executor, token, now_ns);
-    shut_until(executor, retry_at_ns);
-    if (executor->shut_until_ns <= now_ns) {
+    shut_until(executor, now_ns, retry_at_ns);
+    if (was_open) {
         if (executor->steps_kept > executor->steps) {
             executor->steps = executor->steps_kept;
         }
@@ -133,9 +146,19 @@ static void wait_for_probe(struct executor *executor, int64_t now_ns)
     executor->probe_steps++;
 }
 
-void executor_failed(struct executor *executor, uint64_t token, int64_t now_ns)
+/* It takes sessions after all. */
+static void confirm(struct executor *executor)
 {
     executor->steps_kept = 0;
+    if (executor->confirming) {
+        executor->confirming = false;
+        executor->shut_until_ns = INT64_MIN;
+    }
+}
+
+void executor_failed(struct executor *executor, uint64_t token, int64_t now_ns)
+{
+    confirm(executor);
     if (executor->spec.circuit_failures == 0) {
         return;
     }
@@ -156,7 +179,7 @@ void executor_failed(struct executor *executor, uint64_t token, int64_t now_ns)
 
 void executor_succeeded(struct executor *executor)
 {
-    executor->steps_kept = 0;
+    confirm(executor);
     executor->failures = 0;
     executor->circuit_open = false;
     executor->probe_token = 0;
@@ -168,5 +191,12 @@ void executor_ended(struct executor *executor, uint64_t token, int64_t now_ns)
     if (executor->circuit_open && executor->probe_token == token) {
         executor->probe_token = 0;
         executor->probe_at_ns = now_ns;
+    }
+}
+
+void executor_open(struct executor *executor, int64_t now_ns)
+{
+    if (executor->usage && executor->shut_until_ns > now_ns) {
+        executor->shut_until_ns = now_ns;
     }
 }

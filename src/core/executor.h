@@ -9,7 +9,11 @@
  *   it. A refusal that names a time shuts the executor until then. While
  *   answers are missing and one was a refusal, nothing more is sent. A session
  *   that was accepted and then says "try later" counts as a refusal after
- *   all: the steps taken before go on, one step per time it was open.
+ *   all: the steps taken before go on, one step per time it was open. After
+ *   EXECUTOR_PATIENCE steps in a row someone is told, and from then on one
+ *   start at a time is tried; when that is accepted, the others wait for a
+ *   while, or for its good end. While a time that the provider has named is
+ *   waited for, another one that is named does not change it.
  * - Circuit. After some failures in a row it opens: then one start at a time
  *   is let through as a probe, at growing intervals, until a session ends
  *   well.
@@ -25,6 +29,12 @@
 
 /* "No time": nothing is waited for. */
 #define EXECUTOR_NEVER INT64_MAX
+
+/* Steps of back-off in a row after which starts are only tried. */
+enum { EXECUTOR_PATIENCE = 6 };
+
+/* How long one that was accepted then must run before others follow. */
+#define EXECUTOR_CONFIRM_NS (INT64_C(60) * 1000000000)
 
 struct executor_spec {
     int64_t backoff_ns; /* first step, > 0 */
@@ -50,11 +60,12 @@ struct executor {
     bool accepted;       /* one of the batch was accepted */
     uint32_t steps;      /* of back-off taken in a row */
     uint32_t steps_kept; /* steps before an acceptance not confirmed yet */
+    bool confirming;     /* shut_until_ns is for others to follow that one */
     int64_t shut_until_ns;
     bool usage;        /* shut_until_ns came from the provider */
     uint32_t failures; /* in a row */
     bool circuit_open;
-    bool notice;          /* the circuit opened and nobody was told yet */
+    bool notice;          /* someone is to be told that it cannot be used */
     uint64_t probe_token; /* of the probe under way, or 0 */
     uint32_t probe_steps;
     int64_t probe_at_ns;
@@ -71,7 +82,7 @@ int64_t executor_wake_ns(const struct executor *executor, int64_t now_ns);
 void executor_sent(struct executor *executor, uint64_t token);
 
 /* A start was accepted: it runs, or ran. */
-void executor_accepted(struct executor *executor);
+void executor_accepted(struct executor *executor, int64_t now_ns);
 
 /*
  * A start was refused; `retry_at_ns` is the time the provider named, or
@@ -96,6 +107,9 @@ void executor_failed(struct executor *executor, uint64_t token, int64_t now_ns);
 
 /* A session ended well. */
 void executor_succeeded(struct executor *executor);
+
+/* Someone knows better than the provider: forget the time that it has named. */
+void executor_open(struct executor *executor, int64_t now_ns);
 
 /* A session ended neither well nor badly (cancelled): a probe may follow. */
 void executor_ended(struct executor *executor, uint64_t token, int64_t now_ns);

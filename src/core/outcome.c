@@ -13,7 +13,7 @@
 void outcome_started(struct sched *sched, uint32_t leader)
 {
     uint32_t executor = sched_shape_of(sched, leader)->executor;
-    executor_accepted(&sched->executors[executor]);
+    executor_accepted(&sched->executors[executor], sched->now_ns);
     dispatch_gate_executor(sched, executor);
     for (uint32_t task = leader; task != ID_NONE;
          task = sched->tasks[task].next_in_session) {
@@ -293,7 +293,7 @@ static void judge_executor(struct sched *sched,
         return;
     }
     if (claimed && well) {
-        executor_accepted(executor);
+        executor_accepted(executor, sched->now_ns);
     } else if (claimed) {
         executor_dropped(executor, event->now_ns);
     }

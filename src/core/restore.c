@@ -120,6 +120,7 @@ struct sched_executor_record sched_executor_record(const struct sched *sched,
         .steps = e->steps,
         .steps_kept = e->steps_kept,
         .shut_until_ns = e->shut_until_ns,
+        .confirming = e->confirming,
         .usage = e->usage,
         .failures = e->failures,
         .circuit_open = e->circuit_open,
@@ -307,6 +308,7 @@ void sched_restore_executor(struct sched *sched,
     e->steps = record->steps;
     e->steps_kept = record->steps_kept;
     e->shut_until_ns = record->shut_until_ns;
+    e->confirming = record->confirming;
     e->usage = record->usage;
     e->failures = record->failures;
     /* The settings may have changed since. */

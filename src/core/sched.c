@@ -116,6 +116,7 @@ static bool is_addressed(const struct sched *sched,
     case EVENT_LIMIT:
     case EVENT_DRAIN:
     case EVENT_FILL:
+    case EVENT_OPEN:
         return true;
     case EVENT_PAUSE:
     case EVENT_RESUME:

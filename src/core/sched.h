@@ -200,6 +200,7 @@ struct sched_executor_record {
     bool accepted;
     uint32_t steps;
     uint32_t steps_kept;
+    bool confirming;
     int64_t shut_until_ns;
     bool usage;
     uint32_t failures;
@@ -278,6 +279,7 @@ enum sched_event_type {
     EVENT_REVOKE,       /* task: it is done, but its result is in doubt */
     EVENT_DRAIN,        /* start nothing in any run; not part of a record */
     EVENT_FILL,         /* undo EVENT_DRAIN */
+    EVENT_OPEN,         /* all executors: forget times that were named */
 };
 
 struct sched_event {
@@ -299,7 +301,8 @@ struct sched_event {
 enum sched_effect_type {
     EFFECT_END,     /* task, token: end this session, the whole of it */
     EFFECT_START,   /* task (the first of the session), token, executor */
-    EFFECT_CIRCUIT, /* executor: too many failures in a row; tell someone */
+    EFFECT_CIRCUIT, /* executor: too many failures or refusals in a row; tell
+                       someone */
     EFFECT_BARRIER, /* run: run its sync hook, then EVENT_BARRIER_DONE */
     EFFECT_TASK,    /* task: its state changed since it was last reported */
     EFFECT_RUN,     /* run: nothing more will happen in it by itself */

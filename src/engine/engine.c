@@ -46,6 +46,10 @@ static void release_todo(struct engine_todo *todo)
     for (uint32_t ix = 0; ix < todo->answer_count; ix++) {
         mem_free(todo->answers[ix].json);
     }
+    for (uint32_t ix = 0; ix < todo->drop_count; ix++) {
+        mem_free(todo->drops[ix]);
+    }
+    mem_free(todo->drops);
     mem_free(todo->answers);
     mem_free(todo->starts);
     *todo = (struct engine_todo){0};
@@ -68,7 +72,14 @@ void engine_free(struct engine *engine)
     mem_free(engine->runs);
     mem_free(engine->strays);
     mem_free(engine->executors);
+    mem_free(engine->executor_paused);
+    notices_release(engine);
+    history_release(engine);
     mem_free(engine->sessions);
+    for (uint32_t ix = 0; ix < engine->program_count; ix++) {
+        mem_free(engine->programs[ix]);
+    }
+    mem_free(engine->programs);
     store_batch_release(&engine->batch);
     store_batch_release(&engine->written);
     release_todo(&engine->todo);
@@ -103,6 +114,19 @@ void engine_fail(struct engine *engine, enum err err, const char *text)
                        "%s",
                        text);
     }
+}
+
+void engine_drop_later(struct engine *engine, const char *dir)
+{
+    struct engine_todo *todo = &engine->todo;
+    if (todo->drop_count == todo->drop_capacity) {
+        todo->drop_capacity =
+            todo->drop_capacity > 0 ? todo->drop_capacity * 2 : 4;
+        todo->drops = mem_resize(todo->drops,
+                                 todo->drop_capacity,
+                                 sizeof(todo->drops[0]));
+    }
+    todo->drops[todo->drop_count++] = mem_strndup(dir, strlen(dir));
 }
 
 /* Nothing is left to do in this run, ever. */
@@ -146,7 +170,14 @@ static void tell_circuit(struct engine *engine, struct executor_id executor)
     strbuf_adds(&data, "{\"executor\":");
     jsonw_string(&data, load_executor_name(engine->load, executor));
     strbuf_adds(&data, "}");
-    rows_event(engine, STORE_NONE, STORE_NONE, "circuit", &data);
+    uint64_t number =
+        rows_event(engine, STORE_NONE, STORE_NONE, "circuit", &data);
+    rows_notify_users(engine,
+                      executor,
+                      "circuit-open",
+                      number,
+                      "circuit",
+                      strbuf_text(&data));
     strbuf_release(&data);
 }
 
@@ -214,6 +245,7 @@ static void begin_write(struct engine *engine)
     store_batch_clear(&engine->batch);
     engine->todo.start_count = 0;
     engine->todo.answer_count = 0;
+    engine->todo.drop_count = 0;
     engine->written.epoch = engine->epoch;
     engine->written.engine_ns = engine->now_ns;
     engine->written.wall_ns = engine->world->wall_ns(engine->ctx);
@@ -250,7 +282,15 @@ static int64_t next_ns(const struct engine *engine)
         return engine->retry_ns;
     }
     int64_t next_ns = sched_next_timer(engine->sched);
-    next_ns = engine->burst_ns < next_ns ? engine->burst_ns : next_ns;
+    const int64_t others[] = {
+        engine->burst_ns,
+        program_next_ns(engine),
+        usage_next_ns(engine),
+        notices_next_ns(engine),
+    };
+    for (size_t ix = 0; ix < ARRAY_COUNT(others); ix++) {
+        next_ns = others[ix] < next_ns ? others[ix] : next_ns;
+    }
     for (uint32_t ix = 0; ix < engine->session_count; ix++) {
         const struct session *session = &engine->sessions[ix];
         next_ns = session->recheck_ns < next_ns ? session->recheck_ns : next_ns;
@@ -264,7 +304,7 @@ static bool is_due(struct engine *engine)
     return engine->changed || next_ns(engine) <= engine_now(engine);
 }
 
-/* Whether an end or a hook waits for nothing but a turn. */
+/* Whether an end or a program waits for nothing but a turn. */
 static bool is_awaited(const struct engine *engine)
 {
     for (uint32_t ix = 0; ix < engine->session_count; ix++) {
@@ -274,12 +314,7 @@ static bool is_awaited(const struct engine *engine)
             return true;
         }
     }
-    for (uint32_t ix = 0; ix < engine->run_count; ix++) {
-        if (engine->runs[ix].sync.due) {
-            return true;
-        }
-    }
-    return false;
+    return program_is_due(engine);
 }
 
 void engine_turn(struct engine *engine)
@@ -296,6 +331,10 @@ void engine_turn(struct engine *engine)
         return;
     }
     look_at_sessions(engine);
+    program_recheck(engine);
+    usage_turn(engine);
+    notices_turn(engine);
+    caps_turn(engine);
     enum err err =
         engine_apply(engine, (struct sched_event){.type = EVENT_TICK});
     INVARIANT(err == ERR_OK);
@@ -307,6 +346,8 @@ void engine_turn(struct engine *engine)
     }
     note_runs(engine);
     rows_executors(engine);
+    caps_check_money(engine);
+    history_turn(engine);
     if (engine->batch.count > 0 || engine->todo.start_count > 0 ||
         engine->todo.answer_count > 0 || is_awaited(engine)) {
         begin_write(engine);
@@ -364,20 +405,18 @@ static void carry_out(struct engine *engine)
         session_start(engine, session);
     }
     todo->start_count = 0;
+    for (uint32_t ix = 0; ix < todo->drop_count; ix++) {
+        engine->world->drop(engine->ctx, todo->drops[ix]);
+        mem_free(todo->drops[ix]);
+    }
+    todo->drop_count = 0;
     for (uint32_t ix = 0; ix < engine->session_count; ix++) {
         struct session *session = &engine->sessions[ix];
         if (session->end_due && !session->ended) {
             session_end(engine, session, session->how);
         }
     }
-    for (uint32_t ix = 0; ix < engine->run_count; ix++) {
-        if (engine->runs[ix].stored.cancelled) {
-            sync_stop(engine, ix); /* what it would add is not wanted */
-        }
-        if (engine->runs[ix].sync.due) {
-            sync_start(engine, ix);
-        }
-    }
+    program_start_due(engine);
 }
 
 void engine_written(struct engine *engine, enum err err, const char *text)
@@ -424,8 +463,8 @@ void engine_stop(struct engine *engine)
             session_end(engine, session, session->how);
         }
     }
-    for (uint32_t ix = 0; ix < engine->run_count; ix++) {
-        sync_stop(engine, ix);
+    for (uint32_t ix = 0; ix < engine->program_count; ix++) {
+        program_stop(engine, engine->programs[ix]);
     }
 }
 

@@ -86,6 +86,8 @@ struct engine_world {
                     const char *name,
                     struct strbuf *out,
                     struct diag *diag);
+    /* Remove a directory and its files, if that can be done. */
+    void (*drop)(void *ctx, const char *dir);
     /* An order is carried out and durable: its answer, a JSON object. */
     void (*answer)(void *ctx, uint64_t order, const char *json);
     /* An event is durable. */
@@ -179,6 +181,9 @@ bool engine_is_draining(const struct engine *engine);
 /* Sessions that have not ended. */
 uint32_t engine_session_count(const struct engine *engine);
 
+/* Calls of hooks that are due and not given up. */
+uint32_t engine_notice_count(const struct engine *engine);
+
 /* --- looking at it ------------------------------------------------------ */
 
 /* One run. Borrowed from the engine until it is freed. */
@@ -217,6 +222,56 @@ uint32_t engine_run_count(const struct engine *engine);
 struct engine_run_view engine_run(const struct engine *engine, uint32_t ix);
 struct engine_session_view engine_session(const struct engine *engine,
                                           uint32_t ix);
+
+/* A meter, as its program showed it last. */
+struct engine_meter {
+    const char *name;
+    double percent;
+    int64_t resets_ns; /* wall clock; 0: not known */
+};
+
+/* A usage monitor of a run, by its index in the plan. */
+struct engine_usage_view {
+    const char *provider; /* whose sessions it caps; NULL: all */
+    uint32_t limit;       /* of the plan, that it lowers */
+    uint32_t meter_count; /* see engine_usage_meter() */
+    uint32_t governs;     /* index of the meter that is closest to its limit */
+    int64_t read_ns;      /* wall clock, of the last good reading; 0: none */
+    int64_t cap;          /* LIMIT_NONE: it lowers nothing; 0: a pause */
+    int64_t until_ns;     /* wall clock: end of the pause; 0: not known */
+    int64_t next_ns;      /* wall clock: next reading, about */
+    const char *error;    /* why the last reading failed; NULL: it did not */
+};
+struct engine_usage_view
+engine_usage(const struct engine *engine, uint32_t run, uint32_t ix);
+struct engine_meter engine_usage_meter(const struct engine *engine,
+                                       uint32_t run,
+                                       uint32_t ix,
+                                       uint32_t meter);
+
+/* Whether usage monitors are overridden: they lower nothing. */
+bool engine_is_overridden(const struct engine *engine);
+
+/* What a limit would be without usage monitors and spending; LIMIT_NONE. */
+int64_t
+engine_limit_set(const struct engine *engine, uint32_t run, uint32_t limit);
+
+/* What was spent of a budget, in its units (see PLAN_USD). */
+int64_t
+engine_limit_spent(const struct engine *engine, uint32_t run, uint32_t limit);
+
+/* What all attempts of a task have cost, and its own budget. */
+void engine_task_cost(const struct engine *engine,
+                      uint32_t run,
+                      uint32_t task,
+                      double *usd_out,
+                      int64_t *tokens_out);
+struct plan_cost
+engine_task_budget(const struct engine *engine, uint32_t run, uint32_t task);
+
+/* Set what a plan expects of a class from a setting of the store, if it is
+ * one of its history ("history/CLASS"). */
+void engine_expect(struct plan *plan, const char *setting, const char *value);
 
 /* Time on the engine's clock, and on the wall, of the last turn or load. */
 int64_t engine_time_ns(const struct engine *engine);

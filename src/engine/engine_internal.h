@@ -49,6 +49,8 @@ struct engine_task {
     uint64_t version; /* of its row */
     char *reason;
     char *feedback;
+    double usd; /* what all its attempts have cost */
+    int64_t tokens;
 };
 
 /* A limit that an operator changed. */
@@ -58,16 +60,98 @@ struct engine_limit {
     uint32_t percent;
 };
 
-/* The sync hook of a run, while it is under way. */
-struct engine_sync {
-    bool due; /* to be started when the batch is written */
-    bool running;
-    uint32_t count;  /* hooks of this process */
-    uint32_t number; /* names its directory, also in the store; 0: none */
-    uint32_t next;   /* of the one that was due once more; 0: none */
+/* What a program of the plan is run with. Texts are borrowed. */
+struct program_call {
+    const char *shell; /* one of the two */
+    const char **argv;
+    const char *folder;
+    const char *run;      /* id */
+    const char *file;     /* in its directory: what it prints goes there ... */
+    const char *input;    /* ... or, with this text in it, it reads from it */
+    const char *variable; /* that names the file in its environment */
+    int64_t timeout_ns;
+};
+
+struct program;
+
+/* What is particular to one kind of program. */
+struct program_ops {
+    void (*add_dir)(struct strbuf *out,
+                    const struct engine *engine,
+                    const struct program *program);
+    struct program_call (*call)(const struct engine *engine,
+                                const struct program *program);
+    bool (*is_wanted)(const struct engine *engine,
+                      const struct program *program);
+    /* It is over; `error` NULL: well. The program may be freed here. */
+    void (*ended)(struct engine *engine,
+                  struct program *program,
+                  const char *dir,
+                  const char *error);
+};
+
+/* A program of the plan that is no session, called again and again. */
+struct program {
+    const struct program_ops *ops;
+    uint32_t run;  /* index */
+    uint32_t part; /* of the run, for those that have several */
+    uint64_t id;   /* of the call under way, for the world; 0: none */
+    bool due;      /* to be started when the batch is written */
+    bool stopped;  /* it was told to end */
     int64_t pid;
     uint64_t start_ticks;
-    bool stopped; /* it was told to end */
+    int64_t recheck_ns; /* look at its directory again; SCHED_NEVER: no */
+};
+
+/* The sync hook of a run, while it is under way. */
+struct engine_sync {
+    struct program *program; /* NULL: there was no barrier yet */
+    uint32_t number; /* names its directory, also in the store; 0: none */
+    uint32_t next;   /* of the one that was due once more; 0: none */
+};
+
+/* One meter, as its program has shown it. */
+struct usage_meter {
+    char *name;
+    double percent;
+    int64_t resets_ns; /* wall clock; 0: not known */
+};
+
+/* What a usage monitor has seen, and what follows from it. */
+struct engine_usage {
+    struct program *program;
+    uint32_t readings; /* of this process */
+    struct usage_meter *meters;
+    uint32_t meter_count;
+    uint32_t governs; /* the meter that is closest to its limit */
+    int64_t read_ns;  /* wall clock, of the last good reading; 0: none */
+    int64_t cap;      /* LIMIT_NONE: it lowers nothing; 0: a pause */
+    int64_t until_ns; /* wall clock: end of the pause; 0: not known */
+    int64_t next_ns;  /* of the next reading, unless until_ns says it */
+    uint32_t probes;  /* readings since a pause of unknown end began */
+    char *error;      /* why the last reading failed; NULL: it did not */
+};
+
+/* A budget of one task that an operator has set. */
+struct engine_raise {
+    uint32_t task;
+    struct plan_cost budget;
+};
+
+/* What was added to the plan at once, and by whose session, if by one. */
+struct engine_fragment {
+    uint32_t first_task;
+    uint32_t adder; /* task, or PLAN_NONE */
+};
+
+/* Sums over the sessions of a class that ended well. */
+struct engine_history {
+    char *name;
+    uint64_t count; /* of tasks */
+    double seconds;
+    double usd;
+    double tokens;
+    bool changed; /* since it was stored */
 };
 
 struct engine_run {
@@ -82,6 +166,7 @@ struct engine_run {
     int64_t created_ns;
     struct plan *plan;
     struct load_run *loaded;
+    struct engine_fragment *fragments;
     uint32_t fragment_count;
     struct engine_task *tasks;
     uint32_t task_count;
@@ -89,6 +174,11 @@ struct engine_run {
     uint32_t limit_count;
     struct sched_run_record stored;
     struct engine_sync sync;
+    struct engine_usage *usages; /* one for each of the plan */
+    struct engine_raise *raises;
+    uint32_t raise_count;
+    bool spent; /* money, since its limits were last derived */
+    bool broke; /* told that it only waits for a budget */
     bool finished;
     bool quiet;
 };
@@ -107,7 +197,12 @@ struct engine_todo {
     struct engine_answer *answers;
     uint32_t answer_count;
     uint32_t answer_capacity;
+    char **drops; /* directories of programs that are not needed any more */
+    uint32_t drop_count;
+    uint32_t drop_capacity;
 };
+
+struct notice;
 
 struct engine {
     const struct engine_world *world;
@@ -129,13 +224,24 @@ struct engine {
     char **finished_ids; /* of runs that are not loaded */
     uint32_t finished_count;
     struct sched_executor_record *executors; /* as stored */
+    bool *executor_paused; /* told that its provider has named a time */
     uint32_t executor_count;
+    bool override;                  /* usage monitors lower nothing */
+    struct engine_history *history; /* by class */
+    uint32_t history_count;
+    struct notice *notices; /* by number of their events */
+    uint32_t notice_count;
+    uint32_t notice_capacity;
+    uint64_t event_number; /* of the last event, written or not */
 
     struct store_attempt *strays; /* in flight, but of no task in flight */
     uint32_t stray_count;
     struct session *sessions; /* in no particular order */
     uint32_t session_count;
     uint32_t session_capacity;
+    struct program **programs;
+    uint32_t program_count;
+    uint64_t program_id; /* of the last call */
 
     struct store_batch batch; /* being filled */
     struct engine_todo todo;  /* for when it is written */
@@ -156,6 +262,8 @@ struct engine {
 int64_t engine_now(struct engine *engine);
 enum err engine_apply(struct engine *engine, struct sched_event event);
 void engine_fail(struct engine *engine, enum err err, const char *text);
+/* Remove the directory of a program when the present batch is written. */
+void engine_drop_later(struct engine *engine, const char *dir);
 
 /* rows.c: what is written. */
 void rows_add_run(struct engine *engine, const struct engine_run *run);
@@ -164,12 +272,22 @@ void rows_set_task(struct engine *engine, uint32_t run, uint32_t task);
 void rows_claim(struct engine *engine, const struct session *session);
 void rows_set_session(struct engine *engine, const struct session *session);
 void rows_executors(struct engine *engine);
-void rows_event(struct engine *engine,
-                uint32_t run,
-                uint32_t task,
-                const char *kind,
-                const struct strbuf *data);
+/* Set, or with NULL remove, a setting. */
+void rows_setting(struct engine *engine, const char *name, const char *value);
+/* Append an event; the number that it will have. */
+uint64_t rows_event(struct engine *engine,
+                    uint32_t run,
+                    uint32_t task,
+                    const char *kind,
+                    const struct strbuf *data);
 const char *rows_outcome_name(enum sched_outcome outcome);
+/* Have the hook called in all unfinished runs that use the executor. */
+void rows_notify_users(struct engine *engine,
+                       struct executor_id executor,
+                       const char *hook,
+                       uint64_t number,
+                       const char *kind,
+                       const char *data);
 
 /* How a session ended, for its row. */
 struct rows_end {
@@ -206,14 +324,13 @@ void request_wrap(const struct engine *engine,
 enum err request_start(struct engine *engine,
                        const struct session *session,
                        struct diag *diag);
-enum err
-request_start_sync(struct engine *engine, uint32_t run, struct diag *diag);
+enum err request_start_program(struct engine *engine,
+                               const struct program *program,
+                               const char *dir,
+                               struct diag *diag);
 void request_add_dir(struct strbuf *out,
                      const struct engine *engine,
                      const struct session *session);
-void request_add_sync_dir(struct strbuf *out,
-                          const struct engine *engine,
-                          uint32_t run);
 
 /* runs.c: adding a run, and work to one. */
 struct engine_run *runs_add(struct engine *engine);
@@ -229,6 +346,12 @@ enum err runs_hot_load(struct engine *engine,
                        const char *text,
                        size_t len,
                        struct diag *diag);
+/* The same with what a session of the task wants to add. */
+enum err runs_add_by_session(struct engine *engine,
+                             uint32_t run,
+                             uint32_t task,
+                             const char *text,
+                             struct diag *diag);
 void runs_tell(struct engine *engine, uint32_t run, const char *state);
 void runs_grow_tasks(struct engine_run *run);
 void runs_release(struct engine_run *run);
@@ -248,18 +371,93 @@ enum err runs_submit(struct engine *engine,
                      bool *continued_out,
                      struct diag *diag);
 
-/* sync.c: the hook of a barrier. To the world it is a session, whose id no
- * token and no other hook of this process has. */
-uint64_t sync_id(const struct engine *engine, uint32_t run);
+/* program.c: programs of a plan that are no sessions. To the world they are:
+ * their ids are those of no session and of no other call. */
+struct program *program_new(struct engine *engine,
+                            const struct program_ops *ops,
+                            uint32_t run,
+                            uint32_t part);
+void program_free(struct engine *engine, struct program *program);
+/* Have it run when the present batch is written; it must not be under way. */
+void program_call(struct engine *engine, struct program *program);
+void program_stop(struct engine *engine, struct program *program);
+bool program_is_due(const struct engine *engine);
+void program_start_due(struct engine *engine);
+/* Directories that are to be looked at again by time alone. */
+int64_t program_next_ns(const struct engine *engine);
+void program_recheck(struct engine *engine);
+bool program_is_id(uint64_t id);
+void program_reported(struct engine *engine, const struct exec_report *report);
+void program_gone(struct engine *engine, uint64_t id);
+void program_respawn(struct engine *engine);
+
+/* usage.c: monitors. */
+void usage_init(struct engine *engine, uint32_t run);
+void usage_release(struct engine_run *run);
+void usage_restore(struct engine_run *run, const char *name, const char *value);
+int64_t usage_next_ns(const struct engine *engine);
+void usage_turn(struct engine *engine);
+
+/* notices.c: hooks that are to be told of an event. `data` is its object. */
+void notices_add(struct engine *engine,
+                 uint32_t run,
+                 const char *hook,
+                 uint64_t number,
+                 const char *kind,
+                 const char *data);
+void notices_restore(struct engine *engine, const char *value);
+void notices_release(struct engine *engine);
+int64_t notices_next_ns(const struct engine *engine);
+void notices_turn(struct engine *engine);
+
+/* caps.c: limits that are not what the plan says. */
+int64_t
+caps_configured(const struct engine *engine, uint32_t run, uint32_t limit);
+int64_t caps_spent(const struct engine *engine, uint32_t run, uint32_t limit);
+void caps_set(struct engine *engine, uint32_t run, uint32_t limit, int64_t max);
+/* Hand what holds to the core. */
+void caps_apply(struct engine *engine, uint32_t run);
+/* A session of the task has cost this. */
+void caps_spend(struct engine *engine,
+                uint32_t run,
+                uint32_t task,
+                double usd,
+                int64_t tokens);
+/* Derive limits after spending; find runs that only wait for money. */
+void caps_turn(struct engine *engine);
+void caps_check_money(struct engine *engine);
+/* Whether another session would exceed the budget of the task itself; the
+ * reason is appended. */
+bool caps_is_broke(const struct engine *engine,
+                   uint32_t run,
+                   uint32_t task,
+                   struct strbuf *reason);
+struct plan_cost
+caps_task_budget(const struct engine *engine, uint32_t run, uint32_t task);
+void caps_raise(struct engine *engine,
+                uint32_t run,
+                uint32_t task,
+                const struct plan_cost *budget);
+void caps_restore_raise(struct engine_run *run,
+                        uint32_t task,
+                        const char *value);
+
+/* history.c: what sessions have taken, by class. */
+void history_note(struct engine *engine,
+                  const char *class_name,
+                  const struct store_attempt *row);
+void history_turn(struct engine *engine);
+void history_restore(struct engine *engine,
+                     const char *setting,
+                     const char *value);
+void history_release(struct engine *engine);
+/* What a new run expects for good; the same from the store. */
+void history_expect(struct engine *engine, struct engine_run *run);
+void history_restore_run(struct engine_run *run, const char *value);
+
+/* sync.c: the hook of a barrier. */
 void sync_restore(struct engine_run *run, uint32_t barrier);
 void sync_due(struct engine *engine, uint32_t run);
-void sync_stop(struct engine *engine, uint32_t run);
-void sync_start(struct engine *engine, uint32_t run);
-void sync_reported(struct engine *engine, const struct exec_report *report);
-bool sync_is_id(uint64_t id);
-/* The process that starts sessions has died; the shim of the hook has. */
-void sync_respawn(struct engine *engine, uint32_t run);
-void sync_gone(struct engine *engine, uint64_t id);
 
 /* orders.c */
 void orders_apply(struct engine *engine,

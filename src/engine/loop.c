@@ -291,6 +291,12 @@ static enum err world_get(void *ctx,
     return put_read(dir, name, out, diag);
 }
 
+static void world_drop(void *ctx, const char *dir)
+{
+    (void)ctx;
+    put_drop(dir);
+}
+
 static void world_answer(void *ctx, uint64_t order, const char *json)
 {
     struct loop *loop = ctx;
@@ -323,6 +329,7 @@ static const struct engine_world world = {
     .log_tail = world_log_tail,
     .put = world_put,
     .get = world_get,
+    .drop = world_drop,
     .answer = world_answer,
     .event = world_event,
 };

@@ -156,35 +156,6 @@ static enum err do_submit(struct order *order)
     return ERR_OK;
 }
 
-/* Remember what was set, so that it can be told and restored. */
-static void
-keep_limit(struct engine *engine, uint32_t run, uint32_t limit, int64_t max)
-{
-    struct engine_run *r = &engine->runs[run];
-    struct engine_limit *kept = NULL;
-    for (uint32_t ix = 0; ix < r->limit_count; ix++) {
-        if (r->limits[ix].limit == limit) {
-            kept = &r->limits[ix];
-        }
-    }
-    if (kept == NULL) {
-        r->limits =
-            mem_resize(r->limits, r->limit_count + 1, sizeof(r->limits[0]));
-        kept = &r->limits[r->limit_count++];
-    }
-    *kept = (struct engine_limit){.limit = limit, .max = max};
-    struct store_change change = {
-        .type = STORE_LIMIT_SET,
-        .as.limit =
-            {
-                .run = r->number,
-                .name = r->plan->limits[limit].name,
-                .max = max,
-            },
-    };
-    store_batch_add(&engine->batch, &change);
-}
-
 static enum err do_cap(struct order *order)
 {
     struct engine *engine = order->engine;
@@ -192,8 +163,7 @@ static enum err do_cap(struct order *order)
     if (run == STORE_NONE) {
         return not_found(order);
     }
-    struct limit_id limit = load_limit(engine->runs[run].loaded, 0);
-    int64_t before = sched_limit_max(engine->sched, limit);
+    int64_t before = caps_configured(engine, run, 0);
     const json_t *max = json_object_get(order->json, "max");
     const json_t *step = json_object_get(order->json, "step");
     int64_t wanted = json_integer_value(max);
@@ -212,21 +182,165 @@ static enum err do_cap(struct order *order)
                         "the cap must be a number from 0 to %d",
                         INT32_MAX);
     }
-    enum err err = engine_apply(engine,
-                                (struct sched_event){
-                                    .type = EVENT_LIMIT,
-                                    .limit = limit,
-                                    .max = wanted,
-                                });
-    if (err != ERR_OK) {
-        return diag_set(&order->diag, err, "the cap cannot be set");
-    }
-    keep_limit(engine, run, 0, wanted);
+    caps_set(engine, run, 0, wanted);
+    struct limit_id limit = load_limit(engine->runs[run].loaded, 0);
+    int64_t present = sched_limit_max(engine->sched, limit);
     strbuf_addf(&order->text,
                 "cap of run %s: %lld",
                 engine->runs[run].id,
                 (long long)wanted);
+    if (present < wanted) {
+        strbuf_addf(&order->text,
+                    ", and %lld for now because of its usage monitor",
+                    (long long)present);
+    }
     strbuf_addf(&order->extra, ",\"max\":%lld", (long long)wanted);
+    return ERR_OK;
+}
+
+/* Switch what usage monitors do on or off, in the whole store. */
+static enum err do_usage(struct order *order)
+{
+    struct engine *engine = order->engine;
+    const json_t *override = json_object_get(order->json, "override");
+    if (!json_is_boolean(override)) {
+        return diag_set(&order->diag,
+                        ERR_INVALID,
+                        "\"override\" must be true or false");
+    }
+    engine->override = json_is_true(override);
+    rows_setting(engine, "override", engine->override ? "true" : NULL);
+    for (uint32_t ix = 0; ix < engine->run_count; ix++) {
+        (void)engine_now(engine);
+        caps_apply(engine, ix);
+    }
+    if (engine->override) {
+        enum err err =
+            engine_apply(engine, (struct sched_event){.type = EVENT_OPEN});
+        INVARIANT(err == ERR_OK);
+    }
+    strbuf_adds(&order->text,
+                engine->override
+                    ? "usage is overridden: meters and limits that sessions "
+                      "report pause nothing and lower no cap"
+                    : "usage is not overridden any more");
+    return ERR_OK;
+}
+
+/* The budget that is meant, or PLAN_NONE with an error. */
+static uint32_t find_budget(struct order *order, uint32_t run, const char *unit)
+{
+    const struct plan *plan = order->engine->runs[run].plan;
+    const char *class_name = get_text(order, "class");
+    struct strbuf name = {0};
+    strbuf_addf(&name,
+                "%s budget%s%s",
+                unit,
+                class_name != NULL ? " of " : "",
+                class_name != NULL ? class_name : "");
+    uint32_t limit = plan_find_limit(plan, strbuf_text(&name));
+    if (limit == PLAN_NONE) {
+        (void)diag_set(&order->diag,
+                       ERR_NOT_FOUND,
+                       "the plan of run %s has no %s: a budget can be "
+                       "changed, but not added",
+                       order->engine->runs[run].id,
+                       strbuf_text(&name));
+    }
+    strbuf_release(&name);
+    return limit;
+}
+
+/* Set the budget of one task; one that was parked for it is tried again. */
+static enum err set_task_budget(struct order *order,
+                                const struct plan_cost *amount)
+{
+    struct engine *engine = order->engine;
+    uint32_t run;
+    uint32_t task;
+    if (!find_task(order, &run, &task)) {
+        return not_found(order);
+    }
+    struct plan_cost budget = caps_task_budget(engine, run, task);
+    budget.usd = amount->usd != PLAN_UNSET ? amount->usd : budget.usd;
+    budget.tokens =
+        amount->tokens != PLAN_UNSET ? amount->tokens : budget.tokens;
+    caps_raise(engine, run, task, &budget);
+    const struct engine_task *t = &engine->runs[run].tasks[task];
+    struct task_id id = engine_core_task(engine, run, task);
+    struct strbuf reason = {0};
+    if (sched_task(engine->sched, id).state == TASK_PARKED &&
+        t->reason != NULL &&
+        strncmp(t->reason, "budget: ", strlen("budget: ")) == 0 &&
+        !caps_is_broke(engine, run, task, &reason)) {
+        enum err err =
+            engine_apply(engine,
+                         (struct sched_event){.type = EVENT_RETRY, .task = id});
+        INVARIANT(err == ERR_OK);
+    }
+    strbuf_release(&reason);
+    strbuf_addf(&order->text,
+                "budget of %s is set",
+                engine->runs[run].plan->tasks[task].id);
+    return ERR_OK;
+}
+
+/* An amount of the order in units of a budget; false: it is not right. */
+static bool read_amount(const struct order *order,
+                        const char *name,
+                        double scale,
+                        int64_t max,
+                        int64_t *out)
+{
+    const json_t *value = json_object_get(order->json, name);
+    *out = PLAN_UNSET;
+    if (value == NULL) {
+        return true;
+    }
+    double amount = json_number_value(value) * scale;
+    if (!json_is_number(value) || amount < 0 || amount > (double)max) {
+        return false;
+    }
+    *out = (int64_t)(amount + 0.5);
+    return true;
+}
+
+static enum err do_budget(struct order *order)
+{
+    struct plan_cost amount;
+    if (!read_amount(order, "usd", PLAN_USD, PLAN_USD_MAX, &amount.usd) ||
+        !read_amount(order, "tokens", 1, PLAN_TOKENS_MAX, &amount.tokens) ||
+        (amount.usd == PLAN_UNSET && amount.tokens == PLAN_UNSET)) {
+        return diag_set(&order->diag,
+                        ERR_INVALID,
+                        "a budget needs \"usd\" up to 100000, or \"tokens\" "
+                        "up to 1000000000");
+    }
+    if (get_text(order, "task") != NULL) {
+        return set_task_budget(order, &amount);
+    }
+    uint32_t run = find_run(order);
+    if (run == STORE_NONE) {
+        return not_found(order);
+    }
+    uint32_t usd = 0;
+    uint32_t tokens = 0;
+    if ((amount.usd != PLAN_UNSET &&
+         (usd = find_budget(order, run, "usd")) == PLAN_NONE) ||
+        (amount.tokens != PLAN_UNSET &&
+         (tokens = find_budget(order, run, "tokens")) == PLAN_NONE)) {
+        return ERR_NOT_FOUND;
+    }
+    if (amount.usd != PLAN_UNSET) {
+        caps_set(order->engine, run, usd, amount.usd);
+    }
+    if (amount.tokens != PLAN_UNSET) {
+        caps_set(order->engine, run, tokens, amount.tokens);
+    }
+    order->engine->runs[run].broke = false;
+    strbuf_addf(&order->text,
+                "budget of run %s is set",
+                order->engine->runs[run].id);
     return ERR_OK;
 }
 
@@ -396,6 +510,7 @@ static const struct {
 } verbs[] = {
     {"add", do_add, false},
     {"answer", do_answer, true},
+    {"budget", do_budget, false},
     {"cancel", do_cancel, false},
     {"cap", do_cap, false},
     {"drain", do_drain, false},
@@ -407,6 +522,7 @@ static const struct {
     {"retry", do_retry, false},
     {"skip", do_skip, true},
     {"submit", do_submit, false},
+    {"usage", do_usage, false},
 };
 
 static enum err carry_out(struct order *order)
@@ -490,7 +606,7 @@ static void note(const struct order *order,
     jsonw_string(&data, order->verb);
     orders_add_text(&data, "by", who);
     strbuf_addf(&data, ",\"answer\":%s}", answer);
-    rows_event(engine, STORE_NONE, STORE_NONE, "order", &data);
+    (void)rows_event(engine, STORE_NONE, STORE_NONE, "order", &data);
     strbuf_release(&data);
 }
 

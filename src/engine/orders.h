@@ -6,6 +6,9 @@
  *    "new": true|false}
  *   {"verb": "add", "file": F, "text": T, "run": R}   a fragment
  *   {"verb": "cap", "max": N}             or "step": 1 | -1; with "run": R
+ *   {"verb": "budget", "usd": X, "tokens": N, "run": R}   one or both; with
+ *    "class": C that of a class, with "task": T that of a task
+ *   {"verb": "usage", "override": true|false}
  *   {"verb": "pause"|"resume", "run": R}
  *   {"verb": "hold"|"release"|"retry"|"skip"|"cancel", "task": T, "run": R}
  *   {"verb": "retry"|"cancel", "run": R}  the whole run

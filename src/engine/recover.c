@@ -113,6 +113,7 @@ static enum err on_run(void *ctx, const struct store_run *row)
                         diag.text);
     }
     sync_restore(run, row->barrier);
+    usage_init(engine, engine->run_count - 1);
     return ERR_OK;
 }
 
@@ -125,7 +126,6 @@ static enum err on_fragment(void *ctx, const struct store_fragment *row)
     }
     struct engine_run *run = &loading->engine->runs[ix];
     struct diag diag = {0};
-    run->fragment_count = row->number;
     if (runs_add_fragment(run, row->file, row->text, row->text_bytes, &diag) !=
         ERR_OK) {
         return diag_set(loading->diag,
@@ -170,6 +170,7 @@ static enum err on_executor(void *ctx, const struct store_executor *row)
     struct sched_executor_record record = {
         .steps = row->steps,
         .steps_kept = row->steps_kept,
+        .confirming = row->confirming,
         .shut_until_ns = row->shut_until_ns,
         .usage = row->usage,
         .failures = row->failures,
@@ -179,6 +180,44 @@ static enum err on_executor(void *ctx, const struct store_executor *row)
         .probe_at_ns = row->probe_at_ns,
     };
     load_restore_executor(loading->engine->load, row->name, &record);
+    return ERR_OK;
+}
+
+/* Settings that belong to a run: KIND/RUN, or KIND/RUN/PART. */
+static void restore_of_run(struct loading *loading,
+                           const struct store_setting *row)
+{
+    unsigned number = 0;
+    unsigned part = 0;
+    char kind[16] = "";
+    int count = sscanf(row->name, "%15[a-z]/%u/%u", kind, &number, &part);
+    uint32_t ix = count >= 2 ? find_run(loading->engine, number) : STORE_NONE;
+    if (ix == STORE_NONE) {
+        return;
+    }
+    struct engine_run *run = &loading->engine->runs[ix];
+    if (strcmp(kind, "usage") == 0) {
+        usage_restore(run, row->name, row->value);
+    } else if (strcmp(kind, "expected") == 0) {
+        history_restore_run(run, row->value);
+    } else if (strcmp(kind, "budget") == 0 && count == 3 &&
+               part < run->plan->task_count) {
+        caps_restore_raise(run, part, row->value);
+    }
+}
+
+static enum err on_setting(void *ctx, const struct store_setting *row)
+{
+    struct loading *loading = ctx;
+    if (strncmp(row->name, "history/", strlen("history/")) == 0) {
+        history_restore(loading->engine, row->name, row->value);
+    } else if (strncmp(row->name, "notice/", strlen("notice/")) == 0) {
+        notices_restore(loading->engine, row->value);
+    } else if (strcmp(row->name, "override") == 0) {
+        loading->engine->override = strcmp(row->value, "true") == 0;
+    } else {
+        restore_of_run(loading, row);
+    }
     return ERR_OK;
 }
 
@@ -268,6 +307,8 @@ static enum err on_task(void *ctx, const struct store_task *row)
     task->known = true;
     task->reason = copy_text(row->reason);
     task->feedback = copy_text(row->feedback);
+    task->usd = row->usd;
+    task->tokens = row->tokens;
     if (read_state(row->state, &record->state)) {
         task->told = (uint8_t)record->state;
     } else {
@@ -392,6 +433,7 @@ static enum err restore_run(struct loading *loading, uint32_t ix)
                             (long long)limit->max);
         }
     }
+    caps_apply(engine, ix);
     return ERR_OK;
 }
 
@@ -482,6 +524,7 @@ enum err engine_load(struct engine *engine,
         .fragment = on_fragment,
         .limit = on_limit,
         .executor = on_executor,
+        .setting = on_setting,
         .task = on_task,
         .attempt = on_attempt,
         .command = on_command,
@@ -497,6 +540,7 @@ enum err engine_load(struct engine *engine,
     wide.finished = true; /* ids of finished runs are needed, too */
     enum err err =
         store_read(store, &wide, &visitor, &loading, &engine->info, diag);
+    engine->event_number = engine->info.last_event;
     if (err == ERR_OK) {
         err = restore(&loading);
     }
@@ -623,7 +667,7 @@ static void tell_scheduler(struct engine *engine, uint32_t found)
                 (unsigned long long)engine->epoch,
                 found,
                 adopted);
-    rows_event(engine, STORE_NONE, STORE_NONE, "scheduler", &data);
+    (void)rows_event(engine, STORE_NONE, STORE_NONE, "scheduler", &data);
     strbuf_release(&data);
 }
 

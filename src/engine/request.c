@@ -16,9 +16,8 @@ enum {
     LOG_BYTES_MAX = 64 << 20,
 };
 
-/* A hook has no settings of its own. */
-#define HOOK_TIMEOUT_NS (INT64_C(600) * 1000000000)
-#define HOOK_GRACE_NS (INT64_C(10) * 1000000000)
+/* A program that is no session has no settings of its own for this. */
+#define PROGRAM_GRACE_NS (INT64_C(10) * 1000000000)
 
 /* The environment, as texts that are kept until the request is sent. */
 struct environment {
@@ -81,18 +80,6 @@ void request_add_dir(struct strbuf *out,
                    run->id,
                    run->plan->tasks[session->task].id,
                    session->number);
-}
-
-void request_add_sync_dir(struct strbuf *out,
-                          const struct engine *engine,
-                          uint32_t run)
-{
-    /* No task's directory begins with a dot. */
-    strbuf_addf(out,
-                "%s/runs/%s/.sync/%u",
-                engine->store,
-                engine->runs[run].id,
-                engine->runs[run].sync.number);
 }
 
 /* Feedback for the session, and the list of the tasks of a batch. */
@@ -233,61 +220,76 @@ enum err request_start(struct engine *engine,
     return err;
 }
 
-/* What the hook prints goes to a file: it is a plan fragment. */
-static uint32_t
-wrap_sync(const struct plan_sync *sync, struct arena *arena, const char **words)
+/*
+ * The command of a program, whose standard input or output is a file: a shell
+ * connects it, and is then replaced.
+ */
+static uint32_t wrap_program(const struct program_call *call,
+                             struct arena *arena,
+                             const char **words)
 {
+    struct strbuf text = {0};
+    char sign = call->input != NULL ? '<' : '>';
+    strbuf_addf(&text,
+                call->argv == NULL ? "exec %c\"$%s\"\n%s"
+                                   : "exec %c\"$%s\" \"$@\"",
+                sign,
+                call->variable,
+                call->argv == NULL ? call->shell : "");
     uint32_t count = 0;
     words[count++] = "/bin/sh";
     words[count++] = "-c";
-    if (sync->argv == NULL) {
-        struct strbuf text = {0};
-        strbuf_addf(&text, "exec >\"$SLUICE_FRAGMENT\"\n%s", sync->shell);
-        words[count++] = arena_strndup(arena, strbuf_text(&text), text.len);
-        strbuf_release(&text);
-        return count;
+    words[count++] = arena_strndup(arena, strbuf_text(&text), text.len);
+    strbuf_release(&text);
+    if (call->argv != NULL) {
+        words[count++] = "sh"; /* $0 */
     }
-    words[count++] = "exec \"$@\" >\"$SLUICE_FRAGMENT\"";
-    words[count++] = "sh";
-    for (uint32_t ix = 0; sync->argv[ix] != NULL; ix++) {
-        words[count++] = sync->argv[ix];
+    for (uint32_t ix = 0; call->argv != NULL && call->argv[ix] != NULL; ix++) {
+        words[count++] = call->argv[ix];
     }
     return count;
 }
 
-enum err
-request_start_sync(struct engine *engine, uint32_t run, struct diag *diag)
+enum err request_start_program(struct engine *engine,
+                               const struct program *program,
+                               const char *dir,
+                               struct diag *diag)
 {
     enum { WRAP_WORDS = 4 };
-    const struct engine_run *r = &engine->runs[run];
-    const struct plan_sync *sync = &r->plan->sync;
+    struct program_call call = program->ops->call(engine, program);
     struct environment env = {0};
-    struct strbuf dir = {0};
-    request_add_sync_dir(&dir, engine, run);
     set(&env, "SLUICE_STORE", engine->store);
-    set(&env, "SLUICE_RUN", r->id);
-    set_file(&env, "SLUICE_FRAGMENT", strbuf_text(&dir), "fragment");
-    set_files(&env, strbuf_text(&dir));
+    set(&env, "SLUICE_RUN", call.run);
+    set_file(&env, call.variable, dir, call.file);
+    set_files(&env, dir);
     uint32_t given =
-        sync->argv != NULL ? count_words((const char *const *)sync->argv) : 0;
+        call.argv != NULL ? count_words((const char *const *)call.argv) : 0;
     const char **words =
         arena_alloc(&env.arena, given + WRAP_WORDS, sizeof(words[0]));
     struct exec_request request = {
-        .id = sync_id(engine, run),
-        .dir = strbuf_text(&dir),
-        .folder = r->folder,
+        .id = program->id,
+        .dir = dir,
+        .folder = call.folder,
         .argv = words,
-        .argc = wrap_sync(sync, &env.arena, words),
+        .argc = wrap_program(&call, &env.arena, words),
         .env = env.items,
         .env_count = env.count,
-        .timeout_ns = HOOK_TIMEOUT_NS,
+        .timeout_ns = call.timeout_ns,
         .idle_ns = EXEC_NEVER,
         .checkpoint_ns = EXEC_NEVER,
-        .grace_ns = HOOK_GRACE_NS,
+        .grace_ns = PROGRAM_GRACE_NS,
         .log_bytes_max = LOG_BYTES_MAX,
     };
-    enum err err = engine->world->start(engine->ctx, &request, diag);
-    strbuf_release(&dir);
+    enum err err = ERR_OK;
+    if (call.input != NULL) {
+        struct strbuf text = {0};
+        strbuf_adds(&text, call.input);
+        err = engine->world->put(engine->ctx, dir, call.file, &text, diag);
+        strbuf_release(&text);
+    }
+    if (err == ERR_OK) {
+        err = engine->world->start(engine->ctx, &request, diag);
+    }
     release(&env);
     return err;
 }

@@ -75,11 +75,20 @@ void rows_set_run(struct engine *engine, uint32_t run)
     add(engine, &change);
 }
 
-void rows_event(struct engine *engine,
-                uint32_t run,
-                uint32_t task,
-                const char *kind,
-                const struct strbuf *data)
+void rows_setting(struct engine *engine, const char *name, const char *value)
+{
+    struct store_change change = {
+        .type = STORE_SETTING,
+        .as.setting = {.name = name, .value = value},
+    };
+    add(engine, &change);
+}
+
+uint64_t rows_event(struct engine *engine,
+                    uint32_t run,
+                    uint32_t task,
+                    const char *kind,
+                    const struct strbuf *data)
 {
     struct store_change change = {
         .type = STORE_EVENT,
@@ -94,6 +103,28 @@ void rows_event(struct engine *engine,
             },
     };
     add(engine, &change);
+    return ++engine->event_number;
+}
+
+/* The hook that is told when a task comes to this state, or NULL. */
+static const char *hook_of(const struct sched_record *record)
+{
+    switch (record->state) {
+    case TASK_DONE:
+        return "done";
+    case TASK_FAILED:
+        return "failed";
+    case TASK_PARKED:
+        return (record->flags & SCHED_RECORD_ASKING) != 0 ? "asked" : "parked";
+    case TASK_WAITING:
+    case TASK_READY:
+    case TASK_CLAIMED:
+    case TASK_RUNNING:
+    case TASK_SKIPPED:
+    case TASK_CANCELLED:
+        return NULL;
+    }
+    return NULL;
 }
 
 /* Tell that a task has come to another state. */
@@ -118,7 +149,11 @@ static void tell_task(struct engine *engine,
         jsonw_string(&data, task->reason);
     }
     strbuf_adds(&data, "}");
-    rows_event(engine, run, ix, "task", &data);
+    uint64_t number = rows_event(engine, run, ix, "task", &data);
+    const char *hook = hook_of(record);
+    if (hook != NULL) {
+        notices_add(engine, run, hook, number, "task", strbuf_text(&data));
+    }
     strbuf_release(&data);
     task->told = (uint8_t)record->state;
     task->told_number = task->number;
@@ -171,6 +206,8 @@ void rows_set_task(struct engine *engine, uint32_t run, uint32_t ix)
                 .cause = plan_index(r, record.cause),
                 .reason = task->reason,
                 .feedback = task->feedback,
+                .usd = task->usd,
+                .tokens = task->tokens,
             },
     };
     add(engine, &change);
@@ -251,7 +288,7 @@ static void tell_end(struct engine *engine, const struct store_attempt *row)
         jsonw_string(&data, row->reason);
     }
     strbuf_adds(&data, "}");
-    rows_event(engine, session->run, session->task, "attempt", &data);
+    (void)rows_event(engine, session->run, session->task, "attempt", &data);
     strbuf_release(&data);
 }
 
@@ -284,16 +321,78 @@ void rows_end_session(struct engine *engine, const struct rows_end *end)
     row->usd = end->result->usd;
     tell_end(engine, row);
     add(engine, &change);
+    const struct plan *plan = engine->runs[end->session->run].plan;
+    caps_spend(engine,
+               end->session->run,
+               end->session->task,
+               row->usd,
+               row->input_tokens + row->output_tokens);
+    if (end->outcome == OUTCOME_DONE) {
+        uint32_t class_ix = plan->tasks[end->session->task].class_ix;
+        history_note(engine, plan->classes[class_ix].name, row);
+    }
 }
 
 static bool is_same(const struct sched_executor_record *a,
                     const struct sched_executor_record *b)
 {
     return a->steps == b->steps && a->steps_kept == b->steps_kept &&
+           a->confirming == b->confirming &&
            a->shut_until_ns == b->shut_until_ns && a->usage == b->usage &&
            a->failures == b->failures && a->circuit_open == b->circuit_open &&
            a->probe_token == b->probe_token &&
            a->probe_steps == b->probe_steps && a->probe_at_ns == b->probe_at_ns;
+}
+
+void rows_notify_users(struct engine *engine,
+                       struct executor_id executor,
+                       const char *hook,
+                       uint64_t number,
+                       const char *kind,
+                       const char *data)
+{
+    for (uint32_t run = 0; run < engine->run_count; run++) {
+        const struct engine_run *r = &engine->runs[run];
+        for (uint32_t ix = 0; !r->finished && ix < r->plan->provider_count;
+             ix++) {
+            if (load_executor(r->loaded, ix).v == executor.v) {
+                notices_add(engine, run, hook, number, kind, data);
+            }
+        }
+    }
+}
+
+/* Tell when a provider has named a time, and when that is over. */
+static void tell_pause(struct engine *engine,
+                       struct executor_id id,
+                       const struct sched_executor_record *record)
+{
+    bool paused = record->usage && record->shut_until_ns > engine->now_ns;
+    if (paused == engine->executor_paused[id.v]) {
+        return;
+    }
+    engine->executor_paused[id.v] = paused;
+    struct strbuf data = {0};
+    strbuf_addf(&data,
+                "{\"to\":\"%s\",\"provider\":",
+                paused ? "paused" : "resumed");
+    jsonw_string(&data, load_executor_name(engine->load, id));
+    if (paused) {
+        strbuf_adds(&data, ",\"until\":");
+        jsonw_time(&data,
+                   engine->world->wall_ns(engine->ctx) + record->shut_until_ns -
+                       engine->now_ns);
+    }
+    strbuf_adds(&data, ",\"by\":\"session\"}");
+    uint64_t number =
+        rows_event(engine, STORE_NONE, STORE_NONE, "usage", &data);
+    rows_notify_users(engine,
+                      id,
+                      paused ? "usage-paused" : "usage-resumed",
+                      number,
+                      "usage",
+                      strbuf_text(&data));
+    strbuf_release(&data);
 }
 
 void rows_executors(struct engine *engine)
@@ -302,11 +401,18 @@ void rows_executors(struct engine *engine)
     if (count > engine->executor_count) {
         engine->executors =
             mem_resize(engine->executors, count, sizeof(engine->executors[0]));
+        engine->executor_paused =
+            mem_resize(engine->executor_paused, count, sizeof(bool));
         for (uint32_t ix = engine->executor_count; ix < count; ix++) {
             /* Unlike any record: it will be written. */
             engine->executors[ix] = (struct sched_executor_record){
                 .steps = UINT32_MAX,
             };
+            /* One that was shut when the last batch was written. */
+            struct sched_executor_record now =
+                sched_executor_record(engine->sched, (struct executor_id){ix});
+            engine->executor_paused[ix] =
+                now.usage && now.shut_until_ns > engine->info.engine_ns;
         }
         engine->executor_count = count;
     }
@@ -314,6 +420,7 @@ void rows_executors(struct engine *engine)
         struct executor_id id = {ix};
         struct sched_executor_record now =
             sched_executor_record(engine->sched, id);
+        tell_pause(engine, id, &now);
         if (is_same(&now, &engine->executors[ix])) {
             continue;
         }
@@ -325,6 +432,7 @@ void rows_executors(struct engine *engine)
                     .name = load_executor_name(engine->load, id),
                     .steps = now.steps,
                     .steps_kept = now.steps_kept,
+                    .confirming = now.confirming,
                     .shut_until_ns = now.shut_until_ns,
                     .usage = now.usage,
                     .failures = now.failures,

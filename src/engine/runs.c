@@ -16,6 +16,9 @@
 
 enum { ID_BYTES_MAX = 60 }; /* of a run's id, before a number behind it */
 
+/* The file of a fragment that a session has added: this and its task's id. */
+#define ADDED_BY "added by "
+
 void runs_release(struct engine_run *run)
 {
     for (uint32_t ix = 0; ix < run->task_count; ix++) {
@@ -24,6 +27,9 @@ void runs_release(struct engine_run *run)
     }
     mem_free(run->tasks);
     mem_free(run->limits);
+    mem_free(run->fragments);
+    mem_free(run->raises);
+    usage_release(run);
     plan_free(run->plan);
     mem_free(run->id);
     mem_free(run->name);
@@ -104,12 +110,69 @@ enum err runs_add_fragment(struct engine_run *run,
         .len = len,
         .processors = run->processors,
     };
+    static const char mark[] = ADDED_BY;
+    uint32_t before = run->plan->task_count;
     enum err err = ERR_OK;
     if (!plan_add(run->plan, &source, &errors)) {
         err = refuse(file, &errors, diag);
+    } else {
+        uint32_t count = run->fragment_count;
+        run->fragments =
+            mem_resize(run->fragments, count + 1, sizeof(run->fragments[0]));
+        run->fragments[count] = (struct engine_fragment){
+            .first_task = before,
+            .adder = strncmp(file, mark, strlen(mark)) == 0
+                         ? plan_find_task(run->plan, file + strlen(mark))
+                         : PLAN_NONE,
+        };
+        run->fragment_count = count + 1;
     }
     plan_errors_release(&errors);
     return err;
+}
+
+/* Take back what runs_add_fragment() has added last. */
+static void undo_fragment(struct engine_run *run)
+{
+    plan_undo_add(run->plan);
+    run->fragment_count--;
+}
+
+/* Hand what was added to the plan to the core and the store; the task whose
+ * session has added it, or PLAN_NONE. */
+static enum err load_added(struct engine *engine,
+                           uint32_t ix,
+                           const struct store_fragment *fragment,
+                           uint32_t adder,
+                           struct diag *diag)
+{
+    struct engine_run *run = &engine->runs[ix];
+    uint32_t before = run->task_count;
+    enum err err = load_more(run->loaded, engine_now(engine), diag);
+    if (err != ERR_OK) {
+        undo_fragment(run);
+        return err;
+    }
+    engine->changed = true;
+    runs_grow_tasks(run);
+    struct store_change change = {
+        .type = STORE_FRAGMENT,
+        .as.fragment = *fragment,
+    };
+    change.as.fragment.run = run->number;
+    change.as.fragment.number = run->fragment_count;
+    store_batch_add(&engine->batch, &change);
+    struct strbuf data = {0};
+    strbuf_addf(&data, "{\"tasks\":%u", run->plan->task_count - before);
+    if (adder != PLAN_NONE) {
+        strbuf_adds(&data, ",\"by\":");
+        jsonw_string(&data, run->plan->tasks[adder].id);
+    }
+    strbuf_adds(&data, "}");
+    (void)rows_event(engine, ix, STORE_NONE, "added", &data);
+    crash_point("fragment-added");
+    strbuf_release(&data);
+    return ERR_OK;
 }
 
 enum err runs_hot_load(struct engine *engine,
@@ -120,37 +183,80 @@ enum err runs_hot_load(struct engine *engine,
                        struct diag *diag)
 {
     struct engine_run *run = &engine->runs[ix];
-    uint32_t before = run->plan->task_count;
     enum err err = runs_add_fragment(run, file, text, len, diag);
-    if (err != ERR_OK ||
-        (run->plan->task_count == before && run->plan->edge_count == 0)) {
-        return err;
-    }
-    err = load_more(run->loaded, engine_now(engine), diag);
     if (err != ERR_OK) {
-        plan_undo_add(run->plan);
         return err;
     }
-    engine->changed = true;
-    runs_grow_tasks(run);
-    struct store_change change = {
-        .type = STORE_FRAGMENT,
-        .as.fragment =
-            {
-                .run = run->number,
-                .number = ++run->fragment_count,
-                .file = file,
-                .text = text,
-                .text_bytes = len,
-            },
+    if (!plan_has_added(run->plan)) {
+        undo_fragment(run); /* there is nothing to keep */
+        return ERR_OK;
+    }
+    struct store_fragment fragment = {
+        .file = file,
+        .text = text,
+        .text_bytes = len,
     };
-    store_batch_add(&engine->batch, &change);
-    struct strbuf data = {0};
-    strbuf_addf(&data, "{\"tasks\":%u}", run->plan->task_count - before);
-    rows_event(engine, ix, STORE_NONE, "added", &data);
-    crash_point("fragment-added");
-    strbuf_release(&data);
-    return ERR_OK;
+    return load_added(engine, ix, &fragment, PLAN_NONE, diag);
+}
+
+/* Through how many sessions a task has come into the plan. */
+static uint32_t depth_of(const struct engine_run *run, uint32_t task)
+{
+    uint32_t depth = 0;
+    while (task != PLAN_NONE) {
+        uint32_t adder = PLAN_NONE;
+        for (uint32_t ix = 0; ix < run->fragment_count; ix++) {
+            if (run->fragments[ix].first_task <= task) {
+                adder = run->fragments[ix].adder;
+            }
+        }
+        depth += adder != PLAN_NONE ? 1 : 0;
+        task = adder;
+    }
+    return depth;
+}
+
+enum err runs_add_by_session(struct engine *engine,
+                             uint32_t ix,
+                             uint32_t task,
+                             const char *text,
+                             struct diag *diag)
+{
+    struct engine_run *run = &engine->runs[ix];
+    const struct plan_settings settings = run->plan->tasks[task].settings;
+    uint32_t before = run->plan->task_count;
+    if (depth_of(run, task) >= settings.add_depth) {
+        return diag_set(diag,
+                        ERR_LIMIT,
+                        "tasks that sessions add may add tasks in turn only "
+                        "%u deep (\"add: {depth: N}\" sets that)",
+                        settings.add_depth);
+    }
+    struct strbuf file = {0};
+    strbuf_addf(&file, "%s%s", ADDED_BY, run->plan->tasks[task].id);
+    struct store_fragment fragment = {
+        .file = strbuf_text(&file),
+        .text = text,
+        .text_bytes = strlen(text),
+    };
+    enum err err =
+        runs_add_fragment(run, fragment.file, text, fragment.text_bytes, diag);
+    uint32_t added = run->plan->task_count - before;
+    if (err == ERR_OK && added > settings.add_max) {
+        undo_fragment(run);
+        err = diag_set(diag,
+                       ERR_LIMIT,
+                       "it adds %u tasks, and a session may add %u at most "
+                       "(\"add: {max: N}\" sets that)",
+                       added,
+                       settings.add_max);
+    } else if (err == ERR_OK && !plan_has_added(run->plan)) {
+        undo_fragment(run);
+    } else if (err == ERR_OK) {
+        err = load_added(engine, ix, &fragment, task, diag);
+    }
+    strbuf_release(&file);
+    return err;
 }
 
 /* Tell that a run has come to another state. */
@@ -168,7 +274,10 @@ void runs_tell(struct engine *engine, uint32_t ix, const char *state)
         }
     }
     strbuf_adds(&data, "}");
-    rows_event(engine, ix, STORE_NONE, "run", &data);
+    uint64_t number = rows_event(engine, ix, STORE_NONE, "run", &data);
+    const char *hook =
+        strcmp(state, "finished") == 0 ? "run-finished" : "run-waiting";
+    notices_add(engine, ix, hook, number, "run", strbuf_text(&data));
     strbuf_release(&data);
 }
 
@@ -289,6 +398,7 @@ take_in(struct engine *engine, struct engine_run *made, struct diag *diag)
     made->id = new_id(engine, made->name);
     made->number = (uint32_t)++engine->info.last_run;
     made->created_ns = engine->world->wall_ns(engine->ctx);
+    history_expect(engine, made);
     struct load_options options = {.folder = made->folder};
     enum err err = load_plan(engine->load,
                              engine_now(engine),
@@ -305,13 +415,14 @@ take_in(struct engine *engine, struct engine_run *made, struct diag *diag)
     runs_grow_tasks(run);
     uint32_t ix = engine->run_count - 1;
     INVARIANT(load_run_id(run->loaded).v == ix);
+    usage_init(engine, ix);
     rows_add_run(engine, run);
     crash_point("run-added");
     struct strbuf data = {0};
     strbuf_adds(&data, "{\"to\":\"submitted\",\"id\":");
     jsonw_string(&data, run->id);
     strbuf_addf(&data, ",\"tasks\":%u}", run->task_count);
-    rows_event(engine, ix, STORE_NONE, "run", &data);
+    (void)rows_event(engine, ix, STORE_NONE, "run", &data);
     strbuf_release(&data);
     engine->changed = true;
     return ERR_OK;

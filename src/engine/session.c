@@ -182,7 +182,7 @@ finish(struct engine *engine, struct session *session, const struct end *end)
         .type = EVENT_ENDED,
         .task = engine_core_task(engine, session->run, session->task),
         .token = session->token,
-        .retry_at_ns = end->verdict.retry_at_ns > 0
+        .retry_at_ns = end->verdict.retry_at_ns > 0 && !engine->override
                            ? engine_time_of(engine, end->verdict.retry_at_ns)
                            : SCHED_NEVER,
         .outcomes = outcomes,
@@ -204,6 +204,48 @@ finish(struct engine *engine, struct session *session, const struct end *end)
     drop(engine, session);
 }
 
+/* Add the tasks that a session wants to add, or tell why not. */
+static void add_tasks(struct engine *engine,
+                      const struct session *session,
+                      const struct end *end)
+{
+    struct diag diag = {0};
+    enum sched_outcome outcome = end->verdict.outcome;
+    enum err err = ERR_OK;
+    if (outcome == OUTCOME_DONE || outcome == OUTCOME_BLOCKED ||
+        outcome == OUTCOME_CHANGES || outcome == OUTCOME_CHECKPOINT) {
+        err = runs_add_by_session(engine,
+                                  session->run,
+                                  session->task,
+                                  end->result.add,
+                                  &diag);
+    } else {
+        err = diag_set(&diag,
+                       ERR_CONFLICT,
+                       "what a session adds does not count when it has %s",
+                       outcome == OUTCOME_REJECTED ? "refused" : "failed");
+    }
+    if (err == ERR_OK) {
+        return;
+    }
+    struct strbuf data = {0};
+    strbuf_adds(&data, "{\"task\":");
+    jsonw_string(&data,
+                 engine->runs[session->run].plan->tasks[session->task].id);
+    strbuf_addf(&data, ",\"attempt\":%u,\"reason\":", session->number);
+    jsonw_string(&data, diag.text);
+    strbuf_adds(&data, "}");
+    uint64_t number =
+        rows_event(engine, session->run, session->task, "add-refused", &data);
+    notices_add(engine,
+                session->run,
+                "add-refused",
+                number,
+                "add-refused",
+                strbuf_text(&data));
+    strbuf_release(&data);
+}
+
 /* Judge what was found in its directory. */
 static void conclude(struct engine *engine,
                      struct session *session,
@@ -220,6 +262,9 @@ static void conclude(struct engine *engine,
                              &end.result,
                              err != ERR_OK ? diag.text : NULL,
                              &end.reason);
+    if (end.result.add != NULL) {
+        add_tasks(engine, session, &end);
+    }
     finish(engine, session, &end);
     attempt_result_release(&end.result);
     strbuf_release(&end.reason);
@@ -295,6 +340,12 @@ void session_start(struct engine *engine, struct session *session)
     }
     session->phase = SESSION_STARTING;
     session->foreign = false;
+    struct strbuf broke = {0};
+    if (caps_is_broke(engine, session->run, session->task, &broke)) {
+        conclude_failed(engine, session, 0, strbuf_text(&broke));
+        strbuf_release(&broke);
+        return;
+    }
     enum err err = request_start(engine, session, &diag);
     if (err != ERR_OK) {
         /* Its files could not be written: there is no room, say. Anything
@@ -454,8 +505,8 @@ void engine_reported(struct engine *engine, const struct exec_report *report)
     if (engine->failed != ERR_OK) {
         return; /* another scheduler will look at it */
     }
-    if (sync_is_id(report->id)) {
-        sync_reported(engine, report);
+    if (program_is_id(report->id)) {
+        program_reported(engine, report);
         return;
     }
     struct session *session = session_find(engine, report->id);
@@ -485,8 +536,8 @@ void engine_gone(struct engine *engine, uint64_t token)
     if (engine->failed != ERR_OK) {
         return; /* another scheduler will look at it */
     }
-    if (sync_is_id(token)) {
-        sync_gone(engine, token);
+    if (program_is_id(token)) {
+        program_gone(engine, token);
         return;
     }
     struct session *session = session_find(engine, token);
@@ -513,7 +564,5 @@ void engine_respawn(struct engine *engine)
             session_adopt(engine, session);
         }
     }
-    for (uint32_t ix = 0; ix < engine->run_count; ix++) {
-        sync_respawn(engine, ix);
-    }
+    program_respawn(engine);
 }

@@ -64,6 +64,88 @@ struct engine_session_view engine_session(const struct engine *engine,
     };
 }
 
+struct engine_usage_view
+engine_usage(const struct engine *engine, uint32_t run, uint32_t ix)
+{
+    INVARIANT(run < engine->run_count);
+    INVARIANT(ix < engine->runs[run].plan->usage_count);
+    const struct plan *plan = engine->runs[run].plan;
+    const struct plan_usage *of = &plan->usages[ix];
+    const struct engine_usage *usage = &engine->runs[run].usages[ix];
+    int64_t wall_ns = engine->world != NULL
+                          ? engine->world->wall_ns(engine->ctx)
+                          : engine->wall_ns;
+    bool by_reset = usage->cap == 0 && usage->until_ns > 0;
+    return (struct engine_usage_view){
+        .provider = of->provider != PLAN_NONE
+                        ? plan->providers[of->provider].name
+                        : NULL,
+        .limit = of->limit,
+        .meter_count = usage->meter_count,
+        .governs = usage->governs,
+        .read_ns = usage->read_ns,
+        .cap = usage->cap,
+        .until_ns = usage->cap == 0 ? usage->until_ns : 0,
+        .next_ns = by_reset ? usage->until_ns
+                            : wall_ns + usage->next_ns - engine->now_ns,
+        .error = usage->error,
+    };
+}
+
+struct engine_meter engine_usage_meter(const struct engine *engine,
+                                       uint32_t run,
+                                       uint32_t ix,
+                                       uint32_t meter)
+{
+    INVARIANT(run < engine->run_count);
+    INVARIANT(meter < engine->runs[run].usages[ix].meter_count);
+    const struct usage_meter *from =
+        &engine->runs[run].usages[ix].meters[meter];
+    return (struct engine_meter){
+        .name = from->name,
+        .percent = from->percent,
+        .resets_ns = from->resets_ns,
+    };
+}
+
+bool engine_is_overridden(const struct engine *engine)
+{
+    return engine->override;
+}
+
+int64_t
+engine_limit_set(const struct engine *engine, uint32_t run, uint32_t limit)
+{
+    INVARIANT(run < engine->run_count);
+    return caps_configured(engine, run, limit);
+}
+
+int64_t
+engine_limit_spent(const struct engine *engine, uint32_t run, uint32_t limit)
+{
+    INVARIANT(run < engine->run_count);
+    return caps_spent(engine, run, limit);
+}
+
+void engine_task_cost(const struct engine *engine,
+                      uint32_t run,
+                      uint32_t task,
+                      double *usd_out,
+                      int64_t *tokens_out)
+{
+    INVARIANT(run < engine->run_count);
+    INVARIANT(task < engine->runs[run].task_count);
+    *usd_out = engine->runs[run].tasks[task].usd;
+    *tokens_out = engine->runs[run].tasks[task].tokens;
+}
+
+struct plan_cost
+engine_task_budget(const struct engine *engine, uint32_t run, uint32_t task)
+{
+    INVARIANT(run < engine->run_count);
+    return caps_task_budget(engine, run, task);
+}
+
 int64_t engine_time_ns(const struct engine *engine)
 {
     return engine->now_ns;

@@ -124,6 +124,7 @@ struct attempt_result {
     int64_t input_tokens;
     int64_t output_tokens;
     double usd;
+    char *add; /* text of a plan fragment, or NULL */
     struct attempt_task_result *tasks;
     uint32_t task_count;
 };
@@ -142,6 +143,9 @@ MUST_USE enum err attempt_parse_result(const char *bytes,
                                        struct attempt_result *out,
                                        struct diag *diag);
 void attempt_result_release(struct attempt_result *result);
+
+/* Read a time of RFC 3339 (2030-01-31T12:00:00Z) as wall clock. */
+MUST_USE bool attempt_read_time(const char *text, int64_t *ns_out);
 
 /* Append the last `bytes` bytes of the log, from a line's start on, with
  * control characters but newline and tab removed. */

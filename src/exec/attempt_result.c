@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -153,8 +154,7 @@ static bool take_zone(const char *at, int *seconds_out)
     return minutes >= 0 && minutes < 60 && hours < 24 && *at == '\0';
 }
 
-/* Read a time of RFC 3339: 2030-01-31T12:00:00Z; false: it is none. */
-static bool read_time(const char *at, int64_t *ns_out)
+bool attempt_read_time(const char *at, int64_t *ns_out)
 {
     int year = take_digits(&at, 4);
     int month = year < 1970 ? -1 : take_part(&at, "-", 2);
@@ -201,7 +201,7 @@ read_retry_at(const json_t *root, int64_t *out, struct diag *diag)
             return ERR_OK;
         }
     } else if (json_is_string(value) &&
-               read_time(json_string_value(value), out)) {
+               attempt_read_time(json_string_value(value), out)) {
         return ERR_OK;
     }
     *out = 0;
@@ -298,6 +298,30 @@ read_tasks(const json_t *root, struct attempt_result *out, struct diag *diag)
     return err;
 }
 
+/* Read `add`, a plan fragment: an object, or its text. */
+static enum err read_add(const json_t *root, char **out, struct diag *diag)
+{
+    const json_t *value = json_object_get(root, "add");
+    if (value == NULL || json_is_null(value)) {
+        return ERR_OK;
+    }
+    if (json_is_string(value)) {
+        const char *text = json_string_value(value);
+        *out = mem_strndup(text, strlen(text));
+        return ERR_OK;
+    }
+    if (!json_is_object(value)) {
+        return bad(diag, "add must be an object, or the text of a fragment");
+    }
+    char *text = json_dumps(value, JSON_INDENT(1));
+    if (text == NULL) {
+        return bad(diag, "add cannot be read");
+    }
+    *out = mem_strndup(text, strlen(text));
+    free(text);
+    return ERR_OK;
+}
+
 static enum err
 read_root(const json_t *root, struct attempt_result *out, struct diag *diag)
 {
@@ -316,6 +340,9 @@ read_root(const json_t *root, struct attempt_result *out, struct diag *diag)
     }
     if (err == ERR_OK) {
         err = read_tasks(root, out, diag);
+    }
+    if (err == ERR_OK) {
+        err = read_add(root, &out->add, diag);
     }
     return err;
 }
@@ -404,5 +431,6 @@ void attempt_result_release(struct attempt_result *result)
     mem_free(result->tasks);
     mem_free(result->outcome);
     mem_free(result->reason);
+    mem_free(result->add);
     *result = (struct attempt_result){0};
 }

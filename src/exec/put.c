@@ -3,6 +3,7 @@
 
 #include "base/crash.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -130,4 +131,18 @@ enum err put_read(const char *dir,
     }
     strbuf_release(&path);
     return err;
+}
+
+void put_drop(const char *dir)
+{
+    DIR *list = opendir(dir);
+    if (list == NULL) {
+        return;
+    }
+    for (const struct dirent *entry = readdir(list); entry != NULL;
+         entry = readdir(list)) {
+        (void)unlinkat(dirfd(list), entry->d_name, 0);
+    }
+    (void)closedir(list);
+    (void)rmdir(dir);
 }

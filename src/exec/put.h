@@ -24,4 +24,8 @@ MUST_USE enum err put_read(const char *dir,
                            struct strbuf *out,
                            struct diag *diag);
 
+/* Remove a directory with the files in it, if that can be done. Directories in
+ * it are left, and it with them. */
+void put_drop(const char *dir);
+
 #endif /* EXEC_PUT_H */

@@ -429,6 +429,16 @@ bool plan_add(struct plan *plan,
     return true;
 }
 
+bool plan_has_added(const struct plan *plan)
+{
+    const struct plan_private *private = plan->private;
+    const struct plan_counts *before = &private->before;
+    return plan->task_count > before->tasks ||
+           plan->group_count > before->groups ||
+           plan->limit_count > before->limits ||
+           private->pipeline_count > before->pipelines || plan->edge_count > 0;
+}
+
 void plan_undo_add(struct plan *plan)
 {
     INVARIANT(plan->private->can_undo);

@@ -321,6 +321,9 @@ MUST_USE bool plan_add(struct plan *plan,
                        const struct plan_source *source,
                        struct plan_errors *errors);
 
+/* Whether the last plan_add() has added anything at all. */
+bool plan_has_added(const struct plan *plan);
+
 /*
  * Take back the last plan_add() that succeeded, because someone else refused
  * it. At most once, and before anything else changes the plan; what it added

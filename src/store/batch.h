@@ -62,6 +62,7 @@ struct store_executor {
     const char *name;
     uint32_t steps;
     uint32_t steps_kept;
+    bool confirming;
     int64_t shut_until_ns;
     bool usage;
     uint32_t failures;

@@ -261,13 +261,14 @@ static enum err give_executor(struct reading *reading, struct sqlite_row *row)
         .name = sqlite_text(row, 0),
         .steps = sqlite_u32(row, 1),
         .steps_kept = sqlite_u32(row, 2),
-        .shut_until_ns = sqlite_i64(row, 3),
-        .usage = column_bool(row, 4),
-        .failures = sqlite_u32(row, 5),
-        .circuit_open = column_bool(row, 6),
-        .probe_token = sqlite_u64(row, 7),
-        .probe_steps = sqlite_u32(row, 8),
-        .probe_at_ns = sqlite_i64(row, 9),
+        .confirming = column_bool(row, 3),
+        .shut_until_ns = sqlite_i64(row, 4),
+        .usage = column_bool(row, 5),
+        .failures = sqlite_u32(row, 6),
+        .circuit_open = column_bool(row, 7),
+        .probe_token = sqlite_u64(row, 8),
+        .probe_steps = sqlite_u32(row, 9),
+        .probe_at_ns = sqlite_i64(row, 10),
     };
     return row->bad ? bad_row(reading, row, "executor")
                     : reading->visitor->executor(reading->ctx, &executor);
@@ -410,8 +411,8 @@ static enum err read_tables(struct reading *reading)
         {
             visitor->executor != NULL,
             give_executor,
-            "SELECT name, steps, steps_kept, shut_until_ns, usage, failures,"
-            " circuit_open, probe_token, probe_steps, probe_at_ns"
+            "SELECT name, steps, steps_kept, confirming, shut_until_ns, usage,"
+            " failures, circuit_open, probe_token, probe_steps, probe_at_ns"
             " FROM executor ORDER BY name",
         },
         {

@@ -44,7 +44,7 @@ static const char *const statements[SLOT_COUNT] = {
     [SLOT_LIMIT_SET] = "INSERT OR REPLACE INTO run_limit VALUES"
                        " (?1, ?2, ?3, ?4)",
     [SLOT_EXECUTOR] = "INSERT OR REPLACE INTO executor VALUES"
-                      " (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+                      " (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
     [SLOT_SETTING] = "INSERT OR REPLACE INTO setting VALUES (?1, ?2)",
     [SLOT_SETTING_DROP] = "DELETE FROM setting WHERE name = ?1",
     [SLOT_TASK_SET] = "INSERT OR REPLACE INTO task VALUES"
@@ -265,6 +265,7 @@ static enum err set_executor(struct writing *writing,
     bind_text(&binder, executor->name);
     bind_i64(&binder, executor->steps);
     bind_i64(&binder, executor->steps_kept);
+    bind_i64(&binder, executor->confirming);
     bind_i64(&binder, executor->shut_until_ns);
     bind_i64(&binder, executor->usage);
     bind_i64(&binder, executor->failures);

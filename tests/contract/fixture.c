@@ -371,11 +371,12 @@ static enum err add_limit(void *ctx, const struct store_limit *limit)
 static enum err add_executor(void *ctx, const struct store_executor *executor)
 {
     strbuf_addf(ctx,
-                "executor %s %u %u %" PRId64 " %d %u %d %" PRIu64 " %u"
+                "executor %s %u %u %d %" PRId64 " %d %u %d %" PRIu64 " %u"
                 " %" PRId64 "\n",
                 executor->name,
                 executor->steps,
                 executor->steps_kept,
+                executor->confirming,
                 executor->shut_until_ns,
                 executor->usage,
                 executor->failures,

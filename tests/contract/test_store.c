@@ -66,6 +66,7 @@ static struct store *take_filled(struct fixture *fixture, uint64_t *epoch_out)
                     .name = "claude",
                     .steps = 1,
                     .steps_kept = 2,
+                    .confirming = true,
                     .shut_until_ns = 3,
                     .usage = true,
                     .failures = 4,
@@ -108,7 +109,7 @@ static void what_was_written_is_read_back_column_by_column(void **state)
         "1700000000000000001 0000 0\n",
         "fragment 1.1 more.yaml [a",
         "limit 1.sessions 4 50\n",
-        "executor claude 1 2 3 1 4 1 5 6 7\n",
+        "executor claude 1 2 1 3 1 4 1 5 6 7\n",
         "setting usage {\"percent\":50}\n",
         "task 1.0 group/stage claimed 5 2 100 18446744073709551615 -1 "
         "9223372036854775807 7 8 0 4294967295 1 2 3 4 5 6 0 because (null) "
@@ -209,8 +210,8 @@ static void a_later_row_replaces_the_earlier_one(void **state)
     assert_contains(&text, " 1117 9\n");
     assert_contains(&text, "limit 1.sessions 2 0\n");
     assert_contains(&text,
-                    "executor aider 0 0 0 0 0 0 0 0 0\n"
-                    "executor claude 0 0 0 0 0 0 0 0 0\n"
+                    "executor aider 0 0 0 0 0 0 0 0 0 0\n"
+                    "executor claude 0 0 0 0 0 0 0 0 0 0\n"
                     "setting a c\n"
                     "setting usage b\n"
                     "task ");

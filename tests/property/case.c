@@ -445,7 +445,7 @@ static void order_one(struct world *w)
         EVENT_CANCEL, EVENT_REVOKE,  EVENT_HOLD,   EVENT_RELEASE,
         EVENT_RETRY,  EVENT_PAUSE,   EVENT_RESUME, EVENT_BARRIER_DONE,
         EVENT_RETRY,  EVENT_RELEASE, EVENT_RESUME, EVENT_RETRY_RUN,
-        EVENT_DRAIN,  EVENT_FILL,    EVENT_FILL,
+        EVENT_DRAIN,  EVENT_FILL,    EVENT_FILL,   EVENT_OPEN,
     };
     struct sched_event event = {
         .type = orders[below(w, ARRAY_COUNT(orders))],

@@ -357,10 +357,11 @@ static bool same_executor(struct sched_executor_record a,
 {
     return a.sent == b.sent && a.refused == b.refused &&
            a.accepted == b.accepted && a.steps == b.steps &&
-           a.steps_kept == b.steps_kept && a.shut_until_ns == b.shut_until_ns &&
-           a.usage == b.usage && a.failures == b.failures &&
-           a.circuit_open == b.circuit_open && a.probe_token == b.probe_token &&
-           a.probe_steps == b.probe_steps && a.probe_at_ns == b.probe_at_ns;
+           a.steps_kept == b.steps_kept && a.confirming == b.confirming &&
+           a.shut_until_ns == b.shut_until_ns && a.usage == b.usage &&
+           a.failures == b.failures && a.circuit_open == b.circuit_open &&
+           a.probe_token == b.probe_token && a.probe_steps == b.probe_steps &&
+           a.probe_at_ns == b.probe_at_ns;
 }
 
 const char *ledger_compare(const struct ledger *ledger,

@@ -386,7 +386,7 @@ static void judge_executor(struct model *model,
         return;
     }
     if (claimed && well) {
-        executor_accepted(executor);
+        executor_accepted(executor, now_ns);
     } else if (claimed) {
         executor_dropped(executor, now_ns);
     }
@@ -592,6 +592,7 @@ static enum err order_task(struct model *model, const struct sched_event *event)
     case EVENT_RETRY_RUN:
     case EVENT_DRAIN:
     case EVENT_FILL:
+    case EVENT_OPEN:
         break;
     }
     return ERR_INVALID;
@@ -633,7 +634,7 @@ static enum err report(struct model *model, const struct sched_event *event)
     if (t->state != TASK_CLAIMED) {
         return ERR_CONFLICT;
     }
-    executor_accepted(&model->executors[t->executor]);
+    executor_accepted(&model->executors[t->executor], event->now_ns);
     uint32_t leader = t->leader;
     for (uint32_t ix = 0; ix < model->task_count; ix++) {
         struct model_task *other = &model->tasks[ix];
@@ -661,6 +662,11 @@ enum err model_apply(struct model *model, const struct sched_event *event)
     case EVENT_DRAIN:
     case EVENT_FILL:
         model->draining = event->type == EVENT_DRAIN;
+        break;
+    case EVENT_OPEN:
+        for (uint32_t ix = 0; ix < model->executor_count; ix++) {
+            executor_open(&model->executors[ix], event->now_ns);
+        }
         break;
     case EVENT_PAUSE:
     case EVENT_RESUME:

@@ -97,7 +97,7 @@ static void one_acceptance_resets_the_steps(void **state)
     refuse_at(&executor, 10);
     executor_sent(&executor, 1);
     executor_sent(&executor, 2);
-    executor_accepted(&executor);
+    executor_accepted(&executor, 0);
     executor_refused(&executor, 2, 30, EXECUTOR_NEVER);
     assert_int_equal(executor_state(&executor, 30), EXECUTOR_OPEN);
     executor_succeeded(&executor);
@@ -115,7 +115,7 @@ static void nothing_is_sent_while_answers_are_missing(void **state)
     executor_refused(&executor, 1, 0, EXECUTOR_NEVER);
     assert_int_equal(executor_state(&executor, 999), EXECUTOR_BACKOFF);
     assert_true(executor_wake_ns(&executor, 0) == EXECUTOR_NEVER);
-    executor_accepted(&executor);
+    executor_accepted(&executor, 0);
     assert_int_equal(executor_state(&executor, 0), EXECUTOR_OPEN);
 }
 
@@ -126,7 +126,7 @@ static void an_acceptance_first_keeps_it_open(void **state)
     executor_sent(&executor, 1);
     executor_sent(&executor, 2);
     executor_sent(&executor, 3);
-    executor_accepted(&executor);
+    executor_accepted(&executor, 0);
     executor_refused(&executor, 2, 0, EXECUTOR_NEVER);
     assert_int_equal(executor_state(&executor, 0), EXECUTOR_OPEN);
     executor_refused(&executor, 3, 0, EXECUTOR_NEVER);
@@ -163,7 +163,7 @@ static void the_latest_of_several_times_counts(void **state)
     executor_sent(&executor, 3);
     executor_refused(&executor, 1, 0, 500);
     executor_refused(&executor, 2, 0, 300);
-    executor_accepted(&executor); /* shut all the same */
+    executor_accepted(&executor, 0); /* shut all the same */
     assert_shut(&executor, 0, EXECUTOR_USAGE, 500);
 }
 
@@ -181,13 +181,120 @@ static void limited_after_acceptance_shuts_it_too(void **state)
     (void)state;
     struct executor executor = make(0);
     executor_sent(&executor, 1);
-    executor_accepted(&executor);
+    executor_accepted(&executor, 0);
     executor_limited(&executor, 1, 50, 700);
     assert_shut(&executor, 50, EXECUTOR_USAGE, 700);
     executor_sent(&executor, 2);
-    executor_accepted(&executor);
+    executor_accepted(&executor, 0);
     executor_limited(&executor, 2, 800, EXECUTOR_NEVER);
-    assert_shut(&executor, 800, EXECUTOR_BACKOFF, 810);
+    assert_shut(&executor, 800, EXECUTOR_BACKOFF, 820);
+}
+
+/* Refuse one start after the other until it is only tried; the time then. */
+static int64_t exhaust(struct executor *executor)
+{
+    int64_t now_ns = 0;
+    for (uint32_t ix = 0; ix < EXECUTOR_PATIENCE; ix++) {
+        refuse_at(executor, now_ns);
+        now_ns = executor->shut_until_ns;
+    }
+    return now_ns;
+}
+
+static void a_time_that_is_named_again_changes_nothing(void **state)
+{
+    (void)state;
+    struct executor executor = make(0);
+    for (uint64_t token = 1; token <= 3; token++) {
+        executor_sent(&executor, token);
+        executor_accepted(&executor, 0);
+    }
+    executor_limited(&executor, 1, 50, 700);
+    executor_limited(&executor, 2, 60, 710); /* "in 650 ns", once more */
+    executor_limited(&executor, 3, 300, 950);
+    assert_shut(&executor, 300, EXECUTOR_USAGE, 700);
+}
+
+static void who_refuses_again_and_again_is_tried_with_one(void **state)
+{
+    (void)state;
+    struct executor executor = make(0);
+    int64_t now_ns = exhaust(&executor);
+    assert_int_equal(executor_state(&executor, now_ns), EXECUTOR_OPEN);
+    executor_sent(&executor, 7);
+    assert_int_equal(executor_state(&executor, now_ns), EXECUTOR_BACKOFF);
+    assert_true(executor_wake_ns(&executor, now_ns) == EXECUTOR_NEVER);
+    executor_refused(&executor, 7, now_ns, EXECUTOR_NEVER);
+    assert_shut(&executor, now_ns, EXECUTOR_BACKOFF, now_ns + 60);
+}
+
+static void who_refuses_again_and_again_is_told_of_once(void **state)
+{
+    (void)state;
+    struct executor executor = make(0);
+    int64_t now_ns = 0;
+    uint32_t notices = 0;
+    for (uint32_t ix = 0; ix < 1000; ix++) {
+        refuse_at(&executor, now_ns);
+        notices += executor.notice ? 1 : 0;
+        executor.notice = false;
+        now_ns = executor.shut_until_ns;
+    }
+    assert_int_equal(notices, 1);
+}
+
+static void others_follow_one_that_was_tried_after_a_while(void **state)
+{
+    (void)state;
+    struct executor executor = make(0);
+    int64_t now_ns = exhaust(&executor);
+    executor_sent(&executor, 7);
+    executor_accepted(&executor, now_ns);
+    assert_shut(&executor,
+                now_ns,
+                EXECUTOR_BACKOFF,
+                now_ns + EXECUTOR_CONFIRM_NS);
+}
+
+static void others_follow_one_that_was_tried_and_ended_well(void **state)
+{
+    (void)state;
+    struct executor executor = make(0);
+    int64_t now_ns = exhaust(&executor);
+    executor_sent(&executor, 7);
+    executor_accepted(&executor, now_ns);
+    executor_succeeded(&executor);
+    assert_int_equal(executor_state(&executor, now_ns), EXECUTOR_OPEN);
+    refuse_at(&executor, now_ns);
+    assert_shut(&executor, now_ns, EXECUTOR_BACKOFF, now_ns + 10);
+}
+
+static void one_that_was_tried_and_limited_goes_on_from_there(void **state)
+{
+    (void)state;
+    struct executor executor = make(0);
+    int64_t now_ns = exhaust(&executor);
+    executor_sent(&executor, 7);
+    executor_accepted(&executor, now_ns);
+    executor_limited(&executor, 7, now_ns + 5, EXECUTOR_NEVER);
+    assert_true(executor.steps == EXECUTOR_PATIENCE + 1);
+    executor.shut_until_ns = now_ns + 5; /* the time has come */
+    executor_sent(&executor, 8);
+    assert_int_equal(executor_state(&executor, now_ns + 5), EXECUTOR_BACKOFF);
+}
+
+static void a_named_time_is_forgotten_by_order(void **state)
+{
+    (void)state;
+    struct executor executor = make(0);
+    executor_sent(&executor, 1);
+    executor_refused(&executor, 1, 0, 5000);
+    assert_int_equal(executor_state(&executor, 100), EXECUTOR_USAGE);
+    executor_open(&executor, 100);
+    assert_int_equal(executor_state(&executor, 100), EXECUTOR_OPEN);
+    refuse_at(&executor, 100); /* a back-off is nobody's word */
+    executor_open(&executor, 100);
+    assert_int_equal(executor_state(&executor, 100), EXECUTOR_BACKOFF);
 }
 
 static void ten_sessions_limited_together_are_one_step(void **state)
@@ -196,7 +303,7 @@ static void ten_sessions_limited_together_are_one_step(void **state)
     struct executor executor = make(0);
     for (uint64_t token = 1; token <= 10; token++) {
         executor_sent(&executor, token);
-        executor_accepted(&executor);
+        executor_accepted(&executor, 0);
     }
     for (uint64_t token = 1; token <= 10; token++) {
         executor_limited(&executor, token, 100, EXECUTOR_NEVER);
@@ -212,7 +319,7 @@ static void an_acceptance_not_confirmed_does_not_reset(void **state)
     refuse_at(&executor, 0);
     refuse_at(&executor, 10); /* two steps: 10, 20 */
     executor_sent(&executor, 1);
-    executor_accepted(&executor);
+    executor_accepted(&executor, 0);
     executor_limited(&executor, 1, 30, EXECUTOR_NEVER);
     assert_shut(&executor, 30, EXECUTOR_BACKOFF, 70); /* the third: 40 */
 }
@@ -223,10 +330,10 @@ static void a_failure_confirms_an_acceptance(void **state)
     struct executor executor = make(0);
     refuse_at(&executor, 0);
     executor_sent(&executor, 1);
-    executor_accepted(&executor);
+    executor_accepted(&executor, 0);
     executor_failed(&executor, 1, 20);
     executor_sent(&executor, 2);
-    executor_accepted(&executor);
+    executor_accepted(&executor, 0);
     executor_limited(&executor, 2, 30, EXECUTOR_NEVER);
     assert_shut(&executor, 30, EXECUTOR_BACKOFF, 40);
 }
@@ -236,7 +343,7 @@ static void fail_some(struct executor *executor, uint32_t count, int64_t now_ns)
 {
     for (uint32_t ix = 0; ix < count; ix++) {
         executor_sent(executor, 100 + ix);
-        executor_accepted(executor);
+        executor_accepted(executor, 0);
         executor_failed(executor, 100 + ix, now_ns);
     }
 }
@@ -282,7 +389,7 @@ static void probes_go_one_by_one_at_growing_intervals(void **state)
         assert_int_equal(executor_state(&executor, now_ns + 9999),
                          EXECUTOR_CIRCUIT);
         assert_true(executor_wake_ns(&executor, now_ns) == EXECUTOR_NEVER);
-        executor_accepted(&executor);
+        executor_accepted(&executor, 0);
         executor_failed(&executor, 7, now_ns);
     }
     assert_false(executor.notice); /* it was open all the time */
@@ -294,7 +401,7 @@ static void a_probe_that_ends_well_closes_the_circuit(void **state)
     struct executor executor = make(2);
     fail_some(&executor, 2, 0);
     executor_sent(&executor, 7);
-    executor_accepted(&executor);
+    executor_accepted(&executor, 0);
     executor_succeeded(&executor);
     assert_int_equal(executor_state(&executor, 0), EXECUTOR_OPEN);
     fail_some(&executor, 1, 0); /* counted from the start again */
@@ -322,7 +429,7 @@ static void a_probe_that_was_cancelled_may_be_followed_at_once(void **state)
     struct executor executor = make(1);
     fail_some(&executor, 1, 0);
     executor_sent(&executor, 7);
-    executor_accepted(&executor);
+    executor_accepted(&executor, 0);
     executor_ended(&executor, 7, 150);
     assert_int_equal(executor_state(&executor, 150), EXECUTOR_OPEN);
     executor_sent(&executor, 8);
@@ -342,7 +449,7 @@ static void a_probe_that_is_refused_backs_off_and_is_sent_again(void **state)
 
 static void answer_nothing(void *ctx)
 {
-    executor_accepted(ctx);
+    executor_accepted(ctx, 0);
 }
 
 static void probe_twice(void *ctx)
@@ -375,6 +482,13 @@ int main(void)
         cmocka_unit_test(the_latest_of_several_times_counts),
         cmocka_unit_test(a_time_in_the_past_is_a_step_of_back_off),
         cmocka_unit_test(limited_after_acceptance_shuts_it_too),
+        cmocka_unit_test(a_time_that_is_named_again_changes_nothing),
+        cmocka_unit_test(who_refuses_again_and_again_is_tried_with_one),
+        cmocka_unit_test(who_refuses_again_and_again_is_told_of_once),
+        cmocka_unit_test(others_follow_one_that_was_tried_after_a_while),
+        cmocka_unit_test(others_follow_one_that_was_tried_and_ended_well),
+        cmocka_unit_test(one_that_was_tried_and_limited_goes_on_from_there),
+        cmocka_unit_test(a_named_time_is_forgotten_by_order),
         cmocka_unit_test(ten_sessions_limited_together_are_one_step),
         cmocka_unit_test(an_acceptance_not_confirmed_does_not_reset),
         cmocka_unit_test(a_failure_confirms_an_acceptance),

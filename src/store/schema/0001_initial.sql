@@ -57,6 +57,7 @@ CREATE TABLE executor (
     name TEXT PRIMARY KEY,
     steps INTEGER NOT NULL,
     steps_kept INTEGER NOT NULL,
+    confirming INTEGER NOT NULL,
     shut_until_ns INTEGER NOT NULL,
     usage INTEGER NOT NULL,
     failures INTEGER NOT NULL,

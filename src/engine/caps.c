@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Limits that are not what the plan says: an operator has set them, a usage
+ * monitor has lowered them, or money was spent.
+ *
+ * What holds is derived from those three each time one of them changes, and
+ * handed to the core; only what was set and what tasks have cost is stored.
+ */
+#include "engine/engine_internal.h"
+
+#include "base/invariant.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+
+#include <jansson.h>
+#include <string.h>
+
+static bool is_budget(const struct plan_limit *limit)
+{
+    return limit->kind == PLAN_LIMIT_BUDGET_USD ||
+           limit->kind == PLAN_LIMIT_BUDGET_TOKENS;
+}
+
+static int64_t min(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+int64_t
+caps_configured(const struct engine *engine, uint32_t run, uint32_t limit)
+{
+    const struct engine_run *r = &engine->runs[run];
+    for (uint32_t ix = 0; ix < r->limit_count; ix++) {
+        if (r->limits[ix].limit == limit) {
+            return r->limits[ix].max;
+        }
+    }
+    int64_t max = r->plan->limits[limit].max;
+    return max == PLAN_UNLIMITED ? LIMIT_NONE : max;
+}
+
+int64_t caps_spent(const struct engine *engine, uint32_t run, uint32_t limit)
+{
+    const struct engine_run *r = &engine->runs[run];
+    const struct plan_limit *l = &r->plan->limits[limit];
+    int64_t units = 0;
+    for (uint32_t ix = 0; ix < r->task_count; ix++) {
+        if (r->tasks[ix].usd == 0 && r->tasks[ix].tokens == 0) {
+            continue;
+        }
+        if (plan_budget_units(r->plan, l, &r->plan->tasks[ix]) > 0) {
+            units += l->kind == PLAN_LIMIT_BUDGET_USD
+                         ? (int64_t)(r->tasks[ix].usd * PLAN_USD + 0.5)
+                         : r->tasks[ix].tokens;
+        }
+    }
+    return units;
+}
+
+/* What holds for a limit now. */
+static int64_t
+present_max(const struct engine *engine, uint32_t run, uint32_t limit)
+{
+    const struct engine_run *r = &engine->runs[run];
+    int64_t max = caps_configured(engine, run, limit);
+    if (is_budget(&r->plan->limits[limit]) && max != LIMIT_NONE) {
+        int64_t left = max - caps_spent(engine, run, limit);
+        return left > 0 ? left : 0;
+    }
+    for (uint32_t ix = 0; !engine->override && ix < r->plan->usage_count;
+         ix++) {
+        if (r->plan->usages[ix].limit == limit) {
+            max = min(max, r->usages[ix].cap);
+        }
+    }
+    return max;
+}
+
+void caps_apply(struct engine *engine, uint32_t run)
+{
+    const struct engine_run *r = &engine->runs[run];
+    for (uint32_t ix = 0; ix < r->plan->limit_count; ix++) {
+        const struct plan_limit *limit = &r->plan->limits[ix];
+        bool derived =
+            ix == 0 || limit->kind == PLAN_LIMIT_USAGE || is_budget(limit);
+        struct limit_id id = load_limit(r->loaded, ix);
+        if (!derived || sched_limit_max(engine->sched, id) ==
+                            present_max(engine, run, ix)) {
+            continue;
+        }
+        struct sched_event event = {
+            .type = EVENT_LIMIT,
+            .now_ns = engine->now_ns,
+            .limit = id,
+            .max = present_max(engine, run, ix),
+        };
+        enum err err = sched_apply(engine->sched, &event);
+        INVARIANT(err == ERR_OK);
+        engine->changed = true;
+    }
+}
+
+void caps_set(struct engine *engine, uint32_t run, uint32_t limit, int64_t max)
+{
+    struct engine_run *r = &engine->runs[run];
+    struct engine_limit *kept = NULL;
+    for (uint32_t ix = 0; ix < r->limit_count; ix++) {
+        if (r->limits[ix].limit == limit) {
+            kept = &r->limits[ix];
+        }
+    }
+    if (kept == NULL) {
+        r->limits =
+            mem_resize(r->limits, r->limit_count + 1, sizeof(r->limits[0]));
+        kept = &r->limits[r->limit_count++];
+    }
+    *kept = (struct engine_limit){.limit = limit, .max = max};
+    struct store_change change = {
+        .type = STORE_LIMIT_SET,
+        .as.limit =
+            {
+                .run = r->number,
+                .name = r->plan->limits[limit].name,
+                .max = max,
+            },
+    };
+    store_batch_add(&engine->batch, &change);
+    (void)engine_now(engine);
+    caps_apply(engine, run);
+}
+
+void caps_spend(struct engine *engine,
+                uint32_t run,
+                uint32_t task,
+                double usd,
+                int64_t tokens)
+{
+    if (usd == 0 && tokens == 0) {
+        return;
+    }
+    struct engine_task *t = &engine->runs[run].tasks[task];
+    t->usd += usd;
+    t->tokens += tokens;
+    engine->runs[run].spent = true;
+}
+
+/* --- the budget of one task --------------------------------------------- */
+
+struct plan_cost
+caps_task_budget(const struct engine *engine, uint32_t run, uint32_t task)
+{
+    const struct engine_run *r = &engine->runs[run];
+    for (uint32_t ix = 0; ix < r->raise_count; ix++) {
+        if (r->raises[ix].task == task) {
+            return r->raises[ix].budget;
+        }
+    }
+    return r->plan->tasks[task].settings.budget;
+}
+
+bool caps_is_broke(const struct engine *engine,
+                   uint32_t run,
+                   uint32_t task,
+                   struct strbuf *reason)
+{
+    const struct engine_run *r = &engine->runs[run];
+    const struct engine_task *t = &r->tasks[task];
+    struct plan_cost budget = caps_task_budget(engine, run, task);
+    struct plan_cost next = plan_expected_cost(r->plan, &r->plan->tasks[task]);
+    int64_t usd = (int64_t)(t->usd * PLAN_USD + 0.5);
+    if (budget.usd != PLAN_UNSET && usd > 0 && usd + next.usd > budget.usd) {
+        strbuf_addf(reason,
+                    "budget: it has cost %.2f USD of %.2f, and one more "
+                    "session is expected to cost %.2f",
+                    t->usd,
+                    (double)budget.usd / PLAN_USD,
+                    (double)next.usd / PLAN_USD);
+        return true;
+    }
+    if (budget.tokens != PLAN_UNSET && t->tokens > 0 &&
+        t->tokens + next.tokens > budget.tokens) {
+        strbuf_addf(reason,
+                    "budget: it has cost %lld tokens of %lld, and one more "
+                    "session is expected to cost %lld",
+                    (long long)t->tokens,
+                    (long long)budget.tokens,
+                    (long long)next.tokens);
+        return true;
+    }
+    return false;
+}
+
+static void keep_raise(struct engine_run *run,
+                       uint32_t task,
+                       const struct plan_cost *budget)
+{
+    uint32_t ix = 0;
+    while (ix < run->raise_count && run->raises[ix].task != task) {
+        ix++;
+    }
+    if (ix == run->raise_count) {
+        run->raises =
+            mem_resize(run->raises, ++run->raise_count, sizeof(run->raises[0]));
+    }
+    run->raises[ix] = (struct engine_raise){.task = task, .budget = *budget};
+}
+
+void caps_raise(struct engine *engine,
+                uint32_t run,
+                uint32_t task,
+                const struct plan_cost *budget)
+{
+    struct engine_run *r = &engine->runs[run];
+    struct strbuf name = {0};
+    struct strbuf value = {0};
+    keep_raise(r, task, budget);
+    strbuf_addf(&name, "budget/%u/%u", r->number, task);
+    strbuf_addf(&value,
+                "{\"usd\":%lld,\"tokens\":%lld}",
+                (long long)budget->usd,
+                (long long)budget->tokens);
+    rows_setting(engine, strbuf_text(&name), strbuf_text(&value));
+    strbuf_release(&name);
+    strbuf_release(&value);
+}
+
+void caps_restore_raise(struct engine_run *run,
+                        uint32_t task,
+                        const char *value)
+{
+    json_t *json = json_loads(value, 0, NULL);
+    struct plan_cost budget = {
+        .usd = json_integer_value(json_object_get(json, "usd")),
+        .tokens = json_integer_value(json_object_get(json, "tokens")),
+    };
+    json_decref(json);
+    keep_raise(run, task, &budget);
+}
+
+/* --- a run that only waits for money ------------------------------------ */
+
+static bool has_budget(const struct plan *plan)
+{
+    for (uint32_t ix = 0; ix < plan->limit_count; ix++) {
+        if (is_budget(&plan->limits[ix])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * Whether nothing more will be started in a run because of a budget: all that
+ * is ready waits for one, and nothing else will happen by itself. *limit_out
+ * is the budget.
+ */
+static bool
+waits_for_money(struct engine *engine, uint32_t run, uint32_t *limit_out)
+{
+    const struct engine_run *r = &engine->runs[run];
+    *limit_out = PLAN_NONE;
+    for (uint32_t ix = 0; ix < r->task_count; ix++) {
+        struct task_id id = engine_core_task(engine, run, ix);
+        struct sched_task task = sched_task(engine->sched, id);
+        if (task.backing_off) {
+            return false;
+        }
+        if (task.state != TASK_READY) {
+            continue;
+        }
+        struct why why = why_task(engine->sched, id);
+        if (why.code == WHY_LIMIT || why.code == WHY_RESERVED ||
+            why.code == WHY_BEHIND || why.code == WHY_DEFERRED) {
+            uint32_t limit = load_plan_limit(r->loaded, why.limit);
+            if (limit == PLAN_NONE || !is_budget(&r->plan->limits[limit])) {
+                return false;
+            }
+            *limit_out = limit;
+        } else if (why.code != WHY_HELD) {
+            return false;
+        }
+    }
+    return *limit_out != PLAN_NONE;
+}
+
+static void tell_budget(struct engine *engine, uint32_t run, uint32_t limit)
+{
+    const struct engine_run *r = &engine->runs[run];
+    struct strbuf data = {0};
+    strbuf_adds(&data, "{\"to\":\"reached\",\"budget\":");
+    jsonw_string(&data, r->plan->limits[limit].name);
+    strbuf_adds(&data, "}");
+    uint64_t number = rows_event(engine, run, STORE_NONE, "budget", &data);
+    notices_add(engine,
+                run,
+                "budget-reached",
+                number,
+                "budget",
+                strbuf_text(&data));
+    strbuf_release(&data);
+}
+
+void caps_turn(struct engine *engine)
+{
+    for (uint32_t run = 0; run < engine->run_count; run++) {
+        struct engine_run *r = &engine->runs[run];
+        if (r->spent) {
+            r->spent = false;
+            caps_apply(engine, run);
+        }
+    }
+}
+
+void caps_check_money(struct engine *engine)
+{
+    for (uint32_t run = 0; run < engine->run_count; run++) {
+        struct engine_run *r = &engine->runs[run];
+        struct sched_run view = sched_run(engine->sched, (struct run_id){run});
+        uint32_t limit;
+        if (view.in_flight > 0) {
+            r->broke = false;
+        }
+        if (r->finished || r->broke || view.in_flight > 0 || view.barrier ||
+            view.counts[TASK_READY] == 0 || engine->draining ||
+            !has_budget(r->plan) || !waits_for_money(engine, run, &limit)) {
+            continue;
+        }
+        r->broke = true;
+        r->quiet = true;
+        tell_budget(engine, run, limit);
+        runs_tell(engine, run, "waiting");
+    }
+}

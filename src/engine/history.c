@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * History: what the sessions of each class have taken in this store, for the
+ * estimates of runs to come.
+ *
+ * Sums over the sessions that ended well are kept by class. A run that is
+ * handed in takes the means of that moment for good, so that what it expects
+ * does not change under way, nor with a restart.
+ */
+#include "engine/engine_internal.h"
+
+#include "base/mem.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char prefix[] = "history/";
+
+static struct engine_history *find(struct engine *engine, const char *name)
+{
+    for (uint32_t ix = 0; ix < engine->history_count; ix++) {
+        if (strcmp(engine->history[ix].name, name) == 0) {
+            return &engine->history[ix];
+        }
+    }
+    engine->history = mem_resize(engine->history,
+                                 engine->history_count + 1,
+                                 sizeof(engine->history[0]));
+    struct engine_history *class = &engine->history[engine->history_count++];
+    *class = (struct engine_history){
+        .name = mem_strndup(name, strlen(name)),
+    };
+    return class;
+}
+
+void history_release(struct engine *engine)
+{
+    for (uint32_t ix = 0; ix < engine->history_count; ix++) {
+        mem_free(engine->history[ix].name);
+    }
+    mem_free(engine->history);
+}
+
+void history_note(struct engine *engine,
+                  const char *class_name,
+                  const struct store_attempt *row)
+{
+    struct engine_history *class = find(engine, class_name);
+    if (row->begun_ns == 0 || row->ended_ns < row->begun_ns) {
+        return;
+    }
+    class->count += row->task_count;
+    class->seconds += (double)(row->ended_ns - row->begun_ns) / 1e9;
+    class->usd += row->usd;
+    class->tokens += (double)row->input_tokens + (double)row->output_tokens;
+    class->changed = true;
+}
+
+void history_turn(struct engine *engine)
+{
+    struct strbuf name = {0};
+    struct strbuf value = {0};
+    for (uint32_t ix = 0; ix < engine->history_count; ix++) {
+        struct engine_history *class = &engine->history[ix];
+        if (!class->changed) {
+            continue;
+        }
+        class->changed = false;
+        strbuf_clear(&name);
+        strbuf_clear(&value);
+        strbuf_addf(&name, "%s%s", prefix, class->name);
+        strbuf_addf(&value,
+                    "{\"count\":%llu,\"seconds\":%.9g,\"usd\":%.9g,"
+                    "\"tokens\":%.0f}",
+                    (unsigned long long)class->count,
+                    class->seconds,
+                    class->usd,
+                    class->tokens);
+        rows_setting(engine, strbuf_text(&name), strbuf_text(&value));
+    }
+    strbuf_release(&name);
+    strbuf_release(&value);
+}
+
+/* The sums in the value of a setting; false: there are none. */
+static bool read_sums(const char *value, struct engine_history *out)
+{
+    json_t *json = json_loads(value, 0, NULL);
+    int64_t count = json_integer_value(json_object_get(json, "count"));
+    *out = (struct engine_history){
+        .count = count > 0 ? (uint64_t)count : 0,
+        .seconds = json_number_value(json_object_get(json, "seconds")),
+        .usd = json_number_value(json_object_get(json, "usd")),
+        .tokens = json_number_value(json_object_get(json, "tokens")),
+    };
+    json_decref(json);
+    return count > 0;
+}
+
+void history_restore(struct engine *engine,
+                     const char *setting,
+                     const char *value)
+{
+    struct engine_history sums;
+    if (read_sums(value, &sums)) {
+        struct engine_history *class = find(engine, setting + strlen(prefix));
+        sums.name = class->name;
+        *class = sums;
+    }
+}
+
+static int64_t at_most(double value, double max)
+{
+    return (int64_t)(value < 0 ? 0 : value > max ? max : value + 0.5);
+}
+
+static struct plan_expected mean_of(const struct engine_history *sums)
+{
+    double count = (double)sums->count;
+    return (struct plan_expected){
+        .duration_ns = at_most(sums->seconds / count * 1e9, 365 * 86400e9),
+        .cost.usd = at_most(sums->usd / count * PLAN_USD, (double)PLAN_USD_MAX),
+        .cost.tokens = at_most(sums->tokens / count, (double)PLAN_TOKENS_MAX),
+    };
+}
+
+void engine_expect(struct plan *plan, const char *setting, const char *value)
+{
+    struct engine_history sums;
+    if (strncmp(setting, prefix, strlen(prefix)) == 0 &&
+        read_sums(value, &sums)) {
+        struct plan_expected mean = mean_of(&sums);
+        plan_expect(plan, setting + strlen(prefix), &mean);
+    }
+}
+
+/* --- what a run expects ------------------------------------------------- */
+
+void history_expect(struct engine *engine, struct engine_run *run)
+{
+    json_t *json = json_object();
+    for (uint32_t ix = 0; ix < engine->history_count; ix++) {
+        const struct engine_history *sums = &engine->history[ix];
+        if (sums->count > 0) {
+            struct plan_expected mean = mean_of(sums);
+            plan_expect(run->plan, sums->name, &mean);
+            (void)json_object_set_new(json,
+                                      sums->name,
+                                      json_pack("[I, I, I]",
+                                                (json_int_t)mean.duration_ns,
+                                                (json_int_t)mean.cost.usd,
+                                                (json_int_t)mean.cost.tokens));
+        }
+    }
+    if (json_object_size(json) > 0) {
+        struct strbuf name = {0};
+        char *text = json_dumps(json, JSON_COMPACT);
+        strbuf_addf(&name, "expected/%u", run->number);
+        rows_setting(engine, strbuf_text(&name), text);
+        strbuf_release(&name);
+        free(text);
+    }
+    json_decref(json);
+}
+
+void history_restore_run(struct engine_run *run, const char *value)
+{
+    json_t *json = json_loads(value, 0, NULL);
+    const char *name;
+    json_t *mean;
+    json_object_foreach(json, name, mean)
+    {
+        struct plan_expected expected = {
+            .duration_ns = json_integer_value(json_array_get(mean, 0)),
+            .cost.usd = json_integer_value(json_array_get(mean, 1)),
+            .cost.tokens = json_integer_value(json_array_get(mean, 2)),
+        };
+        plan_expect(run->plan, name, &expected);
+    }
+    json_decref(json);
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Notices: hooks of the plan that are to be told of events.
+ *
+ * A notice is stored in the transaction of its event, and removed when its
+ * hook has taken it, so each event is delivered at least once, whatever dies
+ * in between; the number of the event tells a hook what it has seen before.
+ * The notices of a run are delivered one at a time and in their order; runs do
+ * not wait for each other, and nothing ever waits for a hook. A notice carries
+ * all that its delivery needs: its run may be over, and not be loaded again.
+ *
+ * A hook that fails is called again after growing intervals, each time with a
+ * directory of its own; what is there already after a restart is not repeated.
+ * After the last try the notice is given up, and that is told.
+ */
+#include "engine/engine_internal.h"
+
+#include "base/crash.h"
+#include "base/duration.h"
+#include "base/invariant.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BACKOFF_NS (INT64_C(1000000000))
+#define BACKOFF_NS_MAX (60 * INT64_C(1000000000))
+
+struct notice {
+    uint64_t number;         /* of the event */
+    uint32_t run;            /* number of the run, not its index */
+    uint32_t tries;          /* that have failed */
+    int64_t next_ns;         /* not before that */
+    json_t *json;            /* as stored */
+    const char **argv;       /* of the hook; NULL: it is a text for the shell */
+    char *event;             /* what the hook reads */
+    struct program *program; /* NULL: not under way */
+};
+
+static const char *text_of(const struct notice *notice, const char *name)
+{
+    const char *text = json_string_value(json_object_get(notice->json, name));
+    return text != NULL ? text : "";
+}
+
+static void add_name(struct strbuf *out, const struct notice *notice)
+{
+    strbuf_addf(out,
+                "notice/%u/%llu",
+                notice->run,
+                (unsigned long long)notice->number);
+}
+
+static void release(struct notice *notice)
+{
+    json_decref(notice->json);
+    free(notice->event);
+    mem_free(notice->argv);
+}
+
+void notices_release(struct engine *engine)
+{
+    for (uint32_t ix = 0; ix < engine->notice_count; ix++) {
+        release(&engine->notices[ix]);
+    }
+    mem_free(engine->notices);
+    engine->notices = NULL;
+    engine->notice_count = 0;
+}
+
+/* Take one in; it is due at once. False: it makes no sense. */
+static bool take(struct engine *engine, json_t *json)
+{
+    const json_t *argv = json_object_get(json, "argv");
+    const json_t *event = json_object_get(json, "event");
+    size_t words = json_array_size(argv);
+    struct notice notice = {
+        .number = (uint64_t)json_integer_value(json_object_get(event, "event")),
+        .run = (uint32_t)json_integer_value(json_object_get(json, "number")),
+        .json = json,
+        .event = event != NULL ? json_dumps(event, JSON_COMPACT) : NULL,
+    };
+    if (notice.number == 0 || notice.run == 0 || notice.event == NULL) {
+        release(&notice);
+        return false;
+    }
+    if (argv != NULL) {
+        notice.argv = mem_zalloc(words + 1, sizeof(notice.argv[0]));
+        for (size_t ix = 0; ix < words; ix++) {
+            notice.argv[ix] = json_string_value(json_array_get(argv, ix));
+        }
+    }
+    if (engine->notice_count == engine->notice_capacity) {
+        uint32_t capacity = engine->notice_capacity * 2;
+        engine->notice_capacity = capacity > 0 ? capacity : 8;
+        engine->notices = mem_resize(engine->notices,
+                                     engine->notice_capacity,
+                                     sizeof(engine->notices[0]));
+    }
+    /* By number: what was stored is read in another order. */
+    uint32_t at = engine->notice_count++;
+    while (at > 0 && engine->notices[at - 1].number > notice.number) {
+        engine->notices[at] = engine->notices[at - 1];
+        at--;
+    }
+    engine->notices[at] = notice;
+    return true;
+}
+
+static const struct plan_hook *find_hook(const struct plan *plan,
+                                         const char *name)
+{
+    for (uint32_t ix = 0; ix < plan->hook_count; ix++) {
+        if (strcmp(plan->hooks[ix].event, name) == 0) {
+            return &plan->hooks[ix];
+        }
+    }
+    return NULL;
+}
+
+/* What the hook is told: the event as `run --json` prints it. */
+static json_t *event_of(struct engine *engine,
+                        const struct engine_run *run,
+                        const char *hook,
+                        uint64_t number,
+                        const char *kind,
+                        const char *data)
+{
+    struct strbuf time = {0};
+    jsonw_time(&time, engine->world->wall_ns(engine->ctx));
+    json_t *json =
+        json_pack("{s:I, s:s, s:o, s:s, s:s}",
+                  "event",
+                  (json_int_t)number,
+                  "hook",
+                  hook,
+                  "time",
+                  json_loads(strbuf_text(&time), JSON_DECODE_ANY, NULL),
+                  "run",
+                  run->id,
+                  "kind",
+                  kind);
+    json_t *members = json_loads(data, 0, NULL);
+    (void)json_object_update_missing(json, members);
+    json_decref(members);
+    strbuf_release(&time);
+    return json;
+}
+
+void notices_add(struct engine *engine,
+                 uint32_t run,
+                 const char *hook,
+                 uint64_t number,
+                 const char *kind,
+                 const char *data)
+{
+    const struct engine_run *r = &engine->runs[run];
+    const struct plan_hook *found = find_hook(r->plan, hook);
+    if (found == NULL || engine->world == NULL) {
+        return;
+    }
+    json_t *argv = NULL;
+    for (uint32_t ix = 0; found->argv != NULL && found->argv[ix] != NULL;
+         ix++) {
+        argv = argv != NULL ? argv : json_array();
+        (void)json_array_append_new(argv, json_string(found->argv[ix]));
+    }
+    json_t *json = json_pack("{s:I, s:s, s:s, s:s?, s:o?, s:I, s:I, s:o}",
+                             "number",
+                             (json_int_t)r->number,
+                             "run",
+                             r->id,
+                             "folder",
+                             r->folder,
+                             "shell",
+                             found->shell,
+                             "argv",
+                             argv,
+                             "timeout_ns",
+                             (json_int_t)found->timeout_ns,
+                             "retries",
+                             (json_int_t)found->retries,
+                             "event",
+                             event_of(engine, r, hook, number, kind, data));
+    if (argv == NULL) {
+        (void)json_object_del(json, "argv");
+    }
+    char *text = json_dumps(json, JSON_COMPACT);
+    if (take(engine, json)) {
+        struct strbuf name = {0};
+        add_name(&name, &engine->notices[engine->notice_count - 1]);
+        rows_setting(engine, strbuf_text(&name), text);
+        strbuf_release(&name);
+        engine->changed = true;
+    }
+    free(text);
+}
+
+void notices_restore(struct engine *engine, const char *value)
+{
+    (void)take(engine, json_loads(value, 0, NULL));
+}
+
+/* --- delivery ----------------------------------------------------------- */
+
+static struct notice *notice_of(const struct engine *engine,
+                                const struct program *program)
+{
+    uint32_t ix = 0;
+    while (engine->notices[ix].program != program) {
+        ix++;
+        INVARIANT(ix < engine->notice_count);
+    }
+    return &engine->notices[ix];
+}
+
+static void add_dir(struct strbuf *out,
+                    const struct engine *engine,
+                    const struct program *program)
+{
+    const struct notice *notice = notice_of(engine, program);
+    strbuf_addf(out,
+                "%s/runs/%s/.hooks/%llu-%u",
+                engine->store,
+                text_of(notice, "run"),
+                (unsigned long long)notice->number,
+                notice->tries + 1);
+}
+
+static struct program_call call(const struct engine *engine,
+                                const struct program *program)
+{
+    const struct notice *notice = notice_of(engine, program);
+    return (struct program_call){
+        .shell = text_of(notice, "shell"),
+        .argv = notice->argv,
+        .folder = text_of(notice, "folder"),
+        .run = text_of(notice, "run"),
+        .file = "event",
+        .input = notice->event,
+        .variable = "SLUICE_EVENT",
+        .timeout_ns =
+            json_integer_value(json_object_get(notice->json, "timeout_ns")),
+    };
+}
+
+static bool is_wanted(const struct engine *engine,
+                      const struct program *program)
+{
+    (void)engine;
+    (void)program;
+    return true;
+}
+
+static void drop(struct engine *engine, struct notice *notice)
+{
+    struct strbuf name = {0};
+    add_name(&name, notice);
+    rows_setting(engine, strbuf_text(&name), NULL);
+    strbuf_release(&name);
+    release(notice);
+    uint32_t at = (uint32_t)(notice - engine->notices);
+    engine->notice_count--;
+    memmove(notice,
+            notice + 1,
+            (engine->notice_count - at) * sizeof(engine->notices[0]));
+}
+
+/* Nobody took it, however often it was offered. */
+static void
+give_up(struct engine *engine, const struct notice *notice, const char *error)
+{
+    const json_t *event = json_object_get(notice->json, "event");
+    const char *hook = json_string_value(json_object_get(event, "hook"));
+    struct strbuf data = {0};
+    strbuf_adds(&data, "{\"hook\":");
+    jsonw_string(&data, hook != NULL ? hook : "");
+    strbuf_addf(&data,
+                ",\"of\":%llu,\"result\":\"failed\",\"reason\":",
+                (unsigned long long)notice->number);
+    jsonw_string(&data, error);
+    strbuf_adds(&data, "}");
+    uint32_t run = engine_find_run(engine, text_of(notice, "run"));
+    (void)rows_event(engine, run, STORE_NONE, "hook", &data);
+    strbuf_release(&data);
+}
+
+static void ended(struct engine *engine,
+                  struct program *program,
+                  const char *dir,
+                  const char *error)
+{
+    struct notice *notice = notice_of(engine, program);
+    int64_t retries =
+        json_integer_value(json_object_get(notice->json, "retries"));
+    notice->program = NULL;
+    program_free(engine, program);
+    if (error != NULL && engine->stopping) {
+        notice->next_ns = SCHED_NEVER; /* the next scheduler tries again */
+        return;
+    }
+    if (error != NULL && notice->tries < retries) {
+        notice->next_ns =
+            engine_now(engine) +
+            duration_doubled(BACKOFF_NS, notice->tries++, BACKOFF_NS_MAX);
+        return;
+    }
+    if (error != NULL) {
+        give_up(engine, notice, error);
+    } else {
+        engine_drop_later(engine, dir);
+    }
+    crash_point("notice-taken");
+    drop(engine, notice);
+}
+
+static const struct program_ops ops = {
+    .add_dir = add_dir,
+    .call = call,
+    .is_wanted = is_wanted,
+    .ended = ended,
+};
+
+/* Whether it is the first of its run. */
+static bool is_first(const struct engine *engine, uint32_t at)
+{
+    for (uint32_t ix = 0; ix < at; ix++) {
+        if (engine->notices[ix].run == engine->notices[at].run) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int64_t notices_next_ns(const struct engine *engine)
+{
+    int64_t next_ns = SCHED_NEVER;
+    for (uint32_t ix = 0; ix < engine->notice_count; ix++) {
+        const struct notice *notice = &engine->notices[ix];
+        if (notice->program == NULL && notice->next_ns < next_ns &&
+            is_first(engine, ix)) {
+            next_ns = notice->next_ns;
+        }
+    }
+    return next_ns;
+}
+
+void notices_turn(struct engine *engine)
+{
+    for (uint32_t ix = 0; ix < engine->notice_count; ix++) {
+        struct notice *notice = &engine->notices[ix];
+        if (notice->program == NULL && notice->next_ns <= engine->now_ns &&
+            is_first(engine, ix)) {
+            notice->program = program_new(engine, &ops, STORE_NONE, 0);
+            program_call(engine, notice->program);
+        }
+    }
+}
+
+uint32_t engine_notice_count(const struct engine *engine)
+{
+    uint32_t count = 0;
+    for (uint32_t ix = 0; ix < engine->notice_count; ix++) {
+        count += engine->notices[ix].next_ns != SCHED_NEVER ? 1 : 0;
+    }
+    return count;
+}

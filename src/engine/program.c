@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Programs of a plan that are no sessions: the hook of a barrier, the meters
+ * of a usage monitor, the hook of an event.
+ *
+ * Such a program is started through the same shim as a session, so it has a
+ * directory, a log, a time limit and a record of its end; but it has no task
+ * and no row. What became of it is read from its directory: it does not matter
+ * which process has started it, and it runs at most once for a directory.
+ */
+#include "engine/engine_internal.h"
+
+#include "base/crash.h"
+#include "base/invariant.h"
+#include "base/mem.h"
+#include "engine/verdict.h"
+
+/* When to look again at a directory in which a shim is about to begin. */
+#define RECHECK_NS (INT64_C(20) * 1000000)
+
+/* Ids of programs have the highest bit; tokens of sessions never do. */
+#define ID_BIT (UINT64_C(1) << 63)
+
+struct program *program_new(struct engine *engine,
+                            const struct program_ops *ops,
+                            uint32_t run,
+                            uint32_t part)
+{
+    struct program *program = mem_zalloc(1, sizeof(*program));
+    program->ops = ops;
+    program->run = run;
+    program->part = part;
+    program->recheck_ns = SCHED_NEVER;
+    engine->programs = mem_resize(engine->programs,
+                                  engine->program_count + 1,
+                                  sizeof(engine->programs[0]));
+    engine->programs[engine->program_count++] = program;
+    return program;
+}
+
+void program_free(struct engine *engine, struct program *program)
+{
+    for (uint32_t ix = 0; ix < engine->program_count; ix++) {
+        if (engine->programs[ix] == program) {
+            engine->programs[ix] = engine->programs[--engine->program_count];
+            mem_free(program);
+            return;
+        }
+    }
+}
+
+bool program_is_id(uint64_t id)
+{
+    return (id & ID_BIT) != 0;
+}
+
+/* The program that is under way with this id, or NULL. */
+static struct program *find(const struct engine *engine, uint64_t id)
+{
+    for (uint32_t ix = 0; ix < engine->program_count; ix++) {
+        if (engine->programs[ix]->id == id) {
+            return engine->programs[ix];
+        }
+    }
+    return NULL;
+}
+
+void program_call(struct engine *engine, struct program *program)
+{
+    INVARIANT(program->id == 0);
+    program->due = true;
+    engine->changed = true;
+}
+
+/* It is over: well, or as `error` says. */
+static void end(struct engine *engine,
+                struct program *program,
+                const char *dir,
+                const char *error)
+{
+    program->id = 0;
+    program->due = false;
+    program->recheck_ns = SCHED_NEVER;
+    engine->changed = true;
+    program->ops->ended(engine, program, dir, error);
+}
+
+static void conclude(struct engine *engine,
+                     struct program *program,
+                     const char *dir,
+                     const struct attempt_found *found)
+{
+    struct strbuf reason = {0};
+    struct attempt_result none = {0};
+    struct verdict verdict = verdict_of(found, &none, NULL, &reason);
+    bool good = verdict.outcome == OUTCOME_DONE;
+    end(engine, program, dir, good ? NULL : strbuf_text(&reason));
+    strbuf_release(&reason);
+}
+
+static void
+start(struct engine *engine, struct program *program, const char *dir)
+{
+    struct diag diag = {0};
+    crash_point("before-program");
+    if (request_start_program(engine, program, dir, &diag) != ERR_OK) {
+        end(engine, program, dir, diag.text);
+    }
+    crash_point("program-asked");
+}
+
+/* A shim has it, maybe of another process: wait for its end. */
+static void adopt(struct engine *engine,
+                  struct program *program,
+                  const struct attempt_found *found)
+{
+    program->pid = found->pid;
+    program->start_ticks = found->start_ticks;
+    enum err err = engine->world->watch(engine->ctx,
+                                        program->id,
+                                        found->pid,
+                                        found->start_ticks);
+    if (err != ERR_OK) { /* it is gone by now, or cannot be watched */
+        program->recheck_ns = engine_now(engine) + RECHECK_NS;
+    }
+    if (!program->ops->is_wanted(engine, program)) {
+        program_stop(engine, program);
+    }
+}
+
+/* Look into its directory. `may_start`: it is not known to have been tried. */
+static void look(struct engine *engine, struct program *program, bool may_start)
+{
+    struct strbuf dir = {0};
+    struct attempt_found found;
+    struct diag diag = {0};
+    program->ops->add_dir(&dir, engine, program);
+    enum err err = engine->world->inspect(engine->ctx,
+                                          strbuf_text(&dir),
+                                          engine->boot_id,
+                                          &found,
+                                          &diag);
+    if (err == ERR_UNAVAILABLE) {
+        found.state = ATTEMPT_STARTING; /* it may run: nobody knows now */
+    } else if (err != ERR_OK) {
+        end(engine, program, strbuf_text(&dir), diag.text);
+        goto out;
+    }
+    switch (found.state) {
+    case ATTEMPT_NEVER:
+        if (may_start && program->ops->is_wanted(engine, program)) {
+            start(engine, program, strbuf_text(&dir));
+        } else {
+            end(engine,
+                program,
+                strbuf_text(&dir),
+                "the program could not be started");
+        }
+        break;
+    case ATTEMPT_STARTING:
+        program->recheck_ns = engine_now(engine) + RECHECK_NS;
+        break;
+    case ATTEMPT_LIVE:
+        adopt(engine, program, &found);
+        break;
+    case ATTEMPT_ENDED:
+        conclude(engine, program, strbuf_text(&dir), &found);
+        break;
+    case ATTEMPT_LOST:
+        engine->world->kill_strays(engine->ctx, strbuf_text(&dir));
+        end(engine, program, strbuf_text(&dir), "the program vanished");
+        break;
+    }
+out:
+    strbuf_release(&dir);
+}
+
+void program_start_due(struct engine *engine)
+{
+    for (uint32_t ix = 0; ix < engine->program_count; ix++) {
+        struct program *program = engine->programs[ix];
+        if (!program->ops->is_wanted(engine, program)) {
+            program_stop(engine, program);
+        }
+        if (program->due && program->id == 0) {
+            program->due = false;
+            program->id = ID_BIT | ++engine->program_id;
+            program->pid = 0;
+            program->stopped = false;
+            look(engine, program, true);
+        }
+        if (ix < engine->program_count && engine->programs[ix] != program) {
+            ix--; /* it is gone, and another one has its place */
+        }
+    }
+}
+
+bool program_is_due(const struct engine *engine)
+{
+    for (uint32_t ix = 0; ix < engine->program_count; ix++) {
+        if (engine->programs[ix]->due) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int64_t program_next_ns(const struct engine *engine)
+{
+    int64_t next_ns = SCHED_NEVER;
+    for (uint32_t ix = 0; ix < engine->program_count; ix++) {
+        int64_t at_ns = engine->programs[ix]->recheck_ns;
+        next_ns = at_ns < next_ns ? at_ns : next_ns;
+    }
+    return next_ns;
+}
+
+void program_recheck(struct engine *engine)
+{
+    for (uint32_t ix = 0; ix < engine->program_count; ix++) {
+        struct program *program = engine->programs[ix];
+        if (program->recheck_ns <= engine->now_ns) {
+            program->recheck_ns = SCHED_NEVER;
+            look(engine, program, true);
+        }
+        if (ix < engine->program_count && engine->programs[ix] != program) {
+            ix--;
+        }
+    }
+}
+
+void program_stop(struct engine *engine, struct program *program)
+{
+    if (program->id != 0 && program->pid != 0 && !program->stopped) {
+        program->stopped = true;
+        engine->world->end(engine->ctx,
+                           program->pid,
+                           program->start_ticks,
+                           EXEC_STOP);
+    }
+}
+
+void program_reported(struct engine *engine, const struct exec_report *report)
+{
+    struct program *program = find(engine, report->id);
+    if (program == NULL) {
+        return; /* of an earlier call */
+    }
+    switch (report->type) {
+    case EXEC_STARTED:
+        program->pid = report->pid;
+        program->start_ticks = report->start_ticks;
+        if (!program->ops->is_wanted(engine, program)) {
+            program_stop(engine, program);
+        }
+        return;
+    case EXEC_FAILED: {
+        struct strbuf dir = {0};
+        program->ops->add_dir(&dir, engine, program);
+        end(engine,
+            program,
+            strbuf_text(&dir),
+            "the program could not be started");
+        strbuf_release(&dir);
+        return;
+    }
+    case EXEC_ENDED:
+        crash_point("program-ended");
+        look(engine, program, false);
+        return;
+    }
+}
+
+void program_gone(struct engine *engine, uint64_t id)
+{
+    struct program *program = find(engine, id);
+    if (program != NULL) {
+        look(engine, program, false);
+    }
+}
+
+void program_respawn(struct engine *engine)
+{
+    for (uint32_t ix = 0; ix < engine->program_count; ix++) {
+        struct program *program = engine->programs[ix];
+        if (program->id != 0) {
+            look(engine, program, true); /* asking twice runs it once */
+        }
+        if (ix < engine->program_count && engine->programs[ix] != program) {
+            ix--;
+        }
+    }
+}

@@ -1,0 +1,586 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Usage monitors: a program of the user prints meters, and the cap follows
+ * them.
+ *
+ * The meter that is closest to its limit governs. The step that it has reached
+ * says how many sessions there may be; what runs is never ended. At a step of
+ * 0 nothing is started until the meter's reset, if it tells one, and a margin;
+ * else the program is asked again after growing intervals. What was read last
+ * and what follows from it is stored: a restart changes nothing.
+ *
+ * A reading that fails is told, once, and changes nothing; with one exception:
+ * a reset whose time was known and has passed ends the pause without it.
+ *
+ * Resets are times of the wall clock, readings are due by the engine's.
+ */
+#include "engine/engine_internal.h"
+
+#include "base/duration.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+
+#include <jansson.h>
+#include <string.h>
+
+enum {
+    METERS_MAX = 100,
+    NAME_BYTES_MAX = 100,
+};
+
+/* The last second that a number of nanoseconds can hold. */
+#define SECONDS_MAX (INT64_MAX / 1000000000 - 1)
+
+static const struct plan_usage *plan_of(const struct engine *engine,
+                                        const struct program *program)
+{
+    return &engine->runs[program->run].plan->usages[program->part];
+}
+
+static struct engine_usage *usage_of(const struct engine *engine,
+                                     const struct program *program)
+{
+    return &engine->runs[program->run].usages[program->part];
+}
+
+static void free_meters(struct usage_meter *meters, uint32_t count)
+{
+    for (uint32_t ix = 0; ix < count; ix++) {
+        mem_free(meters[ix].name);
+    }
+    mem_free(meters);
+}
+
+void usage_release(struct engine_run *run)
+{
+    for (uint32_t ix = 0; run->usages != NULL && ix < run->plan->usage_count;
+         ix++) {
+        free_meters(run->usages[ix].meters, run->usages[ix].meter_count);
+        mem_free(run->usages[ix].error);
+    }
+    mem_free(run->usages);
+    run->usages = NULL;
+}
+
+/* --- meters ------------------------------------------------------------- */
+
+/* A reset: seconds since 1970, a time of RFC 3339, or nothing. */
+static bool read_resets_at(const json_t *value, int64_t *out)
+{
+    *out = 0;
+    if (value == NULL || json_is_null(value)) {
+        return true;
+    }
+    if (json_is_string(value)) {
+        return attempt_read_time(json_string_value(value), out);
+    }
+    double seconds = json_number_value(value);
+    if (!json_is_number(value) || seconds < 0 ||
+        seconds > (double)SECONDS_MAX) {
+        return false;
+    }
+    *out = (int64_t)(seconds * 1e9);
+    return true;
+}
+
+static enum err
+read_meter(const json_t *json, struct usage_meter *out, struct diag *diag)
+{
+    const char *name = json_string_value(json_object_get(json, "name"));
+    const json_t *percent = json_object_get(json, "percent");
+    if (name == NULL || name[0] == '\0' || strlen(name) > NAME_BYTES_MAX) {
+        return diag_set(diag,
+                        ERR_INVALID,
+                        "a meter needs a \"name\" of at most %d bytes",
+                        NAME_BYTES_MAX);
+    }
+    for (const char *at = name; *at != '\0'; at++) {
+        if ((unsigned char)*at < ' ' || *at == 0x7f) {
+            return diag_set(diag,
+                            ERR_INVALID,
+                            "the name of a meter has a control character");
+        }
+    }
+    if (!json_is_number(percent) || json_number_value(percent) < 0 ||
+        json_number_value(percent) > 1e6) {
+        return diag_set(diag,
+                        ERR_INVALID,
+                        "meter \"%s\" needs a \"percent\", a number from 0",
+                        name);
+    }
+    if (!read_resets_at(json_object_get(json, "resets_at"), &out->resets_ns)) {
+        return diag_set(diag,
+                        ERR_INVALID,
+                        "\"resets_at\" of meter \"%s\" must be seconds since "
+                        "1970 or a time like 2030-01-31T12:00:00Z",
+                        name);
+    }
+    out->percent = json_number_value(percent);
+    out->name = mem_strndup(name, strlen(name));
+    return ERR_OK;
+}
+
+/* Read a list of meters; on success *out belongs to the caller. */
+static enum err read_meters(const json_t *json,
+                            struct usage_meter **out,
+                            uint32_t *count_out,
+                            struct diag *diag)
+{
+    size_t count = json_array_size(json);
+    if (!json_is_array(json) || count == 0 || count > METERS_MAX) {
+        return diag_set(diag,
+                        ERR_INVALID,
+                        "it must print a list of 1 to %d meters: "
+                        "[{\"name\": ..., \"percent\": ...}]",
+                        METERS_MAX);
+    }
+    struct usage_meter *meters = mem_zalloc(count, sizeof(meters[0]));
+    enum err err = ERR_OK;
+    for (size_t ix = 0; err == ERR_OK && ix < count; ix++) {
+        err = read_meter(json_array_get(json, ix), &meters[ix], diag);
+    }
+    if (err != ERR_OK) {
+        free_meters(meters, (uint32_t)count);
+        return err;
+    }
+    *out = meters;
+    *count_out = (uint32_t)count;
+    return ERR_OK;
+}
+
+/* What the program has printed. */
+static enum err get_meters(struct engine *engine,
+                           const char *dir,
+                           struct usage_meter **out,
+                           uint32_t *count_out,
+                           struct diag *diag)
+{
+    struct strbuf text = {0};
+    enum err err = engine->world->get(engine->ctx, dir, "meters", &text, diag);
+    if (err == ERR_OK) {
+        json_error_t error;
+        json_t *json = json_loadb(strbuf_text(&text),
+                                  text.len,
+                                  JSON_REJECT_DUPLICATES,
+                                  &error);
+        err = json == NULL
+                  ? diag_set(diag,
+                             ERR_INVALID,
+                             "what it prints is not JSON (line %d): %s",
+                             error.line,
+                             error.text)
+                  : read_meters(json, out, count_out, diag);
+        json_decref(json);
+    }
+    strbuf_release(&text);
+    return err;
+}
+
+/* --- what follows from them --------------------------------------------- */
+
+/* The meter that is closest to its limit; of equals, that with the last
+ * reset. */
+static uint32_t find_governing(const struct usage_meter *meters, uint32_t count)
+{
+    uint32_t best = 0;
+    for (uint32_t ix = 1; ix < count; ix++) {
+        if (meters[ix].percent > meters[best].percent ||
+            (meters[ix].percent == meters[best].percent &&
+             meters[ix].resets_ns > meters[best].resets_ns)) {
+            best = ix;
+        }
+    }
+    return best;
+}
+
+static int64_t cap_at(const struct plan_usage *plan, double percent)
+{
+    int64_t cap = LIMIT_NONE;
+    for (uint32_t ix = 0; ix < plan->step_count; ix++) {
+        if (percent >= plan->steps[ix].percent) {
+            cap = plan->steps[ix].cap;
+        }
+    }
+    return cap;
+}
+
+/* Look again after the next of growing intervals. */
+static void probe_later(struct engine *engine,
+                        const struct plan_usage *plan,
+                        struct engine_usage *usage)
+{
+    usage->until_ns = 0;
+    usage->next_ns =
+        engine_now(engine) +
+        duration_doubled(plan->probe_ns, usage->probes++, plan->probe_ns_max);
+}
+
+/* A pause begins or goes on: until when? */
+static void pause_until(struct engine *engine,
+                        const struct plan_usage *plan,
+                        struct engine_usage *usage)
+{
+    int64_t resets_ns = usage->meters[usage->governs].resets_ns;
+    int64_t wall_ns = engine->world->wall_ns(engine->ctx);
+    if (resets_ns > 0 && resets_ns <= INT64_MAX - plan->margin_ns &&
+        resets_ns + plan->margin_ns > wall_ns) {
+        usage->until_ns = resets_ns + plan->margin_ns;
+        usage->next_ns = SCHED_NEVER; /* by until_ns */
+        usage->probes = 0;
+    } else {
+        probe_later(engine, plan, usage);
+    }
+}
+
+static void read_later(struct engine *engine,
+                       const struct plan_usage *plan,
+                       struct engine_usage *usage)
+{
+    usage->until_ns = 0;
+    usage->probes = 0;
+    usage->next_ns = engine_now(engine) + plan->every_ns;
+}
+
+/* A reading has come; usage->meters are new. */
+static void follow(struct engine *engine,
+                   const struct plan_usage *plan,
+                   struct engine_usage *usage)
+{
+    usage->read_ns = engine->world->wall_ns(engine->ctx);
+    usage->governs = find_governing(usage->meters, usage->meter_count);
+    usage->cap = cap_at(plan, usage->meters[usage->governs].percent);
+    if (usage->cap == 0) {
+        pause_until(engine, plan, usage);
+    } else {
+        read_later(engine, plan, usage);
+    }
+}
+
+/* No reading has come. */
+static void do_without(struct engine *engine,
+                       const struct plan_usage *plan,
+                       struct engine_usage *usage)
+{
+    int64_t wall_ns = engine->world->wall_ns(engine->ctx);
+    if (usage->cap == 0 && usage->until_ns > wall_ns) {
+        usage->next_ns = SCHED_NEVER; /* the pause is as it was */
+    } else if (usage->cap == 0 && usage->until_ns == 0) {
+        probe_later(engine, plan, usage);
+    } else {
+        usage->cap = usage->cap == 0 ? LIMIT_NONE : usage->cap;
+        read_later(engine, plan, usage);
+    }
+}
+
+/* --- what is stored and told -------------------------------------------- */
+
+static void
+add_name(struct strbuf *out, const struct engine_run *run, uint32_t ix)
+{
+    strbuf_addf(out, "usage/%u/%u", run->number, ix);
+}
+
+/* The state of a monitor, as JSON, for the store. */
+static void store(struct engine *engine, uint32_t run, uint32_t ix)
+{
+    const struct engine_usage *usage = &engine->runs[run].usages[ix];
+    json_t *meters = json_array();
+    for (uint32_t n = 0; n < usage->meter_count; n++) {
+        const struct usage_meter *meter = &usage->meters[n];
+        json_t *json = json_pack("{s:s, s:f, s:I}",
+                                 "name",
+                                 meter->name,
+                                 "percent",
+                                 meter->percent,
+                                 "resets_ns",
+                                 (json_int_t)meter->resets_ns);
+        (void)json_array_append_new(meters, json);
+    }
+    json_t *json = json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:s?}",
+                             "meters",
+                             meters,
+                             "governs",
+                             (json_int_t)usage->governs,
+                             "read_ns",
+                             (json_int_t)usage->read_ns,
+                             "cap",
+                             (json_int_t)usage->cap,
+                             "until_ns",
+                             (json_int_t)usage->until_ns,
+                             "next_ns",
+                             (json_int_t)usage->next_ns,
+                             "probes",
+                             (json_int_t)usage->probes,
+                             "error",
+                             usage->error);
+    char *text = json_dumps(json, JSON_COMPACT);
+    json_decref(json);
+    struct strbuf name = {0};
+    add_name(&name, &engine->runs[run], ix);
+    rows_setting(engine, strbuf_text(&name), text);
+    strbuf_release(&name);
+    free(text);
+}
+
+static int64_t int_of(const json_t *json, const char *name, int64_t otherwise)
+{
+    const json_t *value = json_object_get(json, name);
+    return json_is_integer(value) ? json_integer_value(value) : otherwise;
+}
+
+/* Take what is stored; what cannot be read is as if it had never been. */
+static void restore(struct engine_usage *usage, const char *text)
+{
+    json_t *json = json_loads(text, 0, NULL);
+    const json_t *meters = json_object_get(json, "meters");
+    size_t count = json_array_size(meters);
+    const char *error = json_string_value(json_object_get(json, "error"));
+    usage->meters = mem_zalloc(count, sizeof(usage->meters[0]));
+    for (size_t ix = 0; ix < count; ix++) {
+        const json_t *meter = json_array_get(meters, ix);
+        const char *name = json_string_value(json_object_get(meter, "name"));
+        name = name != NULL ? name : "?";
+        usage->meters[usage->meter_count++] = (struct usage_meter){
+            .name = mem_strndup(name, strlen(name)),
+            .percent = json_number_value(json_object_get(meter, "percent")),
+            .resets_ns = int_of(meter, "resets_ns", 0),
+        };
+    }
+    usage->governs = (uint32_t)int_of(json, "governs", 0);
+    if (usage->governs >= usage->meter_count) {
+        usage->governs = 0;
+    }
+    usage->read_ns = int_of(json, "read_ns", 0);
+    usage->cap = int_of(json, "cap", LIMIT_NONE);
+    usage->until_ns = int_of(json, "until_ns", 0);
+    usage->next_ns = int_of(json, "next_ns", 0);
+    usage->probes = (uint32_t)int_of(json, "probes", 0);
+    usage->error = error != NULL ? mem_strndup(error, strlen(error)) : NULL;
+    json_decref(json);
+}
+
+/* Tell that a monitor has come to another state. */
+static void tell(struct engine *engine,
+                 uint32_t run,
+                 uint32_t ix,
+                 const char *to,
+                 const char *hook)
+{
+    const struct engine_run *r = &engine->runs[run];
+    const struct engine_usage *usage = &r->usages[ix];
+    const struct plan_usage *plan = &r->plan->usages[ix];
+    struct strbuf data = {0};
+    strbuf_addf(&data, "{\"to\":\"%s\"", to);
+    if (plan->provider != PLAN_NONE) {
+        strbuf_adds(&data, ",\"provider\":");
+        jsonw_string(&data, r->plan->providers[plan->provider].name);
+    }
+    if (usage->cap != LIMIT_NONE) {
+        strbuf_addf(&data, ",\"cap\":%lld", (long long)usage->cap);
+    }
+    if (usage->meter_count > 0) {
+        const struct usage_meter *meter = &usage->meters[usage->governs];
+        strbuf_adds(&data, ",\"meter\":");
+        jsonw_string(&data, meter->name);
+        strbuf_addf(&data, ",\"percent\":%.10g", meter->percent);
+    }
+    if (usage->cap == 0 && usage->until_ns > 0) {
+        strbuf_adds(&data, ",\"until\":");
+        jsonw_time(&data, usage->until_ns);
+    }
+    if (usage->error != NULL) {
+        strbuf_adds(&data, ",\"reason\":");
+        jsonw_string(&data, usage->error);
+    }
+    strbuf_adds(&data, "}");
+    uint64_t number = rows_event(engine, run, STORE_NONE, "usage", &data);
+    if (hook != NULL) {
+        notices_add(engine, run, hook, number, "usage", strbuf_text(&data));
+    }
+    strbuf_release(&data);
+}
+
+/* What differs from before the reading is told. */
+static void tell_change(struct engine *engine,
+                        const struct program *program,
+                        int64_t cap,
+                        int64_t until_ns)
+{
+    const struct engine_usage *usage = usage_of(engine, program);
+    if (usage->cap == 0 && (cap != 0 || usage->until_ns > until_ns)) {
+        tell(engine, program->run, program->part, "paused", "usage-paused");
+    } else if (usage->cap != 0 && cap == 0) {
+        tell(engine, program->run, program->part, "resumed", "usage-resumed");
+    } else if (usage->cap != cap) {
+        tell(engine, program->run, program->part, "capped", NULL);
+    }
+}
+
+/* --- the program -------------------------------------------------------- */
+
+static void add_dir(struct strbuf *out,
+                    const struct engine *engine,
+                    const struct program *program)
+{
+    /* Of a reading under way nothing is kept over a restart: it is made
+     * again. So its directory must be one that no other process has used. */
+    strbuf_addf(out,
+                "%s/runs/%s/.usage/%u/%llu-%u",
+                engine->store,
+                engine->runs[program->run].id,
+                program->part + 1,
+                (unsigned long long)engine->epoch,
+                usage_of(engine, program)->readings);
+}
+
+static struct program_call call(const struct engine *engine,
+                                const struct program *program)
+{
+    const struct plan_usage *plan = plan_of(engine, program);
+    return (struct program_call){
+        .shell = plan->shell,
+        .argv = plan->argv,
+        .folder = engine->runs[program->run].folder,
+        .run = engine->runs[program->run].id,
+        .file = "meters",
+        .variable = "SLUICE_METERS",
+        .timeout_ns = plan->timeout_ns,
+    };
+}
+
+static bool is_wanted(const struct engine *engine,
+                      const struct program *program)
+{
+    const struct engine_run *run = &engine->runs[program->run];
+    return !run->finished && !run->stored.cancelled;
+}
+
+/* Note why there is no reading; told when the one before had none of that. */
+static void note_error(struct engine *engine,
+                       const struct program *program,
+                       const char *error)
+{
+    struct engine_usage *usage = usage_of(engine, program);
+    bool told = usage->error != NULL;
+    mem_free(usage->error);
+    usage->error = mem_strndup(error, strlen(error));
+    if (!told) {
+        tell(engine, program->run, program->part, "failed", "usage-failed");
+    }
+}
+
+static void ended(struct engine *engine,
+                  struct program *program,
+                  const char *dir,
+                  const char *error)
+{
+    const struct plan_usage *plan = plan_of(engine, program);
+    struct engine_usage *usage = usage_of(engine, program);
+    struct usage_meter *meters = NULL;
+    uint32_t count = 0;
+    struct diag diag = {0};
+    int64_t cap = usage->cap;
+    int64_t until_ns = usage->until_ns;
+    if (!is_wanted(engine, program) || engine->stopping) {
+        return;
+    }
+    enum err err = error != NULL
+                       ? diag_set(&diag, ERR_IO, "%s", error)
+                       : get_meters(engine, dir, &meters, &count, &diag);
+    if (err == ERR_OK) {
+        mem_free(usage->error);
+        usage->error = NULL;
+        free_meters(usage->meters, usage->meter_count);
+        usage->meters = meters;
+        usage->meter_count = count;
+        follow(engine, plan, usage);
+        engine_drop_later(engine, dir);
+    } else {
+        do_without(engine, plan, usage);
+        note_error(engine, program, diag.text);
+    }
+    tell_change(engine, program, cap, until_ns);
+    store(engine, program->run, program->part);
+    caps_apply(engine, program->run);
+}
+
+static const struct program_ops ops = {
+    .add_dir = add_dir,
+    .call = call,
+    .is_wanted = is_wanted,
+    .ended = ended,
+};
+
+/* --- time --------------------------------------------------------------- */
+
+void usage_init(struct engine *engine, uint32_t run)
+{
+    struct engine_run *r = &engine->runs[run];
+    r->usages = mem_zalloc(r->plan->usage_count, sizeof(r->usages[0]));
+    for (uint32_t ix = 0; ix < r->plan->usage_count; ix++) {
+        r->usages[ix].cap = LIMIT_NONE;
+        r->usages[ix].next_ns = 0; /* at once */
+        r->usages[ix].program = program_new(engine, &ops, run, ix);
+    }
+}
+
+void usage_restore(struct engine_run *run, const char *name, const char *value)
+{
+    struct strbuf own = {0};
+    for (uint32_t ix = 0; ix < run->plan->usage_count; ix++) {
+        strbuf_clear(&own);
+        add_name(&own, run, ix);
+        if (strcmp(strbuf_text(&own), name) == 0) {
+            restore(&run->usages[ix], value);
+        }
+    }
+    strbuf_release(&own);
+}
+
+/* When the next reading of a monitor is due. */
+static int64_t due_ns(const struct engine *engine,
+                      const struct engine_usage *usage)
+{
+    if (usage->cap != 0 || usage->until_ns == 0) {
+        return usage->next_ns;
+    }
+    int64_t left_ns = usage->until_ns - engine->world->wall_ns(engine->ctx);
+    return left_ns > 0 ? engine->now_ns + left_ns : 0;
+}
+
+static bool is_idle(const struct engine *engine,
+                    const struct engine_usage *usage)
+{
+    return usage->program->id == 0 && !usage->program->due &&
+           !engine->draining && is_wanted(engine, usage->program);
+}
+
+int64_t usage_next_ns(const struct engine *engine)
+{
+    int64_t next_ns = SCHED_NEVER;
+    for (uint32_t run = 0; run < engine->run_count; run++) {
+        const struct engine_run *r = &engine->runs[run];
+        for (uint32_t ix = 0; ix < r->plan->usage_count; ix++) {
+            if (is_idle(engine, &r->usages[ix])) {
+                int64_t at_ns = due_ns(engine, &r->usages[ix]);
+                next_ns = at_ns < next_ns ? at_ns : next_ns;
+            }
+        }
+    }
+    return next_ns;
+}
+
+void usage_turn(struct engine *engine)
+{
+    for (uint32_t run = 0; run < engine->run_count; run++) {
+        const struct engine_run *r = &engine->runs[run];
+        for (uint32_t ix = 0; ix < r->plan->usage_count; ix++) {
+            struct engine_usage *usage = &r->usages[ix];
+            if (is_idle(engine, usage) &&
+                due_ns(engine, usage) <= engine->now_ns) {
+                usage->readings++;
+                program_call(engine, usage->program);
+            }
+        }
+    }
+}
