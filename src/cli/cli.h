@@ -44,6 +44,7 @@ struct cli_command {
 /* The commands, sorted by name. */
 extern const struct cli_command cli_add;
 extern const struct cli_command cli_answer;
+extern const struct cli_command cli_budget;
 extern const struct cli_command cli_cancel;
 extern const struct cli_command cli_cap;
 extern const struct cli_command cli_check;
@@ -63,6 +64,7 @@ extern const struct cli_command cli_run;
 extern const struct cli_command cli_simulate;
 extern const struct cli_command cli_skip;
 extern const struct cli_command cli_status;
+extern const struct cli_command cli_usage;
 extern const struct cli_command cli_wait;
 extern const struct cli_command cli_why;
 

@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/client.h"
-#include "cli/plain.h"
+#include "cli/order.h"
 #include "cli/target.h"
 #include "engine/doorway.h"
 #include "engine/loop.h"
@@ -124,121 +124,6 @@ static void begin_order(struct strbuf *json, const struct line *line)
     }
 }
 
-/* An answer, taken apart. Its texts are borrowed from `json`. */
-struct answer {
-    char *line; /* as it came */
-    json_t *json;
-    enum err err;
-    const char *text;
-};
-
-static void release_answer(struct answer *answer)
-{
-    mem_free(answer->line);
-    json_decref(answer->json);
-    *answer = (struct answer){0};
-}
-
-/* Give an order and take its answer apart. */
-static enum err give_order(const char *dir,
-                           const char *json,
-                           struct answer *out,
-                           struct diag *diag)
-{
-    *out = (struct answer){0};
-    enum err err = client_order(dir, json, &out->line, diag);
-    if (err != ERR_OK) {
-        return err;
-    }
-    out->json = json_loads(out->line, JSON_REJECT_DUPLICATES, NULL);
-    const json_t *ok = json_object_get(out->json, "ok");
-    const char *name = json_string_value(json_object_get(out->json, "error"));
-    out->text = json_string_value(json_object_get(out->json, "text"));
-    if (out->text == NULL || !json_is_boolean(ok) ||
-        (json_is_false(ok) && name == NULL)) {
-        return diag_set(diag,
-                        ERR_IO,
-                        "the scheduler's answer is not understood: is it of "
-                        "another version?");
-    }
-    out->err = json_is_true(ok) ? ERR_OK : err_from_name(name);
-    return ERR_OK;
-}
-
-/* --- saying how it went ------------------------------------------------- */
-
-/* The order could not be given, or its answer is not known. */
-static int fail(const struct line *line, enum err err, const struct diag *diag)
-{
-    if (line->json) {
-        struct strbuf out = {0};
-        strbuf_adds(&out, "{\"ok\":false");
-        orders_add_text(&out, "error", err_name(err));
-        orders_add_text(&out, "text", diag->text);
-        strbuf_adds(&out, "}\n");
-        (void)cli_write(&out);
-        strbuf_release(&out);
-    }
-    return client_fail(line->command, err, diag);
-}
-
-/* Append a text line by line: each is plain, and stays one. */
-static void add_lines(struct strbuf *out, const char *text)
-{
-    for (;;) {
-        size_t len = strcspn(text, "\n");
-        char *line = mem_strndup(text, len);
-        plain_add(out, line);
-        strbuf_adds(out, "\n");
-        mem_free(line);
-        if (text[len] == '\0') {
-            return;
-        }
-        text += len + 1;
-    }
-}
-
-/* Print an answer; the exit code. */
-static int show(const struct line *line, const struct answer *answer)
-{
-    int code = answer->err == ERR_OK ? CLI_OK : err_exit_code(answer->err);
-    struct strbuf out = {0};
-    if (line->json) {
-        strbuf_addf(&out, "%s\n", answer->line);
-    } else {
-        add_lines(&out, answer->text);
-    }
-    if (line->json || answer->err == ERR_OK) {
-        int written = cli_write(&out);
-        code = code == CLI_OK ? written : code;
-    }
-    if (!line->json && answer->err != ERR_OK) {
-        (void)fprintf(stderr,
-                      "sluice %s: %s",
-                      line->command->name,
-                      strbuf_text(&out));
-    }
-    strbuf_release(&out);
-    return code;
-}
-
-/* Give an order and print the answer; the exit code. */
-static int carry_out(const struct line *line, const struct strbuf *json)
-{
-    struct diag diag = {0};
-    struct answer answer = {0};
-    int code;
-    char *dir = client_find_store(line->store, false, &diag);
-    if (dir == NULL) {
-        return fail(line, ERR_NOT_FOUND, &diag);
-    }
-    enum err err = give_order(dir, strbuf_text(json), &answer, &diag);
-    code = err == ERR_OK ? show(line, &answer) : fail(line, err, &diag);
-    release_answer(&answer);
-    mem_free(dir);
-    return code;
-}
-
 /* --- the commands ------------------------------------------------------- */
 
 /* Read a cap; false, with an error printed, when it is none. */
@@ -285,7 +170,7 @@ static int run_cap(const struct cli_command *command, int argc, char **argv)
                 ",\"%s\":%d}",
                 line.step != 0 ? "step" : "max",
                 line.step != 0 ? line.step : max);
-    code = carry_out(&line, &json);
+    code = order_carry_out(command, line.store, line.json, strbuf_text(&json));
     strbuf_release(&json);
     return code;
 }
@@ -307,7 +192,7 @@ static int run_whole(const struct cli_command *command, int argc, char **argv)
     struct strbuf json = {0};
     begin_order(&json, &line);
     strbuf_adds(&json, "}");
-    code = carry_out(&line, &json);
+    code = order_carry_out(command, line.store, line.json, strbuf_text(&json));
     strbuf_release(&json);
     return code;
 }
@@ -345,7 +230,7 @@ static int run_task(const struct cli_command *command, int argc, char **argv)
     begin_order(&json, &line);
     orders_add_text(&json, "task", task);
     strbuf_adds(&json, "}");
-    code = carry_out(&line, &json);
+    code = order_carry_out(command, line.store, line.json, strbuf_text(&json));
     strbuf_release(&json);
     return code;
 }
@@ -357,36 +242,36 @@ static int run_task(const struct cli_command *command, int argc, char **argv)
 static int order_either(const struct line *line, const char *name)
 {
     struct diag diag = {0};
-    struct answer first = {0};
-    struct answer second = {0};
+    struct order_answer first = {0};
+    struct order_answer second = {0};
     struct strbuf json = {0};
     int code;
     char *dir = client_find_store(line->store, false, &diag);
     if (dir == NULL) {
-        return fail(line, ERR_NOT_FOUND, &diag);
+        return order_fail(line->command, line->json, ERR_NOT_FOUND, &diag);
     }
     begin_order(&json, line);
     orders_add_text(&json, "task", name);
     strbuf_adds(&json, "}");
-    enum err err = give_order(dir, strbuf_text(&json), &first, &diag);
+    enum err err = order_give(dir, strbuf_text(&json), &first, &diag);
     if (err == ERR_OK && first.err == ERR_NOT_FOUND && line->run == NULL) {
         struct line whole = *line;
         whole.run = name;
         strbuf_clear(&json);
         begin_order(&json, &whole);
         strbuf_adds(&json, "}");
-        err = give_order(dir, strbuf_text(&json), &second, &diag);
+        err = order_give(dir, strbuf_text(&json), &second, &diag);
     }
     if (err != ERR_OK) {
-        code = fail(line, err, &diag);
+        code = order_fail(line->command, line->json, err, &diag);
     } else if (second.line != NULL && second.err != ERR_NOT_FOUND) {
-        code = show(line, &second);
+        code = order_show(line->command, line->json, &second);
     } else {
-        code = show(line, &first);
+        code = order_show(line->command, line->json, &first);
     }
     strbuf_release(&json);
-    release_answer(&first);
-    release_answer(&second);
+    order_release(&first);
+    order_release(&second);
     mem_free(dir);
     return code;
 }
@@ -410,7 +295,7 @@ static int run_either(const struct cli_command *command, int argc, char **argv)
     struct strbuf json = {0};
     begin_order(&json, &line);
     strbuf_adds(&json, "}");
-    code = carry_out(&line, &json);
+    code = order_carry_out(command, line.store, line.json, strbuf_text(&json));
     strbuf_release(&json);
     return code;
 }
@@ -476,7 +361,8 @@ static int run_add(const struct cli_command *command, int argc, char **argv)
         orders_add_text(&json, "file", file.path);
         orders_add_text(&json, "text", file.text);
         strbuf_adds(&json, "}");
-        code = carry_out(&line, &json);
+        code =
+            order_carry_out(command, line.store, line.json, strbuf_text(&json));
         strbuf_release(&json);
     }
     cli_release_file(&file);
@@ -509,7 +395,8 @@ static int run_answer(const struct cli_command *command, int argc, char **argv)
         orders_add_text(&json, "task", task);
         orders_add_text(&json, "text", strbuf_text(&text));
         strbuf_adds(&json, "}");
-        code = carry_out(&line, &json);
+        code =
+            order_carry_out(command, line.store, line.json, strbuf_text(&json));
     }
     strbuf_release(&text);
     strbuf_release(&json);
@@ -572,7 +459,7 @@ static int report_running(const struct line *line, const char *dir)
     int code = CLI_NOT_ALL_DONE;
     enum err err = client_look(&view, dir, NULL, &diag);
     if (err != ERR_OK) {
-        code = fail(line, err, &diag);
+        code = order_fail(line->command, line->json, err, &diag);
     } else if (line->json) {
         strbuf_adds(&out, "{\"ok\":false,\"error\":\"timeout\"");
         orders_add_text(&out, "text", "the scheduler has not ended yet");
@@ -605,7 +492,7 @@ static int wait_for_end(const struct line *line,
         bool owned = false;
         enum err err = find_owner(dir, &owner, &owned, &diag);
         if (err != ERR_OK) {
-            return fail(line, err, &diag);
+            return order_fail(line->command, line->json, err, &diag);
         }
         if (!owned || owner.pid != drained->pid ||
             owner.start_ticks != drained->start_ticks) {
@@ -646,7 +533,7 @@ static int drain(const struct line *line, const char *dir)
 {
     struct diag diag = {0};
     struct store_owner owner = {0};
-    struct answer answer = {0};
+    struct order_answer answer = {0};
     bool owned = false;
     int code;
     enum err err = find_owner(dir, &owner, &owned, &diag);
@@ -654,20 +541,22 @@ static int drain(const struct line *line, const char *dir)
         return say_nobody(line);
     }
     if (err == ERR_OK) {
-        err = give_order(dir, "{\"verb\":\"drain\"}", &answer, &diag);
+        err = order_give(dir, "{\"verb\":\"drain\"}", &answer, &diag);
     }
     if (err == ERR_IO && owned && line->wait) {
         code = wait_for_end(line, dir, &owner); /* it went away meanwhile */
     } else if (err != ERR_OK) {
-        code = fail(line, err, &diag);
+        code = order_fail(line->command, line->json, err, &diag);
     } else {
         bool waits = line->wait && answer.err == ERR_OK;
-        code = waits && line->json ? CLI_OK : show(line, &answer);
+        code = waits && line->json
+                   ? CLI_OK
+                   : order_show(line->command, line->json, &answer);
         if (code == CLI_OK && waits) {
             code = wait_for_end(line, dir, &owner);
         }
     }
-    release_answer(&answer);
+    order_release(&answer);
     return code;
 }
 
@@ -686,7 +575,7 @@ static int run_drain(const struct cli_command *command, int argc, char **argv)
     struct diag diag = {0};
     char *dir = client_find_store(line.store, false, &diag);
     if (dir == NULL) {
-        return fail(&line, ERR_NOT_FOUND, &diag);
+        return order_fail(line.command, line.json, ERR_NOT_FOUND, &diag);
     }
     code = drain(&line, dir);
     mem_free(dir);

@@ -7,6 +7,7 @@
 #include "base/strmap.h"
 #include "cli/glance.h"
 #include "cli/plain.h"
+#include "cli/usage.h"
 #include "engine/loop.h"
 
 #include <getopt.h>
@@ -201,7 +202,8 @@ add_limits(struct strbuf *out, const struct glance *glance, uint32_t run)
         const struct plan_limit *limit = &view.plan->limits[ix];
         int64_t used = snapshot_used(glance->snapshot, run, ix);
         int64_t max = sched_limit_max(sched, load_limit(view.loaded, ix));
-        if (ix > 0 && (used == 0 || max == LIMIT_NONE)) {
+        if (usage_is_budget(limit) ||
+            (ix > 0 && (used == 0 || max == LIMIT_NONE))) {
             continue;
         }
         strbuf_addf(out, "%s%s %lld", comma, limit->name, (long long)used);
@@ -216,8 +218,18 @@ add_limits(struct strbuf *out, const struct glance *glance, uint32_t run)
         } else {
             strbuf_addf(out, " of %lld", (long long)max);
         }
+        int64_t set = engine_limit_set(glance->view.engine, run, ix);
+        if (max != LIMIT_NONE && limit->percent == 0 && set > max) {
+            strbuf_addf(out, " (lowered by usage");
+            if (set != LIMIT_NONE) {
+                strbuf_addf(out, " from %lld", (long long)set);
+            }
+            strbuf_adds(out, ")");
+        }
     }
     strbuf_adds(out, "\n");
+    usage_add_monitors(out, glance->view.engine, run, glance->wall_ns, "  ");
+    usage_add_budgets(out, glance->view.engine, run, "  ");
 }
 
 /* Whether its process is known to be gone; without a scheduler nobody has
@@ -462,7 +474,10 @@ json_limits(struct strbuf *out, const struct glance *glance, uint32_t run)
         jsonw_string(out, view.plan->limits[ix].per);
         strbuf_adds(out, "}");
     }
-    strbuf_adds(out, "]");
+    strbuf_adds(out, "],\n   \"usage\": ");
+    usage_json_monitors(out, glance->view.engine, run);
+    strbuf_adds(out, ",\n   \"budgets\": ");
+    usage_json_budgets(out, glance->view.engine, run);
 }
 
 static void
@@ -509,6 +524,13 @@ json_tasks(struct strbuf *out, const struct glance *glance, uint32_t run)
                     sched_state_name(reason.state),
                     engine_attempt_number(glance->view.engine, run, ix));
         jsonw_string(out, engine_reason(glance->view.engine, run, ix));
+        double usd;
+        int64_t tokens;
+        engine_task_cost(glance->view.engine, run, ix, &usd, &tokens);
+        strbuf_addf(out,
+                    ", \"usd\": %.10g, \"tokens\": %lld",
+                    usd,
+                    (long long)tokens);
         strbuf_adds(out, ",\n     \"why\": ");
         reasons_add_json(out, &reason);
         strbuf_adds(out, "}");
@@ -524,6 +546,7 @@ add_text(struct strbuf *out, const struct glance *glance, const char *run)
     struct engine *engine = glance->view.engine;
     strbuf_addf(out, "store: %s\n", glance->dir);
     add_scheduler(out, &glance->view);
+    usage_add_override(out, engine);
     if (engine_run_count(engine) == 0) {
         strbuf_adds(out,
                     "\nno unfinished run; 'sluice status --all' lists the "
@@ -545,7 +568,9 @@ add_json(struct strbuf *out, const struct glance *glance, const char *run)
     jsonw_string(out, glance->dir);
     strbuf_adds(out, ",\n \"scheduler\": ");
     json_scheduler(out, &glance->view);
-    strbuf_adds(out, ",\n \"runs\": [");
+    strbuf_addf(out,
+                ",\n \"override\": %s,\n \"runs\": [",
+                engine_is_overridden(engine) ? "true" : "false");
     for (uint32_t ix = 0; ix < engine_run_count(engine); ix++) {
         if (run == NULL || strcmp(engine_run(engine, ix).id, run) == 0) {
             strbuf_addf(out, "%s\n  ", comma);

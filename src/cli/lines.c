@@ -195,6 +195,39 @@ static bool add_order(struct strbuf *out,
     return true;
 }
 
+/* A usage monitor, or a provider, has come to another state. */
+static void add_usage(struct strbuf *out,
+                      const struct store_event *event,
+                      struct jsonr data)
+{
+    begin(out, event, "usage");
+    if (jsonr_get(data, "provider").len > 0) {
+        strbuf_adds(out, "provider ");
+        add_text(out, data, "provider");
+        strbuf_adds(out, " ");
+    }
+    if (jsonr_is(jsonr_get(data, "to"), "failed")) {
+        strbuf_adds(out, "cannot be read");
+        add_reason(out, data);
+        return;
+    }
+    add_text(out, data, "to");
+    if (jsonr_get(data, "cap").len > 0 && int_of(data, "cap") > 0) {
+        strbuf_addf(out, " at %lld", (long long)int_of(data, "cap"));
+    }
+    if (jsonr_get(data, "until").len > 0) {
+        strbuf_adds(out, " until ");
+        add_text(out, data, "until");
+    }
+    if (jsonr_get(data, "meter").len > 0) {
+        strbuf_adds(out, ", meter ");
+        add_text(out, data, "meter");
+        strbuf_addf(out,
+                    " at %.4g %%",
+                    jsonr_number(jsonr_get(data, "percent")));
+    }
+}
+
 static bool add_other(struct strbuf *out,
                       const struct store_event *event,
                       struct jsonr data)
@@ -213,6 +246,36 @@ static bool add_other(struct strbuf *out,
                     "%lld task%s",
                     (long long)tasks,
                     tasks == 1 ? "" : "s");
+        if (jsonr_get(data, "by").len > 0) {
+            strbuf_adds(out, " by ");
+            add_text(out, data, "by");
+        }
+        return true;
+    }
+    if (is(event->kind, "add-refused")) {
+        begin(out, event, "refused");
+        strbuf_adds(out, "what ");
+        add_text(out, data, "task");
+        strbuf_adds(out, " adds");
+        add_reason(out, data);
+        return true;
+    }
+    if (is(event->kind, "hook")) {
+        begin(out, event, "hook");
+        add_text(out, data, "hook");
+        strbuf_adds(out, " was not delivered");
+        add_reason(out, data);
+        return true;
+    }
+    if (is(event->kind, "budget")) {
+        begin(out, event, "budget");
+        strbuf_adds(out, "nothing more is started: the ");
+        add_text(out, data, "budget");
+        strbuf_adds(out, " is reached");
+        return true;
+    }
+    if (is(event->kind, "usage")) {
+        add_usage(out, event, data);
         return true;
     }
     int64_t found = int_of(data, "found");
@@ -230,7 +293,7 @@ static bool add_other(struct strbuf *out,
         begin(out, event, "circuit");
         strbuf_adds(out, "provider ");
         add_text(out, data, "executor");
-        strbuf_adds(out, " failed too often: one probe at a time");
+        strbuf_adds(out, " failed or refused too often: one try at a time");
         return true;
     }
     return false;

@@ -65,6 +65,30 @@ static const struct reasons_remedy paused_remedies[] = {
     {0},
 };
 
+static const struct reasons_remedy usage_remedies[] = {
+    {.verb = "usage",
+     .text = "--override on",
+     .effect = "goes on in spite of it",
+     .of_store = true},
+    {0},
+};
+
+static const struct reasons_remedy budget_remedies[] = {
+    {.verb = "budget",
+     .text = "--usd X",
+     .effect = "sets how much may be spent",
+     .of_run = true},
+    {0},
+};
+
+static const struct reasons_remedy tokens_remedies[] = {
+    {.verb = "budget",
+     .text = "--tokens N",
+     .effect = "sets how much may be spent",
+     .of_run = true},
+    {0},
+};
+
 static const struct reasons_remedy cap_remedies[] = {
     {.verb = "cap",
      .text = "N",
@@ -148,6 +172,9 @@ static void add_limit(struct strbuf *out, const struct reason *reason)
         strbuf_addf(out, "deferred: waits for an idle slot, limit %s", limit);
         add_holder(out, reason);
         return;
+    case WHY_BUDGET:
+        strbuf_addf(out, "budget: too little is left of the %s", limit);
+        return;
     case WHY_LIMIT:
     case WHY_ENDED:
     case WHY_RUNNING:
@@ -186,7 +213,10 @@ static void add_ended(struct strbuf *out, const struct reason *reason)
 static void add_executor(struct strbuf *out, const struct reason *reason)
 {
     const char *executor = reason->executor != NULL ? reason->executor : "?";
-    if (reason->code == WHY_USAGE) {
+    if (reason->code == WHY_USAGE && reason->executor == NULL) {
+        strbuf_adds(out, "usage: paused by its meters");
+        add_left(out, reason);
+    } else if (reason->code == WHY_USAGE) {
         strbuf_addf(out, "usage limit of provider %s", executor);
         add_left(out, reason);
     } else if (reason->code == WHY_CIRCUIT) {
@@ -225,6 +255,7 @@ void reasons_add(struct strbuf *out, const struct reason *reason)
         add_task(out, reason);
         return;
     case WHY_LIMIT:
+    case WHY_BUDGET:
     case WHY_DEFERRED:
     case WHY_RESERVED:
     case WHY_BEHIND:
@@ -287,11 +318,16 @@ const struct reasons_remedy *reasons_remedies(const struct reason *reason)
     case WHY_BEHIND:
     case WHY_DEFERRED:
         return is_cap_zero(reason) ? cap_remedies : no_remedies;
+    case WHY_USAGE:
+        return usage_remedies;
+    case WHY_BUDGET:
+        return reason->limit != NULL && strncmp(reason->limit, "usd", 3) == 0
+                   ? budget_remedies
+                   : tokens_remedies;
     case WHY_NEEDS:
     case WHY_BLOCKED:
     case WHY_ASKED:
     case WHY_RESERVED:
-    case WHY_USAGE:
     case WHY_CIRCUIT:
     case WHY_BARRIER:
     case WHY_DRAINING:
@@ -308,13 +344,13 @@ void reasons_add_command(struct strbuf *out,
                          const char *run)
 {
     strbuf_addf(out, "sluice %s", remedy->verb);
-    if (!remedy->of_run) {
+    if (!remedy->of_run && !remedy->of_store) {
         strbuf_addf(out, " %s", task);
     }
     if (remedy->text != NULL) {
         strbuf_addf(out, " %s", remedy->text);
     }
-    if (run != NULL) {
+    if (run != NULL && !remedy->of_store) {
         strbuf_addf(out, " --run %s", run);
     }
 }

@@ -45,6 +45,7 @@ struct reasons_remedy {
     const char *text;
     const char *effect; /* "tries it again" */
     bool of_run;        /* takes no task */
+    bool of_store;      /* takes neither task nor run */
 };
 
 /* The commands that help with a reason, ends with a NULL verb; borrowed. */

@@ -236,6 +236,30 @@ static void name_holder(const struct snapshot *snapshot,
     }
 }
 
+/* A limit that a usage monitor has brought to 0 is no limit of the plan: say
+ * what it is, and until when. */
+static void name_usage(const struct engine *engine,
+                       uint32_t run,
+                       uint32_t limit,
+                       struct reason *reason)
+{
+    const struct plan *plan = engine_run(engine, run).plan;
+    if (reason->max != 0 || engine_is_overridden(engine) ||
+        engine_limit_set(engine, run, limit) == 0) {
+        return;
+    }
+    for (uint32_t ix = 0; ix < plan->usage_count; ix++) {
+        struct engine_usage_view usage = engine_usage(engine, run, ix);
+        if (usage.limit == limit && usage.cap == 0) {
+            reason->code = WHY_USAGE;
+            reason->executor = usage.provider;
+            reason->left_ns = usage.until_ns > 0
+                                  ? usage.next_ns - engine_wall_ns(engine)
+                                  : SCHED_NEVER;
+        }
+    }
+}
+
 struct reason
 snapshot_reason(const struct snapshot *snapshot, uint32_t run, uint32_t task)
 {
@@ -258,6 +282,7 @@ snapshot_reason(const struct snapshot *snapshot, uint32_t run, uint32_t task)
         INVARIANT(limit != PLAN_NONE);
         reason.limit = view.plan->limits[limit].name;
         reason.max = sched_limit_max(sched, why->limit);
+        name_usage(engine, run, limit, &reason);
     }
     if (why->executor.v != ID_NONE) {
         reason.executor =

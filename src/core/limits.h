@@ -46,6 +46,7 @@ struct limit_spec {
     uint32_t where_count;
     bool hold_group; /* counts open groups instead of attempts */
     bool resource;   /* only for those who ask for it */
+    bool budget;     /* what is used does not come back: its max shrinks */
 };
 
 struct limit {

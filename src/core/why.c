@@ -220,6 +220,10 @@ why_limit(const struct sched *sched, uint32_t task, uint32_t room)
         why.task.v = kept;
         return why;
     }
+    if (limit->spec.budget) {
+        why.code = WHY_BUDGET;
+        return why;
+    }
     if (sched_has(sched, task, TASK_BACKGROUND) &&
         !sched_has(sched, task, TASK_AGED)) {
         why.code = WHY_DEFERRED;
@@ -340,16 +344,16 @@ void why_all(struct sched *sched, why_fn fn, void *ctx)
 const char *why_code_name(enum why_code code)
 {
     static const char *const names[] = {
-        [WHY_ENDED] = "ended",         [WHY_RUNNING] = "running",
-        [WHY_NEEDS] = "needs",         [WHY_BLOCKED] = "blocked",
-        [WHY_FAILED] = "failed",       [WHY_PARKED] = "parked",
-        [WHY_HELD] = "held",           [WHY_BACKOFF] = "backoff",
-        [WHY_USAGE] = "usage",         [WHY_CIRCUIT] = "circuit",
-        [WHY_PAUSED] = "paused",       [WHY_ASKED] = "asked",
-        [WHY_BARRIER] = "barrier",     [WHY_DRAINING] = "draining",
-        [WHY_LIMIT] = "limit",         [WHY_RESERVED] = "reserved",
-        [WHY_BEHIND] = "behind",       [WHY_DEFERRED] = "deferred",
-        [WHY_STARTABLE] = "startable",
+        [WHY_ENDED] = "ended",       [WHY_RUNNING] = "running",
+        [WHY_NEEDS] = "needs",       [WHY_BLOCKED] = "blocked",
+        [WHY_FAILED] = "failed",     [WHY_PARKED] = "parked",
+        [WHY_HELD] = "held",         [WHY_BACKOFF] = "backoff",
+        [WHY_USAGE] = "usage",       [WHY_CIRCUIT] = "circuit",
+        [WHY_PAUSED] = "paused",     [WHY_ASKED] = "asked",
+        [WHY_BARRIER] = "barrier",   [WHY_DRAINING] = "draining",
+        [WHY_LIMIT] = "limit",       [WHY_RESERVED] = "reserved",
+        [WHY_BUDGET] = "budget",     [WHY_BEHIND] = "behind",
+        [WHY_DEFERRED] = "deferred", [WHY_STARTABLE] = "startable",
     };
     INVARIANT(code < ARRAY_COUNT(names));
     return names[code];

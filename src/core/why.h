@@ -27,6 +27,7 @@ enum why_code {
     WHY_BARRIER,   /* the run waits for its sync hook */
     WHY_DRAINING,  /* nothing is started in any run */
     WHY_LIMIT,     /* `limit` has no room; `task` holds some, if known */
+    WHY_BUDGET,    /* `limit`, a budget, has too little left */
     WHY_RESERVED,  /* free units of `limit` are kept for `task` */
     WHY_BEHIND,    /* `task` goes first at `limit` */
     WHY_DEFERRED,  /* waits for an idle slot; `limit` has none */

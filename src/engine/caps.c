@@ -269,13 +269,8 @@ waits_for_money(struct engine *engine, uint32_t run, uint32_t *limit_out)
             continue;
         }
         struct why why = why_task(engine->sched, id);
-        if (why.code == WHY_LIMIT || why.code == WHY_RESERVED ||
-            why.code == WHY_BEHIND || why.code == WHY_DEFERRED) {
-            uint32_t limit = load_plan_limit(r->loaded, why.limit);
-            if (limit == PLAN_NONE || !is_budget(&r->plan->limits[limit])) {
-                return false;
-            }
-            *limit_out = limit;
+        if (why.code == WHY_BUDGET) {
+            *limit_out = load_plan_limit(r->loaded, why.limit);
         } else if (why.code != WHY_HELD) {
             return false;
         }

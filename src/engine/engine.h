@@ -276,6 +276,8 @@ void engine_expect(struct plan *plan, const char *setting, const char *value);
 /* Time on the engine's clock, and on the wall, of the last turn or load. */
 int64_t engine_time_ns(const struct engine *engine);
 
+int64_t engine_wall_ns(const struct engine *engine);
+
 /* Index of the run of that id (slug), or STORE_NONE. */
 uint32_t engine_find_run(const struct engine *engine, const char *id);
 

@@ -72,9 +72,6 @@ engine_usage(const struct engine *engine, uint32_t run, uint32_t ix)
     const struct plan *plan = engine->runs[run].plan;
     const struct plan_usage *of = &plan->usages[ix];
     const struct engine_usage *usage = &engine->runs[run].usages[ix];
-    int64_t wall_ns = engine->world != NULL
-                          ? engine->world->wall_ns(engine->ctx)
-                          : engine->wall_ns;
     bool by_reset = usage->cap == 0 && usage->until_ns > 0;
     return (struct engine_usage_view){
         .provider = of->provider != PLAN_NONE
@@ -86,8 +83,9 @@ engine_usage(const struct engine *engine, uint32_t run, uint32_t ix)
         .read_ns = usage->read_ns,
         .cap = usage->cap,
         .until_ns = usage->cap == 0 ? usage->until_ns : 0,
-        .next_ns = by_reset ? usage->until_ns
-                            : wall_ns + usage->next_ns - engine->now_ns,
+        .next_ns =
+            by_reset ? usage->until_ns
+                     : engine_wall_ns(engine) + usage->next_ns - engine->now_ns,
         .error = usage->error,
     };
 }
@@ -149,6 +147,12 @@ engine_task_budget(const struct engine *engine, uint32_t run, uint32_t task)
 int64_t engine_time_ns(const struct engine *engine)
 {
     return engine->now_ns;
+}
+
+int64_t engine_wall_ns(const struct engine *engine)
+{
+    return engine->world != NULL ? engine->world->wall_ns(engine->ctx)
+                                 : engine->wall_ns;
 }
 
 uint32_t engine_find_run(const struct engine *engine, const char *id)

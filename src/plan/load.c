@@ -212,6 +212,8 @@ static struct limit_spec limit_spec_of(struct load_run *run,
         .hold_group = limit->hold_group,
         .resource =
             limit->kind != PLAN_LIMIT_PLAIN && limit->kind != PLAN_LIMIT_USAGE,
+        .budget = limit->kind == PLAN_LIMIT_BUDGET_USD ||
+                  limit->kind == PLAN_LIMIT_BUDGET_TOKENS,
     };
 }
 

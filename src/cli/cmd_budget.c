@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/* sluice budget: what was spent of what; set how much there is. */
+#include "base/jsonw.h"
+#include "cli/glance.h"
+#include "cli/order.h"
+#include "cli/target.h"
+#include "cli/usage.h"
+#include "engine/orders.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OPT_CLASS = 1, OPT_TASK, OPT_TOKENS, OPT_USD };
+
+struct line {
+    const struct cli_command *command;
+    struct glance_options wanted;
+    bool json;
+    const char *class_name;
+    const char *task;
+    const char *usd;
+    const char *tokens;
+};
+
+/* Whether a text is a number such as 20, 0.5 or, with `suffix`, 1.5M. */
+static bool read_number(const char *text, bool suffix, double *out)
+{
+    char *end;
+    *out = strtod(text, &end);
+    size_t len = strspn(text, "0123456789.");
+    if (len == 0 || text[0] == '.' || end != text + len) {
+        return false;
+    }
+    if (suffix && *end != '\0' && strchr("kMG", *end) != NULL) {
+        *out *= *end == 'k' ? 1e3 : *end == 'M' ? 1e6 : 1e9;
+        end++;
+    }
+    return *end == '\0';
+}
+
+static int set(const struct line *line)
+{
+    double usd = 0;
+    double tokens = 0;
+    if ((line->usd != NULL && !read_number(line->usd, false, &usd)) ||
+        (line->tokens != NULL && !read_number(line->tokens, true, &tokens))) {
+        return cli_fail(line->command,
+                        "an amount is a number such as 20 or 0.5; of tokens "
+                        "also 500k or 1.5M");
+    }
+    if (line->class_name != NULL && line->task != NULL) {
+        return cli_fail(line->command, "give --class or --task, not both");
+    }
+    struct strbuf json = {0};
+    strbuf_adds(&json, "{\"verb\":\"budget\"");
+    if (line->wanted.run != NULL) {
+        orders_add_text(&json, "run", line->wanted.run);
+    }
+    if (line->class_name != NULL) {
+        orders_add_text(&json, "class", line->class_name);
+    }
+    if (line->task != NULL) {
+        orders_add_text(&json, "task", line->task);
+    }
+    if (line->usd != NULL) {
+        strbuf_addf(&json, ",\"usd\":%.10g", usd);
+    }
+    if (line->tokens != NULL) {
+        strbuf_addf(&json, ",\"tokens\":%.0f", tokens);
+    }
+    strbuf_adds(&json, "}");
+    int code = order_carry_out(line->command,
+                               line->wanted.store,
+                               line->json,
+                               strbuf_text(&json));
+    strbuf_release(&json);
+    return code;
+}
+
+static bool is_meant(const struct line *line, const struct engine_run_view *run)
+{
+    return line->wanted.run == NULL || strcmp(line->wanted.run, run->id) == 0;
+}
+
+static void add_text(struct strbuf *out,
+                     const struct glance *glance,
+                     const struct line *line)
+{
+    const struct engine *engine = glance->view.engine;
+    for (uint32_t ix = 0; ix < engine_run_count(engine); ix++) {
+        struct engine_run_view run = engine_run(engine, ix);
+        size_t before = out->len;
+        if (is_meant(line, &run)) {
+            strbuf_addf(out, "run %s:\n", run.id);
+            size_t head = out->len;
+            usage_add_budgets(out, engine, ix, "  ");
+            if (out->len == head) {
+                out->len = before;
+                strbuf_addf(out, "run %s has no budget\n", run.id);
+            }
+        }
+    }
+    if (out->len == 0) {
+        strbuf_adds(out, "no unfinished run\n");
+    }
+}
+
+static void add_json(struct strbuf *out,
+                     const struct glance *glance,
+                     const struct line *line)
+{
+    const struct engine *engine = glance->view.engine;
+    const char *comma = "";
+    strbuf_adds(out, "{\"runs\": [");
+    for (uint32_t ix = 0; ix < engine_run_count(engine); ix++) {
+        struct engine_run_view run = engine_run(engine, ix);
+        if (is_meant(line, &run)) {
+            strbuf_addf(out, "%s{\"run\": ", comma);
+            comma = ", ";
+            jsonw_string(out, run.id);
+            strbuf_adds(out, ", \"budgets\": ");
+            usage_json_budgets(out, engine, ix);
+            strbuf_adds(out, "}");
+        }
+    }
+    strbuf_adds(out, "]}\n");
+}
+
+static int show(const struct line *line)
+{
+    struct glance glance;
+    struct diag diag = {0};
+    struct strbuf out = {0};
+    if (line->class_name != NULL || line->task != NULL) {
+        return cli_fail(line->command,
+                        "how much? Give --usd, --tokens or both");
+    }
+    enum err err = glance_take(&glance, &line->wanted, &diag);
+    int code;
+    if (err != ERR_OK) {
+        code = client_fail(line->command, err, &diag);
+    } else {
+        (line->json ? add_json : add_text)(&out, &glance, line);
+        code = cli_write(&out);
+    }
+    strbuf_release(&out);
+    glance_release(&glance);
+    return code;
+}
+
+static int take_option(struct line *line, int code, const char *argument)
+{
+    switch (code) {
+    case CLIENT_OPT_STORE:
+        line->wanted.store = argument;
+        return CLI_OK;
+    case CLIENT_OPT_RUN:
+        line->wanted.run = argument;
+        return target_check_name(line->command, "run", argument);
+    case CLIENT_OPT_JSON:
+        line->json = true;
+        return CLI_OK;
+    case OPT_CLASS:
+        line->class_name = argument;
+        return target_check_name(line->command, "class", argument);
+    case OPT_TASK:
+        line->task = argument;
+        return target_check_name(line->command, "task", argument);
+    case OPT_TOKENS:
+        line->tokens = argument;
+        return CLI_OK;
+    case OPT_USD:
+        line->usd = argument;
+        return CLI_OK;
+    default:
+        return CLI_USAGE;
+    }
+}
+
+static int run(const struct cli_command *command, int argc, char **argv)
+{
+    struct line line = {.command = command};
+    for (;;) {
+        const char *argument = NULL;
+        int code = cli_next(command, argc, argv, &argument);
+        if (code == CLI_END) {
+            break;
+        }
+        if (code < 0) {
+            return code == CLI_HELP ? CLI_OK : CLI_USAGE;
+        }
+        code = take_option(&line, code, argument);
+        if (code != CLI_OK) {
+            return code;
+        }
+    }
+    if (optind < argc) {
+        return cli_fail(command,
+                        "what is \"%s\"? An amount is given with --usd or "
+                        "--tokens",
+                        argv[optind]);
+    }
+    return line.usd != NULL || line.tokens != NULL ? set(&line) : show(&line);
+}
+
+static const struct cli_option options[] = {
+    {"class", "CLASS", "of all tasks of a class together", OPT_CLASS},
+    CLIENT_OPTION_JSON,
+    CLIENT_OPTION_RUN,
+    CLIENT_OPTION_STORE,
+    {"task", "TASK", "of all sessions of one task together", OPT_TASK},
+    {"tokens", "N", "how many tokens there are", OPT_TOKENS},
+    {"usd", "X", "how many dollars there are", OPT_USD},
+    {0},
+};
+
+const struct cli_command cli_budget = {
+    .name = "budget",
+    .synopsis = "[--usd X] [--tokens N] [OPTION]...",
+    .summary = "show what was spent, or set how much may be",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/* sluice usage: what meters show, what follows from them; the override. */
+#include "base/jsonw.h"
+#include "cli/glance.h"
+#include "cli/order.h"
+#include "cli/usage.h"
+
+#include <getopt.h>
+#include <string.h>
+
+enum { OPT_OVERRIDE = 1 };
+
+struct line {
+    const struct cli_command *command;
+    struct glance_options wanted;
+    bool json;
+    const char *override; /* "on", "off" or NULL */
+};
+
+/* Providers whose sessions have reported a limit. */
+static void add_providers(struct strbuf *out, const struct glance *glance)
+{
+    struct engine *engine = glance->view.engine;
+    const struct load *load = engine_loader(engine);
+    for (uint32_t ix = 0; ix < load_executor_count(load); ix++) {
+        struct executor_id id = {ix};
+        int64_t until_ns;
+        if (sched_executor_state(engine_sched(engine), id, &until_ns) ==
+            EXECUTOR_USAGE) {
+            strbuf_addf(out,
+                        "provider %s: paused until ",
+                        load_executor_name(load, id));
+            usage_add_time(out,
+                           glance->wall_ns + until_ns - engine_time_ns(engine),
+                           glance->wall_ns);
+            strbuf_adds(out, ", as a session has reported\n");
+        }
+    }
+}
+
+static bool is_meant(const struct line *line, const struct engine_run_view *run)
+{
+    return line->wanted.run == NULL || strcmp(line->wanted.run, run->id) == 0;
+}
+
+static void add_text(struct strbuf *out,
+                     const struct glance *glance,
+                     const struct line *line)
+{
+    const struct engine *engine = glance->view.engine;
+    bool any = false;
+    usage_add_override(out, engine);
+    add_providers(out, glance);
+    for (uint32_t ix = 0; ix < engine_run_count(engine); ix++) {
+        struct engine_run_view run = engine_run(engine, ix);
+        if (!is_meant(line, &run) || run.plan->usage_count == 0) {
+            continue;
+        }
+        any = true;
+        int64_t set = engine_limit_set(engine, ix, 0);
+        strbuf_addf(out, "run %s: cap ", run.id);
+        if (set == LIMIT_NONE) {
+            strbuf_adds(out, "none\n");
+        } else {
+            strbuf_addf(out, "%lld\n", (long long)set);
+        }
+        usage_add_monitors(out, engine, ix, glance->wall_ns, "  ");
+    }
+    if (!any) {
+        strbuf_adds(out, "no unfinished run has a usage monitor\n");
+    }
+}
+
+static void json_providers(struct strbuf *out, const struct glance *glance)
+{
+    struct engine *engine = glance->view.engine;
+    const struct load *load = engine_loader(engine);
+    const char *comma = "";
+    for (uint32_t ix = 0; ix < load_executor_count(load); ix++) {
+        struct executor_id id = {ix};
+        int64_t until_ns;
+        if (sched_executor_state(engine_sched(engine), id, &until_ns) !=
+            EXECUTOR_USAGE) {
+            continue;
+        }
+        strbuf_addf(out, "%s{\"provider\": ", comma);
+        comma = ", ";
+        jsonw_string(out, load_executor_name(load, id));
+        strbuf_adds(out, ", \"until\": ");
+        jsonw_time(out, glance->wall_ns + until_ns - engine_time_ns(engine));
+        strbuf_adds(out, "}");
+    }
+}
+
+static void add_json(struct strbuf *out,
+                     const struct glance *glance,
+                     const struct line *line)
+{
+    const struct engine *engine = glance->view.engine;
+    const char *comma = "";
+    strbuf_addf(out,
+                "{\"override\": %s, \"paused_providers\": [",
+                engine_is_overridden(engine) ? "true" : "false");
+    json_providers(out, glance);
+    strbuf_adds(out, "], \"runs\": [");
+    for (uint32_t ix = 0; ix < engine_run_count(engine); ix++) {
+        struct engine_run_view run = engine_run(engine, ix);
+        if (is_meant(line, &run)) {
+            strbuf_addf(out, "%s{\"run\": ", comma);
+            comma = ", ";
+            jsonw_string(out, run.id);
+            strbuf_adds(out, ", \"usage\": ");
+            usage_json_monitors(out, engine, ix);
+            strbuf_adds(out, "}");
+        }
+    }
+    strbuf_adds(out, "]}\n");
+}
+
+static int show(const struct line *line)
+{
+    struct glance glance;
+    struct diag diag = {0};
+    struct strbuf out = {0};
+    enum err err = glance_take(&glance, &line->wanted, &diag);
+    int code;
+    if (err != ERR_OK) {
+        code = client_fail(line->command, err, &diag);
+    } else {
+        (line->json ? add_json : add_text)(&out, &glance, line);
+        code = cli_write(&out);
+    }
+    strbuf_release(&out);
+    glance_release(&glance);
+    return code;
+}
+
+static int set_override(const struct line *line)
+{
+    bool on = strcmp(line->override, "on") == 0;
+    if (!on && strcmp(line->override, "off") != 0) {
+        return cli_fail(line->command,
+                        "--override is on or off, not \"%s\"",
+                        line->override);
+    }
+    if (line->wanted.run != NULL) {
+        return cli_fail(line->command,
+                        "the override is for the whole store: leave --run "
+                        "away");
+    }
+    return order_carry_out(line->command,
+                           line->wanted.store,
+                           line->json,
+                           on ? "{\"verb\":\"usage\",\"override\":true}"
+                              : "{\"verb\":\"usage\",\"override\":false}");
+}
+
+static int run(const struct cli_command *command, int argc, char **argv)
+{
+    struct line line = {.command = command};
+    for (;;) {
+        const char *argument = NULL;
+        int code = cli_next(command, argc, argv, &argument);
+        if (code == CLI_END) {
+            break;
+        }
+        if (code < 0) {
+            return code == CLI_HELP ? CLI_OK : CLI_USAGE;
+        }
+        if (code == CLIENT_OPT_STORE) {
+            line.wanted.store = argument;
+        } else if (code == CLIENT_OPT_RUN) {
+            line.wanted.run = argument;
+        } else if (code == CLIENT_OPT_JSON) {
+            line.json = true;
+        } else {
+            line.override = argument;
+        }
+    }
+    if (optind < argc) {
+        return cli_fail(command,
+                        "what is \"%s\"? The override is switched with "
+                        "--override on or off",
+                        argv[optind]);
+    }
+    return line.override != NULL ? set_override(&line) : show(&line);
+}
+
+static const struct cli_option options[] = {
+    CLIENT_OPTION_JSON,
+    {"override",
+     "STATE",
+     "on: meters and reported limits pause nothing; off: they do",
+     OPT_OVERRIDE},
+    CLIENT_OPTION_RUN,
+    CLIENT_OPTION_STORE,
+    {0},
+};
+
+const struct cli_command cli_usage = {
+    .name = "usage",
+    .synopsis = "[--override STATE] [OPTION]...",
+    .summary = "show usage meters and what they do; override them",
+    .options = options,
+    .run = run,
+};

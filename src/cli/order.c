@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/order.h"
+
+#include "base/mem.h"
+#include "base/strbuf.h"
+#include "cli/client.h"
+#include "cli/plain.h"
+#include "engine/orders.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void order_release(struct order_answer *answer)
+{
+    mem_free(answer->line);
+    json_decref(answer->json);
+    *answer = (struct order_answer){0};
+}
+
+/* Give an order and take its answer apart. */
+enum err order_give(const char *dir,
+                    const char *json,
+                    struct order_answer *out,
+                    struct diag *diag)
+{
+    *out = (struct order_answer){0};
+    enum err err = client_order(dir, json, &out->line, diag);
+    if (err != ERR_OK) {
+        return err;
+    }
+    out->json = json_loads(out->line, JSON_REJECT_DUPLICATES, NULL);
+    const json_t *ok = json_object_get(out->json, "ok");
+    const char *name = json_string_value(json_object_get(out->json, "error"));
+    out->text = json_string_value(json_object_get(out->json, "text"));
+    if (out->text == NULL || !json_is_boolean(ok) ||
+        (json_is_false(ok) && name == NULL)) {
+        return diag_set(diag,
+                        ERR_IO,
+                        "the scheduler's answer is not understood: is it of "
+                        "another version?");
+    }
+    out->err = json_is_true(ok) ? ERR_OK : err_from_name(name);
+    return ERR_OK;
+}
+
+/* --- saying how it went ------------------------------------------------- */
+
+/* The order could not be given, or its answer is not known. */
+int order_fail(const struct cli_command *command,
+               bool json,
+               enum err err,
+               const struct diag *diag)
+{
+    if (json) {
+        struct strbuf out = {0};
+        strbuf_adds(&out, "{\"ok\":false");
+        orders_add_text(&out, "error", err_name(err));
+        orders_add_text(&out, "text", diag->text);
+        strbuf_adds(&out, "}\n");
+        (void)cli_write(&out);
+        strbuf_release(&out);
+    }
+    return client_fail(command, err, diag);
+}
+
+/* Append a text line by line: each is plain, and stays one. */
+static void add_lines(struct strbuf *out, const char *text)
+{
+    for (;;) {
+        size_t len = strcspn(text, "\n");
+        char *line = mem_strndup(text, len);
+        plain_add(out, line);
+        strbuf_adds(out, "\n");
+        mem_free(line);
+        if (text[len] == '\0') {
+            return;
+        }
+        text += len + 1;
+    }
+}
+
+/* Print an answer; the exit code. */
+int order_show(const struct cli_command *command,
+               bool json,
+               const struct order_answer *answer)
+{
+    int code = answer->err == ERR_OK ? CLI_OK : err_exit_code(answer->err);
+    struct strbuf out = {0};
+    if (json) {
+        strbuf_addf(&out, "%s\n", answer->line);
+    } else {
+        add_lines(&out, answer->text);
+    }
+    if (json || answer->err == ERR_OK) {
+        int written = cli_write(&out);
+        code = code == CLI_OK ? written : code;
+    }
+    if (!json && answer->err != ERR_OK) {
+        (void)
+            fprintf(stderr, "sluice %s: %s", command->name, strbuf_text(&out));
+    }
+    strbuf_release(&out);
+    return code;
+}
+
+/* Give an order and print the answer; the exit code. */
+int order_carry_out(const struct cli_command *command,
+                    const char *store,
+                    bool json,
+                    const char *order)
+{
+    struct diag diag = {0};
+    struct order_answer answer = {0};
+    int code;
+    char *dir = client_find_store(store, false, &diag);
+    if (dir == NULL) {
+        return order_fail(command, json, ERR_NOT_FOUND, &diag);
+    }
+    enum err err = order_give(dir, order, &answer, &diag);
+    code = err == ERR_OK ? order_show(command, json, &answer)
+                         : order_fail(command, json, err, &diag);
+    order_release(&answer);
+    mem_free(dir);
+    return code;
+}
