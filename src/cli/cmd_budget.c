@@ -94,7 +94,7 @@ static void add_text(struct strbuf *out,
         if (is_meant(line, &run)) {
             strbuf_addf(out, "run %s:\n", run.id);
             size_t head = out->len;
-            usage_add_budgets(out, engine, ix, "  ");
+            usage_add_budgets(out, glance, ix, "  ");
             if (out->len == head) {
                 out->len = before;
                 strbuf_addf(out, "run %s has no budget\n", run.id);
@@ -120,7 +120,7 @@ static void add_json(struct strbuf *out,
             comma = ", ";
             jsonw_string(out, run.id);
             strbuf_adds(out, ", \"budgets\": ");
-            usage_json_budgets(out, engine, ix);
+            usage_json_budgets(out, glance, ix);
             strbuf_adds(out, "}");
         }
     }

@@ -229,7 +229,7 @@ add_limits(struct strbuf *out, const struct glance *glance, uint32_t run)
     }
     strbuf_adds(out, "\n");
     usage_add_monitors(out, glance->view.engine, run, glance->wall_ns, "  ");
-    usage_add_budgets(out, glance->view.engine, run, "  ");
+    usage_add_budgets(out, glance, run, "  ");
 }
 
 /* Whether its process is known to be gone; without a scheduler nobody has
@@ -477,7 +477,7 @@ json_limits(struct strbuf *out, const struct glance *glance, uint32_t run)
     strbuf_adds(out, "],\n   \"usage\": ");
     usage_json_monitors(out, glance->view.engine, run);
     strbuf_adds(out, ",\n   \"budgets\": ");
-    usage_json_budgets(out, glance->view.engine, run);
+    usage_json_budgets(out, glance, run);
 }
 
 static void

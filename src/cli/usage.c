@@ -144,18 +144,18 @@ void usage_add_amount(struct strbuf *out,
 }
 
 void usage_add_budgets(struct strbuf *out,
-                       const struct engine *engine,
+                       const struct glance *glance,
                        uint32_t run,
                        const char *indent)
 {
+    const struct engine *engine = glance->view.engine;
     struct engine_run_view view = engine_run(engine, run);
     for (uint32_t ix = 0; ix < view.plan->limit_count; ix++) {
         const struct plan_limit *limit = &view.plan->limits[ix];
         if (!usage_is_budget(limit)) {
             continue;
         }
-        int64_t used =
-            sched_limit_used(engine_sched(engine), load_limit(view.loaded, ix));
+        int64_t used = snapshot_used(glance->snapshot, run, ix);
         strbuf_addf(out, "%s%s: ", indent, limit->name);
         usage_add_amount(out, limit->kind, engine_limit_spent(engine, run, ix));
         strbuf_adds(out, " of ");
@@ -248,9 +248,10 @@ json_amount(struct strbuf *out, const struct plan_limit *limit, int64_t units)
 }
 
 void usage_json_budgets(struct strbuf *out,
-                        const struct engine *engine,
+                        const struct glance *glance,
                         uint32_t run)
 {
+    const struct engine *engine = glance->view.engine;
     struct engine_run_view view = engine_run(engine, run);
     const char *comma = "";
     strbuf_adds(out, "[");
@@ -272,10 +273,7 @@ void usage_json_budgets(struct strbuf *out,
         strbuf_adds(out, ", \"spent\": ");
         json_amount(out, limit, engine_limit_spent(engine, run, ix));
         strbuf_adds(out, ", \"expected\": ");
-        json_amount(out,
-                    limit,
-                    sched_limit_used(engine_sched(engine),
-                                     load_limit(view.loaded, ix)));
+        json_amount(out, limit, snapshot_used(glance->snapshot, run, ix));
         strbuf_adds(out, "}");
     }
     strbuf_adds(out, "]");

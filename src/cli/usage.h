@@ -7,6 +7,7 @@
 #define CLI_USAGE_H
 
 #include "base/strbuf.h"
+#include "cli/glance.h"
 #include "engine/engine.h"
 
 /* A line when usage is overridden. */
@@ -31,7 +32,7 @@ void usage_add_state(struct strbuf *out,
 
 /* A line for each budget of a run: what is spent, in use and left. */
 void usage_add_budgets(struct strbuf *out,
-                       const struct engine *engine,
+                       const struct glance *glance,
                        uint32_t run,
                        const char *indent);
 
@@ -45,7 +46,7 @@ void usage_json_monitors(struct strbuf *out,
                          const struct engine *engine,
                          uint32_t run);
 void usage_json_budgets(struct strbuf *out,
-                        const struct engine *engine,
+                        const struct glance *glance,
                         uint32_t run);
 
 /* Whether the limit is a budget. */
