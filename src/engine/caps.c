@@ -168,7 +168,8 @@ bool caps_is_broke(const struct engine *engine,
     struct plan_cost budget = caps_task_budget(engine, run, task);
     struct plan_cost next = plan_expected_cost(r->plan, &r->plan->tasks[task]);
     int64_t usd = (int64_t)(t->usd * PLAN_USD + 0.5);
-    if (budget.usd != PLAN_UNSET && usd > 0 && usd + next.usd > budget.usd) {
+    if (budget.usd != PLAN_UNSET && usd > 0 &&
+        (usd >= budget.usd || usd + next.usd > budget.usd)) {
         strbuf_addf(reason,
                     "budget: it has cost %.2f USD of %.2f, and one more "
                     "session is expected to cost %.2f",
@@ -178,7 +179,8 @@ bool caps_is_broke(const struct engine *engine,
         return true;
     }
     if (budget.tokens != PLAN_UNSET && t->tokens > 0 &&
-        t->tokens + next.tokens > budget.tokens) {
+        (t->tokens >= budget.tokens ||
+         t->tokens + next.tokens > budget.tokens)) {
         strbuf_addf(reason,
                     "budget: it has cost %lld tokens of %lld, and one more "
                     "session is expected to cost %lld",
