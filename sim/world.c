@@ -18,15 +18,13 @@
 #include <string.h>
 
 enum {
-    EVENTS_MAX = 400000, /* more is a scheduler that runs in circles */
+    EVENTS_MAX = 4000000, /* more is a scheduler that runs in circles */
     GIVE_UPS_MAX = 60,
     LIST_MIN = 16,
 };
 
 /* In calm everything must be over by then. */
 #define CALM_NS_MAX (INT64_C(30) * 86400 * WORLD_SECOND)
-/* Some day in 2026. */
-#define WALL_NS (INT64_C(1790000000) * WORLD_SECOND)
 
 void *world_grow(void *items, uint32_t count, uint32_t *capacity, size_t bytes)
 {
@@ -357,6 +355,19 @@ plan_more(struct world *world, enum world_event_type type, int64_t scale_ns)
     }
 }
 
+static void act(struct world *world, const struct world_act *act)
+{
+    if (world->current == WORLD_NONE) {
+        world_fault(world, "there is no scheduler to act on");
+    } else if (act->order != NULL) {
+        world_process_order(world->processes[world->current],
+                            ++world->last_order,
+                            act->order);
+    } else {
+        world_process_bury(world->processes[world->current]);
+    }
+}
+
 static void happen(struct world *world, const struct world_event *event)
 {
     switch (event->type) {
@@ -398,6 +409,9 @@ static void happen(struct world *world, const struct world_event *event)
             plan_more(world, WORLD_FAULT, 16 * WORLD_SECOND);
         }
         break;
+    case WORLD_ACT:
+        act(world, &world->options.script->acts[event->who]);
+        break;
     }
 }
 
@@ -424,7 +438,7 @@ static void begin(struct world *world)
     rng_init(&world->rng, world->options.seed);
     world->db = store_memory_db_new();
     store_memory_set_fault(world->db, on_store_write, world);
-    world->wall_ns = WALL_NS;
+    world->wall_ns = WORLD_WALL_NS;
     world->boot_ns = 1000 * WORLD_SECOND;
     world->chaos = true;
     world->current = WORLD_NONE;
@@ -449,6 +463,16 @@ static void begin(struct world *world)
     plan_more(world, WORLD_FAULT, 16 * WORLD_SECOND);
 }
 
+/* Go on until nothing happens any more. While a run waits for another one, its
+ * meters are read for ever: six hours are enough then. */
+static void rest(struct world *world)
+{
+    go_on(world,
+          world_has(world, WORLD_USAGE)
+              ? world->now_ns + 6 * 3600 * WORLD_SECOND
+              : SCHED_NEVER);
+}
+
 /* The faults have stopped. */
 static void calm(struct world *world)
 {
@@ -457,15 +481,15 @@ static void calm(struct world *world)
     world->full_ns = 0;
     world->break_next = false;
     world_say(world, "calm");
-    go_on(world, SCHED_NEVER);
+    rest(world);
     if (world->report->fault.len == 0) {
         world_operator_calm(world);
-        go_on(world, SCHED_NEVER);
+        rest(world);
         world_check_rest(world);
     }
     uint32_t rounds = 0;
     while (world->report->fault.len == 0 && world_operator_give_up(world)) {
-        go_on(world, SCHED_NEVER);
+        rest(world);
         world_check_rest(world);
         if (++rounds > GIVE_UPS_MAX) {
             world_fault(world, "the operator gives up for nothing");
@@ -496,6 +520,7 @@ static void release(struct world *world)
         mem_free(world->dirs[ix].result);
         mem_free(world->dirs[ix].batch);
         mem_free(world->dirs[ix].fragment);
+        mem_free(world->dirs[ix].event);
     }
     for (uint32_t ix = 0; ix < world->session_count; ix++) {
         mem_free(world->sessions[ix].tasks);
@@ -510,16 +535,38 @@ static void release(struct world *world)
     mem_free(world->servers);
     mem_free(world->events);
     mem_free(world->shims);
+    mem_free(world->notices);
     mem_free(world->dirs);
     strmap_release(&world->dir_map);
     arena_release(&world->arena);
     store_memory_db_free(world->db);
 }
 
+/* No chance and no faults: what the script says. */
+static void follow_script(struct world *world)
+{
+    const struct world_script *script = world->options.script;
+    world->chaos = false;
+    for (uint32_t ix = 0; ix < script->act_count; ix++) {
+        (void)world_plan_event(world, WORLD_ACT, script->acts[ix].at_ns, ix, 0);
+    }
+    go_on(world, SCHED_NEVER);
+    if (world->report->fault.len == 0) {
+        world_check_rest(world);
+        world_check_end(world);
+    }
+}
+
 bool world_run(const struct world_options *options, struct world_report *out)
 {
     struct world world = {.options = *options, .report = out};
     begin(&world);
+    if (options->script != NULL) {
+        follow_script(&world);
+        out->virtual_ns = world.now_ns;
+        release(&world);
+        return out->fault.len == 0;
+    }
     int64_t chaos_ns = (30 + rng_below(&world.rng, 300)) * WORLD_SECOND;
     go_on(&world, chaos_ns);
     if (out->fault.len == 0) {

@@ -53,15 +53,55 @@ enum world_feature {
     WORLD_CLOCK = 1 << 16,  /* the wall clock jumps, the machine sleeps */
     WORLD_STALL = 1 << 17,  /* the scheduler is stopped for a while */
     WORLD_FILES = 1 << 18,  /* the files of attempts cannot be used */
-    WORLD_ALL = (1 << 19) - 1,
+    /* Plans again. */
+    WORLD_HOOKS = 1 << 19, /* hooks that are told of events */
+    WORLD_USAGE = 1 << 20, /* meters that rise and fall */
+    WORLD_MONEY = 1 << 21, /* budgets */
+    WORLD_ALL = (1 << 22) - 1,
 };
+
+/* How a scripted session goes. Starts as "done after a minute". */
+struct world_scripted {
+    int64_t takes_ns;
+    int code;           /* exit code */
+    const char *result; /* what it writes into its result; NULL: nothing */
+};
+
+/* What is done at a time: an order, or, without one, kill -9. */
+struct world_act {
+    int64_t at_ns; /* after the beginning */
+    const char *order;
+};
+
+/*
+ * Instead of chance: one plan, and how everything goes. Times are wall clock;
+ * the world begins at WORLD_WALL_NS. Functions that are NULL are not called.
+ */
+struct world_script {
+    const char *plan;
+    const struct world_act *acts;
+    uint32_t act_count;
+    void *ctx;
+    void (*session)(void *ctx,
+                    int64_t wall_ns,
+                    const char *task,
+                    struct world_scripted *out);
+    /* What meters print; false: their program fails. */
+    bool (*meters)(void *ctx, int64_t wall_ns, struct strbuf *out);
+    /* A hook has been told of an event. */
+    void (*told)(void *ctx, int64_t wall_ns, const char *event);
+};
+
+/* Some day in 2026. */
+#define WORLD_WALL_NS (INT64_C(1790000000) * 1000000000)
 
 typedef void (*world_say_fn)(void *ctx, int64_t now_ns, const char *text);
 
 struct world_options {
     uint64_t seed;
-    uint32_t tasks;    /* in each plan, about */
-    uint32_t features; /* of enum world_feature */
+    uint32_t tasks;                    /* in each plan, about */
+    uint32_t features;                 /* of enum world_feature */
+    const struct world_script *script; /* NULL: by chance */
     /* Told of everything as it happens, because the end may be a crash; NULL:
      * nobody is. */
     world_say_fn say;

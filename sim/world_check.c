@@ -8,6 +8,8 @@
 
 #include "base/mem.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 uint32_t world_check_find_run(const struct world *world, const char *id)
@@ -56,6 +58,7 @@ static void note_run(struct world *world, const struct store_run *row)
         .number = row->number,
         .plan_ix = WORLD_NONE,
         .id = mem_strndup(row->id, strlen(row->id)),
+        .usage_cap = LIMIT_NONE,
     };
     for (uint32_t ix = 0; ix < world->plan_count; ix++) {
         if (strcmp(world->plans[ix].text, row->text) == 0) {
@@ -198,6 +201,9 @@ static void note_claim(struct world *world, const struct store_attempt *row)
         .session = WORLD_NONE,
     };
     memcpy(claim->limits, world->runs[run].limits, sizeof(claim->limits));
+    if (!world->override && world->runs[run].usage_cap < claim->limits[0]) {
+        claim->limits[0] = world->runs[run].usage_cap;
+    }
 }
 
 /* The end of an attempt was recorded. */
@@ -266,6 +272,21 @@ static void check_claim(struct world *world, const struct store_attempt *row)
     }
 }
 
+static void note_setting(struct world *world, const struct store_setting *row)
+{
+    unsigned number;
+    world_notice_stored(world, row);
+    if (strcmp(row->name, "override") == 0) {
+        world->override = row->value != NULL;
+    } else if (sscanf(row->name, "usage/%u/", &number) == 1) {
+        const char *cap = strstr(row->value, "\"cap\":");
+        uint32_t ix = find_number(world, number);
+        if (cap != NULL && ix != WORLD_NONE) {
+            world->runs[ix].usage_cap = strtoll(cap + 6, NULL, 10);
+        }
+    }
+}
+
 static void note(struct world *world, const struct store_change *change)
 {
     switch (change->type) {
@@ -300,9 +321,12 @@ static void note(struct world *world, const struct store_change *change)
         break;
     case STORE_EVENT:
         world->event_number++;
+        world_notice_event(world, &change->as.event);
+        break;
+    case STORE_SETTING:
+        note_setting(world, &change->as.setting);
         break;
     case STORE_EXECUTOR:
-    case STORE_SETTING:
     case STORE_COMMAND:
         break;
     }
@@ -609,6 +633,7 @@ void world_check_rest(struct world *world)
     for (uint32_t ix = 0; ix < engine_run_count(engine); ix++) {
         check_run_rest(world, engine, ix);
     }
+    world_notice_check_rest(world);
 }
 
 static void on_store_fault(void *ctx, const char *text)

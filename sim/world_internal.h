@@ -35,6 +35,7 @@ enum world_event_type {
     WORLD_SUBMIT,  /* plan: it is handed in, if it is not there */
     WORLD_ORDER,   /* the operator does something */
     WORLD_FAULT,   /* something breaks */
+    WORLD_ACT,     /* act of the script */
 };
 
 struct world_event {
@@ -65,13 +66,17 @@ enum world_ending {
     WORLD_END_PREPARE,
 };
 
+/* What a program that is no session is for. */
+enum world_program { WORLD_SYNC_HOOK, WORLD_METERS, WORLD_HOOK };
+
 /* A request as the server got it. */
 struct world_request {
     uint64_t id;
     uint32_t dir;
     uint32_t server;
     char *run;
-    char *task; /* NULL: a sync hook */
+    char *task; /* NULL: a program */
+    enum world_program program;
     uint32_t number;
     int64_t timeout_ns;
     int64_t idle_ns;
@@ -90,7 +95,8 @@ struct world_dir {
     struct attempt_exit exit;
     char *result; /* texts, or NULL */
     char *batch;
-    char *fragment;
+    char *fragment;     /* or meters: what a program has printed */
+    char *event;        /* that a hook shall be told of */
     int64_t touched_ns; /* last change, which a power cut may undo */
     uint32_t executions;
     uint32_t session; /* what ran there, or WORLD_NONE */
@@ -201,6 +207,7 @@ struct world_run {
     uint32_t task_count;
     bool finished;
     bool cancelled;
+    int64_t usage_cap;                /* by its monitor; LIMIT_NONE: none */
     int64_t limits[WORLD_LIMITS_MAX]; /* present maxima; percentages: none */
 };
 
@@ -212,6 +219,15 @@ struct world_claim {
     bool ended;
     uint32_t session;                 /* or WORLD_NONE */
     int64_t limits[WORLD_LIMITS_MAX]; /* as they were then */
+};
+
+/* A notice that is stored: a hook must be told before it goes. */
+struct world_notice {
+    uint32_t run; /* number */
+    uint64_t event;
+    bool told;
+    bool given_up;
+    bool settled; /* and removed */
 };
 
 struct world_plan {
@@ -238,6 +254,7 @@ struct world {
     uint64_t last_order;
     uint64_t event_number; /* of the last event that is durable */
     bool break_next;       /* the next write finds a failed disk */
+    bool override;         /* of usage, as stored */
     struct store_memory_db *db;
     struct world_plan plans[WORLD_PLANS_MAX];
     uint32_t plan_count;
@@ -254,6 +271,7 @@ struct world {
     WORLD_LIST(struct world_session, session);
     WORLD_LIST(struct world_run, run);
     WORLD_LIST(struct world_claim, claim); /* by token - 1 */
+    WORLD_LIST(struct world_notice, notice);
 };
 
 /* Make room for one more element. */
@@ -299,6 +317,15 @@ void world_process_stop(struct world_process *process);
 /* It dies between two calls. */
 void world_process_bury(struct world_process *process);
 
+/* world_notice.c: what hooks are told, against what is stored. */
+void world_notice_stored(struct world *world, const struct store_setting *row);
+void world_notice_event(struct world *world, const struct store_event *row);
+/* A hook has begun; it has been told. */
+void world_notice_begun(struct world *world, const char *dir);
+void world_notice_told(struct world *world, const char *dir);
+/* Nothing may be left in the end. */
+void world_notice_check_rest(struct world *world);
+
 /* world_machine.c: a request is on its way; it is there. */
 enum err world_machine_request(struct world *world,
                                uint32_t server,
@@ -330,6 +357,7 @@ void world_machine_kill_strays(struct world *world, uint32_t dir);
 
 /* world_plan.c: texts; the caller frees them. */
 char *world_plan_text(struct world *world, uint32_t ix);
+char *world_plan_meters(struct world *world);
 char *world_plan_fragment(struct world *world, const struct world_run *run);
 /* How an attempt ends, and when, if nobody ends it. */
 enum world_ending world_plan_ending(const struct world *world,

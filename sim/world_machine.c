@@ -156,6 +156,9 @@ enum err world_machine_request(struct world *world,
         .server = server_ix,
         .run = copy_text(get_env(request, "SLUICE_RUN")),
         .task = copy_text(get_env(request, "SLUICE_TASK")),
+        .program = get_env(request, "SLUICE_METERS") != NULL  ? WORLD_METERS
+                   : get_env(request, "SLUICE_EVENT") != NULL ? WORLD_HOOK
+                                                              : WORLD_SYNC_HOOK,
         .number = number != NULL ? (uint32_t)strtoul(number, NULL, 10) : 0,
         .timeout_ns = request->timeout_ns,
         .idle_ns = request->idle_ns,
@@ -253,6 +256,51 @@ static void set_tasks(struct world *world,
     }
 }
 
+/* How a session or program goes by the script; what it writes is kept. */
+static enum world_ending scripted_ending(struct world *world,
+                                         const struct world_request *request,
+                                         struct world_dir *dir,
+                                         int64_t *duration_ns_out)
+{
+    const struct world_script *script = world->options.script;
+    int64_t wall_ns = world->now_ns + world->wall_ns;
+    struct world_scripted how = {.takes_ns = 60 * WORLD_SECOND};
+    if (request->task == NULL) {
+        how.takes_ns = 2 * WORLD_SECOND;
+    } else if (script->session != NULL) {
+        script->session(script->ctx, wall_ns, request->task, &how);
+    }
+    mem_free(dir->result);
+    dir->result = copy_text(how.result);
+    *duration_ns_out = how.takes_ns;
+    return how.code == 0    ? WORLD_END_DONE
+           : how.code == 75 ? WORLD_END_REFUSED
+                            : WORLD_END_FAILED;
+}
+
+/* What a program leaves behind when it ends well. */
+static void end_program(struct world *world,
+                        const struct world_request *request,
+                        struct world_dir *dir)
+{
+    const struct world_script *script = world->options.script;
+    mem_free(dir->fragment);
+    dir->fragment = NULL;
+    if (request->program == WORLD_METERS) {
+        dir->fragment = world_plan_meters(world);
+    } else if (request->program == WORLD_HOOK) {
+        world_notice_told(world, dir->path);
+        if (script != NULL && script->told != NULL) {
+            script->told(script->ctx,
+                         world->now_ns + world->wall_ns,
+                         dir->event);
+        }
+    } else {
+        uint32_t run = world_check_find_run(world, request->run);
+        dir->fragment = world_plan_fragment(world, &world->runs[run]);
+    }
+}
+
 /* It has made `started`: the command runs. */
 static void begin_session(struct world *world, uint32_t ix)
 {
@@ -270,14 +318,21 @@ static void begin_session(struct world *world, uint32_t ix)
         .live = true,
     };
     int64_t duration_ns;
-    session->ending =
-        world_plan_ending(world,
-                          request->run,
-                          request->task != NULL ? request->task : dir->path,
-                          request->number,
-                          &duration_ns);
+    if (world->options.script != NULL) {
+        session->ending = scripted_ending(world, request, dir, &duration_ns);
+    } else {
+        session->ending =
+            world_plan_ending(world,
+                              request->run,
+                              request->task != NULL ? request->task : dir->path,
+                              request->number,
+                              &duration_ns);
+    }
     dir->executions++;
     dir->session = shim->session;
+    if (request->task == NULL && request->program == WORLD_HOOK) {
+        world_notice_begun(world, dir->path);
+    }
     if (request->task != NULL) {
         world->report->sessions++;
         session->run = world_check_find_run(world, request->run);
@@ -425,12 +480,12 @@ static void end_session(struct world *world, uint32_t ix)
     } else {
         world_check_untold(world, session);
         shim->exit = exit_of(session->ending);
-        write_result(world, session, dir);
+        if (world->options.script == NULL) {
+            write_result(world, session, dir);
+        }
         if (world->requests[shim->request].task == NULL &&
-            session->ending == WORLD_END_DONE) {
-            uint32_t run =
-                world_check_find_run(world, world->requests[shim->request].run);
-            dir->fragment = world_plan_fragment(world, &world->runs[run]);
+            shim->exit.cause == ATTEMPT_EXIT && shim->exit.code == 0) {
+            end_program(world, &world->requests[shim->request], dir);
         }
     }
     dir->touched_ns = world->now_ns;

@@ -119,6 +119,14 @@ draw(struct world *world, const struct world_run *run, struct strbuf *json)
         uint32_t verb =
             rng_below(&world->rng, (uint32_t)ARRAY_COUNT(run_verbs));
         strbuf_addf(json, "{\"verb\":\"%s\"", run_verbs[verb]);
+    } else if (kind == 5 && world_has(world, WORLD_USAGE)) {
+        strbuf_addf(json,
+                    "{\"verb\":\"usage\",\"override\":%s",
+                    rng_below(&world->rng, 2) == 0 ? "true" : "false");
+    } else if (kind == 6 && world_has(world, WORLD_MONEY)) {
+        strbuf_addf(json,
+                    "{\"verb\":\"budget\",\"tokens\":%u",
+                    rng_below(&world->rng, 200));
     } else if (kind == 5 && rng_below(&world->rng, 12) == 0) {
         strbuf_adds(json, "{\"verb\":\"cancel\"");
     } else {
@@ -198,6 +206,9 @@ static void order_about(struct world *world,
                     ",\"max\":%lld",
                     (long long)run->plan->limits[0].max);
     }
+    if (strcmp(verb, "budget") == 0) {
+        strbuf_adds(&json, ",\"tokens\":1000000");
+    }
     strbuf_adds(&json, "}");
     order(world, &json);
     strbuf_release(&json);
@@ -212,6 +223,9 @@ void world_operator_calm(struct world *world)
         }
         order_about(world, run, "resume", NULL);
         order_about(world, run, "cap", NULL);
+        if (plan_find_limit(run->plan, "tokens budget") != PLAN_NONE) {
+            order_about(world, run, "budget", NULL);
+        }
         for (uint32_t task = 0; task < run->task_count; task++) {
             if ((run->tasks[task].flags & SCHED_RECORD_HELD) != 0) {
                 order_about(world, run, "release", run->plan->tasks[task].id);

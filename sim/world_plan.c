@@ -173,10 +173,45 @@ static void add_task(struct writer *writer, uint32_t ix)
     strbuf_adds(&writer->text, "}\n");
 }
 
+/* What acts on the run while it goes. */
+static void add_control(struct writer *writer)
+{
+    if (has(writer, WORLD_SYNC) && below(writer, 2) == 0) {
+        uint32_t every = 2 + below(writer, 6);
+        bool drain = below(writer, 2) == 0;
+        strbuf_addf(&writer->text,
+                    "sync: {every: %u, run: z, drain: %s}\n",
+                    every,
+                    drain ? "true" : "false");
+    }
+    if (has(writer, WORLD_HOOKS) && below(writer, 2) == 0) {
+        strbuf_addf(&writer->text,
+                    "hooks: {done: h, parked: h, failed: h, asked: h, "
+                    "run-finished: h, run-waiting: h, usage-paused: h, "
+                    "circuit-open: {run: h, retries: %u}}\n",
+                    below(writer, 3));
+    }
+    if (has(writer, WORLD_USAGE) && below(writer, 2) == 0) {
+        strbuf_addf(&writer->text,
+                    "usage: {run: m, every: %us, margin: 5s, probe: 10s, "
+                    "max_probe: 1m, steps: {40: 2, 60: 1, 80: 0}}\n",
+                    5 + below(writer, 30));
+    }
+    if (has(writer, WORLD_MONEY) && below(writer, 2) == 0) {
+        strbuf_addf(&writer->text,
+                    "budget: {tokens: %u}\n",
+                    7 * (1 + below(writer, 30)));
+    }
+}
+
 char *world_plan_text(struct world *world, uint32_t ix)
 {
     static const char *const policies[] = {"rank", "fair", "fifo"};
     struct writer writer = {.world = world};
+    if (world->options.script != NULL) {
+        const char *plan = world->options.script->plan;
+        return mem_strndup(plan, strlen(plan));
+    }
     strbuf_addf(&writer.text,
                 "sluice: 1\nname: plan %u\npolicy: %s\n",
                 ix,
@@ -198,14 +233,7 @@ char *world_plan_text(struct world *world, uint32_t ix)
     for (uint32_t n = 0; n < tasks; n++) {
         add_task(&writer, n);
     }
-    if (has(&writer, WORLD_SYNC) && below(&writer, 2) == 0) {
-        uint32_t every = 2 + below(&writer, 6);
-        bool drain = below(&writer, 2) == 0;
-        strbuf_addf(&writer.text,
-                    "sync: {every: %u, run: z, drain: %s}\n",
-                    every,
-                    drain ? "true" : "false");
-    }
+    add_control(&writer);
     char *copy = mem_strndup(writer.text.text, writer.text.len);
     strbuf_release(&writer.text);
     return copy;
@@ -231,6 +259,37 @@ char *world_plan_fragment(struct world *world, const struct world_run *run)
                     "needs: {\"%s\": [s%u]}\n",
                     run->plan->tasks[rng_below(&world->rng, count)].id,
                     count);
+    }
+    char *copy = mem_strndup(strbuf_text(&text), text.len);
+    strbuf_release(&text);
+    return copy;
+}
+
+char *world_plan_meters(struct world *world)
+{
+    struct strbuf text = {0};
+    int64_t wall_ns = world->now_ns + world->wall_ns;
+    uint32_t percent = rng_below(&world->rng, world->chaos ? 100 : 30);
+    uint32_t kind = rng_below(&world->rng, 8);
+    if (world->options.script != NULL) {
+        bool good = world->options.script->meters(world->options.script->ctx,
+                                                  wall_ns,
+                                                  &text);
+        strbuf_adds(&text, good ? "" : "it fails");
+    } else if (kind == 0 && world->chaos) {
+        strbuf_adds(&text, "not JSON");
+    } else {
+        strbuf_addf(&text,
+                    "[{\"name\":\"a\",\"percent\":1},"
+                    "{\"name\":\"b\",\"percent\":%u",
+                    percent);
+        if (kind < 4) {
+            strbuf_addf(&text,
+                        ",\"resets_at\":%lld",
+                        (long long)(wall_ns / WORLD_SECOND) +
+                            rng_below(&world->rng, 90) - 30);
+        }
+        strbuf_adds(&text, "}]");
     }
     char *copy = mem_strndup(strbuf_text(&text), text.len);
     strbuf_release(&text);

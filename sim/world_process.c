@@ -264,6 +264,9 @@ static enum err on_put(void *ctx,
     if (strcmp(name, "batch") == 0) {
         mem_free(dir->batch);
         dir->batch = mem_strndup(strbuf_text(text), text->len);
+    } else if (strcmp(name, "event") == 0) {
+        mem_free(dir->event);
+        dir->event = mem_strndup(strbuf_text(text), text->len);
     }
     (void)dies(process, DEATH_ODDS);
     return ERR_OK;

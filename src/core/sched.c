@@ -372,6 +372,7 @@ struct sched_run sched_run(const struct sched *sched, struct run_id run)
         .paused = r->paused,
         .cancelled = r->cancelled,
         .barrier = r->barrier_due || r->barrier_running,
+        .quiet = r->quiet,
     };
     for (uint32_t ix = 0; ix < TASK_STATE_COUNT; ix++) {
         view.counts[ix] = r->counts[ix];

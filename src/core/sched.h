@@ -351,6 +351,7 @@ struct sched_run {
     bool paused;
     bool cancelled;
     bool barrier; /* its hook is due or under way */
+    bool quiet;   /* EFFECT_RUN was given, and nothing has moved since */
 };
 
 struct sched;

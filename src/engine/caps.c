@@ -323,7 +323,6 @@ void caps_check_money(struct engine *engine)
             continue;
         }
         r->broke = true;
-        r->quiet = true;
         tell_budget(engine, run, limit);
         runs_tell(engine, run, "waiting");
     }

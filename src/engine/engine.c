@@ -153,7 +153,6 @@ static bool is_over(const struct engine *engine, uint32_t run)
 static void quiet_run(struct engine *engine, uint32_t ix)
 {
     struct engine_run *run = &engine->runs[ix];
-    run->quiet = true;
     if (engine->draining && !is_over(engine, ix)) {
         return; /* it only waits for the next scheduler */
     }
@@ -203,7 +202,6 @@ static void take_effect(struct engine *engine,
         sync_due(engine, effect->run.v);
         return;
     case EFFECT_TASK:
-        engine->runs[effect->run.v].quiet = false;
         rows_set_task(
             engine,
             effect->run.v,

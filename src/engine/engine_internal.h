@@ -180,7 +180,6 @@ struct engine_run {
     bool spent; /* money, since its limits were last derived */
     bool broke; /* told that it only waits for a budget */
     bool finished;
-    bool quiet;
 };
 
 /* An answer that waits for its batch. */
@@ -465,6 +464,13 @@ void orders_apply(struct engine *engine,
                   uint64_t number,
                   const char *who,
                   const char *json);
+
+/* Whether nothing will happen in the run by itself. */
+static inline bool engine_is_quiet(const struct engine *engine, uint32_t run)
+{
+    return engine->runs[run].broke ||
+           sched_run(engine->sched, (struct run_id){run}).quiet;
+}
 
 /* The core's number of a task of the plan, and back. */
 static inline struct task_id

@@ -147,7 +147,7 @@ static enum err do_submit(struct order *order)
                 ",\"number\":%u,\"tasks\":%u",
                 r->number,
                 r->task_count);
-    if (continued && r->quiet) {
+    if (continued && engine_is_quiet(order->engine, run)) {
         runs_tell(order->engine, run, "waiting"); /* whoever asks now, too */
     }
     strbuf_addf(&order->text,

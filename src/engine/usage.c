@@ -552,7 +552,8 @@ static bool is_idle(const struct engine *engine,
                     const struct engine_usage *usage)
 {
     return usage->program->id == 0 && !usage->program->due &&
-           !engine->draining && is_wanted(engine, usage->program);
+           !engine->draining && is_wanted(engine, usage->program) &&
+           !engine_is_quiet(engine, usage->program->run); /* nothing to start */
 }
 
 int64_t usage_next_ns(const struct engine *engine)

@@ -43,7 +43,7 @@ struct engine_run_view engine_run(const struct engine *engine, uint32_t ix)
         .loaded = run->loaded,
         .sched = sched_run(engine->sched, (struct run_id){ix}),
         .finished = run->finished,
-        .quiet = run->quiet,
+        .quiet = engine_is_quiet(engine, ix),
     };
 }
 

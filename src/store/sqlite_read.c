@@ -378,6 +378,16 @@ static enum err give_command(struct reading *reading, struct sqlite_row *row)
     " start_ticks, claimed_ns, begun_ns, ended_ns, outcome, cause, reason,"    \
     " code, signal, input_tokens, output_tokens, usd"
 
+#define RUNS                                                                   \
+    "SELECT run.number, fragment.number, fragment.file, text, id, name,"       \
+    " folder, processors, created_ns, finished, paused, cancelled, barrier,"   \
+    " completions FROM run CROSS JOIN fragment ON fragment.run = run.number"
+
+#define EXECUTORS                                                              \
+    "SELECT name, steps, steps_kept, confirming, shut_until_ns, usage,"        \
+    " failures, circuit_open, probe_token, probe_steps, probe_at_ns"           \
+    " FROM executor "
+
 #define COMMANDS "SELECT number, wall_ns, who, verb, args, answer FROM command "
 
 /*
@@ -395,12 +405,8 @@ static enum err read_tables(struct reading *reading)
         {
             visitor->run != NULL || visitor->fragment != NULL,
             give_run,
-            "SELECT run.number, fragment.number, fragment.file, text, id,"
-            " name, folder, processors, created_ns, finished, paused,"
-            " cancelled, barrier, completions"
-            " FROM run CROSS JOIN fragment ON fragment.run = run.number"
-            " WHERE (?1 OR finished = 0) AND (?2 IS NULL OR id = ?2)"
-            " ORDER BY run.number, fragment.number",
+            RUNS " WHERE (?1 OR finished = 0) AND (?2 IS NULL OR id = ?2)"
+                 " ORDER BY run.number, fragment.number",
         },
         {
             visitor->limit != NULL,
@@ -411,9 +417,7 @@ static enum err read_tables(struct reading *reading)
         {
             visitor->executor != NULL,
             give_executor,
-            "SELECT name, steps, steps_kept, confirming, shut_until_ns, usage,"
-            " failures, circuit_open, probe_token, probe_steps, probe_at_ns"
-            " FROM executor ORDER BY name",
+            EXECUTORS "ORDER BY name",
         },
         {
             visitor->setting != NULL,
