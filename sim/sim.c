@@ -522,7 +522,9 @@ static void list_left(struct sim *sim)
 
 static enum err simulate(struct sim *sim, struct diag *diag)
 {
-    enum err err = load_plan(sim->load, 0, sim->plan, NULL, &sim->run, diag);
+    struct load_options options = {.no_budgets = true};
+    enum err err =
+        load_plan(sim->load, 0, sim->plan, &options, &sim->run, diag);
     if (err != ERR_OK) {
         return err;
     }

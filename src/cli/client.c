@@ -310,3 +310,22 @@ int client_fail(const struct cli_command *command,
     return err == ERR_INVALID || err == ERR_NOT_FOUND ? err_exit_code(err)
                                                       : CLI_STORE;
 }
+
+static enum err expect(void *ctx, const struct store_setting *setting)
+{
+    engine_expect(ctx, setting->name, setting->value);
+    return ERR_OK;
+}
+
+enum err client_expect(struct plan *plan, const char *dir, struct diag *diag)
+{
+    static const struct store_visitor visitor = {.setting = expect};
+    static const struct store_query query = {0};
+    struct store *store = NULL;
+    enum err err = store_open(&store, dir, STORE_READ, diag);
+    if (err == ERR_OK) {
+        err = store_read(store, &query, &visitor, plan, NULL, diag);
+    }
+    store_close(store);
+    return err;
+}

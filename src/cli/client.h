@@ -68,6 +68,13 @@ MUST_USE enum err client_look(struct client_view *out,
                               struct diag *diag);
 void client_view_release(struct client_view *view);
 
+/*
+ * Let a plan expect what sessions of its classes have taken in the store in
+ * `dir`, where it has no estimate or cost of its own.
+ */
+MUST_USE enum err
+client_expect(struct plan *plan, const char *dir, struct diag *diag);
+
 /* Print "sluice NAME: text" for an error of a store; the exit code. */
 int client_fail(const struct cli_command *command,
                 enum err err,

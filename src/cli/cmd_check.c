@@ -4,7 +4,9 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "cli/cli.h"
+#include "cli/client.h"
 #include "cli/report.h"
+#include "cli/usage.h"
 #include "plan/load.h"
 #include "sim/profile.h"
 #include "sim/sim.h"
@@ -12,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { OPT_JSON = 1 };
+enum { OPT_JSON = 1, OPT_STORE };
 
 /* Everything that is printed. */
 struct summary {
@@ -104,6 +106,44 @@ static void add_limits(struct strbuf *out, const struct summary *summary)
     strbuf_adds(out, any ? "\n" : "none\n");
 }
 
+/* What the sessions of all tasks are expected to cost, once each. */
+static struct plan_cost cost_of(const struct plan *plan)
+{
+    struct plan_cost sum = {0};
+    for (uint32_t ix = 0; ix < plan->task_count; ix++) {
+        struct plan_cost cost = plan_expected_cost(plan, &plan->tasks[ix]);
+        sum.usd += cost.usd;
+        sum.tokens += cost.tokens;
+    }
+    return sum;
+}
+
+static void add_cost(struct strbuf *out,
+                     enum plan_limit_kind kind,
+                     int64_t cost,
+                     int64_t budget)
+{
+    if (cost == 0 && budget == PLAN_UNSET) {
+        return;
+    }
+    strbuf_adds(out, "  expected cost      ");
+    usage_add_amount(out, kind, cost);
+    if (budget != PLAN_UNSET) {
+        strbuf_adds(out,
+                    cost > budget ? ", more than the budget of "
+                                  : " of a budget of ");
+        usage_add_amount(out, kind, budget);
+    }
+    strbuf_adds(out, "\n");
+}
+
+static void add_costs(struct strbuf *out, const struct plan *plan)
+{
+    struct plan_cost cost = cost_of(plan);
+    add_cost(out, PLAN_LIMIT_BUDGET_USD, cost.usd, plan->budget.usd);
+    add_cost(out, PLAN_LIMIT_BUDGET_TOKENS, cost.tokens, plan->budget.tokens);
+}
+
 static void print_text(struct strbuf *out, const struct summary *summary)
 {
     const struct plan *plan = summary->plan;
@@ -134,6 +174,7 @@ static void print_text(struct strbuf *out, const struct summary *summary)
     strbuf_addf(out,
                 " with policy %s\n",
                 sim_policy_name(summary->result->policy));
+    add_costs(out, plan);
     strbuf_adds(out, "  limits that bind   ");
     add_limits(out, summary);
     if (summary->result->left_count > 0) {
@@ -187,6 +228,11 @@ static void print_json(struct strbuf *out, const struct summary *summary)
                 summary->result->lane_count);
     strbuf_adds(out, "\"makespan_s\": ");
     jsonw_seconds(out, summary->result->makespan_ns);
+    struct plan_cost cost = cost_of(plan);
+    strbuf_addf(out,
+                ",\n \"expected_usd\": %.10g, \"expected_tokens\": %lld",
+                (double)cost.usd / PLAN_USD,
+                (long long)cost.tokens);
     strbuf_adds(out, ",\n \"limits\": [");
     for (uint32_t ix = 0; ix < plan->limit_count; ix++) {
         strbuf_adds(out, ix > 0 ? ", {\"limit\": " : "{\"limit\": ");
@@ -239,6 +285,7 @@ static int summarise(const struct cli_command *command,
 static int run(const struct cli_command *command, int argc, char **argv)
 {
     bool json = false;
+    const char *store = NULL;
     for (;;) {
         const char *argument = NULL;
         int code = cli_next(command, argc, argv, &argument);
@@ -248,7 +295,8 @@ static int run(const struct cli_command *command, int argc, char **argv)
         if (code < 0) {
             return code == CLI_HELP ? CLI_OK : CLI_USAGE;
         }
-        json = true;
+        json = json || code == OPT_JSON;
+        store = code == OPT_STORE ? argument : store;
     }
     const char *path = cli_operand(command, argc, argv);
     if (path == NULL) {
@@ -261,7 +309,13 @@ static int run(const struct cli_command *command, int argc, char **argv)
     }
     struct plan *plan = cli_read_plan(&file, json);
     int code = CLI_USAGE;
-    if (plan != NULL) {
+    enum err err = ERR_OK;
+    if (plan != NULL && store != NULL) {
+        err = client_expect(plan, store, &diag);
+    }
+    if (err != ERR_OK) {
+        code = client_fail(command, err, &diag);
+    } else if (plan != NULL) {
         code = summarise(command, &file, plan, json);
     }
     plan_free(plan);
@@ -271,12 +325,13 @@ static int run(const struct cli_command *command, int argc, char **argv)
 
 static const struct cli_option options[] = {
     {"json", NULL, "print one JSON object", OPT_JSON},
+    {"store", "DIR", "estimates from the history of a store", OPT_STORE},
     {0},
 };
 
 const struct cli_command cli_check = {
     .name = "check",
-    .synopsis = "[--json] PLAN",
+    .synopsis = "[--json] [--store DIR] PLAN",
     .summary = "say what is wrong with a plan, or what it amounts to",
     .options = options,
     .run = run,

@@ -9,6 +9,7 @@
 #include "base/jsonr.h"
 #include "base/mem.h"
 #include "cli/glance.h"
+#include "cli/usage.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -311,7 +312,7 @@ static void add_limits(struct metrics *metrics, bool used)
         for (uint32_t limit = 0; limit < plan->limit_count; limit++) {
             struct limit_id id = load_limit(run->view.loaded, limit);
             int64_t max = sched_limit_max(engine_sched(engine), id);
-            if (max == LIMIT_NONE) {
+            if (max == LIMIT_NONE || usage_is_budget(&plan->limits[limit])) {
                 continue;
             }
             begin(metrics,
@@ -324,6 +325,109 @@ static void add_limits(struct metrics *metrics, bool used)
             strbuf_addf(&metrics->out, "} %lld\n", (long long)value);
         }
     }
+}
+
+/* What a value of a monitor is asked for. */
+enum usage_value { USAGE_PERCENT, USAGE_CAP, USAGE_PAUSED, USAGE_READABLE };
+
+static void begin_usage(struct metrics *metrics,
+                        const char *name,
+                        const struct tally *run,
+                        const struct engine_usage_view *usage)
+{
+    begin(metrics,
+          name,
+          run,
+          "provider",
+          usage->provider != NULL ? usage->provider : "");
+}
+
+static void add_monitor(struct metrics *metrics,
+                        uint32_t ix,
+                        uint32_t monitor,
+                        enum usage_value value)
+{
+    const struct engine *engine = metrics->glance.view.engine;
+    const struct tally *run = &metrics->runs[ix];
+    struct engine_usage_view usage = engine_usage(engine, ix, monitor);
+    if (value == USAGE_CAP && usage.cap != LIMIT_NONE) {
+        begin_usage(metrics, "sluice_usage_cap", run, &usage);
+        strbuf_addf(&metrics->out, "} %lld\n", (long long)usage.cap);
+    } else if (value == USAGE_PAUSED) {
+        begin_usage(metrics, "sluice_usage_paused", run, &usage);
+        strbuf_addf(&metrics->out, "} %d\n", usage.cap == 0);
+    } else if (value == USAGE_READABLE) {
+        begin_usage(metrics, "sluice_usage_readable", run, &usage);
+        strbuf_addf(&metrics->out, "} %d\n", usage.error == NULL);
+    }
+    for (uint32_t n = 0; value == USAGE_PERCENT && n < usage.meter_count; n++) {
+        struct engine_meter meter = engine_usage_meter(engine, ix, monitor, n);
+        begin_usage(metrics, "sluice_usage_percent", run, &usage);
+        strbuf_adds(&metrics->out, ",");
+        add_label(&metrics->out, "meter", meter.name);
+        strbuf_addf(&metrics->out, "} %.10g\n", meter.percent);
+    }
+}
+
+static void add_usage(struct metrics *metrics,
+                      const char *name,
+                      const char *help,
+                      enum usage_value value)
+{
+    head(metrics, name, "gauge", help);
+    for (uint32_t ix = 0; ix < metrics->run_count; ix++) {
+        const struct plan *plan = metrics->runs[ix].view.plan;
+        for (uint32_t n = 0; n < plan->usage_count; n++) {
+            add_monitor(metrics, ix, n, value);
+        }
+    }
+}
+
+static void add_budgets(struct metrics *metrics, bool spent)
+{
+    const struct engine *engine = metrics->glance.view.engine;
+    const char *name = spent ? "sluice_budget_spent" : "sluice_budget_max";
+    head(metrics,
+         name,
+         "gauge",
+         spent ? "What was spent of a budget, in USD or tokens."
+               : "A budget, in USD or tokens.");
+    for (uint32_t ix = 0; ix < metrics->run_count; ix++) {
+        const struct tally *run = &metrics->runs[ix];
+        for (uint32_t n = 0; n < run->view.plan->limit_count; n++) {
+            const struct plan_limit *limit = &run->view.plan->limits[n];
+            if (!usage_is_budget(limit)) {
+                continue;
+            }
+            int64_t units = spent ? engine_limit_spent(engine, ix, n)
+                                  : engine_limit_set(engine, ix, n);
+            double scale = limit->kind == PLAN_LIMIT_BUDGET_USD ? PLAN_USD : 1;
+            begin(metrics, name, run, "budget", limit->name);
+            strbuf_addf(&metrics->out, "} %.10g\n", (double)units / scale);
+        }
+    }
+}
+
+static void add_money_lines(struct metrics *metrics)
+{
+    add_usage(metrics,
+              "sluice_usage_percent",
+              "What a usage meter showed last.",
+              USAGE_PERCENT);
+    add_usage(metrics,
+              "sluice_usage_cap",
+              "Most sessions by a usage monitor; absent: it lowers nothing.",
+              USAGE_CAP);
+    add_usage(metrics,
+              "sluice_usage_paused",
+              "Whether a usage monitor lets nothing start.",
+              USAGE_PAUSED);
+    add_usage(metrics,
+              "sluice_usage_readable",
+              "Whether the last reading of a usage monitor succeeded.",
+              USAGE_READABLE);
+    add_budgets(metrics, false);
+    add_budgets(metrics, true);
 }
 
 static void add_run_lines(struct metrics *metrics)
@@ -362,6 +466,22 @@ static void add_store_lines(struct metrics *metrics)
     strbuf_addf(&metrics->out,
                 "sluice_scheduler_up %d\n",
                 view->owned && view->silent_ns == 0 && !view->stopped);
+    head(metrics,
+         "sluice_commit_seconds",
+         "summary",
+         "Time that commits of the present or last scheduler took.");
+    strbuf_addf(&metrics->out,
+                "sluice_commit_seconds_sum %.6f\n"
+                "sluice_commit_seconds_count %llu\n",
+                (double)view->owner.commit_ns / 1e9,
+                (unsigned long long)view->owner.commits);
+    head(metrics,
+         "sluice_usage_override",
+         "gauge",
+         "Whether usage monitors are overridden.");
+    strbuf_addf(&metrics->out,
+                "sluice_usage_override %d\n",
+                engine_is_overridden(view->engine));
     head(metrics, "sluice_events_total", "counter", "Events in the log.");
     strbuf_addf(&metrics->out,
                 "sluice_events_total %llu\n",
@@ -388,6 +508,7 @@ static enum err take(struct metrics *metrics, struct diag *diag)
     if (err == ERR_OK) {
         add_store_lines(metrics);
         add_run_lines(metrics);
+        add_money_lines(metrics);
     }
     release_counts(metrics);
     glance_release(&metrics->glance);

@@ -570,6 +570,17 @@ static char *folder_of(const char *path)
     return mem_strndup(folder, strlen(folder));
 }
 
+/* What the plan would expect in the store it would run in, if that is there. */
+static void expect_history(struct run *run, struct plan *plan)
+{
+    struct diag diag = {0};
+    char *dir = client_find_store(run->store_option, false, &diag);
+    if (dir != NULL) {
+        (void)!client_expect(plan, dir, &diag);
+    }
+    mem_free(dir);
+}
+
 static int check_and_execute(struct run *run, const char *path)
 {
     enum err err = cli_read_file(&run->file, path, &run->diag);
@@ -585,6 +596,7 @@ static int check_and_execute(struct run *run, const char *path)
     if (run->folder == NULL) {
         code = cli_fail(run->command, "%s: its folder cannot be found", path);
     } else if (run->dry) {
+        expect_history(run, plan);
         code = preview_print(plan, run->json);
     } else {
         plan_free(plan); /* the scheduler reads it again */

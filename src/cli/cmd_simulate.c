@@ -8,6 +8,7 @@
 #include "base/macros.h"
 #include "base/mem.h"
 #include "cli/cli.h"
+#include "cli/client.h"
 #include "cli/report.h"
 #include "sim/gantt.h"
 #include "sim/sim.h"
@@ -36,6 +37,7 @@ enum {
     OPT_RULES,
     OPT_SCRIPT,
     OPT_SEED,
+    OPT_STORE,
     OPT_SVG,
 };
 
@@ -60,6 +62,7 @@ struct request {
     struct sim_options options;
     struct sim_script script;
     const char *svg_path;
+    const char *store; /* whose history counts; NULL: none */
     bool policy_given;
     bool baseline;
     bool compare;
@@ -224,6 +227,9 @@ static int take_option(struct request *request,
     case OPT_JSON:
         request->json = true;
         return CLI_OK;
+    case OPT_STORE:
+        request->store = argument;
+        return CLI_OK;
     case OPT_SVG:
         request->svg_path = argument;
         return CLI_OK;
@@ -321,6 +327,12 @@ static int simulate(const struct request *request,
     *out = (struct outcome){.plan = cli_read_plan(file, request->json)};
     if (out->plan == NULL) {
         return CLI_USAGE;
+    }
+    if (request->store != NULL) {
+        enum err err = client_expect(out->plan, request->store, &diag);
+        if (err != ERR_OK) {
+            return client_fail(request->command, err, &diag);
+        }
     }
     struct sim_options options = request->options;
     options.script = &request->script;
@@ -530,6 +542,7 @@ static const struct cli_option options[] = {
      OPT_RULES},
     {"script", "FILE", "orders and ends from a file, one per line", OPT_SCRIPT},
     {"seed", "N", "of all that is drawn (default 1)", OPT_SEED},
+    {"store", "DIR", "estimates from the history of a store", OPT_STORE},
     {"svg", "FILE", "write the timeline as a picture", OPT_SVG},
     {0},
 };

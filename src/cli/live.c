@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "cli/plain.h"
 #include "cli/snapshot.h"
+#include "cli/usage.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -506,6 +507,49 @@ static uint32_t widest_id(const struct plan *plan, uint32_t max)
     return widest < max ? widest : max;
 }
 
+/* One line while there is room for it. */
+static void add_note(struct canvas *canvas, uint32_t *left, struct strbuf *text)
+{
+    if (*left > 0 && text->len > 0) {
+        add_line(canvas, RED, text);
+        (*left)--;
+    }
+    strbuf_clear(text);
+}
+
+/* What slows the run down, or stops it. */
+static void add_notes(struct canvas *canvas, uint32_t *left)
+{
+    struct engine *engine = canvas->engine;
+    struct strbuf text = {0};
+    if (engine_trouble(engine)[0] != '\0') {
+        strbuf_adds(&text, "trouble: ");
+        plain_add(&text, engine_trouble(engine));
+    }
+    add_note(canvas, left, &text);
+    if (engine_is_overridden(engine)) {
+        strbuf_adds(&text, "usage is overridden");
+    }
+    add_note(canvas, left, &text);
+    for (uint32_t ix = 0; ix < canvas->view.plan->usage_count; ix++) {
+        struct engine_usage_view usage = engine_usage(engine, canvas->run, ix);
+        if (usage.cap != LIMIT_NONE || usage.error != NULL) {
+            strbuf_adds(&text, "usage: ");
+            strbuf_addf(&text,
+                        usage.provider != NULL ? "%s " : "%s",
+                        usage.provider != NULL ? usage.provider : "");
+            usage_add_state(&text,
+                            engine,
+                            canvas->run,
+                            ix,
+                            canvas->options->wall_ns);
+            strbuf_adds(&text, usage.error != NULL ? ", cannot be read" : "");
+        }
+        add_note(canvas, left, &text);
+    }
+    strbuf_release(&text);
+}
+
 void live_text(struct strbuf *out,
                struct engine *engine,
                uint32_t run,
@@ -525,7 +569,6 @@ void live_text(struct strbuf *out,
         .width = columns - 1,
     };
     canvas.id_columns = widest_id(canvas.view.plan, columns * 2 / 5);
-    const char *trouble = engine_trouble(engine);
     uint32_t left = rows - 1;
     add_head(&canvas);
     left -= 2;
@@ -533,14 +576,7 @@ void live_text(struct strbuf *out,
         add_bar(&canvas);
         left--;
     }
-    if (left > 0 && trouble[0] != '\0') {
-        struct strbuf text = {0};
-        strbuf_adds(&text, "trouble: ");
-        plain_add(&text, trouble);
-        add_line(&canvas, RED, &text);
-        strbuf_release(&text);
-        left--;
-    }
+    add_notes(&canvas, &left);
     if (left > 1) {
         add_list(&canvas, left - 1);
     }

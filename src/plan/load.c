@@ -288,7 +288,7 @@ static void add_executors(struct load_run *run)
     run->executor_count = plan->provider_count;
 }
 
-static void add_run(struct load_run *run, struct arena *arena)
+static void add_run(struct load_run *run, struct arena *arena, bool no_budgets)
 {
     const struct plan *plan = run->plan;
     static const enum sched_policy policies[] = {
@@ -301,10 +301,9 @@ static void add_run(struct load_run *run, struct arena *arena)
     for (uint32_t ix = 0; ix < plan->limit_count; ix++) {
         enum plan_limit_kind kind = plan->limits[ix].kind;
         limits[ix] = limit_spec_of(run, arena, &plan->limits[ix]);
-        run->budget_count +=
-            kind == PLAN_LIMIT_BUDGET_USD || kind == PLAN_LIMIT_BUDGET_TOKENS
-                ? 1
-                : 0;
+        bool budget =
+            kind == PLAN_LIMIT_BUDGET_USD || kind == PLAN_LIMIT_BUDGET_TOKENS;
+        run->budget_count += budget && !no_budgets ? 1 : 0;
     }
     struct sched_run_spec spec = {
         .policy = policies[plan->policy],
@@ -589,7 +588,7 @@ enum err load_plan(struct load *load,
     find_repos(run);
     add_classes(run);
     add_executors(run);
-    add_run(run, &arena);
+    add_run(run, &arena, options != NULL && options->no_budgets);
     if (options->run != NULL) {
         sched_restore_run(load->sched, run->run, options->run);
     }

@@ -32,6 +32,7 @@ struct load_options {
      * the plan; NULL: the plan is new. */
     const struct sched_record *records;
     const struct sched_run_record *run; /* NULL: the run is new */
+    bool no_budgets; /* nothing is spent: budgets do not bind */
 };
 
 /*

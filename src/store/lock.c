@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The record is 512 bytes: lines "NAME VALUE\n" in the order below, then
+ * The record is 1024 bytes: lines "NAME VALUE\n" in the order below, then
  * spaces, then a newline.
  *
  *   sluice-lock 1      format; another number is not read
@@ -12,6 +12,8 @@
  *   beat N             nanoseconds of CLOCK_BOOTTIME
  *   writes N           batches acknowledged so far: when the database has
  *                      fewer, it has lost some
+ *   commits N          batches that this owner has written
+ *   commit_ns N        time that this took in all
  *   trouble TEXT       "-" for none
  *   sum HEX            checksum of all lines before, 16 digits
  *
@@ -39,7 +41,7 @@
 #define LOCK_NAME "lock"
 
 enum {
-    RECORD_BYTES = 512,
+    RECORD_BYTES = 1024,
     TRIES_MAX = 100, /* of reading a record, and of finding the file */
 };
 
@@ -281,6 +283,8 @@ static bool parse(char *text, struct lock_record *out)
         !take_number(&at, "epoch", 10, &owner->epoch) ||
         !take_number(&at, "beat", 10, &beat) || beat > INT64_MAX ||
         !take_number(&at, "writes", 10, &record.writes) ||
+        !take_number(&at, "commits", 10, &owner->commits) ||
+        !take_number(&at, "commit_ns", 10, &owner->commit_ns) ||
         !take_text(&at, "trouble", owner->trouble, sizeof(owner->trouble)) ||
         !take_number(&at, "sum", 16, &stored) || stored != sum) {
         return false;
@@ -386,6 +390,8 @@ enum err lock_write(const struct lock *lock,
     strbuf_addf(&text, "epoch %" PRIu64 "\n", owner->epoch);
     strbuf_addf(&text, "beat %" PRId64 "\n", owner->beat_ns);
     strbuf_addf(&text, "writes %" PRIu64 "\n", record->writes);
+    strbuf_addf(&text, "commits %" PRIu64 "\n", owner->commits);
+    strbuf_addf(&text, "commit_ns %" PRIu64 "\n", owner->commit_ns);
     add_text(&text, "trouble", owner->trouble);
     uint64_t sum = sum_add(SUM_START, text.text, text.len);
     strbuf_addf(&text, "sum %016" PRIx64 "\n", sum);

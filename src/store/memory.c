@@ -118,6 +118,8 @@ beat(struct store *base, int64_t now_ns, const char *trouble, struct diag *diag)
     if (store->epoch == store->db->owner.epoch) {
         struct store_owner *owner = &store->db->owner;
         owner->beat_ns = now_ns;
+        owner->commits = base->commits;
+        owner->commit_ns = base->commit_ns;
         (void)snprintf(owner->trouble,
                        sizeof(owner->trouble),
                        "%s",

@@ -271,6 +271,8 @@ beat(struct store *base, int64_t now_ns, const char *trouble, struct diag *diag)
     }
     struct store_owner *owner = &store->record.owner;
     owner->beat_ns = now_ns;
+    owner->commits = base->commits;
+    owner->commit_ns = base->commit_ns;
     (void)snprintf(owner->trouble,
                    sizeof(owner->trouble),
                    "%s",

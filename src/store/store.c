@@ -9,6 +9,7 @@
 #include "store/sqlite_internal.h"
 
 #include <string.h>
+#include <time.h>
 
 static bool has_prefix(const char *text, const char *prefix)
 {
@@ -74,12 +75,28 @@ enum err store_read(struct store *store,
     return store->ops->read(store, query, visitor, ctx, info_out, diag);
 }
 
+static int64_t clock_ns(void)
+{
+    struct timespec now;
+    if (clock_gettime(CLOCK_MONOTONIC, &now) != 0) {
+        return 0; /* cannot be: this clock exists on Linux */
+    }
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 enum err store_write(struct store *store,
                      const struct store_batch *batch,
                      struct diag *diag)
 {
     INVARIANT(batch->epoch > 0);
-    return store->ops->write(store, batch, diag);
+    int64_t begun_ns = clock_ns();
+    enum err err = store->ops->write(store, batch, diag);
+    if (err == ERR_OK) {
+        int64_t took_ns = clock_ns() - begun_ns;
+        store->commits++;
+        store->commit_ns += took_ns > 0 ? (uint64_t)took_ns : 0;
+    }
+    return err;
 }
 
 enum err store_events(struct store *store,

@@ -38,10 +38,12 @@ struct store_owner {
     int64_t pid;
     uint64_t start_ticks; /* when that process began, in ticks since boot */
     char host[65];
-    char boot_id[37];  /* of the machine's present boot */
-    int64_t beat_ns;   /* CLOCK_BOOTTIME of the last store_beat() */
-    uint64_t epoch;    /* 0: not known */
-    char trouble[128]; /* why it cannot write at present; "": it can */
+    char boot_id[37];   /* of the machine's present boot */
+    int64_t beat_ns;    /* CLOCK_BOOTTIME of the last store_beat() */
+    uint64_t epoch;     /* 0: not known */
+    uint64_t commits;   /* batches that it has written, as of that beat */
+    uint64_t commit_ns; /* time that this took in all */
+    char trouble[128];  /* why it cannot write at present; "": it can */
 };
 
 enum store_mode {
@@ -137,6 +139,8 @@ struct store_ops {
 /* Every back end's struct begins with this. */
 struct store {
     const struct store_ops *ops;
+    uint64_t commits; /* batches written through it, and the time they took */
+    uint64_t commit_ns;
 };
 
 /*
