@@ -472,7 +472,10 @@ static void add_foot(struct canvas *canvas)
     int64_t left_ns = snapshot_left_ns(canvas->snapshot, canvas->run, wall_ns);
     struct strbuf text = {0};
     if (left_ns == SCHED_NEVER) {
-        strbuf_adds(&text, "the cap is 0: nothing more starts");
+        strbuf_adds(&text,
+                    engine_limit_set(canvas->engine, canvas->run, 0) == 0
+                        ? "the cap is 0: nothing more starts"
+                        : "nothing more starts until usage allows it");
     } else if (left_ns > 0) {
         time_t seconds = (time_t)((wall_ns + left_ns) / SECOND_NS);
         struct tm local = {0};

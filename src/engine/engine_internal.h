@@ -121,6 +121,7 @@ struct usage_meter {
 struct engine_usage {
     struct program *program;
     uint32_t readings; /* of this process */
+    uint32_t kept;     /* reading that failed, whose directory is left */
     struct usage_meter *meters;
     uint32_t meter_count;
     uint32_t governs; /* the meter that is closest to its limit */

@@ -360,11 +360,15 @@ void notices_turn(struct engine *engine)
     }
 }
 
-uint32_t engine_notice_count(const struct engine *engine)
+uint32_t engine_notice_count(const struct engine *engine, uint32_t run)
 {
     uint32_t count = 0;
     for (uint32_t ix = 0; ix < engine->notice_count; ix++) {
-        count += engine->notices[ix].next_ns != SCHED_NEVER ? 1 : 0;
+        const struct notice *notice = &engine->notices[ix];
+        count += notice->run == engine->runs[run].number &&
+                         notice->next_ns != SCHED_NEVER
+                     ? 1
+                     : 0;
     }
     return count;
 }

@@ -455,6 +455,22 @@ static bool is_wanted(const struct engine *engine,
     return !run->finished && !run->stored.cancelled;
 }
 
+/* Of the readings that failed, the directory of the last one is left. */
+static void keep_last(struct engine *engine, const struct program *program)
+{
+    struct engine_usage *usage = usage_of(engine, program);
+    uint32_t present = usage->readings;
+    if (usage->kept > 0) {
+        struct strbuf dir = {0};
+        usage->readings = usage->kept;
+        add_dir(&dir, engine, program);
+        usage->readings = present;
+        engine_drop_later(engine, strbuf_text(&dir));
+        strbuf_release(&dir);
+    }
+    usage->kept = present;
+}
+
 /* Note why there is no reading; told when the one before had none of that. */
 static void note_error(struct engine *engine,
                        const struct program *program,
@@ -497,6 +513,7 @@ static void ended(struct engine *engine,
         engine_drop_later(engine, dir);
     } else {
         do_without(engine, plan, usage);
+        keep_last(engine, program);
         note_error(engine, program, diag.text);
     }
     tell_change(engine, program, cap, until_ns);
