@@ -64,6 +64,7 @@ extern const struct cli_command cli_run;
 extern const struct cli_command cli_simulate;
 extern const struct cli_command cli_skip;
 extern const struct cli_command cli_status;
+extern const struct cli_command cli_top;
 extern const struct cli_command cli_usage;
 extern const struct cli_command cli_wait;
 extern const struct cli_command cli_why;

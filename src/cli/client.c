@@ -19,8 +19,10 @@ enum {
     BUSY_WAIT_US = 20000,
 };
 
+#define SECOND_NS INT64_C(1000000000)
+
 /* Without a sign of life for this long, a scheduler is said to be silent. */
-#define SILENT_NS (INT64_C(5) * 1000000000)
+#define SILENT_NS (5 * SECOND_NS)
 
 static bool is_directory(const char *path)
 {
@@ -275,16 +277,21 @@ static enum err look_at_owner(struct client_view *view, struct diag *diag)
     return ERR_OK;
 }
 
+/* Open the store, and see who schedules. */
+static enum err
+open_view(struct client_view *out, const char *dir, struct diag *diag)
+{
+    *out = (struct client_view){0};
+    enum err err = store_open(&out->store, dir, STORE_READ, diag);
+    return err == ERR_OK ? look_at_owner(out, diag) : err;
+}
+
 enum err client_look(struct client_view *out,
                      const char *dir,
                      const struct store_query *query,
                      struct diag *diag)
 {
-    *out = (struct client_view){0};
-    enum err err = store_open(&out->store, dir, STORE_READ, diag);
-    if (err == ERR_OK) {
-        err = look_at_owner(out, diag);
-    }
+    enum err err = open_view(out, dir, diag);
     if (err == ERR_OK) {
         out->engine = engine_new(&(struct engine_options){
             .store = dir,
@@ -293,6 +300,34 @@ enum err client_look(struct client_view *out,
         err = engine_load(out->engine, out->store, query, diag);
     }
     return err;
+}
+
+enum err client_peek(struct client_view *out,
+                     const char *dir,
+                     struct store_info *info_out,
+                     struct diag *diag)
+{
+    static const struct store_visitor nothing = {0};
+    struct store_query query = {0};
+    enum err err = open_view(out, dir, diag);
+    if (err == ERR_OK) {
+        err = store_read(out->store, &query, &nothing, NULL, info_out, diag);
+    }
+    return err;
+}
+
+int64_t client_age_ns(const struct client_view *view)
+{
+    struct store_owner self = client_self();
+    long ticks = sysconf(_SC_CLK_TCK);
+    if (!view->owned || ticks <= 0 || view->owner.start_ticks == 0 ||
+        strcmp(self.boot_id, view->owner.boot_id) != 0) {
+        return -1;
+    }
+    int64_t begun_ns =
+        (int64_t)(view->owner.start_ticks / (uint64_t)ticks) * SECOND_NS;
+    int64_t age_ns = self.beat_ns - begun_ns;
+    return age_ns > 0 ? age_ns : 0;
 }
 
 void client_view_release(struct client_view *view)

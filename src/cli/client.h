@@ -66,7 +66,17 @@ MUST_USE enum err client_look(struct client_view *out,
                               const char *dir,
                               const struct store_query *query,
                               struct diag *diag);
+
+/* The same without an engine: only who schedules, and what the store says of
+ * itself, which changes with every batch. Cheap, however large the store is. */
+MUST_USE enum err client_peek(struct client_view *out,
+                              const char *dir,
+                              struct store_info *info_out,
+                              struct diag *diag);
 void client_view_release(struct client_view *view);
+
+/* How long the scheduler's process has been there; -1: not known. */
+int64_t client_age_ns(const struct client_view *view);
 
 /*
  * Let a plan expect what sessions of its classes have taken in the store in

@@ -13,7 +13,6 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { OPT_ALL = 1 };
 
@@ -23,8 +22,6 @@ enum {
     NAMES_MAX = 3,   /* tasks named for one reason */
     NAME_COLUMNS = 30,
 };
-
-#define SECOND_NS INT64_C(1000000000)
 
 static const enum task_state count_order[] = {
     TASK_DONE,
@@ -55,21 +52,6 @@ static const char *scheduler_state(const struct client_view *view)
     return view->owner.trouble[0] != '\0' ? "trouble" : "alive";
 }
 
-/* How long its process has been there; -1: not known. */
-static int64_t scheduler_age_ns(const struct client_view *view)
-{
-    struct store_owner self = client_self();
-    long ticks = sysconf(_SC_CLK_TCK);
-    if (!view->owned || ticks <= 0 || view->owner.start_ticks == 0 ||
-        strcmp(self.boot_id, view->owner.boot_id) != 0) {
-        return -1;
-    }
-    int64_t begun_ns =
-        (int64_t)(view->owner.start_ticks / (uint64_t)ticks) * SECOND_NS;
-    int64_t age_ns = self.beat_ns - begun_ns;
-    return age_ns > 0 ? age_ns : 0;
-}
-
 static void add_scheduler(struct strbuf *out, const struct client_view *view)
 {
     const char *state = scheduler_state(view);
@@ -98,7 +80,7 @@ static void add_scheduler(struct strbuf *out, const struct client_view *view)
                     ": it may hang; 'sluice run --take-over' replaces it\n");
         return;
     }
-    int64_t age_ns = scheduler_age_ns(view);
+    int64_t age_ns = client_age_ns(view);
     if (age_ns >= 0) {
         strbuf_addf(out,
                     ", %s for ",
@@ -115,7 +97,7 @@ static void add_scheduler(struct strbuf *out, const struct client_view *view)
 
 static void json_scheduler(struct strbuf *out, const struct client_view *view)
 {
-    int64_t age_ns = scheduler_age_ns(view);
+    int64_t age_ns = client_age_ns(view);
     strbuf_addf(out, "{\"state\": \"%s\", \"pid\": ", scheduler_state(view));
     if (view->owned) {
         strbuf_addf(out, "%lld", (long long)view->owner.pid);

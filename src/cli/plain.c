@@ -9,36 +9,28 @@
 
 static const char ellipsis[] = "...";
 
-/* One character of a text. */
-struct character {
-    uint32_t code;
-    uint32_t bytes; /* at least 1 */
-};
+static uint32_t width_of(uint32_t code)
+{
+    int width = wcwidth((wchar_t)code);
+    return width >= 0 ? (uint32_t)width : 1;
+}
 
-/* The character at `at`, which is not the end of its text. A byte that begins
- * none is taken for one by itself. */
-static struct character decode(const char *at)
+struct plain_character plain_decode(const char *at)
 {
     const unsigned char first = (unsigned char)at[0];
     uint32_t bytes = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
     if (first < 0xc0) {
-        return (struct character){.code = first, .bytes = 1};
+        return (struct plain_character){.code = first, .bytes = 1};
     }
     uint32_t code = first & (0x7fU >> bytes);
     for (uint32_t ix = 1; ix < bytes; ix++) {
         unsigned char next = (unsigned char)at[ix];
         if ((next & 0xc0) != 0x80) { /* at the end of the text, too */
-            return (struct character){.code = first, .bytes = 1};
+            return (struct plain_character){.code = first, .bytes = 1};
         }
         code = code << 6 | (next & 0x3fU);
     }
-    return (struct character){.code = code, .bytes = bytes};
-}
-
-static uint32_t width_of(uint32_t code)
-{
-    int width = wcwidth((wchar_t)code);
-    return width >= 0 ? (uint32_t)width : 1;
+    return (struct plain_character){.code = code, .bytes = bytes};
 }
 
 void plain_add(struct strbuf *out, const char *text)
@@ -68,7 +60,7 @@ static size_t bytes_in(const char *text, uint32_t columns)
     size_t bytes = 0;
     uint32_t used = 0;
     while (text[bytes] != '\0') {
-        struct character character = decode(text + bytes);
+        struct plain_character character = plain_decode(text + bytes);
         used += width_of(character.code);
         if (used > columns) {
             break;
@@ -95,7 +87,7 @@ uint32_t plain_columns(const char *text)
 {
     uint32_t columns = 0;
     while (*text != '\0') {
-        struct character character = decode(text);
+        struct plain_character character = plain_decode(text);
         columns += width_of(character.code);
         text += character.bytes;
     }

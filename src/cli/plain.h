@@ -13,6 +13,16 @@
 
 #include <stdint.h>
 
+/* One character of a text. */
+struct plain_character {
+    uint32_t code;
+    uint32_t bytes; /* at least 1 */
+};
+
+/* The character at `at`, which is not the end of its text. A byte that begins
+ * none is taken for one by itself. */
+struct plain_character plain_decode(const char *at);
+
 /* Append the text in one line, with single spaces between its words. */
 void plain_add(struct strbuf *out, const char *text);
 

@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sluice top: the live view of a store, with keys to steer it.
+ *
+ * One loop waits for keys, for signals, for the commands that it has started
+ * and for the next look at the store. Signals come through a descriptor, so
+ * that there is one place where everything ends, and the terminal is given
+ * back there. What a key asks for is given to the command of that name as a
+ * process of its own (see child.h): orders one after the other in the order of
+ * the keys, each naming its run and its task.
+ */
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "cli/child.h"
+#include "cli/client.h"
+#include "cli/plain.h"
+#include "cli/screen.h"
+#include "cli/target.h"
+#include "cli/top_draw.h"
+#include "cli/top_look.h"
+#include "engine/loop.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <jansson.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+enum { OPT_READ_ONLY = 1, OPT_INTERVAL };
+
+enum {
+    ORDERS_MAX = 16, /* asked for, and not yet answered */
+    KEYS_MAX = 256,  /* read before something is drawn again */
+};
+
+#define MS_NS INT64_C(1000000)
+#define SECOND_NS INT64_C(1000000000)
+#define INTERVAL_MIN_NS (100 * MS_NS)
+#define INTERVAL_MAX_NS (3600 * SECOND_NS)
+
+/* Looking takes at most one part in so many of the time. */
+enum { LOOK_SHARE = 10 };
+
+struct view {
+    const struct cli_command *command;
+    const char *store_option;
+    const char *run;
+    bool read_only;
+    int64_t interval_ns;
+
+    char *dir;
+    bool unicode;
+    struct top top;
+    struct top_look *look;
+    struct screen *screen;
+    struct grid grid;
+    int signal_fd;
+    sigset_t old_mask;
+    int64_t next_look_ns; /* on the clock of loop_now_ns() */
+
+    struct top_request orders[ORDERS_MAX]; /* the first one is under way */
+    uint32_t order_count;
+    struct child order; /* gives the first one */
+    struct strbuf answer;
+    struct child shown; /* whose output is in the pager */
+
+    bool quit;
+    int code;
+};
+
+/* --- orders ------------------------------------------------------------- */
+
+/* The words of a command line; `words` has room for all. */
+static void make_words(const struct view *view,
+                       const struct top_request *request,
+                       const char **words)
+{
+    uint32_t count = 0;
+    words[count++] = request->verb;
+    if (request->deed == TOP_ORDER) {
+        words[count++] = "--json";
+    } else if (strcmp(request->verb, "log") == 0) {
+        words[count++] = "--follow";
+    }
+    words[count++] = "--store";
+    words[count++] = view->dir;
+    words[count++] = "--run";
+    words[count++] = request->run;
+    if (request->option != NULL) {
+        words[count++] = request->option;
+    }
+    if (request->task != NULL) {
+        words[count++] = "--";
+        words[count++] = request->task;
+    }
+    words[count] = NULL;
+}
+
+/* "hold api-4", for messages. */
+static void add_request(struct strbuf *out, const struct top_request *request)
+{
+    strbuf_addf(out,
+                "%s %s",
+                request->verb,
+                request->task != NULL ? request->task : request->run);
+}
+
+static void drop_first(struct view *view)
+{
+    top_request_release(&view->orders[0]);
+    view->order_count--;
+    memmove(view->orders,
+            view->orders + 1,
+            view->order_count * sizeof(view->orders[0]));
+}
+
+/* Start with the first order that waits, if none is under way. */
+static void give_next(struct view *view)
+{
+    while (view->order_count > 0 && view->order.pid == 0) {
+        const char *words[12];
+        struct diag diag = {0};
+        make_words(view, &view->orders[0], words);
+        strbuf_clear(&view->answer);
+        if (child_start(&view->order, words, false, &diag) != ERR_OK) {
+            top_say(&view->top, true, "%s", diag.text);
+            drop_first(view);
+        }
+    }
+}
+
+static void take_order(struct view *view, struct top_request *request)
+{
+    if (view->order_count == ORDERS_MAX) {
+        top_say(&view->top,
+                true,
+                "%s: too many orders wait for an answer",
+                request->verb);
+        return;
+    }
+    view->orders[view->order_count++] = *request;
+    *request = (struct top_request){0};
+    struct strbuf text = {0};
+    add_request(&text, &view->orders[view->order_count - 1]);
+    top_say(&view->top, false, "%s ...", strbuf_text(&text));
+    strbuf_release(&text);
+    give_next(view);
+}
+
+/* Say what was answered to the first order. */
+static void say_answer(struct view *view, int code)
+{
+    json_t *json =
+        json_loadb(strbuf_text(&view->answer), view->answer.len, 0, NULL);
+    const char *text = json_string_value(json_object_get(json, "text"));
+    bool good = json_is_true(json_object_get(json, "ok"));
+    struct strbuf name = {0};
+    add_request(&name, &view->orders[0]);
+    if (text == NULL) {
+        top_say(&view->top,
+                true,
+                "%s: ended with exit code %d and no answer",
+                strbuf_text(&name),
+                code);
+    } else if (good) {
+        top_say(&view->top, false, "%s", text);
+    } else {
+        top_say(&view->top, true, "%s: %s", strbuf_text(&name), text);
+    }
+    strbuf_release(&name);
+    json_decref(json);
+}
+
+/* Read what the command that gives an order prints. */
+static void read_order(struct view *view)
+{
+    if (!child_read(&view->order, &view->answer)) {
+        say_answer(view, child_wait(&view->order));
+        drop_first(view);
+        view->next_look_ns = 0; /* show what has come of it */
+        give_next(view);
+    }
+}
+
+/* --- the pager ---------------------------------------------------------- */
+
+static void show(struct view *view, const struct top_request *request)
+{
+    const char *words[12];
+    struct diag diag = {0};
+    child_drop(&view->shown, true);
+    make_words(view, request, words);
+    if (child_start(&view->shown, words, true, &diag) != ERR_OK) {
+        view->top.running = false;
+        pager_add(&view->top.pager, diag.text, strlen(diag.text));
+    }
+}
+
+static void read_shown(struct view *view)
+{
+    struct strbuf text = {0};
+    bool more = child_read(&view->shown, &text);
+    if (view->top.mode == TOP_PAGER) {
+        pager_add(&view->top.pager, strbuf_text(&text), text.len);
+    }
+    if (!more) {
+        (void)child_wait(&view->shown);
+        view->top.running = false;
+    }
+    strbuf_release(&text);
+}
+
+/* --- looking and drawing ------------------------------------------------ */
+
+/* Look at the store; the next time is not before so much time has gone by
+ * that looking costs little of it. */
+static void look(struct view *view)
+{
+    int64_t begin_ns = loop_now_ns();
+    struct diag ignored;
+    if (top_look_again(view->look, view->top.run, &ignored) == ERR_OK) {
+        top_update(&view->top, top_look_model(view->look));
+    }
+    int64_t end_ns = loop_now_ns();
+    int64_t pause_ns = (end_ns - begin_ns) * LOOK_SHARE;
+    view->next_look_ns =
+        end_ns + (pause_ns > view->interval_ns ? pause_ns : view->interval_ns);
+}
+
+static void draw(struct view *view)
+{
+    uint32_t columns;
+    uint32_t rows;
+    screen_size(view->screen, &columns, &rows);
+    grid_resize(&view->grid, columns, rows);
+    top_draw(&view->grid,
+             &view->top,
+             top_look_model(view->look),
+             view->unicode);
+    screen_show(view->screen, &view->grid);
+}
+
+/* --- the loop ----------------------------------------------------------- */
+
+static void do_request(struct view *view, struct top_request *request)
+{
+    switch (request->deed) {
+    case TOP_NOTHING:
+        break;
+    case TOP_QUIT:
+        view->quit = true;
+        break;
+    case TOP_ORDER:
+        take_order(view, request);
+        break;
+    case TOP_SHOW:
+        show(view, request);
+        break;
+    case TOP_CLOSE:
+        child_drop(&view->shown, true);
+        break;
+    case TOP_RUN:
+        top_look_show(view->look, view->top.run);
+        top_update(&view->top, top_look_model(view->look));
+        break;
+    }
+}
+
+static void read_keys(struct view *view)
+{
+    for (uint32_t count = 0; count < KEYS_MAX && !view->quit; count++) {
+        int32_t key = screen_key(view->screen);
+        if (key == SCREEN_NO_KEY) {
+            return;
+        }
+        struct top_request request;
+        top_key(&view->top,
+                top_look_model(view->look),
+                (uint32_t)key,
+                &request);
+        do_request(view, &request);
+        top_request_release(&request);
+    }
+}
+
+static void read_signal(struct view *view)
+{
+    struct signalfd_siginfo info;
+    ssize_t got = read(view->signal_fd, &info, sizeof(info));
+    if (got == (ssize_t)sizeof(info) && info.ssi_signo != SIGWINCH) {
+        view->quit = true;
+        view->code = CLI_INTERRUPTED;
+    }
+}
+
+/* Wait until something happens, or the next look is due. */
+static void wait(struct view *view)
+{
+    struct pollfd fds[] = {
+        {.fd = view->signal_fd, .events = POLLIN},
+        {.fd = STDIN_FILENO, .events = POLLIN},
+        {.fd = view->order.fd, .events = POLLIN}, /* -1 is left out */
+        {.fd = view->shown.fd, .events = POLLIN},
+    };
+    int64_t left_ns = view->next_look_ns - loop_now_ns();
+    int64_t left_ms = left_ns > 0 ? (left_ns + MS_NS - 1) / MS_NS : 0;
+    int got = poll(fds, sizeof(fds) / sizeof(fds[0]), (int)left_ms);
+    if (got < 0) {
+        if (errno != EINTR) {
+            view->quit = true;
+            view->code = CLI_USAGE;
+        }
+        return; /* after Ctrl-Z and fg: draw again */
+    }
+    if (fds[0].revents != 0) {
+        read_signal(view);
+    }
+    if ((fds[1].revents & POLLIN) != 0) {
+        read_keys(view);
+    } else if (fds[1].revents != 0) {
+        view->quit = true; /* the terminal is gone */
+        view->code = CLI_INTERRUPTED;
+    }
+    if (fds[2].revents != 0) {
+        read_order(view);
+    }
+    if (fds[3].revents != 0) {
+        read_shown(view);
+    }
+}
+
+static void loop(struct view *view)
+{
+    while (!view->quit) {
+        if (loop_now_ns() >= view->next_look_ns) {
+            look(view);
+        }
+        draw(view);
+        wait(view);
+    }
+}
+
+/* Orders that were asked for are given, though nobody looks on any more. */
+static void finish_orders(struct view *view)
+{
+    while (view->order_count > 0 && view->code == CLI_OK) {
+        struct pollfd fds[] = {
+            {.fd = view->signal_fd, .events = POLLIN},
+            {.fd = view->order.fd, .events = POLLIN},
+        };
+        if (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) < 0 && errno != EINTR) {
+            return;
+        }
+        if (fds[0].revents != 0) {
+            read_signal(view);
+        }
+        if (fds[1].revents != 0) {
+            struct strbuf name = {0};
+            uint32_t before = view->order_count;
+            add_request(&name, &view->orders[0]);
+            read_order(view);
+            if (view->order_count < before) {
+                (void)fprintf(stderr,
+                              "sluice top: %s: %s\n",
+                              strbuf_text(&name),
+                              strbuf_text(&view->top.message));
+            }
+            strbuf_release(&name);
+        }
+    }
+}
+
+/* --- the command -------------------------------------------------------- */
+
+/* Have signals come through a descriptor. */
+static enum err catch_signals(struct view *view, struct diag *diag)
+{
+    sigset_t mask;
+    (void)sigemptyset(&mask);
+    (void)sigaddset(&mask, SIGHUP);
+    (void)sigaddset(&mask, SIGINT);
+    (void)sigaddset(&mask, SIGQUIT);
+    (void)sigaddset(&mask, SIGTERM);
+    (void)sigaddset(&mask, SIGWINCH);
+    if (sigprocmask(SIG_BLOCK, &mask, &view->old_mask) != 0) {
+        return diag_set(diag, ERR_IO, "signals: %s", strerror(errno));
+    }
+    view->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+    return view->signal_fd >= 0
+               ? ERR_OK
+               : diag_set(diag, ERR_IO, "signals: %s", strerror(errno));
+}
+
+/* From the first look to the last; the exit code. */
+static int watch(struct view *view)
+{
+    struct diag diag = {0};
+    view->look = top_look_new(view->dir, view->run);
+    enum err err = top_look_again(view->look, NULL, &diag);
+    if (err != ERR_OK) {
+        return client_fail(view->command, err, &diag);
+    }
+    top_update(&view->top, top_look_model(view->look));
+    err = catch_signals(view, &diag);
+    if (err == ERR_OK) {
+        err = screen_open(&view->screen, cli_colours(), &diag);
+    }
+    if (err != ERR_OK) {
+        (void)
+            fprintf(stderr, "sluice %s: %s\n", view->command->name, diag.text);
+        return CLI_USAGE;
+    }
+    view->next_look_ns = loop_now_ns() + view->interval_ns;
+    loop(view);
+    screen_close(view->screen);
+    view->screen = NULL;
+    child_drop(&view->shown, true);
+    finish_orders(view);
+    child_drop(&view->order, false);
+    return view->code;
+}
+
+static void release(struct view *view)
+{
+    while (view->order_count > 0) {
+        drop_first(view);
+    }
+    if (view->signal_fd >= 0) {
+        (void)close(view->signal_fd);
+    }
+    strbuf_release(&view->answer);
+    grid_release(&view->grid);
+    top_release(&view->top);
+    top_look_free(view->look);
+    mem_free(view->dir);
+}
+
+static int take_option(struct view *view, int code, const char *argument)
+{
+    switch (code) {
+    case CLIENT_OPT_STORE:
+        view->store_option = argument;
+        return CLI_OK;
+    case CLIENT_OPT_RUN:
+        view->run = argument;
+        return target_check_name(view->command, "run", argument);
+    case OPT_READ_ONLY:
+        view->read_only = true;
+        return CLI_OK;
+    default: {
+        int bad = cli_read_duration(view->command,
+                                    "interval",
+                                    argument,
+                                    &view->interval_ns);
+        if (bad == CLI_OK && (view->interval_ns < INTERVAL_MIN_NS ||
+                              view->interval_ns > INTERVAL_MAX_NS)) {
+            bad = cli_fail(view->command,
+                           "--interval %s: give 100ms to 1h",
+                           argument);
+        }
+        return bad;
+    }
+    }
+}
+
+static int run(const struct cli_command *command, int argc, char **argv)
+{
+    struct view view = {
+        .command = command,
+        .interval_ns = SECOND_NS,
+        .signal_fd = -1,
+        .order = {.fd = -1},
+        .shown = {.fd = -1},
+        .unicode = cli_unicode(),
+    };
+    for (;;) {
+        const char *argument = NULL;
+        int code = cli_next(command, argc, argv, &argument);
+        if (code == CLI_END) {
+            break;
+        }
+        if (code < 0) {
+            return code == CLI_HELP ? CLI_OK : CLI_USAGE;
+        }
+        code = take_option(&view, code, argument);
+        if (code != CLI_OK) {
+            return code;
+        }
+    }
+    if (optind < argc) {
+        return cli_fail(command,
+                        "what is \"%s\"? A run is named with --run",
+                        argv[optind]);
+    }
+    if (isatty(STDIN_FILENO) != 1 || isatty(STDOUT_FILENO) != 1) {
+        return cli_fail(command,
+                        "standard input and output must be a terminal; "
+                        "'sluice status' prints the same as text");
+    }
+    struct diag diag = {0};
+    view.dir = client_find_store(view.store_option, false, &diag);
+    if (view.dir == NULL) {
+        return client_fail(command, ERR_NOT_FOUND, &diag);
+    }
+    top_init(&view.top, view.read_only);
+    int code = watch(&view);
+    release(&view);
+    return code;
+}
+
+static const struct cli_option options[] = {
+    {"interval", "TIME", "look at the store so often (1s)", OPT_INTERVAL},
+    {"read-only", NULL, "refuse the keys that act", OPT_READ_ONLY},
+    CLIENT_OPTION_RUN,
+    CLIENT_OPTION_STORE,
+    {0},
+};
+
+const struct cli_command cli_top = {
+    .name = "top",
+    .synopsis = "[--interval TIME] [--read-only] [--run RUN] [--store DIR]",
+    .summary = "watch what runs and waits, live, and steer it by keys",
+    .options = options,
+    .run = run,
+};

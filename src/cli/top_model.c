@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/top_model.h"
+
+#include "base/duration.h"
+#include "base/mem.h"
+#include "cli/plain.h"
+
+#include <string.h>
+
+/* --- runs --------------------------------------------------------------- */
+
+static struct top_run run_of(const struct glance *glance, uint32_t ix)
+{
+    const struct engine *engine = glance->view.engine;
+    struct engine_run_view view = engine_run(engine, ix);
+    const struct sched *sched = engine_sched(engine);
+    struct top_run run = {
+        .id = view.id,
+        .number = view.number,
+        .task_count = view.plan->task_count,
+        .cap = sched_limit_max(sched, load_limit(view.loaded, 0)),
+        .left_ns = snapshot_left_ns(glance->snapshot, ix, glance->wall_ns),
+        .paused = view.sched.paused,
+        .cancelled = view.sched.cancelled,
+        .finished = view.finished,
+    };
+    for (uint32_t state = 0; state < TASK_STATE_COUNT; state++) {
+        run.counts[state] =
+            snapshot_count(glance->snapshot, ix, (enum task_state)state);
+    }
+    for (uint32_t n = 0; n < engine_session_count(engine); n++) {
+        run.sessions += engine_session(engine, n).run == ix ? 1 : 0;
+    }
+    return run;
+}
+
+/* The index of the run to be shown, in the engine. */
+static uint32_t choose_run(const struct engine *engine, const char *wanted)
+{
+    uint32_t found =
+        wanted != NULL ? engine_find_run(engine, wanted) : STORE_NONE;
+    for (uint32_t ix = 0; ix < engine_run_count(engine) && found == STORE_NONE;
+         ix++) {
+        found = engine_run(engine, ix).finished ? STORE_NONE : ix;
+    }
+    return found != STORE_NONE || engine_run_count(engine) == 0 ? found : 0;
+}
+
+static void fill_runs(struct top_model *model,
+                      const struct glance *glance,
+                      uint32_t shown,
+                      bool only)
+{
+    uint32_t count = engine_run_count(glance->view.engine);
+    model->runs = mem_zalloc(count, sizeof(model->runs[0]));
+    for (uint32_t ix = 0; ix < count; ix++) {
+        if (ix == shown) {
+            model->run = model->run_count;
+        }
+        if (!only || ix == shown) {
+            model->runs[model->run_count++] = run_of(glance, ix);
+        }
+    }
+}
+
+/* --- slots -------------------------------------------------------------- */
+
+static struct sched_task
+core_task(const struct glance *glance, uint32_t run, uint32_t task)
+{
+    struct engine_run_view view = engine_run(glance->view.engine, run);
+    return sched_task(engine_sched(glance->view.engine),
+                      load_task(view.loaded, task));
+}
+
+static struct top_slot slot_of(const struct glance *glance,
+                               const struct engine_session_view *session)
+{
+    const struct plan *plan =
+        engine_run(glance->view.engine, session->run).plan;
+    const struct plan_task *task = &plan->tasks[session->task];
+    return (struct top_slot){
+        .task = task->id,
+        .class_name = plan->classes[task->class_ix].name,
+        .repo = task->repo != PLAN_NONE ? plan->repos[task->repo].name : NULL,
+        .attempt = session->number,
+        .more = session->task_count > 0 ? session->task_count - 1 : 0,
+        .since_ns =
+            session->begun_ns > 0 ? session->begun_ns : session->claimed_ns,
+        .expected_ns = plan_estimate_ns(plan, task),
+        .begun = session->begun_ns > 0,
+        .held = core_task(glance, session->run, session->task).held,
+    };
+}
+
+static void
+fill_slots(struct top_model *model, const struct glance *glance, uint32_t run)
+{
+    uint32_t most = engine_session_count(glance->view.engine);
+    model->slots = mem_zalloc(most, sizeof(model->slots[0]));
+    struct engine_session_view session = {0};
+    while (glance_next_session(glance, run, session.token, &session)) {
+        model->slots[model->slot_count++] = slot_of(glance, &session);
+    }
+}
+
+/* --- tasks -------------------------------------------------------------- */
+
+/* The part of a task; TOP_PART_COUNT: it is in flight. */
+static enum top_part
+part_of(const struct glance *glance, uint32_t run, uint32_t task)
+{
+    if (snapshot_needs_person(glance->snapshot, run, task)) {
+        return TOP_PART_PEOPLE;
+    }
+    switch (snapshot_state(glance->snapshot, run, task)) {
+    case TASK_WAITING:
+        return TOP_PART_WAITING;
+    case TASK_READY:
+        return TOP_PART_READY;
+    case TASK_CLAIMED:
+    case TASK_RUNNING:
+        return TOP_PART_COUNT;
+    case TASK_DONE:
+    case TASK_SKIPPED:
+    case TASK_CANCELLED:
+        return TOP_PART_ENDED;
+    case TASK_FAILED:
+    case TASK_PARKED:
+        return TOP_PART_PEOPLE;
+    }
+    return TOP_PART_COUNT;
+}
+
+/* Tasks in the order of the plan, put into the places of their parts. */
+static void
+fill_rows(struct top_model *model, const struct glance *glance, uint32_t run)
+{
+    uint32_t count = engine_run(glance->view.engine, run).plan->task_count;
+    uint32_t next[TOP_PART_COUNT] = {0};
+    for (uint32_t ix = 0; ix < count; ix++) {
+        enum top_part part = part_of(glance, run, ix);
+        if (part != TOP_PART_COUNT) {
+            model->part_counts[part]++;
+            model->row_count++;
+        }
+    }
+    for (uint32_t part = 1; part < TOP_PART_COUNT; part++) {
+        next[part] = next[part - 1] + model->part_counts[part - 1];
+    }
+    model->rows = mem_zalloc(model->row_count, sizeof(model->rows[0]));
+    for (uint32_t ix = 0; ix < count; ix++) {
+        enum top_part part = part_of(glance, run, ix);
+        if (part != TOP_PART_COUNT) {
+            model->rows[next[part]++] =
+                (struct top_row){.task = ix, .part = part};
+        }
+    }
+}
+
+static const char *task_id(const struct top_model *model, uint32_t task)
+{
+    const struct glance *glance = model->ctx;
+    uint32_t run = model->shown;
+    return engine_run(glance->view.engine, run).plan->tasks[task].id;
+}
+
+static void describe(const struct top_model *model,
+                     uint32_t task,
+                     struct top_task *out,
+                     struct strbuf *text)
+{
+    const struct glance *glance = model->ctx;
+    const struct engine *engine = glance->view.engine;
+    uint32_t run = model->shown;
+    struct reason reason = snapshot_reason(glance->snapshot, run, task);
+    *out = (struct top_task){
+        .id = engine_run(engine, run).plan->tasks[task].id,
+        .state = reason.state,
+        .attempt = engine_attempt_number(engine, run, task),
+        .held = core_task(glance, run, task).held,
+        .revoked = reason.revoked,
+    };
+    int64_t gone_ns = model->wall_ns - glance->wall_ns;
+    if (reason.left_ns != SCHED_NEVER && gone_ns > 0) {
+        reason.left_ns =
+            reason.left_ns > gone_ns ? reason.left_ns - gone_ns : 0;
+    }
+    if (reason.code == WHY_PARKED) {
+        reasons_add_parked(text, reason.parked); /* the state is shown, too */
+    } else {
+        reasons_add(text, &reason);
+    }
+    const char *said = engine_reason(engine, run, task);
+    if (snapshot_needs_person(glance->snapshot, run, task) && said != NULL) {
+        strbuf_adds(text, ": ");
+        plain_add(text, said);
+    }
+}
+
+/* --- the rest ----------------------------------------------------------- */
+
+/* Those that limit nothing are left out. */
+static void
+fill_limits(struct top_model *model, const struct glance *glance, uint32_t run)
+{
+    struct engine_run_view view = engine_run(glance->view.engine, run);
+    const struct sched *sched = engine_sched(glance->view.engine);
+    model->limits =
+        mem_zalloc(view.plan->limit_count, sizeof(model->limits[0]));
+    for (uint32_t ix = 0; ix < view.plan->limit_count; ix++) {
+        struct top_limit limit = {
+            .name = view.plan->limits[ix].name,
+            .per = view.plan->limits[ix].per,
+            .used = snapshot_used(glance->snapshot, run, ix),
+            .max = sched_limit_max(sched, load_limit(view.loaded, ix)),
+        };
+        if (limit.max != LIMIT_NONE) {
+            model->limits[model->limit_count++] = limit;
+        }
+    }
+}
+
+/* Allowances and how much of them is used: filled where the engine has
+ * meters. The texts must live as long as the glance. */
+static void fill_gauges(struct top_model *model, const struct glance *glance)
+{
+    (void)glance;
+    model->gauges = NULL;
+    model->gauge_count = 0;
+    model->usage = NULL;
+}
+
+void top_model_fill(struct top_model *model,
+                    struct glance *glance,
+                    const char *run,
+                    bool only)
+{
+    top_model_release(model);
+    model->ctx = glance;
+    model->id = task_id;
+    model->describe = describe;
+    model->run = TOP_MODEL_NONE;
+    fill_gauges(model, glance);
+    uint32_t shown = choose_run(glance->view.engine, run);
+    model->shown = shown;
+    fill_runs(model, glance, shown, only);
+    if (shown != STORE_NONE) {
+        fill_slots(model, glance, shown);
+        fill_rows(model, glance, shown);
+        fill_limits(model, glance, shown);
+    }
+}
+
+void top_model_release(struct top_model *model)
+{
+    mem_free(model->runs);
+    mem_free(model->slots);
+    mem_free(model->rows);
+    mem_free(model->limits);
+    model->runs = NULL;
+    model->slots = NULL;
+    model->rows = NULL;
+    model->limits = NULL;
+    model->run = TOP_MODEL_NONE;
+    model->run_count = 0;
+    model->slot_count = 0;
+    model->row_count = 0;
+    model->limit_count = 0;
+    memset(model->part_counts, 0, sizeof(model->part_counts));
+}
+
+bool top_model_add_scheduler(struct strbuf *out, const struct client_view *view)
+{
+    if (!view->owned) {
+        strbuf_adds(out,
+                    "no scheduler: sessions live on, and 'sluice run' goes on");
+        return false;
+    }
+    strbuf_addf(out, "scheduler pid %lld", (long long)view->owner.pid);
+    if (view->stopped) {
+        strbuf_addf(out,
+                    " is STOPPED: 'kill -CONT %lld' lets it go on",
+                    (long long)view->owner.pid);
+        return false;
+    }
+    if (view->silent_ns > 0) {
+        strbuf_adds(out, " has been SILENT for ");
+        duration_add(out, view->silent_ns);
+        return false;
+    }
+    if (view->owner.trouble[0] != '\0') {
+        strbuf_adds(out, " is in TROUBLE: ");
+        plain_add(out, view->owner.trouble);
+        return false;
+    }
+    int64_t age_ns = client_age_ns(view);
+    strbuf_adds(out, " on ");
+    plain_add(out, view->owner.host);
+    strbuf_adds(out, ", alive");
+    if (age_ns >= 0) {
+        strbuf_adds(out, " for ");
+        duration_add(out, age_ns);
+    }
+    return true;
+}
