@@ -3,8 +3,8 @@
  * pager: a text that comes in pieces, shown in a part of a grid.
  *
  * Control characters and escape sequences are taken out, lines are wrapped.
- * Only the end of a long text is kept. While the last line is in sight, the
- * picture follows the text.
+ * Only the end of a long text is kept. The picture follows the text until
+ * someone moves up, and again when someone moves to the end.
  */
 #ifndef CLI_PAGER_H
 #define CLI_PAGER_H

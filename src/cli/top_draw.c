@@ -210,10 +210,10 @@ void top_draw_cap(struct strbuf *out, const struct top_run *run)
 void top_draw_counts(struct strbuf *out, const struct top_run *run)
 {
     static const enum task_state order[] = {
-        TASK_READY,
-        TASK_WAITING,
         TASK_PARKED,
         TASK_FAILED,
+        TASK_READY,
+        TASK_WAITING,
         TASK_SKIPPED,
         TASK_CANCELLED,
     };

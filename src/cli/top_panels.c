@@ -438,25 +438,34 @@ static unsigned style_of_event(const char *text)
     return GRID_PLAIN;
 }
 
-/* The last ones about the run that is shown, or about the store. */
+/* Whether an event is about the run that is shown, or about the store. */
+static bool is_shown(const struct top_model *model, uint32_t ix)
+{
+    uint32_t run = model->events[ix].run;
+    return model->run == TOP_MODEL_NONE || run == STORE_NONE ||
+           run == model->runs[model->run].number;
+}
+
 void top_draw_events(struct top_canvas *canvas, struct grid_area area)
 {
     const struct top_model *model = canvas->model;
     top_draw_title(canvas, &area, "events", false);
-    uint32_t row = area.rows;
-    for (uint32_t ix = model->event_count; ix > 0 && row > 0; ix--) {
-        const struct top_event *event = &model->events[ix - 1];
-        if (model->run != TOP_MODEL_NONE && event->run != STORE_NONE &&
-            event->run != model->runs[model->run].number) {
-            continue;
+    uint32_t first = model->event_count;
+    for (uint32_t count = 0; first > 0 && count < area.rows; first--) {
+        count += is_shown(model, first - 1) ? 1 : 0;
+    }
+    uint32_t row = 0;
+    for (uint32_t ix = first; ix < model->event_count; ix++) {
+        const struct top_event *event = &model->events[ix];
+        if (is_shown(model, ix)) {
+            (void)top_draw_add(canvas,
+                               &area,
+                               (struct grid_text){
+                                   .row = row++,
+                                   .column = 1,
+                                   .style = style_of_event(event->text),
+                                   .text = event->text,
+                               });
         }
-        (void)top_draw_add(canvas,
-                           &area,
-                           (struct grid_text){
-                               .row = --row,
-                               .column = 1,
-                               .style = style_of_event(event->text),
-                               .text = event->text,
-                           });
     }
 }
