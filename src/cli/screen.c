@@ -122,6 +122,11 @@ enum err screen_open(struct screen **out, bool colours, struct diag *diag)
 void screen_close(struct screen *screen)
 {
     if (screen != NULL) {
+        /* Where there is no second screen, the picture stays: what comes next
+         * begins in a clean line below it. */
+        (void)move(LINES - 1, 0);
+        (void)clrtoeol();
+        (void)refresh();
         (void)curs_set(1);
         (void)endwin();
         delscreen(screen->curses);

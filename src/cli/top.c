@@ -171,8 +171,10 @@ static void move(struct top *top, const struct top_model *model, int64_t by)
     if (count == 0) {
         return;
     }
-    /* Without a selection, the first step goes to where it was. */
-    int64_t place = top->selected != TOP_GONE ? top->selected + by : top->near;
+    /* Without a selection, a step goes to where it was. */
+    bool leaps = by < -count || by > count;
+    int64_t place = top->selected != TOP_GONE ? top->selected : top->near;
+    place += top->selected != TOP_GONE || leaps ? by : 0;
     place = place < 0 ? 0 : place < count ? place : count - 1;
     select_place(top, model, (uint32_t)place);
 }

@@ -193,7 +193,9 @@ top_look_again(struct top_look *look, const char *run, struct diag *diag)
 {
     look->trouble = (struct diag){0};
     enum err err = take(look, run, &look->trouble);
-    if (err != ERR_OK && diag != NULL) {
+    if (err == ERR_OK) {
+        look->trouble = (struct diag){0}; /* notes on what was no error */
+    } else if (diag != NULL) {
         *diag = look->trouble;
     }
     return err;

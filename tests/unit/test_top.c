@@ -606,6 +606,10 @@ static void what_is_gone_is_not_acted_on(void **state)
     }
     press(scene, 'j'); /* to where it was */
     assert_asks(scene, 'r', "retry", NULL, "api-4");
+    scene->tasks[0].id = "renamed";
+    top_update(&scene->top, &scene->model);
+    press(scene, TOP_KEY_HOME);
+    assert_asks(scene, 'r', "retry", NULL, "api-1/implement");
     free_scene(scene);
 }
 
