@@ -78,8 +78,8 @@ static void start_colours(struct screen *screen)
     }
     short background =
         use_default_colors() == OK ? (short)-1 : (short)COLOR_BLACK;
-    for (short ix = 1; ix < COLOURS; ix++) {
-        if (init_pair(ix, ix, background) != OK) {
+    for (int ix = 1; ix < COLOURS; ix++) {
+        if (init_pair((short)ix, (short)ix, background) != OK) {
             screen->colours = false;
             return;
         }

@@ -126,6 +126,7 @@ select_place(struct top *top, const struct top_model *model, uint32_t place)
     top->selected = place;
     top->near = place;
     top->moved = true;
+    top->chosen = true;
     top->panel = place < top->slot_count ? TOP_SLOTS : TOP_TASKS;
 }
 
@@ -152,13 +153,14 @@ void top_update(struct top *top, const struct top_model *model)
                 top->selected < top->slot_count ? TOP_SLOTS : TOP_TASKS;
         }
     } else if (top->task != NULL) {
-        if (top->filter[0] == '\0' && top->message.len == 0) {
+        if (top->chosen && top->filter[0] == '\0' && top->message.len == 0) {
             top_say(top, false, "%s has ended ('a' lists what has)", top->task);
         }
         set_text(&top->task, NULL);
     } else if (!top->moved && top->slot_count + top->row_count > 0) {
         enum top_panel panel = top->panel;
         select_place(top, model, 0);
+        top->chosen = false;
         top->panel = panel == TOP_RUNS ? panel : top->panel;
     }
 }
@@ -341,8 +343,7 @@ static bool take_order(struct top *top,
                        uint32_t key,
                        struct top_request *out)
 {
-    if (key == TOP_KEY_OTHER || key > 0x7f ||
-        strchr("p+=-hrsc", (int)key) == NULL || key == '\0') {
+    if (key == '\0' || key > 0x7f || strchr("p+=-hrsc", (int)key) == NULL) {
         return false;
     }
     if (top->read_only) {

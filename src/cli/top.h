@@ -65,17 +65,21 @@ struct top_request {
     char *task; /* or NULL: the whole run */
 };
 
-enum { TOP_GONE = UINT32_MAX, TOP_FILTER_MAX = 60 };
+/* No place in the lists. */
+#define TOP_GONE UINT32_MAX
+
+enum { TOP_FILTER_MAX = 60 };
 
 /* Made to be embedded; only what is commented is for others. */
 struct top {
     bool read_only;
     enum top_mode mode;
     enum top_panel panel;
-    char *run;  /* id of the run that is shown, or NULL */
-    char *task; /* id of the task that is selected, or NULL */
-    bool moved; /* a person, or the first look, has selected */
-    bool all;   /* ended tasks, too */
+    char *run;   /* id of the run that is shown, or NULL */
+    char *task;  /* id of the task that is selected, or NULL */
+    bool moved;  /* a person, or the first look, has selected */
+    bool chosen; /* it was a person */
+    bool all;    /* ended tasks, too */
     char filter[TOP_FILTER_MAX + 1];
     char filter_before[TOP_FILTER_MAX + 1];
 

@@ -11,7 +11,8 @@
 
 #include "cli/glance.h"
 
-enum { TOP_MODEL_NONE = UINT32_MAX };
+/* No run. */
+#define TOP_MODEL_NONE UINT32_MAX
 
 /* The parts of the list of tasks, in their order. */
 enum top_part {

@@ -134,9 +134,9 @@ static void no_control_character_gets_into_a_cell(void **state)
               &all,
               2,
               0,
-              "a\u202e"
+              "a\xe2\x80\xae"
               "b\u200b"
-              "c\u0301");
+              "c\u0301\xe2\x80\xac");
     (void)put(&grid, &all, 3, 0, "\xff\xfe\xc3(\xe2\x82");
     (void)put(&grid, &all, 4, 0, "\xf7\xbf\xbf\xbf\xed\xa0\x80");
     for (uint32_t code = 0; code < 0x120; code++) {

@@ -370,8 +370,9 @@ static void any_size_is_drawn_without_harm(void **state)
 static void nothing_hostile_reaches_a_cell(void **state)
 {
     (void)state;
-    static const char hostile[] = "\x1b[2J\x1b]0;x\a\r\n\t\xc2\x9b"
-                                  "31m\u202e\u6f22\u5b57\xff end";
+    static const char hostile[] =
+        "\x1b[2J\x1b]0;x\a\r\n\t\xc2\x9b"
+        "31m\xe2\x80\xae\u6f22\u5b57\xe2\x80\xac\xff end";
     struct scene *scene = new_scene(false);
     struct top_model *model = &scene->model;
     char text[3000];
