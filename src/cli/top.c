@@ -83,8 +83,15 @@ static bool passes(const struct top *top, const char *id)
     return top->filter[0] == '\0' || strcasestr(id, top->filter) != NULL;
 }
 
+bool top_lists_ended(const struct top *top, const struct top_model *model)
+{
+    return top->all ||
+           (model->run != TOP_MODEL_NONE && model->runs[model->run].finished);
+}
+
 static void make_lists(struct top *top, const struct top_model *model)
 {
+    bool all = top_lists_ended(top, model);
     top->slots =
         mem_resize(top->slots, model->slot_count + 1, sizeof(top->slots[0]));
     top->rows =
@@ -98,7 +105,7 @@ static void make_lists(struct top *top, const struct top_model *model)
     }
     for (uint32_t ix = 0; ix < model->row_count; ix++) {
         const struct top_row *row = &model->rows[ix];
-        if ((row->part != TOP_PART_ENDED || top->all) &&
+        if ((row->part != TOP_PART_ENDED || all) &&
             (top->filter[0] == '\0' ||
              passes(top, model->id(model, row->task)))) {
             top->rows[top->row_count++] = ix;

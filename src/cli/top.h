@@ -122,6 +122,10 @@ void top_request_release(struct top_request *request);
 void top_say(struct top *top, bool bad, const char *format, ...)
     PRINTF_LIKE(3, 4);
 
+/* Whether tasks that have ended are listed: on demand, and in a run that has
+ * nothing else. */
+bool top_lists_ended(const struct top *top, const struct top_model *model);
+
 /* The id of the task at a place of the lists. */
 const char *
 top_id_at(const struct top *top, const struct top_model *model, uint32_t place);

@@ -262,7 +262,7 @@ static void add_tasks_title(struct strbuf *out, const struct top_canvas *canvas)
                 comma,
                 counts[TOP_PART_READY],
                 counts[TOP_PART_WAITING]);
-    if (canvas->top->all) {
+    if (top_lists_ended(canvas->top, canvas->model)) {
         strbuf_addf(out, ", %u ended", counts[TOP_PART_ENDED]);
     }
     if (canvas->top->filter[0] != '\0') {

@@ -670,6 +670,11 @@ static void ended_tasks_are_listed_on_demand(void **state)
     press(scene, 'a');
     draw(scene, 80, 30);
     assert_hides(scene, " done      guide");
+    scene->model.runs[0].finished = true;
+    top_update(&scene->top, &scene->model);
+    draw(scene, 80, 30);
+    assert_shows(scene, "FINISHED");
+    assert_shows(scene, " done      guide");
     free_scene(scene);
 }
 
