@@ -21,7 +21,7 @@ enum {
     WIDE_COLUMNS = 120,  /* from here on there are two columns */
     TWO_LINES_ROWS = 14, /* from here on messages have a line of their own */
     RUNS_MAX = 5,
-    GAUGES_MAX = 4,
+    GAUGES_MAX = 6,
     EVENTS_MIN = 2,
     ROWS_SMALL = 30, /* below, tasks come first */
 };

@@ -4,7 +4,9 @@
 #include "base/duration.h"
 #include "base/mem.h"
 #include "cli/plain.h"
+#include "cli/usage.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* --- runs --------------------------------------------------------------- */
@@ -200,7 +202,7 @@ static void describe(const struct top_model *model,
 
 /* --- the rest ----------------------------------------------------------- */
 
-/* Those that limit nothing are left out. */
+/* Those that limit nothing are left out; budgets are gauges. */
 static void
 fill_limits(struct top_model *model, const struct glance *glance, uint32_t run)
 {
@@ -215,20 +217,96 @@ fill_limits(struct top_model *model, const struct glance *glance, uint32_t run)
             .used = snapshot_used(glance->snapshot, run, ix),
             .max = sched_limit_max(sched, load_limit(view.loaded, ix)),
         };
-        if (limit.max != LIMIT_NONE) {
+        if (limit.max != LIMIT_NONE &&
+            !usage_is_budget(&view.plan->limits[ix])) {
             model->limits[model->limit_count++] = limit;
         }
     }
 }
 
-/* Allowances and how much of them is used: filled where the engine has
- * meters. The texts must live as long as the glance. */
-static void fill_gauges(struct top_model *model, const struct glance *glance)
+/* A budget is an allowance, too: what was spent of it. */
+static void
+add_budgets(struct top_model *model, const struct glance *glance, uint32_t run)
 {
-    (void)glance;
-    model->gauges = NULL;
-    model->gauge_count = 0;
-    model->usage = NULL;
+    const struct engine *engine = glance->view.engine;
+    const struct plan *plan = engine_run(engine, run).plan;
+    for (uint32_t ix = 0; ix < plan->limit_count; ix++) {
+        const struct plan_limit *limit = &plan->limits[ix];
+        int64_t set = engine_limit_set(engine, run, ix);
+        if (!usage_is_budget(limit) || set == LIMIT_NONE) {
+            continue;
+        }
+        int64_t spent = engine_limit_spent(engine, run, ix);
+        struct strbuf text = {0};
+        usage_add_amount(&text, limit->kind, spent);
+        strbuf_adds(&text, " of ");
+        usage_add_amount(&text, limit->kind, set);
+        struct top_gauge *gauge = &model->gauges_made[model->gauge_count++];
+        *gauge = (struct top_gauge){
+            .name = limit->name,
+            .percent = set > 0 ? 100 * (double)spent / (double)set : 100,
+            .governs = spent >= set,
+        };
+        (void)snprintf(gauge->text,
+                       sizeof(gauge->text),
+                       "%s",
+                       strbuf_text(&text));
+        strbuf_release(&text);
+    }
+}
+
+/* The meters of a monitor, and what follows from them. */
+static void add_monitor(struct top_model *model,
+                        const struct glance *glance,
+                        uint32_t run,
+                        uint32_t ix)
+{
+    const struct engine *engine = glance->view.engine;
+    struct engine_usage_view view = engine_usage(engine, run, ix);
+    for (uint32_t n = 0; n < view.meter_count; n++) {
+        struct engine_meter meter = engine_usage_meter(engine, run, ix, n);
+        model->gauges_made[model->gauge_count++] = (struct top_gauge){
+            .name = meter.name,
+            .percent = meter.percent,
+            .resets_ns = meter.resets_ns,
+            .governs = n == view.governs && view.cap != LIMIT_NONE,
+        };
+    }
+    struct strbuf *text = &model->usage_made;
+    strbuf_adds(text, text->len > 0 ? "; usage" : "usage");
+    if (view.provider != NULL) {
+        strbuf_addf(text, " of %s", view.provider);
+    }
+    strbuf_adds(text, ": ");
+    usage_add_state(text, engine, run, ix, glance->wall_ns);
+    if (view.error != NULL) {
+        strbuf_adds(text, ", cannot be read: ");
+        plain_add(text, view.error);
+    }
+}
+
+/* Allowances, and how much of them is used: meters and budgets. */
+static void
+fill_gauges(struct top_model *model, const struct glance *glance, uint32_t run)
+{
+    const struct engine *engine = glance->view.engine;
+    const struct plan *plan = engine_run(engine, run).plan;
+    uint32_t most = plan->limit_count;
+    for (uint32_t ix = 0; ix < plan->usage_count; ix++) {
+        most += engine_usage(engine, run, ix).meter_count;
+    }
+    model->gauges_made = mem_zalloc(most, sizeof(model->gauges_made[0]));
+    if (engine_is_overridden(engine)) {
+        strbuf_adds(&model->usage_made,
+                    "usage is OVERRIDDEN: it lowers no cap");
+    }
+    for (uint32_t ix = 0; ix < plan->usage_count; ix++) {
+        add_monitor(model, glance, run, ix);
+    }
+    add_budgets(model, glance, run);
+    model->gauges = model->gauges_made;
+    model->usage =
+        model->usage_made.len > 0 ? strbuf_text(&model->usage_made) : NULL;
 }
 
 void top_model_fill(struct top_model *model,
@@ -241,7 +319,6 @@ void top_model_fill(struct top_model *model,
     model->id = task_id;
     model->describe = describe;
     model->run = TOP_MODEL_NONE;
-    fill_gauges(model, glance);
     uint32_t shown = choose_run(glance->view.engine, run);
     model->shown = shown;
     fill_runs(model, glance, shown, only);
@@ -249,6 +326,7 @@ void top_model_fill(struct top_model *model,
         fill_slots(model, glance, shown);
         fill_rows(model, glance, shown);
         fill_limits(model, glance, shown);
+        fill_gauges(model, glance, shown);
     }
 }
 
@@ -258,6 +336,12 @@ void top_model_release(struct top_model *model)
     mem_free(model->slots);
     mem_free(model->rows);
     mem_free(model->limits);
+    mem_free(model->gauges_made);
+    strbuf_release(&model->usage_made);
+    model->gauges = NULL;
+    model->gauges_made = NULL;
+    model->gauge_count = 0;
+    model->usage = NULL;
     model->runs = NULL;
     model->slots = NULL;
     model->rows = NULL;

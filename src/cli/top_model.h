@@ -82,12 +82,13 @@ struct top_gauge {
     double percent;
     int64_t resets_ns; /* wall clock; 0: not known */
     bool governs;      /* it is the one that decides the cap now */
+    char text[80];     /* amounts: "4.50 USD of 20.00 USD"; "": none */
 };
 
 /*
  * A plain value; starts as {0}. Texts are borrowed from what it was made of.
- * top_model_fill() makes slots, rows, runs and limits, which
- * top_model_release() frees; the rest is borrowed, too.
+ * top_model_fill() makes slots, rows, runs, limits and what is called `made`,
+ * which top_model_release() frees; the rest is borrowed, too.
  */
 struct top_model {
     const char *store;
@@ -115,6 +116,8 @@ struct top_model {
     const struct top_gauge *gauges;
     uint32_t gauge_count;
     const char *usage; /* what follows from them, in words; or NULL */
+    struct top_gauge *gauges_made;
+    struct strbuf usage_made;
 
     void *ctx;
     /* The id of a task of the run that is shown. */
@@ -127,7 +130,8 @@ struct top_model {
 };
 
 /*
- * Fill in runs, slots, rows and limits from a glance, which must live as long.
+ * Fill in runs, slots, rows, limits and gauges from a glance, which must live
+ * as long.
  * The run of that id is shown; NULL, or when it is not there: the first one
  * that is not finished, else the first. `only`: no other run is listed.
  */

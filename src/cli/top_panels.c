@@ -381,6 +381,9 @@ static void draw_gauge(struct top_canvas *canvas,
     top_draw_bar(canvas, area, cell, gauge->percent / 100);
     cell.column += cell.columns + 1;
     strbuf_clear(&text);
+    if (gauge->text[0] != '\0') {
+        strbuf_addf(&text, "%s, ", gauge->text);
+    }
     strbuf_addf(&text, "%.0f %%", gauge->percent);
     if (gauge->resets_ns > 0) {
         strbuf_adds(&text, ", resets ");

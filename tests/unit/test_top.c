@@ -95,8 +95,9 @@ static const struct top_limit limits[] = {
 };
 
 static const struct top_gauge gauges[] = {
-    {"5h", 85.4, WALL_NS + 61 * MINUTE_NS, true},
-    {"weekly", 40, 0, false},
+    {"5h", 85.4, WALL_NS + 61 * MINUTE_NS, true, ""},
+    {"weekly", 40, 0, false, ""},
+    {"usd", 22.5, 0, false, "4.50 USD of 20.00 USD"},
 };
 
 static const char *fake_id(const struct top_model *model, uint32_t task)
@@ -337,6 +338,7 @@ static void draws_usage_when_there_is_some(void **state)
     assert_shows(scene, "85 %, resets 06:07, governs the cap\n");
     assert_shows(scene, " weekly         ");
     assert_shows(scene, "40 %\n");
+    assert_shows(scene, "4.50 USD of 20.00 USD, 22 %\n");
     free_scene(scene);
 }
 
