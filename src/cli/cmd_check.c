@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/client.h"
-#include "cli/report.h"
+#include "cli/results.h"
 #include "cli/usage.h"
 #include "plan/load.h"
 #include "sim/profile.h"
@@ -184,7 +184,7 @@ static void print_text(struct strbuf *out, const struct summary *summary)
                     summary->result->left_count,
                     summary->result->left_count == 1 ? "" : "s",
                     plan->tasks[left->task].id);
-        report_reason(out, plan, left);
+        results_reason(out, plan, left);
         strbuf_adds(out, "\n");
     }
 }

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/client.h"
-#include "cli/report.h"
+#include "cli/results.h"
 #include "sim/gantt.h"
 #include "sim/sim.h"
 #include "sim/svg.h"
@@ -272,7 +272,7 @@ static int read_additions(struct request *request)
 struct outcome {
     struct plan *plan;
     struct sim_result *result;
-    struct report_label label;
+    struct results_label label;
 };
 
 static void release(struct outcome *outcomes, uint32_t count)
@@ -341,7 +341,7 @@ static int simulate(const struct request *request,
     if (sim_run(&out->result, out->plan, &options, &diag) != ERR_OK) {
         return cli_fail(request->command, "%s: %s", file->path, diag.text);
     }
-    out->label = report_label(out->result);
+    out->label = results_label(out->result);
     return CLI_OK;
 }
 
@@ -392,7 +392,7 @@ static void add_json(struct strbuf *out,
     strbuf_adds(out, array ? "[" : "");
     for (uint32_t ix = 0; ix < count; ix++) {
         strbuf_adds(out, ix > 0 ? ",\n" : "");
-        report_json(out, outcomes[ix].plan, outcomes[ix].result);
+        results_json(out, outcomes[ix].plan, outcomes[ix].result);
     }
     strbuf_adds(out, array ? "]\n" : "\n");
 }
@@ -403,13 +403,13 @@ static void add_text(struct strbuf *out,
                      bool gantt)
 {
     if (count == 1) {
-        report_text(out, outcomes[0].plan, outcomes[0].result);
+        results_text(out, outcomes[0].plan, outcomes[0].result);
     } else {
         const struct sim_result *results[RUNS_MAX];
         for (uint32_t ix = 0; ix < count; ix++) {
             results[ix] = outcomes[ix].result;
         }
-        report_table(out, outcomes[0].plan, results, count);
+        results_table(out, outcomes[0].plan, results, count);
     }
     for (uint32_t ix = 0; gantt && ix < count; ix++) {
         if (count > 1) {

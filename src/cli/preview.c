@@ -4,7 +4,7 @@
 #include "base/duration.h"
 #include "base/jsonw.h"
 #include "cli/cli.h"
-#include "cli/report.h"
+#include "cli/results.h"
 #include "sim/sim.h"
 
 #include <stdio.h>
@@ -59,7 +59,7 @@ static void add_left(struct strbuf *out,
                     "%s  %s: ",
                     ix == 0 ? "\nwould not come to an end:\n" : "",
                     plan->tasks[left->task].id);
-        report_reason(out, plan, left);
+        results_reason(out, plan, left);
         strbuf_adds(out, "\n");
     }
     if (result->left_count > LEFT_MAX) {
@@ -133,7 +133,7 @@ static void add_json(struct strbuf *out,
     strbuf_adds(out, "],\n \"not_done\": [");
     for (uint32_t ix = 0; ix < result->left_count; ix++) {
         struct strbuf text = {0};
-        report_reason(&text, plan, &result->left[ix]);
+        results_reason(&text, plan, &result->left[ix]);
         strbuf_adds(out, ix > 0 ? ",\n  {\"task\": " : "\n  {\"task\": ");
         jsonw_string(out, plan->tasks[result->left[ix].task].id);
         strbuf_adds(out, ", \"text\": ");

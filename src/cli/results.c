@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/report.h"
+#include "cli/results.h"
 
 #include "base/duration.h"
 #include "base/jsonw.h"
@@ -11,10 +11,10 @@
 
 enum { LEFT_MAX = 20 };
 
-struct report_label report_rules(uint32_t rules)
+struct results_label results_rules(uint32_t rules)
 {
     static const char *const names[] = {"priority", "cap", "defer", "batch"};
-    struct report_label label = {{0}};
+    struct results_label label = {{0}};
     if (rules == 0 || rules == SIM_RULES_ALL) {
         (void)snprintf(label.text,
                        sizeof(label.text),
@@ -36,9 +36,9 @@ struct report_label report_rules(uint32_t rules)
     return label;
 }
 
-struct report_label report_label(const struct sim_result *result)
+struct results_label results_label(const struct sim_result *result)
 {
-    struct report_label label = {{0}};
+    struct results_label label = {{0}};
     if (result->policy == PLAN_POLICY_FIFO && result->rules == 0) {
         (void)snprintf(label.text, sizeof(label.text), "first come");
     } else if (result->rules == SIM_RULES_ALL) {
@@ -51,7 +51,7 @@ struct report_label report_label(const struct sim_result *result)
                        sizeof(label.text),
                        "policy %s, rules %.30s",
                        sim_policy_name(result->policy),
-                       report_rules(result->rules).text);
+                       results_rules(result->rules).text);
     }
     return label;
 }
@@ -65,9 +65,9 @@ static void add_column(struct strbuf *out, int width, int64_t duration_ns)
     strbuf_release(&text);
 }
 
-void report_reason(struct strbuf *out,
-                   const struct plan *plan,
-                   const struct sim_left *left)
+void results_reason(struct strbuf *out,
+                    const struct plan *plan,
+                    const struct sim_left *left)
 {
     const struct why *why = &left->why;
     struct reason reason = {
@@ -108,7 +108,7 @@ static void add_left(struct strbuf *out,
                     "  %-28s %-10s ",
                     plan->tasks[left->task].id,
                     sched_state_name(left->state));
-        report_reason(out, plan, left);
+        results_reason(out, plan, left);
         strbuf_adds(out, "\n");
     }
     if (result->left_count > LEFT_MAX) {
@@ -142,9 +142,9 @@ static void add_classes(struct strbuf *out,
     }
 }
 
-void report_text(struct strbuf *out,
-                 const struct plan *plan,
-                 const struct sim_result *result)
+void results_text(struct strbuf *out,
+                  const struct plan *plan,
+                  const struct sim_result *result)
 {
     strbuf_addf(out,
                 "%s: %u task%s, policy %s",
@@ -153,7 +153,7 @@ void report_text(struct strbuf *out,
                 result->task_count == 1 ? "" : "s",
                 sim_policy_name(result->policy));
     if (result->rules != SIM_RULES_ALL) {
-        strbuf_addf(out, ", rules %s", report_rules(result->rules).text);
+        strbuf_addf(out, ", rules %s", results_rules(result->rules).text);
     }
     strbuf_adds(out, "\n  makespan ");
     duration_add(out, result->makespan_ns);
@@ -239,7 +239,7 @@ static void json_left(struct strbuf *out,
                     sched_state_name(left->state),
                     left->revoked ? "revoked" : why_code_name(left->why.code));
         struct strbuf text = {0};
-        report_reason(&text, plan, left);
+        results_reason(&text, plan, left);
         jsonw_string(out, strbuf_text(&text));
         strbuf_release(&text);
         strbuf_adds(out, ", \"by\": ");
@@ -257,15 +257,15 @@ static void json_left(struct strbuf *out,
     strbuf_adds(out, "],\n");
 }
 
-void report_json(struct strbuf *out,
-                 const struct plan *plan,
-                 const struct sim_result *result)
+void results_json(struct strbuf *out,
+                  const struct plan *plan,
+                  const struct sim_result *result)
 {
     strbuf_adds(out, "{\"policy\": ");
     jsonw_string(out, sim_policy_name(result->policy));
     strbuf_addf(out,
                 ", \"rules\": \"%s\", \"tasks\": %u, \"makespan_s\": ",
-                report_rules(result->rules).text,
+                results_rules(result->rules).text,
                 result->task_count);
     jsonw_seconds(out, result->makespan_ns);
     strbuf_addf(out,
@@ -305,7 +305,7 @@ static int rules_width(const struct sim_result *const *results, uint32_t count)
 {
     size_t width = strlen("rules");
     for (uint32_t ix = 0; ix < count; ix++) {
-        size_t len = strlen(report_rules(results[ix]->rules).text);
+        size_t len = strlen(results_rules(results[ix]->rules).text);
         width = len > width ? len : width;
     }
     return (int)width;
@@ -328,7 +328,7 @@ static void add_row(struct strbuf *out,
                         "%-6s  %-*s ",
                         sim_policy_name(result->policy),
                         width,
-                        report_rules(result->rules).text);
+                        results_rules(result->rules).text);
             add_column(out, 9, result->makespan_ns);
             strbuf_addf(out, " %4.0f %%", result->slot_use * 100);
         } else {
@@ -343,10 +343,10 @@ static void add_row(struct strbuf *out,
     }
 }
 
-void report_table(struct strbuf *out,
-                  const struct plan *plan,
-                  const struct sim_result *const *results,
-                  uint32_t count)
+void results_table(struct strbuf *out,
+                   const struct plan *plan,
+                   const struct sim_result *const *results,
+                   uint32_t count)
 {
     int width = rules_width(results, count);
     strbuf_addf(out,
