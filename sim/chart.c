@@ -340,6 +340,7 @@ bool chart_is_bad(enum sim_end end)
     case SIM_END_CHANGES:
     case SIM_END_BLOCKED:
     case SIM_END_CANCELLED:
+    case SIM_END_REFUSED:
         return true;
     }
     return false;

@@ -266,6 +266,7 @@ static void finish(struct sim *sim, uint32_t ix, bool cancelled)
         [SIM_END_BLOCKED] = OUTCOME_BLOCKED,
         [SIM_END_CHECKPOINT] = OUTCOME_CHECKPOINT,
         [SIM_END_CANCELLED] = OUTCOME_FAILED,
+        [SIM_END_REFUSED] = OUTCOME_REJECTED,
     };
     struct sim_session session = sim->sessions[ix];
     enum sched_outcome *outcomes =
@@ -607,6 +608,7 @@ const char *sim_end_name(enum sim_end end)
         [SIM_END_BLOCKED] = "blocked",
         [SIM_END_CHECKPOINT] = "checkpoint",
         [SIM_END_CANCELLED] = "cancelled",
+        [SIM_END_REFUSED] = "refused",
         [SIM_END_RUNNING] = "running",
     };
     return names[end];

@@ -40,6 +40,7 @@ enum sim_end {
     SIM_END_BLOCKED,
     SIM_END_CHECKPOINT,
     SIM_END_CANCELLED,
+    SIM_END_REFUSED, /* only of real runs: a simulation counts them */
     SIM_END_RUNNING, /* still running when the simulation stopped */
 };
 

@@ -11,6 +11,7 @@
 
 #include "base/invariant.h"
 #include "base/mem.h"
+#include "base/xml.h"
 #include "sim/chart.h"
 
 #include <stdbool.h>
@@ -64,57 +65,6 @@ struct spot {
     const char *class_name;
 };
 
-/* Bytes of the UTF-8 character at `text` that XML may hold, or 0. */
-static size_t character_len(const unsigned char *text)
-{
-    static const uint32_t least[] = {0, 0x20, 0x80, 0x800, 0x10000};
-    size_t len = text[0] < 0x80             ? 1
-                 : (text[0] & 0xe0) == 0xc0 ? 2
-                 : (text[0] & 0xf0) == 0xe0 ? 3
-                 : (text[0] & 0xf8) == 0xf0 ? 4
-                                            : 0;
-    if (len == 0) {
-        return 0;
-    }
-    uint32_t code = len == 1 ? text[0] : text[0] & (0x7fU >> len);
-    for (size_t ix = 1; ix < len; ix++) {
-        if ((text[ix] & 0xc0) != 0x80) { /* the NUL at the end, too */
-            return 0;
-        }
-        code = code << 6 | (text[ix] & 0x3fU);
-    }
-    bool is_other = (code >= 0x7f && code < 0xa0) ||
-                    (code >= 0xd800 && code < 0xe000) || code == 0xfffe ||
-                    code == 0xffff || code > 0x10ffff;
-    return code < least[len] || is_other ? 0 : len;
-}
-
-/* Append a text of somebody else's. */
-static void add_escaped(struct strbuf *out, const char *text)
-{
-    while (*text != '\0') {
-        size_t len = character_len((const unsigned char *)text);
-        if (len == 0) {
-            bool is_space = *text == '\t' || *text == '\n' || *text == '\r';
-            strbuf_adds(out, is_space ? " " : "\xef\xbf\xbd");
-            len = 1;
-        } else if (*text == '&') {
-            strbuf_adds(out, "&amp;");
-        } else if (*text == '<') {
-            strbuf_adds(out, "&lt;");
-        } else if (*text == '>') {
-            strbuf_adds(out, "&gt;");
-        } else if (*text == '"') {
-            strbuf_adds(out, "&quot;");
-        } else if (*text == '\'') {
-            strbuf_adds(out, "&#39;");
-        } else {
-            strbuf_add(out, text, len);
-        }
-        text += len;
-    }
-}
-
 /* Append an attribute whose value is a length. */
 static void add_length(struct svg *svg, const char *name, int64_t length)
 {
@@ -163,7 +113,7 @@ static void end_text(struct svg *svg)
 static void add_text(struct svg *svg, struct spot spot, const char *text)
 {
     begin_text(svg, spot);
-    add_escaped(svg->out, text);
+    xml_add(svg->out, text);
     end_text(svg);
 }
 
@@ -318,7 +268,7 @@ static void add_starved_facts(struct strbuf *out, const struct chart *chart)
         int64_t starved_ns = chart_starved_ns(chart, ix);
         if (starved_ns > 0) {
             strbuf_adds(out, " · <tspan class=\"wrong\">");
-            add_escaped(out, chart->plan->classes[ix].name);
+            xml_add(out, chart->plan->classes[ix].name);
             strbuf_adds(out, " starved ");
             chart_add_duration(out, starved_ns);
             strbuf_adds(out, "</tspan>");
@@ -338,10 +288,13 @@ static void add_caption(struct svg *svg, uint32_t panel)
     begin_text(svg, (struct spot){MARGIN, svg->y + 13 * PX, "caption"});
     if (caption != NULL) {
         strbuf_adds(svg->out, "<tspan class=\"strong\">");
-        add_escaped(svg->out, caption);
+        xml_add(svg->out, caption);
         strbuf_adds(svg->out, "</tspan> · ");
     }
-    strbuf_adds(svg->out, "<tspan class=\"soft\">done in ");
+    const char *lead = svg->panels[panel].lead;
+    strbuf_addf(svg->out,
+                "<tspan class=\"soft\">%s ",
+                lead != NULL ? lead : "done in");
     chart_add_duration(svg->out, chart->result->makespan_ns);
     strbuf_addf(svg->out,
                 " · %u %% of %u slot%s used</tspan>",
@@ -369,8 +322,7 @@ add_ids(struct svg *svg, const struct chart *chart, const struct chart_bar *bar)
         }
         if (result->spans[ix].session == session) {
             strbuf_adds(svg->out, added > 0 ? ", " : "");
-            add_escaped(svg->out,
-                        chart->plan->tasks[result->spans[ix].task].id);
+            xml_add(svg->out, chart->plan->tasks[result->spans[ix].task].id);
             added++;
         }
     }
@@ -384,7 +336,7 @@ static void add_tooltip(struct svg *svg,
     strbuf_adds(svg->out, "<title>");
     add_ids(svg, chart, bar);
     strbuf_adds(svg->out, " (");
-    add_escaped(svg->out, chart->plan->classes[bar->class_ix].name);
+    xml_add(svg->out, chart->plan->classes[bar->class_ix].name);
     strbuf_adds(svg->out, ")\nwaited ");
     chart_add_duration(svg->out, span->start_ns - span->ready_ns);
     strbuf_adds(svg->out, ", started at ");
@@ -469,7 +421,7 @@ static void add_merged(struct svg *svg,
     strbuf_addf(svg->out,
                 " class=\"c%u\"><title>",
                 merged->class_ix % CHART_COLOURS);
-    add_escaped(svg->out, chart->plan->classes[merged->class_ix].name);
+    xml_add(svg->out, chart->plan->classes[merged->class_ix].name);
     strbuf_adds(svg->out, ", ");
     chart_add_duration(svg->out, merged->start_ns);
     strbuf_adds(svg->out, " to ");
@@ -748,7 +700,7 @@ static void begin_document(struct svg *svg)
     add_length(svg, "height", svg->y / PX * PX);
     strbuf_adds(svg->out, ">\n<title>");
     const char *title = svg->options->title;
-    add_escaped(svg->out, title != NULL ? title : "Timeline of a simulation");
+    xml_add(svg->out, title != NULL ? title : "Timeline");
     strbuf_adds(svg->out, "</title>\n");
     add_style(svg);
     struct box ground = {

@@ -35,6 +35,7 @@ struct svg_panel {
     const struct plan *plan;
     const struct sim_result *result;
     const char *caption; /* "first come", or NULL; figures are added to it */
+    const char *lead;    /* before its length; NULL: "done in" */
 };
 
 /*

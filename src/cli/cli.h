@@ -58,6 +58,7 @@ extern const struct cli_command cli_log;
 extern const struct cli_command cli_metrics;
 extern const struct cli_command cli_pause;
 extern const struct cli_command cli_release;
+extern const struct cli_command cli_report;
 extern const struct cli_command cli_resume;
 extern const struct cli_command cli_retry;
 extern const struct cli_command cli_run;

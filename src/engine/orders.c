@@ -195,6 +195,7 @@ static enum err do_cap(struct order *order)
                     (long long)present);
     }
     strbuf_addf(&order->extra, ",\"max\":%lld", (long long)wanted);
+    orders_add_text(&order->extra, "run", engine->runs[run].id);
     return ERR_OK;
 }
 
@@ -359,6 +360,7 @@ do_run(struct order *order, enum sched_event_type type, const char *done)
         return diag_set(&order->diag, err, "the run does not allow it now");
     }
     strbuf_addf(&order->text, "run %s %s", order->engine->runs[run].id, done);
+    orders_add_text(&order->extra, "run", order->engine->runs[run].id);
     return ERR_OK;
 }
 
@@ -386,6 +388,8 @@ do_task(struct order *order, enum sched_event_type type, const char *done)
                                               : sched_state_name(state));
     }
     strbuf_addf(&order->text, "%s %s", name, done);
+    orders_add_text(&order->extra, "run", engine->runs[run].id);
+    orders_add_text(&order->extra, "task", name);
     return ERR_OK;
 }
 

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * xml: texts of others in XML and HTML, between tags and in attributes.
+ */
+#ifndef BASE_XML_H
+#define BASE_XML_H
+
+#include "base/strbuf.h"
+
+#include <stddef.h>
+
+/* Bytes of the UTF-8 character at `text`, or 0 when it is none that XML can
+ * hold. The text ends with a NUL. */
+size_t xml_character_len(const unsigned char *text);
+
+/*
+ * Append a text: markup is escaped, line breaks and tabs become spaces, and
+ * what XML cannot hold (control characters, bytes that are not UTF-8) becomes
+ * U+FFFD.
+ */
+void xml_add(struct strbuf *out, const char *text);
+
+#endif /* BASE_XML_H */

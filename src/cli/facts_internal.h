@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of facts share. */
+#ifndef CLI_FACTS_INTERNAL_H
+#define CLI_FACTS_INTERNAL_H
+
+#include "cli/facts.h"
+
+/* facts_replay.c: slots, waiting and starvation over time. */
+void facts_replay(struct facts *facts);
+
+/* facts_path.c: the critical path that really was. */
+void facts_walk(struct facts *facts);
+
+/* facts_chart.c: the history as a result of a simulation. */
+void facts_draw(struct facts *facts);
+
+/* facts_rooms.c: which limits a task needs. */
+enum { FACTS_ROOMS_MAX = 64 };
+
+/* Units of one limit, for one value of its `per` attribute. */
+struct facts_need {
+    uint32_t room;
+    uint32_t units;
+};
+
+/* Tasks of one shape fit or do not fit together. */
+struct facts_shape {
+    uint32_t class_ix;
+    uint32_t provider;
+    uint32_t worth;  /* tier by which starvation is measured; 0 is best */
+    bool background; /* deferred, and gates nothing better */
+    struct facts_need *needs;
+    uint32_t need_count;
+    struct facts_need *group_needs; /* until its group is open */
+    uint32_t group_need_count;
+};
+
+struct facts_room {
+    uint32_t limit; /* of the plan */
+    int64_t used;
+};
+
+struct facts_rooms {
+    struct facts_room *rooms;
+    uint32_t room_count;
+    struct facts_shape *shapes;
+    uint32_t shape_count;
+    uint32_t *shape_of; /* of each task */
+    uint32_t worth_worst;
+};
+
+void facts_rooms_init(struct facts_rooms *rooms, const struct plan *plan);
+void facts_rooms_release(struct facts_rooms *rooms);
+
+#endif /* CLI_FACTS_INTERNAL_H */

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/report.h"
+#include "cli/words.h"
+#include "sim/svg.h"
+
+void report_svg(struct strbuf *out, const struct report *report)
+{
+    const struct history *history = report->history;
+    struct strbuf subtitle = {0};
+    strbuf_addf(&subtitle,
+                "run %s, %s; submitted ",
+                history->id,
+                words_state(report));
+    words_add_moment(&subtitle, history->created_ns);
+    struct svg_options options = {
+        .title = history->name,
+        .subtitle = strbuf_text(&subtitle),
+    };
+    struct svg_panel panel = {
+        .plan = history->plan,
+        .result = report->facts->chart,
+        .lead = history->finished ? "took" : "so far",
+    };
+    svg_compare(out, &panel, 1, &options);
+    strbuf_release(&subtitle);
+}

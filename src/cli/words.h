@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * words: how reports put things, whatever their form.
+ */
+#ifndef CLI_WORDS_H
+#define CLI_WORDS_H
+
+#include "cli/report.h"
+
+/* Append a length of time with two units at most: "1 h 38 min", "2.4 s",
+ * "35 ms", "0". */
+void words_add_time(struct strbuf *out, int64_t duration_ns);
+
+/* Append a moment of the wall clock, in local time: "2026-03-04 05:06:07
+ * +0100"; or in UTC for programs: "2026-03-04T05:06:07.089Z". */
+void words_add_moment(struct strbuf *out, int64_t wall_ns);
+void words_add_utc(struct strbuf *out, int64_t wall_ns);
+
+/* "finished", "cancelled", "running", "paused", "waiting for a person". */
+const char *words_state(const struct report *report);
+
+/* What a reason, an idle slot, a step means, in a few words. */
+const char *words_reason(enum facts_reason reason);
+const char *words_idle(enum facts_idle idle);
+const char *words_step(enum facts_step step);
+
+/* How a session ended: "failed", "sent back". */
+const char *words_outcome(enum history_outcome outcome);
+
+/* Append what the cause of an end means: "timed out", "exit code 3". */
+void words_add_cause(struct strbuf *out, const struct history_session *session);
+
+/* Append a whole number in groups of three: "12 345". */
+void words_add_number(struct strbuf *out, int64_t number);
+
+/* The numbers of sessions, longest first; the caller frees them. */
+uint32_t *words_longest(const struct history *history);
+
+#endif /* CLI_WORDS_H */
