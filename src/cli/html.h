@@ -59,7 +59,7 @@ void html_bar(struct strbuf *out,
               uint32_t count,
               int64_t whole);
 
-/* "$1.23", "$0.0042". */
+/* "$1.23", "$0.0042"; a dash when no session told its cost. */
 void html_usd(struct strbuf *out, double usd);
 
 #endif /* CLI_HTML_H */

@@ -5,9 +5,9 @@
  * the tasks they need stand, and stand as near to them as there is room; one
  * pass from left to right is enough for the chains that plans mostly are.
  *
- * A large graph is not drawn whole: nobody could see anything. It has the
- * longest sessions of the critical path, and around them what they need and
- * what needs them.
+ * A large graph is not drawn whole: nobody could see anything. Then the tasks
+ * of the critical path that took longest stand in the order of the path, in
+ * rows.
  */
 #include "base/mem.h"
 #include "base/xml.h"
@@ -19,11 +19,15 @@
 
 enum {
     NODES_MAX = 90,
-    PATH_NODES_MAX = 30,
+    PATH_COLUMNS = 6,
+    PATH_NODES_MAX = 6 * PATH_COLUMNS,
+    PATH_ROW = 72,
     NAME_MAX = 18,
     NODE_WIDTH = 148,
     NODE_HEIGHT = 38,
-    COLUMN = 196, /* from column to column */
+    COLUMN_MIN = 168, /* from column to column */
+    COLUMN_MAX = 196,
+    WIDTH = 1180, /* of the page */
     ROW = 50,
     MARGIN = 14,
 };
@@ -43,6 +47,7 @@ struct graph {
     struct node *nodes;
     uint32_t count;
     uint32_t layers;
+    int32_t column;
     int32_t height;
     bool whole;
 };
@@ -96,24 +101,8 @@ static void pick_tasks(struct graph *graph)
     for (uint32_t ix = 0; graph->whole && ix < plan->task_count; ix++) {
         add_node(graph, ix);
     }
-    if (graph->whole) {
-        return;
-    }
-    pick_path(graph);
-    uint32_t path_count = graph->count;
-    for (uint32_t ix = 0; ix < path_count; ix++) {
-        const struct plan_task *task = &plan->tasks[graph->nodes[ix].task];
-        for (uint32_t n = 0; n < task->need_count && n < 2; n++) {
-            add_node(graph, task->needs[n]);
-        }
-    }
-    for (uint32_t ix = 0; ix < plan->task_count; ix++) {
-        for (uint32_t n = 0; n < plan->tasks[ix].need_count; n++) {
-            uint32_t at = graph->at[plan->tasks[ix].needs[n]];
-            if (at > 0 && at <= path_count) {
-                add_node(graph, ix);
-            }
-        }
+    if (!graph->whole) {
+        pick_path(graph);
     }
 }
 
@@ -204,6 +193,39 @@ static void place_layer(struct graph *graph, uint32_t layer, uint32_t *order)
     graph->height = next > graph->height ? next : graph->height;
 }
 
+/* As many columns as the page is wide, if that leaves room between them. */
+static int32_t column_of(const struct graph *graph)
+{
+    int32_t count = graph->layers > 1 ? (int32_t)graph->layers - 1 : 1;
+    int32_t column = (WIDTH - 2 * MARGIN - NODE_WIDTH) / count;
+    column = column < COLUMN_MAX ? column : COLUMN_MAX;
+    return column > COLUMN_MIN ? column : COLUMN_MIN;
+}
+
+/* The tasks of the path in rows, each where it ran first. */
+static void lay_rows(struct graph *graph)
+{
+    const struct facts *facts = graph->report->facts;
+    bool *placed = mem_zalloc(graph->count, sizeof(placed[0]));
+    uint32_t count = 0;
+    for (uint32_t ix = 0; ix < facts->path_count; ix++) {
+        uint32_t at = graph->at[facts->path[ix].task];
+        if (facts->path[ix].step != FACTS_STEP_WORK || at == 0 ||
+            placed[at - 1]) {
+            continue;
+        }
+        struct node *node = &graph->nodes[at - 1];
+        placed[at - 1] = true;
+        node->layer = count % PATH_COLUMNS;
+        node->y = MARGIN + (int32_t)(count / PATH_COLUMNS) * PATH_ROW;
+        count++;
+        graph->height = node->y + ROW;
+    }
+    graph->layers = count < PATH_COLUMNS ? count : PATH_COLUMNS;
+    graph->column = column_of(graph);
+    mem_free(placed);
+}
+
 static void lay_out(struct graph *graph)
 {
     qsort(graph->nodes, graph->count, sizeof(graph->nodes[0]), compare_tasks);
@@ -217,8 +239,13 @@ static void lay_out(struct graph *graph)
             graph->nodes[at - 1].critical = true;
         }
     }
+    if (!graph->whole) {
+        lay_rows(graph);
+        return;
+    }
     find_layers(graph);
     uint32_t *order = mem_zalloc(graph->count, sizeof(order[0]));
+    graph->column = column_of(graph);
     for (uint32_t layer = 0; layer < graph->layers; layer++) {
         place_layer(graph, layer, order);
     }
@@ -227,25 +254,40 @@ static void lay_out(struct graph *graph)
 
 /* --- drawing ------------------------------------------------------------ */
 
-static int32_t x_of(const struct node *node)
+static int32_t x_of(const struct graph *graph, const struct node *node)
 {
-    return MARGIN + (int32_t)node->layer * COLUMN;
+    return MARGIN + (int32_t)node->layer * graph->column;
 }
 
 static void add_edge(struct strbuf *out,
+                     const struct graph *graph,
                      const struct node *from,
                      const struct node *to,
                      const char *class_name)
 {
-    int32_t x1 = x_of(from) + NODE_WIDTH;
-    int32_t x2 = x_of(to);
+    int32_t x1 = x_of(graph, from) + NODE_WIDTH;
+    int32_t x2 = x_of(graph, to);
     int32_t y1 = from->y + NODE_HEIGHT / 2;
     int32_t y2 = to->y + NODE_HEIGHT / 2;
-    if (from->layer >= to->layer) { /* back, around both */
-        x1 = x_of(from) + NODE_WIDTH / 2;
-        x2 = x_of(to) + NODE_WIDTH / 2;
-        y1 = from->y + (from->y < to->y ? NODE_HEIGHT : 0);
-        y2 = to->y + (from->y < to->y ? 0 : NODE_HEIGHT);
+    if (from->layer >= to->layer) { /* back, in an arc over both */
+        x1 = x_of(graph, from) + NODE_WIDTH / 2;
+        x2 = x_of(graph, to) + NODE_WIDTH / 2;
+        bool down = to->y > from->y;
+        y1 = from->y + (down ? NODE_HEIGHT : 0);
+        y2 = to->y + (down || to->y == from->y ? 0 : NODE_HEIGHT);
+        int32_t arc = down ? 8 : -10;
+        strbuf_addf(out,
+                    "<path class=\"%s\" d=\"M%d %dC%d %d %d %d %d %d\"/>\n",
+                    class_name,
+                    x1,
+                    y1,
+                    x1,
+                    y1 + arc,
+                    x2,
+                    y2 - (y1 == y2 ? -arc : arc),
+                    x2,
+                    y2);
+        return;
     }
     int32_t bend = x2 > x1 ? (x2 - x1) / 2 : 24;
     strbuf_addf(out,
@@ -269,7 +311,11 @@ static void add_needs(struct strbuf *out, const struct graph *graph)
         for (uint32_t n = 0; n < task->need_count; n++) {
             uint32_t at = graph->at[task->needs[n]];
             if (at > 0) {
-                add_edge(out, &graph->nodes[at - 1], &graph->nodes[ix], "e");
+                add_edge(out,
+                         graph,
+                         &graph->nodes[at - 1],
+                         &graph->nodes[ix],
+                         "e");
             }
         }
     }
@@ -294,6 +340,7 @@ static void add_path(struct strbuf *out, const struct graph *graph)
         if (before > 0 && before != at) {
             bool is_need = !gap && segment->link == FACTS_LINK_NEED;
             add_edge(out,
+                     graph,
                      &graph->nodes[before - 1],
                      &graph->nodes[at - 1],
                      is_need ? "e crit" : "e crit dash");
@@ -313,7 +360,7 @@ add_task(struct strbuf *out, const struct graph *graph, const struct node *node)
     enum task_state state = history->tasks[node->task].state;
     bool is_bad = state == TASK_PARKED || state == TASK_FAILED ||
                   state == TASK_CANCELLED || state == TASK_SKIPPED;
-    int32_t x = x_of(node);
+    int32_t x = x_of(graph, node);
     strbuf_addf(out,
                 "<g class=\"t%s%s\"><title>",
                 node->critical ? " crit" : "",
@@ -359,7 +406,7 @@ add_task(struct strbuf *out, const struct graph *graph, const struct node *node)
 static void draw(struct strbuf *out, const struct graph *graph)
 {
     int32_t width =
-        2 * MARGIN + (int32_t)(graph->layers - 1) * COLUMN + NODE_WIDTH;
+        2 * MARGIN + (int32_t)(graph->layers - 1) * graph->column + NODE_WIDTH;
     int32_t height = graph->height + MARGIN - (ROW - NODE_HEIGHT);
     strbuf_addf(out,
                 "<figure><div class=\"scroll\" tabindex=\"0\" role=\"group\" "
@@ -370,7 +417,9 @@ static void draw(struct strbuf *out, const struct graph *graph)
                 height,
                 width,
                 height);
-    add_needs(out, graph);
+    if (graph->whole) {
+        add_needs(out, graph);
+    }
     add_path(out, graph);
     for (uint32_t ix = 0; ix < graph->count; ix++) {
         add_task(out, graph, &graph->nodes[ix]);
@@ -379,8 +428,8 @@ static void draw(struct strbuf *out, const struct graph *graph)
     strbuf_adds(out,
                 graph->whole
                     ? "All tasks and what they need. "
-                    : "The longest sessions of the path, with some of what "
-                      "they need and what needs them. ");
+                    : "The tasks of the path that took longest, in its "
+                      "order, row by row. ");
     strbuf_adds(out,
                 "The critical path is drawn thick: whole where a need was "
                 "waited for, dashed where it was a slot, a retry or a "

@@ -95,10 +95,10 @@ void html_numbers(struct strbuf *out, const struct report *report)
     strbuf_adds(out, "<dl class=\"tiles\">\n");
     add_time_tile(out, report);
     begin_tile(out, "Tasks done");
-    strbuf_addf(out,
-                "%u of %u",
-                facts->states[TASK_DONE],
-                report->history->plan->task_count);
+    words_add_number(out, facts->states[TASK_DONE]);
+    strbuf_adds(out, " <em>of ");
+    words_add_number(out, report->history->plan->task_count);
+    strbuf_adds(out, "</em>");
     begin_note(out);
     add_states(out, facts);
     end_tile(out);
@@ -106,9 +106,10 @@ void html_numbers(struct strbuf *out, const struct report *report)
     words_add_number(out, facts->sum.sessions);
     begin_note(out);
     strbuf_addf(out,
-                "%u did not end well, %u retries",
+                "%u did not end well, %u retr%s",
                 facts_bad(&facts->sum),
-                facts->retries);
+                facts->retries,
+                facts->retries == 1 ? "y" : "ies");
     end_tile(out);
     add_slot_tiles(out, facts);
     add_money_tiles(out, &facts->sum);
@@ -116,6 +117,9 @@ void html_numbers(struct strbuf *out, const struct report *report)
 }
 
 /* --- where the time went ------------------------------------------------ */
+
+/* Less than that is not worth a row; the sums have it. */
+#define LENGTH_NS_MIN INT64_C(1000000)
 
 /* A row of a table: mark, name, time, share. */
 static void
@@ -142,7 +146,7 @@ static void add_table(struct strbuf *out,
                 "<th scope=\"col\" class=\"n\">Share</th></tr></thead><tbody>",
                 caption);
     for (uint32_t ix = 0; ix < count; ix++) {
-        if (parts[ix].length > 0) {
+        if (parts[ix].length >= LENGTH_NS_MIN) {
             add_row(out, &parts[ix], whole);
         }
     }

@@ -7,7 +7,10 @@
 
 #include <stdlib.h>
 
-enum { STEPS_MAX = 60 };
+enum { STEPS_MAX = 40 };
+
+/* Less than that is not worth a word. */
+#define LENGTH_NS_MIN INT64_C(1000000)
 
 static const char *const colours[FACTS_STEPS] = {
     [FACTS_STEP_WORK] = "s-work",
@@ -33,7 +36,7 @@ static void add_summary(struct strbuf *out, const struct report *report)
     html_bar(out, parts, FACTS_STEPS, report->history->end_ns);
     strbuf_adds(out, "<ul class=\"legend\">");
     for (enum facts_step ix = 0; ix < FACTS_STEPS; ix++) {
-        if (parts[ix].length > 0) {
+        if (parts[ix].length >= LENGTH_NS_MIN) {
             strbuf_addf(out, "<li><i class=\"mark %s\"></i>", colours[ix]);
             strbuf_addf(out, "%s ", parts[ix].name);
             words_add_time(out, parts[ix].length);

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-enum { GROUPS_MAX = 100, LONGEST_MAX = 15, DIFFERENCES_MAX = 15 };
+enum { GROUPS_MAX = 30, LONGEST_MAX = 15, DIFFERENCES_MAX = 15 };
 
 /* Columns of a head: a name, and whether numbers stand below it. */
 struct column {
@@ -133,6 +133,30 @@ static void add_failure(struct strbuf *out,
     strbuf_adds(out, "</td></tr>\n");
 }
 
+/* "21 sessions: 17 done, 1 failed ...; 1 retry." */
+static void add_outcomes(struct strbuf *out, const struct facts *facts)
+{
+    strbuf_addf(out,
+                "<p>%u session%s",
+                facts->sum.sessions,
+                facts->sum.sessions == 1 ? "" : "s");
+    const char *before = ": ";
+    for (enum history_outcome ix = 0; ix < HISTORY_OUTCOMES; ix++) {
+        if (facts->sum.outcomes[ix] > 0) {
+            strbuf_addf(out,
+                        "%s%u %s",
+                        before,
+                        facts->sum.outcomes[ix],
+                        words_outcome(ix));
+            before = ", ";
+        }
+    }
+    strbuf_addf(out,
+                "; %u retr%s after a failure.</p>\n",
+                facts->retries,
+                facts->retries == 1 ? "y" : "ies");
+}
+
 void html_failures(struct strbuf *out, const struct report *report)
 {
     static const struct column columns[] = {
@@ -147,22 +171,7 @@ void html_failures(struct strbuf *out, const struct report *report)
     const struct facts *facts = report->facts;
     strbuf_adds(out,
                 "<section id=\"failures\"><h2>Attempts and failures</h2>\n");
-    strbuf_addf(out,
-                "<p>%u session%s: %u done, %u failed, %u vanished, %u asked "
-                "for changes, %u refused, %u blocked, %u stopped, %u ended "
-                "with a checkpoint, %u still running. %u retries.</p>\n",
-                facts->sum.sessions,
-                facts->sum.sessions == 1 ? "" : "s",
-                facts->sum.outcomes[HISTORY_DONE],
-                facts->sum.outcomes[HISTORY_FAILED],
-                facts->sum.outcomes[HISTORY_LOST],
-                facts->sum.outcomes[HISTORY_CHANGES],
-                facts->sum.outcomes[HISTORY_REFUSED],
-                facts->sum.outcomes[HISTORY_BLOCKED],
-                facts->sum.outcomes[HISTORY_STOPPED],
-                facts->sum.outcomes[HISTORY_CHECKPOINT],
-                facts->sum.outcomes[HISTORY_OPEN],
-                facts->retries);
+    add_outcomes(out, facts);
     if (facts->failure_count > 0) {
         begin_table(out,
                     "Sessions that did not end well, by class and cause",

@@ -8,6 +8,9 @@
 #include "cli/html.h"
 #include "cli/page/assets.h"
 #include "cli/words.h"
+#include "sim/svg.h"
+
+enum { TIMELINE_WIDTH = 1184 };
 
 static void add_head(struct strbuf *out, const struct report *report)
 {
@@ -83,7 +86,13 @@ static void add_timeline(struct strbuf *out, const struct report *report)
                 "<li><i class=\"mark bad-end\"></i>did not end well</li>"
                 "</ul>\n<div class=\"live\" id=\"chart\"></div>\n"
                 "<div class=\"static\">\n");
-    report_svg(out, report);
+    struct svg_options options = {.width = TIMELINE_WIDTH};
+    struct svg_panel panel = {
+        .plan = plan,
+        .result = report->facts->chart,
+        .lead = report->history->finished ? "took" : "so far",
+    };
+    svg_compare(out, &panel, 1, &options);
     strbuf_adds(out, "</div></section>\n");
 }
 

@@ -159,8 +159,8 @@ static void compares_results_on_one_time_scale(void **state)
     made_flood(&before, true);
     made_flood(&after, false);
     const struct svg_panel panels[] = {
-        {&before.plan, &before.result, "first come"},
-        {&after.plan, &after.result, "sluice defaults"},
+        {&before.plan, &before.result, "first come", NULL},
+        {&after.plan, &after.result, "sluice defaults", NULL},
     };
     struct strbuf out = {0};
     svg_compare(&out, panels, 2, &(struct svg_options){0});
