@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: MIT
+"""A headless Chromium, driven through its DevTools protocol over a pipe.
+
+    with Browser() as browser:
+        page = browser.open(path)
+        page.run("document.title")
+        page.check()                      # no error, no request
+
+No package but Chromium itself is needed, and nothing goes over a network.
+"""
+
+import base64
+import json
+import os
+import select
+import shutil
+import subprocess
+import tempfile
+import time
+
+GUARD = 60  # seconds after which an answer is given up
+
+
+class Browser:
+    """The process, and the pipe to it."""
+
+    def __init__(self):
+        self.folder = tempfile.TemporaryDirectory(
+            prefix="sluice-browser-", ignore_cleanup_errors=True
+        )
+        to_child, self.out = os.pipe()
+        self.into, from_child = os.pipe()
+        words = [
+            program(), "--headless", "--no-sandbox", "--disable-gpu",
+            "--disable-dev-shm-usage", "--no-first-run", "--disable-extensions",
+            "--disable-background-networking", "--disable-component-update",
+            "--hide-scrollbars", "--remote-debugging-pipe",
+            "--force-device-scale-factor=1", f"--user-data-dir={self.folder.name}",
+            "about:blank",
+        ]
+        shell = f'exec "$@" 3<&{to_child} 4>&{from_child}'
+        self.process = subprocess.Popen(
+            ["sh", "-c", shell, "sh", *words],
+            pass_fds=(to_child, from_child),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(to_child)
+        os.close(from_child)
+        self.buffer = b""
+        self.number = 0
+        self.events = []
+
+    def read(self):
+        """The next message from the browser."""
+        end = time.monotonic() + GUARD
+        while b"\0" not in self.buffer:
+            left = end - time.monotonic()
+            ready, _, _ = select.select([self.into], [], [], max(0, left))
+            assert ready, "the browser does not answer"
+            data = os.read(self.into, 1 << 20)
+            assert data, "the browser has ended"
+            self.buffer += data
+        message, _, self.buffer = self.buffer.partition(b"\0")
+        return json.loads(message)
+
+    def call(self, method, session=None, **params):
+        """Call a method of the protocol; its result. Events are kept."""
+        self.number += 1
+        message = {"id": self.number, "method": method, "params": params}
+        if session:
+            message["sessionId"] = session
+        os.write(self.out, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self.read()
+            if answer.get("id") == self.number:
+                assert "error" not in answer, (method, answer["error"])
+                return answer["result"]
+            self.events.append(answer)
+
+    def open(self, path, **options):
+        """Open a file in a page of its own."""
+        return Page(self, path, **options)
+
+    def close(self):
+        """End the browser."""
+        try:
+            self.call("Browser.close")
+        except (AssertionError, OSError):
+            self.process.kill()
+        os.close(self.out)
+        try:
+            self.process.wait(GUARD)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.into)
+        self.folder.cleanup()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+class Page:
+    """One page of the browser."""
+
+    def __init__(self, browser, path, scripts=True, dark=False, width=1280, height=900):
+        self.browser = browser
+        self.url = f"file://{path}"
+        target = browser.call("Target.createTarget", url="about:blank")["targetId"]
+        attached = browser.call("Target.attachToTarget", targetId=target, flatten=True)
+        self.session = attached["sessionId"]
+        for part in "Page", "Runtime", "Log", "Network":
+            self.call(f"{part}.enable")
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width, height=height, deviceScaleFactor=1, mobile=False,
+        )
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.call("Emulation.setEmulatedMedia", features=[scheme])
+        self.call("Emulation.setScriptExecutionDisabled", value=not scripts)
+        self.call("Page.navigate", url=self.url)
+        self.until("Page.loadEventFired")
+
+    def call(self, method, **params):
+        """Call a method for this page."""
+        return self.browser.call(method, session=self.session, **params)
+
+    def mine(self, *names):
+        """What was told about this page so far."""
+        return [
+            event["params"]
+            for event in self.browser.events
+            if event.get("sessionId") == self.session and event.get("method") in names
+        ]
+
+    def until(self, name):
+        """Wait for an event."""
+        while not self.mine(name):
+            self.browser.events.append(self.browser.read())
+
+    def run(self, script):
+        """The value of an expression in the page; a promise is waited for."""
+        answer = self.call(
+            "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
+        )
+        assert "exceptionDetails" not in answer, (script, answer)
+        return answer["result"].get("value")
+
+    def settle(self):
+        """Wait until what was asked for is drawn."""
+        frame = "new Promise(d=>requestAnimationFrame(()=>requestAnimationFrame(d)))"
+        self.run(frame)
+
+    def mouse(self, kind, x, y, **more):
+        """An event of the mouse."""
+        self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
+
+    def picture(self, path, whole=False):
+        """Keep what can be seen, for people."""
+        shot = self.call("Page.captureScreenshot", captureBeyondViewport=whole)
+        with open(path, "wb") as file:
+            file.write(base64.b64decode(shot["data"]))
+
+    def check(self):
+        """Nothing went wrong, and nothing but the file was asked for."""
+        bad = self.mine("Runtime.exceptionThrown")
+        assert not bad, bad
+        said = self.mine("Runtime.consoleAPICalled", "Log.entryAdded")
+        assert not said, said
+        asked = {event["request"]["url"] for event in self.mine("Network.requestWillBeSent")}
+        assert asked == {self.url}, asked
+
+
+def program():
+    """The browser, or None."""
+    return shutil.which("chromium") or shutil.which("chromium-browser")
