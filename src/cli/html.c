@@ -49,7 +49,7 @@ void html_cell_class(struct strbuf *out,
                      uint32_t class_ix)
 {
     strbuf_addf(out,
-                "<td><i class=\"mark %s\"></i>",
+                "<td class=\"k\"><i class=\"mark %s\"></i>",
                 html_colour(class_ix).name);
     xml_add(out, report->history->plan->classes[class_ix].name);
     strbuf_adds(out, "</td>");
