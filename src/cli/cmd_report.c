@@ -102,7 +102,7 @@ write_file(const char *path, const struct strbuf *text, struct diag *diag)
 
 /* The page, into the store: STORE/report/RUN.html. */
 static enum err put_page(const char *dir,
-                         const struct history *history,
+                         const struct chronicle *chronicle,
                          const struct strbuf *text,
                          struct strbuf *path,
                          struct diag *diag)
@@ -110,7 +110,7 @@ static enum err put_page(const char *dir,
     struct strbuf folder = {0};
     struct strbuf name = {0};
     strbuf_addf(&folder, "%s/report", dir);
-    strbuf_addf(&name, "%s.html", history->id);
+    strbuf_addf(&name, "%s.html", chronicle->id);
     enum err err =
         put_write(strbuf_text(&folder), strbuf_text(&name), text, diag);
     if (err == ERR_OK) {
@@ -128,7 +128,7 @@ static enum err put_page(const char *dir,
 
 static int write_out(const struct request *request,
                      const char *dir,
-                     const struct history *history,
+                     const struct chronicle *chronicle,
                      const struct strbuf *text)
 {
     struct diag diag = {0};
@@ -143,7 +143,7 @@ static int write_out(const struct request *request,
         err = write_file(request->output, text, &diag);
         strbuf_adds(&path, request->output);
     } else {
-        err = put_page(dir, history, text, &path, &diag);
+        err = put_page(dir, chronicle, text, &path, &diag);
     }
     strbuf_adds(&path, "\n");
     int code = err == ERR_OK ? cli_write(&path)
@@ -156,7 +156,7 @@ static int write_out(const struct request *request,
 
 static int make(const struct request *request,
                 const char *dir,
-                const struct history *history)
+                const struct chronicle *chronicle)
 {
     static const form_fn forms[] = {
         [FORM_HTML] = report_html,
@@ -166,17 +166,17 @@ static int make(const struct request *request,
     };
     struct facts facts;
     struct forecast forecast;
-    facts_init(&facts, history);
+    facts_init(&facts, chronicle);
     forecast_init(&forecast, &facts);
     struct report report = {
-        .history = history,
+        .chronicle = chronicle,
         .facts = &facts,
         .forecast = &forecast,
         .wall_ns = loop_wall_ns(),
     };
     struct strbuf text = {0};
     forms[request->form](&text, &report);
-    int code = write_out(request, dir, history, &text);
+    int code = write_out(request, dir, chronicle, &text);
     strbuf_release(&text);
     forecast_release(&forecast);
     facts_release(&facts);
@@ -187,18 +187,21 @@ static int carry_out(const struct request *request)
 {
     struct diag diag = {0};
     struct store *store = NULL;
-    struct history history = {0};
+    struct chronicle chronicle = {0};
     char *dir = client_find_store(request->store_option, false, &diag);
     enum err err = dir != NULL ? store_open(&store, dir, STORE_READ, &diag)
                                : ERR_NOT_FOUND;
     if (err == ERR_OK) {
-        err =
-            history_read(&history, store, request->run, loop_wall_ns(), &diag);
+        err = chronicle_read(&chronicle,
+                             store,
+                             request->run,
+                             loop_wall_ns(),
+                             &diag);
     }
     store_close(store);
-    int code = err == ERR_OK ? make(request, dir, &history)
+    int code = err == ERR_OK ? make(request, dir, &chronicle)
                              : client_fail(request->command, err, &diag);
-    history_release(&history);
+    chronicle_release(&chronicle);
     mem_free(dir);
     return code;
 }

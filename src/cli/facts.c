@@ -78,15 +78,20 @@ const char *facts_link_name(enum facts_link link)
 uint32_t facts_bad(const struct facts_sum *sum)
 {
     uint32_t count = 0;
-    for (enum history_outcome ix = 0; ix < HISTORY_OUTCOMES; ix++) {
-        count += history_is_bad(ix) ? sum->outcomes[ix] : 0;
+    for (enum chronicle_outcome ix = 0; ix < CHRONICLE_OUTCOMES; ix++) {
+        count += chronicle_is_bad(ix) ? sum->outcomes[ix] : 0;
     }
     return count;
 }
 
+int64_t facts_last_cap(const struct facts *facts)
+{
+    return facts->caps[facts->cap_count - 1].max;
+}
+
 const char *facts_group_id(const struct facts *facts, uint32_t group)
 {
-    const struct plan *plan = facts->history->plan;
+    const struct plan *plan = facts->chronicle->plan;
     uint32_t task = facts->groups[group].first_task;
     uint32_t ix = plan->tasks[task].group;
     return ix != PLAN_NONE ? plan->groups[ix].id : plan->tasks[task].id;
@@ -95,7 +100,7 @@ const char *facts_group_id(const struct facts *facts, uint32_t group)
 /* --- sums --------------------------------------------------------------- */
 
 static void add_session(struct facts_sum *sum,
-                        const struct history_session *session)
+                        const struct chronicle_session *session)
 {
     int64_t took_ns = session->ended_ns - session->claimed_ns;
     sum->sessions++;
@@ -110,7 +115,7 @@ static void add_session(struct facts_sum *sum,
 /* The groups that have a task; `of` says which one each task is in. */
 static uint32_t *list_groups(struct facts *facts)
 {
-    const struct plan *plan = facts->history->plan;
+    const struct plan *plan = facts->chronicle->plan;
     uint32_t *of = mem_zalloc(plan->task_count, sizeof(of[0]));
     uint32_t *known = mem_zalloc(plan->group_count, sizeof(known[0]));
     facts->groups = mem_zalloc(plan->task_count, sizeof(facts->groups[0]));
@@ -133,10 +138,10 @@ static uint32_t *list_groups(struct facts *facts)
 
 static void add_sessions(struct facts *facts, const uint32_t *group_of)
 {
-    const struct history *history = facts->history;
-    const struct plan *plan = history->plan;
-    for (uint32_t ix = 0; ix < history->session_count; ix++) {
-        const struct history_session *session = &history->sessions[ix];
+    const struct chronicle *chronicle = facts->chronicle;
+    const struct plan *plan = chronicle->plan;
+    for (uint32_t ix = 0; ix < chronicle->session_count; ix++) {
+        const struct chronicle_session *session = &chronicle->sessions[ix];
         struct facts_task *task = &facts->tasks[session->task];
         struct facts_group *group = &facts->groups[group_of[session->task]];
         uint32_t class_ix = plan->tasks[session->task].class_ix;
@@ -154,11 +159,11 @@ static void add_sessions(struct facts *facts, const uint32_t *group_of)
             task->begun_ns = session->claimed_ns;
         }
         task->ended_ns = session->ended_ns;
-        if (session->before != HISTORY_NONE) {
-            enum history_outcome before =
-                history->sessions[session->before].outcome;
+        if (session->before != CHRONICLE_NONE) {
+            enum chronicle_outcome before =
+                chronicle->sessions[session->before].outcome;
             facts->retries +=
-                before == HISTORY_FAILED || before == HISTORY_LOST ? 1 : 0;
+                before == CHRONICLE_FAILED || before == CHRONICLE_LOST ? 1 : 0;
         }
         if (strcmp(plan->classes[class_ix].name, "review") == 0) {
             facts->review_ns += session->ended_ns - session->claimed_ns;
@@ -168,12 +173,12 @@ static void add_sessions(struct facts *facts, const uint32_t *group_of)
 
 static void count_tasks(struct facts *facts, const uint32_t *group_of)
 {
-    const struct history *history = facts->history;
-    const struct plan *plan = history->plan;
+    const struct chronicle *chronicle = facts->chronicle;
+    const struct plan *plan = chronicle->plan;
     for (uint32_t ix = 0; ix < plan->task_count; ix++) {
         struct facts_class *class = &facts->classes[plan->tasks[ix].class_ix];
         struct facts_group *group = &facts->groups[group_of[ix]];
-        enum task_state state = history->tasks[ix].state;
+        enum task_state state = chronicle->tasks[ix].state;
         uint32_t done = state == TASK_DONE ? 1 : 0;
         facts->states[state]++;
         facts->tasks[ix].begun_ns = -1;
@@ -187,9 +192,10 @@ static void count_tasks(struct facts *facts, const uint32_t *group_of)
 
 /* --- sessions that did not end well ------------------------------------- */
 
-static struct facts_failure *find_failure(struct facts *facts,
-                                          uint32_t class_ix,
-                                          const struct history_session *session)
+static struct facts_failure *
+find_failure(struct facts *facts,
+             uint32_t class_ix,
+             const struct chronicle_session *session)
 {
     const char *cause = session->cause != NULL ? session->cause : "";
     for (uint32_t ix = 0; ix < facts->failure_count; ix++) {
@@ -226,13 +232,13 @@ static int compare_failures(const void *left, const void *right)
 
 static void list_failures(struct facts *facts)
 {
-    const struct history *history = facts->history;
-    for (uint32_t ix = 0; ix < history->session_count; ix++) {
-        const struct history_session *session = &history->sessions[ix];
-        if (!history_is_bad(session->outcome)) {
+    const struct chronicle *chronicle = facts->chronicle;
+    for (uint32_t ix = 0; ix < chronicle->session_count; ix++) {
+        const struct chronicle_session *session = &chronicle->sessions[ix];
+        if (!chronicle_is_bad(session->outcome)) {
             continue;
         }
-        uint32_t class_ix = history->plan->tasks[session->task].class_ix;
+        uint32_t class_ix = chronicle->plan->tasks[session->task].class_ix;
         struct facts_failure *failure = find_failure(facts, class_ix, session);
         failure->count++;
         failure->lost_ns += session->ended_ns - session->claimed_ns;
@@ -272,36 +278,36 @@ static void measure_class(struct facts_class *class, int64_t *waits_ns)
     class->ready_max_ns = waits_ns[class->starts - 1];
 }
 
-static bool is_claim(const struct history_event *event)
+static bool is_claim(const struct chronicle_event *event)
 {
-    return event->kind == HISTORY_TASK && event->to == TASK_CLAIMED;
+    return event->kind == CHRONICLE_TASK && event->to == TASK_CLAIMED;
 }
 
 /* Fill the waits of each class, one class behind the other. */
 static void measure_waits(struct facts *facts)
 {
-    const struct history *history = facts->history;
-    const struct plan *plan = history->plan;
-    for (uint32_t ix = 0; ix < history->event_count; ix++) {
-        const struct history_event *event = &history->events[ix];
+    const struct chronicle *chronicle = facts->chronicle;
+    const struct plan *plan = chronicle->plan;
+    for (uint32_t ix = 0; ix < chronicle->event_count; ix++) {
+        const struct chronicle_event *event = &chronicle->events[ix];
         if (is_claim(event)) {
             facts->classes[plan->tasks[event->task].class_ix].starts++;
         }
     }
-    int64_t *waits_ns = mem_zalloc(history->event_count, sizeof(waits_ns[0]));
+    int64_t *waits_ns = mem_zalloc(chronicle->event_count, sizeof(waits_ns[0]));
     uint32_t *next = mem_zalloc(plan->class_count, sizeof(next[0]));
     for (uint32_t ix = 1; ix < plan->class_count; ix++) {
         next[ix] = next[ix - 1] + facts->classes[ix - 1].starts;
     }
-    for (uint32_t ix = 0; ix < history->event_count; ix++) {
-        const struct history_event *event = &history->events[ix];
-        if (event->kind != HISTORY_TASK) {
+    for (uint32_t ix = 0; ix < chronicle->event_count; ix++) {
+        const struct chronicle_event *event = &chronicle->events[ix];
+        if (event->kind != CHRONICLE_TASK) {
             continue;
         }
         int64_t waited_ns = 0;
-        if (event->before != HISTORY_NONE &&
-            history->events[event->before].to == TASK_READY) {
-            waited_ns = event->at_ns - history->events[event->before].at_ns;
+        if (event->before != CHRONICLE_NONE &&
+            chronicle->events[event->before].to == TASK_READY) {
+            waited_ns = event->at_ns - chronicle->events[event->before].at_ns;
             facts->tasks[event->task].ready_ns += waited_ns;
         }
         if (is_claim(event)) {
@@ -320,7 +326,7 @@ static void measure_waits(struct facts *facts)
 
 static int compare_claims(const void *left, const void *right, void *ctx)
 {
-    const struct history_session *sessions = ctx;
+    const struct chronicle_session *sessions = ctx;
     uint32_t a = *(const uint32_t *)left;
     uint32_t b = *(const uint32_t *)right;
     if (sessions[a].claimed_ns != sessions[b].claimed_ns) {
@@ -332,8 +338,8 @@ static int compare_claims(const void *left, const void *right, void *ctx)
 /* Give each session the lowest lane that is free when it is claimed. */
 static void assign_lanes(struct facts *facts)
 {
-    const struct history *history = facts->history;
-    uint32_t count = history->session_count;
+    const struct chronicle *chronicle = facts->chronicle;
+    uint32_t count = chronicle->session_count;
     uint32_t *order = mem_zalloc(count, sizeof(order[0]));
     int64_t *free_ns = mem_zalloc(count, sizeof(free_ns[0]));
     facts->lanes = mem_zalloc(count, sizeof(facts->lanes[0]));
@@ -345,10 +351,11 @@ static void assign_lanes(struct facts *facts)
                 count,
                 sizeof(order[0]),
                 compare_claims,
-                history->sessions);
+                chronicle->sessions);
     }
     for (uint32_t ix = 0; ix < count; ix++) {
-        const struct history_session *session = &history->sessions[order[ix]];
+        const struct chronicle_session *session =
+            &chronicle->sessions[order[ix]];
         uint32_t lane = 0;
         while (lane < facts->lane_count &&
                free_ns[lane] > session->claimed_ns) {
@@ -366,7 +373,7 @@ static void assign_lanes(struct facts *facts)
 
 static void add_totals(struct facts *facts)
 {
-    const struct plan *plan = facts->history->plan;
+    const struct plan *plan = facts->chronicle->plan;
     for (uint32_t ix = 0; ix < plan->class_count; ix++) {
         facts->starved_ns += facts->classes[ix].starved_ns;
         for (uint32_t n = 0; n < FACTS_REASONS; n++) {
@@ -378,11 +385,11 @@ static void add_totals(struct facts *facts)
         slots_ns > 0 ? (double)facts->working_ns / (double)slots_ns : 0;
 }
 
-void facts_init(struct facts *facts, const struct history *history)
+void facts_init(struct facts *facts, const struct chronicle *chronicle)
 {
-    const struct plan *plan = history->plan;
+    const struct plan *plan = chronicle->plan;
     *facts = (struct facts){
-        .history = history,
+        .chronicle = chronicle,
         .limit_waits_ns =
             mem_zalloc(plan->limit_count, sizeof(facts->limit_waits_ns[0])),
         .classes = mem_zalloc(plan->class_count, sizeof(facts->classes[0])),
@@ -405,6 +412,7 @@ void facts_release(struct facts *facts)
 {
     mem_free(facts->limit_waits_ns);
     mem_free(facts->lanes);
+    mem_free(facts->caps);
     mem_free(facts->classes);
     mem_free(facts->groups);
     mem_free(facts->tasks);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * facts: what a history amounts to, in numbers. docs/report.md says what each
+ * facts: what a chronicle amounts to, in numbers. docs/report.md says what each
  * one means; the comments here are the short form.
  *
  * Slot time is counted by sessions: a session has its slot from the claim to
@@ -13,7 +13,7 @@
 #ifndef CLI_FACTS_H
 #define CLI_FACTS_H
 
-#include "cli/history.h"
+#include "cli/chronicle.h"
 #include "sim/sim.h"
 
 /* Why a task that had not ended was not in a session. */
@@ -42,7 +42,7 @@ enum facts_idle {
 /* Sessions of a class, or of a group, added up. */
 struct facts_sum {
     uint32_t sessions;
-    uint32_t outcomes[HISTORY_OUTCOMES];
+    uint32_t outcomes[CHRONICLE_OUTCOMES];
     int64_t working_ns;
     int64_t longest_ns;
     int64_t input_tokens;
@@ -82,7 +82,7 @@ struct facts_task {
 /* Sessions that did not end well, of one class and one cause. */
 struct facts_failure {
     uint32_t class_ix;
-    enum history_outcome outcome;
+    enum chronicle_outcome outcome;
     const char *cause;
     uint32_t count;
     int64_t lost_ns; /* slot time of them */
@@ -120,9 +120,15 @@ struct facts_segment {
     int64_t end_ns;
 };
 
+/* The cap from a moment on, whoever set it. */
+struct facts_cap {
+    int64_t at_ns;
+    int64_t max; /* PLAN_UNLIMITED: none */
+};
+
 /* Only to be read. Starts as {0}. */
 struct facts {
-    const struct history *history;
+    const struct chronicle *chronicle;
     int64_t offered_ns; /* the cap over time; without a cap: what was used */
     int64_t working_ns;
     int64_t over_ns; /* sessions beyond a cap that was lowered */
@@ -130,8 +136,9 @@ struct facts {
     double slot_use;   /* working / (offered + over); 0 without slots */
     int64_t review_ns; /* working time of the class "review" */
     uint32_t lane_count;
-    uint32_t *lanes; /* of each session: lowest slot that was free */
-    int64_t cap;     /* at the end; PLAN_UNLIMITED: none */
+    uint32_t *lanes;        /* of each session: lowest slot that was free */
+    struct facts_cap *caps; /* over time; the first one is from 0 on */
+    uint32_t cap_count;
     uint32_t states[TASK_STATE_COUNT];
     struct facts_sum sum;
     int64_t waits_ns[FACTS_REASONS];
@@ -150,8 +157,8 @@ struct facts {
     struct sim_result *chart; /* for sim/svg.h and sim/gantt.h */
 };
 
-/* Work everything out. The history must outlive the facts. */
-void facts_init(struct facts *facts, const struct history *history);
+/* Work everything out. The chronicle must outlive the facts. */
+void facts_init(struct facts *facts, const struct chronicle *chronicle);
 void facts_release(struct facts *facts);
 
 /* Stable names: "needs", "backoff" ...; "nothing-ready" ...; "work" ... */
@@ -162,6 +169,9 @@ const char *facts_link_name(enum facts_link link);
 
 /* All that sessions of a sum ended with, but for done and checkpoints. */
 uint32_t facts_bad(const struct facts_sum *sum);
+
+/* The cap at the end; PLAN_UNLIMITED: none. */
+int64_t facts_last_cap(const struct facts *facts);
 
 /* What a group is called: its id, or that of its only task. */
 const char *facts_group_id(const struct facts *facts, uint32_t group);

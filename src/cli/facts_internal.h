@@ -11,7 +11,7 @@ void facts_replay(struct facts *facts);
 /* facts_path.c: the critical path that really was. */
 void facts_walk(struct facts *facts);
 
-/* facts_chart.c: the history as a result of a simulation. */
+/* facts_chart.c: the chronicle as a result of a simulation. */
 void facts_draw(struct facts *facts);
 
 /* facts_rooms.c: which limits a task needs. */

@@ -29,7 +29,7 @@
 
 struct walk {
     struct facts *facts;
-    const struct history *history;
+    const struct chronicle *chronicle;
     int64_t at_ns; /* everything behind it is explained */
     uint32_t capacity;
     uint32_t *by_end; /* sessions by their end */
@@ -39,7 +39,7 @@ struct walk {
 struct origin {
     enum facts_step step; /* of the time between */
     enum facts_link link;
-    uint32_t session; /* HISTORY_NONE: the walk ends */
+    uint32_t session; /* CHRONICLE_NONE: the walk ends */
     int64_t since_ns; /* of KEPT: when it began */
 };
 
@@ -66,7 +66,7 @@ static void add_segment(struct walk *walk, struct facts_segment segment)
 
 static int compare_ends(const void *left, const void *right, void *ctx)
 {
-    const struct history_session *sessions = ctx;
+    const struct chronicle_session *sessions = ctx;
     uint32_t a = *(const uint32_t *)left;
     uint32_t b = *(const uint32_t *)right;
     if (sessions[a].ended_ns != sessions[b].ended_ns) {
@@ -77,42 +77,43 @@ static int compare_ends(const void *left, const void *right, void *ctx)
 
 static bool is_earlier(const struct walk *walk, uint32_t session, uint32_t than)
 {
-    return session != HISTORY_NONE && session < than &&
-           walk->history->sessions[session].ended_ns <=
-               walk->history->sessions[than].claimed_ns;
+    return session != CHRONICLE_NONE && session < than &&
+           walk->chronicle->sessions[session].ended_ns <=
+               walk->chronicle->sessions[than].claimed_ns;
 }
 
-/* The session of a need that ended last before the claim, or HISTORY_NONE. */
+/* The session of a need that ended last before the claim, or CHRONICLE_NONE. */
 static uint32_t last_need(const struct walk *walk, uint32_t ix)
 {
-    const struct history *history = walk->history;
+    const struct chronicle *chronicle = walk->chronicle;
     const struct plan_task *task =
-        &history->plan->tasks[history->sessions[ix].task];
-    uint32_t best = HISTORY_NONE;
+        &chronicle->plan->tasks[chronicle->sessions[ix].task];
+    uint32_t best = CHRONICLE_NONE;
     for (uint32_t n = 0; n < task->need_count; n++) {
-        uint32_t found = history->tasks[task->needs[n]].last_session;
-        while (found != HISTORY_NONE && !is_earlier(walk, found, ix)) {
-            found = history->sessions[found].before;
+        uint32_t found = chronicle->tasks[task->needs[n]].last_session;
+        while (found != CHRONICLE_NONE && !is_earlier(walk, found, ix)) {
+            found = chronicle->sessions[found].before;
         }
-        if (found != HISTORY_NONE &&
-            (best == HISTORY_NONE || history->sessions[found].ended_ns >
-                                         history->sessions[best].ended_ns)) {
+        if (found != CHRONICLE_NONE &&
+            (best == CHRONICLE_NONE ||
+             chronicle->sessions[found].ended_ns >
+                 chronicle->sessions[best].ended_ns)) {
             best = found;
         }
     }
     return best;
 }
 
-/* The newest session that ended in (after_ns, claim], or HISTORY_NONE. */
+/* The newest session that ended in (after_ns, claim], or CHRONICLE_NONE. */
 static uint32_t last_end(const struct walk *walk, uint32_t ix, int64_t after_ns)
 {
-    const struct history *history = walk->history;
-    int64_t claimed_ns = history->sessions[ix].claimed_ns;
+    const struct chronicle *chronicle = walk->chronicle;
+    int64_t claimed_ns = chronicle->sessions[ix].claimed_ns;
     uint32_t low = 0;
-    uint32_t high = history->session_count;
+    uint32_t high = chronicle->session_count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (history->sessions[walk->by_end[middle]].ended_ns <= claimed_ns) {
+        if (chronicle->sessions[walk->by_end[middle]].ended_ns <= claimed_ns) {
             low = middle + 1;
         } else {
             high = middle;
@@ -120,59 +121,59 @@ static uint32_t last_end(const struct walk *walk, uint32_t ix, int64_t after_ns)
     }
     while (low > 0) {
         uint32_t found = walk->by_end[--low];
-        if (history->sessions[found].ended_ns <= after_ns) {
+        if (chronicle->sessions[found].ended_ns <= after_ns) {
             break;
         }
         if (found < ix) {
             return found;
         }
     }
-    return HISTORY_NONE;
+    return CHRONICLE_NONE;
 }
 
 /* The session that asked for changes last before the claim. */
 static uint32_t last_changes(const struct walk *walk, uint32_t ix)
 {
-    const struct history *history = walk->history;
-    uint32_t group = history_group(history, history->sessions[ix].task);
+    const struct chronicle *chronicle = walk->chronicle;
+    uint32_t group = chronicle_group(chronicle, chronicle->sessions[ix].task);
     uint32_t found = ix;
     while (found > 0) {
-        const struct history_session *session = &history->sessions[--found];
-        if (is_earlier(walk, found, ix) && history_is_bad(session->outcome) &&
-            history_group(history, session->task) == group) {
+        const struct chronicle_session *session = &chronicle->sessions[--found];
+        if (is_earlier(walk, found, ix) && chronicle_is_bad(session->outcome) &&
+            chronicle_group(chronicle, session->task) == group) {
             return found;
         }
     }
-    return HISTORY_NONE;
+    return CHRONICLE_NONE;
 }
 
-/* Its own session before, if that had ended; else HISTORY_NONE. */
+/* Its own session before, if that had ended; else CHRONICLE_NONE. */
 static uint32_t last_own(const struct walk *walk, uint32_t ix)
 {
-    uint32_t before = walk->history->sessions[ix].before;
-    return is_earlier(walk, before, ix) ? before : HISTORY_NONE;
+    uint32_t before = walk->chronicle->sessions[ix].before;
+    return is_earlier(walk, before, ix) ? before : CHRONICLE_NONE;
 }
 
 /* It waited for what it needs, or for the end of a pause. */
 static struct origin after_waiting(const struct walk *walk, uint32_t ix)
 {
-    const struct history_session *sessions = walk->history->sessions;
+    const struct chronicle_session *sessions = walk->chronicle->sessions;
     uint32_t own = last_own(walk, ix);
     uint32_t need = last_need(walk, ix);
-    bool is_own = own != HISTORY_NONE &&
-                  (need == HISTORY_NONE ||
+    bool is_own = own != CHRONICLE_NONE &&
+                  (need == CHRONICLE_NONE ||
                    sessions[need].ended_ns <= sessions[own].ended_ns);
     if (is_own) {
         return (struct origin){
-            .step = history_is_bad(sessions[own].outcome) ? FACTS_STEP_BACKOFF
-                                                          : FACTS_STEP_TURN,
+            .step = chronicle_is_bad(sessions[own].outcome) ? FACTS_STEP_BACKOFF
+                                                            : FACTS_STEP_TURN,
             .link = FACTS_LINK_SELF,
             .session = own,
         };
     }
     return (struct origin){
         .step = FACTS_STEP_TURN,
-        .link = need != HISTORY_NONE ? FACTS_LINK_NEED : FACTS_LINK_NONE,
+        .link = need != CHRONICLE_NONE ? FACTS_LINK_NEED : FACTS_LINK_NONE,
         .session = need,
     };
 }
@@ -204,7 +205,7 @@ after_state(const struct walk *walk, uint32_t ix, enum task_state state)
     case TASK_RUNNING:
         break;
     }
-    if (origin.session == HISTORY_NONE) {
+    if (origin.session == CHRONICLE_NONE) {
         origin.link = FACTS_LINK_NONE;
     }
     return origin;
@@ -213,11 +214,12 @@ after_state(const struct walk *walk, uint32_t ix, enum task_state state)
 /* Whether an operator has let something go between an end and a claim. */
 static bool has_order(const struct walk *walk, uint32_t claim, int64_t after_ns)
 {
-    const struct history_event *events = walk->history->events;
+    const struct chronicle_event *events = walk->chronicle->events;
     for (uint32_t ix = claim; ix > 0 && events[ix - 1].at_ns > after_ns; ix--) {
-        enum history_kind kind = events[ix - 1].kind;
-        if (kind == HISTORY_CAP || kind == HISTORY_RESUME ||
-            kind == HISTORY_RELEASE) {
+        enum chronicle_kind kind = events[ix - 1].kind;
+        if (kind == CHRONICLE_LIMIT || kind == CHRONICLE_USAGE ||
+            kind == CHRONICLE_OVERRIDE || kind == CHRONICLE_RESUME ||
+            kind == CHRONICLE_RELEASE) {
             return true;
         }
     }
@@ -228,23 +230,23 @@ static bool has_order(const struct walk *walk, uint32_t claim, int64_t after_ns)
 static struct origin
 after_ready(const struct walk *walk, uint32_t ix, uint32_t event_ix)
 {
-    const struct history *history = walk->history;
-    const struct history_session *session = &history->sessions[ix];
-    const struct history_event *event = &history->events[event_ix];
+    const struct chronicle *chronicle = walk->chronicle;
+    const struct chronicle_session *session = &chronicle->sessions[ix];
+    const struct chronicle_event *event = &chronicle->events[event_ix];
     uint32_t own = last_own(walk, ix);
     bool waited = session->claimed_ns - event->at_ns > TURN_NS;
-    if (own != HISTORY_NONE &&
-        history->sessions[own].outcome == HISTORY_REFUSED &&
-        history->sessions[own].ended_ns + TURN_NS > event->at_ns) {
+    if (own != CHRONICLE_NONE &&
+        chronicle->sessions[own].outcome == CHRONICLE_REFUSED &&
+        chronicle->sessions[own].ended_ns + TURN_NS > event->at_ns) {
         return (struct origin){
             .step = FACTS_STEP_PROVIDER,
             .link = FACTS_LINK_SELF,
             .session = own,
         };
     }
-    uint32_t room = waited ? last_end(walk, ix, event->at_ns) : HISTORY_NONE;
-    if (room != HISTORY_NONE) {
-        int64_t ended_ns = history->sessions[room].ended_ns;
+    uint32_t room = waited ? last_end(walk, ix, event->at_ns) : CHRONICLE_NONE;
+    if (room != CHRONICLE_NONE) {
+        int64_t ended_ns = chronicle->sessions[room].ended_ns;
         return (struct origin){
             .step = has_order(walk, session->claim_event, ended_ns)
                         ? FACTS_STEP_KEPT
@@ -254,9 +256,9 @@ after_ready(const struct walk *walk, uint32_t ix, uint32_t event_ix)
             .since_ns = ended_ns,
         };
     }
-    struct origin origin = {.step = FACTS_STEP_TURN, .session = HISTORY_NONE};
-    if (event->before != HISTORY_NONE) {
-        origin = after_state(walk, ix, history->events[event->before].to);
+    struct origin origin = {.step = FACTS_STEP_TURN, .session = CHRONICLE_NONE};
+    if (event->before != CHRONICLE_NONE) {
+        origin = after_state(walk, ix, chronicle->events[event->before].to);
     }
     if (waited && origin.step == FACTS_STEP_TURN) {
         origin.step = FACTS_STEP_KEPT;
@@ -267,36 +269,37 @@ after_ready(const struct walk *walk, uint32_t ix, uint32_t event_ix)
 
 static struct origin origin_of(const struct walk *walk, uint32_t ix)
 {
-    const struct history *history = walk->history;
-    uint32_t claim = history->sessions[ix].claim_event;
-    uint32_t event =
-        claim != HISTORY_NONE ? history->events[claim].before : HISTORY_NONE;
-    if (event == HISTORY_NONE) {
+    const struct chronicle *chronicle = walk->chronicle;
+    uint32_t claim = chronicle->sessions[ix].claim_event;
+    uint32_t event = claim != CHRONICLE_NONE ? chronicle->events[claim].before
+                                             : CHRONICLE_NONE;
+    if (event == CHRONICLE_NONE) {
         return (struct origin){
             .step = FACTS_STEP_TURN,
-            .session = HISTORY_NONE,
+            .session = CHRONICLE_NONE,
         };
     }
-    return history->events[event].to == TASK_READY
+    return chronicle->events[event].to == TASK_READY
                ? after_ready(walk, ix, event)
-               : after_state(walk, ix, history->events[event].to);
+               : after_state(walk, ix, chronicle->events[event].to);
 }
 
 /* The time before the first session of the path, to the submission. */
 static void
 add_beginning(struct walk *walk, uint32_t task, struct origin origin)
 {
-    const struct history *history = walk->history;
-    uint32_t first = history->tasks[task].last_event;
-    while (first != HISTORY_NONE &&
-           history->events[first].before != HISTORY_NONE) {
-        first = history->events[first].before;
+    const struct chronicle *chronicle = walk->chronicle;
+    uint32_t first = chronicle->tasks[task].last_event;
+    while (first != CHRONICLE_NONE &&
+           chronicle->events[first].before != CHRONICLE_NONE) {
+        first = chronicle->events[first].before;
     }
-    int64_t there_ns = first != HISTORY_NONE ? history->events[first].at_ns : 0;
+    int64_t there_ns =
+        first != CHRONICLE_NONE ? chronicle->events[first].at_ns : 0;
     struct facts_segment segment = {
         .step = origin.step,
         .task = task,
-        .session = HISTORY_NONE,
+        .session = CHRONICLE_NONE,
         .start_ns = there_ns < TURN_NS ? 0 : there_ns,
     };
     add_segment(walk, segment);
@@ -307,11 +310,11 @@ add_beginning(struct walk *walk, uint32_t task, struct origin origin)
 
 static void walk_back(struct walk *walk, uint32_t ix)
 {
-    const struct history *history = walk->history;
+    const struct chronicle *chronicle = walk->chronicle;
     for (;;) {
-        const struct history_session *session = &history->sessions[ix];
+        const struct chronicle_session *session = &chronicle->sessions[ix];
         struct origin origin = origin_of(walk, ix);
-        bool goes_on = origin.session != HISTORY_NONE;
+        bool goes_on = origin.session != CHRONICLE_NONE;
         INVARIANT(!goes_on || origin.session < ix);
         add_segment(walk,
                     (struct facts_segment){
@@ -328,14 +331,14 @@ static void walk_back(struct walk *walk, uint32_t ix)
         struct facts_segment wait = {
             .step = origin.step,
             .task = session->task,
-            .session = HISTORY_NONE,
+            .session = CHRONICLE_NONE,
             .start_ns = origin.since_ns,
         };
         if (origin.step == FACTS_STEP_KEPT) {
             add_segment(walk, wait);
             wait.step = FACTS_STEP_TURN;
         }
-        wait.start_ns = history->sessions[origin.session].ended_ns;
+        wait.start_ns = chronicle->sessions[origin.session].ended_ns;
         add_segment(walk, wait);
         ix = origin.session;
     }
@@ -353,12 +356,12 @@ static void reverse(struct facts *facts)
 
 void facts_walk(struct facts *facts)
 {
-    const struct history *history = facts->history;
-    uint32_t count = history->session_count;
+    const struct chronicle *chronicle = facts->chronicle;
+    uint32_t count = chronicle->session_count;
     struct walk walk = {
         .facts = facts,
-        .history = history,
-        .at_ns = history->end_ns,
+        .chronicle = chronicle,
+        .at_ns = chronicle->end_ns,
         .by_end = mem_zalloc(count, sizeof(walk.by_end[0])),
     };
     for (uint32_t ix = 0; ix < count; ix++) {
@@ -369,16 +372,16 @@ void facts_walk(struct facts *facts)
                 count,
                 sizeof(walk.by_end[0]),
                 compare_ends,
-                history->sessions);
+                chronicle->sessions);
     }
     if (count > 0) {
         uint32_t last = walk.by_end[count - 1];
         add_segment(&walk,
                     (struct facts_segment){
                         .step = FACTS_STEP_TAIL,
-                        .task = history->sessions[last].task,
-                        .session = HISTORY_NONE,
-                        .start_ns = history->sessions[last].ended_ns,
+                        .task = chronicle->sessions[last].task,
+                        .session = CHRONICLE_NONE,
+                        .start_ns = chronicle->sessions[last].ended_ns,
                     });
         walk_back(&walk, last);
     }

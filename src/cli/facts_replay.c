@@ -58,7 +58,7 @@ struct replay_group {
 
 struct replay {
     struct facts *facts;
-    const struct history *history;
+    const struct chronicle *chronicle;
     const struct plan *plan;
     struct facts_rooms rooms;
     struct replay_task *tasks;
@@ -78,8 +78,11 @@ struct replay {
     bool *refused; /* of each provider: its last answer was a refusal */
     bool *starved; /* of each class */
     bool paused;
-    int64_t cap;
-    uint32_t sessions; /* by rows */
+    int64_t *max;       /* of each limit, as it was set */
+    int64_t *usage_max; /* of each usage monitor */
+    bool override;      /* usage monitors count for nothing */
+    int64_t cap;        /* what holds for limit 0 */
+    uint32_t sessions;  /* by rows */
 };
 
 /* --- buckets ------------------------------------------------------------ */
@@ -121,7 +124,7 @@ static enum bucket bucket_of(const struct replay *replay, uint32_t ix)
         if (task->held) {
             return BUCKET_HELD;
         }
-        return replay->groups[history_group(replay->history, ix)].open
+        return replay->groups[chronicle_group(replay->chronicle, ix)].open
                    ? BUCKET_READY2
                    : BUCKET_READY;
     case TASK_CLAIMED:
@@ -176,7 +179,7 @@ static void count_task(struct replay *replay, uint32_t ix, int step)
     uint32_t class_ix = replay->plan->tasks[ix].class_ix;
     replay->totals[task->bucket] += (uint32_t)step;
     struct replay_group *group =
-        &replay->groups[history_group(replay->history, ix)];
+        &replay->groups[chronicle_group(replay->chronicle, ix)];
     if (is_ready(task->bucket)) {
         count_ready(replay, ix, step);
         group->ready += (uint32_t)step;
@@ -191,22 +194,48 @@ static void count_task(struct replay *replay, uint32_t ix, int step)
 
 /* --- limits ------------------------------------------------------------- */
 
+/* What holds for a limit now: as it was set, or lower by usage monitors. */
+static int64_t max_now(const struct replay *replay, uint32_t ix)
+{
+    const struct plan *plan = replay->plan;
+    int64_t max = replay->max[ix];
+    if (ix > 0 && plan->limits[ix].percent > 0 &&
+        replay->cap != PLAN_UNLIMITED) {
+        int64_t percent = plan->limits[ix].percent;
+        max = replay->cap / 100 * percent + replay->cap % 100 * percent / 100;
+        max = max > 1 ? max : 1;
+    } else if (ix > 0 && plan->limits[ix].percent > 0) {
+        max = PLAN_UNLIMITED;
+    }
+    for (uint32_t n = 0; !replay->override && n < plan->usage_count; n++) {
+        if (plan->usages[n].limit == ix && replay->usage_max[n] < max) {
+            max = replay->usage_max[n];
+        }
+    }
+    return max;
+}
+
+/* The cap may be another one from here on. */
+static void look_at_cap(struct replay *replay, int64_t at_ns)
+{
+    struct facts *facts = replay->facts;
+    int64_t cap = max_now(replay, 0);
+    if (facts->cap_count > 0 && cap == replay->cap) {
+        return;
+    }
+    replay->cap = cap;
+    if (facts->cap_count % 16 == 0) {
+        facts->caps = mem_resize(facts->caps,
+                                 (size_t)facts->cap_count + 16,
+                                 sizeof(facts->caps[0]));
+    }
+    facts->caps[facts->cap_count++] = (struct facts_cap){at_ns, cap};
+}
+
 static int64_t max_of(const struct replay *replay, uint32_t room)
 {
     uint32_t ix = replay->rooms.rooms[room].limit;
-    const struct plan_limit *limit = &replay->plan->limits[ix];
-    if (ix == 0) {
-        return replay->cap;
-    }
-    if (limit->percent == 0) {
-        return limit->max;
-    }
-    if (replay->cap == PLAN_UNLIMITED) {
-        return PLAN_UNLIMITED;
-    }
-    int64_t share = replay->cap / 100 * limit->percent +
-                    replay->cap % 100 * limit->percent / 100;
-    return share > 1 ? share : 1;
+    return ix == 0 ? replay->cap : max_now(replay, ix);
 }
 
 /* Units of a need that are missing, when `spare` more were free. */
@@ -232,7 +261,7 @@ static void use(struct replay *replay,
 /* The ready tasks of a group are counted on the other side. */
 static void turn_group(struct replay *replay, uint32_t task, bool open)
 {
-    uint32_t ix = history_group(replay->history, task);
+    uint32_t ix = chronicle_group(replay->chronicle, task);
     struct replay_group *group = &replay->groups[ix];
     const struct facts_shape *shape = shape_of(replay, task);
     use(replay, shape->group_needs, shape->group_need_count, open ? 1 : -1);
@@ -265,7 +294,7 @@ static void set_leads(struct replay *replay, uint32_t ix, bool leads)
         task->flight_at = replay->flight_count;
         replay->flight[replay->flight_count++] = ix;
         if (!shape->background &&
-            !replay->groups[history_group(replay->history, ix)].open) {
+            !replay->groups[chronicle_group(replay->chronicle, ix)].open) {
             turn_group(replay, ix, true);
         }
         return;
@@ -293,13 +322,14 @@ static void tell_dependents(struct replay *replay, uint32_t ix, bool met)
 static void close_if_idle(struct replay *replay, uint32_t ix)
 {
     const struct replay_group *group =
-        &replay->groups[history_group(replay->history, ix)];
+        &replay->groups[chronicle_group(replay->chronicle, ix)];
     if (group->open && group->busy == 0) {
         turn_group(replay, ix, false);
     }
 }
 
-static void move_task(struct replay *replay, const struct history_event *event)
+static void move_task(struct replay *replay,
+                      const struct chronicle_event *event)
 {
     uint32_t ix = event->task;
     struct replay_task *task = &replay->tasks[ix];
@@ -311,7 +341,7 @@ static void move_task(struct replay *replay, const struct history_event *event)
     task->seen = true;
     task->state = event->to;
     count_task(replay, ix, 1);
-    if (event->to == TASK_CLAIMED && event->session != HISTORY_NONE) {
+    if (event->to == TASK_CLAIMED && event->session != CHRONICLE_NONE) {
         set_leads(replay, ix, true);
     }
     if (event->to == TASK_RUNNING) {
@@ -331,30 +361,65 @@ static void set_held(struct replay *replay, uint32_t ix, bool held)
     count_task(replay, ix, 1);
 }
 
-static void take_event(struct replay *replay, const struct history_event *event)
+/* What a session has cost is gone from its budgets. */
+static void end_session(struct replay *replay,
+                        const struct chronicle_session *session)
 {
-    const struct history *history = replay->history;
+    const struct plan *plan = replay->plan;
+    const struct facts_shape *shape = shape_of(replay, session->task);
+    for (uint32_t ix = 0; ix < shape->need_count; ix++) {
+        struct facts_room *room = &replay->rooms.rooms[shape->needs[ix].room];
+        switch (plan->limits[room->limit].kind) {
+        case PLAN_LIMIT_PLAIN:
+        case PLAN_LIMIT_RESOURCE:
+        case PLAN_LIMIT_USAGE:
+            break;
+        case PLAN_LIMIT_BUDGET_USD:
+            room->used += (int64_t)(session->usd * PLAN_USD + 0.5);
+            break;
+        case PLAN_LIMIT_BUDGET_TOKENS:
+            room->used += session->input_tokens + session->output_tokens;
+            break;
+        }
+    }
+    /* Only a later acceptance takes a refusal back. */
+    if (session->outcome == CHRONICLE_REFUSED) {
+        replay->refused[plan->tasks[session->task].provider] = true;
+    }
+}
+
+static void take_event(struct replay *replay,
+                       const struct chronicle_event *event)
+{
+    const struct chronicle *chronicle = replay->chronicle;
     switch (event->kind) {
-    case HISTORY_TASK:
+    case CHRONICLE_TASK:
         move_task(replay, event);
         break;
-    case HISTORY_END:
-        /* Only a later acceptance takes a refusal back. */
-        if (event->session != HISTORY_NONE &&
-            history->sessions[event->session].outcome == HISTORY_REFUSED) {
-            replay->refused[replay->plan->tasks[event->task].provider] = true;
+    case CHRONICLE_END:
+        if (event->session != CHRONICLE_NONE) {
+            end_session(replay, &chronicle->sessions[event->session]);
         }
         break;
-    case HISTORY_CAP:
-        replay->cap = event->max;
+    case CHRONICLE_LIMIT:
+        replay->max[event->part] = event->max;
+        look_at_cap(replay, event->at_ns);
         break;
-    case HISTORY_PAUSE:
-    case HISTORY_RESUME:
-        replay->paused = event->kind == HISTORY_PAUSE;
+    case CHRONICLE_USAGE:
+        replay->usage_max[event->part] = event->max;
+        look_at_cap(replay, event->at_ns);
         break;
-    case HISTORY_HOLD:
-    case HISTORY_RELEASE:
-        set_held(replay, event->task, event->kind == HISTORY_HOLD);
+    case CHRONICLE_OVERRIDE:
+        replay->override = event->max != 0;
+        look_at_cap(replay, event->at_ns);
+        break;
+    case CHRONICLE_PAUSE:
+    case CHRONICLE_RESUME:
+        replay->paused = event->kind == CHRONICLE_PAUSE;
+        break;
+    case CHRONICLE_HOLD:
+    case CHRONICLE_RELEASE:
+        set_held(replay, event->task, event->kind == CHRONICLE_HOLD);
         break;
     }
 }
@@ -403,7 +468,7 @@ spare_of(const struct replay *replay, uint32_t room, uint32_t other)
 {
     const struct facts_shape *shape = shape_of(replay, other);
     const struct replay_group *group =
-        &replay->groups[history_group(replay->history, other)];
+        &replay->groups[chronicle_group(replay->chronicle, other)];
     for (uint32_t ix = 0; ix < shape->need_count; ix++) {
         if (shape->needs[ix].room == room) {
             return shape->needs[ix].units;
@@ -535,21 +600,21 @@ static int compare_moments(const void *left, const void *right)
 }
 
 /* All moments in order. The caller frees them. */
-static struct moment *collect_moments(const struct history *history,
+static struct moment *collect_moments(const struct chronicle *chronicle,
                                       uint32_t *count_out)
 {
-    uint32_t count = history->event_count + 2 * history->session_count;
+    uint32_t count = chronicle->event_count + 2 * chronicle->session_count;
     struct moment *moments = mem_zalloc(count, sizeof(moments[0]));
     uint32_t at = 0;
-    for (uint32_t ix = 0; ix < history->event_count; ix++) {
+    for (uint32_t ix = 0; ix < chronicle->event_count; ix++) {
         moments[at++] = (struct moment){
-            history->events[ix].at_ns,
+            chronicle->events[ix].at_ns,
             MOMENT_EVENT,
             ix,
         };
     }
-    for (uint32_t ix = 0; ix < history->session_count; ix++) {
-        const struct history_session *session = &history->sessions[ix];
+    for (uint32_t ix = 0; ix < chronicle->session_count; ix++) {
+        const struct chronicle_session *session = &chronicle->sessions[ix];
         moments[at++] = (struct moment){session->claimed_ns, MOMENT_CLAIM, ix};
         moments[at++] = (struct moment){session->ended_ns, MOMENT_END, ix};
     }
@@ -563,14 +628,14 @@ static struct moment *collect_moments(const struct history *history,
 
 static void run_sweep(struct replay *replay)
 {
-    const struct history *history = replay->history;
+    const struct chronicle *chronicle = replay->chronicle;
     uint32_t count;
-    struct moment *moments = collect_moments(history, &count);
+    struct moment *moments = collect_moments(chronicle, &count);
     int64_t before_ns = 0;
     for (uint32_t ix = 0; ix <= count; ix++) {
-        int64_t now_ns = ix < count && moments[ix].at_ns < history->end_ns
+        int64_t now_ns = ix < count && moments[ix].at_ns < chronicle->end_ns
                              ? moments[ix].at_ns
-                             : history->end_ns;
+                             : chronicle->end_ns;
         if (now_ns > before_ns) {
             add_slots(replay, now_ns - before_ns);
             add_waits(replay, now_ns - before_ns);
@@ -580,14 +645,13 @@ static void run_sweep(struct replay *replay)
             break;
         }
         if (moments[ix].kind == MOMENT_EVENT) {
-            take_event(replay, &history->events[moments[ix].ix]);
+            take_event(replay, &chronicle->events[moments[ix].ix]);
         } else {
             replay->sessions +=
                 moments[ix].kind == MOMENT_CLAIM ? 1 : UINT32_MAX;
         }
     }
     mem_free(moments);
-    replay->facts->cap = replay->cap;
 }
 
 /* Who needs whom, and who is in which group, the other way round. */
@@ -646,18 +710,20 @@ static void release(struct replay *replay)
     mem_free(replay->flight);
     mem_free(replay->refused);
     mem_free(replay->starved);
+    mem_free(replay->max);
+    mem_free(replay->usage_max);
 }
 
 void facts_replay(struct facts *facts)
 {
-    const struct history *history = facts->history;
-    const struct plan *plan = history->plan;
+    const struct chronicle *chronicle = facts->chronicle;
+    const struct plan *plan = chronicle->plan;
     size_t tasks = plan->task_count;
     size_t groups = plan->group_count;
     size_t classes = plan->class_count;
     struct replay replay = {
         .facts = facts,
-        .history = history,
+        .chronicle = chronicle,
         .plan = plan,
         .tasks = mem_zalloc(tasks, sizeof(replay.tasks[0])),
         .groups = mem_zalloc(groups + tasks, sizeof(replay.groups[0])),
@@ -668,8 +734,16 @@ void facts_replay(struct facts *facts)
         .flight = mem_zalloc(tasks, sizeof(uint32_t)),
         .refused = mem_zalloc(plan->provider_count, sizeof(bool)),
         .starved = mem_zalloc(classes, sizeof(bool)),
-        .cap = plan->limits[0].max,
+        .max = mem_zalloc(plan->limit_count, sizeof(int64_t)),
+        .usage_max = mem_zalloc(plan->usage_count, sizeof(int64_t)),
     };
+    for (uint32_t ix = 0; ix < plan->limit_count; ix++) {
+        replay.max[ix] = plan->limits[ix].max;
+    }
+    for (uint32_t ix = 0; ix < plan->usage_count; ix++) {
+        replay.usage_max[ix] = PLAN_UNLIMITED;
+    }
+    look_at_cap(&replay, 0);
     facts_rooms_init(&replay.rooms, plan);
     size_t shapes = replay.rooms.shape_count;
     replay.ready = mem_zalloc(shapes, sizeof(replay.ready[0]));

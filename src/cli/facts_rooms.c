@@ -80,15 +80,27 @@ room_of(struct maker *maker, uint32_t limit, struct attributes of)
     return out->room_count++;
 }
 
-/* Units of a limit that a task uses; 0: it asks for none of this resource. */
-static uint32_t units_of(const struct plan_task *task, uint32_t limit, bool ask)
+/* Units of a limit that a task uses; 0: none. */
+static uint32_t
+units_of(const struct plan *plan, const struct plan_task *task, uint32_t ix)
 {
-    for (uint32_t ix = 0; ix < task->use_count; ix++) {
-        if (task->uses[ix].limit == limit) {
-            return task->uses[ix].units;
+    const struct plan_limit *limit = &plan->limits[ix];
+    for (uint32_t n = 0; n < task->use_count; n++) {
+        if (task->uses[n].limit == ix) {
+            return task->uses[n].units;
         }
     }
-    return ask ? 0 : 1;
+    switch (limit->kind) {
+    case PLAN_LIMIT_PLAIN:
+    case PLAN_LIMIT_USAGE:
+        return 1;
+    case PLAN_LIMIT_RESOURCE:
+        return 0;
+    case PLAN_LIMIT_BUDGET_USD:
+    case PLAN_LIMIT_BUDGET_TOKENS:
+        return plan_budget_units(plan, limit, task);
+    }
+    return 0;
 }
 
 /* Collect what a task needs: of sessions, or of places for groups. */
@@ -104,7 +116,7 @@ static void collect(struct maker *maker, uint32_t ix, bool for_group)
     maker->need_count = 0;
     for (uint32_t n = 0; n < plan->limit_count; n++) {
         const struct plan_limit *limit = &plan->limits[n];
-        uint32_t units = units_of(task, n, limit->resource);
+        uint32_t units = units_of(plan, task, n);
         if (limit->hold_group != for_group || units == 0 ||
             !matches(limit, of) || maker->need_count == FACTS_ROOMS_MAX) {
             continue;

@@ -2,7 +2,6 @@
 #include "cli/forecast.h"
 
 #include "base/mem.h"
-#include "plan/load.h"
 
 #include <stdlib.h>
 
@@ -24,18 +23,18 @@ static int compare_tasks(const void *left, const void *right)
 
 /* Add what a task took; false: it was in a batch, and nobody knows. */
 static bool
-add_sessions(const struct history *history, uint32_t task, int64_t *took_ns)
+add_sessions(const struct chronicle *chronicle, uint32_t task, int64_t *took_ns)
 {
-    uint32_t ix = history->tasks[task].last_session;
-    if (ix == HISTORY_NONE) {
+    uint32_t ix = chronicle->tasks[task].last_session;
+    if (ix == CHRONICLE_NONE) {
         return false;
     }
-    for (; ix != HISTORY_NONE; ix = history->sessions[ix].before) {
-        const struct history_session *session = &history->sessions[ix];
+    for (; ix != CHRONICLE_NONE; ix = chronicle->sessions[ix].before) {
+        const struct chronicle_session *session = &chronicle->sessions[ix];
         if (session->task_count > 1) {
             return false;
         }
-        if (session->outcome != HISTORY_REFUSED) {
+        if (session->outcome != CHRONICLE_REFUSED) {
             *took_ns += session->ended_ns - session->claimed_ns;
         }
     }
@@ -44,19 +43,19 @@ add_sessions(const struct history *history, uint32_t task, int64_t *took_ns)
 
 static void list_tasks(struct forecast *forecast, const struct facts *facts)
 {
-    const struct history *history = facts->history;
-    const struct plan *plan = history->plan;
+    const struct chronicle *chronicle = facts->chronicle;
+    const struct plan *plan = chronicle->plan;
     forecast->tasks = mem_zalloc(plan->task_count, sizeof(forecast->tasks[0]));
     for (uint32_t ix = 0; ix < plan->task_count; ix++) {
         const struct plan_task *task = &plan->tasks[ix];
         struct forecast_task made = {
             .task = ix,
-            .estimate_ns = load_estimate_ns(task),
+            .estimate_ns = plan_estimate_ns(plan, task),
             .guessed = task->settings.estimate_ns == PLAN_UNSET,
         };
         forecast->guessed += made.guessed ? 1 : 0;
-        if (history->tasks[ix].state == TASK_DONE &&
-            add_sessions(history, ix, &made.took_ns)) {
+        if (chronicle->tasks[ix].state == TASK_DONE &&
+            add_sessions(chronicle, ix, &made.took_ns)) {
             forecast->tasks[forecast->task_count++] = made;
         }
     }
@@ -73,7 +72,7 @@ void forecast_init(struct forecast *forecast, const struct facts *facts)
     *forecast = (struct forecast){0};
     list_tasks(forecast, facts);
     enum err err =
-        history_read_plan(facts->history, &forecast->plan, &forecast->diag);
+        chronicle_read_plan(facts->chronicle, &forecast->plan, &forecast->diag);
     if (err == ERR_OK) {
         struct sim_options options = {
             .policy = forecast->plan->policy,

@@ -4,8 +4,9 @@
  * of it.
  *
  * The plan is simulated as it stands in the store, with what was added to it,
- * under its own policy and cap: every session lasts as long as its estimate
- * (ten minutes without one) and ends well, and nobody gives an order.
+ * under its own policy and cap: every session lasts as long as it was expected
+ * to when the run was submitted (its estimate, else the mean of its class in
+ * the store, else ten minutes) and ends well, and nobody gives an order.
  */
 #ifndef CLI_FORECAST_H
 #define CLI_FORECAST_H

@@ -96,7 +96,7 @@ static void pick_path(struct graph *graph)
 
 static void pick_tasks(struct graph *graph)
 {
-    const struct plan *plan = graph->report->history->plan;
+    const struct plan *plan = graph->report->chronicle->plan;
     graph->whole = plan->task_count <= NODES_MAX;
     for (uint32_t ix = 0; graph->whole && ix < plan->task_count; ix++) {
         add_node(graph, ix);
@@ -119,7 +119,7 @@ static int compare_tasks(const void *left, const void *right)
  * most, because there is no cycle. */
 static void find_layers(struct graph *graph)
 {
-    const struct plan *plan = graph->report->history->plan;
+    const struct plan *plan = graph->report->chronicle->plan;
     bool moved = true;
     for (uint32_t round = 0; moved && round < graph->count; round++) {
         moved = false;
@@ -141,7 +141,7 @@ static void find_layers(struct graph *graph)
 
 static void find_wish(struct graph *graph, struct node *node)
 {
-    const struct plan *plan = graph->report->history->plan;
+    const struct plan *plan = graph->report->chronicle->plan;
     const struct plan_task *task = &plan->tasks[node->task];
     double sum = 0;
     uint32_t count = 0;
@@ -305,7 +305,7 @@ static void add_edge(struct strbuf *out,
 
 static void add_needs(struct strbuf *out, const struct graph *graph)
 {
-    const struct plan *plan = graph->report->history->plan;
+    const struct plan *plan = graph->report->chronicle->plan;
     for (uint32_t ix = 0; ix < graph->count; ix++) {
         const struct plan_task *task = &plan->tasks[graph->nodes[ix].task];
         for (uint32_t n = 0; n < task->need_count; n++) {
@@ -354,10 +354,10 @@ static void
 add_task(struct strbuf *out, const struct graph *graph, const struct node *node)
 {
     const struct report *report = graph->report;
-    const struct history *history = report->history;
-    const struct plan_task *task = &history->plan->tasks[node->task];
+    const struct chronicle *chronicle = report->chronicle;
+    const struct plan_task *task = &chronicle->plan->tasks[node->task];
     const struct facts_sum *sum = &report->facts->tasks[node->task].sum;
-    enum task_state state = history->tasks[node->task].state;
+    enum task_state state = chronicle->tasks[node->task].state;
     bool is_bad = state == TASK_PARKED || state == TASK_FAILED ||
                   state == TASK_CANCELLED || state == TASK_SKIPPED;
     int32_t x = x_of(graph, node);
@@ -438,7 +438,7 @@ static void draw(struct strbuf *out, const struct graph *graph)
 
 void html_graph(struct strbuf *out, const struct report *report)
 {
-    const struct plan *plan = report->history->plan;
+    const struct plan *plan = report->chronicle->plan;
     struct graph graph = {
         .report = report,
         .at = mem_zalloc(plan->task_count, sizeof(graph.at[0])),

@@ -39,8 +39,8 @@ static void add_states(struct strbuf *out, const struct facts *facts)
 
 static void add_time_tile(struct strbuf *out, const struct report *report)
 {
-    begin_tile(out, report->history->finished ? "Took" : "So far");
-    words_add_time(out, report->history->end_ns);
+    begin_tile(out, report->chronicle->finished ? "Took" : "So far");
+    words_add_time(out, report->chronicle->end_ns);
     begin_note(out);
     if (forecast_is_whole(report->forecast)) {
         strbuf_adds(out, "simulated: ");
@@ -97,7 +97,7 @@ void html_numbers(struct strbuf *out, const struct report *report)
     begin_tile(out, "Tasks done");
     words_add_number(out, facts->states[TASK_DONE]);
     strbuf_adds(out, " <em>of ");
-    words_add_number(out, report->history->plan->task_count);
+    words_add_number(out, report->chronicle->plan->task_count);
     strbuf_adds(out, "</em>");
     begin_note(out);
     add_states(out, facts);
@@ -163,7 +163,7 @@ static void add_slots(struct strbuf *out, const struct report *report)
         [FACTS_IDLE_REST] = "idle-rest",
     };
     const struct facts *facts = report->facts;
-    const struct plan *plan = report->history->plan;
+    const struct plan *plan = report->chronicle->plan;
     struct html_part *parts =
         mem_zalloc((size_t)plan->class_count + FACTS_IDLES, sizeof(parts[0]));
     struct html_colour *colours =
@@ -207,7 +207,7 @@ static void add_slots(struct strbuf *out, const struct report *report)
 
 static void add_limits(struct strbuf *out, const struct report *report)
 {
-    const struct plan *plan = report->history->plan;
+    const struct plan *plan = report->chronicle->plan;
     const int64_t *waits_ns = report->facts->limit_waits_ns;
     bool any = false;
     for (uint32_t ix = 0; ix < plan->limit_count; ix++) {

@@ -33,7 +33,7 @@ static void add_summary(struct strbuf *out, const struct report *report)
             .name = words_step(ix),
         };
     }
-    html_bar(out, parts, FACTS_STEPS, report->history->end_ns);
+    html_bar(out, parts, FACTS_STEPS, report->chronicle->end_ns);
     strbuf_adds(out, "<ul class=\"legend\">");
     for (enum facts_step ix = 0; ix < FACTS_STEPS; ix++) {
         if (parts[ix].length >= LENGTH_NS_MIN) {
@@ -41,7 +41,7 @@ static void add_summary(struct strbuf *out, const struct report *report)
             strbuf_addf(out, "%s ", parts[ix].name);
             words_add_time(out, parts[ix].length);
             strbuf_adds(out, " (");
-            html_percent(out, parts[ix].length, report->history->end_ns);
+            html_percent(out, parts[ix].length, report->chronicle->end_ns);
             strbuf_adds(out, ")</li>");
         }
     }
@@ -88,15 +88,17 @@ static void add_wait(struct strbuf *out,
 static void
 add_step(struct strbuf *out, const struct report *report, uint32_t ix)
 {
-    const struct history *history = report->history;
+    const struct chronicle *chronicle = report->chronicle;
     const struct facts_segment *segment = &report->facts->path[ix];
-    const struct history_session *session =
-        &history->sessions[segment->session];
+    const struct chronicle_session *session =
+        &chronicle->sessions[segment->session];
     int64_t took_ns = segment->end_ns - segment->start_ns;
     int64_t waited_ns;
     strbuf_adds(out, "<tr>");
     html_cell_task(out, report, segment->task);
-    html_cell_class(out, report, history->plan->tasks[segment->task].class_ix);
+    html_cell_class(out,
+                    report,
+                    chronicle->plan->tasks[segment->task].class_ix);
     html_cell(out, session->number);
     strbuf_addf(out, "<td>%s", words_link(segment->link));
     add_wait(out, report->facts, ix, &waited_ns);
@@ -104,10 +106,10 @@ add_step(struct strbuf *out, const struct report *report, uint32_t ix)
     html_cell_time(out, waited_ns);
     html_cell_time(out, segment->start_ns);
     html_cell_time(out, took_ns);
-    html_cell_share(out, took_ns, history->end_ns);
+    html_cell_share(out, took_ns, chronicle->end_ns);
     strbuf_addf(out,
                 "<td%s>%s</td></tr>\n",
-                history_is_bad(session->outcome) ? " class=\"bad\"" : "",
+                chronicle_is_bad(session->outcome) ? " class=\"bad\"" : "",
                 words_outcome(session->outcome));
 }
 

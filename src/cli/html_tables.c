@@ -92,7 +92,7 @@ void html_classes(struct strbuf *out, const struct report *report)
         {"Wait, max", true},
         {"Starved", true},
     };
-    const struct plan *plan = report->history->plan;
+    const struct plan *plan = report->chronicle->plan;
     strbuf_adds(out, "<section id=\"classes\"><h2>Classes</h2>\n");
     begin_table(out,
                 "Sessions by class; waits are from being ready to being "
@@ -114,8 +114,8 @@ static void add_failure(struct strbuf *out,
                         const struct report *report,
                         const struct facts_failure *failure)
 {
-    const struct history_session *last =
-        &report->history->sessions[failure->last];
+    const struct chronicle_session *last =
+        &report->chronicle->sessions[failure->last];
     strbuf_adds(out, "<tr>");
     html_cell_class(out, report, failure->class_ix);
     strbuf_addf(out,
@@ -141,7 +141,7 @@ static void add_outcomes(struct strbuf *out, const struct facts *facts)
                 facts->sum.sessions,
                 facts->sum.sessions == 1 ? "" : "s");
     const char *before = ": ";
-    for (enum history_outcome ix = 0; ix < HISTORY_OUTCOMES; ix++) {
+    for (enum chronicle_outcome ix = 0; ix < CHRONICLE_OUTCOMES; ix++) {
         if (facts->sum.outcomes[ix] > 0) {
             strbuf_addf(out,
                         "%s%u %s",
@@ -270,7 +270,7 @@ void html_cost(struct strbuf *out, const struct report *report)
         {"Tokens out", true},
         {"Cost", true},
     };
-    const struct plan *plan = report->history->plan;
+    const struct plan *plan = report->chronicle->plan;
     strbuf_adds(out, "<section id=\"cost\"><h2>Cost and tokens</h2>\n");
     begin_table(out,
                 "By class, as the sessions told",
@@ -327,7 +327,7 @@ static void add_forecast_classes(struct strbuf *out,
                 columns,
                 ARRAY_COUNT(columns));
     strbuf_adds(out, "<tr><td>the whole run</td>");
-    add_pair(out, result->makespan_ns, report->history->end_ns);
+    add_pair(out, result->makespan_ns, report->chronicle->end_ns);
     strbuf_adds(out, "<td></td><td></td><td></td></tr>\n");
     for (uint32_t ix = 0; ix < result->class_count; ix++) {
         const struct sim_class *expected = &result->classes[ix];
@@ -373,7 +373,7 @@ static void add_differences(struct strbuf *out, const struct report *report)
         add_pair(out, task->estimate_ns, task->took_ns);
         strbuf_addf(out,
                     "<td>%s</td></tr>\n",
-                    task->guessed ? "the plan has no estimate" : "");
+                    task->guessed ? "not in the plan" : "");
     }
     end_table(out);
 }
@@ -389,15 +389,18 @@ void html_forecast(struct strbuf *out, const struct report *report)
         strbuf_adds(out, ".</p></section>\n");
         return;
     }
-    strbuf_adds(out,
-                "<p>The same plan under its own policy and cap, where every "
-                "session takes its estimate and ends well, and nobody gives "
-                "an order.");
+    strbuf_adds(
+        out,
+        "<p>The same plan under its own policy and cap, where every "
+        "session takes what was expected of it and ends well, and nobody gives "
+        "an order.");
     if (forecast->guessed > 0) {
         strbuf_addf(out,
-                    " %u of %u tasks have no estimate and count as 10 min.",
+                    " %u of %u tasks have no estimate: they count with the "
+                    "mean of their class when the run was submitted, or with "
+                    "10 min.",
                     forecast->guessed,
-                    report->history->plan->task_count);
+                    report->chronicle->plan->task_count);
     }
     if (!forecast_is_whole(forecast)) {
         strbuf_addf(out,
@@ -424,9 +427,9 @@ void html_longest(struct strbuf *out, const struct report *report)
         {"Ended", false},
         {"Cause", false},
     };
-    const struct history *history = report->history;
-    uint32_t shown = history->session_count < LONGEST_MAX
-                         ? history->session_count
+    const struct chronicle *chronicle = report->chronicle;
+    uint32_t shown = chronicle->session_count < LONGEST_MAX
+                         ? chronicle->session_count
                          : LONGEST_MAX;
     if (shown == 0) {
         return;
@@ -436,20 +439,21 @@ void html_longest(struct strbuf *out, const struct report *report)
                 "Started is since the run was submitted",
                 columns,
                 ARRAY_COUNT(columns));
-    uint32_t *order = words_longest(history);
+    uint32_t *order = words_longest(chronicle);
     for (uint32_t ix = 0; ix < shown; ix++) {
-        const struct history_session *session = &history->sessions[order[ix]];
+        const struct chronicle_session *session =
+            &chronicle->sessions[order[ix]];
         strbuf_adds(out, "<tr>");
         html_cell_task(out, report, session->task);
         html_cell_class(out,
                         report,
-                        history->plan->tasks[session->task].class_ix);
+                        chronicle->plan->tasks[session->task].class_ix);
         html_cell(out, session->number);
         html_cell_time(out, session->claimed_ns);
         html_cell_time(out, session->ended_ns - session->claimed_ns);
         strbuf_addf(out,
                     "<td%s>%s</td><td>",
-                    history_is_bad(session->outcome) ? " class=\"bad\"" : "",
+                    chronicle_is_bad(session->outcome) ? " class=\"bad\"" : "",
                     words_outcome(session->outcome));
         struct strbuf cause = {0};
         words_add_cause(&cause, session);

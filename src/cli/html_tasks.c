@@ -37,7 +37,7 @@ enum {
 /* Smaller comes first: what a person must look at, then what went wrong. */
 static uint32_t attention(const struct report *report, uint32_t task)
 {
-    switch (report->history->tasks[task].state) {
+    switch (report->chronicle->tasks[task].state) {
     case TASK_FAILED:
     case TASK_PARKED:
         return 0;
@@ -71,29 +71,29 @@ static int compare_attention(const void *left, const void *right, void *ctx)
 static void
 add_row(struct strbuf *out, const struct report *report, uint32_t ix)
 {
-    const struct history *history = report->history;
+    const struct chronicle *chronicle = report->chronicle;
     const struct facts_task *task = &report->facts->tasks[ix];
     strbuf_adds(out, "<tr>");
     html_cell_task(out, report, ix);
-    html_cell_class(out, report, history->plan->tasks[ix].class_ix);
+    html_cell_class(out, report, chronicle->plan->tasks[ix].class_ix);
     strbuf_addf(out,
                 "<td%s>%s</td>",
                 attention(report, ix) < 2 ? " class=\"bad\"" : "",
-                sched_state_name(history->tasks[ix].state));
+                sched_state_name(chronicle->tasks[ix].state));
     html_cell(out, task->sum.sessions);
     html_cell(out, facts_bad(&task->sum));
     html_cell_time(out, task->ready_ns);
     html_cell_time(out, task->sum.working_ns);
     strbuf_adds(out, "<td class=\"text\">");
-    if (history->tasks[ix].reason != NULL) {
-        xml_add(out, history->tasks[ix].reason);
+    if (chronicle->tasks[ix].reason != NULL) {
+        xml_add(out, chronicle->tasks[ix].reason);
     }
     strbuf_adds(out, "</td></tr>\n");
 }
 
 static void add_static(struct strbuf *out, const struct report *report)
 {
-    uint32_t count = report->history->plan->task_count;
+    uint32_t count = report->chronicle->plan->task_count;
     uint32_t *order = mem_zalloc(count, sizeof(order[0]));
     for (uint32_t ix = 0; ix < count; ix++) {
         order[ix] = ix;
@@ -183,13 +183,13 @@ static void add_ms(struct strbuf *out, int64_t ns)
 
 static size_t text_bytes(const struct report *report)
 {
-    return report->history->plan->task_count >= BUSY_TASKS ? BUSY_BYTES
-                                                           : TITLE_BYTES;
+    return report->chronicle->plan->task_count >= BUSY_TASKS ? BUSY_BYTES
+                                                             : TITLE_BYTES;
 }
 
 static void add_names(struct strbuf *out, const struct report *report)
 {
-    const struct plan *plan = report->history->plan;
+    const struct plan *plan = report->chronicle->plan;
     strbuf_adds(out, ",\"classes\":[");
     for (uint32_t ix = 0; ix < plan->class_count; ix++) {
         strbuf_adds(out, ix > 0 ? "," : "");
@@ -206,38 +206,36 @@ static void add_names(struct strbuf *out, const struct report *report)
         add_string(out, sched_state_name((enum task_state)ix), SIZE_MAX);
     }
     strbuf_adds(out, "],\"outcomes\":[");
-    for (enum history_outcome ix = 0; ix < HISTORY_OUTCOMES; ix++) {
+    for (enum chronicle_outcome ix = 0; ix < CHRONICLE_OUTCOMES; ix++) {
         strbuf_adds(out, ix > 0 ? "," : "");
         add_string(out, words_outcome(ix), SIZE_MAX);
     }
     strbuf_adds(out, "],\"bad\":[");
-    for (enum history_outcome ix = 0; ix < HISTORY_OUTCOMES; ix++) {
-        strbuf_addf(out, "%s%d", ix > 0 ? "," : "", history_is_bad(ix));
+    for (enum chronicle_outcome ix = 0; ix < CHRONICLE_OUTCOMES; ix++) {
+        strbuf_addf(out, "%s%d", ix > 0 ? "," : "", chronicle_is_bad(ix));
     }
     strbuf_adds(out, "]");
 }
 
 static void add_caps(struct strbuf *out, const struct report *report)
 {
-    const struct history *history = report->history;
-    int64_t cap = history->plan->limits[0].max;
-    strbuf_addf(out,
-                ",\"caps\":[[0,%lld]",
-                cap == PLAN_UNLIMITED ? -1LL : (long long)cap);
-    for (uint32_t ix = 0; ix < history->event_count; ix++) {
-        if (history->events[ix].kind == HISTORY_CAP) {
-            strbuf_adds(out, ",[");
-            add_ms(out, history->events[ix].at_ns);
-            strbuf_addf(out, ",%lld]", (long long)history->events[ix].max);
-        }
+    const struct facts *facts = report->facts;
+    strbuf_adds(out, ",\"caps\":[");
+    for (uint32_t ix = 0; ix < facts->cap_count; ix++) {
+        int64_t max = facts->caps[ix].max;
+        strbuf_adds(out, ix > 0 ? ",[" : "[");
+        add_ms(out, facts->caps[ix].at_ns);
+        strbuf_addf(out,
+                    ",%lld]",
+                    max == PLAN_UNLIMITED ? -1LL : (long long)max);
     }
     strbuf_adds(out, "]");
 }
 
 static void add_tasks(struct strbuf *out, const struct report *report)
 {
-    const struct history *history = report->history;
-    const struct plan *plan = history->plan;
+    const struct chronicle *chronicle = report->chronicle;
+    const struct plan *plan = chronicle->plan;
     size_t bytes = text_bytes(report);
     strbuf_adds(out, ",\"tasks\":[");
     for (uint32_t ix = 0; ix < plan->task_count; ix++) {
@@ -249,14 +247,14 @@ static void add_tasks(struct strbuf *out, const struct report *report)
                     ",%u,%lld,%d,",
                     plan->tasks[ix].class_ix,
                     group == PLAN_NONE ? -1LL : (long long)group,
-                    (int)history->tasks[ix].state);
+                    (int)chronicle->tasks[ix].state);
         add_ms(out, task->ready_ns);
         strbuf_adds(out, ",");
         add_ms(out, task->sum.working_ns);
         strbuf_addf(out, ",%u,%u,", task->sum.sessions, facts_bad(&task->sum));
         add_string(out, plan->tasks[ix].title, bytes);
         strbuf_adds(out, ",");
-        add_string(out, history->tasks[ix].reason, bytes);
+        add_string(out, chronicle->tasks[ix].reason, bytes);
         strbuf_adds(out, "]");
     }
     strbuf_adds(out, "]");
@@ -264,18 +262,18 @@ static void add_tasks(struct strbuf *out, const struct report *report)
 
 static void add_sessions(struct strbuf *out, const struct report *report)
 {
-    const struct history *history = report->history;
+    const struct chronicle *chronicle = report->chronicle;
     const struct facts *facts = report->facts;
     size_t bytes = text_bytes(report);
-    bool *on_path = mem_zalloc(history->session_count, sizeof(on_path[0]));
+    bool *on_path = mem_zalloc(chronicle->session_count, sizeof(on_path[0]));
     for (uint32_t ix = 0; ix < facts->path_count; ix++) {
-        if (facts->path[ix].session != HISTORY_NONE) {
+        if (facts->path[ix].session != CHRONICLE_NONE) {
             on_path[facts->path[ix].session] = true;
         }
     }
     strbuf_adds(out, ",\"sessions\":[");
-    for (uint32_t ix = 0; ix < history->session_count; ix++) {
-        const struct history_session *session = &history->sessions[ix];
+    for (uint32_t ix = 0; ix < chronicle->session_count; ix++) {
+        const struct chronicle_session *session = &chronicle->sessions[ix];
         strbuf_addf(out,
                     "%s[%u,%u,%u,",
                     ix > 0 ? ",\n" : "\n",
@@ -300,7 +298,7 @@ static void add_sessions(struct strbuf *out, const struct report *report)
 void html_data(struct strbuf *out, const struct report *report)
 {
     strbuf_adds(out, "{\"end\":");
-    add_ms(out, report->history->end_ns);
+    add_ms(out, report->chronicle->end_ns);
     strbuf_addf(out, ",\"lanes\":%u", report->facts->lane_count);
     add_names(out, report);
     add_caps(out, report);

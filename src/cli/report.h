@@ -14,7 +14,7 @@
 
 /* What there is to tell. Borrowed. */
 struct report {
-    const struct history *history;
+    const struct chronicle *chronicle;
     const struct facts *facts;
     const struct forecast *forecast;
     int64_t wall_ns; /* now */

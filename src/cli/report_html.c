@@ -29,7 +29,7 @@ static void add_head(struct strbuf *out, const struct report *report)
                 "<meta name=\"referrer\" content=\"no-referrer\">\n"
                 "<meta name=\"generator\" content=\"sluice " SLUICE_VERSION
                 "\">\n<title>");
-    xml_add(out, report->history->name);
+    xml_add(out, report->chronicle->name);
     strbuf_adds(out, " – sluice report</title>\n<style>\n");
     strbuf_adds(out, page_css);
     strbuf_adds(out, "</style>\n</head>\n<body>\n");
@@ -37,21 +37,21 @@ static void add_head(struct strbuf *out, const struct report *report)
 
 static void add_heading(struct strbuf *out, const struct report *report)
 {
-    const struct history *history = report->history;
+    const struct chronicle *chronicle = report->chronicle;
     strbuf_adds(out, "<header><h1>");
-    xml_add(out, history->name);
+    xml_add(out, chronicle->name);
     strbuf_addf(out,
                 "</h1>\n<p><span class=\"badge %s\">%s</span> run <code>",
-                history->finished && !history->cancelled ? "good"
-                : history->live                          ? "going"
-                                                         : "open",
+                chronicle->finished && !chronicle->cancelled ? "good"
+                : chronicle->live                            ? "going"
+                                                             : "open",
                 words_state(report));
-    xml_add(out, history->id);
+    xml_add(out, chronicle->id);
     strbuf_adds(out, "</code>, plan <code>");
-    xml_add(out, history->file != NULL ? history->file : "");
+    xml_add(out, chronicle->file != NULL ? chronicle->file : "");
     strbuf_adds(out, "</code>, submitted ");
-    words_add_moment(out, history->created_ns);
-    if (history->live) {
+    words_add_moment(out, chronicle->created_ns);
+    if (chronicle->live) {
         strbuf_adds(out, "; this is how it stood at ");
         words_add_moment(out, report->wall_ns);
     }
@@ -69,7 +69,7 @@ static void add_heading(struct strbuf *out, const struct report *report)
 /* The picture, which the script replaces by one that moves. */
 static void add_timeline(struct strbuf *out, const struct report *report)
 {
-    const struct plan *plan = report->history->plan;
+    const struct plan *plan = report->chronicle->plan;
     strbuf_adds(out,
                 "<section id=\"timeline\"><h2>Timeline</h2>\n"
                 "<ul class=\"legend\" id=\"legend\">");
@@ -90,7 +90,7 @@ static void add_timeline(struct strbuf *out, const struct report *report)
     struct svg_panel panel = {
         .plan = plan,
         .result = report->facts->chart,
-        .lead = report->history->finished ? "took" : "so far",
+        .lead = report->chronicle->finished ? "took" : "so far",
     };
     svg_compare(out, &panel, 1, &options);
     strbuf_adds(out, "</div></section>\n");

@@ -70,12 +70,12 @@ static void add_sum(struct strbuf *out, const struct facts_sum *sum)
     add_key(out, "outcomes");
     strbuf_adds(out, "{");
     const char *comma = "";
-    for (enum history_outcome ix = 0; ix < HISTORY_OUTCOMES; ix++) {
+    for (enum chronicle_outcome ix = 0; ix < CHRONICLE_OUTCOMES; ix++) {
         if (sum->outcomes[ix] > 0) {
             strbuf_addf(out,
                         "%s\"%s\": %u",
                         comma,
-                        history_outcome_name(ix),
+                        chronicle_outcome_name(ix),
                         sum->outcomes[ix]);
             comma = ", ";
         }
@@ -99,26 +99,27 @@ static void add_waits(struct strbuf *out, const int64_t *waits_ns)
 
 static void add_head(struct strbuf *out, const struct report *report)
 {
-    const struct history *history = report->history;
+    const struct chronicle *chronicle = report->chronicle;
     const struct facts *facts = report->facts;
     strbuf_adds(out, "{\"run\": ");
-    jsonw_string(out, history->id);
-    add_text(out, "name", history->name);
-    add_text(out, "file", history->file);
+    jsonw_string(out, chronicle->id);
+    add_text(out, "name", chronicle->name);
+    add_text(out, "file", chronicle->file);
     add_text(out, "state", words_state(report));
     strbuf_addf(out,
                 ", \"finished\": %s",
-                history->finished ? "true" : "false");
+                chronicle->finished ? "true" : "false");
     add_key(out, "submitted");
     strbuf_adds(out, "\"");
-    words_add_utc(out, history->created_ns);
+    words_add_utc(out, chronicle->created_ns);
     strbuf_adds(out, "\"");
-    add_seconds(out, "makespan_s", history->end_ns);
+    add_seconds(out, "makespan_s", chronicle->end_ns);
     add_key(out, "cap");
-    if (facts->cap == PLAN_UNLIMITED) {
+    int64_t cap = facts_last_cap(facts);
+    if (cap == PLAN_UNLIMITED) {
         strbuf_adds(out, "null");
     } else {
-        strbuf_addf(out, "%lld", (long long)facts->cap);
+        strbuf_addf(out, "%lld", (long long)cap);
     }
     add_key(out, "tasks_by_state");
     strbuf_adds(out, "{");
@@ -155,7 +156,7 @@ static void add_head(struct strbuf *out, const struct report *report)
 
 static void add_limits(struct strbuf *out, const struct report *report)
 {
-    const struct plan *plan = report->history->plan;
+    const struct plan *plan = report->chronicle->plan;
     strbuf_adds(out, ",\n \"limits\": [");
     const char *comma = "";
     for (uint32_t ix = 0; ix < plan->limit_count; ix++) {
@@ -173,7 +174,7 @@ static void add_limits(struct strbuf *out, const struct report *report)
 
 static void add_classes(struct strbuf *out, const struct report *report)
 {
-    const struct plan *plan = report->history->plan;
+    const struct plan *plan = report->chronicle->plan;
     strbuf_adds(out, ",\n \"classes\": [");
     const char *comma = "\n  ";
     for (uint32_t ix = 0; ix < plan->class_count; ix++) {
@@ -201,7 +202,7 @@ static void add_classes(struct strbuf *out, const struct report *report)
 static void add_groups(struct strbuf *out, const struct report *report)
 {
     const struct facts *facts = report->facts;
-    const struct plan *plan = report->history->plan;
+    const struct plan *plan = report->chronicle->plan;
     strbuf_adds(out, ",\n \"groups\": [");
     for (uint32_t ix = 0; ix < facts->group_count; ix++) {
         const struct facts_group *group = &facts->groups[ix];
@@ -224,18 +225,19 @@ static void add_groups(struct strbuf *out, const struct report *report)
 
 static void add_failures(struct strbuf *out, const struct report *report)
 {
-    const struct history *history = report->history;
+    const struct chronicle *chronicle = report->chronicle;
     strbuf_adds(out, ",\n \"failures\": [");
     for (uint32_t ix = 0; ix < report->facts->failure_count; ix++) {
         const struct facts_failure *failure = &report->facts->failures[ix];
-        const struct history_session *last = &history->sessions[failure->last];
+        const struct chronicle_session *last =
+            &chronicle->sessions[failure->last];
         strbuf_addf(out, "%s{\"class\": ", ix > 0 ? ",\n  " : "\n  ");
-        jsonw_string(out, history->plan->classes[failure->class_ix].name);
-        add_text(out, "outcome", history_outcome_name(failure->outcome));
+        jsonw_string(out, chronicle->plan->classes[failure->class_ix].name);
+        add_text(out, "outcome", chronicle_outcome_name(failure->outcome));
         add_text(out, "cause", failure->cause);
         add_count(out, "count", failure->count);
         add_seconds(out, "lost_s", failure->lost_ns);
-        add_text(out, "last_task", history->plan->tasks[last->task].id);
+        add_text(out, "last_task", chronicle->plan->tasks[last->task].id);
         add_text(out, "last_reason", last->reason);
         strbuf_adds(out, "}");
     }
@@ -244,18 +246,18 @@ static void add_failures(struct strbuf *out, const struct report *report)
 
 static void add_path(struct strbuf *out, const struct report *report)
 {
-    const struct history *history = report->history;
+    const struct chronicle *chronicle = report->chronicle;
     const struct facts *facts = report->facts;
     strbuf_adds(out, ",\n \"critical_path\": [");
     for (uint32_t ix = 0; ix < facts->path_count; ix++) {
         const struct facts_segment *segment = &facts->path[ix];
         strbuf_addf(out, "%s{\"step\": ", ix > 0 ? ",\n  " : "\n  ");
         jsonw_string(out, facts_step_name(segment->step));
-        add_text(out, "task", history->plan->tasks[segment->task].id);
-        if (segment->session != HISTORY_NONE) {
+        add_text(out, "task", chronicle->plan->tasks[segment->task].id);
+        if (segment->session != CHRONICLE_NONE) {
             add_count(out,
                       "attempt",
-                      history->sessions[segment->session].number);
+                      chronicle->sessions[segment->session].number);
             add_text(out, "after", facts_link_name(segment->link));
         }
         add_seconds(out, "start_s", segment->start_ns);
@@ -267,16 +269,16 @@ static void add_path(struct strbuf *out, const struct report *report)
 
 static void add_tasks(struct strbuf *out, const struct report *report)
 {
-    const struct history *history = report->history;
-    const struct plan *plan = history->plan;
+    const struct chronicle *chronicle = report->chronicle;
+    const struct plan *plan = chronicle->plan;
     strbuf_adds(out, ",\n \"tasks\": [");
     for (uint32_t ix = 0; ix < plan->task_count; ix++) {
         const struct facts_task *task = &report->facts->tasks[ix];
         strbuf_addf(out, "%s{\"task\": ", ix > 0 ? ",\n  " : "\n  ");
         jsonw_string(out, plan->tasks[ix].id);
         add_text(out, "class", plan->classes[plan->tasks[ix].class_ix].name);
-        add_text(out, "state", sched_state_name(history->tasks[ix].state));
-        add_text(out, "reason", history->tasks[ix].reason);
+        add_text(out, "state", sched_state_name(chronicle->tasks[ix].state));
+        add_text(out, "reason", chronicle->tasks[ix].reason);
         add_time(out, "begun_s", task->begun_ns);
         add_time(out, "ended_s", task->ended_ns);
         add_seconds(out, "ready_s", task->ready_ns);
@@ -288,18 +290,18 @@ static void add_tasks(struct strbuf *out, const struct report *report)
 
 static void add_sessions(struct strbuf *out, const struct report *report)
 {
-    const struct history *history = report->history;
+    const struct chronicle *chronicle = report->chronicle;
     strbuf_adds(out, ",\n \"sessions_list\": [");
-    for (uint32_t ix = 0; ix < history->session_count; ix++) {
-        const struct history_session *session = &history->sessions[ix];
+    for (uint32_t ix = 0; ix < chronicle->session_count; ix++) {
+        const struct chronicle_session *session = &chronicle->sessions[ix];
         strbuf_addf(out, "%s{\"task\": ", ix > 0 ? ",\n  " : "\n  ");
-        jsonw_string(out, history->plan->tasks[session->task].id);
+        jsonw_string(out, chronicle->plan->tasks[session->task].id);
         add_count(out, "attempt", session->number);
         add_count(out, "task_count", session->task_count);
         add_count(out, "lane", report->facts->lanes[ix] + 1);
         add_seconds(out, "start_s", session->claimed_ns);
         add_seconds(out, "end_s", session->ended_ns);
-        add_text(out, "outcome", history_outcome_name(session->outcome));
+        add_text(out, "outcome", chronicle_outcome_name(session->outcome));
         add_text(out, "cause", session->cause);
         add_text(out, "reason", session->reason);
         strbuf_adds(out, "}");
@@ -311,7 +313,7 @@ static void add_forecast_classes(struct strbuf *out,
                                  const struct report *report)
 {
     const struct sim_result *result = report->forecast->result;
-    const struct plan *plan = report->history->plan;
+    const struct plan *plan = report->chronicle->plan;
     strbuf_adds(out, ", \"classes\": [");
     const char *comma = "\n  ";
     for (uint32_t ix = 0; ix < result->class_count; ix++) {
@@ -353,7 +355,7 @@ static void add_forecast(struct strbuf *out, const struct report *report)
          ix++) {
         const struct forecast_task *task = &forecast->tasks[ix];
         strbuf_addf(out, "%s{\"task\": ", ix > 0 ? ",\n  " : "\n  ");
-        jsonw_string(out, report->history->plan->tasks[task->task].id);
+        jsonw_string(out, report->chronicle->plan->tasks[task->task].id);
         add_seconds(out, "estimate_s", task->estimate_ns);
         add_seconds(out, "took_s", task->took_ns);
         strbuf_addf(out,

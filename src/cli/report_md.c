@@ -30,7 +30,7 @@ static void add_plain(struct strbuf *out, const char *text)
 static void
 add_task(struct strbuf *out, const struct report *report, uint32_t ix)
 {
-    add_plain(out, report->history->plan->tasks[ix].id);
+    add_plain(out, report->chronicle->plan->tasks[ix].id);
 }
 
 static void add_time(struct strbuf *out, const char *before, int64_t ns)
@@ -41,16 +41,16 @@ static void add_time(struct strbuf *out, const char *before, int64_t ns)
 
 static void add_head(struct strbuf *out, const struct report *report)
 {
-    const struct history *history = report->history;
+    const struct chronicle *chronicle = report->chronicle;
     const struct facts *facts = report->facts;
     strbuf_adds(out, "# ");
-    add_plain(out, history->name);
+    add_plain(out, chronicle->name);
     strbuf_addf(out,
                 "\n\nRun `%s` is %s: %u of %u tasks done",
-                history->id,
+                chronicle->id,
                 words_state(report),
                 facts->states[TASK_DONE],
-                history->plan->task_count);
+                chronicle->plan->task_count);
     for (uint32_t ix = 0; ix < TASK_STATE_COUNT; ix++) {
         if (ix != TASK_DONE && facts->states[ix] > 0) {
             strbuf_addf(out,
@@ -61,8 +61,8 @@ static void add_head(struct strbuf *out, const struct report *report)
     }
     strbuf_adds(out, ".\n\n| | |\n|---|---:|\n");
     add_time(out,
-             history->finished ? "| took | " : "| so far | ",
-             history->end_ns);
+             chronicle->finished ? "| took | " : "| so far | ",
+             chronicle->end_ns);
     if (forecast_is_whole(report->forecast)) {
         add_time(out,
                  " |\n| simulated | ",
@@ -110,7 +110,7 @@ static void add_waits(struct strbuf *out, const struct report *report)
 
 static void add_classes(struct strbuf *out, const struct report *report)
 {
-    const struct plan *plan = report->history->plan;
+    const struct plan *plan = report->chronicle->plan;
     strbuf_adds(out,
                 "\n## Classes\n\n"
                 "| class | done | sessions | not well | working | mean | "
@@ -146,18 +146,18 @@ static void add_classes(struct strbuf *out, const struct report *report)
 static void add_path(struct strbuf *out, const struct report *report)
 {
     const struct facts *facts = report->facts;
-    uint32_t *order = words_longest(report->history);
-    bool *shown = mem_zalloc(report->history->session_count, sizeof(bool));
-    bool *on_path = mem_zalloc(report->history->session_count, sizeof(bool));
+    uint32_t *order = words_longest(report->chronicle);
+    bool *shown = mem_zalloc(report->chronicle->session_count, sizeof(bool));
+    bool *on_path = mem_zalloc(report->chronicle->session_count, sizeof(bool));
     uint32_t count = 0;
     for (uint32_t ix = 0; ix < facts->path_count; ix++) {
-        if (facts->path[ix].session != HISTORY_NONE) {
+        if (facts->path[ix].session != CHRONICLE_NONE) {
             on_path[facts->path[ix].session] = true;
             count++;
         }
     }
     uint32_t left = ROWS_MAX;
-    for (uint32_t ix = 0; ix < report->history->session_count; ix++) {
+    for (uint32_t ix = 0; ix < report->chronicle->session_count; ix++) {
         if (left > 0 && on_path[order[ix]]) {
             shown[order[ix]] = true;
             left--;
@@ -177,7 +177,7 @@ static void add_path(struct strbuf *out, const struct report *report)
     strbuf_addf(out, ".%s\n\n", count > ROWS_MAX ? " The longest:" : "");
     for (uint32_t ix = 0; ix < facts->path_count; ix++) {
         const struct facts_segment *segment = &facts->path[ix];
-        if (segment->session != HISTORY_NONE && shown[segment->session]) {
+        if (segment->session != CHRONICLE_NONE && shown[segment->session]) {
             strbuf_adds(out, "1. ");
             add_task(out, report, segment->task);
             add_time(out, ": ", segment->end_ns - segment->start_ns);
@@ -192,16 +192,17 @@ static void add_path(struct strbuf *out, const struct report *report)
 static void add_failures(struct strbuf *out, const struct report *report)
 {
     const struct facts *facts = report->facts;
-    const struct history *history = report->history;
+    const struct chronicle *chronicle = report->chronicle;
     if (facts->failure_count == 0) {
         return;
     }
     strbuf_adds(out, "\n## What did not end well\n\n");
     for (uint32_t ix = 0; ix < facts->failure_count && ix < ROWS_MAX; ix++) {
         const struct facts_failure *failure = &facts->failures[ix];
-        const struct history_session *last = &history->sessions[failure->last];
+        const struct chronicle_session *last =
+            &chronicle->sessions[failure->last];
         strbuf_addf(out, "- %u × ", failure->count);
-        add_plain(out, history->plan->classes[failure->class_ix].name);
+        add_plain(out, chronicle->plan->classes[failure->class_ix].name);
         strbuf_addf(out, " %s (", words_outcome(failure->outcome));
         add_plain(out, failure->cause);
         strbuf_adds(out, "), last ");
@@ -216,10 +217,10 @@ static void add_failures(struct strbuf *out, const struct report *report)
 
 static void add_left(struct strbuf *out, const struct report *report)
 {
-    const struct history *history = report->history;
+    const struct chronicle *chronicle = report->chronicle;
     uint32_t found = 0;
-    for (uint32_t ix = 0; ix < history->plan->task_count; ix++) {
-        enum task_state state = history->tasks[ix].state;
+    for (uint32_t ix = 0; ix < chronicle->plan->task_count; ix++) {
+        enum task_state state = chronicle->tasks[ix].state;
         if (state != TASK_PARKED && state != TASK_FAILED) {
             continue;
         }
@@ -232,9 +233,9 @@ static void add_left(struct strbuf *out, const struct report *report)
         strbuf_adds(out, "- ");
         add_task(out, report, ix);
         strbuf_addf(out, " is %s", sched_state_name(state));
-        if (history->tasks[ix].reason != NULL) {
+        if (chronicle->tasks[ix].reason != NULL) {
             strbuf_adds(out, ": ");
-            add_plain(out, history->tasks[ix].reason);
+            add_plain(out, chronicle->tasks[ix].reason);
         }
         strbuf_adds(out, "\n");
     }

@@ -5,21 +5,21 @@
 
 void report_svg(struct strbuf *out, const struct report *report)
 {
-    const struct history *history = report->history;
+    const struct chronicle *chronicle = report->chronicle;
     struct strbuf subtitle = {0};
     strbuf_addf(&subtitle,
                 "run %s, %s; submitted ",
-                history->id,
+                chronicle->id,
                 words_state(report));
-    words_add_moment(&subtitle, history->created_ns);
+    words_add_moment(&subtitle, chronicle->created_ns);
     struct svg_options options = {
-        .title = history->name,
+        .title = chronicle->name,
         .subtitle = strbuf_text(&subtitle),
     };
     struct svg_panel panel = {
-        .plan = history->plan,
+        .plan = chronicle->plan,
         .result = report->facts->chart,
-        .lead = history->finished ? "took" : "so far",
+        .lead = chronicle->finished ? "took" : "so far",
     };
     svg_compare(out, &panel, 1, &options);
     strbuf_release(&subtitle);

@@ -85,20 +85,20 @@ void words_add_utc(struct strbuf *out, int64_t wall_ns)
 
 const char *words_state(const struct report *report)
 {
-    const struct history *history = report->history;
-    if (history->cancelled) {
+    const struct chronicle *chronicle = report->chronicle;
+    if (chronicle->cancelled) {
         return "cancelled";
     }
-    if (history->finished) {
+    if (chronicle->finished) {
         return "finished";
     }
-    if (history->paused) {
+    if (chronicle->paused) {
         return "paused";
     }
-    if (history->live) {
+    if (chronicle->live) {
         return "running";
     }
-    return history->session_count > 0 ? "at rest" : "not begun";
+    return chronicle->session_count > 0 ? "at rest" : "not begun";
 }
 
 const char *words_reason(enum facts_reason reason)
@@ -146,27 +146,28 @@ const char *words_step(enum facts_step step)
     return words[step];
 }
 
-const char *words_outcome(enum history_outcome outcome)
+const char *words_outcome(enum chronicle_outcome outcome)
 {
     switch (outcome) {
-    case HISTORY_CHANGES:
+    case CHRONICLE_CHANGES:
         return "asked for changes";
-    case HISTORY_LOST:
+    case CHRONICLE_LOST:
         return "vanished";
-    case HISTORY_DONE:
-    case HISTORY_FAILED:
-    case HISTORY_REFUSED:
-    case HISTORY_BLOCKED:
-    case HISTORY_CHECKPOINT:
-    case HISTORY_STOPPED:
-    case HISTORY_OPEN:
-    case HISTORY_OUTCOMES:
+    case CHRONICLE_DONE:
+    case CHRONICLE_FAILED:
+    case CHRONICLE_REFUSED:
+    case CHRONICLE_BLOCKED:
+    case CHRONICLE_CHECKPOINT:
+    case CHRONICLE_STOPPED:
+    case CHRONICLE_OPEN:
+    case CHRONICLE_OUTCOMES:
         break;
     }
-    return history_outcome_name(outcome);
+    return chronicle_outcome_name(outcome);
 }
 
-void words_add_cause(struct strbuf *out, const struct history_session *session)
+void words_add_cause(struct strbuf *out,
+                     const struct chronicle_session *session)
 {
     const char *cause = session->cause;
     if (cause == NULL) {
@@ -196,7 +197,7 @@ void words_add_number(struct strbuf *out, int64_t number)
 
 static int compare_lengths(const void *left, const void *right, void *ctx)
 {
-    const struct history_session *sessions = ctx;
+    const struct chronicle_session *sessions = ctx;
     uint32_t a = *(const uint32_t *)left;
     uint32_t b = *(const uint32_t *)right;
     int64_t a_ns = sessions[a].ended_ns - sessions[a].claimed_ns;
@@ -207,9 +208,9 @@ static int compare_lengths(const void *left, const void *right, void *ctx)
     return (a > b) - (a < b);
 }
 
-uint32_t *words_longest(const struct history *history)
+uint32_t *words_longest(const struct chronicle *chronicle)
 {
-    uint32_t count = history->session_count;
+    uint32_t count = chronicle->session_count;
     uint32_t *order = mem_zalloc(count, sizeof(order[0]));
     for (uint32_t ix = 0; ix < count; ix++) {
         order[ix] = ix;
@@ -219,7 +220,7 @@ uint32_t *words_longest(const struct history *history)
                 count,
                 sizeof(order[0]),
                 compare_lengths,
-                history->sessions);
+                chronicle->sessions);
     }
     return order;
 }

@@ -25,15 +25,16 @@ const char *words_idle(enum facts_idle idle);
 const char *words_step(enum facts_step step);
 
 /* How a session ended: "failed", "sent back". */
-const char *words_outcome(enum history_outcome outcome);
+const char *words_outcome(enum chronicle_outcome outcome);
 
 /* Append what the cause of an end means: "timed out", "exit code 3". */
-void words_add_cause(struct strbuf *out, const struct history_session *session);
+void words_add_cause(struct strbuf *out,
+                     const struct chronicle_session *session);
 
 /* Append a whole number in groups of three: "12 345". */
 void words_add_number(struct strbuf *out, int64_t number);
 
 /* The numbers of sessions, longest first; the caller frees them. */
-uint32_t *words_longest(const struct history *history);
+uint32_t *words_longest(const struct chronicle *chronicle);
 
 #endif /* CLI_WORDS_H */

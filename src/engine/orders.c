@@ -225,6 +225,9 @@ static enum err do_usage(struct order *order)
                     ? "usage is overridden: meters and limits that sessions "
                       "report pause nothing and lower no cap"
                     : "usage is not overridden any more");
+    strbuf_addf(&order->extra,
+                ",\"override\":%s",
+                engine->override ? "true" : "false");
     return ERR_OK;
 }
 
@@ -306,6 +309,31 @@ static bool read_amount(const struct order *order,
     return true;
 }
 
+/* Say which limits of a run have which maximum now. */
+static void add_budgets(struct order *order,
+                        uint32_t run,
+                        uint32_t usd,
+                        uint32_t tokens,
+                        const struct plan_cost *amount)
+{
+    const struct engine_run *r = &order->engine->runs[run];
+    struct strbuf *out = &order->extra;
+    const char *comma = "";
+    orders_add_text(out, "run", r->id);
+    strbuf_adds(out, ",\"limits\":{");
+    if (amount->usd != PLAN_UNSET) {
+        jsonw_string(out, r->plan->limits[usd].name);
+        strbuf_addf(out, ":%lld", (long long)amount->usd);
+        comma = ",";
+    }
+    if (amount->tokens != PLAN_UNSET) {
+        strbuf_adds(out, comma);
+        jsonw_string(out, r->plan->limits[tokens].name);
+        strbuf_addf(out, ":%lld", (long long)amount->tokens);
+    }
+    strbuf_adds(out, "}");
+}
+
 static enum err do_budget(struct order *order)
 {
     struct plan_cost amount;
@@ -342,6 +370,7 @@ static enum err do_budget(struct order *order)
     strbuf_addf(&order->text,
                 "budget of run %s is set",
                 order->engine->runs[run].id);
+    add_budgets(order, run, usd, tokens, &amount);
     return ERR_OK;
 }
 

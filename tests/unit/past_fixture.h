@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * past_fixture: a history made by hand, or out of a simulation, for the tests
- * of what is worked out from histories. Times are given in seconds.
+ * past_fixture: a chronicle made by hand, or out of a simulation, for the tests
+ * of what is worked out from chronicles. Times are given in seconds.
  *
  * 1. past_init() with the text of a plan.
  * 2. Say what happened, in order.
@@ -13,7 +13,7 @@
 #include "cli/facts.h"
 
 struct past {
-    struct history history;
+    struct chronicle chronicle;
     struct facts facts;
 };
 
@@ -40,13 +40,14 @@ void past_claim(struct past *past, double at_s, const char *id);
 void past_end(struct past *past,
               double at_s,
               const char *id,
-              enum history_outcome outcome,
+              enum chronicle_outcome outcome,
               enum task_state to);
 
-/* An order: HISTORY_CAP, HISTORY_PAUSE ...; `id` of a task, or NULL. */
+/* An order: CHRONICLE_LIMIT of the cap, CHRONICLE_PAUSE ...; `id` of a task, or
+ * NULL. */
 void past_order(struct past *past,
                 double at_s,
-                enum history_kind kind,
+                enum chronicle_kind kind,
                 const char *id,
                 int64_t max);
 
@@ -54,7 +55,7 @@ void past_order(struct past *past,
  * ended go on until then. */
 void past_settle(struct past *past, double now_s);
 
-/* Tell the history that a simulation went through. */
+/* Tell the chronicle that a simulation went through. */
 void past_replay(struct past *past, const struct sim_result *result);
 
 /* Seconds in nanoseconds. */

@@ -29,7 +29,7 @@ static void assert_segment(const struct past *past,
     assert_true(ix < past->facts.path_count);
     const struct facts_segment *segment = &past->facts.path[ix];
     assert_string_equal(facts_step_name(segment->step), facts_step_name(step));
-    assert_string_equal(past->history.plan->tasks[segment->task].id, id);
+    assert_string_equal(past->chronicle.plan->tasks[segment->task].id, id);
     assert_ns(segment->end_ns, end_s);
 }
 
@@ -41,12 +41,12 @@ static void one_slot_is_shared(void **state)
     past_init(&past, "limits: {sessions: 1}\ntasks:\n" TASK("a") TASK("b"));
     past_claim(&past, 0, "a");
     past_move(&past, 0, "b", TASK_READY);
-    past_end(&past, 10, "a", HISTORY_DONE, TASK_DONE);
+    past_end(&past, 10, "a", CHRONICLE_DONE, TASK_DONE);
     past_claim(&past, 10, "b");
-    past_end(&past, 14, "b", HISTORY_DONE, TASK_DONE);
+    past_end(&past, 14, "b", CHRONICLE_DONE, TASK_DONE);
     past_settle(&past, 99);
     const struct facts *facts = &past.facts;
-    assert_ns(past.history.end_ns, 14);
+    assert_ns(past.chronicle.end_ns, 14);
     assert_ns(facts->offered_ns, 14);
     assert_ns(facts->working_ns, 14);
     assert_ns(facts->waits_ns[FACTS_SLOT], 10);
@@ -69,10 +69,10 @@ static void what_is_needed_is_waited_for(void **state)
     past_claim(&past, 0, "a");
     past_claim(&past, 0, "b");
     past_move(&past, 0, "c", TASK_WAITING);
-    past_end(&past, 3, "a", HISTORY_DONE, TASK_DONE);
-    past_end(&past, 8, "b", HISTORY_DONE, TASK_DONE);
+    past_end(&past, 3, "a", CHRONICLE_DONE, TASK_DONE);
+    past_end(&past, 8, "b", CHRONICLE_DONE, TASK_DONE);
     past_claim(&past, 8, "c");
-    past_end(&past, 9, "c", HISTORY_DONE, TASK_DONE);
+    past_end(&past, 9, "c", CHRONICLE_DONE, TASK_DONE);
     past_settle(&past, 99);
     assert_ns(past.facts.waits_ns[FACTS_NEEDS], 8);
     assert_ns(past.facts.idle_ns[FACTS_IDLE_NONE], 27 - 12);
@@ -89,9 +89,9 @@ static void a_retry_waits_for_its_pause(void **state)
     struct past past;
     past_init(&past, "limits: {sessions: 1}\ntasks:\n" TASK("a"));
     past_claim(&past, 0, "a");
-    past_end(&past, 2, "a", HISTORY_FAILED, TASK_WAITING);
+    past_end(&past, 2, "a", CHRONICLE_FAILED, TASK_WAITING);
     past_claim(&past, 7, "a");
-    past_end(&past, 8, "a", HISTORY_DONE, TASK_DONE);
+    past_end(&past, 8, "a", CHRONICLE_DONE, TASK_DONE);
     past_settle(&past, 99);
     const struct facts *facts = &past.facts;
     assert_ns(facts->waits_ns[FACTS_BACKOFF], 5);
@@ -115,11 +115,11 @@ static void a_person_is_waited_for(void **state)
                   "a") "  - {id: b, run: x, needs: [a]}\n");
     past_claim(&past, 0, "a");
     past_move(&past, 0, "b", TASK_WAITING);
-    past_end(&past, 2, "a", HISTORY_BLOCKED, TASK_PARKED);
+    past_end(&past, 2, "a", CHRONICLE_BLOCKED, TASK_PARKED);
     past_claim(&past, 62, "a");
-    past_end(&past, 63, "a", HISTORY_DONE, TASK_DONE);
+    past_end(&past, 63, "a", CHRONICLE_DONE, TASK_DONE);
     past_claim(&past, 63, "b");
-    past_end(&past, 64, "b", HISTORY_DONE, TASK_DONE);
+    past_end(&past, 64, "b", CHRONICLE_DONE, TASK_DONE);
     past_settle(&past, 99);
     assert_ns(past.facts.waits_ns[FACTS_PERSON], 60);
     assert_ns(past.facts.waits_ns[FACTS_NEEDS], 63);
@@ -135,10 +135,10 @@ static void a_refusal_waits_for_the_provider(void **state)
     past_init(&past, "limits: {sessions: 2}\ntasks:\n" TASK("a") TASK("b"));
     past_claim(&past, 0, "b");
     past_claim(&past, 0, "a");
-    past_end(&past, 1, "a", HISTORY_REFUSED, TASK_READY);
-    past_end(&past, 2, "b", HISTORY_DONE, TASK_DONE);
+    past_end(&past, 1, "a", CHRONICLE_REFUSED, TASK_READY);
+    past_end(&past, 2, "b", CHRONICLE_DONE, TASK_DONE);
     past_claim(&past, 5, "a");
-    past_end(&past, 9, "a", HISTORY_DONE, TASK_DONE);
+    past_end(&past, 9, "a", CHRONICLE_DONE, TASK_DONE);
     past_settle(&past, 99);
     assert_ns(past.facts.waits_ns[FACTS_PROVIDER], 4);
     assert_ns(past.facts.waits_ns[FACTS_OTHER], 0);
@@ -155,15 +155,15 @@ static void orders_keep_tasks_back(void **state)
               "limits: {sessions: 3}\ntasks:\n" TASK("a") TASK("b") TASK("c"));
     past_claim(&past, 0, "a");
     past_move(&past, 0, "b", TASK_READY);
-    past_order(&past, 0, HISTORY_HOLD, "b", 0);
-    past_order(&past, 4, HISTORY_RELEASE, "b", 0);
-    past_order(&past, 4, HISTORY_PAUSE, NULL, 0);
-    past_order(&past, 7, HISTORY_RESUME, NULL, 0);
-    past_order(&past, 7, HISTORY_CAP, NULL, 0);
-    past_order(&past, 9, HISTORY_CAP, NULL, 2);
+    past_order(&past, 0, CHRONICLE_HOLD, "b", 0);
+    past_order(&past, 4, CHRONICLE_RELEASE, "b", 0);
+    past_order(&past, 4, CHRONICLE_PAUSE, NULL, 0);
+    past_order(&past, 7, CHRONICLE_RESUME, NULL, 0);
+    past_order(&past, 7, CHRONICLE_LIMIT, NULL, 0);
+    past_order(&past, 9, CHRONICLE_LIMIT, NULL, 2);
     past_claim(&past, 9, "b");
-    past_end(&past, 10, "a", HISTORY_DONE, TASK_DONE);
-    past_end(&past, 11, "b", HISTORY_DONE, TASK_DONE);
+    past_end(&past, 10, "a", CHRONICLE_DONE, TASK_DONE);
+    past_end(&past, 11, "b", CHRONICLE_DONE, TASK_DONE);
     past_settle(&past, 99);
     const struct facts *facts = &past.facts;
     assert_ns(facts->waits_ns[FACTS_HELD], 4);
@@ -172,7 +172,8 @@ static void orders_keep_tasks_back(void **state)
     /* Three slots for 7 s, none for 2 s, two for 2 s. */
     assert_ns(facts->offered_ns, 25);
     assert_ns(facts->over_ns, 2);
-    assert_int_equal(facts->cap, 2);
+    assert_int_equal(facts_last_cap(facts), 2);
+    assert_int_equal(facts->cap_count, 3);
     assert_segment(&past, 0, FACTS_STEP_KEPT, "b", 9);
     past_release(&past);
 }
@@ -193,17 +194,70 @@ static void limits_are_told_apart(void **state)
     past_move(&past, 0, "b", TASK_READY); /* one issue per repository */
     past_claim(&past, 0, "c");
     past_move(&past, 0, "d", TASK_READY);
-    past_end(&past, 3, "a", HISTORY_DONE, TASK_DONE);
+    past_end(&past, 3, "a", CHRONICLE_DONE, TASK_DONE);
     past_claim(&past, 3, "b");
-    past_end(&past, 5, "c", HISTORY_DONE, TASK_DONE);
+    past_end(&past, 5, "c", CHRONICLE_DONE, TASK_DONE);
     past_claim(&past, 5, "d");
-    past_end(&past, 6, "d", HISTORY_DONE, TASK_DONE);
-    past_end(&past, 6, "b", HISTORY_DONE, TASK_DONE);
+    past_end(&past, 6, "d", CHRONICLE_DONE, TASK_DONE);
+    past_end(&past, 6, "b", CHRONICLE_DONE, TASK_DONE);
     past_settle(&past, 99);
-    const struct plan *plan = past.history.plan;
+    const struct plan *plan = past.chronicle.plan;
     assert_ns(past.facts.waits_ns[FACTS_LIMIT], 8);
     assert_ns(past.facts.limit_waits_ns[plan_find_limit(plan, "active")], 3);
     assert_ns(past.facts.limit_waits_ns[plan_find_limit(plan, "gpu")], 5);
+    past_release(&past);
+}
+
+static void usage_monitors_lower_the_cap(void **state)
+{
+    (void)state;
+    struct past past;
+    past_init(&past,
+              "usage: {run: x, every: 5m, steps: {50: 1, 90: 0}}\n"
+              "limits: {sessions: 2}\ntasks:\n" TASK("a") TASK("b"));
+    past_claim(&past, 0, "a");
+    past_order(&past, 0, CHRONICLE_USAGE, NULL, 1);
+    past_move(&past, 0, "b", TASK_READY);
+    past_order(&past, 4, CHRONICLE_OVERRIDE, NULL, 1);
+    past_claim(&past, 4, "b");
+    past_order(&past, 6, CHRONICLE_OVERRIDE, NULL, 0);
+    past_order(&past, 7, CHRONICLE_USAGE, NULL, PLAN_UNLIMITED);
+    past_end(&past, 8, "a", CHRONICLE_DONE, TASK_DONE);
+    past_end(&past, 9, "b", CHRONICLE_DONE, TASK_DONE);
+    past_settle(&past, 99);
+    assert_ns(past.facts.waits_ns[FACTS_SLOT], 4);
+    /* One slot for 4 s, two for 2 s, one for 1 s, two for 2 s. */
+    assert_ns(past.facts.offered_ns, 13);
+    assert_ns(past.facts.over_ns, 1);
+    assert_int_equal(facts_last_cap(&past.facts), 2);
+    past_release(&past);
+}
+
+static void money_that_is_spent_is_waited_for(void **state)
+{
+    (void)state;
+    struct past past;
+    past_init(&past,
+              "budget: {usd: 1}\nlimits: {sessions: 2}\ntasks:\n" TASK("a")
+                  TASK("b"));
+    past_claim(&past, 0, "a");
+    past.chronicle.sessions[0].usd = 1.0;
+    past_move(&past, 0, "b", TASK_WAITING);
+    past_end(&past, 2, "a", CHRONICLE_DONE, TASK_DONE);
+    past_move(&past, 2, "b", TASK_READY);
+    uint32_t budget = plan_find_limit(past.chronicle.plan, "usd budget");
+    chronicle_add_event(&past.chronicle,
+                        &(struct chronicle_event){
+                            .at_ns = past_ns(7),
+                            .kind = CHRONICLE_LIMIT,
+                            .part = budget,
+                            .max = 2 * PLAN_USD,
+                        });
+    past_claim(&past, 7, "b");
+    past_end(&past, 8, "b", CHRONICLE_DONE, TASK_DONE);
+    past_settle(&past, 99);
+    assert_ns(past.facts.limit_waits_ns[budget], 5);
+    assert_ns(past.facts.waits_ns[FACTS_OTHER], 0);
     past_release(&past);
 }
 
@@ -216,9 +270,9 @@ static void background_work_is_deferred(void **state)
                   "a") "  - {id: r, class: review, run: x}\n");
     past_claim(&past, 0, "a");
     past_move(&past, 0, "r", TASK_READY);
-    past_end(&past, 6, "a", HISTORY_DONE, TASK_DONE);
+    past_end(&past, 6, "a", CHRONICLE_DONE, TASK_DONE);
     past_claim(&past, 6, "r");
-    past_end(&past, 8, "r", HISTORY_DONE, TASK_DONE);
+    past_end(&past, 8, "r", CHRONICLE_DONE, TASK_DONE);
     past_settle(&past, 99);
     assert_ns(past.facts.waits_ns[FACTS_DEFERRED], 6);
     assert_ns(past.facts.review_ns, 2);
@@ -235,9 +289,9 @@ static void a_review_in_its_place_starves_work(void **state)
                   "a") "  - {id: r, class: review, run: x}\n");
     past_claim(&past, 0, "r");
     past_move(&past, 1, "a", TASK_READY);
-    past_end(&past, 6, "r", HISTORY_DONE, TASK_DONE);
+    past_end(&past, 6, "r", CHRONICLE_DONE, TASK_DONE);
     past_claim(&past, 6, "a");
-    past_end(&past, 8, "a", HISTORY_DONE, TASK_DONE);
+    past_end(&past, 8, "a", CHRONICLE_DONE, TASK_DONE);
     past_settle(&past, 99);
     assert_ns(past.facts.starved_ns, 5);
     past_release(&past);
@@ -255,13 +309,13 @@ static void a_rework_hangs_on_what_sent_it_back(void **state)
               "groups:\n  - {id: g, pipeline: p}\n");
     past_claim(&past, 0, "g/implement");
     past_move(&past, 0, "g/review", TASK_WAITING);
-    past_end(&past, 5, "g/implement", HISTORY_DONE, TASK_DONE);
+    past_end(&past, 5, "g/implement", CHRONICLE_DONE, TASK_DONE);
     past_claim(&past, 5, "g/review");
-    past_end(&past, 7, "g/review", HISTORY_CHANGES, TASK_WAITING);
+    past_end(&past, 7, "g/review", CHRONICLE_CHANGES, TASK_WAITING);
     past_claim(&past, 7, "g/implement");
-    past_end(&past, 9, "g/implement", HISTORY_DONE, TASK_DONE);
+    past_end(&past, 9, "g/implement", CHRONICLE_DONE, TASK_DONE);
     past_claim(&past, 9, "g/review");
-    past_end(&past, 10, "g/review", HISTORY_DONE, TASK_DONE);
+    past_end(&past, 10, "g/review", CHRONICLE_DONE, TASK_DONE);
     past_settle(&past, 99);
     assert_int_equal(past.facts.path_count, 4);
     assert_int_equal(past.facts.path[2].link, FACTS_LINK_REWORK);
@@ -277,7 +331,7 @@ static void nothing_has_happened_yet(void **state)
     struct past past;
     past_init(&past, "tasks:\n" TASK("a"));
     past_settle(&past, 99);
-    assert_ns(past.history.end_ns, 0);
+    assert_ns(past.chronicle.end_ns, 0);
     assert_int_equal(past.facts.path_count, 0);
     assert_int_equal(past.facts.states[TASK_WAITING], 1);
     past_release(&past);
@@ -290,8 +344,8 @@ static void an_open_session_lasts_until_now(void **state)
     past_init(&past, "limits: {sessions: none}\ntasks:\n" TASK("a"));
     past_claim(&past, 1, "a");
     past_settle(&past, 12);
-    assert_true(past.history.live);
-    assert_ns(past.history.end_ns, 12);
+    assert_true(past.chronicle.live);
+    assert_ns(past.chronicle.end_ns, 12);
     assert_ns(past.facts.working_ns, 11);
     assert_ns(past.facts.offered_ns, 11); /* no cap: what was used */
     past_release(&past);
@@ -303,11 +357,11 @@ static void a_clock_set_back_counts_no_time_twice(void **state)
     struct past past;
     past_init(&past, "limits: {sessions: 1}\ntasks:\n" TASK("a") TASK("b"));
     past_claim(&past, 100, "a");
-    past_end(&past, 40, "a", HISTORY_DONE, TASK_DONE);
+    past_end(&past, 40, "a", CHRONICLE_DONE, TASK_DONE);
     past_claim(&past, 50, "b");
-    past_end(&past, 120, "b", HISTORY_DONE, TASK_DONE);
+    past_end(&past, 120, "b", CHRONICLE_DONE, TASK_DONE);
     past_settle(&past, 200);
-    assert_ns(past.history.end_ns, 120);
+    assert_ns(past.chronicle.end_ns, 120);
     past_release(&past);
 }
 
@@ -317,9 +371,9 @@ static void what_is_added_later_was_not_there(void **state)
     struct past past;
     past_init(&past, "limits: {sessions: 2}\ntasks:\n" TASK("a") TASK("b"));
     past_claim(&past, 0, "a");
-    past_end(&past, 2, "a", HISTORY_DONE, TASK_DONE);
+    past_end(&past, 2, "a", CHRONICLE_DONE, TASK_DONE);
     past_claim(&past, 30, "b"); /* its first event */
-    past_end(&past, 40, "b", HISTORY_DONE, TASK_DONE);
+    past_end(&past, 40, "b", CHRONICLE_DONE, TASK_DONE);
     past_settle(&past, 99);
     assert_int_equal(past.facts.path_count, 2);
     assert_segment(&past, 0, FACTS_STEP_ABSENT, "b", 30);
@@ -386,7 +440,7 @@ static void simulations_are_measured_alike(void **state)
         sim.plan = NULL;
         past_replay(&past, sim.result);
         past_settle(&past, 0);
-        assert_int_equal(past.history.end_ns, sim.result->makespan_ns);
+        assert_int_equal(past.chronicle.end_ns, sim.result->makespan_ns);
         assert_int_equal(past.facts.lane_count, sim.result->lane_count);
         double use = past.facts.slot_use - sim.result->slot_use;
         assert_true(use > -1e-9 && use < 1e-9);
@@ -428,6 +482,8 @@ int main(void)
         cmocka_unit_test(a_refusal_waits_for_the_provider),
         cmocka_unit_test(orders_keep_tasks_back),
         cmocka_unit_test(limits_are_told_apart),
+        cmocka_unit_test(usage_monitors_lower_the_cap),
+        cmocka_unit_test(money_that_is_spent_is_waited_for),
         cmocka_unit_test(background_work_is_deferred),
         cmocka_unit_test(a_review_in_its_place_starves_work),
         cmocka_unit_test(a_rework_hangs_on_what_sent_it_back),
