@@ -30,7 +30,8 @@ static void add_two(struct strbuf *out, int64_t ns)
     while (ix < 2 && ns < units[ix].size_ns - units[ix].part_ns / 2) {
         ix++;
     }
-    int64_t parts = (ns + units[ix].part_ns / 2) / units[ix].part_ns;
+    int64_t part_ns = units[ix].part_ns;
+    int64_t parts = ns / part_ns + (ns % part_ns >= part_ns / 2 ? 1 : 0);
     int64_t per = units[ix].size_ns / units[ix].part_ns;
     strbuf_addf(out, "%lld %s", (long long)(parts / per), units[ix].size);
     if (parts % per != 0) {
