@@ -19,6 +19,9 @@
 
 enum { RUNS_NAMED_MAX = 8 };
 
+/* No session costs more. */
+#define USD_MAX 1e9
+
 static const char *const outcome_names[CHRONICLE_OUTCOMES] = {
     [CHRONICLE_DONE] = "done",
     [CHRONICLE_FAILED] = "failed",
@@ -123,6 +126,10 @@ void chronicle_add_session(struct chronicle *chronicle,
     added->cause = copy_text(chronicle, session->cause);
     added->reason = copy_text(chronicle, session->reason);
     added->claimed_ns = session->claimed_ns > 0 ? session->claimed_ns : 0;
+    uint32_t task_max = chronicle->plan->task_count;
+    if (added->task_count == 0 || added->task_count > task_max) {
+        added->task_count = 1; /* damage must not be believed */
+    }
     added->before = task->last_session;
     added->claim_event = CHRONICLE_NONE;
     added->end_event = CHRONICLE_NONE;
@@ -361,6 +368,16 @@ static enum err take_task(void *ctx, const struct store_task *task)
     return ERR_OK;
 }
 
+/* A moment of the wall clock since the submission; 0 for what cannot be. */
+static int64_t since(const struct chronicle *chronicle, int64_t wall_ns)
+{
+    int64_t ns;
+    return wall_ns > 0 &&
+                   !__builtin_sub_overflow(wall_ns, chronicle->created_ns, &ns)
+               ? ns
+               : 0;
+}
+
 static enum chronicle_outcome outcome_of(const struct store_attempt *attempt)
 {
     if (attempt->outcome == NULL || strcmp(attempt->state, "ended") != 0) {
@@ -390,17 +407,18 @@ static enum err take_attempt(void *ctx, const struct store_attempt *attempt)
         .task = attempt->task,
         .number = attempt->number,
         .task_count = attempt->task_count,
-        .claimed_ns = attempt->claimed_ns - chronicle->created_ns,
-        .begun_ns = attempt->begun_ns - chronicle->created_ns,
-        .ended_ns = attempt->ended_ns - chronicle->created_ns,
+        .claimed_ns = since(chronicle, attempt->claimed_ns),
+        .begun_ns = since(chronicle, attempt->begun_ns),
+        .ended_ns = since(chronicle, attempt->ended_ns),
         .outcome = outcome_of(attempt),
         .cause = attempt->cause,
         .reason = attempt->reason,
         .code = attempt->code,
         .signal = attempt->signal,
-        .input_tokens = attempt->input_tokens,
-        .output_tokens = attempt->output_tokens,
-        .usd = attempt->usd,
+        .input_tokens = attempt->input_tokens > 0 ? attempt->input_tokens : 0,
+        .output_tokens =
+            attempt->output_tokens > 0 ? attempt->output_tokens : 0,
+        .usd = attempt->usd > 0 && attempt->usd < USD_MAX ? attempt->usd : 0,
     };
     chronicle_add_session(chronicle, &session);
     return ERR_OK;
@@ -527,7 +545,7 @@ static enum err take_event(void *ctx, const struct store_event *event)
     struct reader *reader = ctx;
     struct chronicle *chronicle = reader->chronicle;
     struct chronicle_event made = {
-        .at_ns = event->wall_ns - chronicle->created_ns,
+        .at_ns = since(chronicle, event->wall_ns),
         .task = event->task,
     };
     struct jsonr data = jsonr_of(event->data);
@@ -597,7 +615,7 @@ enum err chronicle_read(struct chronicle *out,
         err = store_events(store, 0, take_event, &reader, diag);
     }
     if (err == ERR_OK) {
-        chronicle_finish(out, wall_ns - out->created_ns);
+        chronicle_finish(out, since(out, wall_ns));
     }
     return err;
 }

@@ -84,6 +84,11 @@ uint32_t facts_bad(const struct facts_sum *sum)
     return count;
 }
 
+int64_t facts_slots_ns(const struct facts *facts)
+{
+    return duration_sum(facts->offered_ns, facts->over_ns);
+}
+
 int64_t facts_last_cap(const struct facts *facts)
 {
     return facts->caps[facts->cap_count - 1].max;
@@ -105,10 +110,10 @@ static void add_session(struct facts_sum *sum,
     int64_t took_ns = session->ended_ns - session->claimed_ns;
     sum->sessions++;
     sum->outcomes[session->outcome]++;
-    sum->working_ns += took_ns;
+    facts_add(&sum->working_ns, 1, took_ns);
     sum->longest_ns = took_ns > sum->longest_ns ? took_ns : sum->longest_ns;
-    sum->input_tokens += session->input_tokens;
-    sum->output_tokens += session->output_tokens;
+    facts_add(&sum->input_tokens, 1, session->input_tokens);
+    facts_add(&sum->output_tokens, 1, session->output_tokens);
     sum->usd += session->usd;
 }
 
@@ -166,7 +171,9 @@ static void add_sessions(struct facts *facts, const uint32_t *group_of)
                 before == CHRONICLE_FAILED || before == CHRONICLE_LOST ? 1 : 0;
         }
         if (strcmp(plan->classes[class_ix].name, "review") == 0) {
-            facts->review_ns += session->ended_ns - session->claimed_ns;
+            facts_add(&facts->review_ns,
+                      1,
+                      session->ended_ns - session->claimed_ns);
         }
     }
 }
@@ -241,7 +248,9 @@ static void list_failures(struct facts *facts)
         uint32_t class_ix = chronicle->plan->tasks[session->task].class_ix;
         struct facts_failure *failure = find_failure(facts, class_ix, session);
         failure->count++;
-        failure->lost_ns += session->ended_ns - session->claimed_ns;
+        facts_add(&failure->lost_ns,
+                  1,
+                  session->ended_ns - session->claimed_ns);
         failure->last = ix;
     }
     if (facts->failure_count > 1) {
@@ -377,10 +386,10 @@ static void add_totals(struct facts *facts)
     for (uint32_t ix = 0; ix < plan->class_count; ix++) {
         facts->starved_ns += facts->classes[ix].starved_ns;
         for (uint32_t n = 0; n < FACTS_REASONS; n++) {
-            facts->waits_ns[n] += facts->classes[ix].waits_ns[n];
+            facts_add(&facts->waits_ns[n], 1, facts->classes[ix].waits_ns[n]);
         }
     }
-    int64_t slots_ns = facts->offered_ns + facts->over_ns;
+    int64_t slots_ns = facts_slots_ns(facts);
     facts->slot_use =
         slots_ns > 0 ? (double)facts->working_ns / (double)slots_ns : 0;
 }

@@ -170,6 +170,9 @@ const char *facts_link_name(enum facts_link link);
 /* All that sessions of a sum ended with, but for done and checkpoints. */
 uint32_t facts_bad(const struct facts_sum *sum);
 
+/* All slot time: what was offered, and what was used beyond it. */
+int64_t facts_slots_ns(const struct facts *facts);
+
 /* The cap at the end; PLAN_UNLIMITED: none. */
 int64_t facts_last_cap(const struct facts *facts);
 

@@ -3,7 +3,18 @@
 #ifndef CLI_FACTS_INTERNAL_H
 #define CLI_FACTS_INTERNAL_H
 
+#include "base/duration.h"
 #include "cli/facts.h"
+
+/* Add `count` times a length; what is too long stays at INT64_MAX. */
+static inline void facts_add(int64_t *sum, int64_t count, int64_t length_ns)
+{
+    int64_t product;
+    if (__builtin_mul_overflow(count, length_ns, &product)) {
+        product = INT64_MAX;
+    }
+    *sum = duration_sum(*sum, product);
+}
 
 /* facts_replay.c: slots, waiting and starvation over time. */
 void facts_replay(struct facts *facts);

@@ -20,6 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* More cannot be spent of a budget: what is in use comes on top. */
+#define SPENT_MAX (INT64_MAX / 4)
+
 enum moment_kind { MOMENT_EVENT, MOMENT_CLAIM, MOMENT_END };
 
 struct moment {
@@ -378,7 +381,9 @@ static void end_session(struct replay *replay,
             room->used += (int64_t)(session->usd * PLAN_USD + 0.5);
             break;
         case PLAN_LIMIT_BUDGET_TOKENS:
-            room->used += session->input_tokens + session->output_tokens;
+            facts_add(&room->used, 1, session->input_tokens);
+            facts_add(&room->used, 1, session->output_tokens);
+            room->used = room->used < SPENT_MAX ? room->used : SPENT_MAX;
             break;
         }
     }
@@ -531,9 +536,11 @@ add_shape(struct replay *replay, uint32_t ix, bool open, int64_t length_ns)
     }
     uint32_t limit = full_limit(replay, shape, open);
     enum facts_reason reason = reason_of(replay, shape, limit);
-    facts->classes[shape->class_ix].waits_ns[reason] += count * length_ns;
+    facts_add(&facts->classes[shape->class_ix].waits_ns[reason],
+              count,
+              length_ns);
     if (reason == FACTS_LIMIT) {
-        facts->limit_waits_ns[limit] += count * length_ns;
+        facts_add(&facts->limit_waits_ns[limit], count, length_ns);
     }
     if (limit != PLAN_NONE && !replay->paused &&
         shape->worth < replay->rooms.worth_worst &&
@@ -561,7 +568,9 @@ static void add_waits(struct replay *replay, int64_t length_ns)
         struct facts_class *class = &facts->classes[ix];
         class->starved_ns += replay->starved[ix] ? length_ns : 0;
         for (enum bucket n = BUCKET_NEEDS; n < BUCKET_READY; n++) {
-            class->waits_ns[reasons[n]] += replay->counts[ix][n] * length_ns;
+            facts_add(&class->waits_ns[reasons[n]],
+                      replay->counts[ix][n],
+                      length_ns);
         }
     }
 }
@@ -578,10 +587,10 @@ static void add_slots(struct replay *replay, int64_t length_ns)
                replay->totals[BUCKET_BACKOFF] > 0) {
         idle = FACTS_IDLE_NONE;
     }
-    facts->working_ns += used * length_ns;
-    facts->offered_ns += cap * length_ns;
-    facts->over_ns += used > cap ? (used - cap) * length_ns : 0;
-    facts->idle_ns[idle] += used < cap ? (cap - used) * length_ns : 0;
+    facts_add(&facts->working_ns, used, length_ns);
+    facts_add(&facts->offered_ns, cap, length_ns);
+    facts_add(&facts->over_ns, used > cap ? used - cap : 0, length_ns);
+    facts_add(&facts->idle_ns[idle], used < cap ? cap - used : 0, length_ns);
 }
 
 /* --- the sweep ---------------------------------------------------------- */

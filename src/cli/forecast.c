@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/forecast.h"
 
+#include "base/duration.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
@@ -35,7 +36,8 @@ add_sessions(const struct chronicle *chronicle, uint32_t task, int64_t *took_ns)
             return false;
         }
         if (session->outcome != CHRONICLE_REFUSED) {
-            *took_ns += session->ended_ns - session->claimed_ns;
+            *took_ns =
+                duration_sum(*took_ns, session->ended_ns - session->claimed_ns);
         }
     }
     return true;

@@ -22,7 +22,7 @@ enum {
     PATH_COLUMNS = 6,
     PATH_NODES_MAX = 6 * PATH_COLUMNS,
     PATH_ROW = 72,
-    NAME_MAX = 18,
+    NAME_MAX = 17,
     NODE_WIDTH = 148,
     NODE_HEIGHT = 38,
     COLUMN_MIN = 168, /* from column to column */

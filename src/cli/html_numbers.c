@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The figures at the top of the page, and where the time went. */
+#include "base/duration.h"
 #include "base/mem.h"
 #include "base/xml.h"
 #include "cli/html.h"
@@ -52,7 +53,7 @@ static void add_time_tile(struct strbuf *out, const struct report *report)
 static void add_slot_tiles(struct strbuf *out, const struct facts *facts)
 {
     begin_tile(out, "Slots used");
-    html_percent(out, facts->working_ns, facts->offered_ns + facts->over_ns);
+    html_percent(out, facts->working_ns, facts_slots_ns(facts));
     begin_note(out);
     strbuf_addf(out, "%u at most at once", facts->lane_count);
     end_tile(out);
@@ -72,7 +73,8 @@ static void add_money_tiles(struct strbuf *out, const struct facts_sum *sum)
 {
     if (sum->input_tokens > 0 || sum->output_tokens > 0) {
         begin_tile(out, "Tokens");
-        words_add_number(out, sum->input_tokens + sum->output_tokens);
+        words_add_number(out,
+                         duration_sum(sum->input_tokens, sum->output_tokens));
         begin_note(out);
         words_add_number(out, sum->input_tokens);
         strbuf_adds(out, " in, ");
@@ -184,7 +186,7 @@ static void add_slots(struct strbuf *out, const struct report *report)
             .name = words_idle(ix),
         };
     }
-    int64_t whole_ns = facts->offered_ns + facts->over_ns;
+    int64_t whole_ns = facts_slots_ns(facts);
     strbuf_adds(out, "<div class=\"half\"><h3>Slots</h3>\n");
     html_bar(out, parts, count, whole_ns);
     add_table(out,
@@ -245,7 +247,7 @@ static void add_waits(struct strbuf *out, const struct report *report)
             .colour = colours[ix],
             .name = words_reason(ix),
         };
-        whole_ns += parts[ix].length;
+        whole_ns = duration_sum(whole_ns, parts[ix].length);
     }
     strbuf_adds(out, "<div class=\"half\"><h3>Waiting tasks</h3>\n");
     html_bar(out, parts, FACTS_REASONS, whole_ns);

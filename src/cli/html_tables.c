@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables of the page. Long ones are cut, and say so. */
+#include "base/duration.h"
 #include "base/mem.h"
 #include "base/xml.h"
 #include "cli/html.h"
@@ -209,8 +210,8 @@ static int compare_groups(const void *left, const void *right, void *ctx)
     if (a->usd < b->usd || a->usd > b->usd) {
         return a->usd > b->usd ? -1 : 1;
     }
-    int64_t a_tokens = a->input_tokens + a->output_tokens;
-    int64_t b_tokens = b->input_tokens + b->output_tokens;
+    int64_t a_tokens = duration_sum(a->input_tokens, a->output_tokens);
+    int64_t b_tokens = duration_sum(b->input_tokens, b->output_tokens);
     if (a_tokens != b_tokens) {
         return a_tokens > b_tokens ? -1 : 1;
     }

@@ -72,7 +72,7 @@ static void add_head(struct strbuf *out, const struct report *report)
                 " |\n| sessions | %u, %u not well |\n| slots used | ",
                 facts->sum.sessions,
                 facts_bad(&facts->sum));
-    html_percent(out, facts->working_ns, facts->offered_ns + facts->over_ns);
+    html_percent(out, facts->working_ns, facts_slots_ns(facts));
     add_time(out, " |\n| starved | ", facts->starved_ns);
     strbuf_adds(out, " |\n| reviews, of the working time | ");
     html_percent(out, facts->review_ns, facts->working_ns);

@@ -48,6 +48,7 @@
   var chart = doc.getElementById('chart');
   var view = { from: 0, to: Math.max(data.end, 1) };
   var lanes = [], canvas, pen, size = { width: 0, height: 0 };
+  var SHOWN = Math.min(data.lanes, 400); /* slots; a canvas has its limits */
   var AXIS = 26, LABEL = 58, laneHeight = 20, style = {};
   var STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 15e3, 3e4, 6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5, 72e5, 108e5, 216e5, 432e5, 864e5];
 
@@ -82,6 +83,17 @@
   function timeOf(x) { return view.from + (x - LABEL) / (size.width - LABEL - 8) * (view.to - view.from); }
   function isShown(session) { return !shownTasks || shownTasks[session[S.TASK]]; }
 
+  function two(number) { return (number < 10 ? '0' : '') + number; }
+
+  /* A time on the axis, as exact as the distance of its neighbours asks for. */
+  function axisTime(time, step) {
+    if (time >= 36e5 && step < 6e4) {
+      return Math.floor(time / 36e5) + ':' + two(Math.floor(time / 6e4) % 60) + ':' + two(Math.floor(time / 1e3) % 60);
+    }
+    if (time >= 1e3 && step < 1e3) { return (time / 1e3).toFixed(step < 10 ? 3 : step < 100 ? 2 : 1) + ' s'; }
+    return duration(time);
+  }
+
   function drawAxis() {
     var least = (view.to - view.from) / Math.max(2, (size.width - LABEL) / 90), step, time;
     step = STEPS.find(function (s) { return s >= least; }) || Math.ceil(least / 864e5) * 864e5;
@@ -91,7 +103,7 @@
       pen.fillStyle = style.line;
       pen.fillRect(Math.round(xOf(time)), 0, 1, size.height - AXIS);
       pen.fillStyle = style.soft;
-      pen.fillText(duration(time), Math.min(xOf(time), size.width - 22), size.height - 9);
+      pen.fillText(axisTime(time, step), Math.min(xOf(time), size.width - 22), size.height - 9);
     }
   }
 
@@ -99,7 +111,7 @@
   function drawCap() {
     data.caps.forEach(function (cap, ix) {
       var to = ix + 1 < data.caps.length ? data.caps[ix + 1][0] : data.end;
-      var count = cap[1] < 0 ? data.lanes : Math.min(cap[1], data.lanes);
+      var count = cap[1] < 0 ? SHOWN : Math.min(cap[1], SHOWN);
       var x = Math.max(LABEL, xOf(cap[0])), end = Math.min(size.width - 8, xOf(to));
       if (end > x) {
         pen.fillStyle = style.lane;
@@ -167,7 +179,7 @@
     pen.fillRect(0, 0, size.width, size.height);
     drawCap();
     drawAxis();
-    lanes.forEach(drawLane);
+    lanes.slice(0, SHOWN).forEach(drawLane);
     canvas.setAttribute('data-from', view.from.toFixed(1));
     canvas.setAttribute('data-to', view.to.toFixed(1));
   }
@@ -178,7 +190,7 @@
   }
 
   function resize() {
-    var rows = Math.max(1, data.lanes);
+    var rows = Math.max(1, SHOWN);
     laneHeight = rows <= 24 ? 20 : rows <= 60 ? 11 : rows <= 150 ? 5 : 2;
     size.width = Math.max(280, chart.clientWidth - 2);
     size.height = 12 + rows * (laneHeight + gap()) + AXIS;
@@ -202,7 +214,7 @@
   }
 
   function sessionAt(x, y) {
-    var ix = Math.floor((y - 6) / (laneHeight + gap())), lane = lanes[ix], at, session;
+    var ix = Math.floor((y - 6) / (laneHeight + gap())), lane = ix < SHOWN ? lanes[ix] : null, at, session;
     if (!lane || x < LABEL) { return null; }
     var near = 3 * (view.to - view.from) / size.width, time = timeOf(x);
     at = firstAfter(lane, time - near);
@@ -274,6 +286,7 @@
     make('button', { id: 'zoom-all', textContent: 'Whole run', type: 'button', onclick: function () { move(0, Math.max(data.end, 1)); } }, tools);
     make('span', { className: 'hint', textContent: 'Ctrl + wheel zooms, dragging moves; the line under a session is the critical path' }, tools);
     canvas = make('canvas', { tabIndex: 0 }, chart);
+    if (SHOWN < data.lanes) { make('p', { className: 'note', textContent: 'and ' + (data.lanes - SHOWN) + ' more slots' }, chart); }
     canvas.setAttribute('role', 'img');
     canvas.setAttribute('aria-label', 'Timeline of ' + data.sessions.length + ' sessions in ' + data.lanes + ' slots. Keys: plus, minus, 0, arrows.');
     pen = canvas.getContext('2d');
