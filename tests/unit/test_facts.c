@@ -251,7 +251,7 @@ static void money_that_is_spent_is_waited_for(void **state)
                             .at_ns = past_ns(7),
                             .kind = CHRONICLE_LIMIT,
                             .part = budget,
-                            .max = 2 * PLAN_USD,
+                            .max = INT64_C(2) * PLAN_USD,
                         });
     past_claim(&past, 7, "b");
     past_end(&past, 8, "b", CHRONICLE_DONE, TASK_DONE);
