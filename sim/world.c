@@ -469,7 +469,7 @@ static void rest(struct world *world)
 {
     go_on(world,
           world_has(world, WORLD_USAGE)
-              ? world->now_ns + 6 * 3600 * WORLD_SECOND
+              ? world->now_ns + INT64_C(6) * 3600 * WORLD_SECOND
               : SCHED_NEVER);
 }
 

@@ -274,13 +274,15 @@ static void check_claim(struct world *world, const struct store_attempt *row)
 
 static void note_setting(struct world *world, const struct store_setting *row)
 {
-    unsigned number;
+    static const char usage[] = "usage/";
     world_notice_stored(world, row);
     if (strcmp(row->name, "override") == 0) {
         world->override = row->value != NULL;
-    } else if (sscanf(row->name, "usage/%u/", &number) == 1) {
+    } else if (strncmp(row->name, usage, strlen(usage)) == 0) {
         const char *cap = strstr(row->value, "\"cap\":");
-        uint32_t ix = find_number(world, number);
+        uint32_t ix =
+            find_number(world,
+                        (uint32_t)strtoul(row->name + strlen(usage), NULL, 10));
         if (cap != NULL && ix != WORLD_NONE) {
             world->runs[ix].usage_cap = strtoll(cap + 6, NULL, 10);
         }

@@ -5,7 +5,9 @@
  */
 #include "sim/world_internal.h"
 
-#include <stdio.h>
+#include "base/mem.h"
+
+#include <stdlib.h>
 #include <string.h>
 
 static struct world_notice *
@@ -22,11 +24,13 @@ find(const struct world *world, uint32_t run, uint64_t event)
 
 void world_notice_stored(struct world *world, const struct store_setting *row)
 {
-    unsigned run;
-    unsigned long long event;
-    if (sscanf(row->name, "notice/%u/%llu", &run, &event) != 2) {
+    static const char prefix[] = "notice/";
+    if (strncmp(row->name, prefix, strlen(prefix)) != 0) {
         return;
     }
+    char *end;
+    uint32_t run = (uint32_t)strtoul(row->name + strlen(prefix), &end, 10);
+    unsigned long long event = strtoull(end + 1, NULL, 10);
     struct world_notice *known = find(world, run, event);
     if (row->value != NULL) {
         WORLD_GROW(world->notices, world->notice_count, world->notice_capacity);
@@ -50,12 +54,12 @@ void world_notice_stored(struct world *world, const struct store_setting *row)
 
 void world_notice_event(struct world *world, const struct store_event *row)
 {
-    const char *of = strstr(row->data, "\"of\":");
-    unsigned long long event;
-    if (strcmp(row->kind, "hook") != 0 || of == NULL ||
-        sscanf(of, "\"of\":%llu", &event) != 1) {
+    static const char member[] = "\"of\":";
+    const char *of = strstr(row->data, member);
+    if (strcmp(row->kind, "hook") != 0 || of == NULL) {
         return;
     }
+    unsigned long long event = strtoull(of + strlen(member), NULL, 10);
     for (uint32_t ix = 0; ix < world->notice_count; ix++) {
         if (world->notices[ix].event == event) {
             world->notices[ix].given_up = true;
@@ -67,12 +71,17 @@ void world_notice_event(struct world *world, const struct store_event *row)
 static struct world_notice *notice_at(const struct world *world,
                                       const char *dir)
 {
-    char run[64];
-    unsigned long long event;
-    if (sscanf(dir, "/s/runs/%63[^/]/.hooks/%llu-", run, &event) != 2) {
+    static const char before[] = "/s/runs/";
+    static const char between[] = "/.hooks/";
+    const char *middle = strstr(dir, between);
+    if (strncmp(dir, before, strlen(before)) != 0 || middle == NULL) {
         return NULL;
     }
+    const char *from = dir + strlen(before);
+    char *run = mem_strndup(from, (size_t)(middle - from));
     uint32_t ix = world_check_find_run(world, run);
+    mem_free(run);
+    uint64_t event = strtoull(middle + strlen(between), NULL, 10);
     return ix != WORLD_NONE ? find(world, world->runs[ix].number, event) : NULL;
 }
 

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #define SECOND_NS INT64_C(1000000000)
-#define DAY_NS (24 * 3600 * SECOND_NS)
+#define DAY_NS (INT64_C(24) * 3600 * SECOND_NS)
 
 bool usage_is_budget(const struct plan_limit *limit)
 {

@@ -33,7 +33,7 @@ struct program *program_new(struct engine *engine,
     program->recheck_ns = SCHED_NEVER;
     engine->programs = mem_resize(engine->programs,
                                   engine->program_count + 1,
-                                  sizeof(engine->programs[0]));
+                                  sizeof(struct program *));
     engine->programs[engine->program_count++] = program;
     return program;
 }

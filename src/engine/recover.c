@@ -20,6 +20,7 @@
 #include "base/mem.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A run while it is being loaded. */
@@ -187,22 +188,26 @@ static enum err on_executor(void *ctx, const struct store_executor *row)
 static void restore_of_run(struct loading *loading,
                            const struct store_setting *row)
 {
-    unsigned number = 0;
-    unsigned part = 0;
-    char kind[16] = "";
-    int count = sscanf(row->name, "%15[a-z]/%u/%u", kind, &number, &part);
-    uint32_t ix = count >= 2 ? find_run(loading->engine, number) : STORE_NONE;
+    const char *slash = strchr(row->name, '/');
+    char *end = NULL;
+    unsigned long number = slash != NULL ? strtoul(slash + 1, &end, 10) : 0;
+    uint32_t ix = number > 0 && number <= STORE_RUN_MAX
+                      ? find_run(loading->engine, (uint32_t)number)
+                      : STORE_NONE;
     if (ix == STORE_NONE) {
         return;
     }
     struct engine_run *run = &loading->engine->runs[ix];
-    if (strcmp(kind, "usage") == 0) {
+    if (strncmp(row->name, "usage/", strlen("usage/")) == 0) {
         usage_restore(run, row->name, row->value);
-    } else if (strcmp(kind, "expected") == 0) {
+    } else if (strncmp(row->name, "expected/", strlen("expected/")) == 0) {
         history_restore_run(run, row->value);
-    } else if (strcmp(kind, "budget") == 0 && count == 3 &&
-               part < run->plan->task_count) {
-        caps_restore_raise(run, part, row->value);
+    } else if (strncmp(row->name, "budget/", strlen("budget/")) == 0 &&
+               *end == '/') {
+        unsigned long task = strtoul(end + 1, NULL, 10);
+        if (task < run->plan->task_count) {
+            caps_restore_raise(run, (uint32_t)task, row->value);
+        }
     }
 }
 

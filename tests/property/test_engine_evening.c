@@ -358,7 +358,7 @@ static void on_refusing_session(void *ctx,
         (void)snprintf(refusing->result,
                        sizeof(refusing->result),
                        "{\"outcome\":\"refused\",\"retry_at\":%lld}",
-                       (long long)(wall_ns / SECOND + 300));
+                       (long long)(wall_ns / SECOND) + 300);
         out->result = refusing->names_time ? refusing->result : NULL;
     }
 }
