@@ -7,8 +7,11 @@
 #include "base/duration.h"
 #include "base/macros.h"
 #include "cli/plain.h"
+#include "cli/usage.h"
 
 #include <string.h>
+
+#define DAY_NS (INT64_C(86400) * 1000000000)
 
 enum {
     LIMIT_COLUMNS = 38, /* of one in a row of limits */
@@ -386,8 +389,13 @@ static void draw_gauge(struct top_canvas *canvas,
     }
     strbuf_addf(&text, "%.0f %%", gauge->percent);
     if (gauge->resets_ns > 0) {
+        int64_t now_ns = canvas->model->wall_ns;
         strbuf_adds(&text, ", resets ");
-        top_draw_clock(&text, gauge->resets_ns, false);
+        if (gauge->resets_ns - now_ns < DAY_NS) {
+            top_draw_clock(&text, gauge->resets_ns, false);
+        } else {
+            usage_add_time(&text, gauge->resets_ns, now_ns); /* with its day */
+        }
     }
     strbuf_adds(&text, gauge->governs ? ", governs the cap" : "");
     cell.style = GRID_PLAIN;
