@@ -153,10 +153,13 @@ static bool is_over(const struct engine *engine, uint32_t run)
 static void quiet_run(struct engine *engine, uint32_t ix)
 {
     struct engine_run *run = &engine->runs[ix];
+    if (run->finished) {
+        return; /* that was told */
+    }
     if (engine->draining && !is_over(engine, ix)) {
         return; /* it only waits for the next scheduler */
     }
-    if (is_over(engine, ix) && !run->finished) {
+    if (is_over(engine, ix)) {
         run->finished = true;
         rows_set_run(engine, ix);
     }

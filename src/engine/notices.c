@@ -250,9 +250,8 @@ static struct program_call call(const struct engine *engine,
 static bool is_wanted(const struct engine *engine,
                       const struct program *program)
 {
-    (void)engine;
     (void)program;
-    return true;
+    return !engine->stopping;
 }
 
 static void drop(struct engine *engine, struct notice *notice)
@@ -299,7 +298,8 @@ static void ended(struct engine *engine,
     notice->program = NULL;
     program_free(engine, program);
     if (error != NULL && engine->stopping) {
-        notice->next_ns = SCHED_NEVER; /* the next scheduler tries again */
+        /* The next scheduler tries again, as if there had been no try. */
+        engine->world->drop(engine->ctx, dir);
         return;
     }
     if (error != NULL && notice->tries < retries) {
@@ -338,7 +338,8 @@ static bool is_first(const struct engine *engine, uint32_t at)
 int64_t notices_next_ns(const struct engine *engine)
 {
     int64_t next_ns = SCHED_NEVER;
-    for (uint32_t ix = 0; ix < engine->notice_count; ix++) {
+    for (uint32_t ix = 0; !engine->stopping && ix < engine->notice_count;
+         ix++) {
         const struct notice *notice = &engine->notices[ix];
         if (notice->program == NULL && notice->next_ns < next_ns &&
             is_first(engine, ix)) {
@@ -350,7 +351,8 @@ int64_t notices_next_ns(const struct engine *engine)
 
 void notices_turn(struct engine *engine)
 {
-    for (uint32_t ix = 0; ix < engine->notice_count; ix++) {
+    for (uint32_t ix = 0; !engine->stopping && ix < engine->notice_count;
+         ix++) {
         struct notice *notice = &engine->notices[ix];
         if (notice->program == NULL && notice->next_ns <= engine->now_ns &&
             is_first(engine, ix)) {
@@ -365,10 +367,10 @@ uint32_t engine_notice_count(const struct engine *engine, uint32_t run)
     uint32_t count = 0;
     for (uint32_t ix = 0; ix < engine->notice_count; ix++) {
         const struct notice *notice = &engine->notices[ix];
-        count += notice->run == engine->runs[run].number &&
-                         notice->next_ns != SCHED_NEVER
-                     ? 1
-                     : 0;
+        bool left = engine->stopping && notice->program == NULL;
+        if (notice->run == engine->runs[run].number && !left) {
+            count++; /* what is left is for the next scheduler */
+        }
     }
     return count;
 }
