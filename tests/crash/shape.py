@@ -146,6 +146,7 @@ class Shape:
             "  retry: {max: 50, backoff: 2ms, max_backoff: 20ms}",
             "  timeout: 60s",
             f"sync: {{every: {SYNC_EVERY}, run: cat extra}}",
+            "hooks: {parked: 'true', run-waiting: 'true'}",
             "pipelines:",
         ]
         for name, gate, review in (
