@@ -97,6 +97,23 @@ enum err runs_read_plan(struct engine_run *run, struct diag *diag)
     return err;
 }
 
+/* What a session adds has at most the quotas of its own task, whatever it says
+ * of itself. */
+static void bound_quotas(struct plan *plan, uint32_t first, uint32_t adder)
+{
+    for (uint32_t ix = first; adder != PLAN_NONE && ix < plan->task_count;
+         ix++) {
+        const struct plan_settings *most = &plan->tasks[adder].settings;
+        struct plan_settings *own = &plan->tasks[ix].settings;
+        if (own->add_max > most->add_max) {
+            own->add_max = most->add_max;
+        }
+        if (own->add_depth > most->add_depth) {
+            own->add_depth = most->add_depth;
+        }
+    }
+}
+
 enum err runs_add_fragment(struct engine_run *run,
                            const char *file,
                            const char *text,
@@ -119,13 +136,15 @@ enum err runs_add_fragment(struct engine_run *run,
         uint32_t count = run->fragment_count;
         run->fragments =
             mem_resize(run->fragments, count + 1, sizeof(run->fragments[0]));
-        run->fragments[count] = (struct engine_fragment){
+        struct engine_fragment *fragment = &run->fragments[count];
+        *fragment = (struct engine_fragment){
             .first_task = before,
             .adder = strncmp(file, mark, strlen(mark)) == 0
                          ? plan_find_task(run->plan, file + strlen(mark))
                          : PLAN_NONE,
         };
         run->fragment_count = count + 1;
+        bound_quotas(run->plan, before, fragment->adder);
     }
     plan_errors_release(&errors);
     return err;
