@@ -90,8 +90,11 @@ void executor_accepted(struct executor *executor, int64_t now_ns)
 {
     executor->accepted = true;
     if (executor->steps >= EXECUTOR_PATIENCE) {
+        int64_t wait_ns = executor->spec.backoff_ns_max;
         executor->confirming = true;
-        executor->shut_until_ns = now_ns + EXECUTOR_CONFIRM_NS;
+        executor->shut_until_ns =
+            now_ns +
+            (wait_ns < EXECUTOR_CONFIRM_NS ? wait_ns : EXECUTOR_CONFIRM_NS);
         executor->usage = false;
     }
     if (executor->steps > executor->steps_kept) {

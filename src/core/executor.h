@@ -33,7 +33,8 @@
 /* Steps of back-off in a row after which starts are only tried. */
 enum { EXECUTOR_PATIENCE = 6 };
 
-/* How long one that was accepted then must run before others follow. */
+/* How long one that was accepted then must run before others follow; not
+ * longer than the longest back-off. */
 #define EXECUTOR_CONFIRM_NS (INT64_C(60) * 1000000000)
 
 struct executor_spec {

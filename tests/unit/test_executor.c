@@ -250,6 +250,13 @@ static void others_follow_one_that_was_tried_after_a_while(void **state)
     int64_t now_ns = exhaust(&executor);
     executor_sent(&executor, 7);
     executor_accepted(&executor, now_ns);
+    assert_shut(&executor, now_ns, EXECUTOR_BACKOFF, now_ns + 60);
+    executor = make(0);
+    executor.spec.backoff_ns = EXECUTOR_CONFIRM_NS;
+    executor.spec.backoff_ns_max = 2 * EXECUTOR_CONFIRM_NS;
+    now_ns = exhaust(&executor);
+    executor_sent(&executor, 7);
+    executor_accepted(&executor, now_ns);
     assert_shut(&executor,
                 now_ns,
                 EXECUTOR_BACKOFF,
