@@ -78,20 +78,15 @@ static int set(const struct line *line)
     return code;
 }
 
-static bool is_meant(const struct line *line, const struct engine_run_view *run)
-{
-    return line->wanted.run == NULL || strcmp(line->wanted.run, run->id) == 0;
-}
-
 static void add_text(struct strbuf *out,
                      const struct glance *glance,
-                     const struct line *line)
+                     const struct glance_options *options)
 {
     const struct engine *engine = glance->view.engine;
     for (uint32_t ix = 0; ix < engine_run_count(engine); ix++) {
         struct engine_run_view run = engine_run(engine, ix);
         size_t before = out->len;
-        if (is_meant(line, &run)) {
+        if (glance_is_meant(options, &run)) {
             strbuf_addf(out, "run %s:\n", run.id);
             size_t head = out->len;
             usage_add_budgets(out, glance, ix, "  ");
@@ -108,14 +103,14 @@ static void add_text(struct strbuf *out,
 
 static void add_json(struct strbuf *out,
                      const struct glance *glance,
-                     const struct line *line)
+                     const struct glance_options *options)
 {
     const struct engine *engine = glance->view.engine;
     const char *comma = "";
     strbuf_adds(out, "{\"runs\": [");
     for (uint32_t ix = 0; ix < engine_run_count(engine); ix++) {
         struct engine_run_view run = engine_run(engine, ix);
-        if (is_meant(line, &run)) {
+        if (glance_is_meant(options, &run)) {
             strbuf_addf(out, "%s{\"run\": ", comma);
             comma = ", ";
             jsonw_string(out, run.id);
@@ -129,24 +124,13 @@ static void add_json(struct strbuf *out,
 
 static int show(const struct line *line)
 {
-    struct glance glance;
-    struct diag diag = {0};
-    struct strbuf out = {0};
     if (line->class_name != NULL || line->task != NULL) {
         return cli_fail(line->command,
                         "how much? Give --usd, --tokens or both");
     }
-    enum err err = glance_take(&glance, &line->wanted, &diag);
-    int code;
-    if (err != ERR_OK) {
-        code = client_fail(line->command, err, &diag);
-    } else {
-        (line->json ? add_json : add_text)(&out, &glance, line);
-        code = cli_write(&out);
-    }
-    strbuf_release(&out);
-    glance_release(&glance);
-    return code;
+    return glance_show(line->command,
+                       &line->wanted,
+                       line->json ? add_json : add_text);
 }
 
 static int take_option(struct line *line, int code, const char *argument)

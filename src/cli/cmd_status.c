@@ -522,8 +522,9 @@ json_tasks(struct strbuf *out, const struct glance *glance, uint32_t run)
 
 /* --- the command -------------------------------------------------------- */
 
-static void
-add_text(struct strbuf *out, const struct glance *glance, const char *run)
+static void add_text(struct strbuf *out,
+                     const struct glance *glance,
+                     const struct glance_options *options)
 {
     struct engine *engine = glance->view.engine;
     strbuf_addf(out, "store: %s\n", glance->dir);
@@ -535,14 +536,16 @@ add_text(struct strbuf *out, const struct glance *glance, const char *run)
                     "finished ones, too\n");
     }
     for (uint32_t ix = 0; ix < engine_run_count(engine); ix++) {
-        if (run == NULL || strcmp(engine_run(engine, ix).id, run) == 0) {
+        struct engine_run_view view = engine_run(engine, ix);
+        if (glance_is_meant(options, &view)) {
             add_run(out, glance, ix);
         }
     }
 }
 
-static void
-add_json(struct strbuf *out, const struct glance *glance, const char *run)
+static void add_json(struct strbuf *out,
+                     const struct glance *glance,
+                     const struct glance_options *options)
 {
     struct engine *engine = glance->view.engine;
     const char *comma = "";
@@ -554,7 +557,8 @@ add_json(struct strbuf *out, const struct glance *glance, const char *run)
                 ",\n \"override\": %s,\n \"runs\": [",
                 engine_is_overridden(engine) ? "true" : "false");
     for (uint32_t ix = 0; ix < engine_run_count(engine); ix++) {
-        if (run == NULL || strcmp(engine_run(engine, ix).id, run) == 0) {
+        struct engine_run_view view = engine_run(engine, ix);
+        if (glance_is_meant(options, &view)) {
             strbuf_addf(out, "%s\n  ", comma);
             comma = ",";
             json_head(out, glance, ix);
@@ -564,29 +568,6 @@ add_json(struct strbuf *out, const struct glance *glance, const char *run)
         }
     }
     strbuf_adds(out, "]}\n");
-}
-
-static int show(const struct cli_command *command,
-                const struct glance_options *wanted,
-                bool json)
-{
-    struct glance glance;
-    struct diag diag = {0};
-    struct strbuf out = {0};
-    enum err err = glance_take(&glance, wanted, &diag);
-    int code = CLI_OK;
-    if (err != ERR_OK) {
-        code = client_fail(command, err, &diag);
-    } else if (json) {
-        add_json(&out, &glance, wanted->run);
-        code = cli_write(&out);
-    } else {
-        add_text(&out, &glance, wanted->run);
-        code = cli_write(&out);
-    }
-    strbuf_release(&out);
-    glance_release(&glance);
-    return code;
 }
 
 static int run(const struct cli_command *command, int argc, char **argv)
@@ -618,7 +599,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
                         "'sluice why' tells of one task",
                         argv[optind]);
     }
-    return show(command, &wanted, json);
+    return glance_show(command, &wanted, json ? add_json : add_text);
 }
 
 static const struct cli_option options[] = {

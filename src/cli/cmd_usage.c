@@ -38,14 +38,9 @@ static void add_providers(struct strbuf *out, const struct glance *glance)
     }
 }
 
-static bool is_meant(const struct line *line, const struct engine_run_view *run)
-{
-    return line->wanted.run == NULL || strcmp(line->wanted.run, run->id) == 0;
-}
-
 static void add_text(struct strbuf *out,
                      const struct glance *glance,
-                     const struct line *line)
+                     const struct glance_options *options)
 {
     const struct engine *engine = glance->view.engine;
     bool any = false;
@@ -53,7 +48,7 @@ static void add_text(struct strbuf *out,
     add_providers(out, glance);
     for (uint32_t ix = 0; ix < engine_run_count(engine); ix++) {
         struct engine_run_view run = engine_run(engine, ix);
-        if (!is_meant(line, &run) || run.plan->usage_count == 0) {
+        if (!glance_is_meant(options, &run) || run.plan->usage_count == 0) {
             continue;
         }
         any = true;
@@ -94,7 +89,7 @@ static void json_providers(struct strbuf *out, const struct glance *glance)
 
 static void add_json(struct strbuf *out,
                      const struct glance *glance,
-                     const struct line *line)
+                     const struct glance_options *options)
 {
     const struct engine *engine = glance->view.engine;
     const char *comma = "";
@@ -105,7 +100,7 @@ static void add_json(struct strbuf *out,
     strbuf_adds(out, "], \"runs\": [");
     for (uint32_t ix = 0; ix < engine_run_count(engine); ix++) {
         struct engine_run_view run = engine_run(engine, ix);
-        if (is_meant(line, &run)) {
+        if (glance_is_meant(options, &run)) {
             strbuf_addf(out, "%s{\"run\": ", comma);
             comma = ", ";
             jsonw_string(out, run.id);
@@ -119,20 +114,9 @@ static void add_json(struct strbuf *out,
 
 static int show(const struct line *line)
 {
-    struct glance glance;
-    struct diag diag = {0};
-    struct strbuf out = {0};
-    enum err err = glance_take(&glance, &line->wanted, &diag);
-    int code;
-    if (err != ERR_OK) {
-        code = client_fail(line->command, err, &diag);
-    } else {
-        (line->json ? add_json : add_text)(&out, &glance, line);
-        code = cli_write(&out);
-    }
-    strbuf_release(&out);
-    glance_release(&glance);
-    return code;
+    return glance_show(line->command,
+                       &line->wanted,
+                       line->json ? add_json : add_text);
 }
 
 static int set_override(const struct line *line)

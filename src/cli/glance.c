@@ -61,6 +61,32 @@ void glance_release(struct glance *glance)
     *glance = (struct glance){0};
 }
 
+bool glance_is_meant(const struct glance_options *options,
+                     const struct engine_run_view *run)
+{
+    return options->run == NULL || strcmp(options->run, run->id) == 0;
+}
+
+int glance_show(const struct cli_command *command,
+                const struct glance_options *options,
+                glance_fn fn)
+{
+    struct glance glance;
+    struct diag diag = {0};
+    struct strbuf out = {0};
+    enum err err = glance_take(&glance, options, &diag);
+    int code;
+    if (err == ERR_OK) {
+        fn(&out, &glance, options);
+        code = cli_write(&out);
+    } else {
+        code = client_fail(command, err, &diag);
+    }
+    strbuf_release(&out);
+    glance_release(&glance);
+    return code;
+}
+
 bool glance_next_session(const struct glance *glance,
                          uint32_t run,
                          uint64_t after,

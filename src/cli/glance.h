@@ -35,6 +35,18 @@ MUST_USE enum err glance_take(struct glance *out,
                               struct diag *diag);
 void glance_release(struct glance *glance);
 
+/* Whether a run was asked for: the one that is named, or any. */
+bool glance_is_meant(const struct glance_options *options,
+                     const struct engine_run_view *run);
+
+/* Look, print what `fn` makes of it, or why there is nothing; the exit code. */
+typedef void (*glance_fn)(struct strbuf *out,
+                          const struct glance *glance,
+                          const struct glance_options *options);
+int glance_show(const struct cli_command *command,
+                const struct glance_options *options,
+                glance_fn fn);
+
 /*
  * The sessions of a run in order of their start: the first with a token
  * greater than `after`, or false when there is none.
