@@ -146,8 +146,31 @@ static void runs_orders_and_hooks_have_lines(void **state)
     assert_line("added", "{\"tasks\":2}", "05:06:07 added      2 tasks");
     assert_line("circuit",
                 "{\"executor\":\"local\"}",
-                "05:06:07 circuit    provider local failed too often: one "
-                "probe at a time");
+                "05:06:07 circuit    provider local failed or refused too "
+                "often: one try at a time");
+    assert_line("added",
+                "{\"tasks\":2,\"by\":\"scan\"}",
+                "05:06:07 added      2 tasks by scan");
+    assert_line("add-refused",
+                "{\"task\":\"scan\",\"attempt\":1,\"reason\":\"a cycle\"}",
+                "05:06:07 refused    what scan adds: a cycle");
+    assert_line("hook",
+                "{\"hook\":\"parked\",\"of\":7,\"result\":\"failed\","
+                "\"reason\":\"exit code 1\"}",
+                "05:06:07 hook       parked was not delivered: exit code 1");
+    assert_line("budget",
+                "{\"to\":\"reached\",\"budget\":\"usd budget\"}",
+                "05:06:07 budget     nothing more is started: the usd budget "
+                "is reached");
+    assert_line("usage",
+                "{\"to\":\"capped\",\"cap\":2,\"meter\":\"5h\",\"percent\":63}",
+                "05:06:07 usage      capped at 2, meter 5h at 63 %");
+    assert_line("usage",
+                "{\"to\":\"paused\",\"provider\":\"p\",\"until\":\"T\"}",
+                "05:06:07 usage      provider p paused until T");
+    assert_line("usage",
+                "{\"to\":\"failed\",\"reason\":\"exit code 1\"}",
+                "05:06:07 usage      cannot be read: exit code 1");
 }
 
 /* Events come from a file. */
