@@ -28,10 +28,10 @@ static void every_code_has_a_name_of_its_own(void **state)
 {
     (void)state;
     static const char *const names[] = {
-        "ended",    "running", "needs",    "blocked",   "failed",
-        "parked",   "held",    "backoff",  "usage",     "circuit",
-        "paused",   "asked",   "barrier",  "draining",  "limit",
-        "reserved", "behind",  "deferred", "startable",
+        "ended",  "running",  "needs",   "blocked",  "failed",
+        "parked", "held",     "backoff", "usage",    "circuit",
+        "paused", "asked",    "barrier", "draining", "limit",
+        "budget", "reserved", "behind",  "deferred", "startable",
     };
     for (uint32_t code = 0; code <= WHY_STARTABLE; code++) {
         assert_string_equal(why_code_name((enum why_code)code), names[code]);
@@ -211,6 +211,11 @@ static void usage_and_circuit_name_the_executor(void **state)
     why = assert_why(&f, "other", WHY_CIRCUIT, "");
     assert_int_equal(why.executor.v, f.spec.executor.v);
     assert_true(why.until_ns == MINUTE);
+    /* By order, the time that was named is forgotten; a circuit is not. */
+    struct sched_event open = {.type = EVENT_OPEN, .now_ns = f.now_ns};
+    assert_int_equal(sched_apply(f.sched, &open), ERR_OK);
+    assert_string_equal(fixture_turn(&f), "limited");
+    (void)assert_why(&f, "other", WHY_CIRCUIT, "");
     fixture_release(&f);
 }
 
@@ -262,6 +267,46 @@ static void limit_names_who_holds_some(void **state)
     struct why why = assert_why(&f, "waits", WHY_LIMIT, "holder");
     assert_int_equal(why.limit.v, f.limits[1].v);
     assert_int_equal(why.group.v, ID_NONE);
+    fixture_release(&f);
+}
+
+static void a_budget_is_named_and_nobody_holds_it(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    struct limit_spec limits[] = {fixture_max(9), fixture_max(10)};
+    limits[1].resource = true;
+    limits[1].budget = true;
+    fixture_run(&f, SCHED_RANK, limits, 2);
+    struct sched_use use = {.limit = f.limits[1], .units = 4};
+    f.spec.uses = &use;
+    f.spec.use_count = 1;
+    fixture_task(&f, "a", "");
+    fixture_task(&f, "b", "");
+    fixture_task(&f, "waits", "");
+    use.units = 3;
+    fixture_task(&f, "behind", "");
+    assert_string_equal(fixture_turn(&f), "a b");
+    struct why why = assert_why(&f, "waits", WHY_BUDGET, "");
+    assert_int_equal(why.limit.v, f.limits[1].v);
+    (void)assert_why(&f, "behind", WHY_RESERVED, "waits");
+    /* Both have cost what was expected: two units are left for ever. */
+    struct sched_event event = {
+        .type = EVENT_LIMIT,
+        .now_ns = f.now_ns,
+        .limit = f.limits[1],
+        .max = 2,
+    };
+    assert_int_equal(sched_apply(f.sched, &event), ERR_OK);
+    fixture_end(&f, "a", OUTCOME_DONE);
+    fixture_end(&f, "b", OUTCOME_DONE);
+    assert_string_equal(fixture_turn(&f), "");
+    (void)assert_why(&f, "waits", WHY_BUDGET, "");
+    (void)assert_why(&f, "behind", WHY_BUDGET, ""); /* nothing is kept */
+    event.max = 3;
+    assert_int_equal(sched_apply(f.sched, &event), ERR_OK);
+    assert_string_equal(fixture_turn(&f), "behind");
     fixture_release(&f);
 }
 
@@ -445,6 +490,7 @@ int main(void)
         cmocka_unit_test(usage_and_circuit_name_the_executor),
         cmocka_unit_test(paused_asked_and_barrier),
         cmocka_unit_test(limit_names_who_holds_some),
+        cmocka_unit_test(a_budget_is_named_and_nobody_holds_it),
         cmocka_unit_test(a_limit_of_0_is_held_by_nobody),
         cmocka_unit_test(a_group_limit_names_the_group_that_holds_it),
         cmocka_unit_test(behind_names_who_goes_first_there),
