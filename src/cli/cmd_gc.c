@@ -5,10 +5,10 @@
  *
  * What happened stays in the store; what goes is the logs, results and other
  * files below runs/. A directory goes only with positive evidence: the store
- * knows its run, the run has finished, none of its attempts is in flight, no
- * shim holds a lock in it, and it has ended long enough ago. A finished run
- * never starts anything again and its id is never given to another one, so
- * what is true when it is looked at stays true.
+ * knows its run, the run has finished, none of its attempts is in flight, its
+ * hooks know of all its events, no shim holds a lock in it, and it has ended
+ * long enough ago. Such a run never starts anything again and its id is never
+ * given to another one, so what is true when it is looked at stays true.
  *
  * Below the store everything is opened relative to its directory, and no
  * symbolic link is followed: a session may have left any.
@@ -16,6 +16,7 @@
 #include "base/arena.h"
 #include "base/duration.h"
 #include "base/jsonw.h"
+#include "base/macros.h"
 #include "base/mem.h"
 #include "base/strmap.h"
 #include "cli/cli.h"
@@ -43,8 +44,8 @@ enum {
 /* How long what has ended is kept, unless said otherwise. */
 #define KEEP_NS (INT64_C(86400) * 1000000000)
 
-/* Where a barrier's hooks have their directories: see engine/request.c. */
-#define SYNC_FOLDER ".sync"
+/* Where programs of the plan that are no sessions have their directories. */
+static const char *const program_folders[] = {".hooks", ".sync", ".usage"};
 
 /* What was removed of something. */
 struct tally {
@@ -73,7 +74,9 @@ struct gc {
 struct known {
     bool found;
     bool finished;
+    uint32_t number;
     uint32_t in_flight;
+    uint32_t notices;    /* for hooks, not told yet */
     int64_t last_ns;     /* wall clock of the last thing that happened */
     struct strmap names; /* of the directories of its tasks */
     struct arena texts;
@@ -90,6 +93,7 @@ static enum err on_run(void *ctx, const struct store_run *row)
     struct known *known = ctx;
     known->found = true;
     known->finished = row->finished;
+    known->number = row->number;
     known->last_ns = row->created_ns;
     return ERR_OK;
 }
@@ -119,6 +123,18 @@ static enum err on_attempt(void *ctx, const struct store_attempt *row)
     return ERR_OK;
 }
 
+/* An event that a hook is still to be told of: "notice/RUN/EVENT". */
+static enum err on_setting(void *ctx, const struct store_setting *row)
+{
+    struct known *known = ctx;
+    unsigned number = 0;
+    if (sscanf(row->name, "notice/%u/", &number) == 1 &&
+        number == known->number) {
+        known->notices++;
+    }
+    return ERR_OK;
+}
+
 static enum err ask_store(const struct gc *gc,
                           const char *run,
                           struct known *out,
@@ -128,6 +144,7 @@ static enum err ask_store(const struct gc *gc,
         .run = on_run,
         .task = on_task,
         .attempt = on_attempt,
+        .setting = on_setting,
     };
     struct store_query query = {.finished = true, .run = run, .ended = true};
     return store_read(gc->store, &query, &visitor, out, NULL, diag);
@@ -364,8 +381,12 @@ struct folder {
 
 static bool is_known(const struct folder *folder, const char *name)
 {
-    return strcmp(name, SYNC_FOLDER) == 0 ||
-           strmap_find(&folder->known.names, name, strlen(name)) != STRMAP_NONE;
+    for (size_t ix = 0; ix < ARRAY_COUNT(program_folders); ix++) {
+        if (strcmp(name, program_folders[ix]) == 0) {
+            return true;
+        }
+    }
+    return strmap_find(&folder->known.names, name, strlen(name)) != STRMAP_NONE;
 }
 
 /* Whether the shim of an attempt is alive; whatever cannot be looked at may
@@ -478,6 +499,9 @@ why_kept(const struct gc *gc, const struct known *known, struct strbuf *text)
     }
     if (known->in_flight > 0) {
         return "an attempt is in flight: 'sluice doctor' tells more";
+    }
+    if (known->notices > 0) {
+        return "a hook is still to be told of an event";
     }
     if (since_ns < gc->keep_ns) {
         strbuf_adds(text, "it ended ");
