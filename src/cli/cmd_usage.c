@@ -31,7 +31,8 @@ static void add_providers(struct strbuf *out, const struct glance *glance)
                         "provider %s: paused until ",
                         load_executor_name(load, id));
             usage_add_time(out,
-                           glance->wall_ns + until_ns - engine_time_ns(engine),
+                           glance->wall_ns +
+                               (until_ns - engine_time_ns(engine)),
                            glance->wall_ns);
             strbuf_adds(out, ", as a session has reported\n");
         }
@@ -82,7 +83,7 @@ static void json_providers(struct strbuf *out, const struct glance *glance)
         comma = ", ";
         jsonw_string(out, load_executor_name(load, id));
         strbuf_adds(out, ", \"until\": ");
-        jsonw_time(out, glance->wall_ns + until_ns - engine_time_ns(engine));
+        jsonw_time(out, glance->wall_ns + (until_ns - engine_time_ns(engine)));
         strbuf_adds(out, "}");
     }
 }

@@ -380,8 +380,8 @@ static void tell_pause(struct engine *engine,
     if (paused) {
         strbuf_adds(&data, ",\"until\":");
         jsonw_time(&data,
-                   engine->world->wall_ns(engine->ctx) + record->shut_until_ns -
-                       engine->now_ns);
+                   engine->world->wall_ns(engine->ctx) +
+                       (record->shut_until_ns - engine->now_ns));
     }
     strbuf_adds(&data, ",\"by\":\"session\"}");
     uint64_t number =
