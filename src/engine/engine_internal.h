@@ -16,6 +16,7 @@
 #define ENGINE_ENGINE_INTERNAL_H
 
 #include "engine/engine.h"
+#include "exec/meters.h"
 
 enum session_phase { SESSION_CLAIMED, SESSION_STARTING, SESSION_RUNNING };
 
@@ -110,19 +111,12 @@ struct engine_sync {
     uint32_t next;   /* of the one that was due once more; 0: none */
 };
 
-/* One meter, as its program has shown it. */
-struct usage_meter {
-    char *name;
-    double percent;
-    int64_t resets_ns; /* wall clock; 0: not known */
-};
-
 /* What a usage monitor has seen, and what follows from it. */
 struct engine_usage {
     struct program *program;
     uint32_t readings; /* of this process */
     uint32_t kept;     /* reading that failed, whose directory is left */
-    struct usage_meter *meters;
+    struct meter *meters;
     uint32_t meter_count;
     uint32_t governs; /* the meter that is closest to its limit */
     int64_t read_ns;  /* wall clock, of the last good reading; 0: none */

@@ -23,14 +23,6 @@
 #include <jansson.h>
 #include <string.h>
 
-enum {
-    METERS_MAX = 100,
-    NAME_BYTES_MAX = 100,
-};
-
-/* The last second that a number of nanoseconds can hold. */
-#define SECONDS_MAX (INT64_MAX / 1000000000 - 1)
-
 static const struct plan_usage *plan_of(const struct engine *engine,
                                         const struct program *program)
 {
@@ -43,134 +35,28 @@ static struct engine_usage *usage_of(const struct engine *engine,
     return &engine->runs[program->run].usages[program->part];
 }
 
-static void free_meters(struct usage_meter *meters, uint32_t count)
-{
-    for (uint32_t ix = 0; ix < count; ix++) {
-        mem_free(meters[ix].name);
-    }
-    mem_free(meters);
-}
-
 void usage_release(struct engine_run *run)
 {
     for (uint32_t ix = 0; run->usages != NULL && ix < run->plan->usage_count;
          ix++) {
-        free_meters(run->usages[ix].meters, run->usages[ix].meter_count);
+        meters_free(run->usages[ix].meters, run->usages[ix].meter_count);
         mem_free(run->usages[ix].error);
     }
     mem_free(run->usages);
     run->usages = NULL;
 }
 
-/* --- meters ------------------------------------------------------------- */
-
-/* A reset: seconds since 1970, a time of RFC 3339, or nothing. */
-static bool read_resets_at(const json_t *value, int64_t *out)
-{
-    *out = 0;
-    if (value == NULL || json_is_null(value)) {
-        return true;
-    }
-    if (json_is_string(value)) {
-        return attempt_read_time(json_string_value(value), out);
-    }
-    double seconds = json_number_value(value);
-    if (!json_is_number(value) || seconds < 0 ||
-        seconds > (double)SECONDS_MAX) {
-        return false;
-    }
-    *out = (int64_t)(seconds * 1e9);
-    return true;
-}
-
-static enum err
-read_meter(const json_t *json, struct usage_meter *out, struct diag *diag)
-{
-    const char *name = json_string_value(json_object_get(json, "name"));
-    const json_t *percent = json_object_get(json, "percent");
-    if (name == NULL || name[0] == '\0' || strlen(name) > NAME_BYTES_MAX) {
-        return diag_set(diag,
-                        ERR_INVALID,
-                        "a meter needs a \"name\" of at most %d bytes",
-                        NAME_BYTES_MAX);
-    }
-    for (const char *at = name; *at != '\0'; at++) {
-        if ((unsigned char)*at < ' ' || *at == 0x7f) {
-            return diag_set(diag,
-                            ERR_INVALID,
-                            "the name of a meter has a control character");
-        }
-    }
-    if (!json_is_number(percent) || json_number_value(percent) < 0 ||
-        json_number_value(percent) > 1e6) {
-        return diag_set(diag,
-                        ERR_INVALID,
-                        "meter \"%s\" needs a \"percent\", a number from 0",
-                        name);
-    }
-    if (!read_resets_at(json_object_get(json, "resets_at"), &out->resets_ns)) {
-        return diag_set(diag,
-                        ERR_INVALID,
-                        "\"resets_at\" of meter \"%s\" must be seconds since "
-                        "1970 or a time like 2030-01-31T12:00:00Z",
-                        name);
-    }
-    out->percent = json_number_value(percent);
-    out->name = mem_strndup(name, strlen(name));
-    return ERR_OK;
-}
-
-/* Read a list of meters; on success *out belongs to the caller. */
-static enum err read_meters(const json_t *json,
-                            struct usage_meter **out,
-                            uint32_t *count_out,
-                            struct diag *diag)
-{
-    size_t count = json_array_size(json);
-    if (!json_is_array(json) || count == 0 || count > METERS_MAX) {
-        return diag_set(diag,
-                        ERR_INVALID,
-                        "it must print a list of 1 to %d meters: "
-                        "[{\"name\": ..., \"percent\": ...}]",
-                        METERS_MAX);
-    }
-    struct usage_meter *meters = mem_zalloc(count, sizeof(meters[0]));
-    enum err err = ERR_OK;
-    for (size_t ix = 0; err == ERR_OK && ix < count; ix++) {
-        err = read_meter(json_array_get(json, ix), &meters[ix], diag);
-    }
-    if (err != ERR_OK) {
-        free_meters(meters, (uint32_t)count);
-        return err;
-    }
-    *out = meters;
-    *count_out = (uint32_t)count;
-    return ERR_OK;
-}
-
 /* What the program has printed. */
 static enum err get_meters(struct engine *engine,
                            const char *dir,
-                           struct usage_meter **out,
+                           struct meter **out,
                            uint32_t *count_out,
                            struct diag *diag)
 {
     struct strbuf text = {0};
     enum err err = engine->world->get(engine->ctx, dir, "meters", &text, diag);
     if (err == ERR_OK) {
-        json_error_t error;
-        json_t *json = json_loadb(strbuf_text(&text),
-                                  text.len,
-                                  JSON_REJECT_DUPLICATES,
-                                  &error);
-        err = json == NULL
-                  ? diag_set(diag,
-                             ERR_INVALID,
-                             "what it prints is not JSON (line %d): %s",
-                             error.line,
-                             error.text)
-                  : read_meters(json, out, count_out, diag);
-        json_decref(json);
+        err = meters_parse(strbuf_text(&text), text.len, out, count_out, diag);
     }
     strbuf_release(&text);
     return err;
@@ -180,7 +66,7 @@ static enum err get_meters(struct engine *engine,
 
 /* The meter that is closest to its limit; of equals, that with the last
  * reset. */
-static uint32_t find_governing(const struct usage_meter *meters, uint32_t count)
+static uint32_t find_governing(const struct meter *meters, uint32_t count)
 {
     uint32_t best = 0;
     for (uint32_t ix = 1; ix < count; ix++) {
@@ -286,7 +172,7 @@ static void store(struct engine *engine, uint32_t run, uint32_t ix)
     const struct engine_usage *usage = &engine->runs[run].usages[ix];
     json_t *meters = json_array();
     for (uint32_t n = 0; n < usage->meter_count; n++) {
-        const struct usage_meter *meter = &usage->meters[n];
+        const struct meter *meter = &usage->meters[n];
         json_t *json = json_pack("{s:s, s:f, s:I}",
                                  "name",
                                  meter->name,
@@ -340,7 +226,7 @@ static void restore(struct engine_usage *usage, const char *text)
         const json_t *meter = json_array_get(meters, ix);
         const char *name = json_string_value(json_object_get(meter, "name"));
         name = name != NULL ? name : "?";
-        usage->meters[usage->meter_count++] = (struct usage_meter){
+        usage->meters[usage->meter_count++] = (struct meter){
             .name = mem_strndup(name, strlen(name)),
             .percent = json_number_value(json_object_get(meter, "percent")),
             .resets_ns = int_of(meter, "resets_ns", 0),
@@ -379,7 +265,7 @@ static void tell(struct engine *engine,
         strbuf_addf(&data, ",\"cap\":%lld", (long long)usage->cap);
     }
     if (usage->meter_count > 0) {
-        const struct usage_meter *meter = &usage->meters[usage->governs];
+        const struct meter *meter = &usage->meters[usage->governs];
         strbuf_adds(&data, ",\"meter\":");
         jsonw_string(&data, meter->name);
         strbuf_addf(&data, ",\"percent\":%.10g", meter->percent);
@@ -492,7 +378,7 @@ static void ended(struct engine *engine,
 {
     const struct plan_usage *plan = plan_of(engine, program);
     struct engine_usage *usage = usage_of(engine, program);
-    struct usage_meter *meters = NULL;
+    struct meter *meters = NULL;
     uint32_t count = 0;
     struct diag diag = {0};
     int64_t cap = usage->cap;
@@ -506,7 +392,7 @@ static void ended(struct engine *engine,
     if (err == ERR_OK) {
         mem_free(usage->error);
         usage->error = NULL;
-        free_meters(usage->meters, usage->meter_count);
+        meters_free(usage->meters, usage->meter_count);
         usage->meters = meters;
         usage->meter_count = count;
         follow(engine, plan, usage);

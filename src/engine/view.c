@@ -97,8 +97,7 @@ struct engine_meter engine_usage_meter(const struct engine *engine,
 {
     INVARIANT(run < engine->run_count);
     INVARIANT(meter < engine->runs[run].usages[ix].meter_count);
-    const struct usage_meter *from =
-        &engine->runs[run].usages[ix].meters[meter];
+    const struct meter *from = &engine->runs[run].usages[ix].meters[meter];
     return (struct engine_meter){
         .name = from->name,
         .percent = from->percent,

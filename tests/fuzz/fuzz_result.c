@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Any bytes as what a session leaves behind: a result, and the records of an
- * attempt. What is accepted must be what attempt.h promises.
+ * attempt; or as what a program of meters prints. What is accepted must be what
+ * attempt.h and meters.h promise.
  */
 #include "base/invariant.h"
 #include "exec/attempt.h"
+#include "exec/meters.h"
 #include "exec/record.h"
 
 #include <stddef.h>
@@ -57,6 +59,22 @@ static void check_records(const char *bytes, size_t size)
     (void)!record_read_stat(bytes, size, stat);
 }
 
+static void check_meters(const char *bytes, size_t size)
+{
+    struct meter *meters = NULL;
+    uint32_t count = 0;
+    if (meters_parse(bytes, size, &meters, &count, NULL) != ERR_OK) {
+        return;
+    }
+    INVARIANT(count > 0);
+    for (uint32_t ix = 0; ix < count; ix++) {
+        check_text(meters[ix].name);
+        INVARIANT(meters[ix].name[0] != '\0' && meters[ix].percent >= 0);
+        INVARIANT(meters[ix].resets_ns >= 0);
+    }
+    meters_free(meters, count);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct attempt_result result;
@@ -69,5 +87,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_result(&result);
     attempt_result_release(&result);
     check_records(bytes, size);
+    check_meters(bytes, size);
     return 0;
 }
