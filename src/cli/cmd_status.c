@@ -439,10 +439,15 @@ json_limits(struct strbuf *out, const struct glance *glance, uint32_t run)
 {
     struct engine_run_view view = engine_run(glance->view.engine, run);
     const struct sched *sched = engine_sched(glance->view.engine);
+    const char *comma = "";
     strbuf_adds(out, ",\n   \"limits\": [");
     for (uint32_t ix = 0; ix < view.plan->limit_count; ix++) {
+        if (usage_is_budget(&view.plan->limits[ix])) {
+            continue; /* below */
+        }
         int64_t max = sched_limit_max(sched, load_limit(view.loaded, ix));
-        strbuf_adds(out, ix > 0 ? ", {\"limit\": " : "{\"limit\": ");
+        strbuf_addf(out, "%s{\"limit\": ", comma);
+        comma = ", ";
         jsonw_string(out, view.plan->limits[ix].name);
         strbuf_addf(out,
                     ", \"used\": %lld, \"max\": ",

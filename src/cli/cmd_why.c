@@ -240,6 +240,7 @@ add_remedies(struct strbuf *out, const struct answer *answer, uint32_t ix)
          remedy++) {
         struct strbuf command = {0};
         reasons_add_command(&command,
+                            &reason,
                             remedy,
                             id_of(answer, ix),
                             run_option(answer, ix));
@@ -332,6 +333,7 @@ static void add_json(struct strbuf *out, const struct answer *answer)
     for (uint32_t ix = 0; remedies[ix].verb != NULL; ix++) {
         struct strbuf command = {0};
         reasons_add_command(&command,
+                            &reason,
                             &remedies[ix],
                             id_of(answer, root),
                             run_option(answer, root));

@@ -81,6 +81,16 @@ static const struct reasons_remedy budget_remedies[] = {
     {0},
 };
 
+static const struct reasons_remedy broke_remedies[] = {
+    REMEDY_LOG,
+    {.verb = "budget",
+     .text = "--usd X",
+     .effect = "sets how much it may cost, and tries it again",
+     .option = "--task"},
+    REMEDY_SKIP,
+    {0},
+};
+
 static const struct reasons_remedy tokens_remedies[] = {
     {.verb = "budget",
      .text = "--tokens N",
@@ -263,7 +273,11 @@ void reasons_add(struct strbuf *out, const struct reason *reason)
         return;
     case WHY_PARKED:
         strbuf_adds(out, "parked: ");
-        reasons_add_parked(out, reason->parked);
+        if (reason->broke) {
+            strbuf_adds(out, "its budget does not allow another session");
+        } else {
+            reasons_add_parked(out, reason->parked);
+        }
         return;
     case WHY_BACKOFF:
     case WHY_USAGE:
@@ -302,6 +316,9 @@ const struct reasons_remedy *reasons_remedies(const struct reason *reason)
     case WHY_ENDED:
         return reason->revoked ? revoked_remedies : no_remedies;
     case WHY_PARKED:
+        if (reason->broke) {
+            return broke_remedies;
+        }
         return reason->parked == SCHED_PARKED_BLOCKED ||
                        reason->parked == SCHED_PARKED_CHANGES
                    ? blocked_remedies
@@ -339,16 +356,25 @@ const struct reasons_remedy *reasons_remedies(const struct reason *reason)
 }
 
 void reasons_add_command(struct strbuf *out,
+                         const struct reason *reason,
                          const struct reasons_remedy *remedy,
                          const char *task,
                          const char *run)
 {
     strbuf_addf(out, "sluice %s", remedy->verb);
     if (!remedy->of_run && !remedy->of_store) {
+        strbuf_adds(out, remedy->option != NULL ? " " : "");
+        strbuf_adds(out, remedy->option != NULL ? remedy->option : "");
         strbuf_addf(out, " %s", task);
     }
     if (remedy->text != NULL) {
         strbuf_addf(out, " %s", remedy->text);
+    }
+    const char *of = reason->code == WHY_BUDGET && reason->limit != NULL
+                         ? strstr(reason->limit, " of ")
+                         : NULL;
+    if (of != NULL) {
+        strbuf_addf(out, " --class %s", of + strlen(" of "));
     }
     if (run != NULL && !remedy->of_store) {
         strbuf_addf(out, " --run %s", run);

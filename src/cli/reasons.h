@@ -25,6 +25,7 @@ struct reason {
     enum sched_parked parked;
     enum task_state state; /* of the task that the reason is about */
     bool revoked;          /* done, but its result is in doubt */
+    bool broke;            /* parked, because its own budget is used up */
 };
 
 /* Append it: "blocked by api-12/merge". */
@@ -44,6 +45,7 @@ struct reasons_remedy {
     const char *verb;
     const char *text;
     const char *effect; /* "tries it again" */
+    const char *option; /* before the task; NULL: none */
     bool of_run;        /* takes no task */
     bool of_store;      /* takes neither task nor run */
 };
@@ -51,9 +53,10 @@ struct reasons_remedy {
 /* The commands that help with a reason, ends with a NULL verb; borrowed. */
 const struct reasons_remedy *reasons_remedies(const struct reason *reason);
 
-/* Append a remedy as one types it: "sluice retry api-12/gate --run wave". The
- * run may be NULL: there is only one. */
+/* Append a remedy for a reason as one types it: "sluice retry api-12/gate --run
+ * wave". The run may be NULL: there is only one. */
 void reasons_add_command(struct strbuf *out,
+                         const struct reason *reason,
                          const struct reasons_remedy *remedy,
                          const char *task,
                          const char *run);

@@ -4,6 +4,8 @@
 #include "base/invariant.h"
 #include "base/mem.h"
 
+#include <string.h>
+
 struct snapshot_task {
     enum task_state state;
     struct why why;
@@ -276,6 +278,9 @@ snapshot_reason(const struct snapshot *snapshot, uint32_t run, uint32_t task)
         .state = t->state,
         .revoked = sched_task(sched, load_task(view.loaded, task)).revoked,
     };
+    const char *said = engine_reason(engine, run, task);
+    reason.broke = why->code == WHY_PARKED && said != NULL &&
+                   strncmp(said, "budget: ", strlen("budget: ")) == 0;
     name_holder(snapshot, run, why, &reason);
     if (why->limit.v != ID_NONE) {
         uint32_t limit = load_plan_limit(view.loaded, why->limit);

@@ -71,6 +71,7 @@ static void add_remedies(const struct summary *summary,
         struct strbuf command = {0};
         reasons_add_command(
             &command,
+            reason,
             remedy,
             summary->view.plan->tasks[task].id,
             engine_run_count(summary->engine) > 1 ? summary->view.id : NULL);

@@ -40,8 +40,12 @@ void usage_add_state(struct strbuf *out,
                      int64_t wall_ns)
 {
     struct engine_usage_view view = engine_usage(engine, run, ix);
+    if (view.read_ns == 0 && view.error == NULL) {
+        strbuf_adds(out, "not read yet: nothing is started until then");
+        return;
+    }
     if (view.cap == LIMIT_NONE) {
-        strbuf_adds(out, view.read_ns > 0 ? "lowers no cap" : "not read yet");
+        strbuf_adds(out, "lowers no cap");
     } else if (view.cap > 0) {
         strbuf_addf(out, "cap %lld", (long long)view.cap);
     } else {
@@ -143,6 +147,24 @@ void usage_add_amount(struct strbuf *out,
     }
 }
 
+/* What the sessions in flight are expected to cost of a budget. */
+static int64_t
+expected(const struct glance *glance, uint32_t run, uint32_t limit)
+{
+    const struct plan *plan = engine_run(glance->view.engine, run).plan;
+    const struct plan_limit *of = &plan->limits[limit];
+    struct engine_session_view session = {0};
+    int64_t units = 0;
+    while (glance_next_session(glance, run, session.token, &session)) {
+        const struct plan_task *task = &plan->tasks[session.task];
+        struct plan_cost cost = plan_expected_cost(plan, task);
+        if (plan_budget_units(plan, of, task) > 0) {
+            units += of->kind == PLAN_LIMIT_BUDGET_USD ? cost.usd : cost.tokens;
+        }
+    }
+    return units;
+}
+
 void usage_add_budgets(struct strbuf *out,
                        const struct glance *glance,
                        uint32_t run,
@@ -155,7 +177,7 @@ void usage_add_budgets(struct strbuf *out,
         if (!usage_is_budget(limit)) {
             continue;
         }
-        int64_t used = snapshot_used(glance->snapshot, run, ix);
+        int64_t used = expected(glance, run, ix);
         strbuf_addf(out, "%s%s: ", indent, limit->name);
         usage_add_amount(out, limit->kind, engine_limit_spent(engine, run, ix));
         strbuf_adds(out, " of ");
@@ -273,7 +295,7 @@ void usage_json_budgets(struct strbuf *out,
         strbuf_adds(out, ", \"spent\": ");
         json_amount(out, limit, engine_limit_spent(engine, run, ix));
         strbuf_adds(out, ", \"expected\": ");
-        json_amount(out, limit, snapshot_used(glance->snapshot, run, ix));
+        json_amount(out, limit, expected(glance, run, ix));
         strbuf_adds(out, "}");
     }
     strbuf_adds(out, "]");

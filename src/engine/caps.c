@@ -70,7 +70,7 @@ present_max(const struct engine *engine, uint32_t run, uint32_t limit)
     for (uint32_t ix = 0; !engine->override && ix < r->plan->usage_count;
          ix++) {
         if (r->plan->usages[ix].limit == limit) {
-            max = min(max, r->usages[ix].cap);
+            max = min(max, usage_cap(&r->usages[ix]));
         }
     }
     return max;
@@ -168,7 +168,7 @@ bool caps_is_broke(const struct engine *engine,
     struct plan_cost budget = caps_task_budget(engine, run, task);
     struct plan_cost next = plan_expected_cost(r->plan, &r->plan->tasks[task]);
     int64_t usd = (int64_t)(t->usd * PLAN_USD + 0.5);
-    if (budget.usd != PLAN_UNSET && usd > 0 &&
+    if (budget.usd != PLAN_UNSET &&
         (usd >= budget.usd || usd + next.usd > budget.usd)) {
         strbuf_addf(reason,
                     "budget: it has cost %.2f USD of %.2f, and one more "
@@ -178,7 +178,7 @@ bool caps_is_broke(const struct engine *engine,
                     (double)next.usd / PLAN_USD);
         return true;
     }
-    if (budget.tokens != PLAN_UNSET && t->tokens > 0 &&
+    if (budget.tokens != PLAN_UNSET &&
         (t->tokens >= budget.tokens ||
          t->tokens + next.tokens > budget.tokens)) {
         strbuf_addf(reason,

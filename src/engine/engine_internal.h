@@ -99,6 +99,7 @@ struct program {
     uint64_t id;   /* of the call under way, for the world; 0: none */
     bool due;      /* to be started when the batch is written */
     bool stopped;  /* it was told to end */
+    bool ours;     /* this process has started or watched it */
     int64_t pid;
     uint64_t start_ticks;
     int64_t recheck_ns; /* look at its directory again; SCHED_NEVER: no */
@@ -120,6 +121,7 @@ struct engine_usage {
     uint32_t meter_count;
     uint32_t governs; /* the meter that is closest to its limit */
     int64_t read_ns;  /* wall clock, of the last good reading; 0: none */
+    bool known;       /* it was read, well or not: else nothing is started */
     int64_t cap;      /* LIMIT_NONE: it lowers nothing; 0: a pause */
     int64_t until_ns; /* wall clock: end of the pause; 0: not known */
     int64_t next_ns;  /* of the next reading, unless until_ns says it */
@@ -390,6 +392,8 @@ void usage_init(struct engine *engine, uint32_t run);
 void usage_release(struct engine_run *run);
 void usage_restore(struct engine_run *run, const char *name, const char *value);
 int64_t usage_next_ns(const struct engine *engine);
+/* The cap as it is now: a run waits for the first reading. */
+int64_t usage_cap(const struct engine_usage *usage);
 void usage_turn(struct engine *engine);
 
 /* notices.c: hooks that are to be told of an event. `data` is its object. */

@@ -295,6 +295,7 @@ static void ended(struct engine *engine,
     struct notice *notice = notice_of(engine, program);
     int64_t retries =
         json_integer_value(json_object_get(notice->json, "retries"));
+    bool ours = program->ours;
     notice->program = NULL;
     program_free(engine, program);
     if (error != NULL && engine->stopping) {
@@ -303,9 +304,10 @@ static void ended(struct engine *engine,
         return;
     }
     if (error != NULL && notice->tries < retries) {
-        notice->next_ns =
-            engine_now(engine) +
+        int64_t pause_ns =
             duration_doubled(BACKOFF_NS, notice->tries++, BACKOFF_NS_MAX);
+        /* A try that was over before this process began has had its pause. */
+        notice->next_ns = engine_now(engine) + (ours ? pause_ns : 0);
         return;
     }
     if (error != NULL) {

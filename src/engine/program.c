@@ -102,6 +102,7 @@ static void
 start(struct engine *engine, struct program *program, const char *dir)
 {
     struct diag diag = {0};
+    program->ours = true;
     crash_point("before-program");
     if (request_start_program(engine, program, dir, &diag) != ERR_OK) {
         end(engine, program, dir, diag.text);
@@ -114,6 +115,7 @@ static void adopt(struct engine *engine,
                   struct program *program,
                   const struct attempt_found *found)
 {
+    program->ours = true;
     program->pid = found->pid;
     program->start_ticks = found->start_ticks;
     enum err err = engine->world->watch(engine->ctx,
@@ -187,6 +189,7 @@ void program_start_due(struct engine *engine)
             program->id = ID_BIT | ++engine->program_id;
             program->pid = 0;
             program->stopped = false;
+            program->ours = false;
             look(engine, program, true);
         }
         if (ix < engine->program_count && engine->programs[ix] != program) {

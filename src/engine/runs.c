@@ -435,6 +435,7 @@ take_in(struct engine *engine, struct engine_run *made, struct diag *diag)
     uint32_t ix = engine->run_count - 1;
     INVARIANT(load_run_id(run->loaded).v == ix);
     usage_init(engine, ix);
+    caps_apply(engine, ix);
     rows_add_run(engine, run);
     crash_point("run-added");
     struct strbuf data = {0};

@@ -242,6 +242,7 @@ static void restore(struct engine_usage *usage, const char *text)
     usage->next_ns = int_of(json, "next_ns", 0);
     usage->probes = (uint32_t)int_of(json, "probes", 0);
     usage->error = error != NULL ? mem_strndup(error, strlen(error)) : NULL;
+    usage->known = usage->read_ns > 0 || usage->error != NULL;
     json_decref(json);
 }
 
@@ -389,6 +390,7 @@ static void ended(struct engine *engine,
     enum err err = error != NULL
                        ? diag_set(&diag, ERR_IO, "%s", error)
                        : get_meters(engine, dir, &meters, &count, &diag);
+    usage->known = true;
     if (err == ERR_OK) {
         mem_free(usage->error);
         usage->error = NULL;
@@ -438,6 +440,11 @@ void usage_restore(struct engine_run *run, const char *name, const char *value)
         }
     }
     strbuf_release(&own);
+}
+
+int64_t usage_cap(const struct engine_usage *usage)
+{
+    return usage->known ? usage->cap : 0;
 }
 
 /* When the next reading of a monitor is due. */

@@ -81,7 +81,7 @@ engine_usage(const struct engine *engine, uint32_t run, uint32_t ix)
         .meter_count = usage->meter_count,
         .governs = usage->governs,
         .read_ns = usage->read_ns,
-        .cap = usage->cap,
+        .cap = usage_cap(usage),
         .until_ns = usage->cap == 0 ? usage->until_ns : 0,
         .next_ns =
             by_reset ? usage->until_ns

@@ -390,6 +390,8 @@ task_spec_of(struct load_run *run, struct arena *arena, uint32_t ix)
 {
     const struct plan *plan = run->plan;
     const struct plan_task *task = &plan->tasks[ix];
+    bool has_budget = task->settings.budget.usd != PLAN_UNSET ||
+                      task->settings.budget.tokens != PLAN_UNSET;
     uint32_t use_count;
     struct sched_use *uses = uses_of(run, arena, task, &use_count);
     return (struct sched_task_spec){
@@ -397,7 +399,8 @@ task_spec_of(struct load_run *run, struct arena *arena, uint32_t ix)
         .executor = {run->executors[task->provider]},
         .group = task->group == PLAN_NONE ? ID_NONE : run->groups[task->group],
         .estimate_ns = plan_estimate_ns(plan, task),
-        .batch_key = task->repo,
+        /* One with a budget of its own is judged alone. */
+        .batch_key = has_budget ? UINT32_MAX - ix : task->repo,
         .attributes = intern_attributes(run,
                                         arena,
                                         task->attributes,

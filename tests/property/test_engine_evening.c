@@ -30,6 +30,7 @@ struct seen {
     int64_t takes_ns; /* of every session */
     int64_t reset_ns; /* of the meter; 0: it does not tell */
     int64_t fall_ns;  /* when the meter is at 5 % again */
+    double begins_at; /* percent */
     int64_t fail_ns;  /* from then on the program of the meters fails; 0: no */
     uint32_t readings;
     int64_t last_reading_ns;
@@ -80,7 +81,7 @@ static double percent_at(const struct seen *seen, int64_t now_ns)
         return 5;
     }
     double gone = (double)now_ns / (double)(3 * HOUR);
-    return 50 + 35 * (gone < 1 ? gone : 1);
+    return seen->begins_at + 35 * (gone < 1 ? gone : 1);
 }
 
 static bool on_meters(void *ctx, int64_t wall_ns, struct strbuf *out)
@@ -190,6 +191,7 @@ static struct seen evening(void)
         .takes_ns = 10 * MINUTE,
         .reset_ns = 4 * HOUR,
         .fall_ns = 4 * HOUR,
+        .begins_at = 50,
     };
 }
 
@@ -285,6 +287,25 @@ static void without_a_reset_it_looks_again_at_growing_intervals(void **state)
     assert_in_range(seen.readings, 31 + in_pause - 2, 31 + in_pause + 70);
     assert_int_equal(seen.paused, 1);
     assert_int_equal(seen.resumed, 1);
+    mem_free(plan);
+}
+
+static void nothing_is_started_before_the_first_reading(void **state)
+{
+    (void)state;
+    char *plan = plan_of(evening_plan, 6);
+    struct seen seen = evening();
+    seen.begins_at = 95;
+    live(&seen, plan, NULL, 0);
+    assert_int_equal(started(&seen, 0, 4 * HOUR + MINUTE), 0);
+    assert_int_equal(seen.start_count, 6);
+    /* A program that fails from the first time on keeps nobody. */
+    struct seen failing = evening();
+    failing.begins_at = 95;
+    failing.fail_ns = 1;
+    live(&failing, plan, NULL, 0);
+    assert_int_equal(live_at(&failing, MINUTE), 3);
+    assert_int_equal(failing.failed, 1);
     mem_free(plan);
 }
 
@@ -426,6 +447,7 @@ int main(void)
         cmocka_unit_test(
             a_cap_that_is_set_meanwhile_is_the_one_it_comes_back_to),
         cmocka_unit_test(without_a_reset_it_looks_again_at_growing_intervals),
+        cmocka_unit_test(nothing_is_started_before_the_first_reading),
         cmocka_unit_test(meters_that_fail_change_nothing),
         cmocka_unit_test(a_known_reset_ends_a_pause_also_without_a_reading),
         cmocka_unit_test(scenario_53_refusals_of_six_days_cost_few_starts),
