@@ -127,9 +127,9 @@ static enum err on_attempt(void *ctx, const struct store_attempt *row)
 static enum err on_setting(void *ctx, const struct store_setting *row)
 {
     struct known *known = ctx;
-    unsigned number = 0;
-    if (sscanf(row->name, "notice/%u/", &number) == 1 &&
-        number == known->number) {
+    static const char prefix[] = "notice/";
+    if (strncmp(row->name, prefix, strlen(prefix)) == 0 &&
+        strtoul(row->name + strlen(prefix), NULL, 10) == known->number) {
         known->notices++;
     }
     return ERR_OK;

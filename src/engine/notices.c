@@ -296,10 +296,12 @@ static void ended(struct engine *engine,
     int64_t retries =
         json_integer_value(json_object_get(notice->json, "retries"));
     bool ours = program->ours;
+    bool stopped = program->stopped || engine->stopping;
     notice->program = NULL;
     program_free(engine, program);
-    if (error != NULL && engine->stopping) {
-        /* The next scheduler tries again, as if there had been no try. */
+    if (error != NULL && stopped) {
+        /* It is tried again, by the next scheduler if this one is to end, as
+         * if there had been no try. */
         engine->world->drop(engine->ctx, dir);
         return;
     }

@@ -94,6 +94,10 @@ static void conclude(struct engine *engine,
     struct attempt_result none = {0};
     struct verdict verdict = verdict_of(found, &none, NULL, &reason);
     bool good = verdict.outcome == OUTCOME_DONE;
+    /* Maybe by a process before this one. */
+    program->stopped =
+        program->stopped ||
+        (found->state == ATTEMPT_ENDED && found->exit.cause == ATTEMPT_STOPPED);
     end(engine, program, dir, good ? NULL : strbuf_text(&reason));
     strbuf_release(&reason);
 }

@@ -39,6 +39,13 @@ tell(struct engine *engine, uint32_t run, const char *result, const char *text)
     strbuf_release(&data);
 }
 
+/* What it would add to a run that is cancelled is not wanted. */
+static bool is_wanted(const struct engine *engine,
+                      const struct program *program)
+{
+    return !engine->runs[program->run].stored.cancelled;
+}
+
 /* Add what it printed to the run; `error` says why there is nothing. */
 static enum err add_output(struct engine *engine,
                            uint32_t run,
@@ -73,6 +80,15 @@ static void ended(struct engine *engine,
     uint32_t run = program->run;
     struct engine_sync *sync = &engine->runs[run].sync;
     struct diag diag = {0};
+    if (error != NULL && (program->stopped || engine->stopping) &&
+        is_wanted(engine, program)) {
+        /* A scheduler was told to end, and has ended it: once more. */
+        engine->world->drop(engine->ctx, dir);
+        if (!engine->stopping) {
+            program_call(engine, program);
+        }
+        return;
+    }
     enum err err = add_output(engine, run, dir, error, &diag);
     tell(engine,
          run,
@@ -125,13 +141,6 @@ static struct program_call call(const struct engine *engine,
         .variable = "SLUICE_FRAGMENT",
         .timeout_ns = TIMEOUT_NS,
     };
-}
-
-/* What it would add to a run that is cancelled is not wanted. */
-static bool is_wanted(const struct engine *engine,
-                      const struct program *program)
-{
-    return !engine->runs[program->run].stored.cancelled;
 }
 
 static const struct program_ops ops = {
