@@ -361,6 +361,8 @@ static void take_turns(struct sim *sim)
         again = false;
         uint32_t count = 0;
         struct sched_effect effect;
+        while (sched_plan(sim->sched, UINT32_MAX)) {
+        }
         while (sched_next_effect(sim->sched, &effect)) {
             if (effect.type == EFFECT_TASK) {
                 continue;
@@ -595,6 +597,7 @@ const char *sim_policy_name(enum plan_policy policy)
         [PLAN_POLICY_RANK] = "rank",
         [PLAN_POLICY_FAIR] = "fair",
         [PLAN_POLICY_FIFO] = "fifo",
+        [PLAN_POLICY_LOOKAHEAD] = "lookahead",
     };
     return names[policy];
 }

@@ -54,6 +54,7 @@ static const enum plan_policy policies[] = {
     PLAN_POLICY_RANK,
     PLAN_POLICY_FAIR,
     PLAN_POLICY_FIFO,
+    PLAN_POLICY_LOOKAHEAD,
 };
 
 /* The command line. */
@@ -81,7 +82,8 @@ static int set_policy(struct request *request, const char *name)
         }
     }
     return cli_fail(request->command,
-                    "unknown policy \"%s\" (there are: rank, fair, fifo)",
+                    "unknown policy \"%s\" (there are: rank, fair, fifo, "
+                    "lookahead)",
                     name);
 }
 
@@ -531,7 +533,7 @@ static const struct cli_option options[] = {
     {"gantt", NULL, "draw the timeline", OPT_GANTT},
     {"jitter", "PERCENT", "spread durations around the estimates", OPT_JITTER},
     {"json", NULL, "print one JSON object, or an array of them", OPT_JSON},
-    {"policy", "NAME", "rank, fair or fifo instead of the plan's", OPT_POLICY},
+    {"policy", "NAME", "rank, fair, fifo or lookahead, not the plan's", OPT_POLICY},
     {"reject",
      "EXECUTOR:N",
      "the first N starts there are refused",

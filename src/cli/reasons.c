@@ -200,6 +200,7 @@ static void add_limit(struct strbuf *out, const struct reason *reason)
     case WHY_ASKED:
     case WHY_BARRIER:
     case WHY_DRAINING:
+    case WHY_PLANNED:
     case WHY_STARTABLE:
         strbuf_addf(out, "limit %s", limit);
         add_holder(out, reason);
@@ -293,6 +294,12 @@ void reasons_add(struct strbuf *out, const struct reason *reason)
     case WHY_DRAINING:
         strbuf_adds(out, "nothing more is started: the scheduler drains");
         return;
+    case WHY_PLANNED:
+        strbuf_adds(out, "held for ");
+        add_task(out, reason);
+        strbuf_adds(out, " by plan");
+        add_left(out, reason);
+        return;
     case WHY_STARTABLE:
         strbuf_adds(out, "can start now");
         return;
@@ -349,6 +356,7 @@ const struct reasons_remedy *reasons_remedies(const struct reason *reason)
     case WHY_BARRIER:
     case WHY_DRAINING:
     case WHY_RUNNING:
+    case WHY_PLANNED:
     case WHY_STARTABLE:
         return no_remedies;
     }

@@ -8,6 +8,7 @@
  */
 #include "base/invariant.h"
 #include "base/mem.h"
+#include "core/lookahead.h"
 #include "core/sched_internal.h"
 
 #include <string.h>
@@ -80,6 +81,9 @@ struct run_id sched_add_run(struct sched *sched,
         (void)limits_add(&sched->limits, &copy);
     }
     sched->runs[ix].gate = limits_add_gate(&sched->limits, LIMIT_RUN_GATE, ix);
+    if (spec->policy == SCHED_LOOKAHEAD) {
+        lookahead_add_run(sched, spec->schedules);
+    }
     command_gate_run(sched, ix);
     return (struct run_id){ix};
 }
@@ -677,12 +681,14 @@ static void add_checked(struct sched *sched,
         add_task(sched, run, &addition->tasks[ix]);
     }
     reserve_queues(sched);
+    lookahead_reserve(sched);
     order_of_new(sched, first, edges, is_forward(addition, first));
     if (addition->records != NULL) {
         restore_tasks(sched, addition, first, edges);
     } else {
         settle_new(sched, first, edges);
     }
+    lookahead_upset(sched, run);
     state_check_run(sched, run);
 }
 
@@ -796,5 +802,5 @@ size_t sched_bytes(const struct sched *sched)
     for (uint32_t ix = 0; ix < sched->queue_count; ix++) {
         bytes += sched->queues[ix].heap.capacity * sizeof(struct ready_entry);
     }
-    return bytes;
+    return bytes + lookahead_bytes(sched->lookahead);
 }

@@ -7,6 +7,7 @@
 #include "core/sched_internal.h"
 
 #include "base/invariant.h"
+#include "core/lookahead.h"
 
 void command_gate_run(struct sched *sched, uint32_t run)
 {
@@ -281,6 +282,9 @@ static enum err end_barrier(struct sched *sched, uint32_t run)
 
 enum err command_apply(struct sched *sched, const struct sched_event *event)
 {
+    if (event->type != EVENT_BARRIER_DONE) {
+        lookahead_upset_all(sched);
+    }
     switch (event->type) {
     case EVENT_TICK:
     case EVENT_STARTED:

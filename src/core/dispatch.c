@@ -17,6 +17,9 @@
  *   set aside. So is one that needs more than a limit has at all, because it
  *   was lowered.
  *
+ * In a run that plans ahead, what fits may have to wait for another task of the
+ * plan; it keeps nothing meanwhile: see lookahead.h.
+ *
  * Each step starts a task or takes a queue or a room out of consideration, so
  * a scan ends. Each start may change the order and what is free, so the scan
  * for the next one makes its reservations afresh.
@@ -24,6 +27,7 @@
 #include "core/sched_internal.h"
 
 #include "base/invariant.h"
+#include "core/lookahead.h"
 
 static bool queue_before(const void *ctx, uint32_t a, uint32_t b)
 {
@@ -333,6 +337,9 @@ static void claim(struct sched *sched, uint32_t task, uint32_t leader)
     __builtin_prefetch(&sched->graph.nodes[task]);
     __builtin_prefetch(&sched->unmet[task]);
     struct group *group = sched_group(sched, t->group);
+    if (sched->lookahead != NULL) {
+        sched->details[task].started_ns = sched->now_ns;
+    }
     if (sched->runs[group->run].policy == SCHED_FAIR) {
         /* The estimate is charged now, and corrected when it ends. */
         sched->details[task].started_ns = sched->now_ns;
@@ -377,6 +384,7 @@ static void start(struct sched *sched, uint32_t leader)
     sched->runs[shape->run].sessions++;
     executor_sent(&sched->executors[shape->executor], sched->last_token);
     dispatch_gate_executor(sched, shape->executor);
+    lookahead_look_again(sched);
 }
 
 /* Keep the free units of a room for a task until the next scan. */
@@ -473,11 +481,16 @@ uint32_t dispatch_start(struct sched *sched)
         uint32_t head = ready_head(sched, queue);
         INVARIANT(head != ID_NONE);
         struct finding finding = examine(sched, queue);
-        if (finding.room == ID_NONE) {
+        uint32_t first = lookahead_held_for(sched, head);
+        if (finding.room == ID_NONE && first == ID_NONE) {
             start(sched, head);
             return head;
         }
         dispatch_leave(sched, queue);
+        if (first != ID_NONE && !finding.empty) {
+            lookahead_hold(sched, queue, first);
+            continue;
+        }
         if (saves_up(sched, queue, head) ||
             (!finding.empty && finding.lacking > 1)) {
             set_aside(sched, queue);

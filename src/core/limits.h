@@ -32,7 +32,12 @@ struct attribute {
     uint32_t value;
 };
 
-enum limit_kind { LIMIT_PLAN, LIMIT_RUN_GATE, LIMIT_EXECUTOR_GATE };
+enum limit_kind {
+    LIMIT_PLAN,
+    LIMIT_RUN_GATE,
+    LIMIT_EXECUTOR_GATE,
+    LIMIT_LOOKAHEAD_GATE, /* shut while a run's plan holds tasks back */
+};
 
 /* How a limit is declared. A plain value. */
 struct limit_spec {

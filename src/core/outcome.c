@@ -9,6 +9,7 @@
 
 #include "base/duration.h"
 #include "base/invariant.h"
+#include "core/lookahead.h"
 
 void outcome_started(struct sched *sched, uint32_t leader)
 {
@@ -360,6 +361,16 @@ static void end_tasks(struct sched *sched,
     }
 }
 
+/* Whether all tasks of the session are done. */
+static bool all_well(const struct sched_event *event)
+{
+    bool well = true;
+    for (uint32_t ix = 0; well && ix < event->outcome_count; ix++) {
+        well = event->outcomes[ix] == OUTCOME_DONE;
+    }
+    return well;
+}
+
 enum err outcome_apply(struct sched *sched, const struct sched_event *event)
 {
     uint32_t leader = sched->tasks[event->task.v].leader;
@@ -388,6 +399,11 @@ enum err outcome_apply(struct sched *sched, const struct sched_event *event)
         sched->ends--;
     }
     sched->end_from = 0; /* the list of what is in flight changes */
+    if (all_well(event)) {
+        lookahead_note_end(sched, leader);
+    } else {
+        lookahead_upset(sched, shape->run);
+    }
     /* What failed comes last: it may cancel the run, not what is done. */
     end_tasks(sched, leader, event, false);
     end_tasks(sched, leader, event, true);

@@ -9,6 +9,7 @@
 #include "core/sched_internal.h"
 
 #include "base/invariant.h"
+#include "core/lookahead.h"
 
 /* Bits of the high word of a key, from the top. */
 #define KEY_DEFERRED (UINT64_C(1) << 63)
@@ -28,7 +29,8 @@ bool ready_is_background(const struct sched *sched, uint32_t task)
  * others, oldest first. Then: not deferred; tier; a task whose group is open
  * before one that would open another; for SCHED_FAIR the group with less
  * service; the longer path to the end (not for SCHED_FIFO, nor for a class that
- * is a queue: those go first); order of becoming ready, then of declaration.
+ * is a queue: those go first), for SCHED_LOOKAHEAD the place in the plan, if it
+ * has one; order of becoming ready, then of declaration.
  */
 static struct ready_key
 key_of(const struct sched *sched, uint32_t task, enum bin_side side)
@@ -51,9 +53,30 @@ key_of(const struct sched *sched, uint32_t task, enum bin_side side)
         key.high |= service < KEY_SERVICE_MAX ? service : KEY_SERVICE_MAX;
     }
     if (policy != SCHED_FIFO && !sched_class_of(sched, task)->queue) {
-        key.middle = UINT64_MAX - (uint64_t)t->rank_ns;
+        uint32_t place = policy == SCHED_LOOKAHEAD
+                             ? lookahead_place(sched, task)
+                             : ID_NONE;
+        key.middle = place != ID_NONE ? (uint64_t)place + 1
+                                      : UINT64_MAX - (uint64_t)t->rank_ns;
     }
     return key;
+}
+
+/*
+ * Whether a task that may not be ready yet would, if it were, go before one
+ * that is, by more than the order of becoming ready.
+ */
+bool ready_goes_before(const struct sched *sched, uint32_t a, uint32_t b)
+{
+    bool side_a = ready_is_background(sched, a);
+    bool side_b = ready_is_background(sched, b);
+    struct ready_key key_a =
+        key_of(sched, a, side_a ? BIN_BACKGROUND : BIN_NORMAL);
+    struct ready_key key_b =
+        key_of(sched, b, side_b ? BIN_BACKGROUND : BIN_NORMAL);
+    key_b.low = 0;
+    key_a.low = 0;
+    return ready_key_before(&key_a, &key_b);
 }
 
 /* Order inside a bin: the group's part of the key is equal there. */

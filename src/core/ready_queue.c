@@ -4,6 +4,8 @@
 #include "base/invariant.h"
 #include "base/mem.h"
 
+#include <string.h>
+
 /*
  * Siblings start at entry 4k + 1. With three unused entries before the first
  * one they start at a multiple of 128 bytes, so that a step down touches two
@@ -36,6 +38,31 @@ void ready_queue_reserve(struct ready_queue *queue, uint32_t live)
                                     sizeof(queue->block[0]));
     queue->entries = queue->block + UNUSED;
     queue->capacity = wanted;
+}
+
+void ready_queue_reserve_like(struct ready_queue *queue,
+                              const struct ready_queue *other)
+{
+    if (other->capacity > queue->capacity) {
+        queue->block = mem_resize_lines(queue->block,
+                                        0,
+                                        (size_t)other->capacity + UNUSED,
+                                        sizeof(queue->block[0]));
+        queue->entries = queue->block + UNUSED;
+        queue->capacity = other->capacity;
+    }
+}
+
+void ready_queue_copy(struct ready_queue *queue,
+                      const struct ready_queue *other)
+{
+    INVARIANT(queue->capacity >= other->count);
+    queue->count = other->count;
+    if (other->count > 0) {
+        memcpy(queue->entries,
+               other->entries,
+               other->count * sizeof(other->entries[0]));
+    }
 }
 
 /* Move a hole at `hole` up until the entry fits, and put it there. */

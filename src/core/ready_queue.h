@@ -64,6 +64,12 @@ void ready_queue_push(struct ready_queue *queue,
                       ready_stamp_fn stamp_of,
                       const void *ctx);
 
+/* Make the same room as another queue has; be a copy of it. */
+void ready_queue_reserve_like(struct ready_queue *queue,
+                              const struct ready_queue *other);
+void ready_queue_copy(struct ready_queue *queue,
+                      const struct ready_queue *other);
+
 /*
  * Drop dead entries from the top; return the best living one, or NULL when
  * there is none. Borrowed until the queue changes.

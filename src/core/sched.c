@@ -11,6 +11,7 @@
 
 #include "base/invariant.h"
 #include "base/mem.h"
+#include "core/lookahead.h"
 #include "core/sched_internal.h"
 
 #include <string.h>
@@ -60,6 +61,7 @@ void sched_free(struct sched *sched)
     for (uint32_t ix = 0; ix < ARRAY_COUNT(blocks); ix++) {
         mem_free(blocks[ix]);
     }
+    lookahead_free(sched->lookahead);
     mem_free(sched);
 }
 
@@ -289,6 +291,7 @@ bool sched_next_effect(struct sched *sched, struct sched_effect *out)
             restore_finish(sched);
         }
         (void)dispatch_close_groups(sched);
+        lookahead_look_again(sched);
     }
     return next_end(sched, out) || next_start(sched, out) ||
            next_notice(sched, out) || next_change(sched, out) ||
@@ -308,7 +311,8 @@ int64_t sched_next_timer(const struct sched *sched)
             at_ns = wake_ns;
         }
     }
-    return at_ns;
+    int64_t plan_ns = lookahead_timer(sched);
+    return plan_ns < at_ns ? plan_ns : at_ns;
 }
 
 struct task_id sched_session_next(const struct sched *sched,

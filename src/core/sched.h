@@ -10,7 +10,8 @@
  * A turn:
  *  1. sched_apply() each event that is there, in order; sched_add() for work
  *     that is added. Nothing starts in these calls.
- *  2. sched_next_effect() until it returns false. Starts are decided here,
+ *  2. sched_plan(), if a run plans ahead, and sched_next_effect() until it
+ *     returns false. Starts are decided here,
  *     best first, until nothing that is ready fits any more.
  *  3. sched_next_timer() says when to call sched_apply() with EVENT_TICK if
  *     nothing happens before.
@@ -77,7 +78,7 @@ enum sched_parked {
     SCHED_PARKED_CHECKPOINTS, /* too many without an end */
 };
 
-enum sched_policy { SCHED_RANK, SCHED_FAIR, SCHED_FIFO };
+enum sched_policy { SCHED_RANK, SCHED_FAIR, SCHED_FIFO, SCHED_LOOKAHEAD };
 
 enum sched_on_failure {
     SCHED_PARK,  /* dependents wait, the rest goes on */
@@ -91,6 +92,8 @@ struct sched_class_spec {
     bool defer;          /* comes after everything else when it gates nothing */
     bool queue;          /* oldest first, before others of its tier */
     uint32_t batch;      /* tasks of one session at most; at least 1 */
+    uint32_t marginal;   /* percent of its estimate that each but the longest
+                            takes in a batch; for planning ahead */
     int64_t max_wait_ns; /* then it goes first; SCHED_NEVER: no bound */
 };
 
@@ -100,6 +103,7 @@ struct sched_run_spec {
     uint32_t limit_count;
     uint32_t sync_every; /* completions between barriers; 0: none */
     bool sync_drain;     /* a barrier waits until nothing is in flight */
+    uint32_t schedules;  /* SCHED_LOOKAHEAD: to look at for one plan */
 };
 
 /* What happens when an attempt does not end well. */
@@ -167,7 +171,8 @@ struct sched_record {
     int64_t ready_ns;
     uint64_t ready_seq; /* order of becoming ready; equal: of declaration */
     int64_t until_ns;   /* end of its back-off */
-    int64_t started_ns; /* of its last attempt; only kept for SCHED_FAIR */
+    int64_t started_ns; /* of its last attempt; only kept for SCHED_FAIR and
+                           SCHED_LOOKAHEAD */
     int64_t service_ns; /* of its group */
     uint64_t version;   /* given by the caller; of the records of a group's
                            tasks the one with the greatest decides whether the
@@ -427,6 +432,18 @@ void sched_refusal_release(struct sched_refusal *refusal);
  */
 MUST_USE enum err sched_apply(struct sched *sched,
                               const struct sched_event *event);
+
+/*
+ * SCHED_LOOKAHEAD: think about the order of what is left, before the effects
+ * of a turn are asked for and whenever there is time. `effort` bounds how long
+ * that takes: it is the number of tasks placed in schedules, each some tens of
+ * nanoseconds. Returns true if there is more to think about. What has been
+ * found is followed from then on; until something is found, rank decides.
+ *
+ * A plan is no part of the records: a scheduler that goes on from records makes
+ * its own, and two that go on from equal ones make the same.
+ */
+bool sched_plan(struct sched *sched, uint32_t effort);
 
 /* The next effect of this turn, or false when there is none left. */
 MUST_USE bool sched_next_effect(struct sched *sched, struct sched_effect *out);

@@ -262,6 +262,8 @@ struct sched {
     bool in_turn;      /* effects are being handed out */
     bool draining;     /* no run starts anything */
     bool restoring;    /* goes on from records; the first turn is to come */
+
+    struct lookahead *lookahead; /* NULL: no run plans ahead */
 };
 
 /*
@@ -302,6 +304,7 @@ void ready_count_out(struct sched *sched, uint32_t task);
 uint32_t ready_head(struct sched *sched, uint32_t queue);
 uint32_t ready_head_of_shape(struct sched *sched, const struct shape *shape);
 bool ready_is_background(const struct sched *sched, uint32_t task);
+bool ready_goes_before(const struct sched *sched, uint32_t a, uint32_t b);
 
 /* dispatch.c: rooms, and who starts. */
 void dispatch_occupy(struct sched *sched, uint32_t set);

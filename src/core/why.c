@@ -8,6 +8,7 @@
 #include "core/why.h"
 
 #include "base/invariant.h"
+#include "core/lookahead.h"
 #include "core/sched_internal.h"
 
 static struct why plain(enum why_code code)
@@ -262,6 +263,8 @@ why_room(const struct sched *sched, uint32_t task, uint32_t room)
         return why_run(sched, limit->owner);
     case LIMIT_EXECUTOR_GATE:
         return why_executor(sched, limit->owner);
+    case LIMIT_LOOKAHEAD_GATE: /* no task needs it */
+        break;
     }
     return plain(WHY_STARTABLE);
 }
@@ -283,7 +286,13 @@ static struct why why_ready(const struct sched *sched, uint32_t task)
             }
         }
     }
-    return plain(WHY_STARTABLE);
+    uint32_t first = lookahead_held_for(sched, task);
+    if (first == ID_NONE) {
+        return plain(WHY_STARTABLE);
+    }
+    struct why why = because_of(WHY_PLANNED, first);
+    why.until_ns = sched->lookahead->start_ns[first];
+    return why;
 }
 
 static struct why why_parked(uint8_t reason)
@@ -353,7 +362,8 @@ const char *why_code_name(enum why_code code)
         [WHY_BARRIER] = "barrier",   [WHY_DRAINING] = "draining",
         [WHY_LIMIT] = "limit",       [WHY_RESERVED] = "reserved",
         [WHY_BUDGET] = "budget",     [WHY_BEHIND] = "behind",
-        [WHY_DEFERRED] = "deferred", [WHY_STARTABLE] = "startable",
+        [WHY_DEFERRED] = "deferred", [WHY_PLANNED] = "planned",
+        [WHY_STARTABLE] = "startable",
     };
     INVARIANT(code < ARRAY_COUNT(names));
     return names[code];

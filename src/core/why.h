@@ -31,6 +31,7 @@ enum why_code {
     WHY_RESERVED,  /* free units of `limit` are kept for `task` */
     WHY_BEHIND,    /* `task` goes first at `limit` */
     WHY_DEFERRED,  /* waits for an idle slot; `limit` has none */
+    WHY_PLANNED,   /* held for `task` by the run's plan until `until_ns` */
     WHY_STARTABLE, /* will start in this turn */
 };
 

@@ -230,6 +230,7 @@ static void add_classes(struct load_run *run)
             .defer = from->defer,
             .queue = strcmp(from->name, "merge") == 0,
             .batch = from->batch,
+            .marginal = from->batch_marginal,
             .max_wait_ns = from->max_wait_ns == PLAN_UNLIMITED
                                ? SCHED_NEVER
                                : from->max_wait_ns,
@@ -295,6 +296,7 @@ static void add_run(struct load_run *run, struct arena *arena, bool no_budgets)
         [PLAN_POLICY_RANK] = SCHED_RANK,
         [PLAN_POLICY_FAIR] = SCHED_FAIR,
         [PLAN_POLICY_FIFO] = SCHED_FIFO,
+        [PLAN_POLICY_LOOKAHEAD] = SCHED_LOOKAHEAD,
     };
     struct limit_spec *limits =
         arena_alloc(arena, plan->limit_count, sizeof(limits[0]));
@@ -311,6 +313,7 @@ static void add_run(struct load_run *run, struct arena *arena, bool no_budgets)
         .limit_count = plan->limit_count,
         .sync_every = plan->sync.every,
         .sync_drain = plan->sync.drain,
+        .schedules = plan->schedules,
     };
     struct limit_id first;
     run->run = sched_add_run(run->load->sched, &spec, &first);

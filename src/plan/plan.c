@@ -20,6 +20,7 @@ struct raw_plan {
     const struct node *classes;
     const struct node *defaults;
     const struct node *policy;
+    const struct node *lookahead;
     const struct node *providers;
     const struct node *pipelines;
     const struct node *groups;
@@ -71,6 +72,7 @@ static const struct field plan_fields[] = {
     {PART(groups)},
     {PART(hooks)},
     {PART(limits)},
+    {PART(lookahead)},
     {PART(pipelines)},
     {PART(policy)},
     {PART(providers)},
@@ -97,6 +99,7 @@ static const struct field fragment_fields[] = {
     {NO_PART(defaults)},
     {NO_PART(hooks)},
     {NO_PART(limits)},
+    {NO_PART(lookahead)},
     {NO_PART(name)},
     {NO_PART(policy)},
     {NO_PART(providers)},
@@ -155,6 +158,7 @@ static void read_policy(struct reader *reader, const struct node *node)
         [PLAN_POLICY_RANK] = "rank",
         [PLAN_POLICY_FAIR] = "fair",
         [PLAN_POLICY_FIFO] = "fifo",
+        [PLAN_POLICY_LOOKAHEAD] = "lookahead",
     };
     for (size_t ix = 0; ix < ARRAY_COUNT(names); ix++) {
         if (node_is_scalar(node) && strcmp(node->text, names[ix]) == 0) {
@@ -162,7 +166,7 @@ static void read_policy(struct reader *reader, const struct node *node)
             return;
         }
     }
-    fields_expected(reader, node, "\"policy\"", "rank, fair or fifo");
+    fields_expected(reader, node, "\"policy\"", "rank, fair, fifo or lookahead");
 }
 
 static void read_defaults(struct reader *reader, const struct node *node)
@@ -216,6 +220,8 @@ static void read_plan(struct reader *reader,
         fields_line(reader, &name_field, raw.name, plan);
     }
     read_part(reader, raw.policy, read_policy);
+    plan->schedules = PLAN_SCHEDULES;
+    read_part(reader, raw.lookahead, plan_read_lookahead);
     read_part(reader, raw.repos, plan_read_repos);
     read_part(reader, raw.providers, plan_read_providers);
     read_part(reader, raw.defaults, read_defaults);

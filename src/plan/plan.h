@@ -70,7 +70,15 @@ struct plan_attribute {
     const char *value;
 };
 
-enum plan_policy { PLAN_POLICY_RANK, PLAN_POLICY_FAIR, PLAN_POLICY_FIFO };
+/* Schedules that are looked at for one plan, unless the plan file says more. */
+enum { PLAN_SCHEDULES = 5000 };
+
+enum plan_policy {
+    PLAN_POLICY_RANK,
+    PLAN_POLICY_FAIR,
+    PLAN_POLICY_FIFO,
+    PLAN_POLICY_LOOKAHEAD,
+};
 
 enum plan_on_failure {
     PLAN_ON_FAILURE_PARK,
@@ -253,6 +261,7 @@ struct plan {
     const char *file; /* as given by the caller */
     const char *name;
     enum plan_policy policy;
+    uint32_t schedules; /* that PLAN_POLICY_LOOKAHEAD looks at for one plan */
     struct plan_repo *repos;
     uint32_t repo_count;
     struct plan_limit *limits;

@@ -228,6 +228,7 @@ void plan_read_providers(struct reader *reader, const struct node *node);
 void plan_read_classes(struct reader *reader, const struct node *node);
 
 /* read_control.c: what acts on the run while it goes. */
+void plan_read_lookahead(struct reader *reader, const struct node *node);
 void plan_read_sync(struct reader *reader, const struct node *node);
 void plan_read_usages(struct reader *reader, const struct node *node);
 void plan_read_hooks(struct reader *reader, const struct node *node);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parts of a plan that act on the run while it goes: the sync hook, usage
- * monitors, hooks, budgets.
+ * Parts of a plan that act on the run while it goes: the sync hook, planning
+ * ahead, usage monitors, hooks, budgets.
  */
 #include "plan/plan_internal.h"
 
@@ -13,6 +13,7 @@
 
 enum {
     EVERY_MAX = 1000000,
+    SCHEDULES_MAX = 1000000,
     STEPS_MAX = 100,
     MONITORS_MAX = 100,
     RETRIES_MAX = 100,
@@ -46,6 +47,25 @@ void plan_read_sync(struct reader *reader, const struct node *node)
         .argv = raw.run.argv,
         .drain = raw.drain,
     };
+}
+
+struct raw_lookahead {
+    uint32_t schedules;
+};
+
+void plan_read_lookahead(struct reader *reader, const struct node *node)
+{
+    static const struct field fields[] = {
+        {FIELD_AT(struct raw_lookahead, schedules, "schedules"),
+         .read = fields_number,
+         .min = 1,
+         .max = SCHEDULES_MAX,
+         .required = true},
+    };
+    static const struct schema schema = SCHEMA("\"lookahead\"", fields);
+    struct raw_lookahead raw = {PLAN_SCHEDULES};
+    (void)fields_read(reader, node, &schema, &raw);
+    reader->plan->schedules = raw.schedules;
 }
 
 /* usage */

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Thinking: when a plan is made, how much may be spent on it, which one is
+ * followed. See lookahead.h.
+ *
+ * A plan from scratch looks at as many schedules as the run allows. One that
+ * takes the place of another begins with that one's order and gets a part of
+ * it. The effort of a plan is bounded in tasks placed, not only in schedules:
+ * with more than PLACED tasks left fewer schedules are looked at, and what a
+ * plan costs at least must first have been saved up, a part with each thing
+ * that upset the last one. So thinking costs the same per session, however
+ * many are to come.
+ */
+#include "core/lookahead.h"
+
+#include "base/invariant.h"
+#include "base/mem.h"
+#include "core/lookahead_ghost.h"
+#include "core/lookahead_outline.h"
+#include "core/lookahead_search.h"
+
+#include <string.h>
+
+/* Schedules are counted as if they had so many tasks at least... */
+enum { PLACED = 128 };
+
+/* ...a plan after the first gets one in so many of them... */
+enum { AGAIN = 8 };
+
+/* ...and running the scheduler ahead costs as much as placing so many. */
+enum { GHOST_COST = 32 };
+
+/* Runs ahead for one plan: by rank, by the plan there was, by the new one. */
+enum { GHOST_RUNS = 3 };
+
+/* More tasks than that in a scheduler, and rank decides. */
+enum { TASKS_MAX = 1 << 16 };
+
+struct lookahead_mind {
+    struct lookahead_outline outline;
+    struct lookahead_model model;
+    struct lookahead_search search;
+    struct lookahead_ghost ghost;
+    uint32_t *order; /* proposed, per task */
+    uint32_t *first; /* list to begin a search with */
+    uint32_t capacity;
+    uint32_t run; /* that is being thought about; ID_NONE: none is */
+};
+
+/* ---- memory ---- */
+
+void lookahead_add_run(struct sched *sched, uint32_t schedules)
+{
+    uint32_t run = sched->run_count - 1;
+    struct lookahead *look = sched->lookahead;
+    if (look == NULL) {
+        look = mem_zalloc(1, sizeof(*look));
+        look->mind = mem_zalloc(1, sizeof(*look->mind));
+        look->mind->run = ID_NONE;
+        look->wake_ns = SCHED_NEVER;
+        sched->lookahead = look;
+    }
+    look->plans = mem_resize(look->plans,
+                             (size_t)run + 1,
+                             sizeof(look->plans[0]));
+    while (look->plan_count <= run) {
+        look->plans[look->plan_count++] =
+            (struct lookahead_plan){.room = ID_NONE};
+    }
+    look->plans[run] = (struct lookahead_plan){
+        .room = limits_add_gate(&sched->limits, LIMIT_LOOKAHEAD_GATE, run),
+        .schedules = schedules,
+        .scratch = true,
+    };
+    lookahead_reserve(sched);
+}
+
+static void reserve_plans(struct sched *sched)
+{
+    struct lookahead *look = sched->lookahead;
+    for (uint32_t run = 0; run < look->plan_count; run++) {
+        struct lookahead_plan *plan = &look->plans[run];
+        uint32_t tasks = 0;
+        for (uint32_t state = 0; state < TASK_STATE_COUNT; state++) {
+            tasks += sched->runs[run].counts[state];
+        }
+        if (plan->room != ID_NONE && tasks > plan->capacity) {
+            plan->capacity = tasks;
+            plan->order = mem_resize(plan->order, tasks, sizeof(uint32_t));
+            plan->draft = mem_resize(plan->draft, tasks, sizeof(uint32_t));
+        }
+    }
+}
+
+void lookahead_reserve(struct sched *sched)
+{
+    struct lookahead *look = sched->lookahead;
+    if (look == NULL) {
+        return;
+    }
+    if (sched->task_capacity + 1 > look->capacity) {
+        uint32_t old = look->capacity;
+        look->capacity = sched->task_capacity + 1;
+        look->place =
+            mem_resize(look->place, look->capacity, sizeof(uint32_t));
+        look->start_ns =
+            mem_resize(look->start_ns, look->capacity, sizeof(int64_t));
+        for (uint32_t ix = old; ix < look->capacity; ix++) {
+            look->place[ix] = ID_NONE;
+            look->start_ns[ix] = SCHED_NEVER;
+        }
+    }
+    reserve_plans(sched);
+    if (sched->task_count > TASKS_MAX) {
+        return;
+    }
+    struct lookahead_mind *mind = look->mind;
+    uint32_t tasks = sched->task_capacity < LOOKAHEAD_TASKS_MAX
+                         ? sched->task_capacity + 1
+                         : LOOKAHEAD_TASKS_MAX;
+    lookahead_outline_reserve(&mind->outline, sched);
+    lookahead_model_reserve(&mind->model,
+                            tasks,
+                            sched->graph.edge_capacity + 1,
+                            sched->task_capacity + 1);
+    lookahead_search_reserve(&mind->search, tasks, sched->task_capacity + 1);
+    lookahead_ghost_reserve(&mind->ghost, sched);
+    if (tasks > mind->capacity) {
+        mind->capacity = tasks;
+        mind->order = mem_resize(mind->order, tasks, sizeof(uint32_t));
+        mind->first = mem_resize(mind->first, tasks, sizeof(uint32_t));
+    }
+}
+
+void lookahead_free(struct lookahead *look)
+{
+    if (look == NULL) {
+        return;
+    }
+    struct lookahead_mind *mind = look->mind;
+    lookahead_outline_release(&mind->outline);
+    lookahead_model_release(&mind->model);
+    lookahead_search_release(&mind->search);
+    lookahead_ghost_release(&mind->ghost);
+    mem_free(mind->order);
+    mem_free(mind->first);
+    mem_free(mind);
+    for (uint32_t run = 0; run < look->plan_count; run++) {
+        mem_free(look->plans[run].order);
+        mem_free(look->plans[run].draft);
+    }
+    mem_free(look->plans);
+    mem_free(look->place);
+    mem_free(look->start_ns);
+    mem_free(look);
+}
+
+size_t lookahead_bytes(const struct lookahead *look)
+{
+    if (look == NULL) {
+        return 0;
+    }
+    return sizeof(*look) + sizeof(*look->mind) +
+           look->capacity * (3 * sizeof(uint32_t) + sizeof(int64_t)) +
+           lookahead_ghost_bytes(&look->mind->ghost);
+}
+
+/* ---- what upsets a plan ---- */
+
+void lookahead_upset(struct sched *sched, uint32_t run)
+{
+    struct lookahead_plan *plan = lookahead_plan_of(sched, run);
+    if (plan == NULL || sched->lookahead->mind == NULL) {
+        return;
+    }
+    plan->stale = true;
+    plan->wanted = true;
+    plan->thinking = false;
+    plan->missed++;
+}
+
+void lookahead_upset_all(struct sched *sched)
+{
+    const struct lookahead *look = sched->lookahead;
+    for (uint32_t run = 0; look != NULL && run < look->plan_count; run++) {
+        lookahead_upset(sched, run);
+    }
+}
+
+/* A planned start that should have been upsets the plan. */
+static void watch_overdue(struct sched *sched, uint32_t run)
+{
+    const struct lookahead_plan *plan = &sched->lookahead->plans[run];
+    uint32_t ix = plan->next;
+    while (ix < plan->count && !state_is_pending(sched, plan->order[ix])) {
+        ix++;
+    }
+    if (!plan->stale && ix < plan->count &&
+        lookahead_until(sched, plan->order[ix]) < sched->now_ns) {
+        lookahead_upset(sched, run);
+    }
+}
+
+/* ---- one plan ---- */
+
+/* Tasks of all runs that are not over. */
+static uint32_t count_left(const struct sched *sched)
+{
+    uint32_t left = 0;
+    for (uint32_t run = 0; run < sched->run_count; run++) {
+        const struct run *r = &sched->runs[run];
+        left += r->counts[TASK_WAITING] + r->counts[TASK_READY] +
+                r->counts[TASK_CLAIMED] + r->counts[TASK_RUNNING];
+    }
+    return left;
+}
+
+/*
+ * Schedules that the next plan may look at; 0: what it costs at least is not
+ * saved up yet.
+ */
+static uint32_t budget_of(const struct sched *sched, uint32_t run)
+{
+    const struct lookahead_plan *plan = &sched->lookahead->plans[run];
+    uint64_t left = count_left(sched);
+    uint64_t whole = (uint64_t)plan->schedules * PLACED;
+    uint64_t least = left * GHOST_COST * GHOST_RUNS;
+    uint64_t effort = whole;
+    uint64_t schedules = plan->schedules;
+    if (!plan->scratch) {
+        effort = whole / AGAIN * plan->missed;
+        schedules = schedules / AGAIN + 1;
+        effort = effort > whole && whole > least ? whole : effort;
+    }
+    if (effort < least) {
+        return 0;
+    }
+    uint64_t affordable = effort / (left + 1) + 1;
+    return (uint32_t)(affordable < schedules ? affordable : schedules);
+}
+
+/*
+ * The order there was, as a list of the model: what is new comes last. False
+ * if there was none, or if it has a task before one that it needs.
+ */
+static bool list_plan(struct sched *sched, uint32_t run)
+{
+    struct lookahead_mind *mind = sched->lookahead->mind;
+    const struct lookahead_plan *plan = &sched->lookahead->plans[run];
+    const struct lookahead_model *model = &mind->model;
+    uint32_t *position = sched->tally; /* per number in the model */
+    uint32_t count = 0;
+    for (uint32_t ix = 0; ix < plan->count; ix++) {
+        uint32_t slot = mind->outline.slot[plan->order[ix]];
+        if (slot != ID_NONE) {
+            position[slot] = count;
+            mind->first[count++] = slot;
+        }
+    }
+    for (uint32_t slot = 0; slot < model->count; slot++) {
+        if (lookahead_place(sched, model->task[slot]) == ID_NONE) {
+            position[slot] = count;
+            mind->first[count++] = slot;
+        }
+    }
+    INVARIANT(count == model->count);
+    bool fits = plan->count > 0;
+    for (uint32_t slot = 0; slot < model->count; slot++) {
+        for (uint32_t edge = model->first_need[slot];
+             edge < model->first_need[slot + 1];
+             edge++) {
+            fits = fits && position[model->needs[edge]] < position[slot];
+        }
+    }
+    return fits;
+}
+
+/* Follow a list of the model if it ends sooner than what is followed now. */
+static void
+propose(struct sched *sched, uint32_t run, const uint32_t *list)
+{
+    struct lookahead_mind *mind = sched->lookahead->mind;
+    struct lookahead_plan *plan = &sched->lookahead->plans[run];
+    const struct lookahead_model *model = &mind->model;
+    for (uint32_t ix = 0; ix < model->count; ix++) {
+        mind->order[ix] = model->task[list[ix]];
+    }
+    int64_t end_ns = lookahead_ghost_run(&mind->ghost,
+                                         sched,
+                                         run,
+                                         mind->order,
+                                         model->count);
+    if (end_ns >= plan->end_ns) {
+        return;
+    }
+    plan->end_ns = end_ns;
+    for (uint32_t ix = 0; ix < model->count; ix++) {
+        uint32_t task = mind->order[ix];
+        sched->lookahead->start_ns[task] = mind->ghost.start_ns[task];
+    }
+    lookahead_follow(sched, run, mind->order, model->count);
+}
+
+/* Begin with rank, or with the order there was if that ends sooner. */
+static void settle_first(struct sched *sched, uint32_t run, bool warm)
+{
+    struct lookahead_mind *mind = sched->lookahead->mind;
+    struct lookahead_plan *plan = &sched->lookahead->plans[run];
+    plan->rank_end_ns = lookahead_ghost_run(&mind->ghost, sched, run, NULL, 0);
+    plan->end_ns = plan->rank_end_ns;
+    lookahead_follow(sched, run, NULL, 0);
+    if (warm) {
+        propose(sched, run, mind->first);
+    }
+}
+
+/* Begin to think about a run; false if there is nothing to think about. */
+static bool begin(struct sched *sched, uint32_t run, uint32_t *effort)
+{
+    struct lookahead_mind *mind = sched->lookahead->mind;
+    struct lookahead_plan *plan = &sched->lookahead->plans[run];
+    uint32_t budget = budget_of(sched, run);
+    if (budget == 0 || sched->task_count > TASKS_MAX) {
+        return false;
+    }
+    plan->missed = 0;
+    plan->wanted = false;
+    if (!lookahead_outline(&mind->outline, &mind->model, sched, run)) {
+        lookahead_follow(sched, run, NULL, 0);
+        return false;
+    }
+    bool warm = list_plan(sched, run);
+    settle_first(sched, run, warm);
+    lookahead_search_begin(&mind->search,
+                           &mind->model,
+                           plan->made++,
+                           budget,
+                           warm ? mind->first : NULL);
+    mind->run = run;
+    plan->thinking = true;
+    plan->scratch = false;
+    uint64_t spent = (uint64_t)count_left(sched) * GHOST_COST * GHOST_RUNS;
+    *effort -= spent < *effort ? (uint32_t)spent : *effort;
+    return true;
+}
+
+/* Think about a run until the effort is spent; true if there is more to do. */
+static bool think(struct sched *sched, uint32_t run, uint32_t *effort)
+{
+    struct lookahead_mind *mind = sched->lookahead->mind;
+    struct lookahead_plan *plan = &sched->lookahead->plans[run];
+    watch_overdue(sched, run);
+    if (plan->thinking && mind->run != run) {
+        plan->thinking = false; /* another one came between */
+        plan->wanted = true;
+    }
+    if (!plan->thinking && (!plan->wanted || !begin(sched, run, effort))) {
+        return false;
+    }
+    bool more = true;
+    uint32_t count = mind->model.count;
+    while (more && *effort > 0) {
+        uint32_t spent = mind->search.spent;
+        more = lookahead_search_step(&mind->search);
+        uint64_t placed = (uint64_t)(mind->search.spent - spent) * count;
+        *effort -= placed < *effort ? (uint32_t)placed : *effort;
+    }
+    int64_t end_ns;
+    propose(sched, run, lookahead_search_list(&mind->search, &end_ns));
+    plan->thinking = more;
+    return more;
+}
+
+bool sched_plan(struct sched *sched, uint32_t effort)
+{
+    const struct lookahead *look = sched->lookahead;
+    bool more = false;
+    for (uint32_t run = 0; look != NULL && run < look->plan_count; run++) {
+        if (look->plans[run].room != ID_NONE) {
+            more = think(sched, run, &effort) || more;
+        }
+    }
+    return more;
+}

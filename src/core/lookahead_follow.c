@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Following a plan: see lookahead.h.
+ *
+ * Queues whose best task is held wait at the gate of the plan. It opens at the
+ * beginning of each turn and after each start; then the best of them is looked
+ * at, and if that is still held, so are all behind it: one look per start,
+ * however much is held.
+ */
+#include "base/duration.h"
+#include "base/invariant.h"
+#include "core/lookahead.h"
+
+/* A planned start may be late by this part of the task's estimate. */
+enum { MARGIN = 32 };
+
+/* How many tasks of a plan are looked at to find one that holds another. */
+enum { LOOK = 64 };
+
+struct lookahead_plan *lookahead_plan_of(const struct sched *sched,
+                                         uint32_t run)
+{
+    const struct lookahead *lookahead = sched->lookahead;
+    if (lookahead == NULL || run >= lookahead->plan_count ||
+        lookahead->plans[run].room == ID_NONE) {
+        return NULL;
+    }
+    return &lookahead->plans[run];
+}
+
+uint32_t lookahead_place(const struct sched *sched, uint32_t task)
+{
+    return sched->lookahead == NULL ? ID_NONE : sched->lookahead->place[task];
+}
+
+static int64_t margin_ns(const struct sched *sched, uint32_t task)
+{
+    return sched->tasks[task].estimate_ns / MARGIN + 1;
+}
+
+int64_t lookahead_until(const struct sched *sched, uint32_t first)
+{
+    return duration_sum(sched->lookahead->start_ns[first],
+                        margin_ns(sched, first));
+}
+
+/* Whether a task of a plan is one to wait for. */
+static bool is_awaited(const struct sched *sched, uint32_t task)
+{
+    return state_is_pending(sched, task) &&
+           !sched_has(sched, task, TASK_HELD) &&
+           !sched_has(sched, task, TASK_BACKING_OFF) &&
+           lookahead_until(sched, task) >= sched->now_ns &&
+           dispatch_takes(sched, sched_shape_of(sched, task)->executor);
+}
+
+uint32_t lookahead_held_for(const struct sched *sched, uint32_t task)
+{
+    if (sched->lookahead == NULL) {
+        return ID_NONE;
+    }
+    const struct lookahead_plan *plan =
+        lookahead_plan_of(sched, sched_run_ix(sched, task));
+    uint32_t place = lookahead_place(sched, task);
+    if (plan == NULL || plan->stale || place == ID_NONE ||
+        sched->in_flight_count == 0 || sched_has(sched, task, TASK_AGED)) {
+        return ID_NONE;
+    }
+    uint32_t end = plan->next + LOOK < place ? plan->next + LOOK : place;
+    for (uint32_t ix = plan->next; ix < end; ix++) {
+        uint32_t first = plan->order[ix];
+        if (is_awaited(sched, first) && ready_goes_before(sched, first, task)) {
+            return first;
+        }
+    }
+    return ID_NONE;
+}
+
+void lookahead_hold(struct sched *sched, uint32_t queue, uint32_t first)
+{
+    struct lookahead *lookahead = sched->lookahead;
+    uint32_t room = lookahead->plans[sched_run_ix(sched, first)].room;
+    int64_t until_ns = lookahead_until(sched, first);
+    if (until_ns < lookahead->wake_ns) {
+        lookahead->wake_ns = until_ns;
+    }
+    dispatch_set_gate(sched, room, false);
+    dispatch_wait(sched, queue, room);
+}
+
+void lookahead_look_again(struct sched *sched)
+{
+    struct lookahead *lookahead = sched->lookahead;
+    if (lookahead == NULL) {
+        return;
+    }
+    lookahead->wake_ns = SCHED_NEVER;
+    for (uint32_t run = 0; run < lookahead->plan_count; run++) {
+        struct lookahead_plan *plan = &lookahead->plans[run];
+        if (plan->room == ID_NONE) {
+            continue;
+        }
+        while (plan->next < plan->count &&
+               !state_is_pending(sched, plan->order[plan->next])) {
+            plan->next++;
+        }
+        dispatch_set_gate(sched, plan->room, true);
+    }
+}
+
+int64_t lookahead_timer(const struct sched *sched)
+{
+    const struct lookahead *lookahead = sched->lookahead;
+    if (lookahead == NULL || lookahead->wake_ns == SCHED_NEVER) {
+        return SCHED_NEVER;
+    }
+    return lookahead->wake_ns + 1; /* until then it is held */
+}
+
+int64_t lookahead_session_ns(const struct sched *sched, uint32_t leader)
+{
+    int64_t longest_ns = 0;
+    int64_t sum_ns = 0;
+    for (uint32_t task = leader; task != ID_NONE;
+         task = sched->tasks[task].next_in_session) {
+        int64_t estimate_ns = sched->tasks[task].estimate_ns;
+        longest_ns = estimate_ns > longest_ns ? estimate_ns : longest_ns;
+        sum_ns = duration_sum(sum_ns, estimate_ns);
+    }
+    uint32_t marginal = sched_class_of(sched, leader)->marginal;
+    double rest_ns = (double)(sum_ns - longest_ns) * marginal / 100;
+    return rest_ns < (double)(SCHED_NEVER / 2)
+               ? duration_sum(longest_ns, (int64_t)rest_ns)
+               : SCHED_NEVER / 2;
+}
+
+void lookahead_note_end(struct sched *sched, uint32_t leader)
+{
+    uint32_t run = sched_run_ix(sched, leader);
+    if (lookahead_plan_of(sched, run) == NULL) {
+        return;
+    }
+    int64_t expected_ns = duration_sum(sched->details[leader].started_ns,
+                                       lookahead_session_ns(sched, leader));
+    int64_t late_ns = sched->now_ns - expected_ns;
+    int64_t margin = margin_ns(sched, leader);
+    if (late_ns > margin || late_ns < -margin) {
+        lookahead_upset(sched, run);
+    }
+}
+
+/*
+ * Take the ready tasks of a run out of their queues, or put them back: their
+ * places in the order must not change while they are in one.
+ */
+static void take_out(struct sched *sched, uint32_t run, bool out)
+{
+    for (uint32_t task = 0; task < sched->task_count; task++) {
+        if (sched->tasks[task].state != TASK_READY ||
+            sched_has(sched, task, TASK_HELD) ||
+            sched_run_ix(sched, task) != run) {
+            continue;
+        }
+        if (out) {
+            ready_dequeue(sched, task);
+        } else {
+            ready_enqueue(sched, task);
+        }
+    }
+}
+
+void lookahead_follow(struct sched *sched,
+                      uint32_t run,
+                      const uint32_t *order,
+                      uint32_t count)
+{
+    struct lookahead *lookahead = sched->lookahead;
+    struct lookahead_plan *plan = &lookahead->plans[run];
+    INVARIANT(count <= plan->capacity);
+    take_out(sched, run, true);
+    for (uint32_t ix = 0; ix < plan->count; ix++) {
+        lookahead->place[plan->order[ix]] = ID_NONE;
+    }
+    for (uint32_t ix = 0; ix < count; ix++) {
+        plan->draft[ix] = order[ix];
+        lookahead->place[order[ix]] = ix;
+    }
+    uint32_t *old = plan->order;
+    plan->order = plan->draft;
+    plan->draft = old;
+    plan->count = count;
+    plan->next = 0;
+    plan->stale = false;
+    take_out(sched, run, false);
+    lookahead_look_again(sched);
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/lookahead_ghost.h"
+
+#include "base/duration.h"
+#include "base/invariant.h"
+#include "base/mem.h"
+#include "core/lookahead_outline.h"
+
+#include <string.h>
+
+/* What changes while a scheduler runs: array, its length, its capacity. */
+#define GHOST_COPIED(PART)                                                     \
+    PART(tasks, task_count, task_capacity)                                     \
+    PART(details, task_count, task_capacity)                                   \
+    PART(unmet, task_count, task_capacity)                                     \
+    PART(bin_links, task_count, task_capacity)                                 \
+    PART(timer_links, task_count, task_capacity)                               \
+    PART(in_flight, in_flight_count, task_capacity)                            \
+    PART(marks, task_count, task_capacity)                                     \
+    PART(groups, group_count, group_capacity)                                  \
+    PART(bins, bin_count, bin_capacity)                                        \
+    PART(queue_links, queue_count, queue_capacity)                             \
+    PART(executors, executor_count, executor_count)                            \
+    PART(runs, run_count, run_count)                                           \
+    PART(limits.limits, limits.limit_count, limits.limit_capacity)             \
+    PART(limits.counters, limits.counter_count, limits.counter_capacity)       \
+    PART(limits.rooms, limits.room_count, limits.room_capacity)                \
+    PART(limits.room_links, limits.room_count, limits.room_capacity)
+
+/* What is written before it is read. */
+#define GHOST_SCRATCH(PART)                                                    \
+    PART(stack)                                                                \
+    PART(list)                                                                 \
+    PART(tally)                                                                \
+    PART(doubts)
+
+static void reserve_queues(struct sched *own, const struct sched *real)
+{
+    if (real->queue_capacity > own->queue_capacity) {
+        own->queues = mem_resize(own->queues,
+                                 real->queue_capacity,
+                                 sizeof(own->queues[0]));
+    }
+    for (uint32_t ix = 0; ix < real->queue_count; ix++) {
+        if (ix >= own->queue_count) {
+            own->queues[ix].heap = (struct ready_queue){0};
+        }
+        ready_queue_reserve_like(&own->queues[ix].heap,
+                                 &real->queues[ix].heap);
+    }
+}
+
+void lookahead_ghost_reserve(struct lookahead_ghost *ghost,
+                             const struct sched *real)
+{
+    struct sched *own = &ghost->sched;
+    reserve_queues(own, real);
+#define PART(array, count, capacity)                                           \
+    own->array = mem_resize(own->array,                                        \
+                            (size_t)real->capacity + 1,                        \
+                            sizeof(own->array[0]));
+    GHOST_COPIED(PART)
+#undef PART
+#define PART(array)                                                            \
+    own->array = mem_resize(own->array,                                        \
+                            (size_t)real->task_capacity + 1,                   \
+                            sizeof(own->array[0]));
+    GHOST_SCRATCH(PART)
+#undef PART
+    own->queue_capacity = real->queue_capacity;
+    own->queue_count = real->queue_count;
+    uint32_t tasks = real->task_capacity + 1;
+    struct lookahead *look = &ghost->lookahead;
+    look->place = mem_resize(look->place, tasks, sizeof(uint32_t));
+    look->start_ns = mem_resize(look->start_ns, tasks, sizeof(int64_t));
+    look->plans = mem_resize(look->plans,
+                             real->lookahead->plan_count,
+                             sizeof(look->plans[0]));
+    ghost->started = mem_resize(ghost->started, tasks, sizeof(uint32_t));
+    ghost->start_ns = mem_resize(ghost->start_ns, tasks, sizeof(int64_t));
+    ghost->endings =
+        mem_resize(ghost->endings, tasks, sizeof(ghost->endings[0]));
+    ghost->capacity = tasks;
+}
+
+void lookahead_ghost_release(struct lookahead_ghost *ghost)
+{
+    struct sched *own = &ghost->sched;
+    for (uint32_t ix = 0; ix < own->queue_count; ix++) {
+        ready_queue_release(&own->queues[ix].heap);
+    }
+    mem_free(own->queues);
+#define PART(array, count, capacity) mem_free(own->array);
+    GHOST_COPIED(PART)
+#undef PART
+#define PART(array) mem_free(own->array);
+    GHOST_SCRATCH(PART)
+#undef PART
+    mem_free(ghost->lookahead.place);
+    mem_free(ghost->lookahead.start_ns);
+    mem_free(ghost->lookahead.plans);
+    mem_free(ghost->started);
+    mem_free(ghost->start_ns);
+    mem_free(ghost->endings);
+    *ghost = (struct lookahead_ghost){0};
+}
+
+size_t lookahead_ghost_bytes(const struct lookahead_ghost *ghost)
+{
+    const struct sched *own = &ghost->sched;
+    size_t bytes = ghost->capacity * (2 * sizeof(uint32_t) +
+                                      2 * sizeof(int64_t) +
+                                      sizeof(ghost->endings[0]));
+#define PART(array, count, capacity)                                           \
+    bytes += ((size_t)own->capacity + 1) * sizeof(own->array[0]);
+    GHOST_COPIED(PART)
+#undef PART
+    for (uint32_t ix = 0; ix < own->queue_count; ix++) {
+        bytes += own->queues[ix].heap.capacity * sizeof(struct ready_entry);
+    }
+    return bytes;
+}
+
+/* Become what the real one is, in own memory. */
+static void copy(struct lookahead_ghost *ghost, const struct sched *real)
+{
+    struct sched own = ghost->sched;
+    struct sched *now = &ghost->sched;
+    *now = *real;
+#define PART(array, count, capacity)                                           \
+    now->array = own.array;                                                    \
+    memcpy(now->array, real->array, real->count * sizeof(now->array[0]));
+    GHOST_COPIED(PART)
+#undef PART
+#define PART(array) now->array = own.array;
+    GHOST_SCRATCH(PART)
+#undef PART
+    now->queues = own.queues;
+    for (uint32_t ix = 0; ix < real->queue_count; ix++) {
+        struct ready_queue heap = now->queues[ix].heap;
+        now->queues[ix] = real->queues[ix];
+        now->queues[ix].heap = heap;
+        ready_queue_copy(&now->queues[ix].heap, &real->queues[ix].heap);
+    }
+    struct lookahead *look = &ghost->lookahead;
+    const struct lookahead *from = real->lookahead;
+    memcpy(look->place, from->place, real->task_count * sizeof(uint32_t));
+    memcpy(look->start_ns, from->start_ns, real->task_count * sizeof(int64_t));
+    memcpy(look->plans, from->plans, from->plan_count * sizeof(from->plans[0]));
+    look->plan_count = from->plan_count;
+    look->wake_ns = from->wake_ns;
+    now->lookahead = look;
+}
+
+/* ---- what will end ---- */
+
+static bool ends_first(struct lookahead_ending a, struct lookahead_ending b)
+{
+    return a.at_ns != b.at_ns ? a.at_ns < b.at_ns : a.token < b.token;
+}
+
+static void push_ending(struct lookahead_ghost *ghost,
+                        struct lookahead_ending ending)
+{
+    INVARIANT(ghost->ending_count < ghost->capacity);
+    struct lookahead_ending *heap = ghost->endings;
+    uint32_t hole = ghost->ending_count++;
+    while (hole > 0 && ends_first(ending, heap[(hole - 1) / 2])) {
+        heap[hole] = heap[(hole - 1) / 2];
+        hole = (hole - 1) / 2;
+    }
+    heap[hole] = ending;
+}
+
+static struct lookahead_ending pop_ending(struct lookahead_ghost *ghost)
+{
+    struct lookahead_ending *heap = ghost->endings;
+    struct lookahead_ending first = heap[0];
+    struct lookahead_ending last = heap[--ghost->ending_count];
+    uint32_t hole = 0;
+    for (uint32_t child = 1; child < ghost->ending_count;
+         child = 2 * hole + 1) {
+        if (child + 1 < ghost->ending_count &&
+            ends_first(heap[child + 1], heap[child])) {
+            child++;
+        }
+        if (ends_first(last, heap[child])) {
+            break;
+        }
+        heap[hole] = heap[child];
+        hole = child;
+    }
+    heap[hole] = last;
+    return first;
+}
+
+static void expect_end(struct lookahead_ghost *ghost, uint32_t leader)
+{
+    const struct sched *sched = &ghost->sched;
+    struct lookahead_ending ending = {
+        .at_ns = duration_sum(sched->now_ns, lookahead_left_ns(sched, leader)),
+        .token = sched->tasks[leader].token,
+        .task = leader,
+    };
+    push_ending(ghost, ending);
+}
+
+static void apply(struct sched *sched,
+                  enum sched_event_type type,
+                  uint32_t task,
+                  enum sched_outcome outcome)
+{
+    struct sched_event event = {
+        .type = type,
+        .now_ns = sched->now_ns,
+        .task = {task},
+        .token = sched->tasks[task].token,
+        .outcomes = &outcome,
+        .outcome_count = 1,
+        .retry_at_ns = SCHED_NEVER,
+    };
+    enum err err = sched_apply(sched, &event);
+    INVARIANT(err == ERR_OK);
+}
+
+/* ---- turns ---- */
+
+/* Note the start of all tasks of a session. */
+static void note_start(struct lookahead_ghost *ghost, uint32_t leader)
+{
+    const struct sched *sched = &ghost->sched;
+    for (uint32_t task = leader; task != ID_NONE;
+         task = sched->tasks[task].next_in_session) {
+        ghost->start_ns[task] = sched->now_ns;
+    }
+}
+
+/* All effects of a turn are taken, then carried out, as the engine does. */
+static bool take_turn(struct lookahead_ghost *ghost)
+{
+    struct sched *sched = &ghost->sched;
+    struct sched_effect effect;
+    uint32_t count = 0;
+    bool again = false;
+    while (sched_next_effect(sched, &effect)) {
+        if (effect.type == EFFECT_START || effect.type == EFFECT_END) {
+            ghost->started[count++] = effect.task.v;
+        } else if (effect.type == EFFECT_BARRIER) {
+            struct sched_event done = {
+                .type = EVENT_BARRIER_DONE,
+                .now_ns = sched->now_ns,
+                .run = effect.run,
+            };
+            enum err err = sched_apply(sched, &done);
+            INVARIANT(err == ERR_OK);
+            again = true;
+        }
+    }
+    for (uint32_t ix = 0; ix < count; ix++) {
+        uint32_t task = ghost->started[ix];
+        if (sched_has(sched, task, TASK_ENDING)) {
+            apply(sched, EVENT_ENDED, task, OUTCOME_FAILED);
+        } else {
+            note_start(ghost, task);
+            expect_end(ghost, task);
+            apply(sched, EVENT_STARTED, task, OUTCOME_DONE);
+        }
+    }
+    return again || count > 0;
+}
+
+/* Go to the next time at which something happens; false if nothing does. */
+static bool go_on(struct lookahead_ghost *ghost, uint32_t run, int64_t *end_ns)
+{
+    struct sched *sched = &ghost->sched;
+    int64_t at_ns = sched_next_timer(sched);
+    if (ghost->ending_count > 0 && ghost->endings[0].at_ns < at_ns) {
+        at_ns = ghost->endings[0].at_ns;
+    }
+    if (at_ns == SCHED_NEVER) {
+        return false;
+    }
+    struct sched_event tick = {
+        .type = EVENT_TICK,
+        .now_ns = at_ns > sched->now_ns ? at_ns : sched->now_ns,
+    };
+    enum err err = sched_apply(sched, &tick);
+    INVARIANT(err == ERR_OK);
+    while (ghost->ending_count > 0 && ghost->endings[0].at_ns <= at_ns) {
+        struct lookahead_ending ending = pop_ending(ghost);
+        if (!state_in_flight(sched, ending.task) ||
+            sched->tasks[ending.task].token != ending.token) {
+            continue;
+        }
+        if (sched_run_ix(sched, ending.task) == run) {
+            *end_ns = sched->now_ns;
+        }
+        apply(sched, EVENT_ENDED, ending.task, OUTCOME_DONE);
+    }
+    return true;
+}
+
+int64_t lookahead_ghost_run(struct lookahead_ghost *ghost,
+                            const struct sched *real,
+                            uint32_t run,
+                            const uint32_t *order,
+                            uint32_t count)
+{
+    copy(ghost, real);
+    struct sched *sched = &ghost->sched;
+    /* The order goes into the draft of the plan, which is nobody's. */
+    lookahead_follow(sched, run, order, count);
+    for (uint32_t ix = 0; ix < count; ix++) {
+        /* Whatever it waits for, it is worth it: that is to be found out. */
+        ghost->lookahead.start_ns[order[ix]] = SCHED_NEVER;
+    }
+    for (uint32_t ix = 0; ix < real->task_count; ix++) {
+        ghost->start_ns[ix] = SCHED_NEVER;
+    }
+    ghost->ending_count = 0;
+    for (uint32_t ix = 0; ix < sched->in_flight_count; ix++) {
+        if (sched->tasks[sched->in_flight[ix]].leader == sched->in_flight[ix]) {
+            expect_end(ghost, sched->in_flight[ix]);
+        }
+    }
+    int64_t end_ns = sched->now_ns;
+    /* Timers may go on for long, but not for more steps than that. */
+    for (uint64_t step = 0; step < UINT64_C(64) * real->task_count; step++) {
+        while (take_turn(ghost)) {
+        }
+        if (!go_on(ghost, run, &end_ns)) {
+            break;
+        }
+    }
+    return end_ns;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lookahead_ghost: a second scheduler in the state of the first, run ahead.
+ *
+ * It is the scheduler's own code on copies of what changes (what does not
+ * change is shared), with sessions that take as long as estimated and end
+ * well. So a proposal is judged by all rules there are, and by what the
+ * simulator would do.
+ */
+#ifndef CORE_LOOKAHEAD_GHOST_H
+#define CORE_LOOKAHEAD_GHOST_H
+
+#include "core/lookahead.h"
+
+/* A session that will end. */
+struct lookahead_ending {
+    int64_t at_ns;
+    uint64_t token;
+    uint32_t task;
+};
+
+/* Starts as {0}. */
+struct lookahead_ghost {
+    struct sched sched;
+    struct lookahead lookahead;
+    struct lookahead_ending *endings; /* heap */
+    uint32_t ending_count;
+    uint32_t *started; /* in this turn */
+    int64_t *start_ns; /* per task: when it started; SCHED_NEVER: not */
+    uint32_t capacity;
+};
+
+/* Make room for the state of `real`. */
+void lookahead_ghost_reserve(struct lookahead_ghost *ghost,
+                             const struct sched *real);
+void lookahead_ghost_release(struct lookahead_ghost *ghost);
+size_t lookahead_ghost_bytes(const struct lookahead_ghost *ghost);
+
+/*
+ * Run ahead from the state of `real`, with this order for the run, or by rank
+ * if `count` is 0. Return when the last session of the run ends; the start of
+ * each task is in ghost->start_ns then.
+ */
+int64_t lookahead_ghost_run(struct lookahead_ghost *ghost,
+                            const struct sched *real,
+                            uint32_t run,
+                            const uint32_t *order,
+                            uint32_t count);
+
+#endif /* CORE_LOOKAHEAD_GHOST_H */

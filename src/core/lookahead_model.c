@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/lookahead_model.h"
+
+#include "base/invariant.h"
+#include "base/macros.h"
+#include "base/mem.h"
+
+void lookahead_model_reserve(struct lookahead_model *model,
+                             uint32_t tasks,
+                             uint32_t edges,
+                             uint32_t busy)
+{
+    if (tasks > model->capacity) {
+        model->capacity = tasks;
+        model->task = mem_resize(model->task, tasks, sizeof(uint32_t));
+        int64_t **times[] = {
+            &model->length_ns,
+            &model->release_ns,
+            &model->tail_ns,
+        };
+        for (uint32_t ix = 0; ix < ARRAY_COUNT(times); ix++) {
+            *times[ix] = mem_resize(*times[ix], tasks, sizeof(int64_t));
+        }
+        model->units = mem_resize(model->units,
+                                  (size_t)tasks * LOOKAHEAD_WORDS_MAX,
+                                  sizeof(uint64_t));
+        model->first_need = mem_resize(model->first_need,
+                                       (size_t)tasks + 1,
+                                       sizeof(uint32_t));
+        model->first_dependent = mem_resize(model->first_dependent,
+                                            (size_t)tasks + 2,
+                                            sizeof(uint32_t));
+    }
+    if (edges > model->edge_capacity) {
+        model->edge_capacity = edges;
+        model->needs = mem_resize(model->needs, edges, sizeof(uint32_t));
+        model->dependents =
+            mem_resize(model->dependents, edges, sizeof(uint32_t));
+    }
+    if (busy > model->busy_capacity) {
+        model->busy_capacity = busy;
+        model->busy = mem_resize(model->busy, busy, sizeof(model->busy[0]));
+    }
+}
+
+void lookahead_model_release(struct lookahead_model *model)
+{
+    mem_free(model->task);
+    mem_free(model->length_ns);
+    mem_free(model->release_ns);
+    mem_free(model->tail_ns);
+    mem_free(model->units);
+    mem_free(model->first_need);
+    mem_free(model->needs);
+    mem_free(model->first_dependent);
+    mem_free(model->dependents);
+    mem_free(model->busy);
+    *model = (struct lookahead_model){0};
+}
+
+/* The needs, seen from the other side. */
+static void find_dependents(struct lookahead_model *model)
+{
+    uint32_t *first = model->first_dependent;
+    for (uint32_t ix = 0; ix < model->count + 2; ix++) {
+        first[ix] = 0;
+    }
+    uint32_t edges = model->first_need[model->count];
+    for (uint32_t edge = 0; edge < edges; edge++) {
+        first[model->needs[edge] + 2]++;
+    }
+    for (uint32_t ix = 2; ix < model->count + 2; ix++) {
+        first[ix] += first[ix - 1];
+    }
+    for (uint32_t ix = 0; ix < model->count; ix++) {
+        for (uint32_t edge = model->first_need[ix];
+             edge < model->first_need[ix + 1];
+             edge++) {
+            INVARIANT(model->needs[edge] < ix);
+            model->dependents[first[model->needs[edge] + 1]++] = ix;
+        }
+    }
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* How long the work takes if one thing is all that is scarce. */
+static int64_t work_bound(const struct lookahead_model *model, uint32_t lane)
+{
+    uint32_t word = lane / LOOKAHEAD_LANES;
+    uint32_t shift = lane % LOOKAHEAD_LANES * 16;
+    uint64_t room = model->room[word] >> shift & LOOKAHEAD_UNITS_MAX;
+    double work = 0;
+    for (uint32_t ix = 0; ix < model->count; ix++) {
+        uint64_t units = model->units[(size_t)ix * model->words + word];
+        work += (double)(units >> shift & LOOKAHEAD_UNITS_MAX) *
+                (double)model->length_ns[ix];
+    }
+    for (uint32_t ix = 0; ix < model->busy_count; ix++) {
+        const struct lookahead_busy *busy = &model->busy[ix];
+        work += (double)(busy->units[word] >> shift & LOOKAHEAD_UNITS_MAX) *
+                (double)busy->until_ns;
+    }
+    return room > 0 ? (int64_t)(work / (double)room) : 0;
+}
+
+void lookahead_model_finish(struct lookahead_model *model)
+{
+    find_dependents(model);
+    model->bound_ns = 0;
+    for (uint32_t ix = model->count; ix-- > 0;) {
+        int64_t after_ns = 0;
+        for (uint32_t edge = model->first_dependent[ix];
+             edge < model->first_dependent[ix + 1];
+             edge++) {
+            after_ns =
+                larger(after_ns, model->tail_ns[model->dependents[edge]]);
+        }
+        model->tail_ns[ix] = model->length_ns[ix] + after_ns;
+        model->bound_ns = larger(model->bound_ns,
+                                 model->release_ns[ix] + model->tail_ns[ix]);
+    }
+    for (uint32_t ix = 0; ix < model->busy_count; ix++) {
+        model->bound_ns = larger(model->bound_ns, model->busy[ix].until_ns);
+    }
+    for (uint32_t lane = 0; lane < model->words * LOOKAHEAD_LANES; lane++) {
+        model->bound_ns = larger(model->bound_ns, work_bound(model, lane));
+    }
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lookahead_model: what is left of a run, as small as a search needs it.
+ *
+ * Tasks that have not started, with their lengths and who needs whom among
+ * them; how many units each uses of what is scarce; what the sessions in
+ * flight keep, and until when. Times count from the present. Tasks are
+ * numbered so that each comes after all that it needs.
+ *
+ * Units of up to four scarce things lie side by side in one word, 15 bits and
+ * a guard bit each, so that one subtraction compares them all.
+ *
+ * It leaves out what schedules seldom depend on (tiers, deferral, batches, who
+ * keeps a group open): a schedule found in it is a proposal, which the
+ * scheduler's own code judges (lookahead_ghost.c).
+ *
+ * Open, so that tests can make one by hand; starts as {0}.
+ */
+#ifndef CORE_LOOKAHEAD_MODEL_H
+#define CORE_LOOKAHEAD_MODEL_H
+
+#include "core/ids.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    LOOKAHEAD_LANES = 4,      /* things in a word */
+    LOOKAHEAD_WORDS_MAX = 4,  /* words of a vector of units */
+    LOOKAHEAD_UNITS_MAX = 32767,
+    LOOKAHEAD_TASKS_MAX = 512 /* larger runs have no model: see lookahead.c */
+};
+
+/* The guard bit of each lane. */
+#define LOOKAHEAD_GUARDS UINT64_C(0x8000800080008000)
+
+/* Units that are kept from the present until some time. */
+struct lookahead_busy {
+    int64_t until_ns;
+    uint64_t units[LOOKAHEAD_WORDS_MAX];
+};
+
+struct lookahead_model {
+    uint32_t count;
+    uint32_t words; /* that are used of each vector */
+    uint64_t room[LOOKAHEAD_WORDS_MAX]; /* units there are at all */
+
+    uint32_t *task;      /* index in the scheduler */
+    int64_t *length_ns;  /* at least 1 */
+    int64_t *release_ns; /* not before: what it needs runs until then */
+    int64_t *tail_ns;    /* longest path from its start to the end */
+    uint64_t *units;     /* `words` per task */
+    uint32_t *first_need; /* count + 1; into `needs` */
+    uint32_t *needs;
+    uint32_t *first_dependent; /* count + 1; into `dependents` */
+    uint32_t *dependents;
+    struct lookahead_busy *busy;
+    uint32_t busy_count;
+
+    int64_t bound_ns; /* no schedule ends sooner */
+    uint32_t capacity;
+    uint32_t edge_capacity;
+    uint32_t busy_capacity;
+};
+
+/* Make room for so many tasks, needs and sessions in flight. */
+void lookahead_model_reserve(struct lookahead_model *model,
+                             uint32_t tasks,
+                             uint32_t edges,
+                             uint32_t busy);
+
+/* Give the memory back. */
+void lookahead_model_release(struct lookahead_model *model);
+
+/*
+ * With tasks, lengths, releases, units and needs in place: find the
+ * dependents, the tails and the bound.
+ */
+void lookahead_model_finish(struct lookahead_model *model);
+
+/* Whether these units are free. */
+static inline bool lookahead_fits(const struct lookahead_model *model,
+                                  const uint64_t *free,
+                                  const uint64_t *units)
+{
+    uint64_t left = LOOKAHEAD_GUARDS;
+    for (uint32_t ix = 0; ix < model->words; ix++) {
+        left &= (free[ix] | LOOKAHEAD_GUARDS) - units[ix];
+    }
+    return left == LOOKAHEAD_GUARDS;
+}
+
+#endif /* CORE_LOOKAHEAD_MODEL_H */

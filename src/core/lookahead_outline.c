@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From the state of a scheduler to a model of what is left of a run.
+ *
+ * Scarce is a room of which all that is left, taken together, needs more than
+ * there is. The others cannot matter, and are left out; of more scarce rooms
+ * than a vector has lanes, those with the most demand are taken.
+ *
+ * A task of a group that holds a place is taken to need that place itself: the
+ * tasks of a group mostly follow one another.
+ */
+#include "core/lookahead_outline.h"
+
+#include "base/duration.h"
+#include "base/invariant.h"
+#include "base/mem.h"
+
+enum { LANES_MAX = LOOKAHEAD_LANES * LOOKAHEAD_WORDS_MAX };
+
+/* Part of its estimate that an overdue session is taken to need still. */
+enum { OVERDUE = 8 };
+
+void lookahead_outline_reserve(struct lookahead_outline *outline,
+                               const struct sched *sched)
+{
+    uint32_t tasks = sched->task_capacity + 1;
+    if (tasks > outline->task_capacity) {
+        outline->task_capacity = tasks;
+        outline->slot = mem_resize(outline->slot, tasks, sizeof(uint32_t));
+        outline->release_ns =
+            mem_resize(outline->release_ns, tasks, sizeof(int64_t));
+    }
+    uint32_t rooms = sched->limits.room_capacity + 1;
+    if (rooms > outline->room_capacity) {
+        outline->room_capacity = rooms;
+        outline->rooms =
+            mem_resize(outline->rooms, rooms, sizeof(outline->rooms[0]));
+    }
+}
+
+void lookahead_outline_release(struct lookahead_outline *outline)
+{
+    mem_free(outline->slot);
+    mem_free(outline->release_ns);
+    mem_free(outline->rooms);
+    *outline = (struct lookahead_outline){0};
+}
+
+int64_t lookahead_left_ns(const struct sched *sched, uint32_t leader)
+{
+    int64_t length_ns = lookahead_session_ns(sched, leader);
+    int64_t end_ns = duration_sum(sched->details[leader].started_ns, length_ns);
+    int64_t left_ns = end_ns - sched->now_ns;
+    int64_t least_ns = length_ns / OVERDUE + 1;
+    return left_ns > 0 ? left_ns : least_ns;
+}
+
+/* ---- which tasks ---- */
+
+/* Whether it may be started without anyone's order. */
+static bool
+is_left(const struct sched *sched, uint32_t run, uint32_t task)
+{
+    return state_is_pending(sched, task) &&
+           !sched_has(sched, task, TASK_HELD) &&
+           sched_run_ix(sched, task) == run;
+}
+
+/*
+ * Number the tasks so that needs come first. Those behind something that will
+ * not move by itself get no number. What is in flight is not before them but
+ * a time to wait for. Return false if there are too many.
+ */
+static bool number_tasks(struct lookahead_outline *outline,
+                         struct lookahead_model *model,
+                         struct sched *sched,
+                         uint32_t run)
+{
+    const struct graph *graph = &sched->graph;
+    for (uint32_t task = 0; task < sched->task_count; task++) {
+        outline->slot[task] = ID_NONE;
+        outline->release_ns[task] = 0;
+        sched->tally[task] = sched->unmet[task];
+    }
+    for (uint32_t ix = 0; ix < sched->in_flight_count; ix++) {
+        uint32_t task = sched->in_flight[ix];
+        int64_t left_ns = lookahead_left_ns(sched, sched->tasks[task].leader);
+        for (uint32_t edge = graph_first_dependent(graph, task);
+             edge != ID_NONE;
+             edge = graph_next_dependent(graph, edge)) {
+            uint32_t to = graph_dependent(graph, edge);
+            if (left_ns > outline->release_ns[to]) {
+                outline->release_ns[to] = left_ns;
+            }
+            sched->tally[to]--;
+        }
+    }
+    model->count = 0;
+    for (uint32_t task = 0; task < sched->task_count; task++) {
+        if (sched->tally[task] == 0 && is_left(sched, run, task)) {
+            if (model->count == LOOKAHEAD_TASKS_MAX) {
+                return false;
+            }
+            outline->slot[task] = model->count;
+            model->task[model->count++] = task;
+        }
+    }
+    for (uint32_t ix = 0; ix < model->count; ix++) {
+        for (uint32_t edge = graph_first_dependent(graph, model->task[ix]);
+             edge != ID_NONE;
+             edge = graph_next_dependent(graph, edge)) {
+            uint32_t to = graph_dependent(graph, edge);
+            if (--sched->tally[to] > 0 || !is_left(sched, run, to)) {
+                continue;
+            }
+            if (model->count == LOOKAHEAD_TASKS_MAX) {
+                return false;
+            }
+            outline->slot[to] = model->count;
+            model->task[model->count++] = to;
+        }
+    }
+    return true;
+}
+
+static void link_tasks(const struct lookahead_outline *outline,
+                       struct lookahead_model *model,
+                       const struct sched *sched)
+{
+    const struct graph *graph = &sched->graph;
+    uint32_t edges = 0;
+    for (uint32_t ix = 0; ix < model->count; ix++) {
+        uint32_t task = model->task[ix];
+        int64_t until_ns = sched->details[task].until_ns - sched->now_ns;
+        model->length_ns[ix] = sched->tasks[task].estimate_ns + 1;
+        model->release_ns[ix] = outline->release_ns[task];
+        if (sched->tasks[task].estimate_ns > 0) {
+            model->length_ns[ix]--;
+        }
+        if (sched_has(sched, task, TASK_BACKING_OFF) &&
+            until_ns > model->release_ns[ix]) {
+            model->release_ns[ix] = until_ns;
+        }
+        model->first_need[ix] = edges;
+        for (uint32_t edge = graph_first_need(graph, task); edge != ID_NONE;
+             edge = graph_next_need(graph, edge)) {
+            uint32_t slot = outline->slot[graph_need(graph, edge)];
+            if (slot != ID_NONE) {
+                INVARIANT(edges < model->edge_capacity);
+                model->needs[edges++] = slot;
+            }
+        }
+    }
+    model->first_need[model->count] = edges;
+}
+
+/* ---- what is scarce ---- */
+
+/* Call `fn` for each room that a task needs, its group's included. */
+typedef void (*room_fn)(struct lookahead_outline *outline,
+                        const struct sched *sched,
+                        struct room_need need,
+                        void *ctx);
+
+static void each_room(struct lookahead_outline *outline,
+                      const struct sched *sched,
+                      uint32_t task,
+                      room_fn fn,
+                      void *ctx)
+{
+    const struct shape *shape = sched_shape_of(sched, task);
+    bool flies = state_in_flight(sched, task);
+    bool background = flies ? sched_has(sched, task, TASK_BACKGROUND)
+                            : ready_is_background(sched, task);
+    uint32_t sets[] = {shape->needs, shape->group_needs};
+    for (uint32_t part = 0; part < (background ? 1 : 2); part++) {
+        const struct need_set *set = &sched->sets[sets[part]];
+        for (uint32_t ix = 0; ix < set->count; ix++) {
+            struct room_need need = sched->needs[set->first + ix];
+            uint32_t limit = sched->limits.rooms[need.room].limit;
+            if (sched->limits.limits[limit].kind == LIMIT_PLAN &&
+                sched->limits.limits[limit].max_now != LIMIT_NONE) {
+                fn(outline, sched, need, ctx);
+            }
+        }
+    }
+}
+
+static void add_demand(struct lookahead_outline *outline,
+                       const struct sched *sched,
+                       struct room_need need,
+                       void *ctx)
+{
+    const bool *flies = ctx;
+    struct lookahead_room *room = &outline->rooms[need.room];
+    (void)sched;
+    room->demand += need.units;
+    if (*flies) {
+        room->kept += need.units;
+    }
+}
+
+/* Sessions of the run that are in flight, by their first tasks. */
+static bool is_session(const struct sched *sched, uint32_t run, uint32_t task)
+{
+    return sched->tasks[task].leader == task &&
+           sched_run_ix(sched, task) == run;
+}
+
+/* Units of a room that there are for the run: what others use is gone. */
+static int64_t units_for(const struct lookahead_outline *outline,
+                         const struct sched *sched,
+                         uint32_t room)
+{
+    const struct lookahead_room *r = &outline->rooms[room];
+    uint32_t limit = sched->limits.rooms[room].limit;
+    int64_t max = sched->limits.limits[limit].max_now;
+    int64_t units = limits_free(&sched->limits, room) + r->kept;
+    units = units > max ? max : units;
+    units = units < r->kept ? r->kept : units;
+    return units > 0 ? units : 1;
+}
+
+/* The room with the highest share of demand that has no lane yet. */
+static uint32_t find_scarce(const struct lookahead_outline *outline,
+                            const struct sched *sched)
+{
+    uint32_t scarce = ID_NONE;
+    double most = 1;
+    for (uint32_t ix = 0; ix < sched->limits.room_count; ix++) {
+        const struct lookahead_room *room = &outline->rooms[ix];
+        if (room->lane != ID_NONE || room->demand == 0) {
+            continue;
+        }
+        double share = (double)room->demand /
+                       (double)units_for(outline, sched, ix);
+        if (share > most) {
+            most = share;
+            scarce = ix;
+        }
+    }
+    return scarce;
+}
+
+static void find_lanes(struct lookahead_outline *outline,
+                       struct lookahead_model *model,
+                       const struct sched *sched)
+{
+    uint32_t lanes = 0;
+    for (uint32_t ix = 0; ix < LOOKAHEAD_WORDS_MAX; ix++) {
+        model->room[ix] = 0;
+    }
+    while (lanes < LANES_MAX) {
+        uint32_t ix = find_scarce(outline, sched);
+        if (ix == ID_NONE) {
+            break;
+        }
+        struct lookahead_room *room = &outline->rooms[ix];
+        room->units = units_for(outline, sched, ix);
+        room->lane = lanes++;
+        int64_t units = room->units < LOOKAHEAD_UNITS_MAX
+                            ? room->units
+                            : LOOKAHEAD_UNITS_MAX;
+        model->room[room->lane / LOOKAHEAD_LANES] |=
+            (uint64_t)units << room->lane % LOOKAHEAD_LANES * 16;
+    }
+    model->words = lanes > LOOKAHEAD_LANES
+                       ? (lanes + LOOKAHEAD_LANES - 1) / LOOKAHEAD_LANES
+                       : 1;
+}
+
+/* Put the units of one room into a vector, as far as they go in. */
+static void add_units(struct lookahead_outline *outline,
+                      const struct sched *sched,
+                      struct room_need need,
+                      void *ctx)
+{
+    uint64_t *units = ctx;
+    const struct lookahead_room *room = &outline->rooms[need.room];
+    (void)sched;
+    if (room->lane == ID_NONE) {
+        return;
+    }
+    int64_t wanted = need.units < room->units ? need.units : room->units;
+    if (room->units > LOOKAHEAD_UNITS_MAX) {
+        wanted = (int64_t)((double)wanted / (double)room->units *
+                           LOOKAHEAD_UNITS_MAX);
+    }
+    units[room->lane / LOOKAHEAD_LANES] +=
+        (uint64_t)wanted << room->lane % LOOKAHEAD_LANES * 16;
+}
+
+static void list_busy(struct lookahead_outline *outline,
+                      struct lookahead_model *model,
+                      const struct sched *sched,
+                      uint32_t run)
+{
+    model->busy_count = 0;
+    for (uint32_t ix = 0; ix < sched->in_flight_count; ix++) {
+        uint32_t task = sched->in_flight[ix];
+        if (!is_session(sched, run, task)) {
+            continue;
+        }
+        INVARIANT(model->busy_count < model->busy_capacity);
+        struct lookahead_busy *busy = &model->busy[model->busy_count++];
+        *busy = (struct lookahead_busy){
+            .until_ns = lookahead_left_ns(sched, task),
+        };
+        each_room(outline, sched, task, add_units, busy->units);
+    }
+}
+
+static void list_units(struct lookahead_outline *outline,
+                       struct lookahead_model *model,
+                       const struct sched *sched)
+{
+    for (uint32_t ix = 0; ix < model->count; ix++) {
+        uint64_t units[LOOKAHEAD_WORDS_MAX] = {0};
+        each_room(outline, sched, model->task[ix], add_units, units);
+        for (uint32_t word = 0; word < model->words; word++) {
+            model->units[(size_t)ix * model->words + word] = units[word];
+        }
+    }
+}
+
+bool lookahead_outline(struct lookahead_outline *outline,
+                       struct lookahead_model *model,
+                       struct sched *sched,
+                       uint32_t run)
+{
+    if (!number_tasks(outline, model, sched, run) || model->count == 0) {
+        return false;
+    }
+    link_tasks(outline, model, sched);
+    for (uint32_t ix = 0; ix < sched->limits.room_count; ix++) {
+        outline->rooms[ix] = (struct lookahead_room){.lane = ID_NONE};
+    }
+    bool flies = true;
+    for (uint32_t ix = 0; ix < sched->in_flight_count; ix++) {
+        if (is_session(sched, run, sched->in_flight[ix])) {
+            each_room(outline, sched, sched->in_flight[ix], add_demand, &flies);
+        }
+    }
+    flies = false;
+    for (uint32_t ix = 0; ix < model->count; ix++) {
+        each_room(outline, sched, model->task[ix], add_demand, &flies);
+    }
+    find_lanes(outline, model, sched);
+    list_busy(outline, model, sched, run);
+    list_units(outline, model, sched);
+    lookahead_model_finish(model);
+    return true;
+}

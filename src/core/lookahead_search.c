@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/lookahead_search.h"
+
+#include "base/invariant.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+/* A search begins anew after so many children that were not kept. */
+enum { PATIENCE = 150 };
+
+/* One in so many neighbours in a child changes places. */
+enum { MUTATION = 20 };
+
+void lookahead_search_reserve(struct lookahead_search *search,
+                              uint32_t tasks,
+                              uint32_t busy)
+{
+    lookahead_sgs_reserve(&search->sgs, tasks, busy);
+    if (tasks <= search->stride) {
+        return;
+    }
+    search->stride = tasks;
+    search->lists = mem_resize(search->lists,
+                               (size_t)tasks * LOOKAHEAD_ELITES,
+                               sizeof(uint32_t));
+    search->list = mem_resize(search->list, tasks, sizeof(uint32_t));
+    search->eligible = mem_resize(search->eligible, tasks, sizeof(uint32_t));
+    search->marks = mem_resize(search->marks, tasks, sizeof(uint32_t));
+    search->start_ns = mem_resize(search->start_ns, tasks, sizeof(int64_t));
+}
+
+void lookahead_search_release(struct lookahead_search *search)
+{
+    lookahead_sgs_release(&search->sgs);
+    mem_free(search->lists);
+    mem_free(search->list);
+    mem_free(search->eligible);
+    mem_free(search->marks);
+    mem_free(search->start_ns);
+    *search = (struct lookahead_search){0};
+}
+
+/* ---- lists ---- */
+
+/* How urgent a task is: the work behind it, or with it, by turns. */
+static int64_t
+urgency(const struct lookahead_search *search, uint32_t task, bool own)
+{
+    const struct lookahead_model *model = search->sgs.model;
+    return own ? model->tail_ns[task]
+               : model->tail_ns[task] - model->length_ns[task];
+}
+
+/* Draw one of the tasks that could come next, urgent ones more likely. */
+static uint32_t draw(struct lookahead_search *search, uint32_t count, bool own)
+{
+    enum { STEPS = 32 };
+    int64_t least = INT64_MAX;
+    int64_t most = 0;
+    for (uint32_t ix = 0; ix < count; ix++) {
+        int64_t value = urgency(search, search->eligible[ix], own);
+        least = value < least ? value : least;
+        most = value > most ? value : most;
+    }
+    int64_t step = (most - least) / STEPS + 1;
+    uint64_t sum = 0;
+    uint32_t drawn = 0;
+    for (uint32_t ix = 0; ix < count; ix++) {
+        int64_t value = urgency(search, search->eligible[ix], own);
+        uint64_t weight = (uint64_t)((value - least) / step) + 1;
+        weight *= weight;
+        sum += weight;
+        /* Each takes the place of the one before by its share so far. */
+        if (rng_next(&search->rng) % sum < weight) {
+            drawn = ix;
+        }
+    }
+    return drawn;
+}
+
+static void sample(struct lookahead_search *search)
+{
+    const struct lookahead_model *model = search->sgs.model;
+    bool own = search->samples / 2 % 2 == 0;
+    uint32_t eligible = 0;
+    for (uint32_t ix = 0; ix < model->count; ix++) {
+        search->marks[ix] = model->first_need[ix + 1] - model->first_need[ix];
+        if (search->marks[ix] == 0) {
+            search->eligible[eligible++] = ix;
+        }
+    }
+    for (uint32_t place = 0; place < model->count; place++) {
+        uint32_t ix = draw(search, eligible, own);
+        uint32_t task = search->eligible[ix];
+        search->list[place] = task;
+        search->eligible[ix] = search->eligible[--eligible];
+        for (uint32_t edge = model->first_dependent[task];
+             edge < model->first_dependent[task + 1];
+             edge++) {
+            uint32_t dependent = model->dependents[edge];
+            if (--search->marks[dependent] == 0) {
+                search->eligible[eligible++] = dependent;
+            }
+        }
+    }
+}
+
+static uint32_t *list_of(const struct lookahead_search *search, uint32_t elite)
+{
+    return &search->lists[(size_t)elite * search->stride];
+}
+
+static bool is_better(struct lookahead_elite a, struct lookahead_elite b)
+{
+    return a.end_ns != b.end_ns ? a.end_ns < b.end_ns : a.sum_ns < b.sum_ns;
+}
+
+/* The better of two that are drawn. */
+static uint32_t choose(struct lookahead_search *search)
+{
+    uint32_t a = rng_below(&search->rng, search->elite_count);
+    uint32_t b = rng_below(&search->rng, search->elite_count);
+    return is_better(search->elites[a], search->elites[b]) ? a : b;
+}
+
+/* Append those of a list that are not there yet, up to a place. */
+static uint32_t append(struct lookahead_search *search,
+                       const uint32_t *from,
+                       uint32_t place,
+                       uint32_t until)
+{
+    for (uint32_t ix = 0; place < until; ix++) {
+        INVARIANT(ix < search->sgs.model->count);
+        if (search->marks[from[ix]] == 0) {
+            search->marks[from[ix]] = 1;
+            search->list[place++] = from[ix];
+        }
+    }
+    return place;
+}
+
+/* Whether a task needs another one, directly. */
+static bool
+needs(const struct lookahead_model *model, uint32_t task, uint32_t other)
+{
+    for (uint32_t edge = model->first_need[task];
+         edge < model->first_need[task + 1];
+         edge++) {
+        if (model->needs[edge] == other) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Exchange some neighbours that may be exchanged. */
+static void disturb(struct lookahead_search *search)
+{
+    const struct lookahead_model *model = search->sgs.model;
+    for (uint32_t ix = 0; ix + 1 < model->count; ix++) {
+        uint32_t task = search->list[ix];
+        uint32_t next = search->list[ix + 1];
+        if (rng_below(&search->rng, MUTATION) == 0 &&
+            !needs(model, next, task)) {
+            search->list[ix] = next;
+            search->list[ix + 1] = task;
+        }
+    }
+}
+
+/* Cross two lists: needs stay in front, because both have them there. */
+static void cross(struct lookahead_search *search)
+{
+    uint32_t count = search->sgs.model->count;
+    const uint32_t *mother = list_of(search, choose(search));
+    const uint32_t *father = list_of(search, choose(search));
+    uint32_t from = rng_below(&search->rng, count);
+    uint32_t until = from + rng_below(&search->rng, count - from) + 1;
+    memset(search->marks, 0, count * sizeof(search->marks[0]));
+    uint32_t place = append(search, mother, 0, from);
+    place = append(search, father, place, until);
+    place = append(search, mother, place, count);
+    INVARIANT(place == count);
+    disturb(search);
+}
+
+/* ---- schedules ---- */
+
+/* Justify while that shortens it; return when it ends. */
+static int64_t improve(struct lookahead_search *search, int64_t end_ns)
+{
+    for (;;) {
+        int64_t before_ns = end_ns;
+        end_ns =
+            lookahead_sgs_justify(&search->sgs, search->start_ns, end_ns);
+        search->spent += 2;
+        INVARIANT(end_ns <= before_ns);
+        if (end_ns == before_ns || search->spent >= search->budget) {
+            return end_ns;
+        }
+    }
+}
+
+/* Put the list of the present schedule into a place. */
+static void
+put(struct lookahead_search *search, uint32_t elite, struct lookahead_elite as)
+{
+    lookahead_sgs_list(&search->sgs, search->start_ns, list_of(search, elite));
+    search->elites[elite] = as;
+    if (is_better(as, search->elites[search->best])) {
+        search->best = elite;
+    }
+}
+
+/* Keep the present schedule if it is new and good enough; whether it was. */
+static bool keep(struct lookahead_search *search, int64_t end_ns)
+{
+    struct lookahead_elite new = {.end_ns = end_ns};
+    for (uint32_t ix = 0; ix < search->sgs.model->count; ix++) {
+        new.sum_ns += search->start_ns[ix] / 1024;
+    }
+    uint32_t worst = 0;
+    for (uint32_t ix = 0; ix < search->elite_count; ix++) {
+        if (search->elites[ix].end_ns == new.end_ns &&
+            search->elites[ix].sum_ns == new.sum_ns) {
+            return false;
+        }
+        if (is_better(search->elites[worst], search->elites[ix])) {
+            worst = ix;
+        }
+    }
+    if (search->elite_count < LOOKAHEAD_ELITES) {
+        put(search, search->elite_count++, new);
+        return true;
+    }
+    if (!is_better(new, search->elites[worst])) {
+        return false;
+    }
+    put(search, worst, new);
+    return true;
+}
+
+/* Keep only the best: the rest is drawn anew. */
+static void begin_anew(struct lookahead_search *search)
+{
+    uint32_t *first = list_of(search, 0);
+    const uint32_t *best = list_of(search, search->best);
+    memmove(first, best, search->sgs.model->count * sizeof(first[0]));
+    search->elites[0] = search->elites[search->best];
+    search->best = 0;
+    search->elite_count = 1;
+    search->idle = 0;
+}
+
+static void look_at(struct lookahead_search *search, bool parallel)
+{
+    int64_t end_ns;
+    if (parallel) {
+        end_ns = lookahead_sgs_parallel(&search->sgs,
+                                        search->list,
+                                        search->start_ns);
+    } else {
+        end_ns = lookahead_sgs_serial(&search->sgs,
+                                      search->list,
+                                      search->start_ns);
+    }
+    search->spent++;
+    bool kept = keep(search, improve(search, end_ns));
+    search->idle = kept ? 0 : search->idle + 1;
+}
+
+void lookahead_search_begin(struct lookahead_search *search,
+                            const struct lookahead_model *model,
+                            uint64_t seed,
+                            uint32_t budget,
+                            const uint32_t *first)
+{
+    INVARIANT(model->count > 0 && model->count <= search->stride);
+    search->sgs.model = model;
+    rng_init(&search->rng, seed);
+    search->elite_count = 0;
+    search->best = 0;
+    search->spent = 0;
+    search->budget = budget;
+    search->samples = 0;
+    search->idle = 0;
+    if (first != NULL) {
+        memcpy(search->list, first, model->count * sizeof(first[0]));
+    } else {
+        /* By the work from its start to the end, longest first: by rank. */
+        for (uint32_t ix = 0; ix < model->count; ix++) {
+            search->start_ns[ix] = -model->tail_ns[ix];
+            search->list[ix] = ix;
+        }
+        lookahead_sgs_sort(&search->sgs, search->start_ns, search->list);
+    }
+    look_at(search, false);
+}
+
+bool lookahead_search_step(struct lookahead_search *search)
+{
+    int64_t best_ns = search->elites[search->best].end_ns;
+    if (search->spent >= search->budget ||
+        best_ns <= search->sgs.model->bound_ns) {
+        return false;
+    }
+    if (search->idle > PATIENCE) {
+        begin_anew(search);
+    }
+    bool sampling = search->elite_count < LOOKAHEAD_ELITES;
+    if (sampling && search->idle < PATIENCE / 2) {
+        sample(search);
+        search->samples++;
+        look_at(search, search->samples % 2 == 0);
+    } else {
+        cross(search);
+        look_at(search, false);
+    }
+    return true;
+}
+
+const uint32_t *lookahead_search_list(const struct lookahead_search *search,
+                                      int64_t *end_ns_out)
+{
+    *end_ns_out = search->elites[search->best].end_ns;
+    return list_of(search, search->best);
+}

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is free over time is a sorted array of points; between two of them
+ * nothing changes. Plans of some hundred tasks have few points, and moving a
+ * part of the array is cheaper than any tree.
+ */
+#include "core/lookahead_sgs.h"
+
+#include "base/invariant.h"
+#include "base/macros.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+void lookahead_sgs_reserve(struct lookahead_sgs *sgs,
+                           uint32_t tasks,
+                           uint32_t busy)
+{
+    uint32_t points = 2 * tasks + busy + 2;
+    if (points > sgs->point_capacity) {
+        sgs->point_capacity = points;
+        sgs->at_ns = mem_resize(sgs->at_ns, points, sizeof(int64_t));
+        sgs->free = mem_resize(sgs->free,
+                               (size_t)points * LOOKAHEAD_WORDS_MAX,
+                               sizeof(uint64_t));
+    }
+    if (tasks > sgs->capacity) {
+        sgs->capacity = tasks;
+        sgs->key_ns = mem_resize(sgs->key_ns, tasks, sizeof(int64_t));
+        uint32_t **numbers[] = {
+            &sgs->list,
+            &sgs->other,
+            &sgs->missing,
+            &sgs->running,
+        };
+        for (uint32_t ix = 0; ix < ARRAY_COUNT(numbers); ix++) {
+            *numbers[ix] = mem_resize(*numbers[ix], tasks, sizeof(uint32_t));
+        }
+    }
+}
+
+void lookahead_sgs_release(struct lookahead_sgs *sgs)
+{
+    mem_free(sgs->at_ns);
+    mem_free(sgs->free);
+    mem_free(sgs->key_ns);
+    mem_free(sgs->list);
+    mem_free(sgs->other);
+    mem_free(sgs->missing);
+    mem_free(sgs->running);
+    *sgs = (struct lookahead_sgs){0};
+}
+
+/* ---- what is free over time ---- */
+
+/* The point at or before a time, looked for from the end. */
+static uint32_t point_before(const struct lookahead_sgs *sgs, int64_t at_ns)
+{
+    uint32_t low = 0;
+    uint32_t high = sgs->point_count;
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (sgs->at_ns[middle] <= at_ns) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* Make a point at this time, behind point `before`; return its index. */
+static uint32_t
+split(struct lookahead_sgs *sgs, uint32_t before, int64_t at_ns)
+{
+    if (sgs->at_ns[before] == at_ns) {
+        return before;
+    }
+    uint32_t words = sgs->model->words;
+    uint32_t after = before + 1;
+    uint32_t moved = sgs->point_count - after;
+    INVARIANT(sgs->point_count < sgs->point_capacity);
+    memmove(&sgs->at_ns[after + 1],
+            &sgs->at_ns[after],
+            moved * sizeof(sgs->at_ns[0]));
+    memmove(&sgs->free[(size_t)(after + 1) * words],
+            &sgs->free[(size_t)after * words],
+            (size_t)moved * words * sizeof(sgs->free[0]));
+    sgs->at_ns[after] = at_ns;
+    for (uint32_t ix = 0; ix < words; ix++) {
+        sgs->free[(size_t)after * words + ix] =
+            sgs->free[(size_t)before * words + ix];
+    }
+    sgs->point_count++;
+    return after;
+}
+
+/* Take units from one time to another; `from` is at or before the first. */
+static void occupy(struct lookahead_sgs *sgs,
+                   uint32_t from,
+                   int64_t begin_ns,
+                   int64_t end_ns,
+                   const uint64_t *units)
+{
+    uint32_t words = sgs->model->words;
+    uint32_t point = split(sgs, from, begin_ns);
+    for (;;) {
+        bool last = point + 1 == sgs->point_count;
+        if (last || sgs->at_ns[point + 1] > end_ns) {
+            (void)split(sgs, point, end_ns);
+        }
+        uint64_t *free = &sgs->free[(size_t)point * words];
+        for (uint32_t ix = 0; ix < words; ix++) {
+            free[ix] -= units[ix];
+        }
+        point++;
+        if (sgs->at_ns[point] == end_ns) {
+            return;
+        }
+    }
+}
+
+/* Only what is in flight is there yet. */
+static void begin(struct lookahead_sgs *sgs)
+{
+    const struct lookahead_model *model = sgs->model;
+    sgs->point_count = 1;
+    sgs->at_ns[0] = 0;
+    for (uint32_t ix = 0; ix < model->words; ix++) {
+        sgs->free[ix] = model->room[ix];
+    }
+    for (uint32_t ix = 0; ix < model->busy_count; ix++) {
+        occupy(sgs, 0, 0, model->busy[ix].until_ns, model->busy[ix].units);
+    }
+}
+
+/* The earliest start from `from_ns` on; the point before it in *point_out. */
+static int64_t earliest(const struct lookahead_sgs *sgs,
+                        uint32_t task,
+                        int64_t from_ns,
+                        uint32_t *point_out)
+{
+    const struct lookahead_model *model = sgs->model;
+    const uint64_t *units = &model->units[(size_t)task * model->words];
+    int64_t length_ns = model->length_ns[task];
+    uint32_t first = point_before(sgs, from_ns);
+    int64_t start_ns = from_ns;
+    for (uint32_t point = first; point < sgs->point_count; point++) {
+        if (sgs->at_ns[point] >= start_ns + length_ns) {
+            break;
+        }
+        if (!lookahead_fits(model,
+                            &sgs->free[(size_t)point * model->words],
+                            units)) {
+            first = point + 1;
+            INVARIANT(first < sgs->point_count); /* in the end all is free */
+            start_ns = sgs->at_ns[first];
+        }
+    }
+    *point_out = first;
+    return start_ns;
+}
+
+/* The latest start with an end by `until_ns`, likewise. */
+static int64_t latest(const struct lookahead_sgs *sgs,
+                      uint32_t task,
+                      int64_t until_ns,
+                      uint32_t *point_out)
+{
+    const struct lookahead_model *model = sgs->model;
+    const uint64_t *units = &model->units[(size_t)task * model->words];
+    int64_t length_ns = model->length_ns[task];
+    int64_t end_ns = until_ns;
+    uint32_t point = point_before(sgs, until_ns - 1);
+    for (;;) {
+        if (!lookahead_fits(model,
+                            &sgs->free[(size_t)point * model->words],
+                            units)) {
+            end_ns = sgs->at_ns[point];
+        }
+        if (sgs->at_ns[point] <= end_ns - length_ns) {
+            break;
+        }
+        INVARIANT(point > 0); /* it had a place, and that is still free */
+        point--;
+    }
+    *point_out = point;
+    return end_ns - length_ns;
+}
+
+/* ---- schemes ---- */
+
+int64_t lookahead_sgs_serial(struct lookahead_sgs *sgs,
+                             const uint32_t *list,
+                             int64_t *start_ns)
+{
+    const struct lookahead_model *model = sgs->model;
+    int64_t makespan_ns = 0;
+    begin(sgs);
+    for (uint32_t place = 0; place < model->count; place++) {
+        uint32_t task = list[place];
+        int64_t from_ns = model->release_ns[task];
+        for (uint32_t edge = model->first_need[task];
+             edge < model->first_need[task + 1];
+             edge++) {
+            uint32_t need = model->needs[edge];
+            int64_t end_ns = start_ns[need] + model->length_ns[need];
+            from_ns = end_ns > from_ns ? end_ns : from_ns;
+        }
+        uint32_t point;
+        start_ns[task] = earliest(sgs, task, from_ns, &point);
+        int64_t end_ns = start_ns[task] + model->length_ns[task];
+        occupy(sgs,
+               point,
+               start_ns[task],
+               end_ns,
+               &model->units[(size_t)task * model->words]);
+        makespan_ns = end_ns > makespan_ns ? end_ns : makespan_ns;
+    }
+    return makespan_ns;
+}
+
+/* As late as the tasks behind allow, in order of their ends, last first. */
+static void justify_right(struct lookahead_sgs *sgs,
+                          int64_t *start_ns,
+                          int64_t makespan_ns)
+{
+    const struct lookahead_model *model = sgs->model;
+    for (uint32_t ix = 0; ix < model->count; ix++) {
+        sgs->key_ns[ix] = -(start_ns[ix] + model->length_ns[ix]);
+        sgs->list[ix] = model->count - 1 - ix;
+    }
+    lookahead_sgs_sort(sgs, sgs->key_ns, sgs->list);
+    begin(sgs);
+    for (uint32_t place = 0; place < model->count; place++) {
+        uint32_t task = sgs->list[place];
+        int64_t until_ns = makespan_ns;
+        for (uint32_t edge = model->first_dependent[task];
+             edge < model->first_dependent[task + 1];
+             edge++) {
+            int64_t next_ns = start_ns[model->dependents[edge]];
+            until_ns = next_ns < until_ns ? next_ns : until_ns;
+        }
+        uint32_t point;
+        start_ns[task] = latest(sgs, task, until_ns, &point);
+        occupy(sgs,
+               point,
+               start_ns[task],
+               start_ns[task] + model->length_ns[task],
+               &model->units[(size_t)task * model->words]);
+    }
+}
+
+int64_t lookahead_sgs_justify(struct lookahead_sgs *sgs,
+                              int64_t *start_ns,
+                              int64_t end_ns)
+{
+    justify_right(sgs, start_ns, end_ns);
+    lookahead_sgs_list(sgs, start_ns, sgs->list);
+    return lookahead_sgs_serial(sgs, sgs->list, start_ns);
+}
+
+/* ---- the parallel scheme ---- */
+
+/* Sessions that end now give back what they used; those who need them may
+ * have nothing left to wait for. Return how many still run. */
+static uint32_t end_running(struct lookahead_sgs *sgs,
+                            const int64_t *start_ns,
+                            int64_t now_ns,
+                            uint32_t running)
+{
+    const struct lookahead_model *model = sgs->model;
+    uint32_t kept = 0;
+    for (uint32_t ix = 0; ix < running; ix++) {
+        uint32_t task = sgs->running[ix];
+        if (start_ns[task] + model->length_ns[task] > now_ns) {
+            sgs->running[kept++] = task;
+            continue;
+        }
+        for (uint32_t edge = model->first_dependent[task];
+             edge < model->first_dependent[task + 1];
+             edge++) {
+            sgs->missing[model->dependents[edge]]--;
+        }
+    }
+    return kept;
+}
+
+/* The next time at which something ends or may start. */
+static int64_t next_time(const struct lookahead_sgs *sgs,
+                         const int64_t *start_ns,
+                         int64_t now_ns,
+                         uint32_t running,
+                         uint32_t left)
+{
+    const struct lookahead_model *model = sgs->model;
+    int64_t next_ns = INT64_MAX;
+    for (uint32_t ix = 0; ix < running; ix++) {
+        uint32_t task = sgs->running[ix];
+        int64_t end_ns = start_ns[task] + model->length_ns[task];
+        next_ns = end_ns < next_ns ? end_ns : next_ns;
+    }
+    for (uint32_t ix = 0; ix < left; ix++) {
+        int64_t release_ns = model->release_ns[sgs->list[ix]];
+        if (release_ns > now_ns && release_ns < next_ns) {
+            next_ns = release_ns;
+        }
+    }
+    for (uint32_t ix = 0; ix < model->busy_count; ix++) {
+        int64_t until_ns = model->busy[ix].until_ns;
+        if (until_ns > now_ns && until_ns < next_ns) {
+            next_ns = until_ns;
+        }
+    }
+    return next_ns;
+}
+
+int64_t lookahead_sgs_parallel(struct lookahead_sgs *sgs,
+                               const uint32_t *list,
+                               int64_t *start_ns)
+{
+    const struct lookahead_model *model = sgs->model;
+    begin(sgs);
+    for (uint32_t ix = 0; ix < model->count; ix++) {
+        sgs->list[ix] = list[ix];
+        sgs->missing[ix] = model->first_need[ix + 1] - model->first_need[ix];
+    }
+    uint32_t left = model->count;
+    uint32_t running = 0;
+    int64_t now_ns = 0;
+    int64_t makespan_ns = 0;
+    while (left > 0) {
+        uint32_t kept = 0;
+        for (uint32_t ix = 0; ix < left; ix++) {
+            uint32_t task = sgs->list[ix];
+            uint32_t point;
+            if (sgs->missing[task] > 0 || model->release_ns[task] > now_ns ||
+                earliest(sgs, task, now_ns, &point) > now_ns) {
+                sgs->list[kept++] = task;
+                continue;
+            }
+            start_ns[task] = now_ns;
+            int64_t end_ns = now_ns + model->length_ns[task];
+            occupy(sgs,
+                   point,
+                   now_ns,
+                   end_ns,
+                   &model->units[(size_t)task * model->words]);
+            sgs->running[running++] = task;
+            makespan_ns = end_ns > makespan_ns ? end_ns : makespan_ns;
+        }
+        left = kept;
+        if (left > 0) {
+            now_ns = next_time(sgs, start_ns, now_ns, running, left);
+            INVARIANT(now_ns < INT64_MAX);
+            running = end_running(sgs, start_ns, now_ns, running);
+        }
+    }
+    return makespan_ns;
+}
+
+/* ---- sorting ---- */
+
+/* A merge of runs that double in length, from short insertion sorts. */
+void lookahead_sgs_sort(struct lookahead_sgs *sgs,
+                        const int64_t *key_ns,
+                        uint32_t *list)
+{
+    enum { SHORT = 32 };
+    uint32_t count = sgs->model->count;
+    for (uint32_t first = 0; first < count; first += SHORT) {
+        uint32_t end = count - first < SHORT ? count : first + SHORT;
+        for (uint32_t ix = first + 1; ix < end; ix++) {
+            uint32_t task = list[ix];
+            uint32_t hole = ix;
+            while (hole > first && key_ns[list[hole - 1]] > key_ns[task]) {
+                list[hole] = list[hole - 1];
+                hole--;
+            }
+            list[hole] = task;
+        }
+    }
+    for (uint32_t length = SHORT; length < count; length *= 2) {
+        for (uint32_t first = 0; first < count; first += 2 * length) {
+            uint32_t middle = count - first < length ? count : first + length;
+            uint32_t end = count - middle < length ? count : middle + length;
+            uint32_t left = first;
+            uint32_t right = middle;
+            for (uint32_t ix = first; ix < end; ix++) {
+                bool take_right =
+                    left == middle ||
+                    (right < end && key_ns[list[right]] < key_ns[list[left]]);
+                sgs->other[ix] = list[take_right ? right++ : left++];
+            }
+        }
+        memcpy(list, sgs->other, count * sizeof(list[0]));
+    }
+}
+
+void lookahead_sgs_list(struct lookahead_sgs *sgs,
+                        const int64_t *start_ns,
+                        uint32_t *list)
+{
+    for (uint32_t ix = 0; ix < sgs->model->count; ix++) {
+        list[ix] = ix;
+    }
+    lookahead_sgs_sort(sgs, start_ns, list);
+}
