@@ -245,7 +245,8 @@ bool dispatch_close_groups(struct sched *sched)
     return closed;
 }
 
-/* Forget reservations and what was set aside: each start may change them. */
+/* Forget reservations, holds and what was set aside: each start may change
+ * them. */
 static void begin_scan(struct sched *sched)
 {
     while (sched->reserved != ID_NONE) {
@@ -260,6 +261,7 @@ static void begin_scan(struct sched *sched)
         sched->queues[queue].aside = false;
         ready_requeue(sched, queue);
     }
+    lookahead_look_again(sched);
 }
 
 /* What an examination found. */
@@ -384,7 +386,6 @@ static void start(struct sched *sched, uint32_t leader)
     sched->runs[shape->run].sessions++;
     executor_sent(&sched->executors[shape->executor], sched->last_token);
     dispatch_gate_executor(sched, shape->executor);
-    lookahead_look_again(sched);
 }
 
 /* Keep the free units of a room for a task until the next scan. */

@@ -70,6 +70,7 @@ void lookahead_add_run(struct sched *sched, uint32_t schedules)
     look->plans[run] = (struct lookahead_plan){
         .room = limits_add_gate(&sched->limits, LIMIT_LOOKAHEAD_GATE, run),
         .schedules = schedules,
+        .awaited = ID_NONE,
         .scratch = true,
     };
     lookahead_reserve(sched);

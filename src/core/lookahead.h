@@ -41,6 +41,7 @@ struct lookahead_plan {
     uint32_t *draft;    /* memory for the next one */
     uint32_t count;     /* of tasks in the order; 0: rank decides */
     uint32_t next;      /* the first in the order that has not started */
+    uint32_t awaited;   /* for which tasks are held at the gate; or ID_NONE */
     uint32_t capacity;
     bool stale;    /* it is not to be relied on: nothing is held */
     bool wanted;   /* another one is to be made */

@@ -2,10 +2,10 @@
 /*
  * Following a plan: see lookahead.h.
  *
- * Queues whose best task is held wait at the gate of the plan. It opens at the
- * beginning of each turn and after each start; then the best of them is looked
- * at, and if that is still held, so are all behind it: one look per start,
- * however much is held.
+ * Tasks are looked at best first. As soon as one is held that could start, so
+ * are all behind it: otherwise a worse one would go first. Their queues wait at
+ * the gate of the plan. It opens before the next start is looked for, and then
+ * the best of them is looked at: one look per start, however much is held.
  */
 #include "base/duration.h"
 #include "base/invariant.h"
@@ -66,6 +66,9 @@ uint32_t lookahead_held_for(const struct sched *sched, uint32_t task)
         sched->in_flight_count == 0 || sched_has(sched, task, TASK_AGED)) {
         return ID_NONE;
     }
+    if (plan->awaited != ID_NONE) {
+        return plan->awaited; /* a better one is held already */
+    }
     uint32_t end = plan->next + LOOK < place ? plan->next + LOOK : place;
     for (uint32_t ix = plan->next; ix < end; ix++) {
         uint32_t first = plan->order[ix];
@@ -84,6 +87,7 @@ void lookahead_hold(struct sched *sched, uint32_t queue, uint32_t first)
     if (until_ns < lookahead->wake_ns) {
         lookahead->wake_ns = until_ns;
     }
+    lookahead->plans[sched_run_ix(sched, first)].awaited = first;
     dispatch_set_gate(sched, room, false);
     dispatch_wait(sched, queue, room);
 }
@@ -104,6 +108,7 @@ void lookahead_look_again(struct sched *sched)
                !state_is_pending(sched, plan->order[plan->next])) {
             plan->next++;
         }
+        plan->awaited = ID_NONE;
         dispatch_set_gate(sched, plan->room, true);
     }
 }

@@ -291,7 +291,6 @@ bool sched_next_effect(struct sched *sched, struct sched_effect *out)
             restore_finish(sched);
         }
         (void)dispatch_close_groups(sched);
-        lookahead_look_again(sched);
     }
     return next_end(sched, out) || next_start(sched, out) ||
            next_notice(sched, out) || next_change(sched, out) ||
