@@ -206,7 +206,7 @@ static void add_control(struct writer *writer)
 
 char *world_plan_text(struct world *world, uint32_t ix)
 {
-    static const char *const policies[] = {"rank", "fair", "fifo"};
+    static const char *const policies[] = {"rank", "fair", "fifo", "lookahead"};
     struct writer writer = {.world = world};
     if (world->options.script != NULL) {
         const char *plan = world->options.script->plan;
@@ -215,7 +215,7 @@ char *world_plan_text(struct world *world, uint32_t ix)
     strbuf_addf(&writer.text,
                 "sluice: 1\nname: plan %u\npolicy: %s\n",
                 ix,
-                policies[below(&writer, 3)]);
+                policies[below(&writer, 4)]);
     writer.repos = below(&writer, REPOS_MAX + 1);
     strbuf_adds(&writer.text, writer.repos > 0 ? "repos:\n" : "");
     for (uint32_t n = 0; n < writer.repos; n++) {

@@ -81,6 +81,9 @@ static void take_groups(struct snapshot *snapshot)
     }
 }
 
+/* Of thinking ahead: some hundredths of a second, as the scheduler does. */
+enum { EFFORT = 500000 };
+
 /* The turn that the scheduler would take now; nothing follows from it. */
 static void take_turn(struct engine *engine)
 {
@@ -91,6 +94,7 @@ static void take_turn(struct engine *engine)
     };
     enum err err = sched_apply(sched, &tick);
     INVARIANT(err == ERR_OK);
+    (void)sched_plan(sched, EFFORT);
     struct sched_effect effect;
     while (sched_next_effect(sched, &effect)) {
         /* What is started is found by its state. */

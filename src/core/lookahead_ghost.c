@@ -129,7 +129,9 @@ static void copy(struct lookahead_ghost *ghost, const struct sched *real)
     *now = *real;
 #define PART(array, count, capacity)                                           \
     now->array = own.array;                                                    \
-    memcpy(now->array, real->array, real->count * sizeof(now->array[0]));
+    if (real->count > 0) {                                                     \
+        memcpy(now->array, real->array, real->count * sizeof(now->array[0]));  \
+    }
     GHOST_COPIED(PART)
 #undef PART
 #define PART(array) now->array = own.array;

@@ -9,6 +9,9 @@
 /* A search begins anew after so many children that were not kept. */
 enum { PATIENCE = 150 };
 
+/* Lists that are kept even if the budget is small. */
+enum { ELITES_MIN = 8 };
+
 /* One in so many neighbours in a child changes places. */
 enum { MUTATION = 20 };
 
@@ -230,7 +233,7 @@ static bool keep(struct lookahead_search *search, int64_t end_ns)
             worst = ix;
         }
     }
-    if (search->elite_count < LOOKAHEAD_ELITES) {
+    if (search->elite_count < search->elite_max) {
         put(search, search->elite_count++, new);
         return true;
     }
@@ -280,6 +283,9 @@ void lookahead_search_begin(struct lookahead_search *search,
     search->sgs.model = model;
     rng_init(&search->rng, seed);
     search->elite_count = 0;
+    uint32_t elites = budget / LOOKAHEAD_ELITE_BUDGET;
+    elites = elites > ELITES_MIN ? elites : ELITES_MIN;
+    search->elite_max = elites < LOOKAHEAD_ELITES ? elites : LOOKAHEAD_ELITES;
     search->best = 0;
     search->spent = 0;
     search->budget = budget;
@@ -308,7 +314,7 @@ bool lookahead_search_step(struct lookahead_search *search)
     if (search->idle > PATIENCE) {
         begin_anew(search);
     }
-    bool sampling = search->elite_count < LOOKAHEAD_ELITES;
+    bool sampling = search->elite_count < search->elite_max;
     if (sampling && search->idle < PATIENCE / 2) {
         sample(search);
         search->samples++;

@@ -26,8 +26,8 @@
 #include "base/rng.h"
 #include "core/lookahead_sgs.h"
 
-/* Lists that are kept. */
-enum { LOOKAHEAD_ELITES = 40 };
+/* Lists that are kept at most: one for so many schedules of the budget. */
+enum { LOOKAHEAD_ELITES = 80, LOOKAHEAD_ELITE_BUDGET = 50 };
 
 struct lookahead_elite {
     int64_t end_ns;
@@ -42,6 +42,7 @@ struct lookahead_search {
     uint32_t stride;
     struct lookahead_elite elites[LOOKAHEAD_ELITES];
     uint32_t elite_count;
+    uint32_t elite_max;
     uint32_t best;    /* elite */
     uint32_t spent;   /* schedules */
     uint32_t budget;  /* schedules */

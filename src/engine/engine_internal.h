@@ -246,6 +246,7 @@ struct engine {
     bool writing;
     int64_t retry_ns; /* write again then; SCHED_NEVER: no */
     bool changed;     /* something happened since the last turn */
+    bool thinking;    /* a plan ahead is not made to its end yet */
     int64_t burst_ns; /* take a turn then, for ends that share a batch */
     bool draining;
     bool stopping;
