@@ -33,6 +33,9 @@ enum { GHOST_COST = 32 };
 /* Runs ahead for one plan: by rank, by the plan there was, by the new one. */
 enum { GHOST_RUNS = 3 };
 
+/* One list for so many schedules is run ahead with, if that is needed. */
+enum { JUDGED = 10 };
+
 /* More tasks than that in a scheduler, and rank decides. */
 enum { TASKS_MAX = 1 << 16 };
 
@@ -45,6 +48,8 @@ struct lookahead_mind {
     uint32_t *first; /* list to begin a search with */
     uint32_t capacity;
     uint32_t run; /* that is being thought about; ID_NONE: none is */
+    uint32_t judge_budget; /* lists to run ahead with */
+    bool exact;            /* what was proposed last ended as promised */
 };
 
 /* ---- memory ---- */
@@ -276,8 +281,11 @@ static bool list_plan(struct sched *sched, uint32_t run)
     return fits;
 }
 
-/* Follow a list of the model if it ends sooner than what is followed now. */
-static void
+/*
+ * Run ahead with a list of the model, and follow it if the run ends sooner
+ * than with what is followed now. Return when it ends.
+ */
+static int64_t
 propose(struct sched *sched, uint32_t run, const uint32_t *list)
 {
     struct lookahead_mind *mind = sched->lookahead->mind;
@@ -292,7 +300,7 @@ propose(struct sched *sched, uint32_t run, const uint32_t *list)
                                          mind->order,
                                          model->count);
     if (end_ns >= plan->end_ns) {
-        return;
+        return end_ns;
     }
     plan->end_ns = end_ns;
     for (uint32_t ix = 0; ix < model->count; ix++) {
@@ -300,6 +308,16 @@ propose(struct sched *sched, uint32_t run, const uint32_t *list)
         sched->lookahead->start_ns[task] = mind->ghost.start_ns[task];
     }
     lookahead_follow(sched, run, mind->order, model->count);
+    return end_ns;
+}
+
+/* Whether the run could end sooner than it does now, by more than a trifle. */
+static bool is_promising(const struct sched *sched, uint32_t run)
+{
+    enum { TRIFLE = 1000 };
+    int64_t bound_ns = sched->lookahead->mind->model.bound_ns;
+    int64_t end_ns = sched->lookahead->plans[run].end_ns - sched->now_ns;
+    return end_ns > bound_ns + bound_ns / TRIFLE;
 }
 
 /* Begin with rank, or with the order there was if that ends sooner. */
@@ -311,8 +329,13 @@ static void settle_first(struct sched *sched, uint32_t run, bool warm)
     plan->end_ns = plan->rank_end_ns;
     lookahead_follow(sched, run, NULL, 0);
     if (warm) {
-        propose(sched, run, mind->first);
+        (void)propose(sched, run, mind->first);
     }
+}
+
+static void spend(uint32_t *effort, uint64_t spent)
+{
+    *effort -= spent < *effort ? (uint32_t)spent : *effort;
 }
 
 /* Begin to think about a run; false if there is nothing to think about. */
@@ -326,60 +349,115 @@ static bool begin(struct sched *sched, uint32_t run, uint32_t *effort)
     }
     plan->missed = 0;
     plan->wanted = false;
+    mind->run = ID_NONE;
     if (!lookahead_outline(&mind->outline, &mind->model, sched, run)) {
         lookahead_follow(sched, run, NULL, 0);
         return false;
     }
     bool warm = list_plan(sched, run);
     settle_first(sched, run, warm);
+    if (!is_promising(sched, run)) {
+        return false;
+    }
     lookahead_search_begin(&mind->search,
                            &mind->model,
                            plan->made++,
                            budget,
                            warm ? mind->first : NULL);
     mind->run = run;
+    mind->judge_budget = budget / JUDGED;
     plan->thinking = true;
+    plan->judging = false;
     plan->scratch = false;
-    uint64_t spent = (uint64_t)count_left(sched) * GHOST_COST * GHOST_RUNS;
-    *effort -= spent < *effort ? (uint32_t)spent : *effort;
+    spend(effort, (uint64_t)count_left(sched) * GHOST_COST * GHOST_RUNS);
     return true;
+}
+
+/*
+ * Look for short schedules in the model, and follow the best if that is as
+ * short as it says. False if there is nothing more to look for.
+ */
+static bool look_for(struct sched *sched, uint32_t run, uint32_t *effort)
+{
+    struct lookahead_mind *mind = sched->lookahead->mind;
+    bool more = true;
+    while (more && *effort > 0) {
+        uint32_t spent = mind->search.spent;
+        more = lookahead_search_step(&mind->search);
+        spend(effort,
+              (uint64_t)(mind->search.spent - spent) * mind->model.count);
+    }
+    int64_t promised_ns;
+    const uint32_t *best = lookahead_search_list(&mind->search, &promised_ns);
+    int64_t end_ns = propose(sched, run, best);
+    mind->exact = end_ns - sched->now_ns <= promised_ns;
+    return more;
+}
+
+/* One that judges lists, for a search. */
+struct judge {
+    struct sched *sched;
+    uint32_t run;
+};
+
+static int64_t judge_list(void *ctx, const uint32_t *list)
+{
+    const struct judge *judge = ctx;
+    return propose(judge->sched, judge->run, list);
+}
+
+/*
+ * Where the model does not tell the truth, run ahead with more of what was
+ * found, and with what comes of it. False if there is nothing more to try.
+ */
+static bool judge(struct sched *sched, uint32_t run, uint32_t *effort)
+{
+    struct lookahead_mind *mind = sched->lookahead->mind;
+    struct judge by = {sched, run};
+    uint64_t cost = (uint64_t)count_left(sched) * GHOST_COST;
+    bool more = !mind->exact && is_promising(sched, run);
+    while (more && *effort > 0) {
+        more = lookahead_search_judge(&mind->search,
+                                      mind->judge_budget,
+                                      judge_list,
+                                      &by) &&
+               is_promising(sched, run);
+        spend(effort, cost);
+    }
+    return more;
 }
 
 /* Think about a run until the effort is spent; true if there is more to do. */
 static bool think(struct sched *sched, uint32_t run, uint32_t *effort)
 {
-    struct lookahead_mind *mind = sched->lookahead->mind;
     struct lookahead_plan *plan = &sched->lookahead->plans[run];
     watch_overdue(sched, run);
-    if (plan->thinking && mind->run != run) {
-        plan->thinking = false; /* another one came between */
-        plan->wanted = true;
-    }
     if (!plan->thinking && (!plan->wanted || !begin(sched, run, effort))) {
         return false;
     }
-    bool more = true;
-    uint32_t count = mind->model.count;
-    while (more && *effort > 0) {
-        uint32_t spent = mind->search.spent;
-        more = lookahead_search_step(&mind->search);
-        uint64_t placed = (uint64_t)(mind->search.spent - spent) * count;
-        *effort -= placed < *effort ? (uint32_t)placed : *effort;
+    if (!plan->judging && !look_for(sched, run, effort)) {
+        plan->judging = true;
     }
-    int64_t end_ns;
-    propose(sched, run, lookahead_search_list(&mind->search, &end_ns));
-    plan->thinking = more;
-    return more;
+    plan->thinking = !plan->judging || judge(sched, run, effort);
+    return plan->thinking;
 }
 
 bool sched_plan(struct sched *sched, uint32_t effort)
 {
     const struct lookahead *look = sched->lookahead;
-    bool more = false;
-    for (uint32_t run = 0; look != NULL && run < look->plan_count; run++) {
-        if (look->plans[run].room != ID_NONE) {
-            more = think(sched, run, &effort) || more;
+    if (look == NULL) {
+        return false;
+    }
+    /* What was begun is finished first: there is one mind for all runs. */
+    uint32_t begun = look->mind->run;
+    if (begun != ID_NONE && look->plans[begun].thinking &&
+        think(sched, begun, &effort)) {
+        return true;
+    }
+    for (uint32_t run = 0; run < look->plan_count; run++) {
+        if (look->plans[run].room != ID_NONE && think(sched, run, &effort)) {
+            return true;
         }
     }
-    return more;
+    return false;
 }

@@ -46,6 +46,7 @@ struct lookahead_plan {
     bool stale;    /* it is not to be relied on: nothing is held */
     bool wanted;   /* another one is to be made */
     bool thinking; /* it is being made */
+    bool judging;  /* by running ahead: the model has not told the truth */
     bool scratch;  /* there has been none yet */
     uint32_t missed;  /* wishes since the last one, for which there was no
                          effort left */

@@ -119,6 +119,18 @@ static bool is_better(struct lookahead_elite a, struct lookahead_elite b)
     return a.end_ns != b.end_ns ? a.end_ns < b.end_ns : a.sum_ns < b.sum_ns;
 }
 
+/* The worst of those that are kept. */
+static uint32_t find_worst(const struct lookahead_search *search)
+{
+    uint32_t worst = 0;
+    for (uint32_t ix = 1; ix < search->elite_count; ix++) {
+        if (is_better(search->elites[worst], search->elites[ix])) {
+            worst = ix;
+        }
+    }
+    return worst;
+}
+
 /* The better of two that are drawn. */
 static uint32_t choose(struct lookahead_search *search)
 {
@@ -223,20 +235,17 @@ static bool keep(struct lookahead_search *search, int64_t end_ns)
     for (uint32_t ix = 0; ix < search->sgs.model->count; ix++) {
         new.sum_ns += search->start_ns[ix] / 1024;
     }
-    uint32_t worst = 0;
     for (uint32_t ix = 0; ix < search->elite_count; ix++) {
         if (search->elites[ix].end_ns == new.end_ns &&
             search->elites[ix].sum_ns == new.sum_ns) {
             return false;
-        }
-        if (is_better(search->elites[worst], search->elites[ix])) {
-            worst = ix;
         }
     }
     if (search->elite_count < search->elite_max) {
         put(search, search->elite_count++, new);
         return true;
     }
+    uint32_t worst = find_worst(search);
     if (!is_better(new, search->elites[worst])) {
         return false;
     }
@@ -291,6 +300,7 @@ void lookahead_search_begin(struct lookahead_search *search,
     search->budget = budget;
     search->samples = 0;
     search->idle = 0;
+    search->judged = 0;
     if (first != NULL) {
         memcpy(search->list, first, model->count * sizeof(first[0]));
     } else {
@@ -302,6 +312,35 @@ void lookahead_search_begin(struct lookahead_search *search,
         lookahead_sgs_sort(&search->sgs, search->start_ns, search->list);
     }
     look_at(search, false);
+}
+
+bool lookahead_search_judge(struct lookahead_search *search,
+                            uint32_t budget,
+                            lookahead_judge_fn judge,
+                            void *ctx)
+{
+    if (search->judged >= budget) {
+        return false;
+    }
+    uint32_t ix = search->judged++;
+    if (ix < search->elite_count) {
+        /* One after the other: until then they are better than they are. */
+        search->elites[ix].end_ns = judge(ctx, list_of(search, ix));
+        return true;
+    }
+    cross(search);
+    uint32_t worst = find_worst(search);
+    struct lookahead_elite child = {
+        .end_ns = judge(ctx, search->list),
+        .sum_ns = search->judged, /* of equal ends, the older one stays */
+    };
+    if (child.end_ns < search->elites[worst].end_ns) {
+        memcpy(list_of(search, worst),
+               search->list,
+               search->sgs.model->count * sizeof(search->list[0]));
+        search->elites[worst] = child;
+    }
+    return true;
 }
 
 bool lookahead_search_step(struct lookahead_search *search)

@@ -14,6 +14,9 @@
  *    it takes its place. When nothing new comes any more, all but the best are
  *    sampled anew.
  *
+ * 4. Where the model is not all there is, the lists that are kept are judged
+ *    again by someone who knows better, and so are the children from then on.
+ *
  * It ends when the budget is spent, or when a schedule is as short as any can
  * be. Chance comes from the seed: equal models and seeds give equal lists.
  *
@@ -34,6 +37,9 @@ struct lookahead_elite {
     int64_t sum_ns; /* of all starts: decides between equal ends */
 };
 
+/* When a run would end by a list; SCHED_NEVER: it cannot be said. */
+typedef int64_t (*lookahead_judge_fn)(void *ctx, const uint32_t *list);
+
 /* Starts as {0}. */
 struct lookahead_search {
     struct lookahead_sgs sgs;
@@ -48,6 +54,7 @@ struct lookahead_search {
     uint32_t budget;  /* schedules */
     uint32_t samples; /* drawn so far */
     uint32_t idle;    /* children in a row that were not kept */
+    uint32_t judged;  /* lists that someone else has judged */
     /* Scratch. */
     uint32_t *list;
     uint32_t *eligible;
@@ -72,6 +79,16 @@ void lookahead_search_begin(struct lookahead_search *search,
 
 /* Look at one more list; false when the search is over. */
 bool lookahead_search_step(struct lookahead_search *search);
+
+/*
+ * Judge what is kept again, and one more list of that kind: in the order of
+ * calls, first what is kept, then children. False when `budget` lists have
+ * been judged since the search began.
+ */
+bool lookahead_search_judge(struct lookahead_search *search,
+                            uint32_t budget,
+                            lookahead_judge_fn judge,
+                            void *ctx);
 
 /* The best list so far and when its schedule ends. */
 const uint32_t *lookahead_search_list(const struct lookahead_search *search,
