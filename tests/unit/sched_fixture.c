@@ -66,6 +66,7 @@ void fixture_run(struct fixture *f,
         .policy = policy,
         .limits = limits,
         .limit_count = count,
+        .schedules = 500,
     };
     add_run(f, &spec);
 }
