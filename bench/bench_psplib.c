@@ -135,7 +135,8 @@ static void read_instance(struct instance *in, const char *path)
     (void)fclose(file);
 }
 
-static void write_task(struct strbuf *out, const struct instance *in, uint32_t n)
+static void
+write_task(struct strbuf *out, const struct instance *in, uint32_t n)
 {
     strbuf_addf(out,
                 "  - {id: j%u, run: 'true', estimate: %um",
@@ -265,9 +266,8 @@ static void print(const struct options *options, const struct score *scores)
         if (s->runs == 0) {
             continue;
         }
-        double against = scores[0].runs > 0
-                             ? 100 * (s->minutes / scores[0].minutes - 1)
-                             : 0;
+        double against =
+            scores[0].runs > 0 ? 100 * (s->minutes / scores[0].minutes - 1) : 0;
         printf("%-10s  %6.2f %%  %3u of %-5u  %+6.2f %%  %7.1f  %5.1f\n",
                names[ix],
                s->deviation / s->runs,

@@ -14,12 +14,7 @@
 #include "core/lookahead.h"
 
 #include "base/invariant.h"
-#include "base/mem.h"
-#include "core/lookahead_ghost.h"
-#include "core/lookahead_outline.h"
-#include "core/lookahead_search.h"
-
-#include <string.h>
+#include "core/lookahead_mind.h"
 
 /* Schedules are counted as if they had so many tasks at least... */
 enum { PLACED = 128 };
@@ -35,141 +30,6 @@ enum { GHOST_RUNS = 3 };
 
 /* One list for so many schedules is run ahead with, if that is needed. */
 enum { JUDGED = 10 };
-
-/* More tasks than that in a scheduler, and rank decides. */
-enum { TASKS_MAX = 1 << 16 };
-
-struct lookahead_mind {
-    struct lookahead_outline outline;
-    struct lookahead_model model;
-    struct lookahead_search search;
-    struct lookahead_ghost ghost;
-    uint32_t *order; /* proposed, per task */
-    uint32_t *first; /* list to begin a search with */
-    uint32_t capacity;
-    uint32_t run; /* that is being thought about; ID_NONE: none is */
-    uint32_t judge_budget; /* lists to run ahead with */
-    bool exact;            /* what was proposed last ended as promised */
-};
-
-/* ---- memory ---- */
-
-void lookahead_add_run(struct sched *sched, uint32_t schedules)
-{
-    uint32_t run = sched->run_count - 1;
-    struct lookahead *look = sched->lookahead;
-    if (look == NULL) {
-        look = mem_zalloc(1, sizeof(*look));
-        look->mind = mem_zalloc(1, sizeof(*look->mind));
-        look->mind->run = ID_NONE;
-        look->wake_ns = SCHED_NEVER;
-        sched->lookahead = look;
-    }
-    look->plans = mem_resize(look->plans,
-                             (size_t)run + 1,
-                             sizeof(look->plans[0]));
-    while (look->plan_count <= run) {
-        look->plans[look->plan_count++] =
-            (struct lookahead_plan){.room = ID_NONE};
-    }
-    look->plans[run] = (struct lookahead_plan){
-        .room = limits_add_gate(&sched->limits, LIMIT_LOOKAHEAD_GATE, run),
-        .schedules = schedules,
-        .awaited = ID_NONE,
-        .scratch = true,
-    };
-    lookahead_reserve(sched);
-}
-
-static void reserve_plans(struct sched *sched)
-{
-    struct lookahead *look = sched->lookahead;
-    for (uint32_t run = 0; run < look->plan_count; run++) {
-        struct lookahead_plan *plan = &look->plans[run];
-        uint32_t tasks = 0;
-        for (uint32_t state = 0; state < TASK_STATE_COUNT; state++) {
-            tasks += sched->runs[run].counts[state];
-        }
-        if (plan->room != ID_NONE && tasks > plan->capacity) {
-            plan->capacity = tasks;
-            plan->order = mem_resize(plan->order, tasks, sizeof(uint32_t));
-            plan->draft = mem_resize(plan->draft, tasks, sizeof(uint32_t));
-        }
-    }
-}
-
-void lookahead_reserve(struct sched *sched)
-{
-    struct lookahead *look = sched->lookahead;
-    if (look == NULL) {
-        return;
-    }
-    if (sched->task_capacity + 1 > look->capacity) {
-        uint32_t old = look->capacity;
-        look->capacity = sched->task_capacity + 1;
-        look->place =
-            mem_resize(look->place, look->capacity, sizeof(uint32_t));
-        look->start_ns =
-            mem_resize(look->start_ns, look->capacity, sizeof(int64_t));
-        for (uint32_t ix = old; ix < look->capacity; ix++) {
-            look->place[ix] = ID_NONE;
-            look->start_ns[ix] = SCHED_NEVER;
-        }
-    }
-    reserve_plans(sched);
-    if (sched->task_count > TASKS_MAX) {
-        return;
-    }
-    struct lookahead_mind *mind = look->mind;
-    uint32_t tasks = sched->task_capacity < LOOKAHEAD_TASKS_MAX
-                         ? sched->task_capacity + 1
-                         : LOOKAHEAD_TASKS_MAX;
-    lookahead_outline_reserve(&mind->outline, sched);
-    lookahead_model_reserve(&mind->model,
-                            tasks,
-                            sched->graph.edge_capacity + 1,
-                            sched->task_capacity + 1);
-    lookahead_search_reserve(&mind->search, tasks, sched->task_capacity + 1);
-    lookahead_ghost_reserve(&mind->ghost, sched);
-    if (tasks > mind->capacity) {
-        mind->capacity = tasks;
-        mind->order = mem_resize(mind->order, tasks, sizeof(uint32_t));
-        mind->first = mem_resize(mind->first, tasks, sizeof(uint32_t));
-    }
-}
-
-void lookahead_free(struct lookahead *look)
-{
-    if (look == NULL) {
-        return;
-    }
-    struct lookahead_mind *mind = look->mind;
-    lookahead_outline_release(&mind->outline);
-    lookahead_model_release(&mind->model);
-    lookahead_search_release(&mind->search);
-    lookahead_ghost_release(&mind->ghost);
-    mem_free(mind->order);
-    mem_free(mind->first);
-    mem_free(mind);
-    for (uint32_t run = 0; run < look->plan_count; run++) {
-        mem_free(look->plans[run].order);
-        mem_free(look->plans[run].draft);
-    }
-    mem_free(look->plans);
-    mem_free(look->place);
-    mem_free(look->start_ns);
-    mem_free(look);
-}
-
-size_t lookahead_bytes(const struct lookahead *look)
-{
-    if (look == NULL) {
-        return 0;
-    }
-    return sizeof(*look) + sizeof(*look->mind) +
-           look->capacity * (3 * sizeof(uint32_t) + sizeof(int64_t)) +
-           lookahead_ghost_bytes(&look->mind->ghost);
-}
 
 /* ---- what upsets a plan ---- */
 
@@ -285,8 +145,7 @@ static bool list_plan(struct sched *sched, uint32_t run)
  * Run ahead with a list of the model, and follow it if the run ends sooner
  * than with what is followed now. Return when it ends.
  */
-static int64_t
-propose(struct sched *sched, uint32_t run, const uint32_t *list)
+static int64_t propose(struct sched *sched, uint32_t run, const uint32_t *list)
 {
     struct lookahead_mind *mind = sched->lookahead->mind;
     struct lookahead_plan *plan = &sched->lookahead->plans[run];
@@ -344,7 +203,7 @@ static bool begin(struct sched *sched, uint32_t run, uint32_t *effort)
     struct lookahead_mind *mind = sched->lookahead->mind;
     struct lookahead_plan *plan = &sched->lookahead->plans[run];
     uint32_t budget = budget_of(sched, run);
-    if (budget == 0 || sched->task_count > TASKS_MAX) {
+    if (budget == 0 || sched->task_count > LOOKAHEAD_MIND_MAX) {
         return false;
     }
     plan->missed = 0;

@@ -43,25 +43,25 @@ struct lookahead_plan {
     uint32_t next;      /* the first in the order that has not started */
     uint32_t awaited;   /* for which tasks are held at the gate; or ID_NONE */
     uint32_t capacity;
-    bool stale;    /* it is not to be relied on: nothing is held */
-    bool wanted;   /* another one is to be made */
-    bool thinking; /* it is being made */
-    bool judging;  /* by running ahead: the model has not told the truth */
-    bool scratch;  /* there has been none yet */
-    uint32_t missed;  /* wishes since the last one, for which there was no
-                         effort left */
-    uint64_t made;    /* number of those made; chance depends on it */
-    int64_t end_ns;   /* when the run ends by it, or by rank */
+    bool stale;      /* it is not to be relied on: nothing is held */
+    bool wanted;     /* another one is to be made */
+    bool thinking;   /* it is being made */
+    bool judging;    /* by running ahead: the model has not told the truth */
+    bool scratch;    /* there has been none yet */
+    uint32_t missed; /* wishes since the last one, for which there was no
+                        effort left */
+    uint64_t made;   /* number of those made; chance depends on it */
+    int64_t end_ns;  /* when the run ends by it, or by rank */
     int64_t rank_end_ns; /* when it would have ended by rank */
 };
 
 struct lookahead {
     struct lookahead_plan *plans; /* one per run */
     uint32_t plan_count;
-    uint32_t *place;     /* per task: in the order; ID_NONE: not planned */
-    int64_t *start_ns;   /* per task: when it is expected to start */
-    uint32_t capacity;   /* tasks */
-    int64_t wake_ns;     /* when the first of the present holds ends */
+    uint32_t *place;   /* per task: in the order; ID_NONE: not planned */
+    int64_t *start_ns; /* per task: when it is expected to start */
+    uint32_t capacity; /* tasks */
+    int64_t wake_ns;   /* when the first of the present holds ends */
     struct lookahead_mind *mind; /* NULL: it follows, and does not think */
 };
 

@@ -12,6 +12,32 @@
 
 #include "core/lookahead.h"
 
+/* What changes while a scheduler runs: array, its length, its capacity. */
+#define GHOST_COPIED(PART)                                                     \
+    PART(tasks, task_count, task_capacity)                                     \
+    PART(details, task_count, task_capacity)                                   \
+    PART(unmet, task_count, task_capacity)                                     \
+    PART(bin_links, task_count, task_capacity)                                 \
+    PART(timer_links, task_count, task_capacity)                               \
+    PART(in_flight, in_flight_count, task_capacity)                            \
+    PART(marks, task_count, task_capacity)                                     \
+    PART(groups, group_count, group_capacity)                                  \
+    PART(bins, bin_count, bin_capacity)                                        \
+    PART(queue_links, queue_count, queue_capacity)                             \
+    PART(executors, executor_count, executor_count)                            \
+    PART(runs, run_count, run_count)                                           \
+    PART(limits.limits, limits.limit_count, limits.limit_capacity)             \
+    PART(limits.counters, limits.counter_count, limits.counter_capacity)       \
+    PART(limits.rooms, limits.room_count, limits.room_capacity)                \
+    PART(limits.room_links, limits.room_count, limits.room_capacity)
+
+/* What is written before it is read. */
+#define GHOST_SCRATCH(PART)                                                    \
+    PART(stack)                                                                \
+    PART(list)                                                                 \
+    PART(tally)                                                                \
+    PART(doubts)
+
 /* A session that will end. */
 struct lookahead_ending {
     int64_t at_ns;

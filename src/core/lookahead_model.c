@@ -2,61 +2,6 @@
 #include "core/lookahead_model.h"
 
 #include "base/invariant.h"
-#include "base/macros.h"
-#include "base/mem.h"
-
-void lookahead_model_reserve(struct lookahead_model *model,
-                             uint32_t tasks,
-                             uint32_t edges,
-                             uint32_t busy)
-{
-    if (tasks > model->capacity) {
-        model->capacity = tasks;
-        model->task = mem_resize(model->task, tasks, sizeof(uint32_t));
-        int64_t **times[] = {
-            &model->length_ns,
-            &model->release_ns,
-            &model->tail_ns,
-        };
-        for (uint32_t ix = 0; ix < ARRAY_COUNT(times); ix++) {
-            *times[ix] = mem_resize(*times[ix], tasks, sizeof(int64_t));
-        }
-        model->units = mem_resize(model->units,
-                                  (size_t)tasks * LOOKAHEAD_WORDS_MAX,
-                                  sizeof(uint64_t));
-        model->first_need = mem_resize(model->first_need,
-                                       (size_t)tasks + 1,
-                                       sizeof(uint32_t));
-        model->first_dependent = mem_resize(model->first_dependent,
-                                            (size_t)tasks + 2,
-                                            sizeof(uint32_t));
-    }
-    if (edges > model->edge_capacity) {
-        model->edge_capacity = edges;
-        model->needs = mem_resize(model->needs, edges, sizeof(uint32_t));
-        model->dependents =
-            mem_resize(model->dependents, edges, sizeof(uint32_t));
-    }
-    if (busy > model->busy_capacity) {
-        model->busy_capacity = busy;
-        model->busy = mem_resize(model->busy, busy, sizeof(model->busy[0]));
-    }
-}
-
-void lookahead_model_release(struct lookahead_model *model)
-{
-    mem_free(model->task);
-    mem_free(model->length_ns);
-    mem_free(model->release_ns);
-    mem_free(model->tail_ns);
-    mem_free(model->units);
-    mem_free(model->first_need);
-    mem_free(model->needs);
-    mem_free(model->first_dependent);
-    mem_free(model->dependents);
-    mem_free(model->busy);
-    *model = (struct lookahead_model){0};
-}
 
 /* The needs, seen from the other side. */
 static void find_dependents(struct lookahead_model *model)
@@ -120,8 +65,8 @@ void lookahead_model_finish(struct lookahead_model *model)
                 larger(after_ns, model->tail_ns[model->dependents[edge]]);
         }
         model->tail_ns[ix] = model->length_ns[ix] + after_ns;
-        model->bound_ns = larger(model->bound_ns,
-                                 model->release_ns[ix] + model->tail_ns[ix]);
+        model->bound_ns =
+            larger(model->bound_ns, model->release_ns[ix] + model->tail_ns[ix]);
     }
     for (uint32_t ix = 0; ix < model->busy_count; ix++) {
         model->bound_ns = larger(model->bound_ns, model->busy[ix].until_ns);

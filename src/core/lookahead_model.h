@@ -25,8 +25,8 @@
 #include <stdint.h>
 
 enum {
-    LOOKAHEAD_LANES = 4,      /* things in a word */
-    LOOKAHEAD_WORDS_MAX = 4,  /* words of a vector of units */
+    LOOKAHEAD_LANES = 4,     /* things in a word */
+    LOOKAHEAD_WORDS_MAX = 4, /* words of a vector of units */
     LOOKAHEAD_UNITS_MAX = 32767,
     LOOKAHEAD_TASKS_MAX = 512 /* larger runs have no model: see lookahead.c */
 };
@@ -42,14 +42,14 @@ struct lookahead_busy {
 
 struct lookahead_model {
     uint32_t count;
-    uint32_t words; /* that are used of each vector */
+    uint32_t words;                     /* that are used of each vector */
     uint64_t room[LOOKAHEAD_WORDS_MAX]; /* units there are at all */
 
-    uint32_t *task;      /* index in the scheduler */
-    int64_t *length_ns;  /* at least 1 */
-    int64_t *release_ns; /* not before: what it needs runs until then */
-    int64_t *tail_ns;    /* longest path from its start to the end */
-    uint64_t *units;     /* `words` per task */
+    uint32_t *task;       /* index in the scheduler */
+    int64_t *length_ns;   /* at least 1 */
+    int64_t *release_ns;  /* not before: what it needs runs until then */
+    int64_t *tail_ns;     /* longest path from its start to the end */
+    uint64_t *units;      /* `words` per task */
     uint32_t *first_need; /* count + 1; into `needs` */
     uint32_t *needs;
     uint32_t *first_dependent; /* count + 1; into `dependents` */

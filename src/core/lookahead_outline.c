@@ -13,38 +13,11 @@
 
 #include "base/duration.h"
 #include "base/invariant.h"
-#include "base/mem.h"
 
 enum { LANES_MAX = LOOKAHEAD_LANES * LOOKAHEAD_WORDS_MAX };
 
 /* Part of its estimate that an overdue session is taken to need still. */
 enum { OVERDUE = 8 };
-
-void lookahead_outline_reserve(struct lookahead_outline *outline,
-                               const struct sched *sched)
-{
-    uint32_t tasks = sched->task_capacity + 1;
-    if (tasks > outline->task_capacity) {
-        outline->task_capacity = tasks;
-        outline->slot = mem_resize(outline->slot, tasks, sizeof(uint32_t));
-        outline->release_ns =
-            mem_resize(outline->release_ns, tasks, sizeof(int64_t));
-    }
-    uint32_t rooms = sched->limits.room_capacity + 1;
-    if (rooms > outline->room_capacity) {
-        outline->room_capacity = rooms;
-        outline->rooms =
-            mem_resize(outline->rooms, rooms, sizeof(outline->rooms[0]));
-    }
-}
-
-void lookahead_outline_release(struct lookahead_outline *outline)
-{
-    mem_free(outline->slot);
-    mem_free(outline->release_ns);
-    mem_free(outline->rooms);
-    *outline = (struct lookahead_outline){0};
-}
 
 int64_t lookahead_left_ns(const struct sched *sched, uint32_t leader)
 {
@@ -58,8 +31,7 @@ int64_t lookahead_left_ns(const struct sched *sched, uint32_t leader)
 /* ---- which tasks ---- */
 
 /* Whether it may be started without anyone's order. */
-static bool
-is_left(const struct sched *sched, uint32_t run, uint32_t task)
+static bool is_left(const struct sched *sched, uint32_t run, uint32_t task)
 {
     return state_is_pending(sched, task) &&
            !sched_has(sched, task, TASK_HELD) &&
@@ -232,8 +204,8 @@ static uint32_t find_scarce(const struct lookahead_outline *outline,
         if (room->lane != ID_NONE || room->demand == 0) {
             continue;
         }
-        double share = (double)room->demand /
-                       (double)units_for(outline, sched, ix);
+        double share =
+            (double)room->demand / (double)units_for(outline, sched, ix);
         if (share > most) {
             most = share;
             scarce = ix;
@@ -258,9 +230,8 @@ static void find_lanes(struct lookahead_outline *outline,
         struct lookahead_room *room = &outline->rooms[ix];
         room->units = units_for(outline, sched, ix);
         room->lane = lanes++;
-        int64_t units = room->units < LOOKAHEAD_UNITS_MAX
-                            ? room->units
-                            : LOOKAHEAD_UNITS_MAX;
+        int64_t units = room->units < LOOKAHEAD_UNITS_MAX ? room->units
+                                                          : LOOKAHEAD_UNITS_MAX;
         model->room[room->lane / LOOKAHEAD_LANES] |=
             (uint64_t)units << room->lane % LOOKAHEAD_LANES * 16;
     }
@@ -286,8 +257,8 @@ static void add_units(struct lookahead_outline *outline,
         wanted = (int64_t)((double)wanted / (double)room->units *
                            LOOKAHEAD_UNITS_MAX);
     }
-    units[room->lane / LOOKAHEAD_LANES] +=
-        (uint64_t)wanted << room->lane % LOOKAHEAD_LANES * 16;
+    units[room->lane / LOOKAHEAD_LANES] += (uint64_t)wanted
+                                           << room->lane % LOOKAHEAD_LANES * 16;
 }
 
 static void list_busy(struct lookahead_outline *outline,

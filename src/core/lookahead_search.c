@@ -2,7 +2,6 @@
 #include "core/lookahead_search.h"
 
 #include "base/invariant.h"
-#include "base/mem.h"
 
 #include <string.h>
 
@@ -14,35 +13,6 @@ enum { ELITES_MIN = 8 };
 
 /* One in so many neighbours in a child changes places. */
 enum { MUTATION = 20 };
-
-void lookahead_search_reserve(struct lookahead_search *search,
-                              uint32_t tasks,
-                              uint32_t busy)
-{
-    lookahead_sgs_reserve(&search->sgs, tasks, busy);
-    if (tasks <= search->stride) {
-        return;
-    }
-    search->stride = tasks;
-    search->lists = mem_resize(search->lists,
-                               (size_t)tasks * LOOKAHEAD_ELITES,
-                               sizeof(uint32_t));
-    search->list = mem_resize(search->list, tasks, sizeof(uint32_t));
-    search->eligible = mem_resize(search->eligible, tasks, sizeof(uint32_t));
-    search->marks = mem_resize(search->marks, tasks, sizeof(uint32_t));
-    search->start_ns = mem_resize(search->start_ns, tasks, sizeof(int64_t));
-}
-
-void lookahead_search_release(struct lookahead_search *search)
-{
-    lookahead_sgs_release(&search->sgs);
-    mem_free(search->lists);
-    mem_free(search->list);
-    mem_free(search->eligible);
-    mem_free(search->marks);
-    mem_free(search->start_ns);
-    *search = (struct lookahead_search){0};
-}
 
 /* ---- lists ---- */
 
@@ -207,8 +177,7 @@ static int64_t improve(struct lookahead_search *search, int64_t end_ns)
 {
     for (;;) {
         int64_t before_ns = end_ns;
-        end_ns =
-            lookahead_sgs_justify(&search->sgs, search->start_ns, end_ns);
+        end_ns = lookahead_sgs_justify(&search->sgs, search->start_ns, end_ns);
         search->spent += 2;
         INVARIANT(end_ns <= before_ns);
         if (end_ns == before_ns || search->spent >= search->budget) {
@@ -273,9 +242,8 @@ static void look_at(struct lookahead_search *search, bool parallel)
                                         search->list,
                                         search->start_ns);
     } else {
-        end_ns = lookahead_sgs_serial(&search->sgs,
-                                      search->list,
-                                      search->start_ns);
+        end_ns =
+            lookahead_sgs_serial(&search->sgs, search->list, search->start_ns);
     }
     search->spent++;
     bool kept = keep(search, improve(search, end_ns));

@@ -7,49 +7,8 @@
 #include "core/lookahead_sgs.h"
 
 #include "base/invariant.h"
-#include "base/macros.h"
-#include "base/mem.h"
 
 #include <string.h>
-
-void lookahead_sgs_reserve(struct lookahead_sgs *sgs,
-                           uint32_t tasks,
-                           uint32_t busy)
-{
-    uint32_t points = 2 * tasks + busy + 2;
-    if (points > sgs->point_capacity) {
-        sgs->point_capacity = points;
-        sgs->at_ns = mem_resize(sgs->at_ns, points, sizeof(int64_t));
-        sgs->free = mem_resize(sgs->free,
-                               (size_t)points * LOOKAHEAD_WORDS_MAX,
-                               sizeof(uint64_t));
-    }
-    if (tasks > sgs->capacity) {
-        sgs->capacity = tasks;
-        sgs->key_ns = mem_resize(sgs->key_ns, tasks, sizeof(int64_t));
-        uint32_t **numbers[] = {
-            &sgs->list,
-            &sgs->other,
-            &sgs->missing,
-            &sgs->running,
-        };
-        for (uint32_t ix = 0; ix < ARRAY_COUNT(numbers); ix++) {
-            *numbers[ix] = mem_resize(*numbers[ix], tasks, sizeof(uint32_t));
-        }
-    }
-}
-
-void lookahead_sgs_release(struct lookahead_sgs *sgs)
-{
-    mem_free(sgs->at_ns);
-    mem_free(sgs->free);
-    mem_free(sgs->key_ns);
-    mem_free(sgs->list);
-    mem_free(sgs->other);
-    mem_free(sgs->missing);
-    mem_free(sgs->running);
-    *sgs = (struct lookahead_sgs){0};
-}
 
 /* ---- what is free over time ---- */
 
@@ -70,8 +29,7 @@ static uint32_t point_before(const struct lookahead_sgs *sgs, int64_t at_ns)
 }
 
 /* Make a point at this time, behind point `before`; return its index. */
-static uint32_t
-split(struct lookahead_sgs *sgs, uint32_t before, int64_t at_ns)
+static uint32_t split(struct lookahead_sgs *sgs, uint32_t before, int64_t at_ns)
 {
     if (sgs->at_ns[before] == at_ns) {
         return before;
@@ -221,9 +179,8 @@ int64_t lookahead_sgs_serial(struct lookahead_sgs *sgs,
 }
 
 /* As late as the tasks behind allow, in order of their ends, last first. */
-static void justify_right(struct lookahead_sgs *sgs,
-                          int64_t *start_ns,
-                          int64_t makespan_ns)
+static void
+justify_right(struct lookahead_sgs *sgs, int64_t *start_ns, int64_t makespan_ns)
 {
     const struct lookahead_model *model = sgs->model;
     for (uint32_t ix = 0; ix < model->count; ix++) {

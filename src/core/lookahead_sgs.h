@@ -29,11 +29,11 @@ struct lookahead_sgs {
     int64_t *at_ns;
     uint64_t *free;
     uint32_t point_count;
-    int64_t *key_ns;     /* of sorting */
-    uint32_t *list;      /* of sorting and of the parallel scheme */
-    uint32_t *other;     /* of sorting */
-    uint32_t *missing;   /* needs to come, per task */
-    uint32_t *running;   /* of the parallel scheme */
+    int64_t *key_ns;   /* of sorting */
+    uint32_t *list;    /* of sorting and of the parallel scheme */
+    uint32_t *other;   /* of sorting */
+    uint32_t *missing; /* needs to come, per task */
+    uint32_t *running; /* of the parallel scheme */
     uint32_t capacity;
     uint32_t point_capacity;
 };

@@ -53,9 +53,8 @@ key_of(const struct sched *sched, uint32_t task, enum bin_side side)
         key.high |= service < KEY_SERVICE_MAX ? service : KEY_SERVICE_MAX;
     }
     if (policy != SCHED_FIFO && !sched_class_of(sched, task)->queue) {
-        uint32_t place = policy == SCHED_LOOKAHEAD
-                             ? lookahead_place(sched, task)
-                             : ID_NONE;
+        uint32_t place =
+            policy == SCHED_LOOKAHEAD ? lookahead_place(sched, task) : ID_NONE;
         key.middle = place != ID_NONE ? (uint64_t)place + 1
                                       : UINT64_MAX - (uint64_t)t->rank_ns;
     }

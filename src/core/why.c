@@ -353,16 +353,16 @@ void why_all(struct sched *sched, why_fn fn, void *ctx)
 const char *why_code_name(enum why_code code)
 {
     static const char *const names[] = {
-        [WHY_ENDED] = "ended",       [WHY_RUNNING] = "running",
-        [WHY_NEEDS] = "needs",       [WHY_BLOCKED] = "blocked",
-        [WHY_FAILED] = "failed",     [WHY_PARKED] = "parked",
-        [WHY_HELD] = "held",         [WHY_BACKOFF] = "backoff",
-        [WHY_USAGE] = "usage",       [WHY_CIRCUIT] = "circuit",
-        [WHY_PAUSED] = "paused",     [WHY_ASKED] = "asked",
-        [WHY_BARRIER] = "barrier",   [WHY_DRAINING] = "draining",
-        [WHY_LIMIT] = "limit",       [WHY_RESERVED] = "reserved",
-        [WHY_BUDGET] = "budget",     [WHY_BEHIND] = "behind",
-        [WHY_DEFERRED] = "deferred", [WHY_PLANNED] = "planned",
+        [WHY_ENDED] = "ended",         [WHY_RUNNING] = "running",
+        [WHY_NEEDS] = "needs",         [WHY_BLOCKED] = "blocked",
+        [WHY_FAILED] = "failed",       [WHY_PARKED] = "parked",
+        [WHY_HELD] = "held",           [WHY_BACKOFF] = "backoff",
+        [WHY_USAGE] = "usage",         [WHY_CIRCUIT] = "circuit",
+        [WHY_PAUSED] = "paused",       [WHY_ASKED] = "asked",
+        [WHY_BARRIER] = "barrier",     [WHY_DRAINING] = "draining",
+        [WHY_LIMIT] = "limit",         [WHY_RESERVED] = "reserved",
+        [WHY_BUDGET] = "budget",       [WHY_BEHIND] = "behind",
+        [WHY_DEFERRED] = "deferred",   [WHY_PLANNED] = "planned",
         [WHY_STARTABLE] = "startable",
     };
     INVARIANT(code < ARRAY_COUNT(names));

@@ -166,7 +166,10 @@ static void read_policy(struct reader *reader, const struct node *node)
             return;
         }
     }
-    fields_expected(reader, node, "\"policy\"", "rank, fair, fifo or lookahead");
+    fields_expected(reader,
+                    node,
+                    "\"policy\"",
+                    "rank, fair, fifo or lookahead");
 }
 
 static void read_defaults(struct reader *reader, const struct node *node)

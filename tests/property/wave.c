@@ -372,9 +372,8 @@ static void order(struct wave *w)
     must(w, err == ERR_OK || err == ERR_CONFLICT, "an order is invalid");
 }
 
-static void setup(struct wave *w,
-                  const struct load_options *options,
-                  uint64_t last_token)
+static void
+setup(struct wave *w, const struct load_options *options, uint64_t last_token)
 {
     w->sched = sched_new();
     w->load = load_new(w->sched);
@@ -424,7 +423,8 @@ static uint32_t next_end(const struct wave *w)
 {
     uint32_t next = ID_NONE;
     for (uint32_t ix = 0; ix < w->session_count; ix++) {
-        if (next == ID_NONE || w->sessions[ix].end_ns < w->sessions[next].end_ns) {
+        if (next == ID_NONE ||
+            w->sessions[ix].end_ns < w->sessions[next].end_ns) {
             next = ix;
         }
     }

@@ -28,7 +28,7 @@ struct wave_options {
 
 struct wave_result {
     int64_t makespan_ns;
-    uint64_t starts; /* a number that stands for all starts and their times */
+    uint64_t starts;  /* a number that stands for all starts and their times */
     uint32_t planned; /* times that a task was held by a plan */
 };
 

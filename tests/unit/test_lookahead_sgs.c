@@ -216,15 +216,14 @@ static void serial_starts_each_as_early_as_it_can(void **state)
                      edge < w.model.first_need[ix + 1];
                      edge++) {
                     uint32_t need = w.model.needs[edge];
-                    fits = fits && at_ns >= w.start_ns[need] +
-                                                w.model.length_ns[need];
+                    fits = fits &&
+                           at_ns >= w.start_ns[need] + w.model.length_ns[need];
                 }
                 w.start_ns[ix] = INT32_MAX;
                 for (int64_t t = at_ns; t < at_ns + w.model.length_ns[ix];
                      t++) {
                     for (uint32_t lane = 0; lane < LANES; lane++) {
-                        fits = fits && used(&w, lane, t) +
-                                               w.units[ix][lane] <=
+                        fits = fits && used(&w, lane, t) + w.units[ix][lane] <=
                                            w.room[lane];
                     }
                 }
@@ -236,7 +235,8 @@ static void serial_starts_each_as_early_as_it_can(void **state)
     }
 }
 
-static void try_justified(struct work *w, const uint32_t *list, int64_t *best_ns)
+static void
+try_justified(struct work *w, const uint32_t *list, int64_t *best_ns)
 {
     struct lookahead_sgs *sgs = &w->search.sgs;
     int64_t before_ns = lookahead_sgs_serial(sgs, list, w->start_ns);

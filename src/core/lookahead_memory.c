@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The memory of planning ahead: all of it is made here, when a run or work is
+ * added, so that thinking and following allocate nothing.
+ */
+#include "base/macros.h"
+#include "base/mem.h"
+#include "core/lookahead_mind.h"
+
+void lookahead_model_reserve(struct lookahead_model *model,
+                             uint32_t tasks,
+                             uint32_t edges,
+                             uint32_t busy)
+{
+    if (tasks > model->capacity) {
+        model->capacity = tasks;
+        model->task = mem_resize(model->task, tasks, sizeof(uint32_t));
+        int64_t **times[] = {
+            &model->length_ns,
+            &model->release_ns,
+            &model->tail_ns,
+        };
+        for (uint32_t ix = 0; ix < ARRAY_COUNT(times); ix++) {
+            *times[ix] = mem_resize(*times[ix], tasks, sizeof(int64_t));
+        }
+        model->units = mem_resize(model->units,
+                                  (size_t)tasks * LOOKAHEAD_WORDS_MAX,
+                                  sizeof(uint64_t));
+        model->first_need =
+            mem_resize(model->first_need, (size_t)tasks + 1, sizeof(uint32_t));
+        model->first_dependent = mem_resize(model->first_dependent,
+                                            (size_t)tasks + 2,
+                                            sizeof(uint32_t));
+    }
+    if (edges > model->edge_capacity) {
+        model->edge_capacity = edges;
+        model->needs = mem_resize(model->needs, edges, sizeof(uint32_t));
+        model->dependents =
+            mem_resize(model->dependents, edges, sizeof(uint32_t));
+    }
+    if (busy > model->busy_capacity) {
+        model->busy_capacity = busy;
+        model->busy = mem_resize(model->busy, busy, sizeof(model->busy[0]));
+    }
+}
+
+void lookahead_model_release(struct lookahead_model *model)
+{
+    mem_free(model->task);
+    mem_free(model->length_ns);
+    mem_free(model->release_ns);
+    mem_free(model->tail_ns);
+    mem_free(model->units);
+    mem_free(model->first_need);
+    mem_free(model->needs);
+    mem_free(model->first_dependent);
+    mem_free(model->dependents);
+    mem_free(model->busy);
+    *model = (struct lookahead_model){0};
+}
+
+void lookahead_sgs_reserve(struct lookahead_sgs *sgs,
+                           uint32_t tasks,
+                           uint32_t busy)
+{
+    uint32_t points = 2 * tasks + busy + 2;
+    if (points > sgs->point_capacity) {
+        sgs->point_capacity = points;
+        sgs->at_ns = mem_resize(sgs->at_ns, points, sizeof(int64_t));
+        sgs->free = mem_resize(sgs->free,
+                               (size_t)points * LOOKAHEAD_WORDS_MAX,
+                               sizeof(uint64_t));
+    }
+    if (tasks > sgs->capacity) {
+        sgs->capacity = tasks;
+        sgs->key_ns = mem_resize(sgs->key_ns, tasks, sizeof(int64_t));
+        uint32_t **numbers[] = {
+            &sgs->list,
+            &sgs->other,
+            &sgs->missing,
+            &sgs->running,
+        };
+        for (uint32_t ix = 0; ix < ARRAY_COUNT(numbers); ix++) {
+            *numbers[ix] = mem_resize(*numbers[ix], tasks, sizeof(uint32_t));
+        }
+    }
+}
+
+void lookahead_sgs_release(struct lookahead_sgs *sgs)
+{
+    mem_free(sgs->at_ns);
+    mem_free(sgs->free);
+    mem_free(sgs->key_ns);
+    mem_free(sgs->list);
+    mem_free(sgs->other);
+    mem_free(sgs->missing);
+    mem_free(sgs->running);
+    *sgs = (struct lookahead_sgs){0};
+}
+
+void lookahead_search_reserve(struct lookahead_search *search,
+                              uint32_t tasks,
+                              uint32_t busy)
+{
+    lookahead_sgs_reserve(&search->sgs, tasks, busy);
+    if (tasks <= search->stride) {
+        return;
+    }
+    search->stride = tasks;
+    search->lists = mem_resize(search->lists,
+                               (size_t)tasks * LOOKAHEAD_ELITES,
+                               sizeof(uint32_t));
+    search->list = mem_resize(search->list, tasks, sizeof(uint32_t));
+    search->eligible = mem_resize(search->eligible, tasks, sizeof(uint32_t));
+    search->marks = mem_resize(search->marks, tasks, sizeof(uint32_t));
+    search->start_ns = mem_resize(search->start_ns, tasks, sizeof(int64_t));
+}
+
+void lookahead_search_release(struct lookahead_search *search)
+{
+    lookahead_sgs_release(&search->sgs);
+    mem_free(search->lists);
+    mem_free(search->list);
+    mem_free(search->eligible);
+    mem_free(search->marks);
+    mem_free(search->start_ns);
+    *search = (struct lookahead_search){0};
+}
+
+void lookahead_outline_reserve(struct lookahead_outline *outline,
+                               const struct sched *sched)
+{
+    uint32_t tasks = sched->task_capacity + 1;
+    if (tasks > outline->task_capacity) {
+        outline->task_capacity = tasks;
+        outline->slot = mem_resize(outline->slot, tasks, sizeof(uint32_t));
+        outline->release_ns =
+            mem_resize(outline->release_ns, tasks, sizeof(int64_t));
+    }
+    uint32_t rooms = sched->limits.room_capacity + 1;
+    if (rooms > outline->room_capacity) {
+        outline->room_capacity = rooms;
+        outline->rooms =
+            mem_resize(outline->rooms, rooms, sizeof(outline->rooms[0]));
+    }
+}
+
+void lookahead_outline_release(struct lookahead_outline *outline)
+{
+    mem_free(outline->slot);
+    mem_free(outline->release_ns);
+    mem_free(outline->rooms);
+    *outline = (struct lookahead_outline){0};
+}
+
+static void reserve_queues(struct sched *own, const struct sched *real)
+{
+    if (real->queue_capacity > own->queue_capacity) {
+        own->queues = mem_resize(own->queues,
+                                 real->queue_capacity,
+                                 sizeof(own->queues[0]));
+    }
+    for (uint32_t ix = 0; ix < real->queue_count; ix++) {
+        if (ix >= own->queue_count) {
+            own->queues[ix].heap = (struct ready_queue){0};
+        }
+        ready_queue_reserve_like(&own->queues[ix].heap, &real->queues[ix].heap);
+    }
+}
+
+void lookahead_ghost_reserve(struct lookahead_ghost *ghost,
+                             const struct sched *real)
+{
+    struct sched *own = &ghost->sched;
+    reserve_queues(own, real);
+#define PART(array, count, capacity)                                           \
+    own->array = mem_resize(own->array,                                        \
+                            (size_t)real->capacity + 1,                        \
+                            sizeof(own->array[0]));
+    GHOST_COPIED(PART)
+#undef PART
+#define PART(array)                                                            \
+    own->array = mem_resize(own->array,                                        \
+                            (size_t)real->task_capacity + 1,                   \
+                            sizeof(own->array[0]));
+    GHOST_SCRATCH(PART)
+#undef PART
+    own->queue_capacity = real->queue_capacity;
+    own->queue_count = real->queue_count;
+    uint32_t tasks = real->task_capacity + 1;
+    struct lookahead *look = &ghost->lookahead;
+    look->place = mem_resize(look->place, tasks, sizeof(uint32_t));
+    look->start_ns = mem_resize(look->start_ns, tasks, sizeof(int64_t));
+    look->plans = mem_resize(look->plans,
+                             real->lookahead->plan_count,
+                             sizeof(look->plans[0]));
+    ghost->started = mem_resize(ghost->started, tasks, sizeof(uint32_t));
+    ghost->start_ns = mem_resize(ghost->start_ns, tasks, sizeof(int64_t));
+    ghost->endings =
+        mem_resize(ghost->endings, tasks, sizeof(ghost->endings[0]));
+    ghost->capacity = tasks;
+}
+
+void lookahead_ghost_release(struct lookahead_ghost *ghost)
+{
+    struct sched *own = &ghost->sched;
+    for (uint32_t ix = 0; ix < own->queue_count; ix++) {
+        ready_queue_release(&own->queues[ix].heap);
+    }
+    mem_free(own->queues);
+#define PART(array, count, capacity) mem_free(own->array);
+    GHOST_COPIED(PART)
+#undef PART
+#define PART(array) mem_free(own->array);
+    GHOST_SCRATCH(PART)
+#undef PART
+    mem_free(ghost->lookahead.place);
+    mem_free(ghost->lookahead.start_ns);
+    mem_free(ghost->lookahead.plans);
+    mem_free(ghost->started);
+    mem_free(ghost->start_ns);
+    mem_free(ghost->endings);
+    *ghost = (struct lookahead_ghost){0};
+}
+
+size_t lookahead_ghost_bytes(const struct lookahead_ghost *ghost)
+{
+    const struct sched *own = &ghost->sched;
+    size_t bytes =
+        ghost->capacity * (2 * sizeof(uint32_t) + 2 * sizeof(int64_t) +
+                           sizeof(ghost->endings[0]));
+#define PART(array, count, capacity)                                           \
+    bytes += ((size_t)own->capacity + 1) * sizeof(own->array[0]);
+    GHOST_COPIED(PART)
+#undef PART
+    for (uint32_t ix = 0; ix < own->queue_count; ix++) {
+        bytes += own->queues[ix].heap.capacity * sizeof(struct ready_entry);
+    }
+    return bytes;
+}
+
+void lookahead_add_run(struct sched *sched, uint32_t schedules)
+{
+    uint32_t run = sched->run_count - 1;
+    struct lookahead *look = sched->lookahead;
+    if (look == NULL) {
+        look = mem_zalloc(1, sizeof(*look));
+        look->mind = mem_zalloc(1, sizeof(*look->mind));
+        look->mind->run = ID_NONE;
+        look->wake_ns = SCHED_NEVER;
+        sched->lookahead = look;
+    }
+    look->plans =
+        mem_resize(look->plans, (size_t)run + 1, sizeof(look->plans[0]));
+    while (look->plan_count <= run) {
+        look->plans[look->plan_count++] =
+            (struct lookahead_plan){.room = ID_NONE};
+    }
+    look->plans[run] = (struct lookahead_plan){
+        .room = limits_add_gate(&sched->limits, LIMIT_LOOKAHEAD_GATE, run),
+        .schedules = schedules,
+        .awaited = ID_NONE,
+        .scratch = true,
+    };
+    lookahead_reserve(sched);
+}
+
+static void reserve_plans(struct sched *sched)
+{
+    struct lookahead *look = sched->lookahead;
+    for (uint32_t run = 0; run < look->plan_count; run++) {
+        struct lookahead_plan *plan = &look->plans[run];
+        uint32_t tasks = 0;
+        for (uint32_t state = 0; state < TASK_STATE_COUNT; state++) {
+            tasks += sched->runs[run].counts[state];
+        }
+        if (plan->room != ID_NONE && tasks > plan->capacity) {
+            plan->capacity = tasks;
+            plan->order = mem_resize(plan->order, tasks, sizeof(uint32_t));
+            plan->draft = mem_resize(plan->draft, tasks, sizeof(uint32_t));
+        }
+    }
+}
+
+void lookahead_reserve(struct sched *sched)
+{
+    struct lookahead *look = sched->lookahead;
+    if (look == NULL) {
+        return;
+    }
+    if (sched->task_capacity + 1 > look->capacity) {
+        uint32_t old = look->capacity;
+        look->capacity = sched->task_capacity + 1;
+        look->place = mem_resize(look->place, look->capacity, sizeof(uint32_t));
+        look->start_ns =
+            mem_resize(look->start_ns, look->capacity, sizeof(int64_t));
+        for (uint32_t ix = old; ix < look->capacity; ix++) {
+            look->place[ix] = ID_NONE;
+            look->start_ns[ix] = SCHED_NEVER;
+        }
+    }
+    reserve_plans(sched);
+    if (sched->task_count > LOOKAHEAD_MIND_MAX) {
+        return;
+    }
+    struct lookahead_mind *mind = look->mind;
+    uint32_t tasks = sched->task_capacity < LOOKAHEAD_TASKS_MAX
+                         ? sched->task_capacity + 1
+                         : LOOKAHEAD_TASKS_MAX;
+    lookahead_outline_reserve(&mind->outline, sched);
+    lookahead_model_reserve(&mind->model,
+                            tasks,
+                            sched->graph.edge_capacity + 1,
+                            sched->task_capacity + 1);
+    lookahead_search_reserve(&mind->search, tasks, sched->task_capacity + 1);
+    lookahead_ghost_reserve(&mind->ghost, sched);
+    if (tasks > mind->capacity) {
+        mind->capacity = tasks;
+        mind->order = mem_resize(mind->order, tasks, sizeof(uint32_t));
+        mind->first = mem_resize(mind->first, tasks, sizeof(uint32_t));
+    }
+}
+
+void lookahead_free(struct lookahead *look)
+{
+    if (look == NULL) {
+        return;
+    }
+    struct lookahead_mind *mind = look->mind;
+    lookahead_outline_release(&mind->outline);
+    lookahead_model_release(&mind->model);
+    lookahead_search_release(&mind->search);
+    lookahead_ghost_release(&mind->ghost);
+    mem_free(mind->order);
+    mem_free(mind->first);
+    mem_free(mind);
+    for (uint32_t run = 0; run < look->plan_count; run++) {
+        mem_free(look->plans[run].order);
+        mem_free(look->plans[run].draft);
+    }
+    mem_free(look->plans);
+    mem_free(look->place);
+    mem_free(look->start_ns);
+    mem_free(look);
+}
+
+size_t lookahead_bytes(const struct lookahead *look)
+{
+    if (look == NULL) {
+        return 0;
+    }
+    return sizeof(*look) + sizeof(*look->mind) +
+           look->capacity * (3 * sizeof(uint32_t) + sizeof(int64_t)) +
+           lookahead_ghost_bytes(&look->mind->ghost);
+}
