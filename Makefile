@@ -23,6 +23,7 @@ bench: # Measure, and print the tables.
 	@tools/setup build
 	@tools/build release all bench
 	@bench/run build/bench
+	@bench/psplib build
 	@BENCH_FOLDER=build bench/dispatch build
 
 tidy: # Style, layers, clang-format, clang-tidy.

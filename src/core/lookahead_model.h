@@ -22,6 +22,7 @@
 #include "core/ids.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum {
