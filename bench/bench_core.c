@@ -4,6 +4,8 @@
  *
  * usage: bench_core SHAPE TASKS      one line of figures
  *        bench_core --blocked N      cost of a decision beside N blocked tasks
+ *        bench_core --ahead SHAPE TASKS
+ *                                    rank, lookahead without and with thinking
  *
  * Shapes: layered (columns of 100, two needs each), random (two needs among
  * all earlier tasks), chain, fan (one task, then all the others). Each task
@@ -175,8 +177,10 @@ static void must(enum err err)
 
 static const struct attribute class_a = {0, 1};
 
-static struct sched *
-new_sched(struct run_id *run, struct limit_id *limits, int64_t cap)
+static struct sched *new_sched(struct run_id *run,
+                               struct limit_id *limits,
+                               int64_t cap,
+                               enum sched_policy policy)
 {
     struct sched *sched = sched_new();
     struct executor_spec executor = {
@@ -197,21 +201,38 @@ new_sched(struct run_id *run, struct limit_id *limits, int64_t cap)
          .where_count = 1},
         {.max = 8, .per = ID_NONE, .share = ID_NONE, .resource = true},
     };
-    struct sched_run_spec run_spec = {.limits = specs, .limit_count = 3};
+    struct sched_run_spec run_spec = {
+        .policy = policy,
+        .limits = specs,
+        .limit_count = 3,
+        .schedules = 5000,
+    };
     *run = sched_add_run(sched, &run_spec, limits);
     return sched;
 }
 
 struct result {
-    double seconds;
+    double seconds; /* without thinking */
+    double thinking;
     size_t bytes;
 };
 
-static struct result run_core(const struct graph_input *in)
+/* Sessions take other times than estimated: every end upsets a plan. */
+static double think(struct sched *sched)
+{
+    double begin = seconds_now();
+    while (sched_plan(sched, UINT32_MAX)) {
+    }
+    return seconds_now() - begin;
+}
+
+static struct result run_core(const struct graph_input *in,
+                              enum sched_policy policy,
+                              bool thinks)
 {
     struct run_id run;
     struct limit_id limit;
-    struct sched *sched = new_sched(&run, &limit, SLOTS);
+    struct sched *sched = new_sched(&run, &limit, SLOTS, policy);
     struct sched_use use = {{limit.v + 2}, 1};
     struct sched_task_spec *specs =
         mem_zalloc(in->task_count, sizeof(specs[0]));
@@ -242,8 +263,12 @@ static struct result run_core(const struct graph_input *in)
     uint32_t done = 0;
     int64_t now_ns = 0;
     const enum sched_outcome well = OUTCOME_DONE;
+    double thinking = 0;
     for (;;) {
         struct sched_effect effect;
+        if (thinks) {
+            thinking += think(sched);
+        }
         while (sched_next_effect(sched, &effect)) {
             if (effect.type == EFFECT_START) {
                 struct sched_event event = {
@@ -268,7 +293,11 @@ static struct result run_core(const struct graph_input *in)
         count--;
         done++;
     }
-    struct result result = {seconds_now() - begin, sched_bytes(sched)};
+    struct result result = {
+        .seconds = seconds_now() - begin - thinking,
+        .thinking = thinking,
+        .bytes = sched_bytes(sched),
+    };
     if (done != in->task_count) {
         abort();
     }
@@ -283,7 +312,7 @@ static double run_blocked(uint32_t blocked)
     enum { ROUNDS = 20000 };
     struct run_id run;
     struct limit_id limit;
-    struct sched *sched = new_sched(&run, &limit, SLOTS + 1);
+    struct sched *sched = new_sched(&run, &limit, SLOTS + 1, SCHED_RANK);
     uint32_t count = blocked + SLOTS + ROUNDS;
     struct sched_task_spec *specs = mem_zalloc(count, sizeof(specs[0]));
     for (uint32_t ix = 0; ix < count; ix++) {
@@ -343,6 +372,22 @@ int main(int argc, char **argv)
         printf("%" PRIu32 " %.4f\n", blocked, run_blocked(blocked) * 1e6);
         return 0;
     }
+    if (argc == 4 && strcmp(argv[1], "--ahead") == 0) {
+        uint32_t count = (uint32_t)strtoul(argv[3], NULL, 10);
+        struct graph_input in = make_graph(argv[2], count);
+        struct result rank = run_core(&in, SCHED_RANK, false);
+        struct result still = run_core(&in, SCHED_LOOKAHEAD, false);
+        struct result ahead = run_core(&in, SCHED_LOOKAHEAD, true);
+        printf("%s %" PRIu32 " %.4f %.4f %.4f %.4f\n",
+               argv[2],
+               count,
+               rank.seconds * 1e6 / count,
+               still.seconds * 1e6 / count,
+               ahead.seconds * 1e6 / count,
+               ahead.thinking * 1e6 / count);
+        mem_free(in.needs);
+        return 0;
+    }
     if (argc != 3) {
         (void)fprintf(stderr, "usage: bench_core SHAPE TASKS\n");
         return 2;
@@ -350,7 +395,7 @@ int main(int argc, char **argv)
     uint32_t count = (uint32_t)strtoul(argv[2], NULL, 10);
     struct graph_input in = make_graph(argv[1], count);
     double bare = bare_loop(&in);
-    struct result core = run_core(&in);
+    struct result core = run_core(&in, SCHED_RANK, false);
     printf("%s %" PRIu32 " %.4f %.4f %.0f\n",
            argv[1],
            count,

@@ -191,7 +191,26 @@ static void try_serial(struct work *w, const uint32_t *list, int64_t *best_ns)
     *best_ns = end_ns < *best_ns ? end_ns : *best_ns;
 }
 
-/* The earliest start of a task that the ones before it in the list allow. */
+/* Whether a task could start then, beside those before it in number. */
+static bool could_start(const struct work *w, uint32_t ix, int64_t at_ns)
+{
+    const struct lookahead_model *model = &w->model;
+    bool fits = at_ns >= model->release_ns[ix];
+    for (uint32_t edge = model->first_need[ix];
+         edge < model->first_need[ix + 1];
+         edge++) {
+        uint32_t need = model->needs[edge];
+        fits = fits && at_ns >= w->start_ns[need] + model->length_ns[need];
+    }
+    for (int64_t t = at_ns; t < at_ns + model->length_ns[ix]; t++) {
+        for (uint32_t lane = 0; lane < LANES; lane++) {
+            uint64_t units = used(w, lane, t) + w->units[ix][lane];
+            fits = fits && units <= w->room[lane];
+        }
+    }
+    return fits;
+}
+
 static void serial_starts_each_as_early_as_it_can(void **state)
 {
     (void)state;
@@ -206,30 +225,13 @@ static void serial_starts_each_as_early_as_it_can(void **state)
         }
         (void)lookahead_sgs_serial(&w.search.sgs, list, w.start_ns);
         (void)checked(&w);
-        /* Without those behind it, no task could start sooner. */
-        for (uint32_t ix = w.model.count; ix-- > 0;) {
-            int64_t start_ns = w.start_ns[ix];
-            w.model.count = ix + 1;
-            for (int64_t at_ns = 0; at_ns < start_ns; at_ns++) {
-                bool fits = at_ns >= w.model.release_ns[ix];
-                for (uint32_t edge = w.model.first_need[ix];
-                     edge < w.model.first_need[ix + 1];
-                     edge++) {
-                    uint32_t need = w.model.needs[edge];
-                    fits = fits &&
-                           at_ns >= w.start_ns[need] + w.model.length_ns[need];
-                }
-                w.start_ns[ix] = INT32_MAX;
-                for (int64_t t = at_ns; t < at_ns + w.model.length_ns[ix];
-                     t++) {
-                    for (uint32_t lane = 0; lane < LANES; lane++) {
-                        fits = fits && used(&w, lane, t) + w.units[ix][lane] <=
-                                           w.room[lane];
-                    }
-                }
-                assert_false(fits);
+        while (w.model.count > 0) {
+            /* The last one: those that came before it are all there is. */
+            uint32_t ix = --w.model.count;
+            for (int64_t at_ns = 0; at_ns < w.start_ns[ix]; at_ns++) {
+                assert_false(could_start(&w, ix, at_ns));
             }
-            w.start_ns[ix] = start_ns;
+            assert_true(could_start(&w, ix, w.start_ns[ix]));
         }
         release(&w);
     }
