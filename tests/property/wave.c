@@ -172,7 +172,7 @@ static void draw_plan(struct wave *w)
     struct strbuf text = {0};
     uint32_t repos = 1 + below(w, REPOS_MAX);
     strbuf_adds(&text,
-                "sluice: 1\nname: wave\nlookahead: {schedules: 400}\n"
+                "sluice: 1\nname: wave\nlookahead: {schedules: 160}\n"
                 "defaults: {retry: {max: 1, backoff: 30s}}\nrepos: {");
     for (uint32_t ix = 0; ix < repos; ix++) {
         strbuf_addf(&text, "%sr%u: {}", ix > 0 ? ", " : "", ix);
