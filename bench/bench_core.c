@@ -226,13 +226,12 @@ static double think(struct sched *sched)
     return seconds_now() - begin;
 }
 
-static struct result run_core(const struct graph_input *in,
-                              enum sched_policy policy,
-                              bool thinks)
+/* Add all tasks of a graph, each with a unit of the last limit. */
+static void add_graph(struct sched *sched,
+                      struct run_id run,
+                      struct limit_id limit,
+                      const struct graph_input *in)
 {
-    struct run_id run;
-    struct limit_id limit;
-    struct sched *sched = new_sched(&run, &limit, SLOTS, policy);
     struct sched_use use = {{limit.v + 2}, 1};
     struct sched_task_spec *specs =
         mem_zalloc(in->task_count, sizeof(specs[0]));
@@ -254,9 +253,19 @@ static struct result run_core(const struct graph_input *in,
         .needs = in->needs,
         .need_count = in->need_count,
     };
-    double begin = seconds_now();
     struct sched_refusal refusal;
     must(sched_add(sched, 0, &addition, &refusal));
+    mem_free(specs);
+}
+
+static struct result
+run_core(const struct graph_input *in, enum sched_policy policy, bool thinks)
+{
+    struct run_id run;
+    struct limit_id limit;
+    struct sched *sched = new_sched(&run, &limit, SLOTS, policy);
+    double begin = seconds_now();
+    add_graph(sched, run, limit, in);
     struct sched_event flying[SLOTS];
     uint32_t first = 0;
     uint32_t count = 0;
@@ -302,7 +311,6 @@ static struct result run_core(const struct graph_input *in,
         abort();
     }
     sched_free(sched);
-    mem_free(specs);
     return result;
 }
 
