@@ -325,14 +325,14 @@ static void add_row(struct strbuf *out,
         }
         if (first) {
             strbuf_addf(out,
-                        "%-6s  %-*s ",
+                        "%-9s  %-*s ",
                         sim_policy_name(result->policy),
                         width,
                         results_rules(result->rules).text);
             add_column(out, 9, result->makespan_ns);
             strbuf_addf(out, " %4.0f %%", result->slot_use * 100);
         } else {
-            strbuf_pad(out, ' ', (size_t)width + 25);
+            strbuf_pad(out, ' ', (size_t)width + 28);
         }
         strbuf_addf(out, "  %-10s", plan->classes[ix].name);
         add_column(out, 8, class->starved_ns);
@@ -355,7 +355,7 @@ void results_table(struct strbuf *out,
                 results[0]->task_count,
                 results[0]->task_count == 1 ? "" : "s");
     strbuf_addf(out,
-                "%-6s  %-*s %9s %6s  %-10s%8s%10s%10s\n",
+                "%-9s  %-*s %9s %6s  %-10s%8s%10s%10s\n",
                 "policy",
                 width,
                 "rules",
