@@ -136,7 +136,8 @@ static void draw_run(struct world *w)
     struct limit_spec limits[LIMITS_PER_RUN];
     draw_limits(w, limits);
     struct sched_run_spec spec = {
-        .policy = (enum sched_policy)below(w, 4), /* planning: wave.h */
+        .policy = chance(w, 10) ? SCHED_LOOKAHEAD /* as rank: see wave.h */
+                                : (enum sched_policy)below(w, 3),
         .limits = limits,
         .limit_count = LIMITS_PER_RUN,
         .sync_every = has(w, WITH_SYNC) && chance(w, 50) ? 1 + below(w, 6) : 0,
