@@ -202,8 +202,16 @@ static bool begin(struct sched *sched, uint32_t run, uint32_t *effort)
 {
     struct lookahead_mind *mind = sched->lookahead->mind;
     struct lookahead_plan *plan = &sched->lookahead->plans[run];
+    const struct run *r = &sched->runs[run];
+    if (r->counts[TASK_WAITING] + r->counts[TASK_READY] > LOOKAHEAD_TASKS_MAX ||
+        sched->task_count > LOOKAHEAD_MIND_MAX) {
+        if (plan->count > 0) {
+            lookahead_follow(sched, run, NULL, 0);
+        }
+        return false; /* its time will come */
+    }
     uint32_t budget = budget_of(sched, run);
-    if (budget == 0 || sched->task_count > LOOKAHEAD_MIND_MAX) {
+    if (budget == 0) {
         return false;
     }
     plan->missed = 0;
