@@ -10,7 +10,9 @@
  *
  * Each is held by a pidfd before it is looked at, so that the signal goes to
  * what was looked at. All of them are stopped before any is killed: a stopped
- * process does not fork. That is repeated until none is found.
+ * process does not fork. That is repeated until none is found. A process that
+ * is just executing another program has no environment to be seen for a
+ * moment: where there is one without any, all are looked at again, a few times.
  */
 #include "exec/attempt.h"
 
@@ -31,6 +33,8 @@
 
 enum {
     ROUNDS_MAX = 20,
+    UNKNOWN_ROUNDS_MAX = 5,
+    UNKNOWN_US = 2000,
     DEATH_MS_MAX = 500,              /* from SIGKILL to being gone */
     ENVIRONMENT_BYTES_MAX = 4 << 20, /* the kernel allows less */
 };
@@ -41,6 +45,7 @@ struct strays {
     struct pollfd *found; /* pidfds */
     uint32_t count;
     uint32_t capacity;
+    uint32_t unknown; /* processes of ours without an environment */
 };
 
 /* Read the environment of a process, with a NUL in front. */
@@ -72,13 +77,27 @@ static bool is_marked(struct strays *strays, const char *pid)
                   strays->marker.len) != NULL;
 }
 
+/* Whether it is a process that runs a program: none of the kernel's, and not
+ * dead. */
+static bool has_program(int proc_fd, const char *pid)
+{
+    char path[64];
+    char target[16];
+    (void)snprintf(path, sizeof(path), "%.20s/exe", pid);
+    return readlinkat(proc_fd, path, target, sizeof(target)) > 0;
+}
+
 /* Take a process into the list, and stop it, if it carries the marker. */
 static void take(struct strays *strays, int proc_fd, const char *name)
 {
     struct stat stat;
     if (name[0] < '1' || name[0] > '9' ||
-        fstatat(proc_fd, name, &stat, 0) != 0 || stat.st_uid != geteuid() ||
-        !is_marked(strays, name)) {
+        fstatat(proc_fd, name, &stat, 0) != 0 || stat.st_uid != geteuid()) {
+        return;
+    }
+    if (!is_marked(strays, name)) {
+        bool none = strays->environment.len == 1 && has_program(proc_fd, name);
+        strays->unknown += none ? 1 : 0;
         return;
     }
     pid_t pid = (pid_t)strtol(name, NULL, 10);
@@ -144,12 +163,17 @@ uint32_t attempt_kill_strays(const char *dir)
     strbuf_add(&strays.marker, "", 1);
     strbuf_addf(&strays.marker, "SLUICE_RESULT=%s/result", dir);
     strbuf_add(&strays.marker, "", 1);
+    int unsure = 0;
     for (int ix = 0; ix < ROUNDS_MAX; ix++) {
+        strays.unknown = 0;
         find(&strays);
-        if (strays.count == 0) {
+        if (strays.count > 0) {
+            ended += kill_found(&strays);
+        } else if (strays.unknown > 0 && unsure++ < UNKNOWN_ROUNDS_MAX) {
+            (void)usleep(UNKNOWN_US);
+        } else {
             break;
         }
-        ended += kill_found(&strays);
     }
     strbuf_release(&strays.marker);
     strbuf_release(&strays.environment);
