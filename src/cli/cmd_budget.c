@@ -8,7 +8,6 @@
 #include "engine/orders.h"
 
 #include <getopt.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { OPT_CLASS = 1, OPT_TASK, OPT_TOKENS, OPT_USD };
@@ -23,31 +22,15 @@ struct line {
     const char *tokens;
 };
 
-/* Whether a text is a number such as 20, 0.5 or, with `suffix`, 1.5M. */
-static bool read_number(const char *text, bool suffix, double *out)
-{
-    char *end;
-    *out = strtod(text, &end);
-    size_t len = strspn(text, "0123456789.");
-    if (len == 0 || text[0] == '.' || end != text + len) {
-        return false;
-    }
-    if (suffix && *end != '\0' && strchr("kMG", *end) != NULL) {
-        *out *= *end == 'k' ? 1e3 : *end == 'M' ? 1e6 : 1e9;
-        end++;
-    }
-    return *end == '\0';
-}
-
 static int set(const struct line *line)
 {
-    double usd = 0;
-    double tokens = 0;
-    if ((line->usd != NULL && !read_number(line->usd, false, &usd)) ||
-        (line->tokens != NULL && !read_number(line->tokens, true, &tokens))) {
+    int64_t usd = 0;
+    int64_t tokens = 0;
+    if ((line->usd != NULL && !plan_parse_usd(line->usd, &usd)) ||
+        (line->tokens != NULL && !plan_parse_tokens(line->tokens, &tokens))) {
         return cli_fail(line->command,
-                        "an amount is a number such as 20 or 0.5; of tokens "
-                        "also 500k or 1.5M");
+                        "an amount is a number such as 20 or 0.5, up to 100000 "
+                        "dollars; of tokens also 500k or 1.5M, up to 1G");
     }
     if (line->class_name != NULL && line->task != NULL) {
         return cli_fail(line->command, "give --class or --task, not both");
@@ -64,10 +47,10 @@ static int set(const struct line *line)
         orders_add_text(&json, "task", line->task);
     }
     if (line->usd != NULL) {
-        strbuf_addf(&json, ",\"usd\":%.10g", usd);
+        strbuf_addf(&json, ",\"usd\":%.10g", (double)usd / PLAN_USD);
     }
     if (line->tokens != NULL) {
-        strbuf_addf(&json, ",\"tokens\":%.0f", tokens);
+        strbuf_addf(&json, ",\"tokens\":%lld", (long long)tokens);
     }
     strbuf_adds(&json, "}");
     int code = order_carry_out(line->command,
@@ -105,21 +88,9 @@ static void add_json(struct strbuf *out,
                      const struct glance *glance,
                      const struct glance_options *options)
 {
-    const struct engine *engine = glance->view.engine;
-    const char *comma = "";
-    strbuf_adds(out, "{\"runs\": [");
-    for (uint32_t ix = 0; ix < engine_run_count(engine); ix++) {
-        struct engine_run_view run = engine_run(engine, ix);
-        if (glance_is_meant(options, &run)) {
-            strbuf_addf(out, "%s{\"run\": ", comma);
-            comma = ", ";
-            jsonw_string(out, run.id);
-            strbuf_adds(out, ", \"budgets\": ");
-            usage_json_budgets(out, glance, ix);
-            strbuf_adds(out, "}");
-        }
-    }
-    strbuf_adds(out, "]}\n");
+    strbuf_adds(out, "{");
+    glance_json_runs(out, glance, options, "budgets", usage_json_budgets);
+    strbuf_adds(out, "}\n");
 }
 
 static int show(const struct line *line)

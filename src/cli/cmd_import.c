@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/plain.h"
+#include "exec/put.h"
 #include "plan/import.h"
 
 #include <errno.h>
@@ -128,19 +129,6 @@ static void print_errors_json(const struct import_errors *errors)
 
 /* --- writing ------------------------------------------------------------ */
 
-static bool write_all(int fd, const struct strbuf *text)
-{
-    size_t done = 0;
-    while (done < text->len) {
-        ssize_t count = write(fd, text->text + done, text->len - done);
-        if (count < 0 && errno != EINTR) {
-            return false;
-        }
-        done += count > 0 ? (size_t)count : 0;
-    }
-    return fsync(fd) == 0;
-}
-
 /* Give the new file its name; false with errno set. */
 static bool put_in_place(const struct request *request, const char *made)
 {
@@ -196,7 +184,7 @@ static int write_file(const struct request *request, const struct strbuf *text)
     struct strbuf made = {0};
     strbuf_addf(&made, "%s.XXXXXX", request->output);
     int fd = mkostemp(made.text, O_CLOEXEC);
-    bool ok = fd >= 0 && write_all(fd, text) &&
+    bool ok = fd >= 0 && put_all(fd, text->text, text->len) && fsync(fd) == 0 &&
               fchmod(fd, mode_for(&old, there)) == 0;
     int error = errno;
     if (fd >= 0) {

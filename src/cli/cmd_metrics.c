@@ -312,7 +312,7 @@ static void add_limits(struct metrics *metrics, bool used)
         for (uint32_t limit = 0; limit < plan->limit_count; limit++) {
             struct limit_id id = load_limit(run->view.loaded, limit);
             int64_t max = sched_limit_max(engine_sched(engine), id);
-            if (max == LIMIT_NONE || usage_is_budget(&plan->limits[limit])) {
+            if (max == LIMIT_NONE || plan_is_budget(&plan->limits[limit])) {
                 continue;
             }
             begin(metrics,
@@ -396,7 +396,7 @@ static void add_budgets(struct metrics *metrics, bool spent)
         const struct tally *run = &metrics->runs[ix];
         for (uint32_t n = 0; n < run->view.plan->limit_count; n++) {
             const struct plan_limit *limit = &run->view.plan->limits[n];
-            if (!usage_is_budget(limit)) {
+            if (!plan_is_budget(limit)) {
                 continue;
             }
             int64_t units = spent ? engine_limit_spent(engine, ix, n)

@@ -37,21 +37,6 @@ typedef void (*form_fn)(struct strbuf *out, const struct report *report);
 
 /* --- writing ------------------------------------------------------------ */
 
-static bool write_all(int fd, const char *bytes, size_t len)
-{
-    while (len > 0) {
-        ssize_t count = write(fd, bytes, len);
-        if (count < 0 && errno != EINTR) {
-            return false;
-        }
-        if (count > 0) {
-            bytes += count;
-            len -= (size_t)count;
-        }
-    }
-    return true;
-}
-
 /* What cannot be replaced by renaming (a terminal, a pipe) is written to. */
 static bool is_plain(const char *path)
 {
@@ -77,7 +62,7 @@ write_file(const char *path, const struct strbuf *text, struct diag *diag)
     }
     int flags = O_WRONLY | O_CLOEXEC | (plain ? O_CREAT | O_EXCL : 0);
     int fd = open(strbuf_text(&made), flags, 0666);
-    bool good = fd >= 0 && write_all(fd, strbuf_text(text), text->len);
+    bool good = fd >= 0 && put_all(fd, strbuf_text(text), text->len);
     int error = errno;
     if (fd >= 0 && close(fd) != 0 && good) {
         error = errno;

@@ -93,24 +93,13 @@ static void add_json(struct strbuf *out,
                      const struct glance_options *options)
 {
     const struct engine *engine = glance->view.engine;
-    const char *comma = "";
     strbuf_addf(out,
                 "{\"override\": %s, \"paused_providers\": [",
                 engine_is_overridden(engine) ? "true" : "false");
     json_providers(out, glance);
-    strbuf_adds(out, "], \"runs\": [");
-    for (uint32_t ix = 0; ix < engine_run_count(engine); ix++) {
-        struct engine_run_view run = engine_run(engine, ix);
-        if (glance_is_meant(options, &run)) {
-            strbuf_addf(out, "%s{\"run\": ", comma);
-            comma = ", ";
-            jsonw_string(out, run.id);
-            strbuf_adds(out, ", \"usage\": ");
-            usage_json_monitors(out, engine, ix);
-            strbuf_adds(out, "}");
-        }
-    }
-    strbuf_adds(out, "]}\n");
+    strbuf_adds(out, "], ");
+    glance_json_runs(out, glance, options, "usage", usage_json_monitors);
+    strbuf_adds(out, "}\n");
 }
 
 static int show(const struct line *line)

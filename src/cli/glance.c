@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/glance.h"
 
+#include "base/jsonw.h"
 #include "base/mem.h"
 #include "engine/loop.h"
 #include "plan/suggest.h"
@@ -85,6 +86,29 @@ int glance_show(const struct cli_command *command,
     strbuf_release(&out);
     glance_release(&glance);
     return code;
+}
+
+void glance_json_runs(struct strbuf *out,
+                      const struct glance *glance,
+                      const struct glance_options *options,
+                      const char *name,
+                      glance_run_fn fn)
+{
+    const struct engine *engine = glance->view.engine;
+    const char *comma = "";
+    strbuf_adds(out, "\"runs\": [");
+    for (uint32_t ix = 0; ix < engine_run_count(engine); ix++) {
+        struct engine_run_view run = engine_run(engine, ix);
+        if (glance_is_meant(options, &run)) {
+            strbuf_addf(out, "%s{\"run\": ", comma);
+            comma = ", ";
+            jsonw_string(out, run.id);
+            strbuf_addf(out, ", \"%s\": ", name);
+            fn(out, glance, ix);
+            strbuf_adds(out, "}");
+        }
+    }
+    strbuf_adds(out, "]");
 }
 
 bool glance_next_session(const struct glance *glance,

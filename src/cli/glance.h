@@ -47,6 +47,17 @@ int glance_show(const struct cli_command *command,
                 const struct glance_options *options,
                 glance_fn fn);
 
+/* Append `"runs": [{"run": ID, "NAME": ...}]` for those asked for; `fn` appends
+ * what belongs to one. */
+typedef void (*glance_run_fn)(struct strbuf *out,
+                              const struct glance *glance,
+                              uint32_t run);
+void glance_json_runs(struct strbuf *out,
+                      const struct glance *glance,
+                      const struct glance_options *options,
+                      const char *name,
+                      glance_run_fn fn);
+
 /*
  * The sessions of a run in order of their start: the first with a token
  * greater than `after`, or false when there is none.

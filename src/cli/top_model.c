@@ -218,7 +218,7 @@ fill_limits(struct top_model *model, const struct glance *glance, uint32_t run)
             .max = sched_limit_max(sched, load_limit(view.loaded, ix)),
         };
         if (limit.max != LIMIT_NONE &&
-            !usage_is_budget(&view.plan->limits[ix])) {
+            !plan_is_budget(&view.plan->limits[ix])) {
             model->limits[model->limit_count++] = limit;
         }
     }
@@ -233,7 +233,7 @@ add_budgets(struct top_model *model, const struct glance *glance, uint32_t run)
     for (uint32_t ix = 0; ix < plan->limit_count; ix++) {
         const struct plan_limit *limit = &plan->limits[ix];
         int64_t set = engine_limit_set(engine, run, ix);
-        if (!usage_is_budget(limit) || set == LIMIT_NONE) {
+        if (!plan_is_budget(limit) || set == LIMIT_NONE) {
             continue;
         }
         int64_t spent = engine_limit_spent(engine, run, ix);

@@ -10,12 +10,6 @@
 #define SECOND_NS INT64_C(1000000000)
 #define DAY_NS (INT64_C(24) * 3600 * SECOND_NS)
 
-bool usage_is_budget(const struct plan_limit *limit)
-{
-    return limit->kind == PLAN_LIMIT_BUDGET_USD ||
-           limit->kind == PLAN_LIMIT_BUDGET_TOKENS;
-}
-
 void usage_add_time(struct strbuf *out, int64_t at_ns, int64_t wall_ns)
 {
     time_t seconds = (time_t)(at_ns / SECOND_NS);
@@ -174,7 +168,7 @@ void usage_add_budgets(struct strbuf *out,
     struct engine_run_view view = engine_run(engine, run);
     for (uint32_t ix = 0; ix < view.plan->limit_count; ix++) {
         const struct plan_limit *limit = &view.plan->limits[ix];
-        if (!usage_is_budget(limit)) {
+        if (!plan_is_budget(limit)) {
             continue;
         }
         int64_t used = expected(glance, run, ix);
@@ -225,9 +219,10 @@ static void json_meters(struct strbuf *out,
 }
 
 void usage_json_monitors(struct strbuf *out,
-                         const struct engine *engine,
+                         const struct glance *glance,
                          uint32_t run)
 {
+    const struct engine *engine = glance->view.engine;
     const struct plan *plan = engine_run(engine, run).plan;
     strbuf_adds(out, "[");
     for (uint32_t ix = 0; ix < plan->usage_count; ix++) {
@@ -279,7 +274,7 @@ void usage_json_budgets(struct strbuf *out,
     strbuf_adds(out, "[");
     for (uint32_t ix = 0; ix < view.plan->limit_count; ix++) {
         const struct plan_limit *limit = &view.plan->limits[ix];
-        if (!usage_is_budget(limit)) {
+        if (!plan_is_budget(limit)) {
             continue;
         }
         strbuf_addf(out, "%s{\"budget\": ", comma);

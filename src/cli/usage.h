@@ -43,14 +43,11 @@ void usage_add_amount(struct strbuf *out,
 
 /* The same as JSON arrays. */
 void usage_json_monitors(struct strbuf *out,
-                         const struct engine *engine,
+                         const struct glance *glance,
                          uint32_t run);
 void usage_json_budgets(struct strbuf *out,
                         const struct glance *glance,
                         uint32_t run);
-
-/* Whether the limit is a budget. */
-bool usage_is_budget(const struct plan_limit *limit);
 
 /* A time of the wall clock for people: "22:01:30", with the date when it is
  * not within a day of `wall_ns`. */

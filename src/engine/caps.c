@@ -15,12 +15,6 @@
 #include <jansson.h>
 #include <string.h>
 
-static bool is_budget(const struct plan_limit *limit)
-{
-    return limit->kind == PLAN_LIMIT_BUDGET_USD ||
-           limit->kind == PLAN_LIMIT_BUDGET_TOKENS;
-}
-
 static int64_t min(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -63,7 +57,7 @@ present_max(const struct engine *engine, uint32_t run, uint32_t limit)
 {
     const struct engine_run *r = &engine->runs[run];
     int64_t max = caps_configured(engine, run, limit);
-    if (is_budget(&r->plan->limits[limit]) && max != LIMIT_NONE) {
+    if (plan_is_budget(&r->plan->limits[limit]) && max != LIMIT_NONE) {
         int64_t left = max - caps_spent(engine, run, limit);
         return left > 0 ? left : 0;
     }
@@ -81,19 +75,19 @@ void caps_apply(struct engine *engine, uint32_t run)
     const struct engine_run *r = &engine->runs[run];
     for (uint32_t ix = 0; ix < r->plan->limit_count; ix++) {
         const struct plan_limit *limit = &r->plan->limits[ix];
-        bool derived =
-            ix == 0 || limit->kind == PLAN_LIMIT_USAGE || is_budget(limit);
-        struct limit_id id = load_limit(r->loaded, ix);
-        if (!derived || sched_limit_max(engine->sched, id) ==
-                            present_max(engine, run, ix)) {
-            continue;
+        if (ix > 0 && limit->kind != PLAN_LIMIT_USAGE &&
+            !plan_is_budget(limit)) {
+            continue; /* the core knows all about it */
         }
         struct sched_event event = {
             .type = EVENT_LIMIT,
             .now_ns = engine->now_ns,
-            .limit = id,
+            .limit = load_limit(r->loaded, ix),
             .max = present_max(engine, run, ix),
         };
+        if (sched_limit_max(engine->sched, event.limit) == event.max) {
+            continue;
+        }
         enum err err = sched_apply(engine->sched, &event);
         INVARIANT(err == ERR_OK);
         engine->changed = true;
@@ -244,7 +238,7 @@ void caps_restore_raise(struct engine_run *run,
 static bool has_budget(const struct plan *plan)
 {
     for (uint32_t ix = 0; ix < plan->limit_count; ix++) {
-        if (is_budget(&plan->limits[ix])) {
+        if (plan_is_budget(&plan->limits[ix])) {
             return true;
         }
     }

@@ -191,7 +191,7 @@ static enum err do_cap(struct order *order)
                 (long long)wanted);
     if (present < wanted) {
         strbuf_addf(&order->text,
-                    ", and %lld for now because of its usage monitor",
+                    ", lowered to %lld by its usage monitor",
                     (long long)present);
     }
     strbuf_addf(&order->extra, ",\"max\":%lld", (long long)wanted);

@@ -38,6 +38,8 @@ struct program *program_new(struct engine *engine,
     return program;
 }
 
+/* The last one takes its place: who walks the list while programs end walks
+ * from its end. */
 void program_free(struct engine *engine, struct program *program)
 {
     for (uint32_t ix = 0; ix < engine->program_count; ix++) {
@@ -183,8 +185,8 @@ out:
 
 void program_start_due(struct engine *engine)
 {
-    for (uint32_t ix = 0; ix < engine->program_count; ix++) {
-        struct program *program = engine->programs[ix];
+    for (uint32_t ix = engine->program_count; ix > 0; ix--) {
+        struct program *program = engine->programs[ix - 1];
         if (!program->ops->is_wanted(engine, program)) {
             program_stop(engine, program);
         }
@@ -195,9 +197,6 @@ void program_start_due(struct engine *engine)
             program->stopped = false;
             program->ours = false;
             look(engine, program, true);
-        }
-        if (ix < engine->program_count && engine->programs[ix] != program) {
-            ix--; /* it is gone, and another one has its place */
         }
     }
 }
@@ -224,14 +223,11 @@ int64_t program_next_ns(const struct engine *engine)
 
 void program_recheck(struct engine *engine)
 {
-    for (uint32_t ix = 0; ix < engine->program_count; ix++) {
-        struct program *program = engine->programs[ix];
+    for (uint32_t ix = engine->program_count; ix > 0; ix--) {
+        struct program *program = engine->programs[ix - 1];
         if (program->recheck_ns <= engine->now_ns) {
             program->recheck_ns = SCHED_NEVER;
             look(engine, program, true);
-        }
-        if (ix < engine->program_count && engine->programs[ix] != program) {
-            ix--;
         }
     }
 }
@@ -288,13 +284,10 @@ void program_gone(struct engine *engine, uint64_t id)
 
 void program_respawn(struct engine *engine)
 {
-    for (uint32_t ix = 0; ix < engine->program_count; ix++) {
-        struct program *program = engine->programs[ix];
+    for (uint32_t ix = engine->program_count; ix > 0; ix--) {
+        struct program *program = engine->programs[ix - 1];
         if (program->id != 0) {
             look(engine, program, true); /* asking twice runs it once */
-        }
-        if (ix < engine->program_count && engine->programs[ix] != program) {
-            ix--;
         }
     }
 }

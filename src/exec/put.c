@@ -35,7 +35,7 @@ static enum err make_path(const char *dir, struct diag *diag)
     return err;
 }
 
-static bool write_all(int fd, const char *bytes, size_t len)
+bool put_all(int fd, const char *bytes, size_t len)
 {
     while (len > 0) {
         ssize_t count = write(fd, bytes, len);
@@ -67,7 +67,7 @@ enum err put_write(const char *dir,
     int fd = open(strbuf_text(&made),
                   O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
                   0600);
-    bool written = fd >= 0 && write_all(fd, strbuf_text(text), text->len);
+    bool written = fd >= 0 && put_all(fd, strbuf_text(text), text->len);
     int error = errno;
     if (fd >= 0 && close(fd) != 0 && written) {
         error = errno;

@@ -18,6 +18,9 @@ MUST_USE enum err put_write(const char *dir,
                             const struct strbuf *text,
                             struct diag *diag);
 
+/* Write all of it to a descriptor; false with errno set. */
+MUST_USE bool put_all(int fd, const char *bytes, size_t len);
+
 /* Append the file's content. ERR_LIMIT: it is too long. */
 MUST_USE enum err put_read(const char *dir,
                            const char *name,

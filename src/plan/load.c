@@ -212,8 +212,7 @@ static struct limit_spec limit_spec_of(struct load_run *run,
         .hold_group = limit->hold_group,
         .resource =
             limit->kind != PLAN_LIMIT_PLAIN && limit->kind != PLAN_LIMIT_USAGE,
-        .budget = limit->kind == PLAN_LIMIT_BUDGET_USD ||
-                  limit->kind == PLAN_LIMIT_BUDGET_TOKENS,
+        .budget = plan_is_budget(limit),
     };
 }
 
@@ -301,10 +300,8 @@ static void add_run(struct load_run *run, struct arena *arena, bool no_budgets)
     struct limit_spec *limits =
         arena_alloc(arena, plan->limit_count, sizeof(limits[0]));
     for (uint32_t ix = 0; ix < plan->limit_count; ix++) {
-        enum plan_limit_kind kind = plan->limits[ix].kind;
+        bool budget = plan_is_budget(&plan->limits[ix]);
         limits[ix] = limit_spec_of(run, arena, &plan->limits[ix]);
-        bool budget =
-            kind == PLAN_LIMIT_BUDGET_USD || kind == PLAN_LIMIT_BUDGET_TOKENS;
         run->budget_count += budget && !no_budgets ? 1 : 0;
     }
     struct sched_run_spec spec = {

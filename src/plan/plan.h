@@ -131,6 +131,12 @@ struct plan_limit {
     struct plan_mark mark;
 };
 
+static inline bool plan_is_budget(const struct plan_limit *limit)
+{
+    return limit->kind == PLAN_LIMIT_BUDGET_USD ||
+           limit->kind == PLAN_LIMIT_BUDGET_TOKENS;
+}
+
 /* What can be set in defaults, a class, a stage, a group or a task. */
 struct plan_settings {
     int64_t estimate_ns;     /* PLAN_UNSET: not given */
@@ -358,6 +364,11 @@ int64_t plan_estimate_ns(const struct plan *plan, const struct plan_task *task);
 /* Expected cost of a session of a task; 0 where nothing is known. */
 struct plan_cost plan_expected_cost(const struct plan *plan,
                                     const struct plan_task *task);
+
+/* Read an amount as plans have it, in units of a budget: 20 or 0.5 dollars;
+ * 200000, 500k or 1.5M tokens. False: it is none, or too much. */
+MUST_USE bool plan_parse_usd(const char *text, int64_t *out);
+MUST_USE bool plan_parse_tokens(const char *text, int64_t *out);
 
 /* Units of a budget that a session of the task uses; 0: it is not its. */
 uint32_t plan_budget_units(const struct plan *plan,

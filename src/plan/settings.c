@@ -233,19 +233,16 @@ void settings_read_add(struct reader *reader,
  * A number that may have a fraction and, with `suffix`, end in k, M or G, in
  * units of 1 / scale; false: it is none, or more than `max` units.
  */
-static bool parse_amount(const struct node *value,
+static bool parse_amount(const char *text,
                          double scale,
                          bool suffix,
                          int64_t max,
                          int64_t *out)
 {
-    if (value->kind != NODE_PLAIN || value->text[0] < '0' ||
-        value->text[0] > '9') {
-        return false;
-    }
     char *end;
-    double number = strtod(value->text, &end) * scale;
-    if (end != value->text + strspn(value->text, "0123456789.")) {
+    double number = strtod(text, &end) * scale;
+    if (*text < '0' || *text > '9' ||
+        end != text + strspn(text, "0123456789.")) {
         return false; /* neither 1e3 nor 0x10 */
     }
     if (suffix && *end != '\0') {
@@ -259,13 +256,23 @@ static bool parse_amount(const struct node *value,
     return true;
 }
 
+bool plan_parse_usd(const char *text, int64_t *out)
+{
+    return parse_amount(text, PLAN_USD, false, PLAN_USD_MAX, out);
+}
+
+bool plan_parse_tokens(const char *text, int64_t *out)
+{
+    return parse_amount(text, 1, true, PLAN_TOKENS_MAX, out);
+}
+
 static void read_usd(struct reader *reader,
                      const struct field *field,
                      const struct node *value,
                      void *target)
 {
     int64_t *out = (void *)((char *)target + field->offset);
-    if (!parse_amount(value, PLAN_USD, false, PLAN_USD_MAX, out)) {
+    if (value->kind != NODE_PLAIN || !plan_parse_usd(value->text, out)) {
         fields_expected(reader,
                         value,
                         "\"usd\"",
@@ -279,7 +286,7 @@ static void read_tokens(struct reader *reader,
                         void *target)
 {
     int64_t *out = (void *)((char *)target + field->offset);
-    if (!parse_amount(value, 1, true, PLAN_TOKENS_MAX, out)) {
+    if (value->kind != NODE_PLAIN || !plan_parse_tokens(value->text, out)) {
         fields_expected(reader,
                         value,
                         "\"tokens\"",
