@@ -102,6 +102,7 @@ int crash_fault(const char *name)
         {"EMFILE", EMFILE},
         {"ENOMEM", ENOMEM},
         {"ENOSPC", ENOSPC},
+        {"EPERM", EPERM},
     };
     const char *rest;
     char *end;

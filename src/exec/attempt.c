@@ -2,9 +2,9 @@
 /*
  * Reading the directory of an attempt, while a shim may be writing it.
  *
- * The shim's order is: lock `lock`; make `started` with O_EXCL; run; write the
- * record into `lock`; rename it to `exit`; die, which frees the lock. Records
- * are in record.c.
+ * The shim's order is: lock `lock`; make `started`, a link of it, which fails
+ * when there is one; run; write the record into `lock`; rename it to `exit`;
+ * die, which frees the lock. Records are in record.c.
  *
  * The lock is an open file description lock (F_OFD_SETLK). It is looked at
  * with F_OFD_GETLK, which takes nothing: a probe can never make a shim believe
@@ -118,15 +118,18 @@ static bool is_there(int dir_fd, const char *name)
     return faccessat(dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Bytes of a file that should be one record; one more shows that it is not. */
-static size_t
-read_record(struct place *place, const char *name, char bytes[RECORD_BYTES + 1])
+/* Read the record that stands at this place of a file; its length, 0: there
+ * is none. */
+static size_t read_record(struct place *place,
+                          const char *name,
+                          off_t at,
+                          char bytes[RECORD_BYTES])
 {
     int fd = open_file(place, name);
     if (fd < 0) {
         return 0;
     }
-    ssize_t len = pread(fd, bytes, RECORD_BYTES + 1, 0);
+    ssize_t len = pread(fd, bytes, RECORD_BYTES, at);
     (void)close(fd);
     return len > 0 ? (size_t)len : 0;
 }
@@ -134,9 +137,9 @@ read_record(struct place *place, const char *name, char bytes[RECORD_BYTES + 1])
 static enum record_state read_started(struct place *place,
                                       struct record_started *out)
 {
-    char bytes[RECORD_BYTES + 1];
+    char bytes[RECORD_BYTES];
     *out = (struct record_started){0};
-    size_t len = read_record(place, "started", bytes);
+    size_t len = read_record(place, "started", RECORD_STARTED_AT, bytes);
     if (record_read_started(bytes, len, out)) {
         return RECORD_WHOLE;
     }
@@ -145,8 +148,8 @@ static enum record_state read_started(struct place *place,
 
 static bool read_exit(struct place *place, struct attempt_found *out)
 {
-    char bytes[RECORD_BYTES + 1];
-    size_t len = read_record(place, "exit", bytes);
+    char bytes[RECORD_BYTES];
+    size_t len = read_record(place, "exit", RECORD_EXIT_AT, bytes);
     if (!record_read_exit(bytes, len, &out->exit)) {
         return false;
     }

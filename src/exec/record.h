@@ -16,9 +16,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Every record has this size, so that one can be written over another
- * without needing space. */
-enum { RECORD_BYTES = 512 };
+/* Every record has this size. Both stand in one file, which has two names:
+ * `started`, and `lock` that becomes `exit`. */
+enum {
+    RECORD_BYTES = 512,
+    RECORD_STARTED_AT = 0,
+    RECORD_EXIT_AT = RECORD_BYTES,
+};
 
 /* The record in `started`. */
 struct record_started {

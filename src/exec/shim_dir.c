@@ -3,10 +3,11 @@
  * The files of an attempt, from the shim's side; attempt.c has the other, and
  * tells why the two fit.
  *
- * `lock` is filled with blanks when it is made. In the end the record is
- * written over them and the file renamed to `exit`. So the space for the
- * record is there even when the disk is full by then, and one file less has to
- * be made.
+ * `lock`, `started` and `exit` are one file: `started` is a second name of
+ * `lock`, and in the end `lock` is renamed to `exit`. Its first record is that
+ * of the start, its second, blank until then, that of the end. So the space
+ * for the end is there even when the disk is full by then, and two files less
+ * have to be made.
  */
 #include "base/crash.h"
 #include "exec/shim_internal.h"
@@ -72,18 +73,18 @@ static int open_dir(const char *dir, int *fd_out)
     return seen ? EEXIST : 0;
 }
 
-/* Write RECORD_BYTES bytes at the start of a file; 0 or an errno. */
-static int write_record(int fd, const char *bytes)
+/* Write records to a file; 0 or an errno. */
+static int write_records(int fd, const char *bytes, size_t len, off_t at)
 {
     int error = crash_fault("write");
     if (error != 0) {
         return error;
     }
-    ssize_t len = pwrite(fd, bytes, RECORD_BYTES, 0);
-    if (len == RECORD_BYTES) {
+    ssize_t written = pwrite(fd, bytes, len, at);
+    if (written == (ssize_t)len) {
         return 0;
     }
-    return len < 0 ? errno : ENOSPC;
+    return written < 0 ? errno : ENOSPC;
 }
 
 /* Lock the attempt. The file may be one that has become `exit` meanwhile: it
@@ -106,13 +107,17 @@ static int take_lock(int dir_fd, int *fd_out)
     return 0;
 }
 
-/*
- * Make `started`, and reserve the space of the last record. When that fails,
- * `started` is removed again: we hold the lock, so nobody else has made use
- * of it, and nothing has begun.
- */
-static int make_started(int dir_fd, int lock_fd, const char *record)
+/* Make `started`, as another name of `lock` or, where a file can have only
+ * one, as a file of its own with the same record; 0 or an errno. */
+static int name_started(int dir_fd, const char *record)
 {
+    int error = crash_fault("link");
+    if (error == 0 && linkat(dir_fd, "lock", dir_fd, "started", 0) != 0) {
+        error = errno == ENOENT ? EEXIST : errno; /* it is `exit` by now */
+    }
+    if (error != EPERM && error != EOPNOTSUPP) {
+        return error;
+    }
     int fd = openat(dir_fd,
                     "started",
                     O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
@@ -120,14 +125,31 @@ static int make_started(int dir_fd, int lock_fd, const char *record)
     if (fd < 0) {
         return errno;
     }
-    crash_point("shim-started-empty");
-    int error = write_record(fd, record);
+    error = write_records(fd, record, RECORD_BYTES, RECORD_STARTED_AT);
     (void)close(fd);
-    if (error == 0) {
-        char blanks[RECORD_BYTES];
-        memset(blanks, ' ', sizeof(blanks));
-        error = write_record(lock_fd, blanks);
+    if (error != 0) {
+        (void)unlinkat(dir_fd, "started", 0);
     }
+    return error;
+}
+
+/*
+ * Make `started`, and reserve the space of the last record. When that fails,
+ * `started` is removed again: we hold the lock, so nobody else has made use
+ * of it, and nothing has begun.
+ */
+static int
+make_started(int dir_fd, int lock_fd, const struct record_started *started)
+{
+    char records[RECORD_EXIT_AT + RECORD_BYTES];
+    record_write_started(records + RECORD_STARTED_AT, started);
+    memset(records + RECORD_EXIT_AT, ' ', RECORD_BYTES);
+    int error = name_started(dir_fd, records + RECORD_STARTED_AT);
+    if (error != 0) {
+        return error;
+    }
+    crash_point("shim-started-empty");
+    error = write_records(lock_fd, records, sizeof(records), 0);
     if (error != 0) {
         (void)unlinkat(dir_fd, "started", 0);
     }
@@ -144,9 +166,7 @@ int shim_dir_claim(const char *dir,
         error = take_lock(*dir_fd_out, lock_fd_out);
     }
     if (error == 0) {
-        char record[RECORD_BYTES];
-        record_write_started(record, started);
-        error = make_started(*dir_fd_out, *lock_fd_out, record);
+        error = make_started(*dir_fd_out, *lock_fd_out, started);
     }
     return error;
 }
@@ -156,7 +176,7 @@ int shim_dir_finish(int dir_fd, int lock_fd, const struct attempt_exit *exit)
     char bytes[RECORD_BYTES];
     record_write_exit(bytes, exit);
     crash_point("shim-before-exit");
-    int error = write_record(lock_fd, bytes);
+    int error = write_records(lock_fd, bytes, sizeof(bytes), RECORD_EXIT_AT);
     if (error != 0) {
         return error;
     }

@@ -123,8 +123,8 @@ static const struct attempt_exit sample = {
 
 static void put_exit(const struct fixture *fixture)
 {
-    char bytes[RECORD_BYTES];
-    record_write_exit(bytes, &sample);
+    char bytes[RECORD_EXIT_AT + RECORD_BYTES] = {0};
+    record_write_exit(bytes + RECORD_EXIT_AT, &sample);
     put_file(fixture, "exit", bytes, sizeof(bytes));
 }
 

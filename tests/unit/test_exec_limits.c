@@ -321,8 +321,8 @@ static void a_failed_step_before_the_start_leaves_it_unstarted(void **state)
         int error;
     } faults[] = {
         {"open:1:EMFILE", EMFILE},
+        {"link:1:ENOSPC", ENOSPC},
         {"write:1:ENOSPC", ENOSPC},
-        {"write:2:ENOSPC", ENOSPC},
     };
     struct exec_fixture *fixture = *state;
     for (size_t ix = 0; ix < ARRAY_COUNT(faults); ix++) {
@@ -342,9 +342,23 @@ static void a_failed_step_before_the_start_leaves_it_unstarted(void **state)
     }
 }
 
+static void without_links_an_attempt_runs_once_all_the_same(void **state)
+{
+    struct made made;
+    struct exec_fixture *fixture = *state;
+    struct exec_request *request = make(&made, fixture, "echo x");
+    serve_with(fixture, "SLUICE_FAULT", "link:1:EPERM");
+    assert_int_equal(exec_fixture_run(fixture, request).code, 0);
+    serve_with(fixture, "SLUICE_FAULT", "link:1:EPERM");
+    exec_fixture_start(fixture, request);
+    struct exec_report report =
+        exec_fixture_wait(fixture, request->id, EXEC_ENDED);
+    assert_int_equal(report.error, EEXIST);
+}
+
 static void a_failed_step_at_the_end_is_tried_again(void **state)
 {
-    static const char *const faults[] = {"write:3:EIO", "rename:1:EIO"};
+    static const char *const faults[] = {"write:2:EIO", "rename:1:EIO"};
     struct exec_fixture *fixture = *state;
     for (size_t ix = 0; ix < ARRAY_COUNT(faults); ix++) {
         struct made made;
@@ -474,6 +488,7 @@ int main(void)
         CASE(without_lists_of_children_the_tree_is_found),
         CASE(no_process_to_be_had_is_reported),
         CASE(a_failed_step_before_the_start_leaves_it_unstarted),
+        CASE(without_links_an_attempt_runs_once_all_the_same),
         CASE(a_failed_step_at_the_end_is_tried_again),
         CASE(killed_at_any_point_it_has_run_at_most_once),
 #endif
