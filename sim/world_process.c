@@ -116,8 +116,11 @@ static void check_end(struct world_process *process, uint32_t shim)
     }
 }
 
-static void
-on_end(void *ctx, int64_t pid, uint64_t start_ticks, enum exec_end how)
+static void on_end(void *ctx,
+                   int64_t pid,
+                   uint64_t start_ticks,
+                   uint64_t id,
+                   enum exec_end how)
 {
     struct world_process *process = ctx;
     struct world *world = process->world;
@@ -132,6 +135,13 @@ on_end(void *ctx, int64_t pid, uint64_t start_ticks, enum exec_end how)
               (long long)pid,
               shim == WORLD_NONE ? ", which is gone" : "");
     if (shim != WORLD_NONE) {
+        if (world->requests[world->shims[shim].request].id != id) {
+            world_fault(world,
+                        "an order about request %llu goes to shim %lld, "
+                        "which has another",
+                        (unsigned long long)id,
+                        (long long)pid);
+        }
         if (how == EXEC_CANCEL) {
             check_end(process, shim);
         }

@@ -237,7 +237,6 @@ struct engine {
     uint32_t session_capacity;
     struct program **programs;
     uint32_t program_count;
-    uint64_t program_id; /* of the last call */
 
     struct store_batch batch; /* being filled */
     struct engine_todo todo;  /* for when it is written */

@@ -168,13 +168,16 @@ world_start(void *ctx, const struct exec_request *request, struct diag *diag)
     return err;
 }
 
-static void
-world_end(void *ctx, int64_t pid, uint64_t start_ticks, enum exec_end how)
+static void world_end(void *ctx,
+                      int64_t pid,
+                      uint64_t start_ticks,
+                      uint64_t id,
+                      enum exec_end how)
 {
     (void)ctx;
     /* When it is gone, its end is reported without our doing. */
     struct diag diag = {0};
-    (void)!exec_signal(pid, start_ticks, how, &diag);
+    (void)!exec_signal(pid, start_ticks, id, how, &diag);
 }
 
 static void free_watch(uv_handle_t *handle)

@@ -14,6 +14,7 @@
 #include "base/invariant.h"
 #include "base/mem.h"
 #include "engine/verdict.h"
+#include "store/sum.h"
 
 /* When to look again at a directory in which a shim is about to begin. */
 #define RECHECK_NS (INT64_C(20) * 1000000)
@@ -65,6 +66,17 @@ static struct program *find(const struct engine *engine, uint64_t id)
         }
     }
     return NULL;
+}
+
+/* The id of its next call, the same in every scheduler: it is told to the shim
+ * when the program is to end. */
+static uint64_t id_of(struct engine *engine, const struct program *program)
+{
+    struct strbuf dir = {0};
+    program->ops->add_dir(&dir, engine, program);
+    uint64_t sum = sum_add(SUM_START, dir.text, dir.len);
+    strbuf_release(&dir);
+    return ID_BIT | sum;
 }
 
 void program_call(struct engine *engine, struct program *program)
@@ -192,7 +204,7 @@ void program_start_due(struct engine *engine)
         }
         if (program->due && program->id == 0) {
             program->due = false;
-            program->id = ID_BIT | ++engine->program_id;
+            program->id = id_of(engine, program);
             program->pid = 0;
             program->stopped = false;
             program->ours = false;
@@ -239,6 +251,7 @@ void program_stop(struct engine *engine, struct program *program)
         engine->world->end(engine->ctx,
                            program->pid,
                            program->start_ticks,
+                           program->id,
                            EXEC_STOP);
     }
 }

@@ -574,6 +574,7 @@ static void end_stray(struct engine *engine, const struct store_attempt *row)
         engine->world->end(engine->ctx,
                            found.pid,
                            found.start_ticks,
+                           row->token,
                            EXEC_CANCEL);
     }
     struct store_change change = {

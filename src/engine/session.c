@@ -364,7 +364,11 @@ void session_end(struct engine *engine,
     }
     crash_point("before-end");
     session->ended = true;
-    engine->world->end(engine->ctx, session->pid, session->start_ticks, how);
+    engine->world->end(engine->ctx,
+                       session->pid,
+                       session->start_ticks,
+                       session->token,
+                       how);
     crash_point("end-asked");
 }
 

@@ -451,6 +451,7 @@ static int signal_of(enum exec_end how)
 
 enum err exec_signal(int64_t pid,
                      uint64_t start_ticks,
+                     uint64_t id,
                      enum exec_end how,
                      struct diag *diag)
 {
@@ -465,7 +466,7 @@ enum err exec_signal(int64_t pid,
     };
     info.si_pid = getpid();
     info.si_uid = getuid();
-    info.si_value.sival_int = SHIM_WIRE_ORDER;
+    info.si_value.sival_int = shim_wire_order(id);
     crash_point("exec-before-signal");
     if (syscall(SYS_pidfd_send_signal, fd, info.si_signo, &info, 0U) != 0) {
         err = errno == ESRCH

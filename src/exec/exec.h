@@ -2,10 +2,11 @@
 /*
  * exec: starting sessions, and hearing of their ends.
  *
- * A small server process (the program sluice-shim) forks a shim for each
- * request; the shim takes the attempt's lock, runs the command, sees to
- * timeouts and to the whole process tree, and writes down how it ended. Shims
- * live on when this process dies. The server ends with this process.
+ * A small server process (the program sluice-shim) has a shim for each
+ * request: one that it forks, or one that is done with another. The shim takes
+ * the attempt's lock, runs the command, sees to timeouts and to the whole
+ * process tree, and writes down how it ended. Shims live on when this process
+ * dies, until they are done. The server ends with this process.
  *
  * Nothing here blocks, and nothing here knows the event loop: it polls
  * exec_fd() for reading and calls exec_read().
@@ -41,9 +42,9 @@ struct exec_request {
 };
 
 enum exec_report_type {
-    EXEC_STARTED, /* a shim is there: pid, start_ticks */
-    EXEC_FAILED,  /* there is none: error; nothing runs */
-    EXEC_ENDED,   /* the shim is gone: see its directory */
+    EXEC_STARTED, /* a shim has it: pid, start_ticks */
+    EXEC_FAILED,  /* none has: error; nothing runs */
+    EXEC_ENDED,   /* the shim is done with it, or gone: see its directory */
 };
 
 struct exec_report {
@@ -122,9 +123,13 @@ MUST_USE enum err exec_watch(int64_t pid,
                              int *pidfd_out,
                              struct diag *diag);
 
-/* Tell a shim to end its session; verified in the same way. */
+/*
+ * Tell a shim to end the session of the request with this id; verified in the
+ * same way. A shim that has another session by now does nothing.
+ */
 MUST_USE enum err exec_signal(int64_t pid,
                               uint64_t start_ticks,
+                              uint64_t id,
                               enum exec_end how,
                               struct diag *diag);
 

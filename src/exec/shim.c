@@ -15,9 +15,10 @@
  * The first cause of an end is the one that is recorded. Times are those of
  * CLOCK_MONOTONIC: a machine that sleeps does not count.
  *
- * Orders come with a value (see shim_wire.h). A SIGTERM or SIGINT without it
- * stops the session when its sender is certainly not one of our own
- * processes, as at a shutdown of the machine; otherwise it is ignored.
+ * Orders come with a value, which names the request (see shim_wire.h). A
+ * SIGTERM or SIGINT without one stops the session when its sender is certainly
+ * not one of our own processes, as at a shutdown of the machine; otherwise it
+ * is ignored.
  */
 #include "base/crash.h"
 #include "exec/shim_internal.h"
@@ -25,8 +26,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -70,6 +71,7 @@ struct shim {
     enum phase phase;
     pid_t leader; /* 0: it has ended */
     bool alone;   /* there are no children */
+    bool clean;   /* the session has ended and there were none */
     struct attempt_exit exit;
     int64_t timeout_at;
     int64_t checkpoint_at;
@@ -246,6 +248,7 @@ static void after_reaping(struct shim *shim, int64_t now)
     if (is_running(shim) && shim->leader == 0) {
         if (shim->phase == PHASE_SESSION && shim->alone) {
             shim->phase = PHASE_OVER; /* nothing was left behind */
+            shim->clean = true;
             return;
         }
         leader_ended(shim, now);
@@ -349,19 +352,22 @@ static int64_t next_at(const struct shim *shim)
 /* Act on a signal. */
 static void obey(struct shim *shim, const siginfo_t *info, int64_t now)
 {
-    bool ordered = info->si_code == SI_QUEUE &&
-                   info->si_value.sival_int == SHIM_WIRE_ORDER;
+    bool order = info->si_code == SI_QUEUE;
+    if (order &&
+        info->si_value.sival_int != shim_wire_order(shim->job.head.id)) {
+        return; /* about an attempt that is over */
+    }
     if (info->si_signo == SIGIO) {
         shim_log_look(&shim->log, now);
-    } else if (info->si_signo == SIGUSR1 && ordered) {
+    } else if (info->si_signo == SIGUSR1 && order) {
         if (shim->phase == PHASE_SESSION) {
             checkpoint(shim);
         } else if (shim->phase == PHASE_PREPARE) {
             shim->job.head.checkpoint_ns = 0; /* as soon as it runs */
         }
     } else if (info->si_signo == SIGTERM || info->si_signo == SIGINT) {
-        bool cancel = ordered && info->si_signo == SIGTERM;
-        if (ordered || shim_tree_is_outside(info->si_pid)) {
+        bool cancel = order && info->si_signo == SIGTERM;
+        if (order || shim_tree_is_outside(info->si_pid)) {
             end_for(shim, cancel ? ATTEMPT_CANCELLED : ATTEMPT_STOPPED, now);
         }
     }
@@ -423,52 +429,86 @@ static int finish(struct shim *shim)
     return error;
 }
 
-int shim_run(const struct shim_birth *birth)
+/* Claim the attempt and open its log; 0 or an errno. *claimed_out: from here
+ * on it has begun, and must end with a record. */
+static int begin(struct shim *shim,
+                 const struct record_started *self,
+                 int64_t now,
+                 bool *claimed_out)
+{
+    struct record_started started = *self;
+    started.at_ns = shim_clock(CLOCK_REALTIME);
+    int error =
+        shim_dir_claim(shim->job.dir, &started, &shim->dir_fd, &shim->lock_fd);
+    if (error != 0) {
+        return error;
+    }
+    *claimed_out = true;
+    crash_point("shim-started");
+    const struct shim_wire_request *head = &shim->job.head;
+    shim->exit.begun_ns = started.at_ns;
+    shim->active_at = now;
+    shim->timeout_at = shim_sum(now, head->timeout_ns);
+    if (head->idle_ns != SHIM_NEVER) {
+        shim->idle_look_at = shim_sum(now, head->idle_ns / IDLE_LOOKS);
+    }
+    error = shim_log_open(&shim->log, shim->dir_fd, head->log_bytes_max, now);
+    crash_point("shim-log-open");
+    return error;
+}
+
+/* Run what was begun. */
+static void run(struct shim *shim, int64_t now)
+{
+    if (shim->job.prepare != NULL) {
+        start_prepare(shim);
+    } else {
+        start_session(shim, now);
+    }
+    watch(shim);
+}
+
+/* Let go of the attempt: of its lock, above all. */
+static void release(struct shim *shim)
+{
+    const int fds[] = {shim->log.fd, shim->lock_fd, shim->dir_fd};
+    for (size_t ix = 0; ix < ARRAY_COUNT(fds); ix++) {
+        if (fds[ix] >= 0) {
+            (void)close(fds[ix]);
+        }
+    }
+    free(shim->job.argv);
+}
+
+int shim_run(const struct shim_message *message,
+             const struct record_started *self,
+             bool *clean_out)
 {
     struct shim shim = {
+        .dir_fd = -1,
+        .lock_fd = -1,
+        .log = {.fd = -1},
         .exit = {.cause = ATTEMPT_EXIT, .code = -1},
         .timeout_at = SHIM_NEVER,
         .checkpoint_at = SHIM_NEVER,
         .idle_look_at = SHIM_NEVER,
     };
-    struct record_started started = {
-        .pid = getpid(),
-        .start_ticks = shim_start_ticks(getpid(), birth->forked_ns),
-        .at_ns = shim_clock(CLOCK_REALTIME),
-    };
-    memcpy(started.boot_id, birth->boot_id, sizeof(started.boot_id));
-    /* A group of its own, so that a signal to our group finds us alone. */
-    (void)setpgid(0, 0);
-    int error = shim_job_read(&shim.job, birth);
-    if (error == 0) {
-        const char *dir = shim.job.dir;
-        error = shim_dir_claim(dir, &started, &shim.dir_fd, &shim.lock_fd);
-    }
-    if (error != 0) {
-        return error;
-    }
-    crash_point("shim-started");
-    const struct shim_wire_request *head = &shim.job.head;
+    bool claimed = false;
     int64_t now = shim_clock(CLOCK_MONOTONIC);
-    shim.exit.begun_ns = started.at_ns;
-    shim.active_at = now;
-    shim.timeout_at = shim_sum(now, head->timeout_ns);
-    if (head->idle_ns != SHIM_NEVER) {
-        shim.idle_look_at = shim_sum(now, head->idle_ns / IDLE_LOOKS);
-    }
-    error = shim_log_open(&shim.log, shim.dir_fd, head->log_bytes_max, now);
-    crash_point("shim-log-open");
+    int error = shim_job_read(&shim.job, message);
     if (error == 0) {
-        (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-        if (shim.job.prepare != NULL) {
-            start_prepare(&shim);
-        } else {
-            start_session(&shim, now);
-        }
-        watch(&shim);
-    } else {
+        error = begin(&shim, self, now, &claimed);
+    }
+    if (error == 0) {
+        run(&shim, now);
+    } else if (claimed) {
         shim.exit.cause = ATTEMPT_SPAWN;
         shim.exit.error = error;
     }
-    return finish(&shim);
+    if (claimed) {
+        error = finish(&shim);
+    }
+    *clean_out = error == 0 && shim.clean;
+    release(&shim);
+    return error;
 }

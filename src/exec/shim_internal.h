@@ -4,7 +4,8 @@
  * nothing else, and avoids stdio: a waiting shim should cost a few pages.
  *
  *   main.c         the command line
- *   shim_server.c  takes requests, forks shims, reports
+ *   shim_server.c  takes requests, finds or forks shims, reports
+ *   shim_life.c    the life of a shim: one attempt after the other
  *   shim.c         the life of one attempt, from its lock to its exit record
  *   shim_job.c     reading a request
  *   shim_dir.c     the files of an attempt: lock, started, exit
@@ -31,16 +32,37 @@
  * code of the program. */
 int shim_serve(int fd);
 
-/* What a shim gets from the server that forks it. */
-struct shim_birth {
-    char *message; /* shim_wire_request with its texts; the shim's own */
-    size_t message_len;
-    const char *boot_id;
-    int64_t forked_ns; /* CLOCK_BOOTTIME, just before the fork */
+/* A request as it came: a shim_wire_request with its texts. */
+struct shim_message {
+    char *bytes;
+    size_t len;
 };
 
+/* What a shim gets from the server that forks it. */
+struct shim_birth {
+    struct shim_message message; /* the shim's own */
+    const char *boot_id;
+    int64_t forked_ns; /* CLOCK_BOOTTIME, just before the fork */
+    int next_fd;       /* further requests come from here; -1: none do */
+    int done_fd;       /* where a shim_done goes, before it waits for one */
+};
+
+/* "This shim is done with what it had." */
+struct shim_done {
+    pid_t pid;
+};
+
+/* A longer request is never a further one. */
+enum { SHIM_NEXT_BYTES_MAX = 16 << 10 };
+
 /* Be a shim. The exit code: 0, or the errno for which nothing ran. */
-int shim_run(const struct shim_birth *birth);
+int shim_live(const struct shim_birth *birth);
+
+/* Carry out one request; 0, or the errno for which nothing ran. *clean_out:
+ * its session has ended by itself and has left nothing behind. */
+int shim_run(const struct shim_message *message,
+             const struct record_started *self,
+             bool *clean_out);
 
 /* A clock in nanoseconds. */
 int64_t shim_clock(clockid_t clock);
@@ -65,9 +87,9 @@ struct shim_job {
     char **envp;
 };
 
-/* Read the message; 0 or an errno. What it allocates lives as long as the
- * process. */
-int shim_job_read(struct shim_job *job, const struct shim_birth *birth);
+/* Read the message; 0 or an errno. The caller frees job->argv, which may be
+ * NULL. */
+int shim_job_read(struct shim_job *job, const struct shim_message *message);
 
 /*
  * Become the one shim of the attempt in this directory: make it, lock it, and

@@ -55,16 +55,16 @@ static void inherit(char **envp, uint32_t given)
     envp[count] = NULL;
 }
 
-int shim_job_read(struct shim_job *job, const struct shim_birth *birth)
+int shim_job_read(struct shim_job *job, const struct shim_message *message)
 {
-    memcpy(&job->head, birth->message, sizeof(job->head));
+    memcpy(&job->head, message->bytes, sizeof(job->head));
     struct reader reader = {
-        .at = birth->message + sizeof(job->head),
-        .end = birth->message + birth->message_len,
+        .at = message->bytes + sizeof(job->head),
+        .end = message->bytes + message->len,
     };
     uint32_t argc = job->head.argc;
     uint32_t given = job->head.env_count;
-    if (argc == 0 || argc > birth->message_len || given > birth->message_len) {
+    if (argc == 0 || argc > message->len || given > message->len) {
         return EINVAL;
     }
     size_t inherited = 0;

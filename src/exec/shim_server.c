@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The spawn server. It is small so that forking it is cheap: a shim is this
- * process forked, without an exec.
+ * process forked, without an exec. A shim that is done with an attempt says so
+ * through a pipe, and waits for a moment: then the next request is sent to it,
+ * through a socket of its own. Where that cannot be, another one is forked.
  *
  * One loop. All signals are blocked except inside ppoll(), which lets SIGCHLD
  * through; its handler does nothing but end the wait. So a forked shim begins
@@ -38,6 +40,9 @@ enum {
     IN_BYTES_KEPT = 256 << 10, /* a larger buffer is given back */
     OUT_BYTES_MAX = 1 << 20,
     EXIT_LOST = 3, /* the server cannot go on; the client will see it */
+    /* Shims that may be sent another request. It pays for short sessions, and
+     * there are never so many of these at once. */
+    SOCKETS_MAX = 64,
 };
 
 /* How long the report of a start may be kept back. */
@@ -47,8 +52,10 @@ enum {
 /* A shim that was forked and not yet reaped. */
 struct live {
     pid_t pid;
-    uint64_t id;
     uint64_t start_ticks;
+    int next_fd; /* takes another request; -1: none */
+    bool busy;   /* with the request `id` */
+    uint64_t id;
 };
 
 struct server {
@@ -65,6 +72,9 @@ struct server {
     struct live *live;
     size_t live_count;
     size_t live_capacity;
+    size_t socket_count; /* those with a next_fd */
+    int done_in;         /* the pipe for shim_done; -1: there is none */
+    int done_out;
 };
 
 static void on_child(int signal)
@@ -137,6 +147,54 @@ static void flush(struct server *server)
     }
 }
 
+static struct live *find(struct server *server, pid_t pid)
+{
+    for (size_t ix = 0; ix < server->live_count; ix++) {
+        if (server->live[ix].pid == pid) {
+            return &server->live[ix];
+        }
+    }
+    return NULL;
+}
+
+/* Report the end of what a shim had. */
+static void report_end(struct server *server, struct live *live, int error)
+{
+    live->busy = false;
+    report(server,
+           &(struct shim_wire_report){
+               .type = SHIM_WIRE_ENDED,
+               .error = error,
+               .id = live->id,
+               .pid = live->pid,
+               .start_ticks = live->start_ticks,
+           });
+}
+
+/* Report what shims say they are done with. */
+static void hear(struct server *server)
+{
+    struct shim_done done[SOCKETS_MAX];
+    ssize_t len = read(server->done_in, done, sizeof(done));
+    for (size_t ix = 0; len > 0 && ix < (size_t)len / sizeof(done[0]); ix++) {
+        struct live *live = find(server, done[ix].pid);
+        if (live != NULL && live->busy) {
+            crash_point("server-heard");
+            report_end(server, live, 0);
+        }
+    }
+}
+
+/* Let go of the socket of a shim: it will not be sent anything. */
+static void drop_socket(struct server *server, struct live *live)
+{
+    if (live->next_fd >= 0) {
+        (void)close(live->next_fd);
+        live->next_fd = -1;
+        server->socket_count--;
+    }
+}
+
 /* Report the shims that have ended, and wake those that were stopped. */
 static void reap(struct server *server)
 {
@@ -150,74 +208,155 @@ static void reap(struct server *server)
             (void)kill(pid, SIGCONT);
             continue;
         }
-        size_t ix = 0;
-        while (ix < server->live_count && server->live[ix].pid != pid) {
-            ix++;
-        }
-        if (ix == server->live_count) {
+        struct live *live = find(server, pid);
+        if (live == NULL) {
             continue;
         }
-        struct live *live = &server->live[ix];
         crash_point("server-reaped");
-        report(server,
-               &(struct shim_wire_report){
-                   .type = SHIM_WIRE_ENDED,
-                   .error = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
-                   .id = live->id,
-                   .pid = pid,
-                   .start_ticks = live->start_ticks,
-               });
+        if (live->busy) {
+            report_end(server,
+                       live,
+                       WIFEXITED(status) ? WEXITSTATUS(status) : 0);
+        }
+        drop_socket(server, live);
         *live = server->live[--server->live_count];
     }
 }
 
-/* Fork a shim for one request. Returns twice, as fork() does; true: this is
- * the shim. */
-static bool
-start(struct server *server, char *message, struct shim_birth *birth)
+/* Tell that a shim has a request now. */
+static void report_start(struct server *server, struct live *live, uint64_t id)
 {
-    struct shim_wire_request request;
-    memcpy(&request, message, sizeof(request));
-    struct shim_wire_report answer = {
-        .type = SHIM_WIRE_FAILED,
-        .error = ENOMEM,
-        .id = request.id,
-    };
-    void *live = server->live;
-    crash_point("server-request-read");
-    if (grow(&live,
-             &server->live_capacity,
-             server->live_count + 1,
-             sizeof(server->live[0]))) {
-        server->live = live;
-        int64_t before_ns = shim_clock(CLOCK_BOOTTIME);
-        int fault = crash_fault("fork");
-        pid_t pid = fault != 0 ? -1 : fork();
-        if (pid == 0) {
-            *birth = (struct shim_birth){
-                .message = message,
-                .message_len = request.bytes,
-                .boot_id = server->boot_id,
-                .forked_ns = before_ns,
-            };
+    live->busy = true;
+    live->id = id;
+    report(server,
+           &(struct shim_wire_report){
+               .type = SHIM_WIRE_STARTED,
+               .id = id,
+               .pid = live->pid,
+               .start_ticks = live->start_ticks,
+           });
+}
+
+/* Send a request to a shim that is done with another; false: there is none
+ * that takes it. */
+static bool hand_over(struct server *server,
+                      const struct shim_message *message,
+                      uint64_t id)
+{
+    if (message->len > SHIM_NEXT_BYTES_MAX) {
+        return false;
+    }
+    for (size_t ix = 0; ix < server->live_count; ix++) {
+        struct live *live = &server->live[ix];
+        if (live->busy || live->next_fd < 0) {
+            continue;
+        }
+        if (send(live->next_fd,
+                 message->bytes,
+                 message->len,
+                 MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)message->len) {
+            crash_point("server-handed");
+            report_start(server, live, id);
             return true;
         }
-        answer.error = fault != 0 ? fault : errno;
-        if (pid > 0) {
-            crash_point("server-forked");
-            answer.type = SHIM_WIRE_STARTED;
-            answer.error = 0;
-            answer.pid = pid;
-            answer.start_ticks = shim_start_ticks(pid, before_ns);
-            server->live[server->live_count++] = (struct live){
-                .pid = pid,
-                .id = request.id,
-                .start_ticks = answer.start_ticks,
-            };
+        drop_socket(server, live); /* it is about to end */
+    }
+    return false;
+}
+
+/* Close what belongs to the server, in a new shim. */
+static void forget_server(const struct server *server)
+{
+    (void)close(server->fd);
+    if (server->done_in >= 0) {
+        (void)close(server->done_in);
+    }
+    for (size_t ix = 0; ix < server->live_count; ix++) {
+        if (server->live[ix].next_fd >= 0) {
+            (void)close(server->live[ix].next_fd);
         }
     }
-    report(server, &answer);
-    return false;
+}
+
+/* Make the socket of a new shim, both ends -1 if there is to be none. */
+static void make_socket(const struct server *server, int ends[2])
+{
+    if (server->done_in < 0 || server->socket_count == SOCKETS_MAX ||
+        socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+        ends[0] = -1;
+        ends[1] = -1;
+    }
+}
+
+/* Fork a shim for one request. 0, or an errno. Returns twice, as fork() does;
+ * *is_shim_out: this is the shim. */
+static int fork_shim(struct server *server,
+                     struct shim_birth *birth,
+                     uint64_t id,
+                     bool *is_shim_out)
+{
+    void *grown = server->live;
+    if (!grow(&grown,
+              &server->live_capacity,
+              server->live_count + 1,
+              sizeof(server->live[0]))) {
+        return ENOMEM;
+    }
+    server->live = grown;
+    int ends[2];
+    make_socket(server, ends);
+    birth->boot_id = server->boot_id;
+    birth->done_fd = server->done_out;
+    birth->next_fd = ends[1];
+    birth->forked_ns = shim_clock(CLOCK_BOOTTIME);
+    int fault = crash_fault("fork");
+    pid_t pid = fault != 0 ? -1 : fork();
+    int error = fault != 0 ? fault : errno;
+    *is_shim_out = pid == 0;
+    if (ends[0] >= 0) {
+        (void)close(ends[pid == 0 ? 0 : 1]);
+    }
+    if (pid == 0) {
+        forget_server(server);
+        return 0;
+    }
+    if (pid < 0) {
+        if (ends[0] >= 0) {
+            (void)close(ends[0]);
+        }
+        return error;
+    }
+    crash_point("server-forked");
+    struct live *live = &server->live[server->live_count++];
+    *live = (struct live){
+        .pid = pid,
+        .start_ticks = shim_start_ticks(pid, birth->forked_ns),
+        .next_fd = ends[0],
+    };
+    server->socket_count += ends[0] >= 0 ? 1 : 0;
+    report_start(server, live, id);
+    return 0;
+}
+
+/* Find or fork a shim for one request. True: this is the shim. */
+static bool start(struct server *server, struct shim_birth *birth)
+{
+    struct shim_wire_request request;
+    memcpy(&request, birth->message.bytes, sizeof(request));
+    crash_point("server-request-read");
+    bool is_shim = false;
+    if (!hand_over(server, &birth->message, request.id)) {
+        int error = fork_shim(server, birth, request.id, &is_shim);
+        if (error != 0) {
+            report(server,
+                   &(struct shim_wire_report){
+                       .type = SHIM_WIRE_FAILED,
+                       .error = error,
+                       .id = request.id,
+                   });
+        }
+    }
+    return is_shim;
 }
 
 /* Make room for the rest of a request of this size. */
@@ -245,7 +384,9 @@ static bool handle(struct server *server, struct shim_birth *birth)
             reserve(server, bytes + IN_BYTES_MIN);
             break;
         }
-        if (start(server, server->in + at, birth)) {
+        birth->message.bytes = server->in + at;
+        birth->message.len = bytes;
+        if (start(server, birth)) {
             return true;
         }
         at += bytes;
@@ -312,6 +453,12 @@ static void detach(struct server *server)
         (void)close(null);
     }
     (void)fcntl(server->fd, F_SETFD, FD_CLOEXEC);
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) == 0 &&
+        fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0) {
+        server->done_in = ends[0];
+        server->done_out = ends[1];
+    }
     (void)setsid();
     (void)!chdir("/");
     read_boot_id(server->boot_id);
@@ -349,22 +496,33 @@ static void say_hello(const struct server *server)
     (void)send(server->fd, &hello, sizeof(hello), MSG_NOSIGNAL);
 }
 
-/* Wait for a request, for room in the socket, for the end of a shim, or until
- * reports are due. True: there may be a request. */
-static bool wait_for_work(const struct server *server, const sigset_t *mask)
+/* Wait for a request, for room in the socket, for the end of an attempt or of a
+ * shim, or until reports are due. True: there may be a request. */
+static bool wait_for_work(struct server *server, const sigset_t *mask)
 {
     int64_t left_ns = kept_back_ns(server);
     struct timespec left = {.tv_nsec = (long)left_ns};
-    struct pollfd poll_fd = {.fd = server->fd};
-    poll_fd.events |= server->out_len > 0 && left_ns == 0 ? POLLOUT : 0;
-    poll_fd.events |= server->out_len < OUT_BYTES_MAX ? POLLIN : 0;
-    int ready = ppoll(&poll_fd, 1, left_ns > 0 ? &left : NULL, mask);
-    return ready > 0 && (poll_fd.revents & (POLLIN | POLLHUP | POLLERR)) != 0;
+    struct pollfd fds[] = {
+        {.fd = server->fd},
+        {.fd = server->done_in, .events = POLLIN}, /* none is there at -1 */
+    };
+    fds[0].events |= server->out_len > 0 && left_ns == 0 ? POLLOUT : 0;
+    fds[0].events |= server->out_len < OUT_BYTES_MAX ? POLLIN : 0;
+    int ready = ppoll(fds, ARRAY_COUNT(fds), left_ns > 0 ? &left : NULL, mask);
+    if (ready > 0 && fds[1].revents != 0) {
+        hear(server);
+    }
+    return ready > 0 && (fds[0].revents & (POLLIN | POLLHUP | POLLERR)) != 0;
 }
 
 int shim_serve(int fd)
 {
-    struct server server = {.fd = fd, .send_ns = NEVER};
+    struct server server = {
+        .fd = fd,
+        .send_ns = NEVER,
+        .done_in = -1,
+        .done_out = -1,
+    };
     struct shim_birth birth;
     detach(&server);
     reset_signals();
@@ -375,8 +533,7 @@ int shim_serve(int fd)
     (void)sigdelset(&waiting, SIGCHLD);
     while (!server.closed) {
         if (wait_for_work(&server, &waiting) && receive(&server, &birth)) {
-            (void)close(fd);
-            _exit(shim_run(&birth));
+            _exit(shim_live(&birth));
         }
         reap(&server);
         flush(&server);

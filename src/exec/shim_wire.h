@@ -17,8 +17,9 @@
  * Neither side ever blocks on the socket: what cannot be sent waits in memory.
  *
  * Orders to a shim are signals with a value (sigqueue): SIGTERM cancels, SIGINT
- * stops, SIGUSR1 asks for a checkpoint; the value is SHIM_WIRE_ORDER. The
- * value tells an order from a stray `kill` by the session itself.
+ * stops, SIGUSR1 asks for a checkpoint; the value is made of the id of the
+ * request. It tells an order from a stray `kill` by the session itself, and
+ * from an order that comes too late, when the shim has another session.
  */
 #ifndef EXEC_SHIM_WIRE_H
 #define EXEC_SHIM_WIRE_H
@@ -26,7 +27,7 @@
 #include <stdint.h>
 
 enum {
-    SHIM_WIRE_VERSION = 1,
+    SHIM_WIRE_VERSION = 2,
     SHIM_WIRE_ORDER = 0x736c7563,
     SHIM_WIRE_REQUEST_MAX = 4 << 20, /* bytes of a whole request */
     SHIM_WIRE_TEXT_MAX = 128 << 10,  /* of one text: MAX_ARG_STRLEN */
@@ -66,5 +67,11 @@ struct shim_wire_report {
     int64_t pid;
     uint64_t start_ticks;
 };
+
+/* The value of an order about the request with this id. */
+static inline int shim_wire_order(uint64_t id)
+{
+    return (int)(uint32_t)(id ^ SHIM_WIRE_ORDER);
+}
 
 #endif /* EXEC_SHIM_WIRE_H */

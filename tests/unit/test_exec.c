@@ -354,25 +354,34 @@ static void a_live_session_can_be_watched_and_ended(void **state)
             exec_watch(found.pid, found.start_ticks + 1, &fd, &diag),
             ERR_NOT_FOUND);
         assert_int_equal(fd, -1);
-        assert_int_equal(
-            exec_signal(found.pid, found.start_ticks - 1, EXEC_CANCEL, &diag),
-            ERR_NOT_FOUND);
+        assert_int_equal(exec_signal(found.pid,
+                                     found.start_ticks - 1,
+                                     request.id,
+                                     EXEC_CANCEL,
+                                     &diag),
+                         ERR_NOT_FOUND);
         assert_int_equal(exec_watch(found.pid, found.start_ticks, &fd, NULL),
                          ERR_OK);
         struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
         assert_int_equal(poll(&poll_fd, 1, 0), 0);
-        assert_int_equal(
-            exec_signal(found.pid, found.start_ticks, ends[ix].how, NULL),
-            ERR_OK);
+        assert_int_equal(exec_signal(found.pid,
+                                     found.start_ticks,
+                                     request.id,
+                                     ends[ix].how,
+                                     NULL),
+                         ERR_OK);
         assert_int_equal(poll(&poll_fd, 1, 10000), 1);
         assert_int_equal(close(fd), 0);
         found = exec_fixture_end(fixture, &request);
         assert_int_equal(found.state, ATTEMPT_ENDED);
         assert_int_equal(found.exit.cause, ends[ix].cause);
         assert_int_equal(found.exit.signal, SIGTERM);
-        assert_int_equal(
-            exec_signal(report.pid, report.start_ticks, EXEC_STOP, NULL),
-            ERR_NOT_FOUND);
+        assert_int_equal(exec_signal(report.pid,
+                                     report.start_ticks,
+                                     request.id,
+                                     EXEC_STOP,
+                                     NULL),
+                         ERR_NOT_FOUND);
     }
 }
 
@@ -390,8 +399,9 @@ static void only_the_first_cause_is_recorded(void **state)
     struct exec_report report = start_waiting(fixture, &request);
     for (int ix = 0; ix < 5; ix++) {
         enum exec_end how = ix == 0 ? EXEC_STOP : EXEC_CANCEL;
-        assert_int_equal(exec_signal(report.pid, report.start_ticks, how, NULL),
-                         ERR_OK);
+        assert_int_equal(
+            exec_signal(report.pid, report.start_ticks, request.id, how, NULL),
+            ERR_OK);
     }
     struct attempt_found found = exec_fixture_end(fixture, &request);
     assert_int_equal(found.exit.cause, ATTEMPT_STOPPED);
@@ -436,7 +446,7 @@ static void sessions_outlive_their_server(void **state)
     assert_int_equal(exec_watch(found.pid, found.start_ticks, &fd, NULL),
                      ERR_OK);
     assert_int_equal(
-        exec_signal(found.pid, found.start_ticks, EXEC_CANCEL, NULL),
+        exec_signal(found.pid, found.start_ticks, report.id, EXEC_CANCEL, NULL),
         ERR_OK);
     poll_fd.fd = fd;
     assert_int_equal(poll(&poll_fd, 1, 10000), 1);

@@ -158,9 +158,12 @@ static void a_checkpoint_can_be_ordered(void **state)
     struct exec_report report =
         exec_fixture_wait(fixture, request->id, EXEC_STARTED);
     assert_true(exec_fixture_appears(made.dir, "ready"));
-    assert_int_equal(
-        exec_signal(report.pid, report.start_ticks, EXEC_CHECKPOINT, NULL),
-        ERR_OK);
+    assert_int_equal(exec_signal(report.pid,
+                                 report.start_ticks,
+                                 request->id,
+                                 EXEC_CHECKPOINT,
+                                 NULL),
+                     ERR_OK);
     struct attempt_found found = exec_fixture_end(fixture, request);
     assert_int_equal(found.exit.code, 6);
     assert_true(exec_fixture_appears(made.dir, "checkpoint"));
