@@ -134,6 +134,69 @@ static void a_live_second_session_is_found_as_any_other(void **state)
     assert_int_equal(found.exit.cause, ATTEMPT_CANCELLED);
 }
 
+/* Count the open files of a process, by what they are. */
+struct files {
+    uint32_t sockets;
+    uint32_t own;   /* below this directory */
+    uint32_t other; /* below the folder, and not */
+};
+
+static struct files
+files_of(const struct exec_fixture *fixture, int64_t pid, const char *dir)
+{
+    struct files files = {0};
+    for (int fd = 0; fd < 64; fd++) {
+        char path[64];
+        char target[256] = {0};
+        (void)snprintf(path,
+                       sizeof(path),
+                       "/proc/%lld/fd/%d",
+                       (long long)pid,
+                       fd);
+        if (readlink(path, target, sizeof(target) - 1) < 0) {
+            continue;
+        }
+        bool own = strncmp(target, dir, strlen(dir)) == 0;
+        size_t len = strlen(fixture->folder);
+        files.sockets += strncmp(target, "socket:", 7) == 0 ? 1 : 0;
+        files.own += own ? 1 : 0;
+        files.other += !own && strncmp(target, fixture->folder, len) == 0;
+    }
+    return files;
+}
+
+static void a_shim_has_nothing_open_of_other_attempts(void **state)
+{
+    struct exec_fixture *fixture = *state;
+    struct made made[2];
+    for (int ix = 0; ix < 2; ix++) { /* the second has never had another */
+        struct exec_report report;
+        if (ix == 0) {
+            report = start_second(fixture, &made[0], waiting);
+        } else {
+            struct exec_request *request = make(&made[1], fixture, waiting);
+            exec_fixture_start(fixture, request);
+            report = exec_fixture_wait(fixture, request->id, EXEC_STARTED);
+        }
+        assert_true(exec_fixture_appears(made[ix].dir, "ready"));
+        struct files files = files_of(fixture, report.pid, made[ix].dir);
+        assert_int_equal(files.sockets, 1);
+        assert_int_equal(files.own, 3); /* the directory, lock, log */
+        assert_int_equal(files.other, 0);
+    }
+    for (int ix = 0; ix < 2; ix++) {
+        struct exec_report report =
+            exec_fixture_wait(fixture, made[ix].request.id, EXEC_STARTED);
+        assert_int_equal(exec_signal(report.pid,
+                                     report.start_ticks,
+                                     report.id,
+                                     EXEC_CANCEL,
+                                     NULL),
+                         ERR_OK);
+        (void)exec_fixture_end(fixture, &made[ix].request);
+    }
+}
+
 static void an_order_about_the_first_does_not_reach_the_second(void **state)
 {
     static const enum exec_end ends[] = {EXEC_CANCEL,
@@ -306,6 +369,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(the_second_session_has_nothing_of_the_first),
         CASE(a_live_second_session_is_found_as_any_other),
+        CASE(a_shim_has_nothing_open_of_other_attempts),
         CASE(an_order_about_the_first_does_not_reach_the_second),
         CASE(after_an_end_that_is_not_plain_another_shim_is_taken),
         CASE(a_request_too_long_to_be_sent_on_is_carried_out),
