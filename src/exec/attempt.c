@@ -118,18 +118,16 @@ static bool is_there(int dir_fd, const char *name)
     return faccessat(dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Read the record that stands at this place of a file; its length, 0: there
- * is none. */
-static size_t read_record(struct place *place,
-                          const char *name,
-                          off_t at,
-                          char bytes[RECORD_BYTES])
+/* Read what should be one or two records; their length. */
+static size_t read_records(struct place *place,
+                           const char *name,
+                           char bytes[RECORD_FILE_BYTES])
 {
     int fd = open_file(place, name);
     if (fd < 0) {
         return 0;
     }
-    ssize_t len = pread(fd, bytes, RECORD_BYTES, at);
+    ssize_t len = pread(fd, bytes, RECORD_FILE_BYTES, 0);
     (void)close(fd);
     return len > 0 ? (size_t)len : 0;
 }
@@ -137,10 +135,10 @@ static size_t read_record(struct place *place,
 static enum record_state read_started(struct place *place,
                                       struct record_started *out)
 {
-    char bytes[RECORD_BYTES];
+    char bytes[RECORD_FILE_BYTES];
     *out = (struct record_started){0};
-    size_t len = read_record(place, "started", RECORD_STARTED_AT, bytes);
-    if (record_read_started(bytes, len, out)) {
+    size_t len = read_records(place, "started", bytes);
+    if (len >= RECORD_BYTES && record_read_started(bytes, RECORD_BYTES, out)) {
         return RECORD_WHOLE;
     }
     return is_there(place->dir_fd, "started") ? RECORD_DAMAGED : RECORD_ABSENT;
@@ -148,9 +146,11 @@ static enum record_state read_started(struct place *place,
 
 static bool read_exit(struct place *place, struct attempt_found *out)
 {
-    char bytes[RECORD_BYTES];
-    size_t len = read_record(place, "exit", RECORD_EXIT_AT, bytes);
-    if (!record_read_exit(bytes, len, &out->exit)) {
+    char bytes[RECORD_FILE_BYTES];
+    size_t len = read_records(place, "exit", bytes);
+    /* Shims of the first store's time wrote it alone. */
+    size_t at = len > RECORD_BYTES ? RECORD_EXIT_AT : 0;
+    if (!record_read_exit(bytes + at, len - at, &out->exit)) {
         return false;
     }
     out->state = ATTEMPT_ENDED;

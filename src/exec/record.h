@@ -16,12 +16,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Every record has this size. Both stand in one file, which has two names:
- * `started`, and `lock` that becomes `exit`. */
+/* Every record has this size. Both stand in one file, that of the start first;
+ * it has two names: `started`, and `lock` that becomes `exit`. */
 enum {
     RECORD_BYTES = 512,
-    RECORD_STARTED_AT = 0,
     RECORD_EXIT_AT = RECORD_BYTES,
+    RECORD_FILE_BYTES = RECORD_EXIT_AT + RECORD_BYTES,
 };
 
 /* The record in `started`. */

@@ -125,7 +125,7 @@ static int name_started(int dir_fd, const char *record)
     if (fd < 0) {
         return errno;
     }
-    error = write_records(fd, record, RECORD_BYTES, RECORD_STARTED_AT);
+    error = write_records(fd, record, RECORD_BYTES, 0);
     (void)close(fd);
     if (error != 0) {
         (void)unlinkat(dir_fd, "started", 0);
@@ -141,10 +141,10 @@ static int name_started(int dir_fd, const char *record)
 static int
 make_started(int dir_fd, int lock_fd, const struct record_started *started)
 {
-    char records[RECORD_EXIT_AT + RECORD_BYTES];
-    record_write_started(records + RECORD_STARTED_AT, started);
+    char records[RECORD_FILE_BYTES];
+    record_write_started(records, started);
     memset(records + RECORD_EXIT_AT, ' ', RECORD_BYTES);
-    int error = name_started(dir_fd, records + RECORD_STARTED_AT);
+    int error = name_started(dir_fd, records);
     if (error != 0) {
         return error;
     }

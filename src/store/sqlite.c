@@ -305,8 +305,9 @@ static enum err open_files(struct sqlite_store *store, struct diag *diag)
     }
     if (err == ERR_OK) {
         err = sqlite_need_db(store, diag);
-        if (err == ERR_NOT_FOUND && store->mode == STORE_WRITE) {
-            err = ERR_OK; /* it is made when the lock is taken */
+        if (store->mode == STORE_WRITE &&
+            (err == ERR_NOT_FOUND || store->outdated)) {
+            err = ERR_OK; /* made or migrated when the lock is taken */
         }
     }
     return err;

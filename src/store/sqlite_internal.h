@@ -65,6 +65,7 @@ struct sqlite_store {
     struct lock_record record; /* as last written, while the lock is held */
     sqlite3 *db;               /* NULL: not open */
     sqlite3_stmt *slots[SLOT_COUNT];
+    bool outdated;     /* the schema is too old to be read as it is */
     bool taken;        /* the lock is held and the connection can write */
     enum err broken;   /* not ERR_OK: never write again, not even at the end */
     int frames;        /* in the WAL after the last commit */

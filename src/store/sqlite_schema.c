@@ -200,7 +200,7 @@ static uint32_t number_at(const unsigned char *bytes)
            (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
-static enum err check_version(const struct sqlite_store *store,
+static enum err check_version(struct sqlite_store *store,
                               uint32_t version,
                               bool writable,
                               struct diag *diag)
@@ -218,12 +218,13 @@ static enum err check_version(const struct sqlite_store *store,
     if (version == 0) {
         return sqlite_corrupt(store, diag, "it has no version");
     }
-    if (version < STORE_SCHEMA && !writable) {
+    store->outdated = version < STORE_SCHEMA && !writable;
+    if (store->outdated) {
         return diag_set(diag,
                         ERR_UNAVAILABLE,
                         "the store %s has version %u, and this sluice (%s) "
-                        "reads version %d: it is brought up to date by the "
-                        "next `sluice run`",
+                        "reads version %d: `sluice run` brings it up to date, "
+                        "once no older sluice runs on it",
                         store->dir,
                         version,
                         SLUICE_VERSION,

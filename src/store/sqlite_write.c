@@ -265,7 +265,6 @@ static enum err set_executor(struct writing *writing,
     bind_text(&binder, executor->name);
     bind_i64(&binder, executor->steps);
     bind_i64(&binder, executor->steps_kept);
-    bind_i64(&binder, executor->confirming);
     bind_i64(&binder, executor->shut_until_ns);
     bind_i64(&binder, executor->usage);
     bind_i64(&binder, executor->failures);
@@ -273,6 +272,7 @@ static enum err set_executor(struct writing *writing,
     bind_u64(&binder, executor->probe_token);
     bind_i64(&binder, executor->probe_steps);
     bind_i64(&binder, executor->probe_at_ns);
+    bind_i64(&binder, executor->confirming);
     return carry_out(writing, &binder);
 }
 

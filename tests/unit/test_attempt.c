@@ -123,7 +123,7 @@ static const struct attempt_exit sample = {
 
 static void put_exit(const struct fixture *fixture)
 {
-    char bytes[RECORD_EXIT_AT + RECORD_BYTES] = {0};
+    char bytes[RECORD_FILE_BYTES] = {0};
     record_write_exit(bytes + RECORD_EXIT_AT, &sample);
     put_file(fixture, "exit", bytes, sizeof(bytes));
 }
@@ -310,6 +310,19 @@ static void a_record_is_the_end_whoever_holds_the_lock(void **state)
     assert_int_equal(inspect(fixture).state, ATTEMPT_ENDED);
     assert_int_equal(close(fd), 0);
     assert_false(fences(fixture));
+}
+
+static void a_record_of_an_older_shim_is_the_end(void **state)
+{
+    struct fixture *fixture = *state;
+    make_dir(fixture);
+    put_started(fixture, 1, 1);
+    char bytes[RECORD_BYTES];
+    record_write_exit(bytes, &sample);
+    put_file(fixture, "exit", bytes, sizeof(bytes));
+    struct attempt_found found = inspect(fixture);
+    assert_int_equal(found.state, ATTEMPT_ENDED);
+    assert_memory_equal(&found.exit, &sample, sizeof(sample));
 }
 
 static void damaged_records_do_not_count(void **state)
@@ -524,6 +537,7 @@ int main(void)
         CASE(a_held_lock_with_started_is_live),
         CASE(another_process_of_that_number_is_not_the_shim),
         CASE(a_record_is_the_end_whoever_holds_the_lock),
+        CASE(a_record_of_an_older_shim_is_the_end),
         CASE(damaged_records_do_not_count),
         CASE(links_and_folders_in_place_of_files_do_not_count),
         CASE(after_another_boot_only_a_record_counts),

@@ -57,7 +57,6 @@ CREATE TABLE executor (
     name TEXT PRIMARY KEY,
     steps INTEGER NOT NULL,
     steps_kept INTEGER NOT NULL,
-    confirming INTEGER NOT NULL,
     shut_until_ns INTEGER NOT NULL,
     usage INTEGER NOT NULL,
     failures INTEGER NOT NULL,
@@ -65,11 +64,6 @@ CREATE TABLE executor (
     probe_token INTEGER NOT NULL,
     probe_steps INTEGER NOT NULL,
     probe_at_ns INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE setting (
-    name TEXT PRIMARY KEY,
-    value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE task (
@@ -96,9 +90,7 @@ CREATE TABLE task (
     checkpoints INTEGER NOT NULL,
     cause INTEGER,
     reason TEXT,
-    feedback TEXT,
-    usd REAL NOT NULL,
-    tokens INTEGER NOT NULL
+    feedback TEXT
 ) STRICT;
 
 CREATE TABLE attempt (
