@@ -9,6 +9,7 @@
  */
 #include "base/macros.h"
 #include "base/mem.h"
+#include "base/strbuf.h"
 #include "exec/exec.h"
 #include "tests/unit/exec_fixture.h"
 
@@ -253,21 +254,20 @@ static void a_request_too_long_to_be_sent_on_is_carried_out(void **state)
 {
     struct exec_fixture *fixture = *state;
     struct made made;
-    char *text = mem_zalloc(1, 40000);
-    memset(text, 'x', 39999);
-    memcpy(text, "LONG=", 5);
-    const char *env[] = {text};
+    struct strbuf text = {0};
+    strbuf_adds(&text, "LONG=");
+    strbuf_pad(&text, 'x', 40000);
+    const char *env[] = {strbuf_text(&text)};
     struct exec_report first = run_first(fixture);
-    struct exec_request *request = make(&made, fixture, "exit ${#LONG}");
-    request->argv = made.argv;
-    made.argv[2] = "[ ${#LONG} = 39994 ] && exit 9";
+    struct exec_request *request =
+        make(&made, fixture, "[ ${#LONG} = 40000 ] && exit 9");
     request->env = env;
     request->env_count = 1;
     assert_int_equal(exec_fixture_run(fixture, request).code, 9);
     struct exec_report second =
         exec_fixture_wait(fixture, request->id, EXEC_STARTED);
     assert_true(second.pid != first.pid);
-    mem_free(text);
+    strbuf_release(&text);
 }
 
 static void a_waiting_shim_may_be_killed(void **state)
