@@ -93,6 +93,20 @@ struct exec_request exec_fixture_request(struct exec_fixture *fixture,
     };
 }
 
+struct exec_request *exec_fixture_make(struct exec_fixture *fixture,
+                                       struct exec_made *made,
+                                       const char *name,
+                                       const char *command)
+{
+    (void)snprintf(made->dir,
+                   sizeof(made->dir),
+                   "%s",
+                   exec_fixture_path(fixture, name));
+    made->request =
+        exec_fixture_request(fixture, made->dir, made->argv, command);
+    return &made->request;
+}
+
 void exec_fixture_start(struct exec_fixture *fixture,
                         const struct exec_request *request)
 {

@@ -48,6 +48,19 @@ struct exec_request exec_fixture_request(struct exec_fixture *fixture,
                                          const char **argv,
                                          const char *command);
 
+/* A request with room for its texts. */
+struct exec_made {
+    char dir[128];
+    const char *argv[4];
+    struct exec_request request;
+};
+
+/* The same as exec_fixture_request(), in FOLDER/NAME. */
+struct exec_request *exec_fixture_make(struct exec_fixture *fixture,
+                                       struct exec_made *made,
+                                       const char *name,
+                                       const char *command);
+
 /* Send a request. */
 void exec_fixture_start(struct exec_fixture *fixture,
                         const struct exec_request *request);

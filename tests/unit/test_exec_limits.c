@@ -27,29 +27,16 @@
 
 #include <cmocka.h>
 
-/* A request in FOLDER/1 of this fixture, with room for its texts. */
-struct made {
-    char dir[128];
-    const char *argv[4];
-    struct exec_request request;
-};
-
+/* A request in FOLDER/1 of this fixture. */
 static struct exec_request *
-make(struct made *made, struct exec_fixture *fixture, const char *command)
+make(struct exec_made *made, struct exec_fixture *fixture, const char *command)
 {
-    static const char name[] = "1";
-    (void)snprintf(made->dir,
-                   sizeof(made->dir),
-                   "%s",
-                   exec_fixture_path(fixture, name));
-    made->request =
-        exec_fixture_request(fixture, made->dir, made->argv, command);
-    return &made->request;
+    return exec_fixture_make(fixture, made, "1", command);
 }
 
 static void the_hard_timeout_ends_a_busy_session(void **state)
 {
-    struct made made;
+    struct exec_made made;
     struct exec_request *request =
         make(&made, *state, "while :; do echo x; done");
     request->timeout_ns = 100 * EXEC_FIXTURE_MS;
@@ -61,7 +48,7 @@ static void the_hard_timeout_ends_a_busy_session(void **state)
 
 static void prepare_counts_in_the_timeout(void **state)
 {
-    struct made made;
+    struct exec_made made;
     struct exec_request *request = make(&made, *state, "echo >>witness");
     request->prepare = "sleep 1000";
     request->timeout_ns = 100 * EXEC_FIXTURE_MS;
@@ -73,7 +60,7 @@ static void prepare_counts_in_the_timeout(void **state)
 
 static void the_grace_period_is_for_cleaning_up(void **state)
 {
-    struct made made;
+    struct exec_made made;
     struct exec_fixture *fixture = *state;
     struct exec_request *request =
         make(&made,
@@ -93,7 +80,7 @@ static void the_grace_period_is_for_cleaning_up(void **state)
 
 static void silence_ends_a_session(void **state)
 {
-    struct made made;
+    struct exec_made made;
     struct exec_request *request = make(&made, *state, "echo one; sleep 1000");
     request->idle_ns = 300 * EXEC_FIXTURE_MS;
     struct attempt_exit exit = exec_fixture_run(*state, request);
@@ -115,7 +102,7 @@ static void a_sign_of_life_is_not_silence(void **state)
     };
     struct exec_fixture *fixture = *state;
     for (size_t ix = 0; ix < ARRAY_COUNT(commands); ix++) {
-        struct made made;
+        struct exec_made made;
         struct exec_request *request = make(&made, fixture, commands[ix]);
         made.dir[strlen(made.dir) - 1] = (char)('1' + (char)ix);
         request->idle_ns = 500 * EXEC_FIXTURE_MS;
@@ -129,7 +116,7 @@ static void a_sign_of_life_is_not_silence(void **state)
 
 static void a_checkpoint_is_asked_for_once(void **state)
 {
-    struct made made;
+    struct exec_made made;
     struct exec_fixture *fixture = *state;
     struct exec_request *request =
         make(&made,
@@ -147,7 +134,7 @@ static void a_checkpoint_is_asked_for_once(void **state)
 
 static void a_checkpoint_can_be_ordered(void **state)
 {
-    struct made made;
+    struct exec_made made;
     struct exec_fixture *fixture = *state;
     struct exec_request *request =
         make(&made,
@@ -176,7 +163,7 @@ static const char lines[] = "seq 1 1000000; sleep 0.2; seq 1000001 1000002";
 static void expect_cut(struct exec_fixture *fixture, bool has_holes)
 {
     enum { KIB = 1024, MAX = 256 * KIB };
-    struct made made;
+    struct exec_made made;
     struct exec_request *request = make(&made, fixture, lines);
     struct stat stat_now;
     request->log_bytes_max = MAX;
@@ -212,7 +199,7 @@ static void a_long_log_keeps_its_head_and_tail(void **state)
 /* The same in a file system of 1 MiB, which the log fills. */
 static int run_on_full_disk(struct exec_fixture *fixture)
 {
-    struct made made;
+    struct exec_made made;
     const char *disk = exec_fixture_path(fixture, "disk");
     if (mkdir(disk, 0700) != 0 || unshare(CLONE_NEWNS) != 0 ||
         mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
@@ -286,7 +273,7 @@ static void without_notices_the_log_is_looked_at_all_the_same(void **state)
 
 static void without_lists_of_children_the_tree_is_found(void **state)
 {
-    struct made made;
+    struct exec_made made;
     struct exec_fixture *fixture = *state;
     serve_with(fixture, "SLUICE_FAULT", "children");
     struct exec_request *request =
@@ -300,7 +287,7 @@ static void without_lists_of_children_the_tree_is_found(void **state)
 
 static void no_process_to_be_had_is_reported(void **state)
 {
-    struct made made;
+    struct exec_made made;
     struct exec_fixture *fixture = *state;
     serve_with(fixture, "SLUICE_FAULT", "fork:1:EAGAIN");
     struct exec_request *request = make(&made, fixture, "true");
@@ -329,7 +316,7 @@ static void a_failed_step_before_the_start_leaves_it_unstarted(void **state)
     };
     struct exec_fixture *fixture = *state;
     for (size_t ix = 0; ix < ARRAY_COUNT(faults); ix++) {
-        struct made made;
+        struct exec_made made;
         struct exec_request *request = make(&made, fixture, "echo x");
         made.dir[strlen(made.dir) - 1] = (char)('a' + (char)ix);
         serve_with(fixture, "SLUICE_FAULT", faults[ix].fault);
@@ -347,7 +334,7 @@ static void a_failed_step_before_the_start_leaves_it_unstarted(void **state)
 
 static void without_links_an_attempt_runs_once_all_the_same(void **state)
 {
-    struct made made;
+    struct exec_made made;
     struct exec_fixture *fixture = *state;
     struct exec_request *request = make(&made, fixture, "echo x");
     serve_with(fixture, "SLUICE_FAULT", "link:1:EPERM");
@@ -364,7 +351,7 @@ static void a_failed_step_at_the_end_is_tried_again(void **state)
     static const char *const faults[] = {"write:2:EIO", "rename:1:EIO"};
     struct exec_fixture *fixture = *state;
     for (size_t ix = 0; ix < ARRAY_COUNT(faults); ix++) {
-        struct made made;
+        struct exec_made made;
         struct exec_request *request = make(&made, fixture, "exit 8");
         made.dir[strlen(made.dir) - 1] = (char)('a' + (char)ix);
         serve_with(fixture, "SLUICE_FAULT", faults[ix]);
@@ -441,7 +428,7 @@ static void killed_at_any_point_it_has_run_at_most_once(void **state)
     };
     struct exec_fixture *fixture = *state;
     for (size_t ix = 0; ix < ARRAY_COUNT(points); ix++) {
-        struct made made;
+        struct exec_made made;
         struct exec_request *request =
             make(&made,
                  fixture,

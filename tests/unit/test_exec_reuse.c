@@ -28,35 +28,33 @@
 
 enum { TRIES = 20, ROUNDS = 200 };
 
-/* A request, with room for its texts. */
-struct made {
-    char dir[128];
-    const char *argv[4];
-    struct exec_request request;
-};
-
-/* One in a new directory. */
+/* A request in a new directory. */
 static struct exec_request *
-make(struct made *made, struct exec_fixture *fixture, const char *command)
+make(struct exec_made *made, struct exec_fixture *fixture, const char *command)
 {
     char name[32];
     (void)snprintf(name,
                    sizeof(name),
                    "%llu",
                    (unsigned long long)fixture->last_id + 1);
-    (void)snprintf(made->dir,
-                   sizeof(made->dir),
-                   "%s",
-                   exec_fixture_path(fixture, name));
-    made->request =
-        exec_fixture_request(fixture, made->dir, made->argv, command);
-    return &made->request;
+    return exec_fixture_make(fixture, made, name, command);
+}
+
+/* Order the end of the session that was reported to have started. */
+static void cancel(const struct exec_report *report)
+{
+    assert_int_equal(exec_signal(report->pid,
+                                 report->start_ticks,
+                                 report->id,
+                                 EXEC_CANCEL,
+                                 NULL),
+                     ERR_OK);
 }
 
 /* Run a short session; its shim is waiting afterwards. */
 static struct exec_report run_first(struct exec_fixture *fixture)
 {
-    struct made made;
+    struct exec_made made;
     struct exec_request *request = make(&made, fixture, "echo first");
     assert_int_equal(exec_fixture_run(fixture, request).code, 0);
     return exec_fixture_wait(fixture, request->id, EXEC_ENDED);
@@ -64,7 +62,7 @@ static struct exec_report run_first(struct exec_fixture *fixture)
 
 /* Run one, and start this one with the same shim. */
 static struct exec_report start_second(struct exec_fixture *fixture,
-                                       struct made *made,
+                                       struct exec_made *made,
                                        const char *command)
 {
     for (int ix = 0; ix < TRIES; ix++) {
@@ -77,9 +75,9 @@ static struct exec_report start_second(struct exec_fixture *fixture,
             assert_true(second.start_ticks == first.start_ticks);
             return second;
         }
-        (void)!exec_signal(second.pid,
+        (void)!exec_signal(second.pid, /* it may have ended */
                            second.start_ticks,
-                           request->id,
+                           second.id,
                            EXEC_CANCEL,
                            NULL);
         (void)exec_fixture_end(fixture, request);
@@ -94,7 +92,7 @@ static const char waiting[] =
 static void the_second_session_has_nothing_of_the_first(void **state)
 {
     struct exec_fixture *fixture = *state;
-    struct made made;
+    struct exec_made made;
     (void)start_second(fixture,
                        &made,
                        "echo $A; echo $SLUICE_RESULT; trap; ls /proc/$$/fd;"
@@ -116,7 +114,7 @@ static void the_second_session_has_nothing_of_the_first(void **state)
 static void a_live_second_session_is_found_as_any_other(void **state)
 {
     struct exec_fixture *fixture = *state;
-    struct made made;
+    struct exec_made made;
     struct attempt_found found;
     struct exec_report report = start_second(fixture, &made, waiting);
     assert_true(exec_fixture_appears(made.dir, "ready"));
@@ -125,12 +123,7 @@ static void a_live_second_session_is_found_as_any_other(void **state)
     assert_int_equal(found.state, ATTEMPT_LIVE);
     assert_int_equal(found.pid, report.pid);
     assert_true(found.start_ticks == report.start_ticks);
-    assert_int_equal(exec_signal(report.pid,
-                                 report.start_ticks,
-                                 report.id,
-                                 EXEC_CANCEL,
-                                 NULL),
-                     ERR_OK);
+    cancel(&report);
     found = exec_fixture_end(fixture, &made.request);
     assert_int_equal(found.exit.cause, ATTEMPT_CANCELLED);
 }
@@ -169,7 +162,7 @@ files_of(const struct exec_fixture *fixture, int64_t pid, const char *dir)
 static void a_shim_has_nothing_open_of_other_attempts(void **state)
 {
     struct exec_fixture *fixture = *state;
-    struct made made[2];
+    struct exec_made made[2];
     for (int ix = 0; ix < 2; ix++) { /* the second has never had another */
         struct exec_report report;
         if (ix == 0) {
@@ -188,12 +181,7 @@ static void a_shim_has_nothing_open_of_other_attempts(void **state)
     for (int ix = 0; ix < 2; ix++) {
         struct exec_report report =
             exec_fixture_wait(fixture, made[ix].request.id, EXEC_STARTED);
-        assert_int_equal(exec_signal(report.pid,
-                                     report.start_ticks,
-                                     report.id,
-                                     EXEC_CANCEL,
-                                     NULL),
-                         ERR_OK);
+        cancel(&report);
         (void)exec_fixture_end(fixture, &made[ix].request);
     }
 }
@@ -204,7 +192,7 @@ static void an_order_about_the_first_does_not_reach_the_second(void **state)
                                          EXEC_STOP,
                                          EXEC_CHECKPOINT};
     struct exec_fixture *fixture = *state;
-    struct made made;
+    struct exec_made made;
     struct exec_report report = start_second(
         fixture,
         &made,
@@ -239,7 +227,7 @@ static void after_an_end_that_is_not_plain_another_shim_is_taken(void **state)
     };
     struct exec_fixture *fixture = *state;
     for (size_t ix = 0; ix < ARRAY_COUNT(commands); ix++) {
-        struct made made;
+        struct exec_made made;
         struct exec_request *request = make(&made, fixture, commands[ix]);
         request->timeout_ns = 200 * EXEC_FIXTURE_MS;
         request->grace_ns = 20 * EXEC_FIXTURE_MS;
@@ -253,7 +241,7 @@ static void after_an_end_that_is_not_plain_another_shim_is_taken(void **state)
 static void a_request_too_long_to_be_sent_on_is_carried_out(void **state)
 {
     struct exec_fixture *fixture = *state;
-    struct made made;
+    struct exec_made made;
     struct strbuf text = {0};
     strbuf_adds(&text, "LONG=");
     strbuf_pad(&text, 'x', 40000);
@@ -280,7 +268,7 @@ static void a_waiting_shim_may_be_killed(void **state)
         (void)kill((pid_t)first.pid, number);
         /* Whoever gets it, and whenever the other one dies: it has run, or
          * it has not begun and may be asked for again. */
-        struct made made;
+        struct exec_made made;
         struct exec_request *request =
             make(&made, fixture, "echo >>${SLUICE_RESULT%/*}/witness");
         enum attempt_state found = ATTEMPT_NEVER;
@@ -334,7 +322,7 @@ static void many_short_ones_share_few_shims(void **state)
 {
     enum { COUNT = 400, AT_ONCE = 20 };
     struct exec_fixture *fixture = *state;
-    static struct made made[COUNT];
+    static struct exec_made made[COUNT];
     for (uint32_t ix = 0; ix < COUNT; ix++) {
         exec_fixture_start(
             fixture,
