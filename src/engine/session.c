@@ -565,7 +565,11 @@ void engine_respawn(struct engine *engine)
             /* Whether it was started is not known: asking again is safe. */
             session_start(engine, session);
         } else {
-            session_adopt(engine, session);
+            /* The report of its end may have died with the server, and its
+             * shim may have another session since. If it has not begun, it
+             * may be asked for again, as one of another scheduler. */
+            session->foreign = true;
+            session_look(engine, session);
         }
     }
     program_respawn(engine);
