@@ -237,13 +237,17 @@ static void report_start(struct server *server, struct live *live, uint64_t id)
            });
 }
 
-/* Send a request to a shim that is done with another; false: there is none
- * that takes it. */
+/*
+ * Send a request to a shim that is done with another; false: there is none
+ * that takes it. When the client is gone, none may: there may be another one by
+ * now, who has found the shim with the attempt before, and waits for its end.
+ */
 static bool hand_over(struct server *server,
                       const struct shim_message *message,
                       uint64_t id)
 {
-    if (message->len > SHIM_NEXT_BYTES_MAX) {
+    struct pollfd client = {.fd = server->fd};
+    if (message->len > SHIM_NEXT_BYTES_MAX || poll(&client, 1, 0) != 0) {
         return false;
     }
     for (size_t ix = 0; ix < server->live_count; ix++) {
