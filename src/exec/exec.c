@@ -436,17 +436,17 @@ exec_watch(int64_t pid, uint64_t start_ticks, int *pidfd_out, struct diag *diag)
     return ERR_OK;
 }
 
-static int signal_of(enum exec_end how)
+static enum shim_wire_order order_of(enum exec_end how)
 {
     switch (how) {
     case EXEC_CANCEL:
-        return SIGTERM;
+        return SHIM_WIRE_CANCEL;
     case EXEC_STOP:
-        return SIGINT;
+        return SHIM_WIRE_STOP;
     case EXEC_CHECKPOINT:
-        return SIGUSR1;
+        return SHIM_WIRE_CHECKPOINT;
     }
-    return 0;
+    return SHIM_WIRE_CANCEL;
 }
 
 enum err exec_signal(int64_t pid,
@@ -461,12 +461,12 @@ enum err exec_signal(int64_t pid,
         return err;
     }
     siginfo_t info = {
-        .si_signo = signal_of(how),
+        .si_signo = SHIM_WIRE_SIGNAL,
         .si_code = SI_QUEUE,
     };
     info.si_pid = getpid();
     info.si_uid = getuid();
-    info.si_value.sival_int = shim_wire_order(id);
+    info.si_value.sival_int = shim_wire_value(id, order_of(how));
     crash_point("exec-before-signal");
     if (syscall(SYS_pidfd_send_signal, fd, info.si_signo, &info, 0U) != 0) {
         err = errno == ESRCH

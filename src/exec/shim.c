@@ -16,9 +16,8 @@
  * CLOCK_MONOTONIC: a machine that sleeps does not count.
  *
  * Orders come with a value, which names the request (see shim_wire.h). A
- * SIGTERM or SIGINT without one stops the session when its sender is certainly
- * not one of our own processes, as at a shutdown of the machine; otherwise it
- * is ignored.
+ * SIGTERM or SIGINT stops the session when its sender is certainly not one of
+ * our own processes, as at a shutdown of the machine; otherwise it is ignored.
  */
 #include "base/crash.h"
 #include "exec/shim_internal.h"
@@ -349,26 +348,35 @@ static int64_t next_at(const struct shim *shim)
     return next;
 }
 
-/* Act on a signal. */
-static void obey(struct shim *shim, const siginfo_t *info, int64_t now)
+/* Carry out an order, if it is about this attempt and not one that is over. */
+static void obey_order(struct shim *shim, int value, int64_t now)
 {
-    bool order = info->si_code == SI_QUEUE;
-    if (order &&
-        info->si_value.sival_int != shim_wire_order(shim->job.head.id)) {
-        return; /* about an attempt that is over */
-    }
-    if (info->si_signo == SIGIO) {
-        shim_log_look(&shim->log, now);
-    } else if (info->si_signo == SIGUSR1 && order) {
+    uint64_t id = shim->job.head.id;
+    if (value == shim_wire_value(id, SHIM_WIRE_CANCEL)) {
+        end_for(shim, ATTEMPT_CANCELLED, now);
+    } else if (value == shim_wire_value(id, SHIM_WIRE_STOP)) {
+        end_for(shim, ATTEMPT_STOPPED, now);
+    } else if (value == shim_wire_value(id, SHIM_WIRE_CHECKPOINT)) {
         if (shim->phase == PHASE_SESSION) {
             checkpoint(shim);
         } else if (shim->phase == PHASE_PREPARE) {
             shim->job.head.checkpoint_ns = 0; /* as soon as it runs */
         }
+    }
+}
+
+/* Act on a signal. */
+static void obey(struct shim *shim, const siginfo_t *info, int64_t now)
+{
+    if (info->si_signo == SIGIO) {
+        shim_log_look(&shim->log, now);
+    } else if (info->si_signo == SHIM_WIRE_SIGNAL) {
+        if (info->si_code == SI_QUEUE) {
+            obey_order(shim, info->si_value.sival_int, now);
+        }
     } else if (info->si_signo == SIGTERM || info->si_signo == SIGINT) {
-        bool cancel = order && info->si_signo == SIGTERM;
-        if (order || shim_tree_is_outside(info->si_pid)) {
-            end_for(shim, cancel ? ATTEMPT_CANCELLED : ATTEMPT_STOPPED, now);
+        if (shim_tree_is_outside(info->si_pid)) {
+            end_for(shim, ATTEMPT_STOPPED, now);
         }
     }
 }

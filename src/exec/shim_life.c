@@ -8,10 +8,10 @@
  * other end, and when the server is gone, it ends.
  *
  * Between two attempts it holds no lock and has no children. What it was told
- * about the one cannot harm the other: an order names its request, and a
- * SIGTERM or SIGINT that comes while it waits ends it. When a request comes at
- * the same moment, ppoll() delivers no signal; so an order about that request,
- * which can only come later, is not lost.
+ * about the one cannot harm the other: an order names its request, and one
+ * that comes while it waits is left for the next attempt to take, which is the
+ * one that it is about or ignores it. A SIGTERM or SIGINT, which is no order,
+ * ends it.
  *
  * Nor can a request be lost to a shim that has waited long enough: it shuts
  * its end of the socket, so that no more can be sent, and looks once more.

@@ -16,10 +16,12 @@
  *
  * Neither side ever blocks on the socket: what cannot be sent waits in memory.
  *
- * Orders to a shim are signals with a value (sigqueue): SIGTERM cancels, SIGINT
- * stops, SIGUSR1 asks for a checkpoint; the value is made of the id of the
- * request. It tells an order from a stray `kill` by the session itself, and
- * from an order that comes too late, when the shim has another session.
+ * Orders to a shim are signals with a value (sigqueue), which is made of the
+ * order and of the id of the request. It tells an order from a stray `kill` by
+ * the session itself, and from an order that comes too late, when the shim has
+ * another session. The signal is a real-time one: of these none is dropped, and
+ * they come in the order in which they were sent. A SIGTERM that is sent while
+ * another one is pending is dropped, and the other one may be too late.
  */
 #ifndef EXEC_SHIM_WIRE_H
 #define EXEC_SHIM_WIRE_H
@@ -27,10 +29,20 @@
 #include <stdint.h>
 
 enum {
-    SHIM_WIRE_VERSION = 2,
-    SHIM_WIRE_ORDER = 0x736c7563,
+    SHIM_WIRE_VERSION = 3,
     SHIM_WIRE_REQUEST_MAX = 4 << 20, /* bytes of a whole request */
     SHIM_WIRE_TEXT_MAX = 128 << 10,  /* of one text: MAX_ARG_STRLEN */
+};
+
+/* The signal of an order: a number that no C library keeps for itself.
+ * (SIGRTMIN is not the same in all of them, and the two programs may have
+ * different ones.) */
+enum { SHIM_WIRE_SIGNAL = 40 };
+
+enum shim_wire_order {
+    SHIM_WIRE_CANCEL = 0,
+    SHIM_WIRE_STOP = 1,
+    SHIM_WIRE_CHECKPOINT = 2,
 };
 
 #define SHIM_WIRE_MAGIC "sluice-shim"
@@ -69,9 +81,9 @@ struct shim_wire_report {
 };
 
 /* The value of an order about the request with this id. */
-static inline int shim_wire_order(uint64_t id)
+static inline int shim_wire_value(uint64_t id, enum shim_wire_order order)
 {
-    return (int)(uint32_t)(id ^ SHIM_WIRE_ORDER);
+    return (int)((uint32_t)(id ^ 0x736c7563) << 2 | (uint32_t)order);
 }
 
 #endif /* EXEC_SHIM_WIRE_H */

@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -86,6 +87,19 @@ static struct exec_report start_second(struct exec_fixture *fixture,
     return (struct exec_report){0};
 }
 
+/* Let a session go on that waits for a file. */
+static void open_gate(const char *dir)
+{
+    char path[256];
+    (void)snprintf(path, sizeof(path), "%s/go", dir);
+    FILE *go = fopen(path, "w");
+    assert_non_null(go);
+    assert_int_equal(fclose(go), 0);
+}
+
+static const char gated[] =
+    "touch ${SLUICE_RESULT%/*}/ready;"
+    " until [ -e ${SLUICE_RESULT%/*}/go ]; do sleep 0.02; done; exit 3";
 static const char waiting[] =
     "touch ${SLUICE_RESULT%/*}/ready; sleep 1000 & wait";
 
@@ -193,11 +207,7 @@ static void an_order_about_the_first_does_not_reach_the_second(void **state)
                                          EXEC_CHECKPOINT};
     struct exec_fixture *fixture = *state;
     struct exec_made made;
-    struct exec_report report = start_second(
-        fixture,
-        &made,
-        "touch ${SLUICE_RESULT%/*}/ready;"
-        " until [ -e ${SLUICE_RESULT%/*}/go ]; do sleep 0.02; done; exit 3");
+    struct exec_report report = start_second(fixture, &made, gated);
     assert_true(exec_fixture_appears(made.dir, "ready"));
     for (size_t ix = 0; ix < ARRAY_COUNT(ends); ix++) {
         assert_int_equal(exec_signal(report.pid,
@@ -207,16 +217,38 @@ static void an_order_about_the_first_does_not_reach_the_second(void **state)
                                      NULL),
                          ERR_OK);
     }
-    char path[256];
-    (void)snprintf(path, sizeof(path), "%s/go", made.dir);
     struct timespec pause = {.tv_nsec = 50 * EXEC_FIXTURE_MS};
     (void)nanosleep(&pause, NULL); /* the orders are taken before the end */
-    FILE *go = fopen(path, "w");
-    assert_non_null(go);
-    assert_int_equal(fclose(go), 0);
+    open_gate(made.dir);
     struct attempt_found found = exec_fixture_end(fixture, &made.request);
     assert_int_equal(found.exit.cause, ATTEMPT_EXIT);
     assert_int_equal(found.exit.code, 3);
+}
+
+/* A signal that is not a real-time one is dropped while another one like it is
+ * pending. */
+static void of_two_orders_at_once_none_is_dropped(void **state)
+{
+    static const enum exec_end ends[] = {EXEC_CANCEL, EXEC_STOP};
+    static const enum attempt_cause causes[] = {ATTEMPT_CANCELLED,
+                                                ATTEMPT_STOPPED};
+    struct exec_fixture *fixture = *state;
+    for (int round = 0; round < TRIES; round++) {
+        struct exec_made made;
+        struct exec_report report = start_second(fixture, &made, waiting);
+        for (uint64_t id = report.id - 1; id <= report.id; id++) {
+            assert_int_equal(exec_signal(report.pid,
+                                         report.start_ticks,
+                                         id,
+                                         ends[round % 2],
+                                         NULL),
+                             ERR_OK);
+        }
+        struct attempt_found found = exec_fixture_end(fixture, &made.request);
+        assert_int_equal(found.state, ATTEMPT_ENDED);
+        assert_int_equal(found.exit.cause, causes[round % 2]);
+        fixture->count = 0;
+    }
 }
 
 static void after_an_end_that_is_not_plain_another_shim_is_taken(void **state)
@@ -282,7 +314,9 @@ static void a_waiting_shim_may_be_killed(void **state)
         if (found != ATTEMPT_ENDED && number != SIGKILL) {
             fail_msg("signal %d: state %d", number, (int)found);
         }
-        assert_true(witness == NULL || strcmp(witness, "\n") == 0);
+        /* Stopped between the opening and the writing, it is empty. */
+        assert_true(witness == NULL || witness[0] == '\0' ||
+                    strcmp(witness, "\n") == 0);
         mem_free(witness);
         fixture->count = 0;
     }
@@ -314,6 +348,73 @@ static void a_waiting_shim_ends_with_its_server(void **state)
     struct exec_report first = run_first(fixture);
     exec_close(fixture->exec);
     expect_gone(&first);
+    fixture->exec = exec_fixture_server();
+}
+
+/* The pid of the parent of a process. */
+static pid_t parent_of(int64_t pid)
+{
+    char path[64];
+    char text[512] = {0};
+    (void)snprintf(path, sizeof(path), "/proc/%lld/stat", (long long)pid);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_true(fread(text, 1, sizeof(text) - 1, file) > 0);
+    assert_int_equal(fclose(file), 0);
+    const char *end = strrchr(text, ')');
+    assert_non_null(end);
+    return (pid_t)strtol(end + 4, NULL, 10); /* ") S PARENT" */
+}
+
+/*
+ * Whoever has adopted a shim waits for its end. So a server whose client has
+ * died must not give it another session, even when the request came before.
+ */
+static void a_server_without_a_client_uses_no_shim_again(void **state)
+{
+    struct exec_fixture *fixture = *state;
+    struct exec_made made[2];
+    struct exec_report report;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    exec_close(fixture->exec);
+    fixture->exec = NULL;
+    for (int ix = 0; ix < 2; ix++) {
+        (void)make(&made[ix], fixture, gated);
+    }
+    pid_t client = fork();
+    if (client == 0) {
+        fixture->exec = exec_fixture_server();
+        exec_fixture_start(fixture, &made[0].request);
+        report = exec_fixture_wait(fixture, made[0].request.id, EXEC_STARTED);
+        (void)kill(parent_of(report.pid), SIGSTOP);
+        exec_fixture_start(fixture, &made[1].request);
+        (void)!write(ends[1], &report, sizeof(report));
+        for (;;) {
+            (void)pause();
+        }
+    }
+    assert_true(client > 0);
+    assert_int_equal(read(ends[0], &report, sizeof(report)), sizeof(report));
+    pid_t server = parent_of(report.pid);
+    assert_int_equal(kill(client, SIGKILL), 0);
+    assert_int_equal(waitpid(client, NULL, 0), client);
+    open_gate(made[0].dir);
+    assert_true(exec_fixture_appears(made[0].dir, "exit"));
+    struct timespec pause = {.tv_nsec = 50 * EXEC_FIXTURE_MS};
+    (void)nanosleep(&pause, NULL); /* it waits for another request now */
+    (void)kill(server, SIGCONT);
+    assert_true(exec_fixture_appears(made[1].dir, "log"));
+    struct attempt_found found;
+    assert_int_equal(
+        attempt_inspect(made[1].dir, fixture->boot_id, &found, NULL),
+        ERR_OK);
+    assert_int_equal(found.state, ATTEMPT_LIVE);
+    assert_true(found.pid != report.pid);
+    expect_gone(&report);
+    open_gate(made[1].dir);
+    assert_true(exec_fixture_appears(made[1].dir, "exit"));
+    assert_int_equal(close(ends[0]) + close(ends[1]), 0);
     fixture->exec = exec_fixture_server();
 }
 
@@ -359,11 +460,13 @@ int main(void)
         CASE(a_live_second_session_is_found_as_any_other),
         CASE(a_shim_has_nothing_open_of_other_attempts),
         CASE(an_order_about_the_first_does_not_reach_the_second),
+        CASE(of_two_orders_at_once_none_is_dropped),
         CASE(after_an_end_that_is_not_plain_another_shim_is_taken),
         CASE(a_request_too_long_to_be_sent_on_is_carried_out),
         CASE(a_waiting_shim_may_be_killed),
         CASE(a_waiting_shim_does_not_wait_for_long),
         CASE(a_waiting_shim_ends_with_its_server),
+        CASE(a_server_without_a_client_uses_no_shim_again),
         CASE(many_short_ones_share_few_shims),
     };
     return cmocka_run_group_tests_name("exec_reuse", tests, NULL, NULL);
