@@ -23,12 +23,15 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
     HELLO_MS_MAX = 10000, /* a machine may be very busy */
     CLOSE_MS_MAX = 1000,
     SERVER_FD = 3,
+    QUEUE_TRIES = 50,
+    QUEUE_PAUSE_NS = 2000000,
 };
 
 struct exec {
@@ -449,6 +452,21 @@ static enum shim_wire_order order_of(enum exec_end how)
     return SHIM_WIRE_CANCEL;
 }
 
+/* Queue a signal; 0 or an errno. A user may have only so many in flight: it
+ * is worth waiting for a moment. */
+static int queue(int pidfd, siginfo_t *info)
+{
+    const struct timespec pause = {.tv_nsec = QUEUE_PAUSE_NS};
+    for (int ix = 0;; ix++) {
+        long rc =
+            syscall(SYS_pidfd_send_signal, pidfd, info->si_signo, info, 0U);
+        if (rc == 0 || errno != EAGAIN || ix == QUEUE_TRIES) {
+            return rc == 0 ? 0 : errno;
+        }
+        (void)nanosleep(&pause, NULL);
+    }
+}
+
 enum err exec_signal(int64_t pid,
                      uint64_t start_ticks,
                      uint64_t id,
@@ -468,14 +486,15 @@ enum err exec_signal(int64_t pid,
     info.si_uid = getuid();
     info.si_value.sival_int = shim_wire_value(id, order_of(how));
     crash_point("exec-before-signal");
-    if (syscall(SYS_pidfd_send_signal, fd, info.si_signo, &info, 0U) != 0) {
-        err = errno == ESRCH
+    int error = queue(fd, &info);
+    if (error != 0) {
+        err = error == ESRCH
                   ? diag_set(diag, ERR_NOT_FOUND, "the shim has ended")
                   : diag_set(diag,
                              ERR_IO,
                              "signal process %lld: %s",
                              (long long)pid,
-                             strerror(errno));
+                             strerror(error));
     }
     crash_point("exec-after-signal");
     /* Somebody may have stopped it. */
