@@ -415,11 +415,13 @@ static void happen(struct world *world, const struct world_event *event)
     }
 }
 
-/* Whether it was to wake up a process that is gone; that may be a year ahead,
- * for a clock that was wrong. */
+/* Whether it was to wake up a process that is gone, or does not want to be
+ * woken any more. It may have wanted that far ahead, for a clock that was
+ * wrong. */
 static bool is_void(const struct world *world, const struct world_event *event)
 {
-    return event->type == WORLD_TURN && !world->processes[event->who]->alive;
+    const struct world_process *process = world->processes[event->who];
+    return !process->alive || process->wake_ns == SCHED_NEVER;
 }
 
 /* Go on until that time, or with SCHED_NEVER until nothing will happen. */
@@ -428,7 +430,7 @@ static void go_on(struct world *world, int64_t until_ns)
     while (world->event_count > 0 && world->events[0].at_ns <= until_ns &&
            world->report->fault.len == 0) {
         struct world_event event = next_event(world);
-        if (is_void(world, &event)) {
+        if (event.type == WORLD_TURN && is_void(world, &event)) {
             continue;
         }
         world->now_ns = event.at_ns;

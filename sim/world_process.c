@@ -116,16 +116,19 @@ static void check_end(struct world_process *process, uint32_t shim)
     }
 }
 
-static void on_end(void *ctx,
-                   int64_t pid,
-                   uint64_t start_ticks,
-                   uint64_t id,
-                   enum exec_end how)
+static enum err on_end(void *ctx,
+                       int64_t pid,
+                       uint64_t start_ticks,
+                       uint64_t id,
+                       enum exec_end how)
 {
     struct world_process *process = ctx;
     struct world *world = process->world;
     if (dies(process, DEATH_ODDS)) {
-        return;
+        return ERR_OK;
+    }
+    if (world_strikes(world, WORLD_FILES, 30)) {
+        return ERR_IO;
     }
     check_able(process, "ends a session");
     uint32_t shim = world_machine_find(world, pid, start_ticks);
@@ -152,6 +155,7 @@ static void on_end(void *ctx,
                                (uint64_t)how);
     }
     (void)dies(process, DEATH_ODDS);
+    return shim != WORLD_NONE ? ERR_OK : ERR_NOT_FOUND;
 }
 
 static enum err

@@ -45,12 +45,13 @@ struct engine_world {
     enum err (*start)(void *ctx,
                       const struct exec_request *request,
                       struct diag *diag);
-    /* End the session of the request with this id, whose shim this is. */
-    void (*end)(void *ctx,
-                int64_t pid,
-                uint64_t start_ticks,
-                uint64_t id,
-                enum exec_end how);
+    /* End the session of the request with this id, whose shim this is.
+     * ERR_NOT_FOUND: it is gone already. */
+    enum err (*end)(void *ctx,
+                    int64_t pid,
+                    uint64_t start_ticks,
+                    uint64_t id,
+                    enum exec_end how);
     /* Watch a shim that was started by another process: engine_gone() tells
      * that it has ended. ERR_NOT_FOUND: it is gone already. */
     enum err (*watch)(void *ctx,

@@ -15,6 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A session that has lasted longer tells of a clock that was set. */
+#define SESSION_NS_MAX (INT64_C(30) * 86400 * 1000000000)
+
 static const char prefix[] = "history/";
 
 static struct engine_history *find(struct engine *engine, const char *name)
@@ -47,11 +50,12 @@ void history_note(struct engine *engine,
                   const struct store_attempt *row)
 {
     struct engine_history *class = find(engine, class_name);
-    if (row->begun_ns == 0 || row->ended_ns < row->begun_ns) {
+    int64_t took_ns = row->ended_ns - row->begun_ns;
+    if (row->begun_ns == 0 || took_ns < 0 || took_ns > SESSION_NS_MAX) {
         return;
     }
     class->count += row->task_count;
-    class->seconds += (double)(row->ended_ns - row->begun_ns) / 1e9;
+    class->seconds += (double)took_ns / 1e9;
     class->usd += row->usd;
     class->tokens += (double)row->input_tokens + (double)row->output_tokens;
     class->changed = true;
@@ -119,7 +123,7 @@ static struct plan_expected mean_of(const struct engine_history *sums)
 {
     double count = (double)sums->count;
     return (struct plan_expected){
-        .duration_ns = at_most(sums->seconds / count * 1e9, 365 * 86400e9),
+        .duration_ns = at_most(sums->seconds / count * 1e9, SESSION_NS_MAX),
         .cost.usd = at_most(sums->usd / count * PLAN_USD, (double)PLAN_USD_MAX),
         .cost.tokens = at_most(sums->tokens / count, (double)PLAN_TOKENS_MAX),
     };

@@ -33,6 +33,8 @@ enum {
     TICK_MS = 1000,
     /* Descriptors that are kept free of watches, for all else that is done. */
     FILES_RESERVED = 16,
+    /* How often a spawn server is started that dies at once. */
+    REOPEN_TRIES = 3,
 };
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -168,16 +170,15 @@ world_start(void *ctx, const struct exec_request *request, struct diag *diag)
     return err;
 }
 
-static void world_end(void *ctx,
-                      int64_t pid,
-                      uint64_t start_ticks,
-                      uint64_t id,
-                      enum exec_end how)
+static enum err world_end(void *ctx,
+                          int64_t pid,
+                          uint64_t start_ticks,
+                          uint64_t id,
+                          enum exec_end how)
 {
     (void)ctx;
-    /* When it is gone, its end is reported without our doing. */
     struct diag diag = {0};
-    (void)!exec_signal(pid, start_ticks, id, how, &diag);
+    return exec_signal(pid, start_ticks, id, how, &diag);
 }
 
 static void free_watch(uv_handle_t *handle)
@@ -417,7 +418,11 @@ static void reopened(uv_handle_t *handle)
     if (loop->closing) {
         return;
     }
-    enum err err = open_exec(loop, &diag);
+    enum err err = ERR_UNAVAILABLE;
+    for (int tries = 0; tries < REOPEN_TRIES && err == ERR_UNAVAILABLE;
+         tries++) {
+        err = open_exec(loop, &diag); /* what kills one may kill another */
+    }
     if (err != ERR_OK) {
         leave(loop, err, diag.text);
     } else {

@@ -247,12 +247,12 @@ void program_recheck(struct engine *engine)
 void program_stop(struct engine *engine, struct program *program)
 {
     if (program->id != 0 && program->pid != 0 && !program->stopped) {
-        program->stopped = true;
-        engine->world->end(engine->ctx,
-                           program->pid,
-                           program->start_ticks,
-                           program->id,
-                           EXEC_STOP);
+        enum err err = engine->world->end(engine->ctx,
+                                          program->pid,
+                                          program->start_ticks,
+                                          program->id,
+                                          EXEC_STOP);
+        program->stopped = err == ERR_OK || err == ERR_NOT_FOUND;
     }
 }
 

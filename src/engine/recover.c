@@ -571,11 +571,12 @@ static void end_stray(struct engine *engine, const struct store_attempt *row)
                                           &found,
                                           &diag);
     if (err == ERR_OK && found.state == ATTEMPT_LIVE) {
-        engine->world->end(engine->ctx,
-                           found.pid,
-                           found.start_ticks,
-                           row->token,
-                           EXEC_CANCEL);
+        /* Nothing more can be done about it than this. */
+        (void)engine->world->end(engine->ctx,
+                                 found.pid,
+                                 found.start_ticks,
+                                 row->token,
+                                 EXEC_CANCEL);
     }
     struct store_change change = {
         .type = STORE_ATTEMPT_SET,

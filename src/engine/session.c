@@ -363,12 +363,15 @@ void session_end(struct engine *engine,
         return; /* the report of its start will bring us here again */
     }
     crash_point("before-end");
-    session->ended = true;
-    engine->world->end(engine->ctx,
-                       session->pid,
-                       session->start_ticks,
-                       session->token,
-                       how);
+    enum err err = engine->world->end(engine->ctx,
+                                      session->pid,
+                                      session->start_ticks,
+                                      session->token,
+                                      how);
+    session->ended = err == ERR_OK || err == ERR_NOT_FOUND;
+    if (!session->ended) { /* no descriptor is to be had, say: once more */
+        session->recheck_ns = engine_now(engine) + 50 * RECHECK_NS;
+    }
     crash_point("end-asked");
 }
 
@@ -558,10 +561,10 @@ void engine_respawn(struct engine *engine)
     }
     for (uint32_t ix = engine->session_count; ix > 0; ix--) {
         struct session *session = &engine->sessions[ix - 1];
-        if (session->foreign || session->phase == SESSION_CLAIMED) {
+        if (session->phase == SESSION_CLAIMED) {
             continue;
         }
-        if (session->phase == SESSION_STARTING) {
+        if (session->phase == SESSION_STARTING && !session->foreign) {
             /* Whether it was started is not known: asking again is safe. */
             session_start(engine, session);
         } else {

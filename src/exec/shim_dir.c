@@ -107,15 +107,16 @@ static int take_lock(int dir_fd, int *fd_out)
     return 0;
 }
 
-/* Make `started`, as another name of `lock` or, where a file can have only
- * one, as a file of its own with the same record; 0 or an errno. */
+/* Make `started`, as another name of `lock` or, where that cannot be (not all
+ * file systems have links), as a file of its own with the same record; 0 or an
+ * errno. */
 static int name_started(int dir_fd, const char *record)
 {
     int error = crash_fault("link");
     if (error == 0 && linkat(dir_fd, "lock", dir_fd, "started", 0) != 0) {
         error = errno == ENOENT ? EEXIST : errno; /* it is `exit` by now */
     }
-    if (error != EPERM && error != EOPNOTSUPP) {
+    if (error == 0 || error == EEXIST) {
         return error;
     }
     int fd = openat(dir_fd,

@@ -282,10 +282,12 @@ static void forget_server(const struct server *server)
     }
 }
 
-/* Make the socket of a new shim, both ends -1 if there is to be none. */
-static void make_socket(const struct server *server, int ends[2])
+/* Make the socket of a new shim, both ends -1 if there is to be none. One that
+ * begins with a long request would keep the memory for it. */
+static void make_socket(const struct server *server, size_t bytes, int ends[2])
 {
-    if (server->done_in < 0 || server->socket_count == SOCKETS_MAX ||
+    if (bytes > SHIM_NEXT_BYTES_MAX || server->done_in < 0 ||
+        server->socket_count == SOCKETS_MAX ||
         socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
         ends[0] = -1;
         ends[1] = -1;
@@ -308,7 +310,7 @@ static int fork_shim(struct server *server,
     }
     server->live = grown;
     int ends[2];
-    make_socket(server, ends);
+    make_socket(server, birth->message.len, ends);
     birth->boot_id = server->boot_id;
     birth->done_fd = server->done_out;
     birth->next_fd = ends[1];

@@ -311,7 +311,6 @@ static void a_failed_step_before_the_start_leaves_it_unstarted(void **state)
         int error;
     } faults[] = {
         {"open:1:EMFILE", EMFILE},
-        {"link:1:ENOSPC", ENOSPC},
         {"write:1:ENOSPC", ENOSPC},
     };
     struct exec_fixture *fixture = *state;
