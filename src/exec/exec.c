@@ -457,6 +457,10 @@ static enum shim_wire_order order_of(enum exec_end how)
 static int queue(int pidfd, siginfo_t *info)
 {
     const struct timespec pause = {.tv_nsec = QUEUE_PAUSE_NS};
+    int fault = crash_fault("order");
+    if (fault != 0) {
+        return fault;
+    }
     for (int ix = 0;; ix++) {
         long rc =
             syscall(SYS_pidfd_send_signal, pidfd, info->si_signo, info, 0U);
