@@ -62,12 +62,6 @@ typedef void (*exec_report_fn)(void *ctx, const struct exec_report *report);
 struct exec;
 
 /*
- * Start the server. `shim` is the path of sluice-shim, NULL: $SLUICE_SHIM, or
- * found beside this program, or in its ../libexec/sluice. ERR_NOT_FOUND: it is
- * not there. ERR_CONFLICT: it belongs to another version. ERR_UNAVAILABLE: it
- * does not answer. This alone waits, for the answer.
- */
-/*
  * Find a program that belongs to this one: where the environment variable
  * says, or beside it. Its path replaces what is in *out.
  */
@@ -76,6 +70,12 @@ MUST_USE enum err exec_find_program(const char *name,
                                     struct strbuf *out,
                                     struct diag *diag);
 
+/*
+ * Start the server. `shim` is the path of sluice-shim, NULL: $SLUICE_SHIM, or
+ * found beside this program, or in its ../libexec/sluice. ERR_NOT_FOUND: it is
+ * not there. ERR_CONFLICT: it belongs to another version. ERR_UNAVAILABLE: it
+ * does not answer. This alone waits, for the answer.
+ */
 MUST_USE enum err
 exec_open(struct exec **out, const char *shim, struct diag *diag);
 

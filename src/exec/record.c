@@ -303,7 +303,9 @@ bool record_read_stat(const char *bytes,
             return false;
         }
         uint64_t number = digits(value, (size_t)(at - value));
-        if (field == 4) {
+        if (field == 3) {
+            fields[RECORD_STAT_RUNNABLE] = *value == 'R';
+        } else if (field == 4) {
             fields[RECORD_STAT_PARENT] = number;
         } else if (field == 5) {
             fields[RECORD_STAT_GROUP] = number;

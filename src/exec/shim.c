@@ -274,12 +274,15 @@ static void checkpoint(struct shim *shim)
     }
 }
 
-static struct signs read_signs(struct shim *shim, int64_t now)
+/* Whether the session has given a sign of life since the last look. One that
+ * waits for a CPU that others have is not silent. */
+static bool is_active(struct shim *shim, int64_t now)
 {
+    bool active;
     shim_log_look(&shim->log, now);
     struct signs signs = {
         .log_bytes = shim_log_written(&shim->log),
-        .cpu = shim_tree_cpu_ticks() + (uint64_t)shim->exit.cpu_ns,
+        .cpu = shim_tree_cpu_ticks(&active) + (uint64_t)shim->exit.cpu_ns,
     };
     struct stat stat;
     if (fstatat(shim->dir_fd, "progress", &stat, AT_SYMLINK_NOFOLLOW) == 0) {
@@ -287,17 +290,20 @@ static struct signs read_signs(struct shim *shim, int64_t now)
         signs.progress_ns =
             (int64_t)stat.st_mtim.tv_sec * SHIM_SECOND + stat.st_mtim.tv_nsec;
     }
-    return signs;
+    active = active || memcmp(&signs, &shim->signs, sizeof(signs)) != 0;
+    shim->signs = signs;
+    return active;
 }
 
 /* Look for signs of life, and end the session when there were none for the
- * idle time. */
+ * idle time. When a look is late, this process could not run, and so perhaps
+ * the session (a virtual machine that stood still): that time does not
+ * count. */
 static void look_for_silence(struct shim *shim, int64_t now)
 {
     int64_t idle_ns = shim->job.head.idle_ns;
-    struct signs signs = read_signs(shim, now);
-    if (memcmp(&signs, &shim->signs, sizeof(signs)) != 0) {
-        shim->signs = signs;
+    shim->active_at += now - shim->idle_look_at;
+    if (is_active(shim, now)) {
         shim->active_at = now;
     }
     int64_t end_at = shim_sum(shim->active_at, idle_ns);

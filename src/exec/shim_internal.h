@@ -126,9 +126,11 @@ const char *shim_spawn_variable(char *const *envp, const char *name);
  */
 uint32_t shim_tree_signal(int signal, pid_t skip_group);
 
-/* Ticks of CPU time of every process below this one, children that they have
- * waited for included. */
-uint64_t shim_tree_cpu_ticks(void);
+/*
+ * Ticks of CPU time of every process below this one, children that they have
+ * waited for included; and whether one of them runs or would if it had a CPU.
+ */
+uint64_t shim_tree_cpu_ticks(bool *runnable);
 
 /* Whether this process is certainly not below this one. */
 bool shim_tree_is_outside(pid_t pid);

@@ -242,12 +242,15 @@ uint32_t shim_tree_signal(int signal, pid_t skip_group)
     return count;
 }
 
-uint64_t shim_tree_cpu_ticks(void)
+uint64_t shim_tree_cpu_ticks(bool *runnable)
 {
     struct processes list = collect();
     uint64_t ticks = 0;
+    *runnable = false;
     for (uint32_t ix = 0; ix < list.count; ix++) {
-        ticks += list.items[ix].stat[RECORD_STAT_CPU_TICKS];
+        const struct process *found = &list.items[ix];
+        ticks += found->stat[RECORD_STAT_CPU_TICKS];
+        *runnable = *runnable || found->stat[RECORD_STAT_RUNNABLE] != 0;
     }
     free(list.items);
     return ticks;

@@ -23,6 +23,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -112,6 +113,37 @@ static void a_sign_of_life_is_not_silence(void **state)
         assert_int_equal(exit.cause, busy ? ATTEMPT_IDLE : ATTEMPT_EXIT);
         assert_true(exit.ended_ns - exit.begun_ns >= request->idle_ns);
     }
+}
+
+/* The time in which a shim could not look does not count: the machine may have
+ * stood still, and the session with it. The server is stopped, too, since it
+ * wakes a shim that is stopped. */
+static void a_late_look_is_not_silence(void **state)
+{
+    struct exec_made made;
+    struct exec_fixture *fixture = *state;
+    struct exec_request *request =
+        make(&made,
+             fixture,
+             "read pid name state server rest </proc/$PPID/stat;"
+             " echo $PPID $server >pids; kill -STOP $server $PPID;"
+             " touch stopped; sleep 2");
+    request->idle_ns = 1500 * EXEC_FIXTURE_MS;
+    exec_fixture_start(fixture, request);
+    assert_true(exec_fixture_appears(fixture->folder, "stopped"));
+    const struct timespec pause = {1, 700 * 1000 * 1000};
+    (void)nanosleep(&pause, NULL);
+    char *pids = exec_fixture_slurp(fixture->folder, "pids");
+    assert_non_null(pids);
+    char *rest;
+    int shim = kill((pid_t)strtol(pids, &rest, 10), SIGCONT);
+    int server = kill((pid_t)strtol(rest, NULL, 10), SIGCONT);
+    mem_free(pids);
+    assert_int_equal(shim, 0);
+    assert_int_equal(server, 0);
+    struct attempt_found found = exec_fixture_end(fixture, request);
+    assert_int_equal(found.state, ATTEMPT_ENDED);
+    assert_int_equal(found.exit.cause, ATTEMPT_EXIT);
 }
 
 static void a_checkpoint_is_asked_for_once(void **state)
@@ -467,6 +499,7 @@ int main(void)
         CASE(the_grace_period_is_for_cleaning_up),
         CASE(silence_ends_a_session),
         CASE(a_sign_of_life_is_not_silence),
+        CASE(a_late_look_is_not_silence),
         CASE(a_checkpoint_is_asked_for_once),
         CASE(a_checkpoint_can_be_ordered),
         CASE(a_long_log_keeps_its_head_and_tail),
