@@ -40,8 +40,11 @@ def rework(most=2):
 
 
 def environment(pid):
-    """The variables a process was started with."""
-    words = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    """The variables a process was started with; none, when it is gone."""
+    try:
+        words = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except (FileNotFoundError, ProcessLookupError):
+        return {}
     return dict(w.decode().split("=", 1) for w in words if b"=" in w)
 
 
