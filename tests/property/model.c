@@ -52,17 +52,17 @@ static bool inherit(struct model *model, uint32_t task, uint32_t from)
     if (is_final(d)) {
         return false;
     }
-    struct model_task before = *t;
-    if (d->rank_ns + t->estimate_ns > t->rank_ns) {
-        t->rank_ns = d->rank_ns + t->estimate_ns;
-    }
-    t->tier = smaller(t->tier, d->tier);
-    t->gate_tier = smaller(t->gate_tier, d->gate_tier);
+    int64_t rank_ns = d->rank_ns + t->estimate_ns;
+    uint32_t gate_tier = smaller(t->gate_tier, d->gate_tier);
     if (!spec->defer) {
-        t->gate_tier = smaller(t->gate_tier, spec->tier);
+        gate_tier = smaller(gate_tier, spec->tier);
     }
-    return t->rank_ns != before.rank_ns || t->tier != before.tier ||
-           t->gate_tier != before.gate_tier;
+    bool changed =
+        rank_ns > t->rank_ns || d->tier < t->tier || gate_tier != t->gate_tier;
+    t->rank_ns = rank_ns > t->rank_ns ? rank_ns : t->rank_ns;
+    t->tier = smaller(t->tier, d->tier);
+    t->gate_tier = gate_tier;
+    return changed;
 }
 
 /* Work out who is released, and tier and rank, until nothing changes. */

@@ -67,21 +67,21 @@ int64_t model_used(const struct model *model, const struct model_room *room)
 /* Whether there were any to close. */
 static bool close_groups(struct model *model)
 {
+    bool busy[MODEL_GROUPS] = {false};
+    for (uint32_t ix = 0; ix < model->task_count; ix++) {
+        const struct model_task *t = &model->tasks[ix];
+        const struct executor *e = &model->executors[t->executor];
+        bool ready = t->state == TASK_READY &&
+                     executor_state(e, model->now_ns) == EXECUTOR_OPEN;
+        if (!t->background &&
+            (in_flight(t) || ((ready || t->backing_off) && !t->held))) {
+            busy[t->group] = true;
+        }
+    }
     bool closed = false;
     for (uint32_t group = 0; group < model->group_count; group++) {
-        bool busy = false;
-        for (uint32_t ix = 0; ix < model->task_count; ix++) {
-            const struct model_task *t = &model->tasks[ix];
-            const struct executor *e = &model->executors[t->executor];
-            bool ready = t->state == TASK_READY &&
-                         executor_state(e, model->now_ns) == EXECUTOR_OPEN;
-            if (t->group == group && !t->background &&
-                (in_flight(t) || ((ready || t->backing_off) && !t->held))) {
-                busy = true;
-            }
-        }
-        closed = closed || (model->groups[group].open && !busy);
-        model->groups[group].open = model->groups[group].open && busy;
+        closed = closed || (model->groups[group].open && !busy[group]);
+        model->groups[group].open = model->groups[group].open && busy[group];
     }
     return closed;
 }
