@@ -209,11 +209,16 @@ static enum err make_missing(struct agent *agent,
     return err;
 }
 
-/* Find or make the agent branch. Others may do the same at this moment: who
- * comes second finds it. */
+/*
+ * Find or make the agent branch. Others may do the same at this moment: who
+ * comes second finds it. Refs are not all read at one instant (git may see a
+ * branch and not the owner that was there before it), so what would be wrong
+ * is believed when it is seen twice.
+ */
 static enum err find_branch(struct agent *agent, struct diag *diag)
 {
-    enum { TRIES = 5 };
+    enum { TRIES = 6 };
+    bool doubted = false;
     struct git_id owner;
     enum err err =
         git_put_blob(agent->git, agent->options->owner, &owner, diag);
@@ -225,19 +230,20 @@ static enum err find_branch(struct agent *agent, struct diag *diag)
         };
         err = git_read_refs(agent->git, refs, ARRAY_COUNT(refs), diag);
         bool owned = strcmp(refs[0].id.text, owner.text) == 0;
-        bool fresh = refs[0].id.text[0] == '\0' && refs[1].id.text[0] == '\0';
-        if (err == ERR_OK && !owned && !fresh) {
-            err = meet_other(agent, &refs[0].id, diag);
-            continue;
-        }
-        if (err == ERR_OK && owned && refs[1].id.text[0] != '\0') {
+        bool made = refs[1].id.text[0] != '\0';
+        bool foreign = !owned && (made || refs[0].id.text[0] != '\0');
+        bool gone = owned && !made && refs[2].id.text[0] != '\0';
+        if (err == ERR_OK && owned && made) {
             agent->tip = refs[1].id;
             return ERR_OK;
         }
-        if (err == ERR_OK && owned && refs[2].id.text[0] != '\0') {
+        if (err == ERR_OK && (foreign || gone) && !doubted) {
+            doubted = true;
+        } else if (err == ERR_OK && foreign) {
+            err = meet_other(agent, &refs[0].id, diag);
+        } else if (err == ERR_OK && gone) {
             return deny_gone(agent, diag);
-        }
-        if (err == ERR_OK) {
+        } else if (err == ERR_OK) {
             err = make_missing(agent, &owner, refs, diag);
             err = err == ERR_CONFLICT && ix + 1 < TRIES ? ERR_OK : err;
         }

@@ -71,7 +71,8 @@ struct git_ref {
     struct git_id id;
 };
 
-/* Read refs, all in one call. */
+/* Read refs, all in one call, but not all at one instant: while they are being
+ * made, it may find the second and not the first. */
 MUST_USE enum err git_read_refs(struct git *git,
                                 struct git_ref *refs,
                                 size_t count,
