@@ -12,7 +12,8 @@
  * what was looked at. All of them are stopped before any is killed: a stopped
  * process does not fork. That is repeated until none is found. A process that
  * is just executing another program has no environment to be seen for a
- * moment: where there is one without any, all are looked at again, a few times.
+ * moment, in which it runs or waits for a disk: while there is such a one, all
+ * are looked at again, for half a second at most.
  */
 #include "exec/attempt.h"
 
@@ -33,8 +34,8 @@
 
 enum {
     ROUNDS_MAX = 20,
-    UNKNOWN_ROUNDS_MAX = 5,
-    UNKNOWN_US = 2000,
+    UNKNOWN_US_MIN = 2000,
+    UNKNOWN_US_MAX = 256000,
     DEATH_MS_MAX = 500,              /* from SIGKILL to being gone */
     ENVIRONMENT_BYTES_MAX = 4 << 20, /* the kernel allows less */
 };
@@ -45,7 +46,7 @@ struct strays {
     struct pollfd *found; /* pidfds */
     uint32_t count;
     uint32_t capacity;
-    uint32_t unknown; /* processes of ours without an environment */
+    uint32_t unknown; /* busy processes of ours without an environment */
 };
 
 /* Read the environment of a process, with a NUL in front. */
@@ -77,14 +78,26 @@ static bool is_marked(struct strays *strays, const char *pid)
                   strays->marker.len) != NULL;
 }
 
-/* Whether it is a process that runs a program: none of the kernel's, and not
- * dead. */
-static bool has_program(int proc_fd, const char *pid)
+/* Whether it may be about to execute a program: it has one (none of the
+ * kernel's has, and no dead one), and it is busy. */
+static bool may_execute(int proc_fd, const char *pid)
 {
     char path[64];
     char target[16];
     (void)snprintf(path, sizeof(path), "%.20s/exe", pid);
-    return readlinkat(proc_fd, path, target, sizeof(target)) > 0;
+    if (readlinkat(proc_fd, path, target, sizeof(target)) <= 0) {
+        return false;
+    }
+    char text[1024];
+    (void)snprintf(path, sizeof(path), "%.20s/stat", pid);
+    int fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
+    ssize_t len = fd >= 0 ? read(fd, text, sizeof(text)) : -1;
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    uint64_t stat[RECORD_STAT_COUNT];
+    return len > 0 && record_read_stat(text, (size_t)len, stat) &&
+           (stat[RECORD_STAT_STATE] == 'R' || stat[RECORD_STAT_STATE] == 'D');
 }
 
 /* Take a process into the list, and stop it, if it carries the marker. */
@@ -96,7 +109,7 @@ static void take(struct strays *strays, int proc_fd, const char *name)
         return;
     }
     if (!is_marked(strays, name)) {
-        bool none = strays->environment.len == 1 && has_program(proc_fd, name);
+        bool none = strays->environment.len == 1 && may_execute(proc_fd, name);
         strays->unknown += none ? 1 : 0;
         return;
     }
@@ -163,14 +176,15 @@ uint32_t attempt_kill_strays(const char *dir)
     strbuf_add(&strays.marker, "", 1);
     strbuf_addf(&strays.marker, "SLUICE_RESULT=%s/result", dir);
     strbuf_add(&strays.marker, "", 1);
-    int unsure = 0;
+    useconds_t pause_us = UNKNOWN_US_MIN;
     for (int ix = 0; ix < ROUNDS_MAX; ix++) {
         strays.unknown = 0;
         find(&strays);
         if (strays.count > 0) {
             ended += kill_found(&strays);
-        } else if (strays.unknown > 0 && unsure++ < UNKNOWN_ROUNDS_MAX) {
-            (void)usleep(UNKNOWN_US);
+        } else if (strays.unknown > 0 && pause_us <= UNKNOWN_US_MAX) {
+            (void)usleep(pause_us);
+            pause_us *= 2;
         } else {
             break;
         }

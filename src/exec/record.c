@@ -304,7 +304,7 @@ bool record_read_stat(const char *bytes,
         }
         uint64_t number = digits(value, (size_t)(at - value));
         if (field == 3) {
-            fields[RECORD_STAT_RUNNABLE] = *value == 'R';
+            fields[RECORD_STAT_STATE] = (unsigned char)*value;
         } else if (field == 4) {
             fields[RECORD_STAT_PARENT] = number;
         } else if (field == 5) {

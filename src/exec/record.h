@@ -50,7 +50,7 @@ const char *record_cause_name(enum attempt_cause cause);
  * What is used of the bytes of a /proc/PID/stat; false: they are no such bytes.
  */
 enum record_stat {
-    RECORD_STAT_RUNNABLE, /* 1: its first thread runs, or waits for a CPU */
+    RECORD_STAT_STATE, /* of its first thread: the letter */
     RECORD_STAT_PARENT,
     RECORD_STAT_GROUP,
     RECORD_STAT_CPU_TICKS, /* own, and of children waited for */

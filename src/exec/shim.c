@@ -34,8 +34,10 @@
 
 /* Leftovers of a session that ended by itself get no more than this. */
 #define LEFTOVER_GRACE_NS (2 * SHIM_SECOND)
-/* What is left so long after the first SIGKILL cannot be ended by us. */
-#define KILL_NS_MAX (900 * SHIM_MS)
+/* What is left after so many rounds of SIGKILL cannot be ended by us. They
+ * take 0.9 s; longer, when this process has to wait for a CPU, as then those
+ * that it kills have to. */
+#define KILL_ROUNDS 22
 #define KILL_PAUSE_NS_MIN (2 * SHIM_MS)
 #define KILL_PAUSE_NS_MAX (50 * SHIM_MS)
 /* How often silence is looked for within the idle time. */
@@ -77,8 +79,8 @@ struct shim {
     int64_t idle_look_at;
     int64_t active_at; /* the last sign of life */
     struct signs signs;
-    int64_t step_at;    /* when the next step of ending is due */
-    int64_t give_up_at; /* when PHASE_KILL ends */
+    int64_t step_at; /* when the next step of ending is due */
+    int kill_rounds; /* in PHASE_KILL */
     int64_t kill_pause_ns;
 };
 
@@ -145,7 +147,7 @@ static void kill_round(struct shim *shim, int64_t now)
     if (shim->phase != PHASE_KILL) {
         crash_point("shim-before-kill");
         shim->phase = PHASE_KILL;
-        shim->give_up_at = shim_sum(now, KILL_NS_MAX);
+        shim->kill_rounds = 0;
         shim->kill_pause_ns = KILL_PAUSE_NS_MIN;
     } else {
         signal_tree(shim, SIGSTOP);
@@ -155,7 +157,7 @@ static void kill_round(struct shim *shim, int64_t now)
     crash_point("shim-after-kill");
     shim->step_at = shim_sum(now, shim->kill_pause_ns);
     shim->kill_pause_ns = least(shim->kill_pause_ns * 2, KILL_PAUSE_NS_MAX);
-    if (now >= shim->give_up_at) {
+    if (++shim->kill_rounds == KILL_ROUNDS) {
         shim->phase = PHASE_OVER;
     }
 }

@@ -250,7 +250,7 @@ uint64_t shim_tree_cpu_ticks(bool *runnable)
     for (uint32_t ix = 0; ix < list.count; ix++) {
         const struct process *found = &list.items[ix];
         ticks += found->stat[RECORD_STAT_CPU_TICKS];
-        *runnable = *runnable || found->stat[RECORD_STAT_RUNNABLE] != 0;
+        *runnable = *runnable || found->stat[RECORD_STAT_STATE] == 'R';
     }
     free(list.items);
     return ticks;

@@ -223,7 +223,7 @@ static void a_stat_line_is_read_whatever_the_name_is(void **state)
         "987654 1 2\n";
     uint64_t stat[RECORD_STAT_COUNT];
     assert_true(record_read_stat(line, sizeof(line) - 1, stat));
-    assert_int_equal(stat[RECORD_STAT_RUNNABLE], 0);
+    assert_int_equal(stat[RECORD_STAT_STATE], 'S');
     assert_int_equal(stat[RECORD_STAT_PARENT], 5);
     assert_int_equal(stat[RECORD_STAT_GROUP], 6);
     assert_int_equal(stat[RECORD_STAT_CPU_TICKS], 127);
@@ -231,7 +231,7 @@ static void a_stat_line_is_read_whatever_the_name_is(void **state)
     static const char runs[] =
         "77 (S) R 5 6 7 0 -1 4194304 1 2 3 4 100 20 3 4 20 0 1 0 987654 1 2\n";
     assert_true(record_read_stat(runs, sizeof(runs) - 1, stat));
-    assert_int_equal(stat[RECORD_STAT_RUNNABLE], 1);
+    assert_int_equal(stat[RECORD_STAT_STATE], 'R');
     assert_false(record_read_stat("77 (x) S 5", 10, stat));
     assert_false(record_read_stat("", 0, stat));
     assert_true(attempt_start_ticks(getpid()) > 0);
