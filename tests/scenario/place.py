@@ -53,7 +53,7 @@ def has_socket(run):
     folder = pathlib.Path(f"/proc/{run.pid}/fd")
     try:
         return any("socket:" in os.readlink(fd) for fd in folder.iterdir())
-    except FileNotFoundError:
+    except OSError:
         return False  # one was closed just now
 
 
@@ -83,10 +83,14 @@ class Run:
         return self.process.poll() is None
 
     def kill(self, number=signal.SIGKILL):
-        """Send it a signal; with SIGKILL, wait for its end."""
+        """Send it a signal; with SIGKILL, wait for its end, and with SIGSTOP
+        until it has stopped."""
         self.process.send_signal(number)
         if number == signal.SIGKILL:
             self.process.wait(GUARD)
+        elif number == signal.SIGSTOP:
+            what = os.WSTOPPED | os.WEXITED | os.WNOWAIT
+            os.waitid(os.P_PID, self.pid, what)
 
     def end(self, code=None):
         """Wait for its end and require the exit code; what it printed."""
@@ -204,7 +208,8 @@ class Place:
 
     def witness(self):
         """What the sessions told: (what, task, attempt, token, pid)."""
-        lines = self.witness_path.read_text(encoding="utf-8").splitlines()
+        text = self.witness_path.read_text(encoding="utf-8")
+        lines = text.rpartition("\n")[0].splitlines()  # the last may be half
         return [
             (what, task, int(attempt), int(token), int(pid))
             for what, task, attempt, token, pid in map(str.split, lines)
@@ -256,6 +261,11 @@ class Place:
                 if marker in words:
                     found.append(int(entry.name))
         return found
+
+    def check_gone(self):
+        """No process of a session is left; one that was killed goes when it
+        gets a CPU."""
+        self.until(lambda: not self.processes(), "the end of all processes")
 
     def until(self, condition, what="what was waited for", guard=GUARD):
         """Wait until the condition holds; seconds it took."""

@@ -35,7 +35,12 @@ def case(function):
 
 def folder():
     """A temporary folder, which is removed at the end."""
-    _folders.append(tempfile.TemporaryDirectory(prefix="sluice-"))
+    # A shim whose session was killed may write there while it is removed.
+    _folders.append(
+        tempfile.TemporaryDirectory(
+            prefix="sluice-", ignore_cleanup_errors=True
+        )
+    )
     return pathlib.Path(_folders[-1].name)
 
 
