@@ -205,8 +205,20 @@ class Hostile(Place):
 
     # Plans.
 
+    def meeting(self, groups):
+        """A shell command that waits until a session of each group has begun:
+        so none of them begins on top of what another has merged."""
+        here = quoted(self.folder / "here-")
+        return f": >{here}$SLUICE_GROUP; " + "".join(
+            f"until [ -e {here}{one} ]; do sleep 0.05; done; "
+            for one in groups
+        )
+
     def pipeline(self, work=WORK, groups=("a", "b"), stages="", **repo):
-        """Write a plan: groups that conflict, with a repair and a gate."""
+        """Write a plan: groups that conflict, if they are two, with a repair
+        and a gate."""
+        if len(groups) == 2:
+            work = self.meeting(groups) + work
         repo = {
             "path": self.repo.path.name,
             "base": "dev",
