@@ -139,16 +139,17 @@ class Wave(Place):
 
     def kill_tree(self, task):
         """Kill the shim of a task's session and all below it, at once."""
-        pids = [
-            pid
-            for pid in self.processes()
-            if environment(pid).get("SLUICE_TASK") == task
-        ]
         sql = (
             "SELECT pid FROM attempt WHERE state = 'running' AND task ="
             " (SELECT ix FROM task WHERE id = ?)"
         )
-        pids += [row[0] for row in self.rows(sql, task)]
+        # The shim first: it must not see, and record, the end of the others.
+        pids = [row[0] for row in self.rows(sql, task)]
+        pids += [
+            pid
+            for pid in self.processes()
+            if environment(pid).get("SLUICE_TASK") == task
+        ]
         assert pids, f"{task} has no process"
         for pid in pids:
             try:
