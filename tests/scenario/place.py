@@ -25,7 +25,7 @@ import time
 import tap
 
 GUARD = 60  # seconds after which something that should happen is given up
-QUIET = 10  # the same, when no sluice process of the case is alive
+QUIET = 30  # the same, when no sluice process of the case is alive
 
 
 def task(name, command, **settings):
