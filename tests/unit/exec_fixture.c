@@ -200,6 +200,15 @@ bool exec_fixture_appears(const char *dir, const char *name)
     return false;
 }
 
+void exec_fixture_touch(const char *dir, const char *name)
+{
+    char path[512];
+    (void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(close(fd), 0);
+}
+
 char *exec_fixture_slurp(const char *dir, const char *name)
 {
     char path[512];

@@ -84,6 +84,9 @@ struct attempt_exit exec_fixture_run(struct exec_fixture *fixture,
 /* Wait until a file is there; false: it did not come in half a minute. */
 bool exec_fixture_appears(const char *dir, const char *name);
 
+/* Make a file that a session waits for. */
+void exec_fixture_touch(const char *dir, const char *name);
+
 /* The text of DIR/NAME, NULL when it is not there; the caller mem_free()s. */
 char *exec_fixture_slurp(const char *dir, const char *name);
 

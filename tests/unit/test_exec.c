@@ -27,7 +27,7 @@
 
 #include <cmocka.h>
 
-enum { RACES = 50, MANY = 200 };
+enum { RACES = 50, MANY = 200, PATIENCE_MS = 30000 };
 
 /* Run a shell command to its end; its directory is FOLDER/NAME. */
 static struct attempt_exit
@@ -370,7 +370,7 @@ static void a_live_session_can_be_watched_and_ended(void **state)
                                      ends[ix].how,
                                      NULL),
                          ERR_OK);
-        assert_int_equal(poll(&poll_fd, 1, 10000), 1);
+        assert_int_equal(poll(&poll_fd, 1, PATIENCE_MS), 1);
         assert_int_equal(close(fd), 0);
         found = exec_fixture_end(fixture, &request);
         assert_int_equal(found.state, ATTEMPT_ENDED);
@@ -395,7 +395,9 @@ static void only_the_first_cause_is_recorded(void **state)
         fixture,
         dir,
         argv,
-        "trap '' TERM; touch ${SLUICE_RESULT%/*}/ready; sleep 1000 & wait");
+        "cd ${SLUICE_RESULT%/*}; trap 'touch asked' TERM; touch ready;"
+        " until [ -e go ]; do sleep 0.02; done");
+    request.grace_ns = 1000 * EXEC_FIXTURE_SECOND; /* there for all orders */
     struct exec_report report = start_waiting(fixture, &request);
     for (int ix = 0; ix < 5; ix++) {
         enum exec_end how = ix == 0 ? EXEC_STOP : EXEC_CANCEL;
@@ -403,6 +405,8 @@ static void only_the_first_cause_is_recorded(void **state)
             exec_signal(report.pid, report.start_ticks, request.id, how, NULL),
             ERR_OK);
     }
+    assert_true(exec_fixture_appears(dir, "asked"));
+    exec_fixture_touch(dir, "go");
     struct attempt_found found = exec_fixture_end(fixture, &request);
     assert_int_equal(found.exit.cause, ATTEMPT_STOPPED);
 }
@@ -426,7 +430,7 @@ static void sessions_outlive_their_server(void **state)
     mem_free(text);
     assert_int_equal(kill((pid_t)stat[RECORD_STAT_PARENT], SIGKILL), 0);
     struct pollfd poll_fd = {.fd = exec_fd(fixture->exec), .events = POLLIN};
-    assert_int_equal(poll(&poll_fd, 1, 10000), 1);
+    assert_int_equal(poll(&poll_fd, 1, PATIENCE_MS), 1);
     struct diag diag = {0};
     assert_int_equal(exec_read(fixture->exec, NULL, NULL, &diag),
                      ERR_UNAVAILABLE);
@@ -449,7 +453,7 @@ static void sessions_outlive_their_server(void **state)
         exec_signal(found.pid, found.start_ticks, report.id, EXEC_CANCEL, NULL),
         ERR_OK);
     poll_fd.fd = fd;
-    assert_int_equal(poll(&poll_fd, 1, 10000), 1);
+    assert_int_equal(poll(&poll_fd, 1, PATIENCE_MS), 1);
     assert_int_equal(close(fd), 0);
     assert_int_equal(attempt_inspect(dir, fixture->boot_id, &found, NULL),
                      ERR_OK);

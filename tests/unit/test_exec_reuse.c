@@ -87,16 +87,6 @@ static struct exec_report start_second(struct exec_fixture *fixture,
     return (struct exec_report){0};
 }
 
-/* Let a session go on that waits for a file. */
-static void open_gate(const char *dir)
-{
-    char path[256];
-    (void)snprintf(path, sizeof(path), "%s/go", dir);
-    FILE *go = fopen(path, "w");
-    assert_non_null(go);
-    assert_int_equal(fclose(go), 0);
-}
-
 static const char gated[] =
     "touch ${SLUICE_RESULT%/*}/ready;"
     " until [ -e ${SLUICE_RESULT%/*}/go ]; do sleep 0.02; done; exit 3";
@@ -219,7 +209,7 @@ static void an_order_about_the_first_does_not_reach_the_second(void **state)
     }
     struct timespec pause = {.tv_nsec = 50 * EXEC_FIXTURE_MS};
     (void)nanosleep(&pause, NULL); /* the orders are taken before the end */
-    open_gate(made.dir);
+    exec_fixture_touch(made.dir, "go");
     struct attempt_found found = exec_fixture_end(fixture, &made.request);
     assert_int_equal(found.exit.cause, ATTEMPT_EXIT);
     assert_int_equal(found.exit.code, 3);
@@ -399,7 +389,7 @@ static void a_server_without_a_client_uses_no_shim_again(void **state)
     pid_t server = parent_of(report.pid);
     assert_int_equal(kill(client, SIGKILL), 0);
     assert_int_equal(waitpid(client, NULL, 0), client);
-    open_gate(made[0].dir);
+    exec_fixture_touch(made[0].dir, "go");
     assert_true(exec_fixture_appears(made[0].dir, "exit"));
     struct timespec pause = {.tv_nsec = 50 * EXEC_FIXTURE_MS};
     (void)nanosleep(&pause, NULL); /* it waits for another request now */
@@ -412,7 +402,7 @@ static void a_server_without_a_client_uses_no_shim_again(void **state)
     assert_int_equal(found.state, ATTEMPT_LIVE);
     assert_true(found.pid != report.pid);
     expect_gone(&report);
-    open_gate(made[1].dir);
+    exec_fixture_touch(made[1].dir, "go");
     assert_true(exec_fixture_appears(made[1].dir, "exit"));
     assert_int_equal(close(ends[0]) + close(ends[1]), 0);
     fixture->exec = exec_fixture_server();
