@@ -401,19 +401,17 @@ static void a_directory_that_cannot_be_made_is_an_error(void **state)
     struct attempt_found found;
     struct diag diag = {0};
     bool fenced = true;
-    put_file(&(struct fixture){.dir = "/tmp"}, "sluice-no-folder", "", 0);
-    assert_int_equal(attempt_fence("/tmp/sluice-no-folder/1", &fenced, &diag),
-                     ERR_IO);
+    char dir[256];
+    make_dir(fixture);
+    put_file(fixture, "no-folder", "", 0);
+    (void)snprintf(dir, sizeof(dir), "%s/no-folder/1", fixture->dir);
+    assert_int_equal(attempt_fence(dir, &fenced, &diag), ERR_IO);
     assert_false(fenced);
-    assert_non_null(strstr(diag.text, "sluice-no-folder"));
+    assert_non_null(strstr(diag.text, "no-folder"));
     /* Nothing can ever have run there. */
-    assert_int_equal(attempt_inspect("/tmp/sluice-no-folder/1",
-                                     fixture->boot_id,
-                                     &found,
-                                     NULL),
+    assert_int_equal(attempt_inspect(dir, fixture->boot_id, &found, NULL),
                      ERR_OK);
     assert_int_equal(found.state, ATTEMPT_NEVER);
-    assert_int_equal(unlink("/tmp/sluice-no-folder"), 0);
 }
 
 static void
