@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/client.h"
 
+#include "base/invariant.h"
 #include "base/mem.h"
 #include "engine/doorway.h"
 #include "engine/loop.h"
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +19,7 @@ enum {
     ANSWER_MS = 10000, /* a scheduler that takes longer is in trouble */
     BUSY_TRIES = 250,  /* while one scheduler goes and another one comes */
     BUSY_WAIT_US = 20000,
+    ORDER_KEY_BYTES = 16,
 };
 
 #define SECOND_NS INT64_C(1000000000)
@@ -210,22 +213,115 @@ static enum err explain_silence(const char *dir, struct diag *diag)
     return ERR_TIMEOUT;
 }
 
-enum err client_order(const char *dir,
-                      const char *json,
-                      char **answer_out,
-                      struct diag *diag)
+/* A name for an order by which it is found in the store. */
+struct order_key {
+    char text[2 * ORDER_KEY_BYTES + 1];
+};
+
+static enum err make_key(struct order_key *out, struct diag *diag)
 {
-    *answer_out = NULL;
+    unsigned char bytes[ORDER_KEY_BYTES];
+    if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes)) {
+        return diag_set(diag, ERR_IO, "random bytes: %s", strerror(errno));
+    }
+    for (size_t ix = 0; ix < sizeof(bytes); ix++) {
+        (void)snprintf(out->text + 2 * ix, 3, "%02x", bytes[ix]);
+    }
+    return ERR_OK;
+}
+
+struct search {
+    struct order_key key;
+    char *answer;
+};
+
+static enum err on_command(void *ctx, const struct store_command *command)
+{
+    struct search *search = ctx;
+    if (command->answer != NULL &&
+        strstr(command->args, search->key.text) != NULL) {
+        mem_free(search->answer);
+        search->answer = mem_strndup(command->answer, strlen(command->answer));
+    }
+    return ERR_OK;
+}
+
+/* Wait until no scheduler is about to end; false: it is not known. One that
+ * answers is another one, or has never read the order. */
+static bool has_settled(const char *dir, struct store *store)
+{
+    for (int tries = 0; tries < BUSY_TRIES; tries++) {
+        struct store_owner owner;
+        struct diag ignored = {0};
+        char *pong = NULL;
+        enum err err = doorway_call(dir,
+                                    "{\"verb\":\"ping\"}",
+                                    ANSWER_MS,
+                                    &pong,
+                                    &ignored);
+        mem_free(pong);
+        if (err == ERR_OK || err == ERR_TIMEOUT) {
+            return err == ERR_OK;
+        }
+        if (err == ERR_NOT_FOUND &&
+            store_owner(store, &owner, &ignored) == ERR_NOT_FOUND) {
+            return true;
+        }
+        (void)usleep(BUSY_WAIT_US);
+    }
+    return false;
+}
+
+/*
+ * The scheduler went away before it answered. It stores an order together with
+ * the answer and with what follows from it, so when it has ended, it is known
+ * what became of it: the answer, or ERR_NOT_FOUND when it was not carried out
+ * and never will be.
+ */
+static enum err find_answer(const char *dir,
+                            const struct order_key *key,
+                            char **answer_out,
+                            struct diag *diag)
+{
     struct store *store;
+    struct search search = {.key = *key};
+    static const struct store_query query = {.finished = true,
+                                             .answered = true};
+    static const struct store_visitor visitor = {.command = on_command};
+    struct store_info info;
     enum err err = store_open(&store, dir, STORE_READ, diag);
     if (err != ERR_OK) {
-        return err; /* an order makes no store */
+        return err;
+    }
+    if (!has_settled(dir, store)) {
+        err = ERR_IO; /* as *diag says */
+    } else {
+        err = store_read(store, &query, &visitor, &search, &info, diag);
     }
     store_close(store);
+    if (err != ERR_OK) {
+        mem_free(search.answer);
+        return err;
+    }
+    *answer_out = search.answer;
+    return search.answer != NULL ? ERR_OK : ERR_NOT_FOUND;
+}
+
+/* Give an order, which has a key, to whoever can carry it out. */
+static enum err give(const char *dir,
+                     const char *json,
+                     const struct order_key *key,
+                     char **answer_out,
+                     struct diag *diag)
+{
+    enum err err = ERR_OK;
     for (int tries = 0; tries < BUSY_TRIES; tries++) {
         err = doorway_call(dir, json, ANSWER_MS, answer_out, diag);
         if (err == ERR_TIMEOUT) {
             return explain_silence(dir, diag);
+        }
+        if (err == ERR_IO) {
+            err = find_answer(dir, key, answer_out, diag);
         }
         if (err != ERR_NOT_FOUND) {
             return err;
@@ -236,6 +332,31 @@ enum err client_order(const char *dir,
         }
         (void)usleep(BUSY_WAIT_US);
     }
+    return err;
+}
+
+enum err client_order(const char *dir,
+                      const char *json,
+                      char **answer_out,
+                      struct diag *diag)
+{
+    INVARIANT(json[0] == '{');
+    *answer_out = NULL;
+    struct store *store;
+    enum err err = store_open(&store, dir, STORE_READ, diag);
+    if (err != ERR_OK) {
+        return err; /* an order makes no store */
+    }
+    store_close(store);
+    struct order_key key;
+    err = make_key(&key, diag);
+    if (err != ERR_OK) {
+        return err;
+    }
+    struct strbuf keyed = {0};
+    strbuf_addf(&keyed, "{\"key\":\"%s\",%s", key.text, json + 1);
+    err = give(dir, strbuf_text(&keyed), &key, answer_out, diag);
+    strbuf_release(&keyed);
     return err;
 }
 

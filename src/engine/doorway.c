@@ -365,7 +365,7 @@ static enum err connect_to(const char *dir, int *fd_out, struct diag *diag)
         connect(fd, (const struct sockaddr *)&address, sizeof(address)) != 0) {
         bool nobody = errno == ENOENT || errno == ECONNREFUSED;
         err = diag_set(diag,
-                       nobody ? ERR_NOT_FOUND : ERR_IO,
+                       nobody ? ERR_NOT_FOUND : ERR_UNAVAILABLE,
                        "connect to %s/%s: %s",
                        dir,
                        LOOP_SOCKET,

@@ -68,6 +68,11 @@ def sluice(*words, code=0, stdin=None, env=None):
     return answer
 
 
+def has_crash_points():
+    """Whether the program can be told where to die."""
+    return b"SLUICE_CRASH" in pathlib.Path(SLUICE).read_bytes()
+
+
 def simulate(*words, code=0):
     """The JSON that `sluice simulate` prints."""
     return json.loads(sluice("simulate", "--json", *words, code=code).stdout)

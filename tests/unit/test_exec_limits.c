@@ -181,7 +181,7 @@ static void a_late_look_is_not_silence(void **state)
     assert_int_equal(mkfifo(gate, 0600), 0);
     exec_fixture_start(fixture, request);
     assert_true(exec_fixture_appears(fixture->folder, "stopped"));
-    const struct timespec longer = {1, 500 * 1000 * 1000};
+    const struct timespec longer = {1, 500 * EXEC_FIXTURE_MS};
     (void)nanosleep(&longer, NULL);
     int fd = open(gate, O_WRONLY | O_CLOEXEC); /* waits for the reader */
     assert_true(fd >= 0);
