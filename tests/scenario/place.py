@@ -268,8 +268,9 @@ class Place:
         self.until(lambda: not self.processes(), "the end of all processes")
 
     def until(self, condition, what="what was waited for", guard=GUARD):
-        """Wait until the condition holds; seconds it took."""
-        begin = alive = time.monotonic()
+        """Wait until the condition holds; seconds it took. Half of the time
+        at most goes to looking."""
+        begin = alive = look = time.monotonic()
         while not condition():
             now = time.monotonic()
             if any(run.alive() for run in self.runs):
@@ -277,7 +278,8 @@ class Place:
             if now - begin > guard or now - alive > QUIET:
                 said = "\n".join(run.text()[-3000:] for run in self.runs)
                 raise AssertionError(f"{what} did not happen:\n{said}")
-            time.sleep(0.01)
+            time.sleep(max(0.01, now - look))
+            look = time.monotonic()
         return time.monotonic() - begin
 
     def close(self):
