@@ -75,6 +75,7 @@ static const char *copy_text(struct chronicle *chronicle, const char *text)
 
 void chronicle_init(struct chronicle *chronicle, struct plan *plan_take)
 {
+    INVARIANT(plan_take != NULL);
     *chronicle = (struct chronicle){.plan = plan_take};
     chronicle->id = chronicle->name = plan_take->name;
     chronicle->tasks =

@@ -17,6 +17,7 @@
 #include "engine/engine_internal.h"
 
 #include "base/duration.h"
+#include "base/invariant.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 
@@ -132,6 +133,7 @@ static void follow(struct engine *engine,
                    const struct plan_usage *plan,
                    struct engine_usage *usage)
 {
+    INVARIANT(usage->meters != NULL && usage->meter_count > 0);
     usage->read_ns = engine->world->wall_ns(engine->ctx);
     usage->governs = find_governing(usage->meters, usage->meter_count);
     usage->cap = cap_at(plan, usage->meters[usage->governs].percent);
