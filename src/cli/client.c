@@ -360,23 +360,6 @@ enum err client_order(const char *dir,
     return err;
 }
 
-/* Whether a process is stopped, by its state in /proc. */
-static bool is_stopped(int64_t pid)
-{
-    char path[64];
-    char text[512];
-    (void)snprintf(path, sizeof(path), "/proc/%lld/stat", (long long)pid);
-    FILE *file = fopen(path, "re");
-    if (file == NULL) {
-        return false;
-    }
-    size_t len = fread(text, 1, sizeof(text) - 1, file);
-    (void)fclose(file);
-    text[len] = '\0';
-    const char *end = strrchr(text, ')'); /* of the name */
-    return end != NULL && end[1] == ' ' && (end[2] == 'T' || end[2] == 't');
-}
-
 /* Whether the scheduler lives, and is well. */
 static enum err look_at_owner(struct client_view *view, struct diag *diag)
 {
@@ -393,7 +376,8 @@ static enum err look_at_owner(struct client_view *view, struct diag *diag)
         strcmp(self.host, view->owner.host) == 0) {
         int64_t silent_ns = self.beat_ns - view->owner.beat_ns;
         view->silent_ns = silent_ns > SILENT_NS ? silent_ns : 0;
-        view->stopped = is_stopped(view->owner.pid);
+        char state = attempt_process_state(view->owner.pid);
+        view->stopped = state == 'T' || state == 't';
     }
     return ERR_OK;
 }

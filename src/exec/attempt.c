@@ -72,20 +72,31 @@ void attempt_boot_id(char out[37])
     }
 }
 
-uint64_t attempt_start_ticks(int64_t pid)
+/* One field of /proc/PID/stat; 0: there is no such process. */
+static uint64_t read_stat(int64_t pid, enum record_stat field)
 {
     char path[64];
     char text[1024];
     (void)snprintf(path, sizeof(path), "/proc/%lld/stat", (long long)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (pid <= 0 || fd < 0) {
+    int fd = pid > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd < 0) {
         return 0;
     }
     ssize_t len = read(fd, text, sizeof(text));
     (void)close(fd);
     uint64_t stat[RECORD_STAT_COUNT];
     bool good = len > 0 && record_read_stat(text, (size_t)len, stat);
-    return good ? stat[RECORD_STAT_START_TICKS] : 0;
+    return good ? stat[field] : 0;
+}
+
+uint64_t attempt_start_ticks(int64_t pid)
+{
+    return read_stat(pid, RECORD_STAT_START_TICKS);
+}
+
+char attempt_process_state(int64_t pid)
+{
+    return (char)read_stat(pid, RECORD_STAT_STATE);
 }
 
 /* A directory that is being looked at. */

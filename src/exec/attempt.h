@@ -101,10 +101,11 @@ attempt_fence(const char *dir, bool *fenced_out, struct diag *diag);
  */
 uint32_t attempt_kill_strays(const char *dir);
 
-/* Present boot id of the machine, and start time of a process in ticks since
- * boot (0: there is no such process). */
+/* Present boot id of the machine. Start time of a process in ticks since boot,
+ * and its state, the letter of the kernel (0: there is no such process). */
 void attempt_boot_id(char out[37]);
 uint64_t attempt_start_ticks(int64_t pid);
+char attempt_process_state(int64_t pid);
 
 /* What a session says in $SLUICE_RESULT about one task of a batch. */
 struct attempt_task_result {

@@ -88,16 +88,8 @@ static bool may_execute(int proc_fd, const char *pid)
     if (readlinkat(proc_fd, path, target, sizeof(target)) <= 0) {
         return false;
     }
-    char text[1024];
-    (void)snprintf(path, sizeof(path), "%.20s/stat", pid);
-    int fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
-    ssize_t len = fd >= 0 ? read(fd, text, sizeof(text)) : -1;
-    if (fd >= 0) {
-        (void)close(fd);
-    }
-    uint64_t stat[RECORD_STAT_COUNT];
-    return len > 0 && record_read_stat(text, (size_t)len, stat) &&
-           (stat[RECORD_STAT_STATE] == 'R' || stat[RECORD_STAT_STATE] == 'D');
+    char state = attempt_process_state(strtol(pid, NULL, 10));
+    return state == 'R' || state == 'D';
 }
 
 /* Take a process into the list, and stop it, if it carries the marker. */

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -252,6 +253,37 @@ static void what_outlives_its_shim_is_found_by_its_marker(void **state)
     strbuf_release(&dir);
 }
 
+/* A stray that is executing a program has no environment for a moment, and is
+ * busy. Here that takes long; it may take too long for once. */
+static void a_stray_that_executes_a_program_is_waited_for(void **state)
+{
+    struct exec_fixture *fixture = *state;
+    struct strbuf script = {0};
+    const char *dir = exec_fixture_path(fixture, "lost");
+    strbuf_addf(&script,
+                "touch %s/busy; i=0; while [ $i -lt 50000 ]; do i=$((i + 1));"
+                " done; SLUICE_RESULT=%s/result exec sleep 1000",
+                fixture->folder,
+                dir);
+    const char *environment[] = {NULL};
+    uint32_t ended = 0;
+    for (int ix = 0; ended == 0 && ix < TRIES; ix++) {
+        (void)unlink(exec_fixture_path(fixture, "busy"));
+        pid_t pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+            (void)execle("/bin/sh", "sh", "-c", script.text, NULL, environment);
+            _exit(127);
+        }
+        assert_true(exec_fixture_appears(fixture->folder, "busy"));
+        ended = attempt_kill_strays(exec_fixture_path(fixture, "lost"));
+        (void)kill(pid, SIGKILL);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+    }
+    assert_int_equal(ended, 1);
+    strbuf_release(&script);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -264,6 +296,7 @@ int main(void)
         CASE(storms_of_forks_are_ended),
         CASE(a_flood_keeps_to_the_limit_of_the_log),
         CASE(what_outlives_its_shim_is_found_by_its_marker),
+        CASE(a_stray_that_executes_a_program_is_waited_for),
     };
     return cmocka_run_group_tests_name("exec_hostile", tests, NULL, NULL);
 }
