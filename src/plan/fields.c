@@ -469,6 +469,21 @@ void fields_line(struct reader *reader,
     }
 }
 
+void fields_text(struct reader *reader,
+                 const struct field *field,
+                 const struct node *value,
+                 void *target)
+{
+    if (!node_is_scalar(value) || fields_is_empty(value)) {
+        expected(reader, value, field, "a text");
+    } else if (value->count > (size_t)field->max) {
+        expected(reader, value, field, "a text of at most 4 MiB");
+    } else {
+        const char **out = at_offset(target, field);
+        *out = kept(reader, value);
+    }
+}
+
 /* Whether it is a command for the shell; report it if not. */
 static bool check_shell(struct reader *reader,
                         const struct field *field,

@@ -165,6 +165,13 @@ void fields_line(struct reader *reader,
                  const struct node *value,
                  void *target);
 
+/* const char *: a text of at most max bytes on any number of lines, kept in
+ * the plan */
+void fields_text(struct reader *reader,
+                 const struct field *field,
+                 const struct node *value,
+                 void *target);
+
 /* const char *: a text for the shell, kept in the plan */
 void fields_shell(struct reader *reader,
                   const struct field *field,

@@ -22,6 +22,7 @@ struct raw_plan {
     const struct node *policy;
     const struct node *lookahead;
     const struct node *providers;
+    const struct node *agents;
     const struct node *pipelines;
     const struct node *groups;
     const struct node *tasks;
@@ -66,6 +67,7 @@ static const struct field plan_fields[] = {
      .required = true,
      .hint = "start the plan with \"sluice: 1\""},
     {PART(name), .required = true},
+    {PART(agents)},
     {PART(budget)},
     {PART(classes)},
     {PART(defaults)},
@@ -88,23 +90,12 @@ static const struct field plan_fields[] = {
     FIELD_AT(struct raw_plan, key, #key), .read = refuse_in_fragment
 
 static const struct field fragment_fields[] = {
-    {PART(groups)},
-    {PART(needs)},
-    {PART(pipelines)},
-    {PART(resources)},
-    {PART(sluice)},
-    {PART(tasks)},
-    {NO_PART(budget)},
-    {NO_PART(classes)},
-    {NO_PART(defaults)},
-    {NO_PART(hooks)},
-    {NO_PART(limits)},
-    {NO_PART(lookahead)},
-    {NO_PART(name)},
-    {NO_PART(policy)},
-    {NO_PART(providers)},
-    {NO_PART(repos)},
-    {NO_PART(sync)},
+    {PART(groups)},       {PART(needs)},     {PART(pipelines)},
+    {PART(resources)},    {PART(sluice)},    {PART(tasks)},
+    {NO_PART(agents)},    {NO_PART(budget)}, {NO_PART(classes)},
+    {NO_PART(defaults)},  {NO_PART(hooks)},  {NO_PART(limits)},
+    {NO_PART(lookahead)}, {NO_PART(name)},   {NO_PART(policy)},
+    {NO_PART(providers)}, {NO_PART(repos)},  {NO_PART(sync)},
     {NO_PART(usage)},
 };
 
@@ -114,6 +105,7 @@ struct raw_defaults {
 
 static const struct field defaults_fields[] = {
     SETTINGS_FIELDS(struct raw_defaults, settings),
+    SETTINGS_AGENT_FIELDS(struct raw_defaults, settings),
     {SETTINGS_AT(struct raw_defaults, settings, budget, "budget"),
      .read = settings_read_cost},
 };
@@ -227,6 +219,7 @@ static void read_plan(struct reader *reader,
     read_part(reader, raw.lookahead, plan_read_lookahead);
     read_part(reader, raw.repos, plan_read_repos);
     read_part(reader, raw.providers, plan_read_providers);
+    read_part(reader, raw.agents, plan_read_agents);
     read_part(reader, raw.defaults, read_defaults);
     read_part(reader, raw.classes, plan_read_classes);
     plan_settle_classes(plan);
@@ -244,6 +237,7 @@ static void read_plan(struct reader *reader,
         plan_check_usages(reader, raw.usage);
     }
     plan_check_costs(reader);
+    plan_check_agents(reader);
     plan_resolve_needs(reader, NULL);
     if (plan->task_count == 0 && reader->errors->count == 0) {
         plan_errors_add(reader->errors,
@@ -261,6 +255,7 @@ static void read_fragment(struct reader *reader, const struct node *root)
     }
     read_common(reader, &raw);
     plan_check_costs(reader);
+    plan_check_agents(reader);
     plan_resolve_needs(reader, raw.needs);
 }
 
@@ -331,6 +326,7 @@ static struct plan_counts count_all(const struct plan *plan)
         .limits = plan->limit_count,
         .classes = plan->class_count,
         .providers = plan->provider_count,
+        .agents = plan->agent_count,
         .pipelines = private->pipeline_count,
         .groups = plan->group_count,
         .tasks = plan->task_count,
@@ -386,6 +382,10 @@ static void cut_to(struct plan *plan, const struct plan_counts *before)
     while (plan->provider_count > before->providers) {
         strmap_remove(&private->provider_names,
                       plan->providers[--plan->provider_count].name);
+    }
+    while (plan->agent_count > before->agents) {
+        strmap_remove(&private->agent_names,
+                      plan->agents[--plan->agent_count].name);
     }
     while (private->pipeline_count > before->pipelines) {
         strmap_remove(&private->pipeline_names,
@@ -466,6 +466,7 @@ void plan_free(struct plan *plan)
     strmap_release(&private->limit_names);
     strmap_release(&private->class_names);
     strmap_release(&private->provider_names);
+    strmap_release(&private->agent_names);
     strmap_release(&private->pipeline_names);
     strmap_release(&private->text_names);
     strmap_release(&private->free_names);
@@ -482,6 +483,7 @@ void plan_free(struct plan *plan)
     mem_free(plan->limits);
     mem_free(plan->classes);
     mem_free(plan->providers);
+    mem_free(plan->agents);
     mem_free(plan->groups);
     mem_free(plan->tasks);
     mem_free(plan->edges);

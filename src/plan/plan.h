@@ -15,6 +15,7 @@
 #ifndef PLAN_PLAN_H
 #define PLAN_PLAN_H
 
+#include "adapter/adapter.h"
 #include "base/macros.h"
 
 #include <stdbool.h>
@@ -101,6 +102,30 @@ struct plan_repo {
 };
 
 /*
+ * A coding agent: a program that adapter/adapter.h knows, and how its sessions
+ * are started. A built-in name needs no declaration.
+ */
+struct plan_agent {
+    const char *name;
+    const struct adapter *adapter;
+    const char *model; /* NULL: the program's own choice */
+    enum adapter_permissions permissions;
+    const char **tools; /* of ADAPTER_TOOLS */
+    uint32_t tool_count;
+    uint32_t retries;  /* of failed requests, inside the program */
+    const char **args; /* further arguments */
+    uint32_t arg_count;
+    const char **env; /* NAME=value */
+    uint32_t env_count;
+    /* PLAN_USD to the dollar, per million tokens; PLAN_UNSET: not given. */
+    int64_t price_input;
+    int64_t price_cached;
+    int64_t price_output;
+    uint32_t provider; /* of tasks that name none */
+    struct plan_mark mark;
+};
+
+/*
  * What a limit counts. Those of `limits` count sessions or groups, capacities
  * of `resources` what tasks ask for. The limit of a usage monitor counts the
  * sessions of its provider. Of a budget, tasks use what they are expected to
@@ -183,7 +208,9 @@ struct plan_provider {
 
 struct plan_group {
     const char *id;
-    const char *title; /* or NULL */
+    const char *title;     /* or NULL */
+    const char *body;      /* text of the issue, or NULL */
+    const char *body_file; /* path as written, or NULL */
     uint32_t repo;
     uint32_t task_count;
     struct plan_attribute *attributes; /* sorted by name */
@@ -198,16 +225,22 @@ struct plan_use {
 
 struct plan_task {
     const char *id;
-    const char *title; /* or NULL */
-    const char *stage; /* or NULL */
+    const char *title;     /* or NULL */
+    const char *body;      /* or NULL: that of its group */
+    const char *body_file; /* path as written, or NULL */
+    const char *stage;     /* or NULL */
     uint32_t class_ix;
     uint32_t group;
     uint32_t repo;
     uint32_t provider;
-    const char *shell;   /* command for /bin/sh -c, or NULL */
-    const char **argv;   /* NULL-terminated, or NULL */
-    const char *prepare; /* shell command before the session, or NULL */
-    bool merge;          /* the built-in merge stage */
+    /* One of the next four says what a session does. */
+    const char *shell;       /* command for /bin/sh -c, or NULL */
+    const char **argv;       /* NULL-terminated, or NULL */
+    uint32_t agent;          /* or PLAN_NONE */
+    bool merge;              /* the built-in merge stage */
+    const char *prepare;     /* shell command before the session, or NULL */
+    const char *prompt;      /* role of the agent, or NULL */
+    const char *prompt_file; /* path as written, or NULL */
     struct plan_settings settings;
     uint32_t *needs; /* task indices, ascending, no duplicates */
     uint32_t need_count;
@@ -241,10 +274,11 @@ struct plan_usage_step {
 
 /* A usage monitor: a program that prints meters, and what follows from them. */
 struct plan_usage {
-    const char *shell; /* one of the two */
+    const char *shell; /* one of the three */
     const char **argv;
-    uint32_t provider; /* whose sessions it caps; PLAN_NONE: all */
-    uint32_t limit;    /* that it lowers */
+    const struct adapter *agent; /* whose built-in meters are read */
+    uint32_t provider;           /* whose sessions it caps; PLAN_NONE: all */
+    uint32_t limit;              /* that it lowers */
     int64_t every_ns;
     int64_t timeout_ns;
     int64_t margin_ns; /* after a reset */
@@ -276,6 +310,8 @@ struct plan {
     uint32_t class_count;
     struct plan_provider *providers;
     uint32_t provider_count;
+    struct plan_agent *agents;
+    uint32_t agent_count;
     struct plan_group *groups;
     uint32_t group_count;
     struct plan_task *tasks;
@@ -374,6 +410,9 @@ MUST_USE bool plan_parse_tokens(const char *text, int64_t *out);
 uint32_t plan_budget_units(const struct plan *plan,
                            const struct plan_limit *limit,
                            const struct plan_task *task);
+
+/* Whether the task's answer is a verdict on the work of others. */
+bool plan_is_review(const struct plan *plan, const struct plan_task *task);
 
 /* Index of the limit of that name, or PLAN_NONE. */
 uint32_t plan_find_limit(const struct plan *plan, const char *name);

@@ -26,6 +26,8 @@
 enum {
     PLAN_ID_BYTES_MAX = 200,
     PLAN_LINE_BYTES_MAX = 1000, /* titles and other one-line texts */
+    PLAN_PATH_BYTES_MAX = 4096,
+    PLAN_TEXT_BYTES_MAX = 4 << 20, /* bodies of issues, prompts */
     PLAN_TASKS_MAX = 2000000,
     PLAN_NEEDS_MAX = 20000000, /* after groups are replaced by tasks */
     PLAN_UNITS_MAX = 1000000,  /* of a limit */
@@ -46,6 +48,7 @@ struct plan_stage {
     const char *title;
     uint32_t class_ix;
     struct plan_command run;
+    uint32_t agent; /* or PLAN_NONE */
     bool merge;
     bool uses_reported; /* an error about `uses` was reported already */
     const struct node *uses_node; /* while its file is being read, or NULL */
@@ -81,6 +84,7 @@ struct plan_counts {
     uint32_t limits;
     uint32_t classes;
     uint32_t providers;
+    uint32_t agents;
     uint32_t pipelines;
     uint32_t groups;
     uint32_t tasks;
@@ -104,6 +108,7 @@ struct plan_private {
     struct strmap limit_names;
     struct strmap class_names;
     struct strmap provider_names;
+    struct strmap agent_names;
     struct strmap pipeline_names;
     struct strmap text_names; /* texts that are kept once, to their index */
     struct strmap free_names; /* attributes that a group or task has */
@@ -126,6 +131,7 @@ struct plan_private {
     uint32_t class_capacity;
     uint32_t class_settings_capacity;
     uint32_t provider_capacity;
+    uint32_t agent_capacity;
     uint32_t group_capacity;
     uint32_t group_more_capacity;
     uint32_t task_capacity;
@@ -227,6 +233,22 @@ void plan_read_repos(struct reader *reader, const struct node *node);
 void plan_read_providers(struct reader *reader, const struct node *node);
 void plan_read_classes(struct reader *reader, const struct node *node);
 
+/* read_agents.c: coding agents. */
+void plan_read_agents(struct reader *reader, const struct node *node);
+
+/* Index of an agent; a built-in name makes one. PLAN_NONE after an error. */
+uint32_t plan_resolve_agent(struct reader *reader, const struct node *name);
+
+/* Check that of a text and its file only one is given. */
+void plan_check_text(struct reader *reader,
+                     const struct node *node,
+                     const char *name,
+                     const char *text,
+                     const char *file);
+
+/* Check that budgets in money can bind, when all tasks are known. */
+void plan_check_agents(struct reader *reader);
+
 /* read_control.c: what acts on the run while it goes. */
 void plan_read_lookahead(struct reader *reader, const struct node *node);
 void plan_read_sync(struct reader *reader, const struct node *node);
@@ -249,6 +271,9 @@ uint32_t plan_resolve_provider(struct reader *reader, const struct node *name);
 
 /* Index of a class; a new name makes one, a misspelt one is an error. */
 uint32_t plan_resolve_class(struct reader *reader, const struct node *name);
+
+/* Index of the provider of that name, made with defaults if it is new. */
+uint32_t plan_add_provider(struct plan *plan, const char *name, size_t len);
 
 /* Add the classes and the provider that are there without being declared. */
 void plan_add_built_ins(struct plan *plan);
@@ -309,14 +334,21 @@ void plan_read_rework(struct reader *reader,
                       uint32_t *max_out);
 
 /*
- * The command of a stage or task: `run` (may be NULL) and `merge` exclude each
- * other, and one must be there.
+ * What a session of a stage or task does: `run` (may be NULL), `merge` and an
+ * agent of its own exclude each other, and one must be there, or come from the
+ * class. *agent_out is the agent, or PLAN_NONE.
  */
+struct plan_place {
+    const struct node *node;
+    const struct node *run;
+    const struct settings *settings; /* its own */
+    uint32_t class_ix;
+    bool merge;
+    const char *what; /* "a stage", "a task" */
+};
 struct plan_command plan_read_run(struct reader *reader,
-                                  const struct node *node,
-                                  const struct node *run,
-                                  bool merge,
-                                  const char *what);
+                                  const struct plan_place *place,
+                                  uint32_t *agent_out);
 
 /* attributes.c */
 

@@ -72,6 +72,7 @@ void plan_read_lookahead(struct reader *reader, const struct node *node)
 
 struct raw_usage {
     struct plan_command run;
+    uint32_t agent;
     uint32_t provider;
     int64_t every_ns;
     int64_t timeout_ns;
@@ -158,6 +159,51 @@ static void read_provider(struct reader *reader,
     *out = plan_resolve_provider(reader, value);
 }
 
+static void read_agent(struct reader *reader,
+                       const struct field *field,
+                       const struct node *value,
+                       void *target)
+{
+    uint32_t *out = (void *)((char *)target + field->offset);
+    *out = plan_resolve_agent(reader, value);
+    if (*out != PLAN_NONE && !reader->plan->agents[*out].adapter->meters) {
+        plan_errors_add(reader->errors,
+                        node_mark(value),
+                        "agent %s does not show its limits; give \"run\", a "
+                        "program that prints meters",
+                        QUOTED(value));
+    }
+}
+
+/* One source of meters must be there; an agent's are of its own provider. */
+static void check_source(struct reader *reader,
+                         const struct node *node,
+                         struct raw_usage *raw)
+{
+    bool runs = false;
+    bool asks = false;
+    for (const struct node *key = node_first(node);
+         node->kind == NODE_MAPPING && key != NULL;
+         key = node_next_key(key)) {
+        runs = runs || key->kind == NODE_BAD || strcmp(key->text, "run") == 0;
+        asks =
+            asks || (key->kind != NODE_BAD && strcmp(key->text, "agent") == 0);
+    }
+    if (asks && runs) {
+        plan_errors_add(reader->errors,
+                        node_mark(node),
+                        "\"run\" and \"agent\" exclude each other");
+    } else if (node->kind == NODE_MAPPING && !runs && !asks) {
+        plan_errors_add(reader->errors,
+                        node_mark(node),
+                        "missing key \"run\": \"usage\" needs it, or "
+                        "\"agent\"");
+    }
+    if (raw->agent != PLAN_NONE && raw->provider == PLAN_NONE) {
+        raw->provider = reader->plan->agents[raw->agent].provider;
+    }
+}
+
 /* The limit that a monitor of a provider lowers; that of all is the cap. */
 static uint32_t
 add_usage_limit(struct reader *reader, const struct node *node, uint32_t ix)
@@ -187,9 +233,8 @@ add_usage_limit(struct reader *reader, const struct node *node, uint32_t ix)
 static void read_usage(struct reader *reader, const struct node *node)
 {
     static const struct field fields[] = {
-        {FIELD_AT(struct raw_usage, run, "run"),
-         .read = fields_command,
-         .required = true},
+        {FIELD_AT(struct raw_usage, run, "run"), .read = fields_command},
+        {FIELD_AT(struct raw_usage, agent, "agent"), .read = read_agent},
         {FIELD_AT(struct raw_usage, provider, "provider"),
          .read = read_provider},
         {FIELD_AT(struct raw_usage, every_ns, "every"),
@@ -211,6 +256,7 @@ static void read_usage(struct reader *reader, const struct node *node)
     static const struct schema schema = SCHEMA("\"usage\"", fields);
     struct plan *plan = reader->plan;
     struct raw_usage raw = {
+        .agent = PLAN_NONE,
         .provider = PLAN_NONE,
         .every_ns = 5 * MINUTE_NS,
         .timeout_ns = MINUTE_NS,
@@ -219,10 +265,13 @@ static void read_usage(struct reader *reader, const struct node *node)
         .probe_ns_max = 30 * MINUTE_NS,
     };
     (void)fields_read(reader, node, &schema, &raw);
+    check_source(reader, node, &raw);
     struct plan_usage *usage = &plan->usages[plan->usage_count++];
     *usage = (struct plan_usage){
         .shell = raw.run.shell,
         .argv = raw.run.argv,
+        .agent =
+            raw.agent != PLAN_NONE ? plan->agents[raw.agent].adapter : NULL,
         .provider = raw.provider,
         .every_ns = raw.every_ns,
         .timeout_ns = raw.timeout_ns,

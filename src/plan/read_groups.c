@@ -18,6 +18,8 @@ struct raw_group {
     const struct node *attributes;
     const struct node *estimates;
     const char *title;
+    const char *body;
+    const char *body_file;
     struct settings settings;
 };
 
@@ -31,6 +33,12 @@ static const struct field group_fields[] = {
     {FIELD_AT(struct raw_group, title, "title"),
      .read = fields_line,
      .max = PLAN_LINE_BYTES_MAX},
+    {FIELD_AT(struct raw_group, body, "body"),
+     .read = fields_text,
+     .max = PLAN_TEXT_BYTES_MAX},
+    {FIELD_AT(struct raw_group, body_file, "body_file"),
+     .read = fields_line,
+     .max = PLAN_PATH_BYTES_MAX},
     {FIELD_AT(struct raw_group, attributes, "attributes"), .read = fields_node},
     {FIELD_AT(struct raw_group, estimates, "estimates"), .read = fields_node},
     SETTINGS_FIELDS(struct raw_group, settings),
@@ -157,6 +165,7 @@ static bool add_stage_task(struct reader *reader,
     task->repo = group->repo;
     task->shell = stage->run.shell;
     task->argv = stage->run.argv;
+    task->agent = stage->agent;
     task->merge = stage->merge;
     task->uses = stage->uses;
     task->use_count = stage->use_count;
@@ -316,6 +325,9 @@ static void read_group(struct reader *reader, const struct node *node)
     uint32_t ix = add_group(reader, raw.id, repo);
     struct plan_group_more *more = &plan->private->group_more[ix];
     plan->groups[ix].title = raw.title;
+    plan->groups[ix].body = raw.body;
+    plan->groups[ix].body_file = raw.body_file;
+    plan_check_text(reader, node, "body", raw.body, raw.body_file);
     reader->pending_groups[ix - reader->before.groups].needs = raw.needs;
     bool entered = plan_enter_id(reader,
                                  plan->groups[ix].id,

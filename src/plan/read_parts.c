@@ -15,7 +15,6 @@
 #define MINUTE_NS (60 * SECOND_NS)
 
 enum {
-    PATH_BYTES_MAX = 4096,
     TIER_MAX = 99,
     BATCH_MAX = 1000,
     CIRCUIT_MAX = 1000,
@@ -118,7 +117,7 @@ void plan_read_repos(struct reader *reader, const struct node *node)
     static const struct field fields[] = {
         {FIELD_AT(struct plan_repo, path, "path"),
          .read = fields_line,
-         .max = PATH_BYTES_MAX},
+         .max = PLAN_PATH_BYTES_MAX},
         {FIELD_AT(struct plan_repo, base, "base"),
          .read = read_branch,
          .max = PLAN_ID_BYTES_MAX},
@@ -185,8 +184,7 @@ uint32_t plan_resolve_repo(struct reader *reader, const struct node *name)
 
 /* providers */
 
-/* Index of the provider of that name, made with defaults if it is new. */
-static uint32_t add_provider(struct plan *plan, const char *name, size_t len)
+uint32_t plan_add_provider(struct plan *plan, const char *name, size_t len)
 {
     struct plan_private *private = plan->private;
     uint32_t ix = strmap_find(&private->provider_names, name, len);
@@ -277,7 +275,7 @@ void plan_read_providers(struct reader *reader, const struct node *node)
             continue;
         }
         (void)fields_check_id(reader, key, "provider", true);
-        uint32_t ix = add_provider(reader->plan, key->text, key->count);
+        uint32_t ix = plan_add_provider(reader->plan, key->text, key->count);
         struct plan_provider *provider = &reader->plan->providers[ix];
         struct plan_provider usual = *provider;
         provider->backoff_ns_max = PLAN_UNSET;
@@ -323,7 +321,7 @@ uint32_t plan_resolve_provider(struct reader *reader, const struct node *name)
     if (report_slip(reader, &guess, name, "provider", "providers")) {
         return PLAN_NONE;
     }
-    return add_provider(plan, name->text, name->count);
+    return plan_add_provider(plan, name->text, name->count);
 }
 
 /* classes */
@@ -374,7 +372,7 @@ void plan_add_built_ins(struct plan *plan)
         plan->private->class_settings[ix] = settings_none();
     }
     plan->private->declared_classes = plan->class_count;
-    (void)add_provider(plan, "local", strlen("local"));
+    (void)plan_add_provider(plan, "local", strlen("local"));
     plan->private->declared_providers = plan->provider_count;
 }
 
@@ -449,6 +447,7 @@ static const struct field class_fields[] = {
     {FIELD_AT(struct raw_class, class.budget, "budget"),
      .read = settings_read_cost},
     SETTINGS_FIELDS(struct raw_class, settings),
+    SETTINGS_AGENT_FIELDS(struct raw_class, settings),
 };
 
 static const struct schema class_schema = SCHEMA("a class", class_fields);

@@ -116,6 +116,7 @@ static const struct field stage_fields[] = {
      .max = PLAN_LINE_BYTES_MAX},
     {FIELD_AT(struct raw_stage, name, "needs"), .read = refuse_needs},
     SETTINGS_FIELDS(struct raw_stage, settings),
+    SETTINGS_AGENT_FIELDS(struct raw_stage, settings),
     {SETTINGS_AT(struct raw_stage, settings, budget, "budget"),
      .read = settings_read_cost},
 };
@@ -127,7 +128,7 @@ static bool may_have_run(const struct node *node)
 {
     for (const struct node *key = node_first(node); key != NULL;
          key = node_next_key(key)) {
-        if (key->kind == NODE_BAD ||
+        if (key->kind == NODE_BAD || strcmp(key->text, "agent") == 0 ||
             (strcmp(key->text, "merge") == 0 &&
              !fields_is_word(node_value(key), "false"))) {
             return true;
@@ -137,25 +138,41 @@ static bool may_have_run(const struct node *node)
 }
 
 struct plan_command plan_read_run(struct reader *reader,
-                                  const struct node *node,
-                                  const struct node *run,
-                                  bool merge,
-                                  const char *what)
+                                  const struct plan_place *place,
+                                  uint32_t *agent_out)
 {
     static const struct field field = {.name = "run"};
     struct plan_command command = {0};
-    if (run != NULL && merge) {
+    uint32_t own = place->settings->agent;
+    uint32_t class_agent =
+        reader->plan->private->class_settings[place->class_ix].agent;
+    *agent_out = PLAN_NONE;
+    plan_check_text(reader,
+                    place->node,
+                    "prompt",
+                    place->settings->prompt,
+                    place->settings->prompt_file);
+    if (place->run != NULL && place->merge) {
         plan_errors_add(reader->errors,
-                        node_mark(run),
+                        node_mark(place->run),
                         "\"run\" and \"merge: true\" exclude each other");
-    } else if (run != NULL) {
-        fields_command(reader, &field, run, &command);
-    } else if (!merge && !may_have_run(node)) {
+    } else if (own != PLAN_NONE && (place->run != NULL || place->merge)) {
         plan_errors_add(reader->errors,
-                        node_mark(node),
-                        "missing key \"run\": %s needs it, or "
+                        node_mark(place->node),
+                        "\"agent\" and \"%s\" exclude each other",
+                        place->merge ? "merge: true" : "run");
+    } else if (place->run != NULL) {
+        fields_command(reader, &field, place->run, &command);
+    } else if (!place->merge && own != PLAN_NONE) {
+        *agent_out = own;
+    } else if (!place->merge && class_agent != PLAN_NONE) {
+        *agent_out = class_agent;
+    } else if (!place->merge && !may_have_run(place->node)) {
+        plan_errors_add(reader->errors,
+                        node_mark(place->node),
+                        "missing key \"run\": %s needs it, or \"agent\", or "
                         "\"merge: true\"",
-                        what);
+                        place->what);
     }
     return command;
 }
@@ -271,17 +288,24 @@ static void read_stage(struct reader *reader,
         pipeline->bad = true;
         return;
     }
+    struct plan_place place = {
+        .node = node,
+        .run = raw.run_node,
+        .settings = &raw.settings,
+        .class_ix = class_of(reader, &raw),
+        .merge = raw.merge > 0,
+        .what = "a stage",
+    };
     struct plan_stage stage = {
         .name = stage_name(reader, raw.name, pipeline),
         .title = raw.title,
-        .class_ix = class_of(reader, &raw),
-        .run =
-            plan_read_run(reader, node, raw.run_node, raw.merge > 0, "a stage"),
-        .merge = raw.merge > 0,
+        .class_ix = place.class_ix,
+        .merge = place.merge,
         .rework_to = PLAN_NONE,
         .settings = raw.settings,
         .mark = node_mark(raw.name != NULL ? raw.name : node),
     };
+    stage.run = plan_read_run(reader, &place, &stage.agent);
     if (stage.name == NULL) {
         pipeline->bad = true;
         return;

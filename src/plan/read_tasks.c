@@ -9,6 +9,9 @@
 
 #include <string.h>
 
+/* How long the session of an agent goes on before it is renewed. */
+#define AGENT_CHECKPOINT_NS (INT64_C(30) * 60 * 1000000000)
+
 struct raw_task {
     const struct node *id;
     const struct node *class;
@@ -21,6 +24,8 @@ struct raw_task {
     const struct node *rework;
     uint32_t merge; /* branches at once; 0: it does not merge */
     const char *title;
+    const char *body;
+    const char *body_file;
     struct settings settings;
 };
 
@@ -36,11 +41,18 @@ static const struct field task_fields[] = {
     {FIELD_AT(struct raw_task, title, "title"),
      .read = fields_line,
      .max = PLAN_LINE_BYTES_MAX},
+    {FIELD_AT(struct raw_task, body, "body"),
+     .read = fields_text,
+     .max = PLAN_TEXT_BYTES_MAX},
+    {FIELD_AT(struct raw_task, body_file, "body_file"),
+     .read = fields_line,
+     .max = PLAN_PATH_BYTES_MAX},
     {FIELD_AT(struct raw_task, uses, "uses"), .read = fields_node},
     {FIELD_AT(struct raw_task, attributes, "attributes"), .read = fields_node},
     {FIELD_AT(struct raw_task, rework, "rework"), .read = fields_node},
     {FIELD_AT(struct raw_task, merge, "merge"), .read = plan_read_merge},
     SETTINGS_FIELDS(struct raw_task, settings),
+    SETTINGS_AGENT_FIELDS(struct raw_task, settings),
     {SETTINGS_AT(struct raw_task, settings, budget, "budget"),
      .read = settings_read_cost},
 };
@@ -81,6 +93,7 @@ struct plan_task *plan_new_task(struct reader *reader, struct plan_mark mark)
     plan->tasks[ix] = (struct plan_task){
         .group = PLAN_NONE,
         .repo = PLAN_NONE,
+        .agent = PLAN_NONE,
         .rework_to = PLAN_NONE,
         .mark = mark,
     };
@@ -129,6 +142,23 @@ void plan_join_group(struct plan *plan, uint32_t task_ix)
     plan->groups[group_ix].task_count++;
 }
 
+/* What an agent's session has where neither the task nor its class says. */
+static void settle_agent(const struct plan *plan,
+                         struct plan_task *task,
+                         struct settings *own)
+{
+    task->prompt = own->prompt;
+    task->prompt_file = own->prompt_file;
+    if (own->provider == PLAN_NONE) {
+        own->provider = plan->agents[task->agent].provider;
+    }
+    /* Only what was committed can be continued. */
+    if (own->checkpoint_after_ns == PLAN_UNSET &&
+        strcmp(plan->classes[task->class_ix].name, "implement") == 0) {
+        own->checkpoint_after_ns = AGENT_CHECKPOINT_NS;
+    }
+}
+
 const char *
 plan_settle_task(struct plan *plan, struct plan_task *task, struct settings own)
 {
@@ -137,8 +167,11 @@ plan_settle_task(struct plan *plan, struct plan_task *task, struct settings own)
         owner = plan->repos[task->repo].owner;
     }
     settings_inherit(&own, &plan->private->class_settings[task->class_ix]);
+    if (task->agent != PLAN_NONE) {
+        settle_agent(plan, task, &own);
+    }
     task->settings = settings_decided(&own);
-    task->provider = own.provider;
+    task->provider = own.provider != PLAN_NONE ? own.provider : 0;
     task->prepare = own.prepare;
     return owner != NULL ? owner : own.owner;
 }
@@ -269,13 +302,23 @@ static void read_task(struct reader *reader, const struct node *node)
     task->id =
         arena_strndup(&plan->private->arena, raw.id->text, raw.id->count);
     task->title = raw.title;
+    task->body = raw.body;
+    task->body_file = raw.body_file;
+    plan_check_text(reader, node, "body", raw.body, raw.body_file);
     task->merge = raw.merge > 0;
-    struct plan_command run =
-        plan_read_run(reader, node, raw.run, task->merge, "a task");
-    task->shell = run.shell;
-    task->argv = run.argv;
     (void)plan_enter_id(reader, task->id, plan_target(ix, false), task->mark);
     place_task(reader, task, &raw);
+    struct plan_place place = {
+        .node = node,
+        .run = raw.run,
+        .settings = &raw.settings,
+        .class_ix = task->class_ix,
+        .merge = task->merge,
+        .what = "a task",
+    };
+    struct plan_command run = plan_read_run(reader, &place, &task->agent);
+    task->shell = run.shell;
+    task->argv = run.argv;
     plan_set_merge_batch(plan, task->class_ix, raw.merge);
     equip_task(reader, ix, &raw);
     struct plan_pending *pending = &reader->pending[ix - reader->before.tasks];

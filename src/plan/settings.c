@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "plan/settings.h"
 
+#include "adapter/template.h"
 #include "plan/plan_internal.h"
 
 #include <stdlib.h>
@@ -28,6 +29,7 @@ struct settings settings_none(void)
         .checkpoint_max = PLAN_NONE,
         .retry_max = PLAN_NONE,
         .provider = PLAN_NONE,
+        .agent = PLAN_NONE,
         .on_failure = SETTINGS_UNSET,
         .optional = SETTINGS_UNSET,
         .allow_empty = SETTINGS_UNSET,
@@ -48,7 +50,6 @@ struct settings settings_built_in(void)
     settings.retry_backoff_ns_max = 5 * MINUTE_NS;
     settings.checkpoint_max = 3;
     settings.retry_max = 2;
-    settings.provider = 0;
     settings.on_failure = PLAN_ON_FAILURE_PARK;
     settings.optional = 0;
     settings.allow_empty = 0;
@@ -77,7 +78,8 @@ bool settings_any(const struct settings *settings)
            settings->cost.tokens != PLAN_UNSET ||
            settings->budget.usd != PLAN_UNSET ||
            settings->budget.tokens != PLAN_UNSET || settings->owner != NULL ||
-           settings->prepare != NULL;
+           settings->prepare != NULL || settings->agent != PLAN_NONE ||
+           settings->prompt != NULL || settings->prompt_file != NULL;
 }
 
 /* Take `from` into `into` where that is `unset`. */
@@ -100,6 +102,7 @@ void settings_inherit(struct settings *settings, const struct settings *farther)
     INHERIT(checkpoint_max, PLAN_NONE);
     INHERIT(retry_max, PLAN_NONE);
     INHERIT(provider, PLAN_NONE);
+    INHERIT(agent, PLAN_NONE);
     INHERIT(on_failure, SETTINGS_UNSET);
     INHERIT(optional, SETTINGS_UNSET);
     INHERIT(allow_empty, SETTINGS_UNSET);
@@ -111,6 +114,10 @@ void settings_inherit(struct settings *settings, const struct settings *farther)
     INHERIT(budget.tokens, PLAN_UNSET);
     INHERIT(owner, NULL);
     INHERIT(prepare, NULL);
+    if (settings->prompt == NULL && settings->prompt_file == NULL) {
+        settings->prompt = farther->prompt;
+        settings->prompt_file = farther->prompt_file;
+    }
 }
 
 struct plan_settings settings_decided(const struct settings *settings)
@@ -155,11 +162,16 @@ void settings_read_checkpoint(struct reader *reader,
          .max = CHECKPOINTS_MAX},
     };
     static const struct schema schema = SCHEMA("\"checkpoint\"", fields);
+    if (fields_is_word(value, "none")) {
+        struct settings *settings = (void *)((char *)target + field->base);
+        settings->checkpoint_after_ns = PLAN_UNLIMITED;
+        return;
+    }
     if (value->kind != NODE_MAPPING) {
         fields_expected(reader,
                         value,
                         "\"checkpoint\"",
-                        "a mapping with after and max");
+                        "a mapping with after and max, or none");
         return;
     }
     (void)fields_read(reader, value, &schema, (char *)target + field->base);
@@ -364,6 +376,35 @@ void settings_read_owner(struct reader *reader,
     const char **out = (void *)((char *)target + field->offset);
     if (fields_check_line(reader, value, "\"owner\"", PLAN_ID_BYTES_MAX)) {
         *out = plan_intern(reader->plan, value->text, value->count);
+    }
+}
+
+void settings_read_agent(struct reader *reader,
+                         const struct field *field,
+                         const struct node *value,
+                         void *target)
+{
+    uint32_t *out = (void *)((char *)target + field->offset);
+    uint32_t agent = plan_resolve_agent(reader, value);
+    if (agent != PLAN_NONE) {
+        *out = agent;
+    }
+}
+
+void settings_read_prompt(struct reader *reader,
+                          const struct field *field,
+                          const struct node *value,
+                          void *target)
+{
+    char bad[64];
+    fields_text(reader, field, value, target);
+    if (node_is_scalar(value) &&
+        !template_check(value->text, bad, sizeof(bad))) {
+        plan_errors_add(reader->errors,
+                        node_mark(value),
+                        "\"prompt\" has an unknown name {{%s}}; known are %s",
+                        bad,
+                        template_names);
     }
 }
 

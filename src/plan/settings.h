@@ -29,6 +29,7 @@ struct settings {
     uint32_t checkpoint_max;
     uint32_t retry_max;
     uint32_t provider;
+    uint32_t agent;
     int on_failure;  /* enum plan_on_failure, or SETTINGS_UNSET */
     int optional;    /* 0, 1 or SETTINGS_UNSET */
     int allow_empty; /* 0, 1 or SETTINGS_UNSET */
@@ -38,6 +39,8 @@ struct settings {
     struct plan_cost budget;
     const char *owner; /* kept once; see plan_intern() */
     const char *prepare;
+    const char *prompt;
+    const char *prompt_file;
 };
 
 /* Nothing given. */
@@ -86,6 +89,14 @@ void settings_read_provider(struct reader *reader,
                             const struct field *field,
                             const struct node *value,
                             void *target);
+void settings_read_agent(struct reader *reader,
+                         const struct field *field,
+                         const struct node *value,
+                         void *target);
+void settings_read_prompt(struct reader *reader,
+                          const struct field *field,
+                          const struct node *value,
+                          void *target);
 void settings_read_retry(struct reader *reader,
                          const struct field *field,
                          const struct node *value,
@@ -128,6 +139,17 @@ void settings_read_retry(struct reader *reader,
          .read = settings_read_owner},                                         \
     {                                                                          \
         SETTINGS_AT(type, member, prepare, "prepare"), .read = fields_shell    \
+    }
+
+/* The keys of an agent, for tables of what can be a session. */
+#define SETTINGS_AGENT_FIELDS(type, member)                                    \
+    {SETTINGS_AT(type, member, agent, "agent"), .read = settings_read_agent},  \
+        {SETTINGS_AT(type, member, prompt, "prompt"),                          \
+         .read = settings_read_prompt,                                         \
+         .max = PLAN_TEXT_BYTES_MAX},                                          \
+    {                                                                          \
+        SETTINGS_AT(type, member, prompt_file, "prompt_file"),                 \
+            .read = fields_line, .max = PLAN_PATH_BYTES_MAX                    \
     }
 
 #endif /* PLAN_SETTINGS_H */

@@ -840,7 +840,7 @@ static void additions_that_cannot_be_are_refused(void **state)
         {"4m",
          "tasks: [{id: n}]\n",
          "at 4m: more.yaml:1:9: missing key \"run\": a task needs it, or "
-         "\"merge: true\""},
+         "\"agent\", or \"merge: true\""},
         {"4m",
          "tasks: [{id: a, run: x}]\n",
          "at 4m: more.yaml:1:14: duplicate id \"a\" (it is already in "

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Claude Code: `claude -p --output-format stream-json`.
+ *
+ * A session ends with an event `result`, whose `subtype` says "success" even
+ * for a limit: `is_error` decides. Its usage is that of this invocation, and
+ * input_tokens excludes the cache. A killed session has no `result`; then the
+ * usage is the sum over `assistant` events, each message counted once. Only
+ * rate_limit_event names the time at which a limit resets, and only for
+ * subscriptions.
+ */
+#include "adapter/adapter.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void add_permissions(struct adapter_command *command,
+                            const struct adapter_call *call)
+{
+    adapter_add(command, "--permission-mode");
+    if (call->permissions == ADAPTER_FULL) {
+        adapter_add(command, "bypassPermissions");
+        return;
+    }
+    adapter_add(command, "acceptEdits");
+    adapter_add(command, "--allowedTools");
+    if (call->permissions == ADAPTER_EDIT) {
+        adapter_add(command, "Bash(git add:*)");
+        adapter_add(command, "Bash(git commit:*)");
+    }
+    for (uint32_t ix = 0; ix < call->tool_count; ix++) {
+        adapter_add(command, call->tools[ix]);
+    }
+}
+
+static void add_command(struct adapter_command *command,
+                        const struct adapter_call *call)
+{
+    char text[32];
+    adapter_add(command, "claude");
+    adapter_add(command, "-p");
+    adapter_add(command, "--output-format");
+    adapter_add(command, "stream-json");
+    adapter_add(command, "--verbose");
+    adapter_add(command, "--json-schema");
+    adapter_add(command, call->schema);
+    adapter_add(command, call->resume != NULL ? "--resume" : "--session-id");
+    adapter_add(command, call->resume != NULL ? call->resume : call->fresh);
+    add_permissions(command, call);
+    if (call->model != NULL) {
+        adapter_add(command, "--model");
+        adapter_add(command, call->model);
+    }
+    if (call->usd_left >= 0) {
+        (void)snprintf(text, sizeof(text), "%.4f", call->usd_left);
+        adapter_add(command, "--max-budget-usd");
+        adapter_add(command, text);
+    }
+    for (uint32_t ix = 0; ix < call->arg_count; ix++) {
+        adapter_add(command, call->args[ix]);
+    }
+    (void)snprintf(text, sizeof(text), "%u", call->retries);
+    adapter_add_env(command, "CLAUDE_CODE_MAX_RETRIES", text);
+    adapter_add_env(command, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
+}
+
+/* Input tokens with the cache, which `usage` counts apart. */
+static struct adapter_usage usage_of(const json_t *usage)
+{
+    int64_t cached = adapter_int(usage, "cache_read_input_tokens");
+    return (struct adapter_usage){
+        .input = adapter_int(usage, "input_tokens") + cached +
+                 adapter_int(usage, "cache_creation_input_tokens"),
+        .cached = cached,
+        .output = adapter_int(usage, "output_tokens"),
+        .known = json_is_object(usage),
+    };
+}
+
+/* Count the usage of a message, which may come in several events. */
+static void count_message(struct adapter_seen *seen, const json_t *message)
+{
+    struct adapter_usage usage = usage_of(json_object_get(message, "usage"));
+    const char *id = adapter_text(message, "id");
+    if (!usage.known || usage.input + usage.output == 0 ||
+        json_object_get(seen->counted, id) != NULL) {
+        return;
+    }
+    if (seen->counted == NULL) {
+        seen->counted = json_object();
+    }
+    (void)json_object_set_new(seen->counted, id, json_true());
+    seen->usage.known = true;
+    seen->usage.input += usage.input;
+    seen->usage.cached += usage.cached;
+    seen->usage.output += usage.output;
+}
+
+/* One block of a message: a text, a tool that is called, its result. */
+static void describe_block(struct adapter_seen *seen,
+                           const json_t *block,
+                           struct strbuf *line)
+{
+    if (adapter_is(block, "type", "text")) {
+        adapter_set_buf(&seen->text, adapter_text(block, "text"));
+        adapter_describe(line, "", adapter_text(block, "text"));
+    } else if (adapter_is(block, "type", "tool_use")) {
+        char *input = json_dumps(json_object_get(block, "input"), JSON_COMPACT);
+        adapter_describe(line, "> ", adapter_text(block, "name"));
+        adapter_describe(line, " ", input != NULL ? input : "");
+        free(input);
+    } else if (adapter_is(block, "type", "tool_result")) {
+        const json_t *content = json_object_get(block, "content");
+        const char *text = json_string_value(content);
+        if (text == NULL) {
+            text = adapter_text(json_array_get(content, 0), "text");
+        }
+        adapter_describe(line,
+                         json_is_true(json_object_get(block, "is_error"))
+                             ? "< error: "
+                             : "< ",
+                         text);
+    }
+}
+
+static void take_message(struct adapter_seen *seen,
+                         const json_t *event,
+                         struct strbuf *line)
+{
+    const json_t *message = json_object_get(event, "message");
+    const json_t *content = json_object_get(message, "content");
+    size_t ix;
+    json_t *block;
+    seen->finished = false;
+    json_array_foreach(content, ix, block)
+    {
+        if (line->len > 0) {
+            strbuf_adds(line, "\n");
+        }
+        describe_block(seen, block, line);
+    }
+    if (adapter_is(event, "type", "assistant")) {
+        count_message(seen, message);
+        if (adapter_is(event, "error", "billing_error")) {
+            seen->cause = ADAPTER_KEY;
+        }
+    }
+}
+
+static void
+take_limit(struct adapter_seen *seen, const json_t *event, struct strbuf *line)
+{
+    const json_t *info = json_object_get(event, "rate_limit_info");
+    const char *window = adapter_text(info, "rateLimitType");
+    int64_t resets_at = adapter_int(info, "resetsAt");
+    double percent = 100 * adapter_number(info, "utilization");
+    if (adapter_is(info, "status", "rejected")) {
+        seen->cause = ADAPTER_LIMIT;
+        seen->retry_at = resets_at;
+        percent = 100;
+        adapter_describe(line, "limit reached: ", window);
+    } else if (percent > 0) {
+        strbuf_addf(line, "limit %s at %.0f %%", window, percent);
+    }
+    if (percent > 0) {
+        adapter_set_meter(seen, window, percent, resets_at);
+    }
+}
+
+static void take_denials(struct adapter_seen *seen, const json_t *denials)
+{
+    size_t ix;
+    json_t *denial;
+    json_array_foreach(denials, ix, denial)
+    {
+        const json_t *input = json_object_get(denial, "tool_input");
+        const char *command = adapter_text(input, "command");
+        if (command[0] == '\0') {
+            command = adapter_text(input, "file_path");
+        }
+        adapter_describe(&seen->denials,
+                         seen->denials.len > 0 ? "; " : "",
+                         adapter_text(denial, "tool_name"));
+        adapter_describe(&seen->denials, " ", command);
+    }
+}
+
+static void
+take_result(struct adapter_seen *seen, const json_t *event, struct strbuf *line)
+{
+    const json_t *usage = json_object_get(event, "usage");
+    const json_t *cost = json_object_get(event, "total_cost_usd");
+    const char *text = adapter_text(event, "result");
+    seen->finished = true;
+    seen->succeeded = !json_is_true(json_object_get(event, "is_error")) &&
+                      adapter_is(event, "subtype", "success");
+    struct adapter_usage total = usage_of(usage);
+    if (total.known && total.input + total.output > 0) {
+        seen->usage = total; /* else what the messages have used */
+    }
+    if (json_is_number(cost)) {
+        seen->usage.usd = json_number_value(cost);
+        seen->usage.usd_known = true;
+    }
+    take_denials(seen, json_object_get(event, "permission_denials"));
+    json_t *answer = json_object_get(event, "structured_output");
+    if (json_is_object(answer)) {
+        json_decref(seen->answer);
+        seen->answer = json_incref(answer);
+    }
+    seen->status = (int)adapter_int(event, "api_error_status");
+    if (seen->succeeded) {
+        seen->cause = ADAPTER_NONE; /* a limit on the way was overcome */
+        adapter_set_buf(&seen->text, text);
+        strbuf_adds(line, "finished");
+        return;
+    }
+    if (text[0] == '\0') {
+        const json_t *errors = json_object_get(event, "errors");
+        text = json_string_value(json_array_get(errors, 0));
+    }
+    if (text == NULL || text[0] == '\0') {
+        text = adapter_text(json_object_get(event, "error"), "message");
+    }
+    adapter_set_buf(&seen->error,
+                    text[0] != '\0' ? text : adapter_text(event, "subtype"));
+    adapter_describe(line, "failed: ", strbuf_text(&seen->error));
+}
+
+void adapter_claude_event(struct adapter_seen *seen,
+                          const json_t *event,
+                          struct strbuf *line)
+{
+    const char *session = adapter_text(event, "session_id");
+    if (adapter_is(event, "type", "system")) {
+        if (adapter_is(event, "subtype", "init") && session[0] != '\0') {
+            adapter_set(&seen->conversation, session);
+            adapter_describe(line, "model ", adapter_text(event, "model"));
+        } else if (adapter_is(event, "subtype", "api_retry")) {
+            strbuf_addf(line,
+                        "request failed with status %lld, retry %lld of %lld",
+                        (long long)adapter_int(event, "error_status"),
+                        (long long)adapter_int(event, "attempt"),
+                        (long long)adapter_int(event, "max_retries"));
+        }
+    } else if (seen->conversation != NULL && session[0] != '\0' &&
+               strcmp(session, seen->conversation) != 0) {
+        return; /* not of this session, whatever it claims to be */
+    } else if (adapter_is(event, "type", "assistant") ||
+               adapter_is(event, "type", "user")) {
+        take_message(seen, event, line);
+    } else if (adapter_is(event, "type", "rate_limit_event")) {
+        take_limit(seen, event, line);
+    } else if (adapter_is(event, "type", "result")) {
+        take_result(seen, event, line);
+    }
+}
+
+static const struct adapter_rule rules[] = {
+    {.status = 401, .cause = ADAPTER_KEY},
+    {.status = 402, .status_max = 403, .cause = ADAPTER_KEY},
+    {.text = "Credit balance is too low", .cause = ADAPTER_KEY},
+    {.text = "Invalid API key", .cause = ADAPTER_KEY},
+    {.text = "Please run /login", .cause = ADAPTER_KEY},
+    {.status = 429, .cause = ADAPTER_LIMIT},
+    {.status = 500, .status_max = 599, .cause = ADAPTER_LIMIT},
+    {.text = "No conversation found", .cause = ADAPTER_GONE},
+};
+
+const struct adapter adapter_claude = {
+    .name = "claude",
+    .version = "2.1",
+    .money = true,
+    .schema = true,
+    .tools = true,
+    .edit = true,
+    .meters = true,
+    .rules = rules,
+    .rule_count = ARRAY_COUNT(rules),
+    .command = add_command,
+    .event = adapter_claude_event,
+};

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * OpenAI Codex: `codex exec --json`.
+ *
+ * A session ends with `turn.completed` or `turn.failed`. Usage is that of the
+ * whole thread, so a resumed session reports the earlier tokens again, and
+ * there is no money in it. The time at which a limit resets is exact only in
+ * the rollout file of the thread (agent/rollout.h); the message has it as a
+ * local time without a zone.
+ *
+ * Its sandbox keeps .git read-only. In a worktree both the git directory and
+ * the common one must be writable for a commit.
+ */
+#include "adapter/adapter.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A string of TOML, as -c takes them. */
+static void add_toml(struct strbuf *out, const char *text)
+{
+    strbuf_adds(out, "\"");
+    for (const char *at = text; *at != '\0'; at++) {
+        if (*at == '"' || *at == '\\') {
+            strbuf_adds(out, "\\");
+        }
+        strbuf_add(out, at, 1);
+    }
+    strbuf_adds(out, "\"");
+}
+
+static void add_sandbox(struct adapter_command *command,
+                        const struct adapter_call *call)
+{
+    if (call->permissions == ADAPTER_FULL) {
+        adapter_add(command, "--dangerously-bypass-approvals-and-sandbox");
+        return;
+    }
+    adapter_add(command, "-s");
+    adapter_add(command, "workspace-write");
+    if (call->git_dir == NULL || call->common_dir == NULL) {
+        return;
+    }
+    struct strbuf text = {0};
+    strbuf_adds(&text, "sandbox_workspace_write.writable_roots=[");
+    add_toml(&text, call->git_dir);
+    strbuf_adds(&text, ",");
+    add_toml(&text, call->common_dir);
+    strbuf_adds(&text, "]");
+    adapter_add(command, "-c");
+    adapter_add(command, strbuf_text(&text));
+    strbuf_release(&text);
+}
+
+static void add_command(struct adapter_command *command,
+                        const struct adapter_call *call)
+{
+    adapter_add(command, "codex");
+    adapter_add(command, "exec");
+    adapter_add(command, "--json");
+    adapter_add(command, "--skip-git-repo-check");
+    adapter_add(command, "--output-schema");
+    adapter_add(command, call->schema_file);
+    add_sandbox(command, call);
+    if (call->model != NULL) {
+        adapter_add(command, "-m");
+        adapter_add(command, call->model);
+    }
+    for (uint32_t ix = 0; ix < call->arg_count; ix++) {
+        adapter_add(command, call->args[ix]);
+    }
+    if (call->resume != NULL) {
+        adapter_add(command, "resume");
+        adapter_add(command, call->resume);
+    }
+    adapter_add(command, "-");
+}
+
+static void
+take_item(struct adapter_seen *seen, const json_t *event, struct strbuf *line)
+{
+    const json_t *item = json_object_get(event, "item");
+    const char *kind = adapter_text(item, "type");
+    bool started = adapter_is(event, "type", "item.started");
+    seen->finished = false;
+    if (strcmp(kind, "agent_message") == 0) {
+        adapter_set_buf(&seen->text, adapter_text(item, "text"));
+        adapter_describe(line, "", adapter_text(item, "text"));
+    } else if (strcmp(kind, "command_execution") == 0 && started) {
+        adapter_describe(line, "> ", adapter_text(item, "command"));
+    } else if (strcmp(kind, "command_execution") == 0) {
+        strbuf_addf(line,
+                    "< exit code %lld: ",
+                    (long long)adapter_int(item, "exit_code"));
+        adapter_describe(line, "", adapter_text(item, "aggregated_output"));
+    } else if (strcmp(kind, "error") == 0) {
+        adapter_describe(line, "warning: ", adapter_text(item, "message"));
+    } else if (!started) {
+        adapter_describe(line, "", kind);
+    }
+}
+
+/* The last message is the answer, by the schema that was asked for. */
+static void take_answer(struct adapter_seen *seen)
+{
+    json_t *answer = json_loadb(strbuf_text(&seen->text),
+                                seen->text.len,
+                                JSON_REJECT_DUPLICATES,
+                                NULL);
+    if (json_is_object(answer)) {
+        json_decref(seen->answer);
+        seen->answer = answer;
+    } else {
+        json_decref(answer);
+    }
+}
+
+static void
+take_event(struct adapter_seen *seen, const json_t *event, struct strbuf *line)
+{
+    const char *type = adapter_text(event, "type");
+    if (strcmp(type, "thread.started") == 0) {
+        adapter_set(&seen->conversation, adapter_text(event, "thread_id"));
+    } else if (strncmp(type, "item.", strlen("item.")) == 0) {
+        take_item(seen, event, line);
+    } else if (strcmp(type, "turn.started") == 0) {
+        seen->finished = false;
+    } else if (strcmp(type, "error") == 0) {
+        adapter_set_buf(&seen->error, adapter_text(event, "message"));
+        adapter_describe(line, "error: ", adapter_text(event, "message"));
+    } else if (strcmp(type, "turn.completed") == 0) {
+        const json_t *usage = json_object_get(event, "usage");
+        seen->usage = (struct adapter_usage){
+            .input = adapter_int(usage, "input_tokens"),
+            .cached = adapter_int(usage, "cached_input_tokens"),
+            .output = adapter_int(usage, "output_tokens"),
+            .known = json_is_object(usage),
+        };
+        seen->finished = true;
+        seen->succeeded = true;
+        take_answer(seen);
+        strbuf_adds(line, "finished");
+    } else if (strcmp(type, "turn.failed") == 0) {
+        const json_t *error = json_object_get(event, "error");
+        adapter_set_buf(&seen->error, adapter_text(error, "message"));
+        seen->finished = true;
+        seen->succeeded = false;
+        adapter_describe(line, "failed: ", strbuf_text(&seen->error));
+    }
+}
+
+static const struct adapter_rule rules[] = {
+    {.text = "hit your usage limit", .cause = ADAPTER_LIMIT},
+    {.text = "Quota exceeded", .cause = ADAPTER_KEY},
+    {.text = "401 Unauthorized", .cause = ADAPTER_KEY},
+    {.text = "403 Forbidden", .cause = ADAPTER_KEY},
+    {.text = "Not logged in", .cause = ADAPTER_KEY},
+    {.text = "no rollout found", .cause = ADAPTER_GONE},
+    {.text = "429 Too Many Requests", .cause = ADAPTER_LIMIT},
+    {.text = "503 Service Unavailable", .cause = ADAPTER_LIMIT},
+    {.text = "high demand", .cause = ADAPTER_LIMIT},
+    {.text = "stream disconnected", .cause = ADAPTER_LIMIT},
+};
+
+const struct adapter adapter_codex = {
+    .name = "codex",
+    .version = "0.166",
+    .schema = true,
+    .edit = true,
+    .meters = true,
+    .totals = true,
+    .rules = rules,
+    .rule_count = ARRAY_COUNT(rules),
+    .command = add_command,
+    .event = take_event,
+};
