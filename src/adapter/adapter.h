@@ -87,6 +87,7 @@ struct adapter_usage {
     double usd;
     bool known;     /* tokens were reported */
     bool usd_known; /* money was reported */
+    bool whole;     /* of the whole conversation, earlier sessions included */
 };
 
 /* How full one window of the provider's limits is. */
@@ -124,7 +125,6 @@ struct adapter {
     bool tools;          /* it takes a list of allowed tools */
     bool edit;           /* it can be kept to edits and commits */
     bool meters;         /* it shows how full its limits are */
-    bool totals;         /* its usage is that of the whole conversation */
     const struct adapter_rule *rules;
     uint32_t rule_count;
 

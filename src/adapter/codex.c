@@ -135,6 +135,7 @@ take_event(struct adapter_seen *seen, const json_t *event, struct strbuf *line)
             .cached = adapter_int(usage, "cached_input_tokens"),
             .output = adapter_int(usage, "output_tokens"),
             .known = json_is_object(usage),
+            .whole = true,
         };
         seen->finished = true;
         seen->succeeded = true;
@@ -168,7 +169,6 @@ const struct adapter adapter_codex = {
     .schema = true,
     .edit = true,
     .meters = true,
-    .totals = true,
     .rules = rules,
     .rule_count = ARRAY_COUNT(rules),
     .command = add_command,

@@ -3,7 +3,8 @@
  * Qwen Code: `qwen -o stream-json`.
  *
  * Its events have the shape of claude's, but input_tokens includes the cache,
- * and there is no money in them.
+ * and there is no money in them. The usage of a `result` is that of the whole
+ * conversation.
  */
 #include "adapter/adapter.h"
 
@@ -16,10 +17,8 @@ static void add_command(struct adapter_command *command,
     adapter_add(command, "--approval-mode");
     adapter_add(command,
                 call->permissions == ADAPTER_FULL ? "yolo" : "auto-edit");
-    if (call->resume != NULL) {
-        adapter_add(command, "--resume");
-        adapter_add(command, call->resume);
-    }
+    adapter_add(command, call->resume != NULL ? "--resume" : "--session-id");
+    adapter_add(command, call->resume != NULL ? call->resume : call->fresh);
     if (call->model != NULL) {
         adapter_add(command, "-m");
         adapter_add(command, call->model);
@@ -41,6 +40,7 @@ take_event(struct adapter_seen *seen, const json_t *event, struct strbuf *line)
         usage->input -= total ? usage->cached : usage->cached - before.cached;
     }
     usage->usd_known = false;
+    usage->whole = usage->whole || total;
 }
 
 static const struct adapter_rule rules[] = {
