@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/judge.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+enum { DENIALS_BYTES_MAX = 1000 };
+
+const char *judge_outcome_name(enum judge_outcome outcome)
+{
+    switch (outcome) {
+    case JUDGE_DONE:
+        return "done";
+    case JUDGE_FAILED:
+        return "failed";
+    case JUDGE_REFUSED:
+        return "refused";
+    case JUDGE_CHANGES:
+        return "changes";
+    case JUDGE_BLOCKED:
+        return "blocked";
+    case JUDGE_CHECKPOINT:
+        return "checkpoint";
+    }
+    return "failed";
+}
+
+/* The last block of JSON in a text, or the text itself, as an object. */
+static json_t *find_block(const char *text)
+{
+    static const char fence[] = "```json";
+    json_t *object = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    const char *start = NULL;
+    for (const char *at = strstr(text, fence); at != NULL;
+         at = strstr(at + 1, fence)) {
+        start = at + strlen(fence);
+    }
+    const char *end = start != NULL ? strstr(start, "```") : NULL;
+    if (!json_is_object(object) && end != NULL) {
+        json_decref(object);
+        object = json_loadb(start,
+                            (size_t)(end - start),
+                            JSON_REJECT_DUPLICATES,
+                            NULL);
+    }
+    if (!json_is_object(object)) {
+        json_decref(object);
+        return NULL;
+    }
+    return object;
+}
+
+/* A verdict by its name; false: it is none. */
+static bool read_verdict(const json_t *answer, enum judge_outcome *out)
+{
+    if (adapter_is(answer, "verdict", "approve")) {
+        *out = JUDGE_DONE;
+        return true;
+    }
+    if (adapter_is(answer, "verdict", "changes")) {
+        *out = JUDGE_CHANGES;
+        return true;
+    }
+    return false;
+}
+
+static void judge_review(struct judgement *out, const json_t *answer)
+{
+    const char *feedback = adapter_text(answer, "feedback");
+    if (!read_verdict(answer, &out->outcome)) {
+        out->outcome = JUDGE_FAILED;
+        strbuf_adds(&out->reason,
+                    answer == NULL
+                        ? "the review gave no verdict"
+                        : "the review gave a verdict that is neither approve "
+                          "nor changes");
+    } else if (out->outcome == JUDGE_CHANGES) {
+        strbuf_adds(&out->feedback, feedback);
+        strbuf_adds(&out->reason,
+                    feedback[0] != '\0' ? feedback
+                                        : "changes requested, without saying "
+                                          "which");
+    } else {
+        strbuf_adds(&out->reason, feedback);
+    }
+}
+
+/* The verdict on one task, which must be there exactly once. */
+static void
+judge_member(struct judge_task *out, const char *task, const json_t *answers)
+{
+    const json_t *found = NULL;
+    bool twice = false;
+    size_t ix;
+    json_t *answer;
+    json_array_foreach(answers, ix, answer)
+    {
+        if (adapter_is(answer, "task", task)) {
+            twice = found != NULL;
+            found = answer;
+        }
+    }
+    const char *reason = adapter_text(found, "feedback");
+    if (found == NULL || twice || !read_verdict(found, &out->outcome)) {
+        out->outcome = JUDGE_FAILED;
+        reason = twice ? "the review gave two verdicts on it"
+                       : "the review gave no verdict on it";
+    }
+    out->reason = mem_strndup(reason, strlen(reason));
+}
+
+static void judge_batch(struct judgement *out,
+                        const struct brief *brief,
+                        const json_t *answer)
+{
+    const json_t *answers = json_object_get(answer, "tasks");
+    out->outcome = JUDGE_DONE;
+    out->tasks = mem_zalloc(brief->task_count, sizeof(out->tasks[0]));
+    out->task_count = brief->task_count;
+    for (uint32_t ix = 0; ix < brief->task_count; ix++) {
+        judge_member(&out->tasks[ix], brief->tasks[ix].task, answers);
+    }
+}
+
+/* Without a block of JSON a session that ended well is done: a stage that
+ * implements must still show a commit. */
+static void judge_work(struct judgement *out, const json_t *answer)
+{
+    const char *question = adapter_text(answer, "question");
+    const char *summary = adapter_text(answer, "summary");
+    if (adapter_is(answer, "outcome", "blocked")) {
+        out->outcome = JUDGE_BLOCKED;
+        if (question[0] == '\0') {
+            question =
+                summary[0] != '\0' ? summary : adapter_text(answer, "reason");
+        }
+        strbuf_adds(&out->reason,
+                    question[0] != '\0' ? question
+                                        : "blocked, without a question");
+        return;
+    }
+    out->outcome = JUDGE_DONE;
+    strbuf_adds(&out->reason, summary);
+}
+
+static void judge_answer(struct judgement *out, const struct judge_input *input)
+{
+    json_t *answer = input->seen->answer != NULL
+                         ? json_incref(input->seen->answer)
+                         : find_block(strbuf_text(&input->seen->text));
+    switch (input->brief->kind) {
+    case BRIEF_WORK:
+        judge_work(out, answer);
+        break;
+    case BRIEF_REVIEW:
+        judge_review(out, answer);
+        break;
+    case BRIEF_BATCH:
+        judge_batch(out, input->brief, answer);
+        break;
+    }
+    json_decref(answer);
+}
+
+/* What the program said when it failed. */
+static void add_error(struct strbuf *out, const struct judge_input *input)
+{
+    const char *program = input->brief->adapter->name;
+    const struct runner_end *end = input->end;
+    if (input->seen->error.len > 0) {
+        adapter_describe(out, program, ": ");
+        adapter_describe(out, "", strbuf_text(&input->seen->error));
+    } else if (input->errors[0] != '\0') {
+        const char *last = strrchr(input->errors, '\n');
+        strbuf_addf(out, "%s: ", program);
+        adapter_describe(out, "", last != NULL ? last + 1 : input->errors);
+    } else if (end->signal != 0) {
+        strbuf_addf(out, "%s was killed by signal %d", program, end->signal);
+    } else {
+        strbuf_addf(out,
+                    "%s exited with code %d without finishing its session",
+                    program,
+                    end->code);
+    }
+}
+
+/* A session that the program did not finish well. */
+static void judge_failure(struct judgement *out,
+                          const struct judge_input *input)
+{
+    switch (adapter_cause_of(input->brief->adapter,
+                             input->seen,
+                             input->end->code,
+                             input->errors)) {
+    case ADAPTER_LIMIT:
+        out->outcome = JUDGE_REFUSED;
+        out->retry_at = input->seen->retry_at;
+        break;
+    case ADAPTER_KEY:
+        out->outcome = JUDGE_REFUSED;
+        out->stop = true;
+        break;
+    case ADAPTER_GONE:
+        out->outcome = JUDGE_FAILED;
+        out->again = input->brief->call.resume != NULL;
+        break;
+    case ADAPTER_NONE:
+    case ADAPTER_ERROR:
+        out->outcome = JUDGE_FAILED;
+        break;
+    }
+    add_error(&out->reason, input);
+}
+
+struct judgement judge_session(const struct judge_input *input)
+{
+    struct judgement out = {.outcome = JUDGE_FAILED};
+    const struct adapter_seen *seen = input->seen;
+    bool good = seen->finished && seen->succeeded;
+    if (input->end->stop == RUNNER_TERMINATED) {
+        strbuf_adds(&out.reason, "the session was ended from outside");
+    } else if (input->end->stop == RUNNER_CHECKPOINT && !good) {
+        out.outcome = JUDGE_CHECKPOINT;
+    } else if (!good) {
+        judge_failure(&out, input);
+    } else if (seen->denials.len > 0 && input->brief->writes &&
+               !input->committed) {
+        out.outcome = JUDGE_BLOCKED;
+        strbuf_adds(&out.reason, "denied: ");
+        strbuf_add(&out.reason,
+                   seen->denials.text,
+                   seen->denials.len < DENIALS_BYTES_MAX ? seen->denials.len
+                                                         : DENIALS_BYTES_MAX);
+    } else {
+        judge_answer(&out, input);
+    }
+    return out;
+}
+
+void judge_release(struct judgement *judgement)
+{
+    strbuf_release(&judgement->reason);
+    strbuf_release(&judgement->feedback);
+    for (uint32_t ix = 0; ix < judgement->task_count; ix++) {
+        mem_free(judgement->tasks[ix].reason);
+    }
+    mem_free(judgement->tasks);
+    *judgement = (struct judgement){0};
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * judge: the outcome of an agent's session.
+ *
+ * The first that applies: a checkpoint was wanted; a limit (refused, its work
+ * is kept); a bad key or an empty account (refused, the provider is stopped);
+ * tools were denied and nothing was committed (blocked); no event that ends a
+ * session well (failed, whatever the exit code); the program's answer. A
+ * review without a verdict has failed, and so has each task of a batch that
+ * the answer does not name. Pure.
+ */
+#ifndef AGENT_JUDGE_H
+#define AGENT_JUDGE_H
+
+#include "agent/brief.h"
+#include "agent/runner.h"
+
+enum judge_outcome {
+    JUDGE_DONE,
+    JUDGE_FAILED,
+    JUDGE_REFUSED,
+    JUDGE_CHANGES,
+    JUDGE_BLOCKED,
+    JUDGE_CHECKPOINT,
+};
+
+/* As results have it: "done", "failed", ... */
+const char *judge_outcome_name(enum judge_outcome outcome);
+
+/* All that is known when the program has exited. */
+struct judge_input {
+    const struct brief *brief;
+    const struct adapter_seen *seen;
+    const struct runner_end *end;
+    const char *errors; /* end of its standard error */
+    bool committed;     /* there is a commit that was not there before */
+};
+
+/* The verdict on one task of a batch, in the order of the brief. */
+struct judge_task {
+    enum judge_outcome outcome;
+    char *reason;
+};
+
+/* Release with judge_release(). */
+struct judgement {
+    enum judge_outcome outcome;
+    struct strbuf reason;   /* for people */
+    struct strbuf feedback; /* for the stage that works again; may be empty */
+    int64_t retry_at;       /* of a refusal; seconds since 1970, 0: unknown */
+    bool stop;              /* a person must act before the provider is used */
+    bool again;             /* the conversation is gone: start without it */
+    struct judge_task *tasks;
+    uint32_t task_count;
+};
+
+struct judgement judge_session(const struct judge_input *input);
+void judge_release(struct judgement *judgement);
+
+#endif /* AGENT_JUDGE_H */

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * runner: run an agent's program and hand its lines on as they come.
+ *
+ * The program has a process group of its own and its standard input from a
+ * file. A signal to this process is never passed on unchanged: SIGUSR1 (a
+ * checkpoint), SIGTERM, SIGINT and SIGHUP make it stop the program, by SIGTERM
+ * to the whole group and SIGKILL after RUNNER_GRACE_MS. When the program has
+ * exited, its remaining descendants are stopped, too: this process is the
+ * subreaper of everything below it.
+ */
+#ifndef AGENT_RUNNER_H
+#define AGENT_RUNNER_H
+
+#include "base/diag.h"
+#include "base/strbuf.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { RUNNER_GRACE_MS = 5000 };
+
+/* Why the runner stopped the program. */
+enum runner_stop {
+    RUNNER_RAN,        /* it did not: the program exited or was killed */
+    RUNNER_CHECKPOINT, /* SIGUSR1, or the checkpoint file */
+    RUNNER_TERMINATED, /* SIGTERM, SIGINT, SIGHUP */
+};
+
+/* A whole line without its newline; of standard error if `error`. A line that
+ * is too long comes as NULL, once. */
+typedef void (*runner_line_fn)(void *ctx,
+                               const char *line,
+                               size_t len,
+                               bool error);
+
+struct runner {
+    const char *const *argv; /* NULL-terminated */
+    const char *const *env;  /* NULL-terminated */
+    const char *input;       /* file for its standard input */
+    const char *events;      /* file that keeps its standard output */
+    const char *checkpoint;  /* file that asks for a checkpoint, or NULL */
+    runner_line_fn line;
+    void *ctx;
+};
+
+struct runner_end {
+    int code;   /* exit code; -1: a signal */
+    int signal; /* 0: none */
+    enum runner_stop stop;
+};
+
+/* Block signals and become a subreaper. Call once, before anything else. */
+MUST_USE enum err runner_prepare(struct diag *diag);
+
+/* Run it to its end. ERR_NOT_FOUND: there is no such program; ERR_IO. */
+MUST_USE enum err runner_run(const struct runner *runner,
+                             struct runner_end *end_out,
+                             struct diag *diag);
+
+/* Append the whole output of a short command; its exit code, or -1. */
+int runner_output(struct strbuf *out, const char *const *argv);
+
+#endif /* AGENT_RUNNER_H */
