@@ -30,6 +30,7 @@
 
 enum {
     OPT_DOWN = 1,
+    OPT_PROVIDER,
     OPT_TIMEOUT,
     OPT_UP,
     OPT_WAIT,
@@ -43,6 +44,7 @@ struct line {
     const char *store;
     const char *run;
     bool json;
+    const char *provider;
     int step; /* of the cap; 0: none */
     bool wait;
     int64_t timeout_ns; /* DURATION_MAX_NS: no end */
@@ -64,6 +66,9 @@ static int take_option(struct line *line, int code, const char *argument)
     case CLIENT_OPT_JSON:
         line->json = true;
         return CLI_OK;
+    case OPT_PROVIDER:
+        line->provider = argument;
+        return target_check_name(line->command, "provider", argument);
     case OPT_DOWN:
     case OPT_UP:
         if (line->step != 0) {
@@ -189,8 +194,14 @@ static int run_whole(const struct cli_command *command, int argc, char **argv)
                         "name it with --run",
                         line.operands[0]);
     }
+    if (line.provider != NULL && line.run != NULL) {
+        return cli_fail(command, "--provider and --run exclude each other");
+    }
     struct strbuf json = {0};
     begin_order(&json, &line);
+    if (line.provider != NULL) {
+        orders_add_text(&json, "provider", line.provider);
+    }
     strbuf_adds(&json, "}");
     code = order_carry_out(command, line.store, line.json, strbuf_text(&json));
     strbuf_release(&json);
@@ -600,6 +611,14 @@ static const struct cli_option cap_options[] = {
     {0},
 };
 
+static const struct cli_option resume_options[] = {
+    CLIENT_OPTION_JSON,
+    {"provider", "NAME", "use a provider that was stopped", OPT_PROVIDER},
+    CLIENT_OPTION_RUN,
+    CLIENT_OPTION_STORE,
+    {0},
+};
+
 static const struct cli_option drain_options[] = {
     CLIENT_OPTION_JSON,
     CLIENT_OPTION_STORE,
@@ -675,8 +694,8 @@ const struct cli_command cli_release = {
 const struct cli_command cli_resume = {
     .name = "resume",
     .synopsis = "[OPTION]...",
-    .summary = "go on with a run that was paused",
-    .options = common_options,
+    .summary = "go on with a run that was paused, or with a provider",
+    .options = resume_options,
     .run = run_whole,
 };
 

@@ -535,6 +535,7 @@ static void add_text(struct strbuf *out,
     strbuf_addf(out, "store: %s\n", glance->dir);
     add_scheduler(out, &glance->view);
     usage_add_override(out, engine);
+    usage_add_stopped(out, engine);
     if (engine_run_count(engine) == 0) {
         strbuf_adds(out,
                     "\nno unfinished run; 'sluice status --all' lists the "

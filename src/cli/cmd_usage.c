@@ -46,6 +46,7 @@ static void add_text(struct strbuf *out,
     const struct engine *engine = glance->view.engine;
     bool any = false;
     usage_add_override(out, engine);
+    usage_add_stopped(out, engine);
     add_providers(out, glance);
     for (uint32_t ix = 0; ix < engine_run_count(engine); ix++) {
         struct engine_run_view run = engine_run(engine, ix);
@@ -88,6 +89,24 @@ static void json_providers(struct strbuf *out, const struct glance *glance)
     }
 }
 
+static void json_stopped(struct strbuf *out, const struct engine *engine)
+{
+    const struct load *load = engine_loader(engine);
+    const char *comma = "";
+    for (uint32_t ix = 0; ix < load_executor_count(load); ix++) {
+        struct executor_id id = {ix};
+        const char *reason = engine_stop_reason(engine, id);
+        if (reason != NULL) {
+            strbuf_addf(out, "%s{\"provider\": ", comma);
+            comma = ", ";
+            jsonw_string(out, load_executor_name(load, id));
+            strbuf_adds(out, ", \"reason\": ");
+            jsonw_string(out, reason);
+            strbuf_adds(out, "}");
+        }
+    }
+}
+
 static void add_json(struct strbuf *out,
                      const struct glance *glance,
                      const struct glance_options *options)
@@ -97,6 +116,8 @@ static void add_json(struct strbuf *out,
                 "{\"override\": %s, \"paused_providers\": [",
                 engine_is_overridden(engine) ? "true" : "false");
     json_providers(out, glance);
+    strbuf_adds(out, "], \"stopped_providers\": [");
+    json_stopped(out, engine);
     strbuf_adds(out, "], ");
     glance_json_runs(out, glance, options, "usage", usage_json_monitors);
     strbuf_adds(out, "}\n");

@@ -5,6 +5,7 @@
 #include "base/invariant.h"
 #include "base/jsonw.h"
 #include "base/macros.h"
+#include "cli/plain.h"
 
 #include <string.h>
 
@@ -69,6 +70,14 @@ static const struct reasons_remedy usage_remedies[] = {
     {.verb = "usage",
      .text = "--override on",
      .effect = "goes on in spite of it",
+     .of_store = true},
+    {0},
+};
+
+static const struct reasons_remedy stopped_remedies[] = {
+    {.verb = "resume",
+     .text = "--provider",
+     .effect = "uses the provider again",
      .of_store = true},
     {0},
 };
@@ -196,6 +205,7 @@ static void add_limit(struct strbuf *out, const struct reason *reason)
     case WHY_BACKOFF:
     case WHY_USAGE:
     case WHY_CIRCUIT:
+    case WHY_STOPPED:
     case WHY_PAUSED:
     case WHY_ASKED:
     case WHY_BARRIER:
@@ -230,6 +240,12 @@ static void add_executor(struct strbuf *out, const struct reason *reason)
     } else if (reason->code == WHY_USAGE) {
         strbuf_addf(out, "usage limit of provider %s", executor);
         add_left(out, reason);
+    } else if (reason->code == WHY_STOPPED) {
+        strbuf_addf(out, "provider %s is stopped", executor);
+        if (reason->stopped != NULL) {
+            strbuf_adds(out, ": ");
+            plain_add(out, reason->stopped);
+        }
     } else if (reason->code == WHY_CIRCUIT) {
         strbuf_addf(out, "provider %s failed too often", executor);
         if (reason->left_ns != SCHED_NEVER) {
@@ -283,6 +299,7 @@ void reasons_add(struct strbuf *out, const struct reason *reason)
     case WHY_BACKOFF:
     case WHY_USAGE:
     case WHY_CIRCUIT:
+    case WHY_STOPPED:
         add_executor(out, reason);
         return;
     case WHY_PAUSED:
@@ -344,6 +361,8 @@ const struct reasons_remedy *reasons_remedies(const struct reason *reason)
         return is_cap_zero(reason) ? cap_remedies : no_remedies;
     case WHY_USAGE:
         return usage_remedies;
+    case WHY_STOPPED:
+        return stopped_remedies;
     case WHY_BUDGET:
         return reason->limit != NULL && strncmp(reason->limit, "usd", 3) == 0
                    ? budget_remedies
@@ -381,6 +400,9 @@ void reasons_add_command(struct strbuf *out,
     const char *of = reason->code == WHY_BUDGET && reason->limit != NULL
                          ? strstr(reason->limit, " of ")
                          : NULL;
+    if (reason->code == WHY_STOPPED && reason->executor != NULL) {
+        strbuf_addf(out, " %s", reason->executor);
+    }
     if (of != NULL) {
         strbuf_addf(out, " --class %s", of + strlen(" of "));
     }

@@ -26,6 +26,7 @@ struct reason {
     enum task_state state; /* of the task that the reason is about */
     bool revoked;          /* done, but its result is in doubt */
     bool broke;            /* parked, because its own budget is used up */
+    const char *stopped;   /* why `executor` is stopped; NULL: not known */
 };
 
 /* Append it: "blocked by api-12/merge". */

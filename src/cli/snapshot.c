@@ -296,6 +296,7 @@ snapshot_reason(const struct snapshot *snapshot, uint32_t run, uint32_t task)
     if (why->executor.v != ID_NONE) {
         reason.executor =
             load_executor_name(engine_loader(engine), why->executor);
+        reason.stopped = engine_stop_reason(engine, why->executor);
     }
     if (why->until_ns != SCHED_NEVER) {
         int64_t left_ns = why->until_ns - engine_time_ns(engine);
@@ -335,7 +336,8 @@ static bool is_to_come(const struct snapshot_task *task)
     switch (task->state) {
     case TASK_WAITING:
     case TASK_READY:
-        return task->why.code != WHY_BLOCKED && task->why.code != WHY_HELD;
+        return task->why.code != WHY_BLOCKED && task->why.code != WHY_HELD &&
+               task->why.code != WHY_STOPPED;
     case TASK_CLAIMED:
     case TASK_RUNNING:
         return true;

@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/plain.h"
 #include "cli/snapshot.h"
+#include "cli/usage.h"
 
 enum {
     PEOPLE_MAX = 20, /* tasks listed with what to do */
@@ -167,6 +168,7 @@ void summary_add(struct strbuf *out, struct engine *engine, uint32_t run)
         .run = run,
     };
     add_head(&summary);
+    usage_add_stopped(out, engine);
     add_people(&summary);
     add_rest(&summary);
     snapshot_free(summary.snapshot);

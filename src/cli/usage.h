@@ -13,6 +13,9 @@
 /* A line when usage is overridden. */
 void usage_add_override(struct strbuf *out, const struct engine *engine);
 
+/* Two lines for each provider that is stopped: why, and what helps. */
+void usage_add_stopped(struct strbuf *out, const struct engine *engine);
+
 /*
  * One line for each monitor of a run, indented by `indent`, with a line for
  * each of its meters below it.

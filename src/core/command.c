@@ -270,6 +270,16 @@ static enum err open_executors(struct sched *sched)
     return ERR_OK;
 }
 
+static enum err reopen_executor(struct sched *sched, uint32_t ix)
+{
+    executor_resume(&sched->executors[ix], sched->now_ns);
+    dispatch_gate_executor(sched, ix);
+    for (uint32_t run = 0; run < sched->run_count; run++) {
+        state_check_run(sched, run);
+    }
+    return ERR_OK;
+}
+
 static enum err end_barrier(struct sched *sched, uint32_t run)
 {
     if (!sched->runs[run].barrier_running) {
@@ -321,6 +331,8 @@ enum err command_apply(struct sched *sched, const struct sched_event *event)
         return drain(sched, false);
     case EVENT_OPEN:
         return open_executors(sched);
+    case EVENT_REOPEN:
+        return reopen_executor(sched, event->executor.v);
     }
     return ERR_INVALID;
 }

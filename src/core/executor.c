@@ -7,6 +7,9 @@
 enum executor_shut executor_state(const struct executor *executor,
                                   int64_t now_ns)
 {
+    if (executor->stopped) {
+        return EXECUTOR_STOPPED;
+    }
     if (executor->shut_until_ns > now_ns) {
         return executor->usage ? EXECUTOR_USAGE : EXECUTOR_BACKOFF;
     }
@@ -25,6 +28,9 @@ enum executor_shut executor_state(const struct executor *executor,
 
 int64_t executor_wake_ns(const struct executor *executor, int64_t now_ns)
 {
+    if (executor->stopped) {
+        return EXECUTOR_NEVER;
+    }
     if (executor->shut_until_ns > now_ns) {
         return executor->shut_until_ns;
     }
@@ -202,4 +208,26 @@ void executor_open(struct executor *executor, int64_t now_ns)
     if (executor->usage && executor->shut_until_ns > now_ns) {
         executor->shut_until_ns = now_ns;
     }
+}
+
+void executor_stop(struct executor *executor)
+{
+    executor->stopped = true;
+}
+
+void executor_resume(struct executor *executor, int64_t now_ns)
+{
+    executor->stopped = false;
+    executor->usage = false;
+    executor->confirming = false;
+    executor->steps = 0;
+    executor->steps_kept = 0;
+    executor->failures = 0;
+    executor->circuit_open = false;
+    executor->probe_token = 0;
+    executor->probe_steps = 0;
+    if (executor->shut_until_ns > now_ns) {
+        executor->shut_until_ns = now_ns;
+    }
+    INVARIANT(executor->shut_until_ns <= now_ns);
 }

@@ -2,7 +2,7 @@
 /*
  * executor: when sessions may be sent to one provider.
  *
- * Two reasons keep an executor shut:
+ * Three reasons keep an executor shut:
  * - Back-off. The starts of one turn are a batch. When all answers are there
  *   and every start was refused, the executor backs off one step (doubling,
  *   up to a ceiling), however many tasks the batch had. One acceptance resets
@@ -17,6 +17,9 @@
  * - Circuit. After some failures in a row it opens: then one start at a time
  *   is let through as a probe, at growing intervals, until a session ends
  *   well.
+ * - Stop. A session has said that the provider is of no use until a person
+ *   acts: its key is bad, or the account is empty. Nothing is sent until an
+ *   operator says so.
  *
  * Pure: time comes with each call. A plain value, owned by the scheduler,
  * which asks executor_is_open() after each call and sets the gate.
@@ -50,6 +53,7 @@ enum executor_shut {
     EXECUTOR_BACKOFF, /* refused: until a time, or until answers are in */
     EXECUTOR_USAGE,   /* refused with a time given by the provider */
     EXECUTOR_CIRCUIT, /* failures in a row: until the next probe, or its end */
+    EXECUTOR_STOPPED, /* until an operator resumes it */
 };
 
 struct executor {
@@ -70,6 +74,7 @@ struct executor {
     uint64_t probe_token; /* of the probe under way, or 0 */
     uint32_t probe_steps;
     int64_t probe_at_ns;
+    bool stopped;
 };
 
 /* Whether a start may be sent now, and if not, why. */
@@ -111,6 +116,12 @@ void executor_succeeded(struct executor *executor);
 
 /* Someone knows better than the provider: forget the time that it has named. */
 void executor_open(struct executor *executor, int64_t now_ns);
+
+/* A session has found that it cannot be used before a person acts. */
+void executor_stop(struct executor *executor);
+
+/* A person has acted: forget all that kept it shut. */
+void executor_resume(struct executor *executor, int64_t now_ns);
 
 /* A session ended neither well nor badly (cancelled): a probe may follow. */
 void executor_ended(struct executor *executor, uint64_t token, int64_t now_ns);

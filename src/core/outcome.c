@@ -159,9 +159,14 @@ static void rework(struct sched *sched, uint32_t task)
     ready_count_out(sched, task);
 }
 
-static void checkpoint(struct sched *sched, uint32_t task)
+static void checkpoint(struct sched *sched, uint32_t task, bool progress)
 {
     struct detail *detail = &sched->details[task];
+    if (progress) {
+        detail->checkpoints = 0;
+        state_ready_or_wait(sched, task);
+        return;
+    }
     if (detail->checkpoints >= sched_failure_of(sched, task)->checkpoint_max) {
         park(sched, task, SCHED_PARKED_CHECKPOINTS);
         return;
@@ -213,8 +218,10 @@ static bool is_failure(enum sched_outcome outcome)
     return outcome == OUTCOME_FAILED || outcome == OUTCOME_LOST;
 }
 
-static void
-end_task(struct sched *sched, uint32_t task, enum sched_outcome outcome)
+static void end_task(struct sched *sched,
+                     uint32_t task,
+                     enum sched_outcome outcome,
+                     bool progress)
 {
     bool stale = sched_has(sched, task, TASK_STALE);
     sched_lower(sched, task, TASK_STALE);
@@ -255,8 +262,17 @@ end_task(struct sched *sched, uint32_t task, enum sched_outcome outcome)
         park(sched, task, SCHED_PARKED_BLOCKED);
         return;
     case OUTCOME_CHECKPOINT:
-        checkpoint(sched, task);
+        checkpoint(sched, task, progress);
         return;
+    }
+}
+
+/* Runs that only wait for this executor come to rest. */
+static void stop_executor(struct sched *sched, struct executor *executor)
+{
+    executor_stop(executor);
+    for (uint32_t run = 0; run < sched->run_count; run++) {
+        state_check_run(sched, run);
     }
 }
 
@@ -290,6 +306,9 @@ static void judge_executor(struct sched *sched,
                              t->token,
                              event->now_ns,
                              event->retry_at_ns);
+        }
+        if (event->stop) {
+            stop_executor(sched, executor);
         }
         return;
     }
@@ -351,7 +370,7 @@ static void end_tasks(struct sched *sched,
         uint32_t next = sched->tasks[task].next_in_session;
         enum sched_outcome outcome = event->outcomes[alone ? 0 : ix];
         if (is_failure(outcome) == failed) {
-            end_task(sched, task, outcome);
+            end_task(sched, task, outcome, event->progress);
             if (sched->doubt_count == 0) {
                 release_doubt(sched, task); /* rework has put it there */
             }

@@ -127,6 +127,7 @@ struct sched_executor_record sched_executor_record(const struct sched *sched,
         .probe_token = e->probe_token,
         .probe_steps = e->probe_steps,
         .probe_at_ns = e->probe_at_ns,
+        .stopped = e->stopped,
     };
 }
 
@@ -316,6 +317,7 @@ void sched_restore_executor(struct sched *sched,
     e->probe_token = record->probe_token;
     e->probe_steps = record->probe_steps;
     e->probe_at_ns = record->probe_at_ns;
+    e->stopped = record->stopped;
     sched->restoring = true;
     dispatch_gate_executor(sched, executor.v);
 }

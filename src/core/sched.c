@@ -120,6 +120,8 @@ static bool is_addressed(const struct sched *sched,
     case EVENT_FILL:
     case EVENT_OPEN:
         return true;
+    case EVENT_REOPEN:
+        return event->executor.v < sched->executor_count;
     case EVENT_PAUSE:
     case EVENT_RESUME:
     case EVENT_BARRIER_DONE:
@@ -235,8 +237,30 @@ static uint32_t in_flight_of(const struct run *run)
     return run->counts[TASK_CLAIMED] + run->counts[TASK_RUNNING];
 }
 
-static bool is_quiet(const struct sched *sched, const struct run *run)
+/*
+ * Whether all that is ready waits for stopped executors. Asked only when
+ * nothing is in flight, so going through all tasks is rare.
+ */
+static bool is_stopped(const struct sched *sched, uint32_t run)
 {
+    bool any = false;
+    for (uint32_t ix = 0; ix < sched->executor_count; ix++) {
+        any = any || sched->executors[ix].stopped;
+    }
+    for (uint32_t task = 0; any && task < sched->task_count; task++) {
+        if (sched_run_ix(sched, task) == run &&
+            sched->tasks[task].state == TASK_READY &&
+            !sched_has(sched, task, TASK_HELD)) {
+            uint32_t executor = sched_shape_of(sched, task)->executor;
+            any = sched->executors[executor].stopped;
+        }
+    }
+    return any;
+}
+
+static bool is_quiet(const struct sched *sched, uint32_t ix)
+{
+    const struct run *run = &sched->runs[ix];
     if (in_flight_of(run) > 0 || run->barrier_running) {
         return false;
     }
@@ -244,8 +268,9 @@ static bool is_quiet(const struct sched *sched, const struct run *run)
         return true; /* nothing comes after what was in flight */
     }
     bool shut = run->paused || run->asking > 0; /* until a person acts */
-    return (shut || run->counts[TASK_READY] == run->held_ready) &&
-           run->backing_off == 0 && !run->barrier_due;
+    return run->backing_off == 0 && !run->barrier_due &&
+           (shut || run->counts[TASK_READY] == run->held_ready ||
+            is_stopped(sched, ix));
 }
 
 /* Whether the sync hook of a run is to be started now. */
@@ -269,7 +294,7 @@ static bool next_of_runs(struct sched *sched, struct sched_effect *out)
         }
         sched->run_checks = run->check_next;
         run->checking = false;
-        if (!run->quiet && is_quiet(sched, run)) {
+        if (!run->quiet && is_quiet(sched, ix)) {
             run->quiet = true;
             out->type = EFFECT_RUN;
             return true;

@@ -213,6 +213,7 @@ struct sched_executor_record {
     uint64_t probe_token;
     uint32_t probe_steps;
     int64_t probe_at_ns;
+    bool stopped;
 };
 
 /* "dependent needs need": indices of tasks, old or new. */
@@ -285,6 +286,7 @@ enum sched_event_type {
     EVENT_DRAIN,        /* start nothing in any run; not part of a record */
     EVENT_FILL,         /* undo EVENT_DRAIN */
     EVENT_OPEN,         /* all executors: forget times that were named */
+    EVENT_REOPEN,       /* executor: forget all that keeps it shut */
 };
 
 struct sched_event {
@@ -293,10 +295,13 @@ struct sched_event {
     struct task_id task; /* of a session: any of its tasks */
     struct run_id run;
     struct limit_id limit;
+    struct executor_id executor;
     uint64_t token;
     int64_t max;
     uint32_t percent;
     int64_t retry_at_ns; /* of a rejection; SCHED_NEVER: no time was given */
+    bool stop;           /* of a rejection: the executor is stopped */
+    bool progress;       /* of a checkpoint: those before do not count */
     /* EVENT_ENDED: one for all tasks of the session, or one each, in the order
      * of sched_session_next(). REJECTED and STOPPED stand alone. */
     const enum sched_outcome *outcomes;

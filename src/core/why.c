@@ -147,6 +147,9 @@ static struct why why_executor(const struct sched *sched, uint32_t ix)
     case EXECUTOR_CIRCUIT:
         why.code = WHY_CIRCUIT;
         break;
+    case EXECUTOR_STOPPED:
+        why.code = WHY_STOPPED;
+        break;
     }
     return why;
 }
@@ -363,7 +366,7 @@ const char *why_code_name(enum why_code code)
         [WHY_LIMIT] = "limit",         [WHY_RESERVED] = "reserved",
         [WHY_BUDGET] = "budget",       [WHY_BEHIND] = "behind",
         [WHY_DEFERRED] = "deferred",   [WHY_PLANNED] = "planned",
-        [WHY_STARTABLE] = "startable",
+        [WHY_STARTABLE] = "startable", [WHY_STOPPED] = "stopped",
     };
     INVARIANT(code < ARRAY_COUNT(names));
     return names[code];

@@ -22,6 +22,7 @@ enum why_code {
     WHY_BACKOFF,   /* until `until_ns`; `executor` is set if that backs off */
     WHY_USAGE,     /* `executor` is refused until `until_ns` */
     WHY_CIRCUIT,   /* `executor` failed too often; probe at `until_ns` */
+    WHY_STOPPED,   /* `executor` is stopped until an operator resumes it */
     WHY_PAUSED,    /* the run is paused */
     WHY_ASKED,     /* the run waits for a decision about `task` */
     WHY_BARRIER,   /* the run waits for its sync hook */

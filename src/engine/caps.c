@@ -186,6 +186,26 @@ bool caps_is_broke(const struct engine *engine,
     return false;
 }
 
+int64_t caps_usd_left(const struct engine *engine, uint32_t run, uint32_t task)
+{
+    const struct engine_run *r = &engine->runs[run];
+    const struct plan_task *t = &r->plan->tasks[task];
+    struct plan_cost budget = caps_task_budget(engine, run, task);
+    int64_t left = PLAN_UNSET;
+    if (budget.usd != PLAN_UNSET) {
+        left = budget.usd - (int64_t)(r->tasks[task].usd * PLAN_USD + 0.5);
+    }
+    for (uint32_t ix = 0; ix < r->plan->limit_count; ix++) {
+        const struct plan_limit *limit = &r->plan->limits[ix];
+        if (limit->kind == PLAN_LIMIT_BUDGET_USD &&
+            plan_budget_units(r->plan, limit, t) > 0) {
+            int64_t rest = present_max(engine, run, ix);
+            left = left == PLAN_UNSET || rest < left ? rest : left;
+        }
+    }
+    return left == PLAN_UNSET || left > 0 ? left : 0;
+}
+
 static void keep_raise(struct engine_run *run,
                        uint32_t task,
                        const struct plan_cost *budget)

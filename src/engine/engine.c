@@ -34,7 +34,10 @@ struct engine *engine_new(const struct engine_options *options)
     engine->ctx = options->ctx;
     engine->store = mem_strndup(options->store, strlen(options->store));
     const char *git = options->git != NULL ? options->git : "sluice-git";
+    const char *agent =
+        options->agent != NULL ? options->agent : "sluice-agent";
     engine->git = mem_strndup(git, strlen(git));
+    engine->agent = mem_strndup(agent, strlen(agent));
     engine->epoch = options->epoch;
     engine->wall_ns = options->wall_ns;
     (void)snprintf(engine->boot_id,
@@ -92,7 +95,12 @@ void engine_free(struct engine *engine)
     release_todo(&engine->todo);
     release_todo(&engine->written_todo);
     mem_free(engine->store);
+    for (uint32_t ix = 0; ix < engine->executor_count; ix++) {
+        mem_free(engine->executor_reasons[ix]);
+    }
+    mem_free(engine->executor_reasons);
     mem_free(engine->git);
+    mem_free(engine->agent);
     mem_free(engine);
 }
 

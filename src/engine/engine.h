@@ -101,6 +101,7 @@ struct engine_options {
     void *ctx;
     const char *store;   /* absolute path of its directory */
     const char *git;     /* path of sluice-git; NULL: none is needed */
+    const char *agent;   /* path of sluice-agent; the same */
     const char *boot_id; /* present one */
     uint64_t epoch;      /* from store_take() */
     int64_t wall_ns;     /* without a world: what the time is */
@@ -250,6 +251,10 @@ struct engine_meter engine_usage_meter(const struct engine *engine,
                                        uint32_t run,
                                        uint32_t ix,
                                        uint32_t meter);
+
+/* Why a provider is stopped; NULL: it is not. */
+const char *engine_stop_reason(const struct engine *engine,
+                               struct executor_id executor);
 
 /* Whether usage monitors are overridden: they lower nothing. */
 bool engine_is_overridden(const struct engine *engine);

@@ -26,6 +26,7 @@ struct session {
     uint32_t task; /* first one, index in the plan */
     uint32_t number;
     uint32_t task_count;
+    uint32_t slot; /* from 1; 0: not known */
     enum session_phase phase;
     bool foreign; /* its shim was not started through our server */
     bool end_due; /* to be ended, as soon as it can be */
@@ -50,7 +51,8 @@ struct engine_task {
     uint64_t version; /* of its row */
     char *reason;
     char *feedback;
-    double usd; /* what all its attempts have cost */
+    char *carry; /* see carry.h; NULL: nothing yet */
+    double usd;  /* what all its attempts have cost */
     int64_t tokens;
 };
 
@@ -204,7 +206,8 @@ struct engine {
     const struct engine_world *world;
     void *ctx;
     char *store;
-    char *git; /* path of sluice-git */
+    char *git;   /* path of sluice-git */
+    char *agent; /* path of sluice-agent */
     char boot_id[37];
     uint64_t epoch;
     int64_t now_ns;
@@ -220,7 +223,8 @@ struct engine {
     char **finished_ids; /* of runs that are not loaded */
     uint32_t finished_count;
     struct sched_executor_record *executors; /* as stored */
-    bool *executor_paused; /* told that its provider has named a time */
+    bool *executor_paused;   /* told that its provider has named a time */
+    char **executor_reasons; /* why it is stopped; NULL: it is not */
     uint32_t executor_count;
     bool override;                  /* usage monitors lower nothing */
     struct engine_history *history; /* by class */
@@ -268,6 +272,10 @@ void rows_set_task(struct engine *engine, uint32_t run, uint32_t task);
 void rows_claim(struct engine *engine, const struct session *session);
 void rows_set_session(struct engine *engine, const struct session *session);
 void rows_executors(struct engine *engine);
+/* The executor is stopped, for this reason; NULL: it is not any more. */
+void rows_stop_reason(struct engine *engine,
+                      struct executor_id executor,
+                      const char *reason);
 /* Set, or with NULL remove, a setting. */
 void rows_setting(struct engine *engine, const char *name, const char *value);
 /* Append an event; the number that it will have. */
@@ -315,6 +323,12 @@ void request_wrap(const struct engine *engine,
                   const char *path,
                   struct arena *arena,
                   struct exec_request *request);
+
+/* request_agent.c: a session of a coding agent is run by sluice-agent. */
+enum err request_put_brief(struct engine *engine,
+                           const struct session *session,
+                           const char *dir,
+                           struct diag *diag);
 
 /* request.c: what a session is told. */
 enum err request_start(struct engine *engine,
@@ -430,6 +444,9 @@ bool caps_is_broke(const struct engine *engine,
                    uint32_t run,
                    uint32_t task,
                    struct strbuf *reason);
+/* What a session of the task may spend by all budgets that cover it, PLAN_USD
+ * to the dollar; PLAN_UNSET: no limit. */
+int64_t caps_usd_left(const struct engine *engine, uint32_t run, uint32_t task);
 struct plan_cost
 caps_task_budget(const struct engine *engine, uint32_t run, uint32_t task);
 void caps_raise(struct engine *engine,

@@ -506,21 +506,28 @@ static enum err open_engine(struct loop *loop, struct diag *diag)
     char boot_id[37];
     attempt_boot_id(boot_id);
     struct strbuf git = {0};
+    struct strbuf agent = {0};
     enum err err = exec_find_program("sluice-git", "SLUICE_GIT", &git, diag);
+    if (err == ERR_OK) {
+        err = exec_find_program("sluice-agent", "SLUICE_AGENT", &agent, diag);
+    }
     if (err != ERR_OK) {
-        strbuf_release(&git);
-        return err;
+        goto out;
     }
     loop->engine = engine_new(&(struct engine_options){
         .world = &world,
         .ctx = loop,
         .store = loop->options.dir,
         .git = strbuf_text(&git),
+        .agent = strbuf_text(&agent),
         .boot_id = boot_id,
         .epoch = loop->options.epoch,
     });
+    err = engine_load(loop->engine, loop->options.store, NULL, diag);
+out:
     strbuf_release(&git);
-    return engine_load(loop->engine, loop->options.store, NULL, diag);
+    strbuf_release(&agent);
+    return err;
 }
 
 static enum err serve(struct loop *loop, struct diag *diag)

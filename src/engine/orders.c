@@ -10,6 +10,7 @@
 #include "base/invariant.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
+#include "engine/carry.h"
 #include "engine/engine_internal.h"
 
 #include <jansson.h>
@@ -439,6 +440,7 @@ static enum err do_answer(struct order *order)
         struct engine_task *t = &order->engine->runs[run].tasks[task];
         mem_free(t->feedback);
         t->feedback = mem_strndup(text, strlen(text));
+        carry_answer(&t->carry, text);
     }
     return err;
 }
@@ -499,8 +501,33 @@ static enum err do_pause(struct order *order)
     return do_run(order, EVENT_PAUSE, "is paused");
 }
 
+/* A provider that was stopped, or backs off, is used again at once. */
+static enum err resume_provider(struct order *order, const char *name)
+{
+    struct engine *engine = order->engine;
+    struct executor_id id = load_find_executor(engine->load, name);
+    if (id.v == ID_NONE) {
+        return diag_set(&order->diag,
+                        ERR_NOT_FOUND,
+                        "no unfinished run uses a provider \"%s\"",
+                        name);
+    }
+    enum err err = engine_apply(
+        engine,
+        (struct sched_event){.type = EVENT_REOPEN, .executor = id});
+    INVARIANT(err == ERR_OK);
+    rows_stop_reason(engine, id, NULL);
+    strbuf_addf(&order->text, "provider %s is used again", name);
+    orders_add_text(&order->extra, "provider", name);
+    return ERR_OK;
+}
+
 static enum err do_resume(struct order *order)
 {
+    const char *provider = get_text(order, "provider");
+    if (provider != NULL) {
+        return resume_provider(order, provider);
+    }
     return do_run(order, EVENT_RESUME, "goes on");
 }
 

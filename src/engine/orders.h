@@ -10,6 +10,7 @@
  *    "class": C that of a class, with "task": T that of a task
  *   {"verb": "usage", "override": true|false}
  *   {"verb": "pause"|"resume", "run": R}
+ *   {"verb": "resume", "provider": P}     that was stopped
  *   {"verb": "hold"|"release"|"retry"|"skip"|"cancel", "task": T, "run": R}
  *   {"verb": "retry"|"cancel", "run": R}  the whole run
  *   {"verb": "answer", "task": T, "text": X, "run": R}

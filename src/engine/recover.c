@@ -36,6 +36,12 @@ struct loading_command {
     char *args;
 };
 
+/* Why an executor is stopped, kept until a plan brings it. */
+struct loading_stop {
+    char *name;
+    char *reason;
+};
+
 struct loading {
     struct engine *engine;
     struct diag *diag;
@@ -44,6 +50,8 @@ struct loading {
     uint32_t attempt_count;
     struct loading_command *commands;
     uint32_t command_count;
+    struct loading_stop *stops;
+    uint32_t stop_count;
     const struct store_query *query;
 };
 
@@ -179,8 +187,18 @@ static enum err on_executor(void *ctx, const struct store_executor *row)
         .probe_token = row->probe_token,
         .probe_steps = row->probe_steps,
         .probe_at_ns = row->probe_at_ns,
+        .stopped = row->stopped,
     };
     load_restore_executor(loading->engine->load, row->name, &record);
+    if (row->stopped) {
+        loading->stops = mem_resize(loading->stops,
+                                    loading->stop_count + 1,
+                                    sizeof(loading->stops[0]));
+        loading->stops[loading->stop_count++] = (struct loading_stop){
+            .name = copy_text(row->name),
+            .reason = copy_text(row->reason),
+        };
+    }
     return ERR_OK;
 }
 
@@ -312,6 +330,7 @@ static enum err on_task(void *ctx, const struct store_task *row)
     task->known = true;
     task->reason = copy_text(row->reason);
     task->feedback = copy_text(row->feedback);
+    task->carry = copy_text(row->carry);
     task->usd = row->usd;
     task->tokens = row->tokens;
     if (read_state(row->state, &record->state)) {
@@ -461,6 +480,7 @@ static void restore_session(struct engine *engine,
     session->run = run;
     session->task = row->task;
     session->number = row->number;
+    session->slot = row->slot;
     session->task_count = 0;
     session->phase =
         task.state == TASK_RUNNING ? SESSION_RUNNING : SESSION_CLAIMED;
@@ -486,6 +506,13 @@ static enum err restore(struct loading *loading)
     enum err err = ERR_OK;
     for (uint32_t ix = 0; err == ERR_OK && ix < engine->run_count; ix++) {
         err = restore_run(loading, ix);
+    }
+    for (uint32_t n = 0; err == ERR_OK && n < loading->stop_count; n++) {
+        struct executor_id id =
+            load_find_executor(engine->load, loading->stops[n].name);
+        if (id.v != ID_NONE) {
+            rows_stop_reason(engine, id, loading->stops[n].reason);
+        }
     }
     for (uint32_t n = 0; err == ERR_OK && n < loading->attempt_count; n++) {
         restore_session(engine, &loading->attempts[n]);
@@ -514,6 +541,11 @@ static void release(struct loading *loading)
         mem_free(loading->commands[ix].who);
         mem_free(loading->commands[ix].args);
     }
+    for (uint32_t ix = 0; ix < loading->stop_count; ix++) {
+        mem_free(loading->stops[ix].name);
+        mem_free(loading->stops[ix].reason);
+    }
+    mem_free(loading->stops);
     mem_free(loading->runs);
     mem_free(loading->attempts);
     mem_free(loading->commands);

@@ -7,14 +7,12 @@
 #include "engine/engine_internal.h"
 
 #include "base/mem.h"
+#include "engine/carry.h"
 
+#include <ctype.h>
 #include <string.h>
 
-enum {
-    ENV_MAX = 24,
-    ARGV_MAX_SHELL = 3,
-    LOG_BYTES_MAX = 64 << 20,
-};
+enum { LOG_BYTES_MAX = 64 << 20 };
 
 /* A program that is no session has no settings of its own for this. */
 #define PROGRAM_GRACE_NS (INT64_C(10) * 1000000000)
@@ -22,14 +20,20 @@ enum {
 /* The environment, as texts that are kept until the request is sent. */
 struct environment {
     struct arena arena;
-    const char *items[ENV_MAX];
+    const char **items;
     uint32_t count;
+    uint32_t capacity;
     struct strbuf text; /* of the item that is being made */
 };
 
 /* Add what was collected as the next item. */
 static void take(struct environment *env)
 {
+    if (env->count == env->capacity) {
+        env->capacity = env->capacity * 2 + 32;
+        env->items =
+            mem_resize(env->items, env->capacity, sizeof(env->items[0]));
+    }
     env->items[env->count++] =
         arena_strndup(&env->arena, strbuf_text(&env->text), env->text.len);
     strbuf_clear(&env->text);
@@ -67,6 +71,7 @@ static void set_file(struct environment *env,
 static void release(struct environment *env)
 {
     arena_release(&env->arena);
+    mem_free(env->items);
     strbuf_release(&env->text);
 }
 
@@ -80,6 +85,37 @@ void request_add_dir(struct strbuf *out,
                    run->id,
                    run->plan->tasks[session->task].id,
                    session->number);
+}
+
+/* The text of the issue, as a file: the plan's, or one of the attempt. */
+static enum err put_body(struct engine *engine,
+                         const struct session *session,
+                         const char *dir,
+                         struct environment *env,
+                         struct diag *diag)
+{
+    const struct engine_run *run = &engine->runs[session->run];
+    const struct plan_task *task = &run->plan->tasks[session->task];
+    const struct plan_group *group =
+        task->group != PLAN_NONE ? &run->plan->groups[task->group] : NULL;
+    bool own = group == NULL || task->body != NULL || task->body_file != NULL;
+    const char *body = own ? task->body : group->body;
+    const char *file = own ? task->body_file : group->body_file;
+    enum err err = ERR_OK;
+    if (file != NULL) {
+        strbuf_adds(&env->text, "SLUICE_BODY=");
+        engine_add_path(&env->text, run->folder, file);
+        take(env);
+    } else if (body != NULL) {
+        struct strbuf text = {0};
+        strbuf_adds(&text, body);
+        err = engine->world->put(engine->ctx, dir, "body", &text, diag);
+        strbuf_release(&text);
+        set_file(env, "SLUICE_BODY", dir, "body");
+    } else {
+        set(env, "SLUICE_BODY", NULL);
+    }
+    return err;
 }
 
 /* Feedback for the session, and the list of the tasks of a batch. */
@@ -140,8 +176,54 @@ static void set_task(struct environment *env,
     set(env, "SLUICE_BASE", repo != NULL ? repo->base : NULL);
     set(env, "SLUICE_WORKTREE", repo != NULL ? folder : NULL);
     set(env, "SLUICE_BRANCH", NULL);
+    set(env, "SLUICE_START", NULL); /* sluice-git knows them, here too */
+    set(env,
+        "SLUICE_TITLE",
+        task->group != PLAN_NONE ? plan->groups[task->group].title
+                                 : task->title);
+    set(env, "SLUICE_PLAN_DIR", run->folder);
     set_number(env, "SLUICE_ATTEMPT", session->number);
     set_number(env, "SLUICE_TOKEN", session->token);
+    set_number(env, "SLUICE_SLOT", session->slot);
+}
+
+/* Where the repositories are: SLUICE_REPO_<NAME>, as a shell can write it. */
+static void set_repos(struct environment *env, const struct engine_run *run)
+{
+    const struct plan *plan = run->plan;
+    for (uint32_t ix = 0; ix < plan->repo_count; ix++) {
+        if (plan->repos[ix].path == NULL) {
+            continue;
+        }
+        strbuf_adds(&env->text, "SLUICE_REPO_");
+        for (const char *at = plan->repos[ix].name; *at != '\0'; at++) {
+            char letter = (char)toupper((unsigned char)*at);
+            bool plain = (letter >= 'A' && letter <= 'Z') ||
+                         (letter >= '0' && letter <= '9');
+            strbuf_add(&env->text, plain ? &letter : "_", 1);
+        }
+        strbuf_adds(&env->text, "=");
+        engine_add_path(&env->text, run->folder, plan->repos[ix].path);
+        take(env);
+    }
+}
+
+/* What the attempt before has left, and when this one will be ended. */
+static void set_story(struct environment *env,
+                      struct engine *engine,
+                      const struct session *session)
+{
+    const struct engine_run *run = &engine->runs[session->run];
+    int64_t timeout_ns = run->plan->tasks[session->task].settings.timeout_ns;
+    struct carry carry = carry_read(run->tasks[session->task].carry);
+    set(env, "SLUICE_RESUME", carry.resume);
+    carry_release(&carry);
+    if (timeout_ns == PLAN_UNSET || timeout_ns == PLAN_UNLIMITED) {
+        set(env, "SLUICE_DEADLINE", NULL);
+    } else {
+        int64_t until_ns = engine->world->wall_ns(engine->ctx) + timeout_ns;
+        set_number(env, "SLUICE_DEADLINE", (uint64_t)(until_ns / 1000000000));
+    }
 }
 
 static void set_files(struct environment *env, const char *dir)
@@ -185,17 +267,22 @@ enum err request_start(struct engine *engine,
         strbuf_clear(&env.text);
     }
     set_task(&env, engine, session, folder);
+    set_repos(&env, run);
+    set_story(&env, engine, session);
     set_files(&env, strbuf_text(&dir));
-    const char *shell[] = {"/bin/sh", "-c", task->shell};
+    const char *shell[] = {"/bin/sh", "-c", task->shell, NULL};
+    const char *agent[] = {engine->agent, strbuf_text(&dir), NULL};
     const char *const *words = (const char *const *)task->argv;
+    if (words == NULL) {
+        words = task->agent != PLAN_NONE ? agent : shell;
+    }
     struct exec_request request = {
         .id = session->token,
         .dir = strbuf_text(&dir),
         .folder = folder,
         .prepare = task->prepare,
-        .argv = words != NULL ? words : shell,
-        .argc = words != NULL ? count_words(words) : ARGV_MAX_SHELL,
-        .env = env.items,
+        .argv = words,
+        .argc = count_words(words),
         .timeout_ns = time_or_never(task->settings.timeout_ns),
         .idle_ns = time_or_never(task->settings.idle_timeout_ns),
         .checkpoint_ns = time_or_never(task->settings.checkpoint_after_ns),
@@ -211,6 +298,13 @@ enum err request_start(struct engine *engine,
                      &request);
     }
     enum err err = put_files(engine, session, request.dir, &env, diag);
+    if (err == ERR_OK) {
+        err = put_body(engine, session, request.dir, &env, diag);
+    }
+    if (err == ERR_OK && task->agent != PLAN_NONE) {
+        err = request_put_brief(engine, session, request.dir, diag);
+    }
+    request.env = env.items;
     request.env_count = env.count;
     if (err == ERR_OK) {
         err = engine->world->start(engine->ctx, &request, diag);

@@ -116,6 +116,27 @@ static void add_merge(struct words *words, const struct plan_repo *repo)
     }
 }
 
+/* The message of a commit that an agent has not made: the title. */
+static void add_message(struct words *words,
+                        const struct plan *plan,
+                        const struct plan_task *task)
+{
+    const struct plan_group *group =
+        task->group != PLAN_NONE ? &plan->groups[task->group] : NULL;
+    const char *id = group != NULL ? group->id : task->id;
+    const char *title = group != NULL ? group->title : task->title;
+    struct strbuf text = {0};
+    strbuf_addf(&text,
+                "%s%s%s",
+                id,
+                title != NULL ? ": " : "",
+                title != NULL ? title : "");
+    add_option(words,
+               "--commit",
+               arena_strndup(words->arena, strbuf_text(&text), text.len));
+    strbuf_release(&text);
+}
+
 /* Any other stage: what it would have been without sluice-git comes last. */
 static void add_session(struct words *words,
                         const struct plan *plan,
@@ -129,6 +150,9 @@ static void add_session(struct words *words,
     }
     if (task->settings.allow_empty) {
         add(words, "--allow-empty");
+    }
+    if (task->agent != PLAN_NONE) {
+        add_message(words, plan, task);
     }
     add_option(words, "--prepare", request->prepare);
     add(words, "--");

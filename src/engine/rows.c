@@ -206,6 +206,7 @@ void rows_set_task(struct engine *engine, uint32_t run, uint32_t ix)
                 .cause = plan_index(r, record.cause),
                 .reason = task->reason,
                 .feedback = task->feedback,
+                .carry = task->carry,
                 .usd = task->usd,
                 .tokens = task->tokens,
             },
@@ -228,6 +229,7 @@ static struct store_attempt row_of_session(const struct engine *engine,
         .task = session->task,
         .number = session->number,
         .task_count = session->task_count,
+        .slot = session->slot,
         .state = session->phase == SESSION_RUNNING ? "running" : "claimed",
         .epoch = session->epoch,
         .pid = session->pid,
@@ -317,6 +319,7 @@ void rows_end_session(struct engine *engine, const struct rows_end *end)
         row->cause = "spawn";
     }
     row->input_tokens = end->result->input_tokens;
+    row->cached_tokens = end->result->cached_tokens;
     row->output_tokens = end->result->output_tokens;
     row->usd = end->result->usd;
     tell_end(engine, row);
@@ -341,7 +344,8 @@ static bool is_same(const struct sched_executor_record *a,
            a->shut_until_ns == b->shut_until_ns && a->usage == b->usage &&
            a->failures == b->failures && a->circuit_open == b->circuit_open &&
            a->probe_token == b->probe_token &&
-           a->probe_steps == b->probe_steps && a->probe_at_ns == b->probe_at_ns;
+           a->probe_steps == b->probe_steps &&
+           a->probe_at_ns == b->probe_at_ns && a->stopped == b->stopped;
 }
 
 void rows_notify_users(struct engine *engine,
@@ -353,11 +357,8 @@ void rows_notify_users(struct engine *engine,
 {
     for (uint32_t run = 0; run < engine->run_count; run++) {
         const struct engine_run *r = &engine->runs[run];
-        for (uint32_t ix = 0; !r->finished && ix < r->plan->provider_count;
-             ix++) {
-            if (load_executor(r->loaded, ix).v == executor.v) {
-                notices_add(engine, run, hook, number, kind, data);
-            }
+        if (!r->finished && load_uses_executor(r->loaded, executor)) {
+            notices_add(engine, run, hook, number, kind, data);
         }
     }
 }
@@ -395,27 +396,80 @@ static void tell_pause(struct engine *engine,
     strbuf_release(&data);
 }
 
+/* Tell that a provider is stopped, or is not any more. */
+static void tell_stop(struct engine *engine,
+                      struct executor_id id,
+                      const struct sched_executor_record *record)
+{
+    const char *reason = engine->executor_reasons[id.v];
+    struct strbuf data = {0};
+    strbuf_addf(&data,
+                "{\"to\":\"%s\",\"provider\":",
+                record->stopped ? "stopped" : "resumed");
+    jsonw_string(&data, load_executor_name(engine->load, id));
+    if (record->stopped && reason != NULL) {
+        strbuf_adds(&data, ",\"reason\":");
+        jsonw_string(&data, reason);
+    }
+    strbuf_adds(&data, "}");
+    uint64_t number =
+        rows_event(engine, STORE_NONE, STORE_NONE, "provider", &data);
+    if (record->stopped) {
+        rows_notify_users(engine,
+                          id,
+                          "provider-stopped",
+                          number,
+                          "provider",
+                          strbuf_text(&data));
+    }
+    strbuf_release(&data);
+}
+
+/* Room for executors that are new. */
+static void grow_executors(struct engine *engine)
+{
+    uint32_t count = load_executor_count(engine->load);
+    if (count <= engine->executor_count) {
+        return;
+    }
+    engine->executors =
+        mem_resize(engine->executors, count, sizeof(engine->executors[0]));
+    engine->executor_paused =
+        mem_resize(engine->executor_paused, count, sizeof(bool));
+    engine->executor_reasons =
+        mem_resize(engine->executor_reasons, count, sizeof(char *));
+    for (uint32_t ix = engine->executor_count; ix < count; ix++) {
+        struct sched_executor_record now =
+            sched_executor_record(engine->sched, (struct executor_id){ix});
+        /* Unlike any record: it will be written. That it is stopped was told
+         * by the batch that has stored it. */
+        engine->executors[ix] = (struct sched_executor_record){
+            .steps = UINT32_MAX,
+            .stopped = now.stopped,
+        };
+        /* One that was shut when the last batch was written. */
+        engine->executor_paused[ix] =
+            now.usage && now.shut_until_ns > engine->info.engine_ns;
+        engine->executor_reasons[ix] = NULL;
+    }
+    engine->executor_count = count;
+}
+
+void rows_stop_reason(struct engine *engine,
+                      struct executor_id executor,
+                      const char *reason)
+{
+    grow_executors(engine);
+    INVARIANT(executor.v < engine->executor_count);
+    mem_free(engine->executor_reasons[executor.v]);
+    engine->executor_reasons[executor.v] =
+        reason != NULL ? mem_strndup(reason, strlen(reason)) : NULL;
+}
+
 void rows_executors(struct engine *engine)
 {
     uint32_t count = load_executor_count(engine->load);
-    if (count > engine->executor_count) {
-        engine->executors =
-            mem_resize(engine->executors, count, sizeof(engine->executors[0]));
-        engine->executor_paused =
-            mem_resize(engine->executor_paused, count, sizeof(bool));
-        for (uint32_t ix = engine->executor_count; ix < count; ix++) {
-            /* Unlike any record: it will be written. */
-            engine->executors[ix] = (struct sched_executor_record){
-                .steps = UINT32_MAX,
-            };
-            /* One that was shut when the last batch was written. */
-            struct sched_executor_record now =
-                sched_executor_record(engine->sched, (struct executor_id){ix});
-            engine->executor_paused[ix] =
-                now.usage && now.shut_until_ns > engine->info.engine_ns;
-        }
-        engine->executor_count = count;
-    }
+    grow_executors(engine);
     for (uint32_t ix = 0; ix < count; ix++) {
         struct executor_id id = {ix};
         struct sched_executor_record now =
@@ -423,6 +477,9 @@ void rows_executors(struct engine *engine)
         tell_pause(engine, id, &now);
         if (is_same(&now, &engine->executors[ix])) {
             continue;
+        }
+        if (now.stopped != engine->executors[ix].stopped) {
+            tell_stop(engine, id, &now);
         }
         engine->executors[ix] = now;
         struct store_change change = {
@@ -440,6 +497,8 @@ void rows_executors(struct engine *engine)
                     .probe_token = now.probe_token,
                     .probe_steps = now.probe_steps,
                     .probe_at_ns = now.probe_at_ns,
+                    .stopped = now.stopped,
+                    .reason = now.stopped ? engine->executor_reasons[ix] : NULL,
                 },
         };
         add(engine, &change);

@@ -24,6 +24,7 @@ void runs_release(struct engine_run *run)
     for (uint32_t ix = 0; ix < run->task_count; ix++) {
         mem_free(run->tasks[ix].reason);
         mem_free(run->tasks[ix].feedback);
+        mem_free(run->tasks[ix].carry);
     }
     mem_free(run->tasks);
     mem_free(run->limits);

@@ -12,6 +12,7 @@
 #include "base/invariant.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
+#include "engine/carry.h"
 #include "engine/verdict.h"
 
 #include <errno.h>
@@ -75,6 +76,25 @@ static void start_later(struct engine *engine, const struct session *session)
     todo->starts[todo->start_count++] = session->token;
 }
 
+/* The first slot that no session has. The new session has none yet. */
+static uint32_t free_slot(const struct engine *engine)
+{
+    uint32_t count = engine->session_count;
+    bool *taken = mem_zalloc(count + 1, sizeof(taken[0]));
+    for (uint32_t ix = 0; ix < count; ix++) {
+        uint32_t slot = engine->sessions[ix].slot;
+        if (slot > 0 && slot <= count) {
+            taken[slot - 1] = true;
+        }
+    }
+    uint32_t first = 0;
+    while (taken[first]) { /* one more place than sessions with a slot */
+        first++;
+    }
+    mem_free(taken);
+    return first + 1;
+}
+
 void session_new(struct engine *engine, const struct sched_effect *effect)
 {
     uint32_t run = effect->run.v;
@@ -85,6 +105,7 @@ void session_new(struct engine *engine, const struct sched_effect *effect)
     session->run = run;
     session->task = task;
     session->number = ++engine->runs[run].tasks[task].number;
+    session->slot = free_slot(engine);
     session->epoch = engine->epoch;
     session->claimed_ns = engine->world->wall_ns(engine->ctx);
     memcpy(session->boot_id, engine->boot_id, sizeof(session->boot_id));
@@ -102,30 +123,6 @@ static void set_text(char **place, const char *text)
     *place = text != NULL ? mem_strndup(text, strlen(text)) : NULL;
 }
 
-/*
- * What the stage that works again shall know: the reason, and the end of the
- * log of the attempt that asked for it.
- */
-static void pass_feedback(struct engine *engine,
-                          uint32_t run,
-                          uint32_t task,
-                          const char *dir,
-                          const char *reason)
-{
-    uint32_t to = engine->runs[run].plan->tasks[task].rework_to;
-    if (to == PLAN_NONE) {
-        return;
-    }
-    struct strbuf text = {0};
-    strbuf_addf(&text,
-                "%s: %s\n\n",
-                engine->runs[run].plan->tasks[task].id,
-                reason != NULL ? reason : "changes requested");
-    engine->world->log_tail(engine->ctx, dir, FEEDBACK_BYTES, &text);
-    set_text(&engine->runs[run].tasks[to].feedback, strbuf_text(&text));
-    strbuf_release(&text);
-}
-
 /* How one session ended: everything that follows from it. */
 struct end {
     struct attempt_found found;
@@ -134,6 +131,71 @@ struct end {
     struct strbuf reason;
     const char *dir;
 };
+
+/* What the session says of one of its tasks. */
+struct said {
+    enum sched_outcome outcome;
+    const char *reason;   /* or NULL */
+    const char *feedback; /* or NULL */
+};
+
+/*
+ * The end of a log, without the events of agents that were run as plain
+ * commands: nobody can read them, and they would fill a prompt.
+ */
+static void add_log(struct engine *engine, const char *dir, struct strbuf *out)
+{
+    struct strbuf log = {0};
+    engine->world->log_tail(engine->ctx, dir, FEEDBACK_BYTES, &log);
+    const char *end = strbuf_text(&log) + log.len;
+    for (const char *at = strbuf_text(&log); at < end;) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        size_t len = (size_t)((newline != NULL ? newline + 1 : end) - at);
+        bool event = len > 2 && at[0] == '{' && at[1] == '"' &&
+                     memmem(at, len, "\"type\":", strlen("\"type\":")) != NULL;
+        if (!event) {
+            strbuf_add(out, at, len);
+        }
+        at += len;
+    }
+    strbuf_release(&log);
+}
+
+/*
+ * What the stage that works again shall know: what the session said. A gate
+ * and a merge say more in their logs, and so does a review that says nothing
+ * else.
+ */
+static void pass_feedback(struct engine *engine,
+                          uint32_t run,
+                          uint32_t task,
+                          const struct end *end,
+                          const struct said *said)
+{
+    const struct plan_task *from = &engine->runs[run].plan->tasks[task];
+    if (from->rework_to == PLAN_NONE) {
+        return;
+    }
+    const char *words = said->feedback != NULL ? said->feedback : said->reason;
+    const struct plan *plan = engine->runs[run].plan;
+    bool review = strcmp(plan->classes[from->class_ix].name, "review") == 0;
+    bool told = said->feedback != NULL ||
+                (review && said->outcome == OUTCOME_CHANGES &&
+                 end->result.reason != NULL);
+    struct engine_task *to = &engine->runs[run].tasks[from->rework_to];
+    struct strbuf text = {0};
+    strbuf_addf(&text,
+                "%s: %s\n",
+                from->id,
+                words != NULL ? words : "changes requested");
+    if (!told && from->agent == PLAN_NONE) {
+        strbuf_adds(&text, "\n");
+        add_log(engine, end->dir, &text);
+    }
+    set_text(&to->feedback, strbuf_text(&text));
+    carry_send_back(&to->carry);
+    strbuf_release(&text);
+}
 
 /* Outcomes of the tasks of a session, in its order; the caller frees them. */
 static enum sched_outcome *judge_tasks(struct engine *engine,
@@ -147,18 +209,24 @@ static enum sched_outcome *judge_tasks(struct engine *engine,
     for (uint32_t n = 0; n < session->task_count; n++) {
         uint32_t ix = load_plan_task(run->loaded, next);
         INVARIANT(ix != PLAN_NONE);
-        const char *reason =
-            end->reason.len > 0 ? strbuf_text(&end->reason) : NULL;
-        outcomes[n] = verdict_of_task(&end->verdict,
-                                      &end->result,
-                                      run->plan->tasks[ix].id,
-                                      &reason);
-        set_text(&run->tasks[ix].reason, reason);
-        if (outcomes[n] == OUTCOME_DONE) {
-            set_text(&run->tasks[ix].feedback, NULL);
+        struct said said = {
+            .reason = end->reason.len > 0 ? strbuf_text(&end->reason) : NULL,
+            .feedback = end->result.feedback,
+        };
+        said.outcome = verdict_of_task(&end->verdict,
+                                       &end->result,
+                                       run->plan->tasks[ix].id,
+                                       &said.reason,
+                                       &said.feedback);
+        outcomes[n] = said.outcome;
+        struct engine_task *task = &run->tasks[ix];
+        set_text(&task->reason, said.reason);
+        carry_end(&task->carry, said.outcome, said.reason, &end->result);
+        if (said.outcome == OUTCOME_DONE) {
+            set_text(&task->feedback, NULL);
         }
-        if (outcomes[n] == OUTCOME_CHANGES || outcomes[n] == OUTCOME_FAILED) {
-            pass_feedback(engine, session->run, ix, end->dir, reason);
+        if (said.outcome == OUTCOME_CHANGES || said.outcome == OUTCOME_FAILED) {
+            pass_feedback(engine, session->run, ix, end, &said);
         }
         next = sched_session_next(engine->sched, next);
     }
@@ -185,6 +253,8 @@ finish(struct engine *engine, struct session *session, const struct end *end)
         .retry_at_ns = end->verdict.retry_at_ns > 0 && !engine->override
                            ? engine_time_of(engine, end->verdict.retry_at_ns)
                            : SCHED_NEVER,
+        .stop = end->verdict.outcome == OUTCOME_REJECTED && end->result.stop,
+        .progress = end->result.progress,
         .outcomes = outcomes,
         .outcome_count = alone ? 1 : session->task_count,
     };
@@ -197,6 +267,11 @@ finish(struct engine *engine, struct session *session, const struct end *end)
             .result = &end->result,
             .reason = end->reason.len > 0 ? strbuf_text(&end->reason) : NULL,
         });
+    if (event.stop) {
+        rows_stop_reason(engine,
+                         sched_task(engine->sched, event.task).executor,
+                         strbuf_text(&end->reason));
+    }
     enum err err = engine_apply(engine, event);
     INVARIANT(err == ERR_OK); /* its token is the one in flight */
     crash_point("session-judged");
@@ -254,15 +329,13 @@ static void conclude(struct engine *engine,
 {
     struct end end = {.found = *found, .dir = dir};
     struct diag diag = {0};
-    enum err err = ERR_OK;
-    if (found->state == ATTEMPT_ENDED) {
-        err = engine->world->result(engine->ctx, dir, &end.result, &diag);
-    }
+    /* Of a lost one, what it had used counts as far as it was told. */
+    enum err err = engine->world->result(engine->ctx, dir, &end.result, &diag);
     end.verdict = verdict_of(found,
                              &end.result,
                              err != ERR_OK ? diag.text : NULL,
                              &end.reason);
-    if (end.result.add != NULL) {
+    if (end.result.add != NULL && found->state == ATTEMPT_ENDED) {
         add_tasks(engine, session, &end);
     }
     finish(engine, session, &end);

@@ -173,12 +173,15 @@ struct verdict verdict_of(const struct attempt_found *found,
 enum sched_outcome verdict_of_task(const struct verdict *verdict,
                                    const struct attempt_result *result,
                                    const char *task,
-                                   const char **reason_out)
+                                   const char **reason_out,
+                                   const char **feedback_out)
 {
     enum sched_outcome outcome = verdict->outcome;
+    bool listed = false;
     for (uint32_t ix = 0; ix < result->task_count; ix++) {
         const struct attempt_task_result *said = &result->tasks[ix];
         if (strcmp(said->task, task) == 0) {
+            listed = true;
             enum sched_outcome named;
             /* A session that failed as a whole did none of them well. */
             if (read_outcome(said->outcome, &named) &&
@@ -188,8 +191,13 @@ enum sched_outcome verdict_of_task(const struct verdict *verdict,
                 *reason_out = said->reason != NULL || named == OUTCOME_DONE
                                   ? said->reason
                                   : "its session says so, without a reason";
+                *feedback_out = said->feedback;
             }
         }
+    }
+    if (result->task_count > 0 && !listed && outcome == OUTCOME_DONE) {
+        *reason_out = "its session gave no verdict on it";
+        outcome = OUTCOME_FAILED;
     }
     return outcome;
 }

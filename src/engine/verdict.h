@@ -40,10 +40,12 @@ struct verdict verdict_of(const struct attempt_found *found,
 struct verdict verdict_of_failed_start(int error, struct strbuf *reason);
 
 /* The outcome of one task of a session of several, by its id: what the result
- * says about it, or that of the session. Its reason, if any, in *reason_out. */
+ * says about it, or that of the session; one that a list of outcomes leaves
+ * out has failed. Its reason and its feedback, if any, in the last two. */
 enum sched_outcome verdict_of_task(const struct verdict *verdict,
                                    const struct attempt_result *result,
                                    const char *task,
-                                   const char **reason_out);
+                                   const char **reason_out,
+                                   const char **feedback_out);
 
 #endif /* ENGINE_VERDICT_H */

@@ -105,6 +105,20 @@ struct engine_meter engine_usage_meter(const struct engine *engine,
     };
 }
 
+const char *engine_stop_reason(const struct engine *engine,
+                               struct executor_id executor)
+{
+    int64_t until_ns;
+    if (sched_executor_state(engine->sched, executor, &until_ns) !=
+        EXECUTOR_STOPPED) {
+        return NULL;
+    }
+    const char *reason = executor.v < engine->executor_count
+                             ? engine->executor_reasons[executor.v]
+                             : NULL;
+    return reason != NULL ? reason : "no reason was given";
+}
+
 bool engine_is_overridden(const struct engine *engine)
 {
     return engine->override;

@@ -111,18 +111,25 @@ char attempt_process_state(int64_t pid);
 struct attempt_task_result {
     char *task;
     char *outcome;
-    char *reason; /* or NULL */
+    char *reason;   /* or NULL */
+    char *feedback; /* or NULL */
 };
 
 /* The file $SLUICE_RESULT, read and checked. Starts as {0}. */
 struct attempt_result {
     bool present;
-    char *outcome;       /* "done", "failed", "refused", "changes", "blocked",
-                            "checkpoint", or NULL */
-    char *reason;        /* or NULL */
-    int64_t retry_at_ns; /* wall clock; 0: none */
-    bool has_usage;      /* it says how many tokens it used */
-    int64_t input_tokens;
+    char *outcome;        /* "done", "failed", "refused", "changes", "blocked",
+                             "checkpoint", or NULL */
+    char *reason;         /* or NULL */
+    char *feedback;       /* for the stage that works again, or NULL */
+    char *resume;         /* for the next session of the task, or NULL */
+    int64_t retry_at_ns;  /* wall clock; 0: none */
+    bool stop;            /* its provider is of no use until an operator acts */
+    bool progress;        /* of a checkpoint: it has made new commits */
+    bool has_usage;       /* it says how many tokens it used */
+    bool has_usd;         /* it says what it cost */
+    int64_t input_tokens; /* cached ones included */
+    int64_t cached_tokens;
     int64_t output_tokens;
     double usd;
     char *add; /* text of a plan fragment, or NULL */

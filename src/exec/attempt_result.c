@@ -25,6 +25,8 @@ enum {
     TASKS_MAX = 10000,
     TASK_BYTES_MAX = 1024, /* of the id of a task */
     REASON_BYTES_MAX = 4096,
+    FEEDBACK_BYTES_MAX = 128 << 10,
+    RESUME_BYTES_MAX = 4096,
 };
 
 /* The last second that a number of nanoseconds can hold, in the year 2262. */
@@ -46,11 +48,11 @@ static enum err bad(struct diag *diag, const char *what)
     return diag_set(diag, ERR_INVALID, "result: %s", what);
 }
 
-/* A text without control characters, cut to REASON_BYTES_MAX. */
-static char *clean(const char *text, size_t len)
+/* A text without control characters, cut to `max` bytes. */
+static char *clean(const char *text, size_t len, size_t max)
 {
-    if (len > REASON_BYTES_MAX) {
-        len = REASON_BYTES_MAX;
+    if (len > max) {
+        len = max;
         while (len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80) {
             len--; /* not within a character of UTF-8 */
         }
@@ -89,17 +91,62 @@ read_outcome(const json_t *object, char **out, struct diag *diag)
                "failed, refused");
 }
 
-/* Read `reason`, which is optional. */
-static enum err read_reason(const json_t *object, char **out, struct diag *diag)
+/* Read a text, which is optional, and cut it to `max` bytes. */
+static enum err read_text(const json_t *object,
+                          const char *name,
+                          size_t max,
+                          char **out,
+                          struct diag *diag)
 {
-    const json_t *value = json_object_get(object, "reason");
+    const json_t *value = json_object_get(object, name);
     if (value == NULL || json_is_null(value)) {
         return ERR_OK;
     }
     if (!json_is_string(value)) {
-        return bad(diag, "reason must be a text");
+        return diag_set(diag, ERR_INVALID, "result: %s must be a text", name);
     }
-    *out = clean(json_string_value(value), json_string_length(value));
+    *out = clean(json_string_value(value), json_string_length(value), max);
+    return ERR_OK;
+}
+
+/* Read what is said for people, and for those who work again. */
+static enum err read_words(const json_t *object,
+                           char **reason_out,
+                           char **feedback_out,
+                           struct diag *diag)
+{
+    enum err err =
+        read_text(object, "reason", REASON_BYTES_MAX, reason_out, diag);
+    return err != ERR_OK ? err
+                         : read_text(object,
+                                     "feedback",
+                                     FEEDBACK_BYTES_MAX,
+                                     feedback_out,
+                                     diag);
+}
+
+/* Read `resume`. A text that was cut would name something else. */
+static enum err read_resume(const json_t *root, char **out, struct diag *diag)
+{
+    const json_t *value = json_object_get(root, "resume");
+    if (json_string_length(value) > RESUME_BYTES_MAX) {
+        return bad(diag, "resume is longer than 4096 bytes");
+    }
+    return read_text(root, "resume", RESUME_BYTES_MAX, out, diag);
+}
+
+/* Read a flag, which is optional. */
+static enum err
+read_flag(const json_t *root, const char *name, bool *out, struct diag *diag)
+{
+    const json_t *value = json_object_get(root, name);
+    if (value != NULL && !json_is_null(value) && !json_is_boolean(value)) {
+        return diag_set(diag,
+                        ERR_INVALID,
+                        "result: %s must be true or false",
+                        name);
+    }
+    *out = json_is_true(value);
     return ERR_OK;
 }
 
@@ -242,6 +289,9 @@ read_usage(const json_t *root, struct attempt_result *out, struct diag *diag)
     if (err == ERR_OK) {
         err = read_tokens(usage, "output_tokens", &out->output_tokens, diag);
     }
+    if (err == ERR_OK) {
+        err = read_tokens(usage, "cached_tokens", &out->cached_tokens, diag);
+    }
     out->has_usage = json_is_integer(json_object_get(usage, "input_tokens")) ||
                      json_is_integer(json_object_get(usage, "output_tokens"));
     const json_t *usd = json_object_get(usage, "usd");
@@ -253,6 +303,7 @@ read_usage(const json_t *root, struct attempt_result *out, struct diag *diag)
         return bad(diag, "usage: usd must be a number and not negative");
     }
     out->usd = amount;
+    out->has_usd = true;
     return ERR_OK;
 }
 
@@ -266,13 +317,13 @@ static enum err read_task(const json_t *value,
     if (!json_is_string(task) || len == 0 || len > TASK_BYTES_MAX) {
         return bad(diag, "tasks: each needs a task, which is its id");
     }
-    out->task = clean(json_string_value(task), len);
+    out->task = clean(json_string_value(task), len, TASK_BYTES_MAX);
     enum err err = read_outcome(value, &out->outcome, diag);
     if (err == ERR_OK && out->outcome == NULL) {
         err = bad(diag, "tasks: each needs an outcome");
     }
     if (err == ERR_OK) {
-        err = read_reason(value, &out->reason, diag);
+        err = read_words(value, &out->reason, &out->feedback, diag);
     }
     return err;
 }
@@ -330,10 +381,19 @@ read_root(const json_t *root, struct attempt_result *out, struct diag *diag)
     }
     enum err err = read_outcome(root, &out->outcome, diag);
     if (err == ERR_OK) {
-        err = read_reason(root, &out->reason, diag);
+        err = read_words(root, &out->reason, &out->feedback, diag);
     }
     if (err == ERR_OK) {
         err = read_retry_at(root, &out->retry_at_ns, diag);
+    }
+    if (err == ERR_OK) {
+        err = read_resume(root, &out->resume, diag);
+    }
+    if (err == ERR_OK) {
+        err = read_flag(root, "stop", &out->stop, diag);
+    }
+    if (err == ERR_OK) {
+        err = read_flag(root, "progress", &out->progress, diag);
     }
     if (err == ERR_OK) {
         err = read_usage(root, out, diag);
@@ -427,10 +487,13 @@ void attempt_result_release(struct attempt_result *result)
         mem_free(result->tasks[ix].task);
         mem_free(result->tasks[ix].outcome);
         mem_free(result->tasks[ix].reason);
+        mem_free(result->tasks[ix].feedback);
     }
     mem_free(result->tasks);
     mem_free(result->outcome);
     mem_free(result->reason);
+    mem_free(result->feedback);
+    mem_free(result->resume);
     mem_free(result->add);
     *result = (struct attempt_result){0};
 }

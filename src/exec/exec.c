@@ -65,7 +65,8 @@ enum err exec_find_program(const char *name,
     static const char *const places[] = {
         "",
         "../libexec/sluice/", /* installed */
-        "../exec/",           /* in the folder of a build */
+        "../agent/",          /* in the folder of a build */
+        "../exec/",
         "../git/",
     };
     const char *chosen = getenv(variable);

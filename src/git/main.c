@@ -58,6 +58,7 @@ enum option_id {
     OPTION_DIR,
     OPTION_WRITES,
     OPTION_ALLOW_EMPTY,
+    OPTION_COMMIT,
     OPTION_PREPARE,
     OPTION_GATE,
     OPTION_REPAIR,
@@ -79,6 +80,7 @@ static const struct option options[] = {
     {"dir", required_argument, NULL, OPTION_DIR},
     {"writes", no_argument, NULL, OPTION_WRITES},
     {"allow-empty", no_argument, NULL, OPTION_ALLOW_EMPTY},
+    {"commit", required_argument, NULL, OPTION_COMMIT},
     {"prepare", required_argument, NULL, OPTION_PREPARE},
     {"gate", required_argument, NULL, OPTION_GATE},
     {"repair", required_argument, NULL, OPTION_REPAIR},
@@ -126,6 +128,9 @@ static bool take_part(struct order *order, int id)
         return true;
     case OPTION_ALLOW_EMPTY:
         order->session.allow_empty = true;
+        return true;
+    case OPTION_COMMIT:
+        order->session.commit = optarg;
         return true;
     case OPTION_PREPARE:
         order->session.prepare = optarg;
@@ -213,7 +218,15 @@ static int run_session(struct order *order, const char *const *argv)
     names_add_branch(&branch, order->agent.run, order->members[0].group);
     order->agent.group = order->members[0].group;
     order->session.agent = order->agent;
-    order->session.task = order->members[0].task;
+    struct range_member members[MEMBERS_MAX];
+    for (size_t ix = 0; ix < order->member_count; ix++) {
+        members[ix] = (struct range_member){
+            .task = order->members[ix].task,
+            .group = order->members[ix].group,
+        };
+    }
+    order->session.members = members;
+    order->session.member_count = order->member_count;
     order->session.worktree = path;
     order->session.argv = argv;
     int code = RESULT_REFUSED;

@@ -111,6 +111,7 @@ void names_init(struct names *names, const char *run, const char *group)
         .kept = group_ref(run, group, "kept"),
         .passed = group_ref(run, group, "passed"),
         .by = group_ref(run, group, "by"),
+        .start = group_ref(run, group, "start"),
     };
 }
 
@@ -123,5 +124,6 @@ void names_release(struct names *names)
     mem_free(names->kept);
     mem_free(names->passed);
     mem_free(names->by);
+    mem_free(names->start);
     *names = (struct names){0};
 }

@@ -41,6 +41,7 @@ struct names {
     char *kept;   /* where the next attempt of the group begins */
     char *passed; /* what its last stage that ended well has left */
     char *by;     /* blob: which stage that was, and in which round */
+    char *start;  /* where the issue began: see range.h */
 };
 
 void names_init(struct names *names, const char *run, const char *group);

@@ -35,7 +35,7 @@ int result_code(enum err err)
     return RESULT_FAILED;
 }
 
-static const char *outcome_of(int code)
+const char *result_outcome(int code)
 {
     switch (code) {
     case RESULT_DONE:
@@ -60,7 +60,7 @@ static bool set(json_t *object, int code, const char *reason)
     }
     return json_object_set_new(object,
                                "outcome",
-                               json_string(outcome_of(code))) == 0 &&
+                               json_string(result_outcome(code))) == 0 &&
            (reason[0] == '\0'
                 ? (json_decref(text), true)
                 : json_object_set_new(object, "reason", text) == 0);
@@ -103,12 +103,26 @@ void result_say(int code, const char *reason)
     json_decref(root);
 }
 
+void result_say_progress(void)
+{
+    const char *path = getenv("SLUICE_RESULT");
+    if (path == NULL) {
+        return;
+    }
+    json_t *root = load(path);
+    if (json_object_set_new(root, "progress", json_true()) != 0 ||
+        !store(path, root)) {
+        say("%s cannot be written: %s", path, strerror(errno));
+    }
+    json_decref(root);
+}
+
 bool result_say_task(const char *task, int code, const char *reason)
 {
     const char *path = getenv("SLUICE_RESULT");
     say("%s: %s%s%s",
         task,
-        outcome_of(code),
+        result_outcome(code),
         reason[0] != '\0' ? ": " : "",
         reason);
     if (path == NULL) {

@@ -28,6 +28,12 @@ int result_code(enum err err);
  */
 void result_say(int code, const char *reason);
 
+/* The outcome that an exit code means: "done", "blocked", ... */
+const char *result_outcome(int code);
+
+/* Say that the session has made progress since the last checkpoint. */
+void result_say_progress(void);
+
 /* The same for one task of a batch. False: it could not be written. */
 MUST_USE bool result_say_task(const char *task, int code, const char *reason);
 

@@ -4,10 +4,14 @@
  *
  * refs/sluice/RUN/groups/GROUP/passed is the commit that the last stage which
  * ended well (done, or changes requested) has left; `kept` is that one, or a
- * later one that a checkpoint has left. An implement stage begins at `kept`,
- * or at the agent branch when there is none: so what a crashed or failed
- * session has done, committed or not, is gone, and a checkpoint's commits are
+ * later one of a session that was interrupted: by a checkpoint, by a limit of
+ * its provider, or by a question. An implement stage begins at `kept`, or at
+ * the agent branch when there is none: so what a crashed or failed session has
+ * done, committed or not, is gone, and the commits of an interrupted one are
  * not. Any other stage begins at `passed`: it sees what was implemented.
+ *
+ * What an agent leaves uncommitted is committed here: its conversation goes
+ * on, and believes that the files are there.
  */
 #include "git/session.h"
 
@@ -77,6 +81,14 @@ static enum err enter(struct session *session, struct diag *diag)
         err =
             worktree_enter(session->agent.git, &worktree, &session->lock, diag);
     }
+    if (err == ERR_OK) {
+        err = range_put(&session->agent,
+                        options->dir,
+                        options->members,
+                        options->member_count,
+                        &session->start,
+                        diag);
+    }
     return err;
 }
 
@@ -104,21 +116,39 @@ static void find_outcome(const struct session *session,
 {
     struct attempt_result result = {0};
     enum err err = attempt_read_result(session->options->dir, &result, NULL);
-    outcome[0] = '\0';
+    const char *said = "";
     if (err == ERR_OK && code == RESULT_DONE) {
-        (void)snprintf(outcome,
-                       OUTCOME_BYTES,
-                       "%s",
-                       result.outcome != NULL
-                           ? result.outcome
-                           : (result.retry_at_ns > 0 ? "refused" : "done"));
-    } else if (code == RESULT_CHANGES) {
-        (void)snprintf(outcome, OUTCOME_BYTES, "changes");
-    } else if (err == ERR_OK && result.outcome != NULL &&
-               code != RESULT_BLOCKED && code != RESULT_REFUSED) {
-        (void)snprintf(outcome, OUTCOME_BYTES, "%s", result.outcome);
+        said = result.outcome != NULL
+                   ? result.outcome
+                   : (result.retry_at_ns > 0 ? "refused" : "done");
+    } else if (code == RESULT_CHANGES || code == RESULT_BLOCKED ||
+               code == RESULT_REFUSED) {
+        said = result_outcome(code);
+    } else if (err == ERR_OK && result.outcome != NULL) {
+        said = result.outcome;
     }
+    (void)snprintf(outcome, OUTCOME_BYTES, "%s", said);
     attempt_result_release(&result);
+}
+
+/* Whether the work of a session that says so is kept. */
+static bool is_kept(const char *outcome)
+{
+    static const char *const kept[] = {"done",
+                                       "changes",
+                                       "checkpoint",
+                                       "refused",
+                                       "blocked"};
+    size_t ix = 0;
+    while (ix < ARRAY_COUNT(kept) && strcmp(kept[ix], outcome) != 0) {
+        ix++;
+    }
+    return ix < ARRAY_COUNT(kept);
+}
+
+static bool is_passed(const char *outcome)
+{
+    return strcmp(outcome, "done") == 0 || strcmp(outcome, "changes") == 0;
 }
 
 static enum err put_mark(struct session *session, struct diag *diag)
@@ -126,7 +156,7 @@ static enum err put_mark(struct session *session, struct diag *diag)
     struct strbuf text = {0};
     strbuf_addf(&text,
                 "%s, round %u\n",
-                session->options->task,
+                session->options->members[0].task,
                 session->options->round);
     enum err err = git_put_blob(session->agent.git,
                                 strbuf_text(&text),
@@ -189,6 +219,64 @@ static enum err has_evidence(struct session *session,
     return err;
 }
 
+/* Whether the branch of the group is checked out, as it was at the start. */
+static bool is_on_branch(struct session *session)
+{
+    static const char *const args[] = {"symbolic-ref", "--quiet", "HEAD", NULL};
+    struct strbuf name = {0};
+    int code = 0;
+    struct git_call call = {
+        .args = args,
+        .folder = session->options->worktree,
+        .output = &name,
+        .quiet = true,
+        .codes = 1,
+    };
+    enum err err = git_call(session->agent.git, &call, &code, NULL);
+    const char *branch = session->agent.names.branch;
+    size_t len = strlen(branch);
+    bool same = err == ERR_OK && name.len == len + 1 &&
+                memcmp(name.text, branch, len) == 0;
+    strbuf_release(&name);
+    return same;
+}
+
+/* Commit what an agent has left uncommitted. */
+static enum err commit_leftovers(struct session *session, struct diag *diag)
+{
+    static const char *const add[] = {"add", "--all", "--", ".", NULL};
+    const char *const commit[] = {"commit",
+                                  "--quiet",
+                                  "--no-verify",
+                                  "--no-gpg-sign",
+                                  "--message",
+                                  session->options->commit,
+                                  NULL};
+    static const char *const diff[] = {"diff", "--cached", "--quiet", NULL};
+    struct git_call call = {
+        .args = add,
+        .folder = session->options->worktree,
+    };
+    int code = 0;
+    if (!is_on_branch(session)) {
+        return ERR_OK; /* it has checked something else out: told below */
+    }
+    worktree_unlock(session->agent.git, session->options->worktree);
+    enum err err = git_call(session->agent.git, &call, &code, diag);
+    if (err == ERR_OK) {
+        call.args = diff;
+        call.codes = 1;
+        err = git_call(session->agent.git, &call, &code, diag);
+    }
+    if (err == ERR_OK && code == 1) {
+        say("committing what the session has left uncommitted");
+        call.args = commit;
+        call.codes = 0;
+        err = git_call(session->agent.git, &call, &code, diag);
+    }
+    return err;
+}
+
 /* Say what the session has left uncommitted: it will be discarded. */
 static void tell_leftovers(struct session *session)
 {
@@ -218,28 +306,49 @@ static enum err keep(struct session *session,
                      bool passed,
                      struct diag *diag)
 {
-    struct git_ref_change changes[] = {
-        {.ref = session->agent.names.kept, .to = tip->text},
-        {.ref = session->agent.names.passed, .to = tip->text},
-        {.ref = session->agent.names.by, .to = session->mark.text},
-    };
+    const struct names *names = &session->agent.names;
+    struct git_ref_change changes[4] = {{.ref = names->kept, .to = tip->text}};
+    size_t count = 1;
+    struct git_id began = {0};
+    enum err err = ERR_OK;
+    if (passed) {
+        changes[count++] =
+            (struct git_ref_change){.ref = names->passed, .to = tip->text};
+        changes[count++] =
+            (struct git_ref_change){.ref = names->by, .to = session->mark.text};
+    }
+    if (session->options->writes) {
+        err = range_find(&session->agent, tip, &began, diag);
+    }
+    if (is_set(&began)) {
+        changes[count++] =
+            (struct git_ref_change){.ref = names->start, .to = began.text};
+    }
     crash_point("session-before-keep");
-    enum err err = git_change_refs(session->agent.git,
-                                   changes,
-                                   passed ? ARRAY_COUNT(changes) : 1,
-                                   "sluice: keep",
-                                   diag);
+    if (err == ERR_OK) {
+        err = git_change_refs(session->agent.git,
+                              changes,
+                              count,
+                              "sluice: keep",
+                              diag);
+    }
     crash_point("session-kept");
     return err;
 }
 
-/* It has ended well, or with a checkpoint: see what it has committed. */
+/* Its work is kept: see what it has committed. */
 static int conclude(struct session *session, const char *outcome, int code)
 {
     const struct session_options *options = session->options;
     struct git_ref *branch = &session->refs[BRANCH];
     struct diag diag = {0};
-    enum err err = git_read_refs(session->agent.git, branch, 1, &diag);
+    enum err err = ERR_OK;
+    if (options->commit != NULL && options->writes) {
+        err = commit_leftovers(session, &diag);
+    }
+    if (err == ERR_OK) {
+        err = git_read_refs(session->agent.git, branch, 1, &diag);
+    }
     if (err == ERR_OK && !is_set(&branch->id)) {
         err = diag_set(&diag, ERR_CONFLICT, "its branch is gone");
     }
@@ -261,14 +370,19 @@ static int conclude(struct session *session, const char *outcome, int code)
     if (err == ERR_OK && options->writes) {
         tell_leftovers(session);
     }
-    if (err == ERR_OK) {
-        err = keep(session,
-                   &branch->id,
-                   strcmp(outcome, "checkpoint") != 0,
-                   &diag);
+    bool moved = strcmp(branch->id.text, session->start.text) != 0;
+    if (err == ERR_OK && (moved || is_passed(outcome))) {
+        err = keep(session, &branch->id, is_passed(outcome), &diag);
+    }
+    if (err == ERR_OK && moved && strcmp(outcome, "checkpoint") == 0) {
+        result_say_progress();
     }
     if (err == ERR_OK) {
         return code;
+    }
+    if (!is_passed(outcome) && strcmp(outcome, "checkpoint") != 0) {
+        say("its work cannot be kept: %s", diag.text);
+        return code; /* what it says of itself is true all the same */
     }
     code = err == ERR_CONFLICT ? RESULT_FAILED : result_code(err);
     result_say(code, diag.text);
@@ -310,8 +424,7 @@ static int run_prepared(struct session *session)
         /* Its timeout or an order has ended it, whatever it says. */
         return end.code != RESULT_DONE ? end.code : RESULT_FAILED;
     }
-    if (strcmp(outcome, "done") != 0 && strcmp(outcome, "changes") != 0 &&
-        strcmp(outcome, "checkpoint") != 0) {
+    if (!is_kept(outcome)) {
         return end.code;
     }
     return conclude(session, outcome, end.code);

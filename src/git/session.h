@@ -5,16 +5,20 @@
 #ifndef GIT_SESSION_H
 #define GIT_SESSION_H
 
-#include "git/agent.h"
+#include "git/range.h"
 
 struct session_options {
     struct agent_options agent;
-    const char *worktree;    /* absolute path */
-    const char *dir;         /* directory of the attempt */
-    const char *task;        /* id */
+    const char *worktree;               /* absolute path */
+    const char *dir;                    /* directory of the attempt */
+    const struct range_member *members; /* tasks of the session; the first
+                                           one leads, its group works */
+    size_t member_count;
     uint32_t round;          /* how often it was sent back */
     bool writes;             /* an implement stage: it must make a commit */
     bool allow_empty;        /* ... or need not */
+    const char *commit;      /* commit what is left uncommitted, with this
+                                message; NULL: do not */
     const char *prepare;     /* shell command before it, or NULL */
     const char *const *argv; /* NULL-terminated */
 };

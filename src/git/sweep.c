@@ -254,30 +254,23 @@ static bool sweep_branch(struct state *state, char *line)
         tell(state, ref + strlen("refs/heads/"), why);
         return why == NULL;
     }
-    struct strbuf kept = {0};
-    struct strbuf passed = {0};
-    struct strbuf by = {0};
+    static const char *const private[] = {"kept", "passed", "by", "start"};
+    struct strbuf names[ARRAY_COUNT(private)] = {{0}};
+    const char *others[ARRAY_COUNT(private)];
     size_t stem = strlen(state->names.owner) - strlen("owner");
-    strbuf_addf(&kept,
-                "%.*sgroups/%s/kept",
-                (int)stem,
-                state->names.owner,
-                component);
-    strbuf_addf(&passed,
-                "%.*sgroups/%s/passed",
-                (int)stem,
-                state->names.owner,
-                component);
-    strbuf_addf(&by,
-                "%.*sgroups/%s/by",
-                (int)stem,
-                state->names.owner,
-                component);
-    const char *const others[] = {kept.text, passed.text, by.text};
+    for (size_t ix = 0; ix < ARRAY_COUNT(private); ix++) {
+        strbuf_addf(&names[ix],
+                    "%.*sgroups/%s/%s",
+                    (int)stem,
+                    state->names.owner,
+                    component,
+                    private[ix]);
+        others[ix] = strbuf_text(&names[ix]);
+    }
     remove_branch(state, ref, line, others, ARRAY_COUNT(others));
-    strbuf_release(&kept);
-    strbuf_release(&passed);
-    strbuf_release(&by);
+    for (size_t ix = 0; ix < ARRAY_COUNT(private); ix++) {
+        strbuf_release(&names[ix]);
+    }
     return true;
 }
 

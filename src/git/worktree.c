@@ -510,6 +510,15 @@ void worktree_leave(int *lock)
     }
 }
 
+void worktree_unlock(struct git *git, const char *path)
+{
+    struct strbuf admin = {0};
+    if (add_admin_dir(git, path, &admin)) {
+        remove_locks(strbuf_text(&admin));
+    }
+    strbuf_release(&admin);
+}
+
 int worktree_try_lock(const char *path)
 {
     struct strbuf name = {0};

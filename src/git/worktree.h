@@ -34,6 +34,10 @@ MUST_USE enum err worktree_enter(struct git *git,
                                  struct diag *diag);
 void worktree_leave(int *lock);
 
+/* Remove the locks that killed processes have left in git's folder of it. The
+ * caller has the worktree alone. */
+void worktree_unlock(struct git *git, const char *path);
+
 /* Take the lock of a worktree if nobody has it; -1: someone has. */
 int worktree_try_lock(const char *path);
 

@@ -26,8 +26,10 @@ struct load_run {
     const char **repos; /* their names in attributes */
     uint32_t *classes;
     uint32_t class_count;
-    uint32_t *executors;
+    uint32_t *executors; /* of each provider; ID_NONE: not used yet */
     uint32_t executor_count;
+    uint32_t *locals; /* the same for tasks of no provider, by class */
+    uint32_t local_count;
     uint32_t *limits;
     uint32_t limit_count;
     uint32_t budget_count; /* of the limits */
@@ -74,6 +76,7 @@ void load_free(struct load *load)
         mem_free(run->repos);
         mem_free(run->classes);
         mem_free(run->executors);
+        mem_free(run->locals);
         mem_free(run->limits);
         mem_free(run->groups);
         mem_free(run->tasks);
@@ -239,12 +242,13 @@ static void add_classes(struct load_run *run)
     run->class_count = plan->class_count;
 }
 
-/* The executor of a provider's name; made if it is new. */
+/* The executor of that name; made if it is new, as `from` says. */
 static uint32_t executor_for(struct load *load,
+                             const char *name,
                              const struct plan_provider *from)
 {
-    size_t len = strlen(from->name);
-    uint32_t known = strmap_find(&load->executors_by_name, from->name, len);
+    size_t len = strlen(name);
+    uint32_t known = strmap_find(&load->executors_by_name, name, len);
     if (known != STRMAP_NONE) {
         return load->executors[known];
     }
@@ -263,11 +267,11 @@ static uint32_t executor_for(struct load *load,
                                       load->executor_count,
                                       sizeof(load->executor_names[0]));
     load->executors[ix] = sched_add_executor(load->sched, &spec).v;
-    load->executor_names[ix] = arena_strndup(&load->texts, from->name, len);
+    load->executor_names[ix] = arena_strndup(&load->texts, name, len);
     known = strmap_add(&load->executors_by_name, load->executor_names[ix], ix);
     INVARIANT(known == STRMAP_NONE);
     for (uint32_t n = 0; n < load->kept_count; n++) {
-        if (strcmp(load->kept[n].name, from->name) == 0) {
+        if (strcmp(load->kept[n].name, name) == 0) {
             struct executor_id id = {load->executors[ix]};
             sched_restore_executor(load->sched, id, &load->kept[n].record);
         }
@@ -275,17 +279,40 @@ static uint32_t executor_for(struct load *load,
     return load->executors[ix];
 }
 
-/* Executors that the run does not know yet. */
-static void add_executors(struct load_run *run)
+/* Room for the executors of providers and classes that are new. */
+static void grow_executors(struct load_run *run)
 {
     const struct plan *plan = run->plan;
     run->executors = mem_resize(run->executors,
                                 plan->provider_count,
                                 sizeof(run->executors[0]));
-    for (uint32_t ix = run->executor_count; ix < plan->provider_count; ix++) {
-        run->executors[ix] = executor_for(run->load, &plan->providers[ix]);
+    while (run->executor_count < plan->provider_count) {
+        run->executors[run->executor_count++] = ID_NONE;
     }
-    run->executor_count = plan->provider_count;
+    run->locals =
+        mem_resize(run->locals, plan->class_count, sizeof(run->locals[0]));
+    while (run->local_count < plan->class_count) {
+        run->locals[run->local_count++] = ID_NONE;
+    }
+}
+
+/* The executor of a task's sessions. */
+static uint32_t executor_of(struct load_run *run, const struct plan_task *task)
+{
+    const struct plan_provider *from = &run->plan->providers[task->provider];
+    bool local = task->provider == PLAN_LOCAL;
+    uint32_t *place =
+        local ? &run->locals[task->class_ix] : &run->executors[task->provider];
+    if (*place == ID_NONE) {
+        struct strbuf name = {0};
+        strbuf_adds(&name, from->name);
+        if (local) {
+            strbuf_addf(&name, ":%s", run->plan->classes[task->class_ix].name);
+        }
+        *place = executor_for(run->load, strbuf_text(&name), from);
+        strbuf_release(&name);
+    }
+    return *place;
 }
 
 static void add_run(struct load_run *run, struct arena *arena, bool no_budgets)
@@ -396,7 +423,7 @@ task_spec_of(struct load_run *run, struct arena *arena, uint32_t ix)
     struct sched_use *uses = uses_of(run, arena, task, &use_count);
     return (struct sched_task_spec){
         .class_id = {run->classes[task->class_ix]},
-        .executor = {run->executors[task->provider]},
+        .executor = {executor_of(run, task)},
         .group = task->group == PLAN_NONE ? ID_NONE : run->groups[task->group],
         .estimate_ns = plan_estimate_ns(plan, task),
         /* One with a budget of its own is judged alone. */
@@ -590,7 +617,7 @@ enum err load_plan(struct load *load,
     struct arena arena = {0};
     find_repos(run);
     add_classes(run);
-    add_executors(run);
+    grow_executors(run);
     add_run(run, &arena, options != NULL && options->no_budgets);
     if (options->run != NULL) {
         sched_restore_run(load->sched, run->run, options->run);
@@ -608,7 +635,7 @@ enum err load_more(struct load_run *run, int64_t now_ns, struct diag *diag)
     struct arena arena = {0};
     struct load_run before = *run;
     add_classes(run);
-    add_executors(run);
+    grow_executors(run);
     add_limits(run, &arena);
     enum err err = add_new(run, &arena, now_ns, NULL, diag);
     arena_release(&arena);
@@ -664,10 +691,27 @@ uint32_t load_plan_limit(const struct load_run *run, struct limit_id limit)
     return position(run->limits, run->limit_count, limit.v);
 }
 
-struct executor_id load_executor(const struct load_run *run, uint32_t provider)
+static bool has(const uint32_t *list, uint32_t count, uint32_t wanted)
 {
-    INVARIANT(provider < run->executor_count);
-    return (struct executor_id){run->executors[provider]};
+    uint32_t ix = 0;
+    while (ix < count && list[ix] != wanted) {
+        ix++;
+    }
+    return ix < count;
+}
+
+bool load_uses_executor(const struct load_run *run, struct executor_id id)
+{
+    INVARIANT(id.v != ID_NONE);
+    return has(run->executors, run->executor_count, id.v) ||
+           has(run->locals, run->local_count, id.v);
+}
+
+struct executor_id load_find_executor(const struct load *load, const char *name)
+{
+    uint32_t ix = strmap_find(&load->executors_by_name, name, strlen(name));
+    return (struct executor_id){ix == STRMAP_NONE ? ID_NONE
+                                                  : load->executors[ix]};
 }
 
 const char *load_executor_name(const struct load *load, struct executor_id id)

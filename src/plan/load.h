@@ -66,11 +66,16 @@ struct limit_id load_limit(const struct load_run *run, uint32_t limit);
 /*
  * Executors belong to the loader: all its runs share those of equal name. The
  * first plan that names a provider gives its settings; those in later plans
- * change nothing.
+ * change nothing. Tasks of no provider (`local`) have an executor for each
+ * class, "local:CLASS": a limit that one kind of session reports says nothing
+ * about gates, merges and other commands.
  */
-struct executor_id load_executor(const struct load_run *run, uint32_t provider);
+bool load_uses_executor(const struct load_run *run, struct executor_id id);
 const char *load_executor_name(const struct load *load, struct executor_id id);
 uint32_t load_executor_count(const struct load *load);
+/* The executor of that name; ID_NONE: there is none. */
+struct executor_id load_find_executor(const struct load *load,
+                                      const char *name);
 
 /* What an executor of this name shall go on from, when a plan brings it. */
 void load_restore_executor(struct load *load,

@@ -25,6 +25,9 @@
 /* "None", for every index below. */
 #define PLAN_NONE UINT32_MAX
 
+/* The provider of tasks that name none, and have no agent. */
+enum { PLAN_LOCAL = 0 };
+
 /* A duration or time that was not given. */
 #define PLAN_UNSET INT64_MIN
 
@@ -198,7 +201,7 @@ struct plan_class {
 
 /* An executor: where sessions of a provider are started. */
 struct plan_provider {
-    const char *name; /* "local" is always the first */
+    const char *name; /* the first one is "local": PLAN_LOCAL */
     int64_t backoff_ns;
     int64_t backoff_ns_max;
     uint32_t circuit_failures; /* 0: no circuit breaker */

@@ -334,7 +334,7 @@ void plan_check_usages(struct reader *reader, const struct node *node)
 /* hooks */
 
 /* One for each event, in the order of the table below. */
-enum { HOOK_KINDS = 13 };
+enum { HOOK_KINDS = 14 };
 
 struct raw_hooks {
     struct plan_hook hooks[HOOK_KINDS];
@@ -396,11 +396,12 @@ void plan_read_hooks(struct reader *reader, const struct node *node)
         HOOK(5, "done"),
         HOOK(6, "failed"),
         HOOK(7, "parked"),
-        HOOK(8, "run-finished"),
-        HOOK(9, "run-waiting"),
-        HOOK(10, "usage-failed"),
-        HOOK(11, "usage-paused"),
-        HOOK(12, "usage-resumed"),
+        HOOK(8, "provider-stopped"),
+        HOOK(9, "run-finished"),
+        HOOK(10, "run-waiting"),
+        HOOK(11, "usage-failed"),
+        HOOK(12, "usage-paused"),
+        HOOK(13, "usage-resumed"),
     };
     _Static_assert(ARRAY_COUNT(fields) == HOOK_KINDS, "one for each kind");
     static const struct schema schema = SCHEMA("\"hooks\"", fields);

@@ -94,6 +94,7 @@ static void copy_task(struct store_batch *batch, struct store_task *task)
     copy_needed(batch, &task->state);
     copy(batch, &task->reason);
     copy(batch, &task->feedback);
+    copy(batch, &task->carry);
 }
 
 static void copy_attempt(struct store_batch *batch,
@@ -146,6 +147,7 @@ static void copy_texts(struct store_batch *batch, struct store_change *change)
         break;
     case STORE_EXECUTOR:
         copy_needed(batch, &change->as.executor.name);
+        copy(batch, &change->as.executor.reason);
         break;
     case STORE_SETTING:
         copy_needed(batch, &change->as.setting.name);

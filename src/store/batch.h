@@ -70,6 +70,8 @@ struct store_executor {
     uint64_t probe_token;
     uint32_t probe_steps;
     int64_t probe_at_ns;
+    bool stopped;       /* until an operator resumes it */
+    const char *reason; /* why it is stopped; NULL: it is not */
 };
 
 /* Something small with a name, such as what a usage meter showed last. */
@@ -103,6 +105,8 @@ struct store_task {
     uint32_t cause;       /* index of a task of this run, or STORE_NONE */
     const char *reason;   /* in words; NULL: none */
     const char *feedback; /* for its next attempt; NULL: none */
+    const char *carry;    /* JSON object: more for its next attempt, see
+                             engine/carry.h; NULL: none */
     /* What all its attempts have cost, as their sessions said. */
     double usd;
     int64_t tokens;
@@ -115,6 +119,8 @@ struct store_attempt {
     uint32_t task; /* its first one */
     uint32_t number;
     uint32_t task_count;
+    uint32_t slot;     /* from 1; no two sessions in flight have the same; 0:
+                          not known */
     const char *state; /* "claimed", "running", "ended" */
     uint64_t epoch;    /* of the scheduler that claimed it */
     char boot_id[37];  /* of the boot in which it was claimed */
@@ -123,12 +129,13 @@ struct store_attempt {
     int64_t claimed_ns; /* all three: wall clock; 0: not yet */
     int64_t begun_ns;
     int64_t ended_ns;
-    const char *outcome; /* "done", "failed", ...; NULL until it has ended */
-    const char *cause;   /* of its end: "exit", "timeout" ...; NULL */
-    const char *reason;  /* in words, or NULL */
-    int32_t code;        /* exit code; -1: none */
-    int32_t signal;      /* that ended it; 0: none */
-    int64_t input_tokens;
+    const char *outcome;  /* "done", "failed", ...; NULL until it has ended */
+    const char *cause;    /* of its end: "exit", "timeout" ...; NULL */
+    const char *reason;   /* in words, or NULL */
+    int32_t code;         /* exit code; -1: none */
+    int32_t signal;       /* that ended it; 0: none */
+    int64_t input_tokens; /* cached ones included */
+    int64_t cached_tokens;
     int64_t output_tokens;
     double usd;
 };

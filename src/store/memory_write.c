@@ -232,6 +232,7 @@ static void set_executor(struct store_memory_db *db,
     }
     db->executors[ix] = *from;
     db->executors[ix].name = keep(db, NULL, from->name);
+    db->executors[ix].reason = keep(db, NULL, from->reason);
 }
 
 /* Set or remove it; return what was there before, without a value: nothing. */
@@ -310,6 +311,7 @@ static enum err set_task(struct store_memory_db *db,
     task->row.state = keep(db, old->state, from->state);
     task->row.reason = keep(db, old->reason, from->reason);
     task->row.feedback = keep(db, old->feedback, from->feedback);
+    task->row.carry = keep(db, old->carry, from->carry);
     return ERR_OK;
 }
 
@@ -399,6 +401,7 @@ static enum err set_attempt(struct store_memory_db *db,
     row->code = from->code;
     row->signal = from->signal;
     row->input_tokens = from->input_tokens;
+    row->cached_tokens = from->cached_tokens;
     row->output_tokens = from->output_tokens;
     row->usd = from->usd;
     return ERR_OK;

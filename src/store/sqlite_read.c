@@ -269,6 +269,8 @@ static enum err give_executor(struct reading *reading, struct sqlite_row *row)
         .probe_token = sqlite_u64(row, 8),
         .probe_steps = sqlite_u32(row, 9),
         .probe_at_ns = sqlite_i64(row, 10),
+        .stopped = column_bool(row, 11),
+        .reason = text_or_null(row, 12),
     };
     return row->bad ? bad_row(reading, row, "executor")
                     : reading->visitor->executor(reading->ctx, &executor);
@@ -313,6 +315,7 @@ static enum err give_task(struct reading *reading, struct sqlite_row *row)
         .feedback = text_or_null(row, 21),
         .usd = sqlite3_column_double(row->stmt, 22),
         .tokens = sqlite_i64(row, 23),
+        .carry = text_or_null(row, 24),
     };
     if (row->bad || task.ix == STORE_NONE) {
         return bad_row(reading, row, "task");
@@ -344,6 +347,8 @@ static enum err give_attempt(struct reading *reading, struct sqlite_row *row)
         .input_tokens = sqlite_i64(row, 18),
         .output_tokens = sqlite_i64(row, 19),
         .usd = sqlite3_column_double(row->stmt, 20),
+        .cached_tokens = sqlite_i64(row, 21),
+        .slot = sqlite_u32(row, 22),
     };
     size_t len = strlen(boot_id);
     if (row->bad || len >= sizeof(attempt.boot_id)) {
@@ -371,12 +376,13 @@ static enum err give_command(struct reading *reading, struct sqlite_row *row)
     "key, id, state, flags, parked, ready_ns, ready_seq, until_ns,"            \
     " started_ns, service_ns, version, token, leader, place, attempts,"        \
     " number, tries, reworks, checkpoints, cause, reason, feedback,"           \
-    " usd, tokens"
+    " usd, tokens, carry"
 
 #define ATTEMPT_COLUMNS                                                        \
     "token, run, task, number, task_count, state, epoch, boot_id, pid,"        \
     " start_ticks, claimed_ns, begun_ns, ended_ns, outcome, cause, reason,"    \
-    " code, signal, input_tokens, output_tokens, usd"
+    " code, signal, input_tokens, output_tokens, usd, cached_tokens,"          \
+    " slot"
 
 #define RUNS                                                                   \
     "SELECT run.number, fragment.number, fragment.file, text, id, name,"       \
@@ -385,7 +391,8 @@ static enum err give_command(struct reading *reading, struct sqlite_row *row)
 
 #define EXECUTORS                                                              \
     "SELECT name, steps, steps_kept, confirming, shut_until_ns, usage,"        \
-    " failures, circuit_open, probe_token, probe_steps, probe_at_ns"           \
+    " failures, circuit_open, probe_token, probe_steps, probe_at_ns,"          \
+    " stopped, reason"                                                         \
     " FROM executor "
 
 #define COMMANDS "SELECT number, wall_ns, who, verb, args, answer FROM command "

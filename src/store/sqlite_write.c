@@ -44,22 +44,25 @@ static const char *const statements[SLOT_COUNT] = {
     [SLOT_LIMIT_SET] = "INSERT OR REPLACE INTO run_limit VALUES"
                        " (?1, ?2, ?3, ?4)",
     [SLOT_EXECUTOR] = "INSERT OR REPLACE INTO executor VALUES"
-                      " (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+                      " (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11,"
+                      "  ?12, ?13)",
     [SLOT_SETTING] = "INSERT OR REPLACE INTO setting VALUES (?1, ?2)",
     [SLOT_SETTING_DROP] = "DELETE FROM setting WHERE name = ?1",
     [SLOT_TASK_SET] = "INSERT OR REPLACE INTO task VALUES"
                       " (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12,"
                       "  ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22,"
-                      "  ?23, ?24)",
+                      "  ?23, ?24, ?25)",
     [SLOT_CLAIM] = "INSERT INTO attempt VALUES"
                    " (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,"
-                   "  ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)",
+                   "  ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22,"
+                   "  ?23)",
     [SLOT_ATTEMPT_SET] = "UPDATE attempt SET state = ?1, pid = ?2,"
                          " start_ticks = ?3, begun_ns = ?4, ended_ns = ?5,"
                          " outcome = ?6, cause = ?7, reason = ?8, code = ?9,"
                          " signal = ?10, input_tokens = ?11,"
-                         " output_tokens = ?12, usd = ?13"
-                         " WHERE token = ?14 AND state <> 'ended'",
+                         " output_tokens = ?12, usd = ?13,"
+                         " cached_tokens = ?14"
+                         " WHERE token = ?15 AND state <> 'ended'",
     [SLOT_EVENT] = "INSERT INTO event VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     [SLOT_COMMAND_NEW] = "INSERT INTO command VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     [SLOT_COMMAND_ANSWER] = "UPDATE command SET answer = ?1"
@@ -273,6 +276,8 @@ static enum err set_executor(struct writing *writing,
     bind_i64(&binder, executor->probe_steps);
     bind_i64(&binder, executor->probe_at_ns);
     bind_i64(&binder, executor->confirming);
+    bind_i64(&binder, executor->stopped);
+    bind_text(&binder, executor->reason);
     return carry_out(writing, &binder);
 }
 
@@ -320,6 +325,7 @@ static enum err set_task(struct writing *writing, const struct store_task *task)
     bind_text(&binder, task->feedback);
     bind_double(&binder, task->usd);
     bind_i64(&binder, task->tokens);
+    bind_text(&binder, task->carry);
     return carry_out(writing, &binder);
 }
 
@@ -361,6 +367,8 @@ static enum err claim(struct writing *writing,
     bind_i64(&binder, attempt->input_tokens);
     bind_i64(&binder, attempt->output_tokens);
     bind_double(&binder, attempt->usd);
+    bind_i64(&binder, attempt->cached_tokens);
+    bind_i64(&binder, attempt->slot);
     err = carry_out(writing, &binder);
     if (err == ERR_CONFLICT) {
         err = diag_set(writing->diag,
@@ -390,6 +398,7 @@ static enum err set_attempt(struct writing *writing,
     bind_i64(&binder, attempt->input_tokens);
     bind_i64(&binder, attempt->output_tokens);
     bind_double(&binder, attempt->usd);
+    bind_i64(&binder, attempt->cached_tokens);
     bind_u64(&binder, attempt->token);
     return change_one(writing, &binder, "attempt", attempt->token);
 }

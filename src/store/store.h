@@ -31,7 +31,7 @@
 #include <stdint.h>
 
 /* Version of the schema that this program writes. */
-enum { STORE_SCHEMA = 2 };
+enum { STORE_SCHEMA = 3 };
 
 /* Who holds, or wants to hold, the scheduler's lock. A plain value. */
 struct store_owner {

@@ -215,6 +215,7 @@ fixture_claim(uint64_t token, uint32_t run, uint32_t task, uint32_t number)
                 .task = task,
                 .number = number,
                 .task_count = 1,
+                .slot = 7,
                 .state = "claimed",
                 .epoch = 1,
                 .boot_id = BOOT_ID,
@@ -241,6 +242,7 @@ struct store_change fixture_end(uint64_t token)
                 .reason = "exit code 3",
                 .code = 3,
                 .input_tokens = 10,
+                .cached_tokens = 5,
                 .output_tokens = 20,
                 .usd = 0.25,
             },
@@ -372,7 +374,7 @@ static enum err add_executor(void *ctx, const struct store_executor *executor)
 {
     strbuf_addf(ctx,
                 "executor %s %u %u %d %" PRId64 " %d %u %d %" PRIu64 " %u"
-                " %" PRId64 "\n",
+                " %" PRId64 " %d %s\n",
                 executor->name,
                 executor->steps,
                 executor->steps_kept,
@@ -383,7 +385,9 @@ static enum err add_executor(void *ctx, const struct store_executor *executor)
                 executor->circuit_open,
                 executor->probe_token,
                 executor->probe_steps,
-                executor->probe_at_ns);
+                executor->probe_at_ns,
+                executor->stopped,
+                shown(executor->reason));
     return ERR_OK;
 }
 
@@ -412,7 +416,7 @@ static enum err add_task(void *ctx, const struct store_task *task)
                 task->version,
                 task->token);
     strbuf_addf(ctx,
-                " %u %u %u %u %u %u %u %u %s %s %g %" PRId64 "\n",
+                " %u %u %u %u %u %u %u %u %s %s %g %" PRId64 " %s\n",
                 task->leader,
                 task->place,
                 task->attempts,
@@ -424,20 +428,22 @@ static enum err add_task(void *ctx, const struct store_task *task)
                 shown(task->reason),
                 shown(task->feedback),
                 task->usd,
-                task->tokens);
+                task->tokens,
+                shown(task->carry));
     return ERR_OK;
 }
 
 static enum err add_attempt(void *ctx, const struct store_attempt *attempt)
 {
     strbuf_addf(ctx,
-                "attempt %" PRIu64 " %u.%u.%u %u %s %" PRIu64 " %s %" PRId64
+                "attempt %" PRIu64 " %u.%u.%u %u %u %s %" PRIu64 " %s %" PRId64
                 " %" PRIu64,
                 attempt->token,
                 attempt->run,
                 attempt->task,
                 attempt->number,
                 attempt->task_count,
+                attempt->slot,
                 attempt->state,
                 attempt->epoch,
                 attempt->boot_id,
@@ -445,7 +451,7 @@ static enum err add_attempt(void *ctx, const struct store_attempt *attempt)
                 attempt->start_ticks);
     strbuf_addf(ctx,
                 " %" PRId64 " %" PRId64 " %" PRId64 " %s %s %s %d %d %" PRId64
-                " %" PRId64 " %g\n",
+                " %" PRId64 " %" PRId64 " %g\n",
                 attempt->claimed_ns,
                 attempt->begun_ns,
                 attempt->ended_ns,
@@ -455,6 +461,7 @@ static enum err add_attempt(void *ctx, const struct store_attempt *attempt)
                 attempt->code,
                 attempt->signal,
                 attempt->input_tokens,
+                attempt->cached_tokens,
                 attempt->output_tokens,
                 attempt->usd);
     return ERR_OK;

@@ -67,6 +67,8 @@ static struct store *take_filled(struct fixture *fixture, uint64_t *epoch_out)
                     .steps = 1,
                     .steps_kept = 2,
                     .confirming = true,
+                    .stopped = true,
+                    .reason = "no credit",
                     .shut_until_ns = 3,
                     .usage = true,
                     .failures = 4,
@@ -109,13 +111,14 @@ static void what_was_written_is_read_back_column_by_column(void **state)
         "1700000000000000001 0000 0\n",
         "fragment 1.1 more.yaml [a",
         "limit 1.sessions 4 50\n",
-        "executor claude 1 2 1 3 1 4 1 5 6 7\n",
+        "executor claude 1 2 1 3 1 4 1 5 6 7 1 no credit\n",
         "setting usage {\"percent\":50}\n",
         "task 1.0 group/stage claimed 5 2 100 18446744073709551615 -1 "
         "9223372036854775807 7 8 0 4294967295 1 2 3 4 5 6 0 because (null) "
-        "1.25 77\n",
-        "attempt 1 1.0.1 1 claimed 1 11111111-2222-3333-4444-555555555555 0 0 "
-        "1700000000000000002 0 0 (null) (null) (null) -1 0 0 0 0\n",
+        "1.25 77 (null)\n",
+        "attempt 1 1.0.1 1 7 claimed 1 11111111-2222-3333-4444-555555555555 0 "
+        "0 "
+        "1700000000000000002 0 0 (null) (null) (null) -1 0 0 0 0 0\n",
         "order 1 1700000000000000006 someone cap {\"n\":2} (null)\n",
         "event 1 1700000000000000005 1 0 task ",
         "last token 1 event 2 order 1 run 1\n",
@@ -205,25 +208,27 @@ static void a_later_row_replaces_the_earlier_one(void **state)
     changes[0].as.task.cause = STORE_NONE;
     changes[0].as.task.reason = NULL;
     changes[0].as.task.feedback = "do it again";
+    changes[0].as.task.carry = "{\"after\":\"changes\"}";
     write_ok(store, epoch, changes, ARRAY_COUNT(changes));
     struct strbuf text = fixture_contents(store);
     assert_contains(&text, " 1117 9\n");
     assert_contains(&text, "limit 1.sessions 2 0\n");
     assert_contains(&text,
-                    "executor aider 0 0 0 0 0 0 0 0 0 0\n"
-                    "executor claude 0 0 0 0 0 0 0 0 0 0\n"
+                    "executor aider 0 0 0 0 0 0 0 0 0 0 0 (null)\n"
+                    "executor claude 0 0 0 0 0 0 0 0 0 0 0 (null)\n"
                     "setting a c\n"
                     "setting usage b\n"
                     "task ");
     assert_contains(&text, "task 1.1 group/stage ready ");
     assert_contains(&text,
-                    " 0 1 2 3 4 5 6 4294967295 (null) do it again 1.25 77\n");
+                    " 0 1 2 3 4 5 6 4294967295 (null) do it again 1.25 77 "
+                    "{\"after\":\"changes\"}\n");
     assert_contains(&text, "{\"ok\":true}\n");
     assert_contains(&text,
-                    "attempt 1 1.0.1 1 ended 1 "
+                    "attempt 1 1.0.1 1 7 ended 1 "
                     "11111111-2222-3333-4444-555555555555 1234 99 "
                     "1700000000000000002 1700000000000000003 "
-                    "1700000000000000004 failed exit exit code 3 3 0 10 20 "
+                    "1700000000000000004 failed exit exit code 3 3 0 10 5 20 "
                     "0.25\n");
     assert_lacks(&text, "waiting 5 2"); /* the row that was there before */
     strbuf_release(&text);
@@ -384,7 +389,7 @@ static void what_a_claim_has_fixed_stays(void **state)
     assert_int_equal(fixture_write_one(store, epoch, change), ERR_OK);
     struct strbuf text = fixture_contents(store);
     assert_contains(&text,
-                    "attempt 1 1.0.1 1 running 1 "
+                    "attempt 1 1.0.1 1 7 running 1 "
                     "11111111-2222-3333-4444-555555555555 1234 99 "
                     "1700000000000000002 ");
     strbuf_release(&text);

@@ -218,11 +218,11 @@ static void a_newer_schema_is_refused_with_both_versions(void **state)
         expect_refusal(fixture,
                        (enum store_mode)mode,
                        ERR_UNAVAILABLE,
-                       "knows versions up to 2");
+                       "knows versions up to 3");
     }
     tamper(fixture, "PRAGMA user_version = 0");
     expect_refusal(fixture, STORE_READ, ERR_CORRUPT, "no version");
-    tamper(fixture, "PRAGMA user_version = 2");
+    tamper(fixture, "PRAGMA user_version = 3");
     struct store *store = fixture_open(fixture, STORE_READ);
     store_close(store);
 }

@@ -405,6 +405,7 @@ static void end_one(struct world *w)
         .outcomes = outcomes,
         .outcome_count = chance(w, 50) ? 1 : count,
         .retry_at_ns = SCHED_NEVER,
+        .progress = chance(w, 30),
     };
     if (has(w, WITH_REFUSALS) && !w->calm && chance(w, 20)) {
         outcomes[0] = OUTCOME_REJECTED;
@@ -412,6 +413,7 @@ static void end_one(struct world *w)
         if (chance(w, 20)) {
             event.retry_at_ns = w->now_ns + below(w, 30) * SECOND;
         }
+        event.stop = chance(w, 10);
     }
     if (has(w, WITH_ORDERS) && !w->calm && chance(w, 4)) {
         outcomes[0] = OUTCOME_STOPPED;
@@ -447,11 +449,13 @@ static void order_one(struct world *w)
         EVENT_RETRY,  EVENT_PAUSE,   EVENT_RESUME, EVENT_BARRIER_DONE,
         EVENT_RETRY,  EVENT_RELEASE, EVENT_RESUME, EVENT_RETRY_RUN,
         EVENT_DRAIN,  EVENT_FILL,    EVENT_FILL,   EVENT_OPEN,
+        EVENT_REOPEN, EVENT_REOPEN,
     };
     struct sched_event event = {
         .type = orders[below(w, ARRAY_COUNT(orders))],
         .task = {below(w, w->model->task_count)},
         .run = {below(w, w->model->run_count)},
+        .executor = {below(w, w->model->executor_count)},
     };
     if (chance(w, 1)) {
         event.type = EVENT_CANCEL_RUN;
@@ -580,6 +584,9 @@ static void check_reasons(struct world *w)
         }
         if (why.code == WHY_BACKOFF && why.executor.v == ID_NONE) {
             holds = t->backing_off && why.until_ns == t->until_ns;
+        }
+        if (why.code == WHY_STOPPED) {
+            holds = w->model->executors[t->executor].stopped;
         }
         if (!holds) {
             complain(w, "a task has no reason, or one that does not hold");
@@ -773,6 +780,9 @@ static void come_to_rest(struct world *w)
             };
             apply(w, roomy);
         }
+    }
+    for (uint32_t ix = 0; ix < w->model->executor_count; ix++) {
+        apply(w, (struct sched_event){.type = EVENT_REOPEN, .executor = {ix}});
     }
     for (uint32_t ix = 0; ix < w->model->task_count; ix++) {
         if (w->model->tasks[ix].asking) {

@@ -306,8 +306,10 @@ static bool is_failure(enum sched_outcome outcome)
     return outcome == OUTCOME_FAILED || outcome == OUTCOME_LOST;
 }
 
-static void
-end_task(struct model *model, uint32_t task, enum sched_outcome outcome)
+static void end_task(struct model *model,
+                     uint32_t task,
+                     enum sched_outcome outcome,
+                     bool progress)
 {
     struct model_task *t = &model->tasks[task];
     bool stale = t->stale;
@@ -348,7 +350,10 @@ end_task(struct model *model, uint32_t task, enum sched_outcome outcome)
         t->state = TASK_PARKED;
         return;
     case OUTCOME_CHECKPOINT:
-        if (t->checkpoints >= t->failure.checkpoint_max) {
+        if (progress) {
+            t->checkpoints = 0;
+            t->state = TASK_WAITING;
+        } else if (t->checkpoints >= t->failure.checkpoint_max) {
             t->state = TASK_PARKED;
         } else {
             t->checkpoints++;
@@ -382,6 +387,9 @@ static void judge_executor(struct model *model,
             executor_refused(executor, t->token, now_ns, event->retry_at_ns);
         } else {
             executor_limited(executor, t->token, now_ns, event->retry_at_ns);
+        }
+        if (event->stop) {
+            executor_stop(executor);
         }
         return;
     }
@@ -451,7 +459,7 @@ static enum err end_session(struct model *model,
         uint32_t ix = n % count;
         enum sched_outcome outcome = event->outcomes[alone ? 0 : ix];
         if (is_failure(outcome) == (n >= count)) {
-            end_task(model, members[ix], outcome);
+            end_task(model, members[ix], outcome, event->progress);
             model_cut(model);
             model_look(model);
         }
@@ -593,6 +601,7 @@ static enum err order_task(struct model *model, const struct sched_event *event)
     case EVENT_DRAIN:
     case EVENT_FILL:
     case EVENT_OPEN:
+    case EVENT_REOPEN:
         break;
     }
     return ERR_INVALID;
@@ -668,6 +677,9 @@ enum err model_apply(struct model *model, const struct sched_event *event)
             executor_open(&model->executors[ix], event->now_ns);
         }
         break;
+    case EVENT_REOPEN:
+        executor_resume(&model->executors[event->executor.v], event->now_ns);
+        break;
     case EVENT_PAUSE:
     case EVENT_RESUME:
     case EVENT_BARRIER_DONE:
@@ -703,7 +715,8 @@ bool model_is_quiet(const struct model *model, uint32_t run)
         const struct model_task *t = &model->tasks[ix];
         if (t->run == run &&
             (in_flight(t) || (t->backing_off && !model->draining) ||
-             (t->state == TASK_READY && !t->held && !shut))) {
+             (t->state == TASK_READY && !t->held && !shut &&
+              !model->executors[t->executor].stopped))) {
             return false;
         }
     }

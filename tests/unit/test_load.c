@@ -491,6 +491,29 @@ static void a_repo_is_meant_from_the_folder_of_its_plan(void **state)
     assert_int_equal(starts_of_two(NULL, "r", NULL, "r"), 1);
 }
 
+static void commands_back_off_by_class(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    set_up(&fixture);
+    struct plan *plan = read_plan(HEAD "tasks:\n"
+                                       "  - {id: a, run: x, class: implement}\n"
+                                       "  - {id: b, run: x, class: gate}\n"
+                                       "  - {id: c, run: x, class: gate}\n");
+    struct load_run *run = load_good(&fixture, plan);
+    struct executor_id of[3];
+    for (uint32_t ix = 0; ix < 3; ix++) {
+        of[ix] = sched_task(fixture.sched, load_task(run, ix)).executor;
+    }
+    assert_int_not_equal(of[0].v, of[1].v);
+    assert_int_equal(of[1].v, of[2].v);
+    assert_string_equal(load_executor_name(fixture.load, of[0]),
+                        "local:implement");
+    assert_string_equal(load_executor_name(fixture.load, of[1]), "local:gate");
+    tear_down(&fixture);
+    plan_free(plan);
+}
+
 static void plans_share_executors_by_name(void **state)
 {
     (void)state;
@@ -503,18 +526,14 @@ static void plans_share_executors_by_name(void **state)
                                       "  - {id: a, run: x, provider: other}\n"
                                       "  - {id: b, run: x, provider: cloud}\n");
     struct load_run *run_one = load_good(&fixture, one);
-    assert_int_equal(load_executor_count(fixture.load), one->provider_count);
+    assert_int_equal(load_executor_count(fixture.load), 1);
     struct load_run *run_two = load_good(&fixture, two);
-    assert_int_equal(load_executor_count(fixture.load), 3);
-    struct plan *plans[] = {one, two};
-    struct load_run *runs[] = {run_one, run_two};
-    for (uint32_t ix = 0; ix < 2; ix++) {
-        for (uint32_t n = 0; n < plans[ix]->provider_count; n++) {
-            struct executor_id id = load_executor(runs[ix], n);
-            assert_string_equal(load_executor_name(fixture.load, id),
-                                plans[ix]->providers[n].name);
-        }
-    }
+    assert_int_equal(load_executor_count(fixture.load), 2);
+    struct executor_id other = load_find_executor(fixture.load, "other");
+    assert_string_equal(load_executor_name(fixture.load, other), "other");
+    assert_true(load_uses_executor(run_two, other));
+    assert_false(load_uses_executor(run_one, other));
+    assert_int_equal(load_find_executor(fixture.load, "none").v, ID_NONE);
     struct executor_id cloud =
         sched_task(fixture.sched, load_task(run_one, 0)).executor;
     assert_int_equal(
@@ -663,6 +682,7 @@ int main(void)
         cmocka_unit_test(an_empty_fragment_adds_nothing),
         cmocka_unit_test(two_runs_grow_side_by_side),
         cmocka_unit_test(a_repo_is_meant_from_the_folder_of_its_plan),
+        cmocka_unit_test(commands_back_off_by_class),
         cmocka_unit_test(plans_share_executors_by_name),
         cmocka_unit_test(a_plan_that_has_grown_is_loaded_whole),
         cmocka_unit_test(a_plan_goes_on_from_records),

@@ -28,10 +28,10 @@ static void every_code_has_a_name_of_its_own(void **state)
 {
     (void)state;
     static const char *const names[] = {
-        "ended",    "running",  "needs",     "blocked", "failed",   "parked",
-        "held",     "backoff",  "usage",     "circuit", "paused",   "asked",
-        "barrier",  "draining", "limit",     "budget",  "reserved", "behind",
-        "deferred", "planned",  "startable",
+        "ended",  "running",  "needs",    "blocked",   "failed",  "parked",
+        "held",   "backoff",  "usage",    "circuit",   "stopped", "paused",
+        "asked",  "barrier",  "draining", "limit",     "budget",  "reserved",
+        "behind", "deferred", "planned",  "startable",
     };
     for (uint32_t code = 0; code <= WHY_STARTABLE; code++) {
         assert_string_equal(why_code_name((enum why_code)code), names[code]);

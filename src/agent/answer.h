@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * answer: the file `result` of an agent's session, as docs/attempts.md has it.
+ */
+#ifndef AGENT_ANSWER_H
+#define AGENT_ANSWER_H
+
+#include "agent/judge.h"
+
+/* What a session has used, in dollars if that is known. */
+struct answer_usage {
+    struct adapter_usage tokens;
+    double usd;
+    bool usd_known;
+};
+
+/* What it cost: as the program says, or by the plan's price. */
+struct answer_usage answer_price(const struct adapter_usage *tokens,
+                                 const struct brief_price *price);
+
+/* Write it. `resume`: for the next session, or NULL. */
+MUST_USE enum err answer_write(const char *dir,
+                               const struct brief *brief,
+                               const struct judgement *judgement,
+                               const struct answer_usage *usage,
+                               const char *resume,
+                               struct diag *diag);
+
+/*
+ * Write what a session has used so far, in case it is killed: a result that
+ * says "failed".
+ */
+MUST_USE enum err answer_write_usage(const char *dir,
+                                     const struct answer_usage *usage,
+                                     struct diag *diag);
+
+/* Exit code for an outcome. */
+int answer_code(enum judge_outcome outcome);
+
+#endif /* AGENT_ANSWER_H */

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/conversation.h"
+
+#include "base/jsonw.h"
+#include "base/mem.h"
+
+struct conversation conversation_read(const char *text)
+{
+    struct conversation out = {0};
+    json_t *json = text != NULL ? json_loads(text, 0, NULL) : NULL;
+    const char *id = adapter_text(json, "id");
+    if (id[0] != '\0') {
+        adapter_set(&out.id, id);
+        out.used = (struct adapter_usage){
+            .input = adapter_int(json, "input"),
+            .cached = adapter_int(json, "cached"),
+            .output = adapter_int(json, "output"),
+            .known = true,
+            .whole = true,
+        };
+    }
+    json_decref(json);
+    return out;
+}
+
+void conversation_release(struct conversation *conversation)
+{
+    mem_free(conversation->id);
+    *conversation = (struct conversation){0};
+}
+
+void conversation_add(struct strbuf *out,
+                      const char *id,
+                      const struct adapter_usage *used)
+{
+    strbuf_adds(out, "{\"id\":");
+    jsonw_string(out, id);
+    if (used->whole) {
+        strbuf_addf(out,
+                    ",\"input\":%lld,\"cached\":%lld,\"output\":%lld",
+                    (long long)used->input,
+                    (long long)used->cached,
+                    (long long)used->output);
+    }
+    strbuf_adds(out, "}");
+}
+
+struct adapter_usage conversation_part(const struct conversation *before,
+                                       const struct adapter_usage *reported)
+{
+    struct adapter_usage part = *reported;
+    const struct adapter_usage *used = &before->used;
+    if (!reported->whole || before->id == NULL ||
+        reported->input < used->input || reported->output < used->output ||
+        reported->cached < used->cached) {
+        return part; /* a conversation that began with this session */
+    }
+    part.input -= used->input;
+    part.cached -= used->cached;
+    part.output -= used->output;
+    return part;
+}

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/drive.h"
+
+#include "agent/answer.h"
+#include "agent/conversation.h"
+#include "agent/place.h"
+#include "agent/rollout.h"
+#include "base/mem.h"
+#include "base/strip.h"
+#include "exec/put.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    ERRORS_BYTES_MAX = 8192, /* of standard error, its end */
+    UUID_BYTES = 37,
+};
+
+/* A session under way. */
+struct drive {
+    const char *dir;
+    struct brief brief;
+    struct place place;
+    struct conversation before; /* that is continued */
+    struct adapter_seen seen;
+    struct adapter_usage told; /* usage that was written last */
+    struct strbuf errors;
+    struct strbuf line;
+    int64_t touched_s; /* when $SLUICE_PROGRESS was touched last */
+    bool said_long;
+};
+
+/* --- what is said while it runs ----------------------------------------- */
+
+/* Print lines into the log. A log that cannot be written does not matter. */
+static void print(const char *text, size_t len)
+{
+    struct strbuf clean = {0};
+    struct strip strip = {0};
+    strip_add(&strip, &clean, text, len);
+    strip_end(&strip, &clean);
+    strbuf_adds(&clean, "\n");
+    bool written = put_all(STDOUT_FILENO, strbuf_text(&clean), clean.len);
+    (void)written;
+    strbuf_release(&clean);
+}
+
+static void print_text(const char *text)
+{
+    print(text, strlen(text));
+}
+
+/* A sign of life, at most once a second. */
+static void show_life(struct drive *drive)
+{
+    const char *path = getenv("SLUICE_PROGRESS");
+    struct timespec now = {0};
+    if (path == NULL || clock_gettime(CLOCK_MONOTONIC, &now) != 0 ||
+        (int64_t)now.tv_sec == drive->touched_s) {
+        return;
+    }
+    drive->touched_s = (int64_t)now.tv_sec;
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd >= 0) {
+        (void)futimens(fd, NULL);
+        (void)close(fd);
+    }
+}
+
+static struct answer_usage usage_of(const struct drive *drive)
+{
+    struct adapter_usage part =
+        conversation_part(&drive->before, &drive->seen.usage);
+    return answer_price(&part, &drive->brief.price);
+}
+
+/* Write down what was used, in case the session is killed. */
+static void note_usage(struct drive *drive)
+{
+    const struct adapter_usage *now = &drive->seen.usage;
+    if (now->known && (now->input != drive->told.input ||
+                       now->output != drive->told.output)) {
+        struct answer_usage usage = usage_of(drive);
+        drive->told = *now;
+        if (answer_write_usage(drive->dir, &usage, NULL) != ERR_OK) {
+            print_text("sluice-agent: the usage so far cannot be written");
+        }
+    }
+}
+
+static void take_error(struct drive *drive, const char *line, size_t len)
+{
+    strbuf_add(&drive->errors, line, len);
+    strbuf_adds(&drive->errors, "\n");
+    if (drive->errors.len > 2 * (size_t)ERRORS_BYTES_MAX) {
+        struct strbuf tail = {0};
+        strbuf_add(&tail,
+                   drive->errors.text + drive->errors.len - ERRORS_BYTES_MAX,
+                   ERRORS_BYTES_MAX);
+        strbuf_release(&drive->errors);
+        drive->errors = tail;
+    }
+    print(line, len);
+}
+
+/* The event in a line; NULL: it has none. Bytes that are not UTF-8, which a
+ * program may pass on from a tool, do not make it unreadable. */
+static json_t *parse_event(const char *line, size_t len)
+{
+    const size_t flags = JSON_ALLOW_NUL | JSON_DISABLE_EOF_CHECK;
+    json_t *event = json_loadb(line, len, JSON_ALLOW_NUL, NULL);
+    if (event == NULL && len > 0 && line[0] == '{') {
+        struct strbuf clean = {0};
+        struct strip strip = {0};
+        strip_add(&strip, &clean, line, len);
+        strip_end(&strip, &clean);
+        event = json_loadb(strbuf_text(&clean), clean.len, flags, NULL);
+        strbuf_release(&clean);
+    }
+    if (!json_is_object(event)) {
+        json_decref(event);
+        return NULL;
+    }
+    return event;
+}
+
+static void take_line(void *ctx, const char *line, size_t len, bool error)
+{
+    struct drive *drive = ctx;
+    show_life(drive);
+    if (line == NULL) {
+        if (!drive->said_long) {
+            print_text("sluice-agent: a line of output is longer than 16 MiB "
+                       "and was skipped");
+        }
+        drive->said_long = true;
+        return;
+    }
+    if (error) {
+        take_error(drive, line, len);
+        return;
+    }
+    json_t *event = parse_event(line, len);
+    if (event == NULL) {
+        print(line, len);
+        return;
+    }
+    strbuf_clear(&drive->line);
+    drive->brief.adapter->event(&drive->seen, event, &drive->line);
+    json_decref(event);
+    if (drive->line.len > 0) {
+        print(strbuf_text(&drive->line), drive->line.len);
+    }
+    note_usage(drive);
+}
+
+/* --- the program -------------------------------------------------------- */
+
+static bool make_uuid(char out[UUID_BYTES])
+{
+    unsigned char bytes[16];
+    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
+        return false;
+    }
+    bytes[6] = (unsigned char)((bytes[6] & 0x0f) | 0x40);
+    bytes[8] = (unsigned char)((bytes[8] & 0x3f) | 0x80);
+    char *at = out;
+    for (size_t ix = 0; ix < sizeof(bytes); ix++) {
+        bool dash = ix == 4 || ix == 6 || ix == 8 || ix == 10;
+        at += snprintf(at, 4, dash ? "-%02x" : "%02x", bytes[ix]);
+    }
+    return true;
+}
+
+static bool is_named(const char *item, const char *like)
+{
+    size_t len = strcspn(like, "=");
+    return strncmp(item, like, len) == 0 && item[len] == '=';
+}
+
+/* Append to a list that ends with NULL, in place of an item of its name. */
+static void add_env(const char **list, uint32_t *count, const char *item)
+{
+    uint32_t ix = 0;
+    while (ix < *count && !is_named(list[ix], item)) {
+        ix++;
+    }
+    list[ix] = item;
+    *count += ix == *count ? 1 : 0;
+}
+
+/* The program's environment: ours, the adapter's, the plan's. */
+static const char **make_env(const struct drive *drive,
+                             const struct adapter_command *command)
+{
+    uint32_t ours = 0;
+    while (environ[ours] != NULL) {
+        ours++;
+    }
+    const char **list =
+        mem_zalloc(ours + command->env_count + drive->brief.env_count + 1,
+                   sizeof(list[0]));
+    uint32_t count = 0;
+    for (uint32_t ix = 0; ix < ours; ix++) {
+        list[count++] = environ[ix];
+    }
+    for (uint32_t ix = 0; ix < command->env_count; ix++) {
+        add_env(list, &count, command->env[ix]);
+    }
+    for (uint32_t ix = 0; ix < drive->brief.env_count; ix++) {
+        add_env(list, &count, drive->brief.env[ix]);
+    }
+    return list;
+}
+
+/* Write the prompt and the schema of the answer. */
+static enum err
+put_texts(struct drive *drive, const char *schema, struct diag *diag)
+{
+    struct strbuf text = {0};
+    enum err err = prompt_add(&text,
+                              &drive->brief,
+                              &drive->place.prompt,
+                              drive->brief.call.resume != NULL,
+                              diag);
+    if (err == ERR_OK) {
+        err = put_write(drive->dir, "prompt", &text, diag);
+    }
+    strbuf_clear(&text);
+    strbuf_adds(&text, schema);
+    if (err == ERR_OK) {
+        err = put_write(drive->dir, "schema", &text, diag);
+    }
+    strbuf_release(&text);
+    return err;
+}
+
+/* Run the program once. */
+static enum err
+run_program(struct drive *drive, struct runner_end *end, struct diag *diag)
+{
+    char uuid[UUID_BYTES];
+    struct strbuf input = {0};
+    struct strbuf schema_file = {0};
+    struct strbuf events = {0};
+    struct adapter_command command = {0};
+    const char **env = NULL;
+    struct adapter_call *call = &drive->brief.call;
+    const char *schema = prompt_schema(drive->brief.kind);
+    enum err err = put_texts(drive, schema, diag);
+    if (err == ERR_OK && !make_uuid(uuid)) {
+        err = diag_set(diag, ERR_IO, "getrandom: %s", strerror(errno));
+    }
+    if (err != ERR_OK) {
+        goto out;
+    }
+    strbuf_addf(&input, "%s/prompt", drive->dir);
+    strbuf_addf(&schema_file, "%s/schema", drive->dir);
+    strbuf_addf(&events, "%s/events.jsonl", drive->dir);
+    call->fresh = uuid;
+    call->schema = schema;
+    call->schema_file = strbuf_text(&schema_file);
+    call->git_dir = drive->place.git_dir;
+    call->common_dir = drive->place.common_dir;
+    drive->brief.adapter->command(&command, call);
+    env = make_env(drive, &command);
+    struct runner runner = {
+        .argv = command.words,
+        .env = env,
+        .input = strbuf_text(&input),
+        .events = strbuf_text(&events),
+        .checkpoint = getenv("SLUICE_CHECKPOINT"),
+        .line = take_line,
+        .ctx = drive,
+    };
+    err = runner_run(&runner, end, diag);
+out:
+    mem_free(env);
+    adapter_command_release(&command);
+    strbuf_release(&input);
+    strbuf_release(&schema_file);
+    strbuf_release(&events);
+    return err;
+}
+
+/* What only the files of the program tell: exact times and tokens. */
+static void read_files(struct drive *drive)
+{
+    struct adapter_seen *seen = &drive->seen;
+    if (drive->brief.adapter != &adapter_codex) {
+        return;
+    }
+    if (seen->conversation != NULL) {
+        (void)rollout_read(seen, seen->conversation);
+    }
+    if (seen->retry_at == 0) {
+        seen->retry_at =
+            rollout_parse_time(strbuf_text(&seen->error), (int64_t)time(NULL));
+    }
+}
+
+/* --- from the brief to the result --------------------------------------- */
+
+static struct judgement judge(struct drive *drive, const struct runner_end *end)
+{
+    while (drive->errors.len > 0 &&
+           drive->errors.text[drive->errors.len - 1] == '\n') {
+        drive->errors.text[--drive->errors.len] = '\0';
+    }
+    struct judge_input input = {
+        .brief = &drive->brief,
+        .seen = &drive->seen,
+        .end = end,
+        .errors = strbuf_text(&drive->errors),
+        .committed = place_has_moved(&drive->place),
+    };
+    return judge_session(&input);
+}
+
+/* It could not be started. A program that is not there is a matter of its
+ * provider: every session would fail alike. */
+static struct judgement judge_start(enum err err, const struct diag *diag)
+{
+    struct judgement out = {
+        .outcome = err == ERR_NOT_FOUND || err == ERR_IO ? JUDGE_REFUSED
+                                                         : JUDGE_BLOCKED,
+        .stop = err == ERR_NOT_FOUND,
+    };
+    strbuf_adds(&out.reason, diag->text);
+    if (err == ERR_NOT_FOUND) {
+        strbuf_adds(&out.reason, "; install it, or put it into PATH");
+    }
+    return out;
+}
+
+/* Run the program; once more without a conversation that is gone. */
+static struct judgement run_twice(struct drive *drive)
+{
+    struct runner_end end = {0};
+    struct diag diag = {0};
+    for (;;) {
+        enum err err = run_program(drive, &end, &diag);
+        if (err != ERR_OK) {
+            return judge_start(err, &diag);
+        }
+        read_files(drive);
+        struct judgement judgement = judge(drive, &end);
+        if (!judgement.again || end.stop != RUNNER_RAN) {
+            return judgement;
+        }
+        print_text("sluice-agent: the conversation is gone; starting anew");
+        judge_release(&judgement);
+        drive->brief.call.resume = NULL;
+        conversation_release(&drive->before);
+        adapter_seen_release(&drive->seen);
+        strbuf_clear(&drive->errors);
+    }
+}
+
+/* What the next session of the task continues; empty: nothing. Reviews begin
+ * anew each time. */
+static void add_resume(struct strbuf *out, const struct drive *drive)
+{
+    const struct adapter_seen *seen = &drive->seen;
+    if (drive->brief.kind != BRIEF_WORK) {
+        return;
+    }
+    if (seen->conversation != NULL) {
+        conversation_add(out, seen->conversation, &seen->usage);
+    } else if (drive->before.id != NULL) {
+        conversation_add(out, drive->before.id, &drive->before.used);
+    }
+}
+
+static int finish(struct drive *drive, const struct judgement *judgement)
+{
+    struct strbuf resume = {0};
+    struct strbuf line = {0};
+    struct diag diag = {0};
+    struct answer_usage usage = usage_of(drive);
+    add_resume(&resume, drive);
+    adapter_describe(&line, judge_outcome_name(judgement->outcome), "");
+    if (judgement->reason.len > 0) {
+        adapter_describe(&line, ": ", strbuf_text(&judgement->reason));
+    }
+    print(strbuf_text(&line), line.len);
+    enum err err = answer_write(drive->dir,
+                                &drive->brief,
+                                judgement,
+                                &usage,
+                                resume.len > 0 ? strbuf_text(&resume) : NULL,
+                                &diag);
+    int code = answer_code(judgement->outcome);
+    if (err != ERR_OK) {
+        print_text(diag.text);
+        code = code == 0 ? 1 : code;
+    }
+    strbuf_release(&resume);
+    strbuf_release(&line);
+    return code;
+}
+
+int drive_session(const char *dir)
+{
+    struct drive drive = {.dir = dir, .touched_s = -1};
+    struct diag diag = {0};
+    struct judgement judgement = {0};
+    enum err err = runner_prepare(&diag);
+    if (err == ERR_OK) {
+        err = brief_read(&drive.brief, dir, &diag);
+    }
+    if (err != ERR_OK) {
+        print_text(diag.text);
+        return answer_code(JUDGE_BLOCKED);
+    }
+    drive.before = conversation_read(drive.brief.call.resume);
+    drive.brief.call.resume = drive.before.id;
+    err = place_find(&drive.place, dir, &drive.brief, &diag);
+    judgement = err == ERR_OK ? run_twice(&drive) : judge_start(err, &diag);
+    int code = finish(&drive, &judgement);
+    judge_release(&judgement);
+    conversation_release(&drive.before);
+    adapter_seen_release(&drive.seen);
+    strbuf_release(&drive.errors);
+    strbuf_release(&drive.line);
+    place_release(&drive.place);
+    brief_release(&drive.brief);
+    return code;
+}

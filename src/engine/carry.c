@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/carry.h"
+
+#include "base/mem.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+static json_t *parse(const char *text)
+{
+    json_t *json = text != NULL ? json_loads(text, 0, NULL) : NULL;
+    if (!json_is_object(json)) {
+        json_decref(json);
+        return NULL;
+    }
+    return json;
+}
+
+static const char *member(const json_t *json, const char *name)
+{
+    return json_string_value(json_object_get(json, name));
+}
+
+struct carry carry_read(const char *text)
+{
+    json_t *json = parse(text);
+    return (struct carry){
+        .json = json,
+        .after = member(json, "after"),
+        .reason = member(json, "reason"),
+        .question = member(json, "question"),
+        .answer = member(json, "answer"),
+        .resume = member(json, "resume"),
+    };
+}
+
+void carry_release(struct carry *carry)
+{
+    json_decref((json_t *)carry->json);
+    *carry = (struct carry){0};
+}
+
+/* Set a member; NULL removes it. */
+static void set(json_t *json, const char *name, const char *value)
+{
+    if (value == NULL) {
+        (void)json_object_del(json, name);
+    } else {
+        (void)json_object_set_new(json, name, json_string(value));
+    }
+}
+
+static void replace(char **text, json_t *json)
+{
+    char *made = json_dumps(json, JSON_COMPACT);
+    mem_free(*text);
+    *text = made != NULL ? mem_strndup(made, strlen(made)) : NULL;
+    free(made);
+    json_decref(json);
+}
+
+static json_t *open_text(const char *text)
+{
+    json_t *json = parse(text);
+    return json != NULL ? json : json_object();
+}
+
+static const char *name_of(enum sched_outcome outcome)
+{
+    switch (outcome) {
+    case OUTCOME_DONE:
+    case OUTCOME_CHANGES: /* of its own: it has judged the work of others */
+        return "done";
+    case OUTCOME_FAILED:
+    case OUTCOME_LOST:
+        return "failed";
+    case OUTCOME_REJECTED:
+        return "refused";
+    case OUTCOME_BLOCKED:
+        return "blocked";
+    case OUTCOME_CHECKPOINT:
+        return "checkpoint";
+    case OUTCOME_STOPPED:
+        return "stopped";
+    }
+    return "failed";
+}
+
+void carry_end(char **text,
+               enum sched_outcome outcome,
+               const char *reason,
+               const struct attempt_result *result)
+{
+    if (outcome == OUTCOME_DONE && result->resume == NULL) {
+        mem_free(*text); /* most tasks: nothing is left to be told */
+        *text = NULL;
+        return;
+    }
+    json_t *json = open_text(*text);
+    bool lost = outcome == OUTCOME_FAILED || outcome == OUTCOME_LOST ||
+                outcome == OUTCOME_STOPPED;
+    bool kept = outcome == OUTCOME_REJECTED && result->resume == NULL;
+    set(json, "after", name_of(outcome));
+    set(json, "reason", reason);
+    set(json, "question", outcome == OUTCOME_BLOCKED ? reason : NULL);
+    set(json, "answer", NULL);
+    if (!kept) { /* refused before it began: the conversation is as it was */
+        set(json, "resume", lost ? NULL : result->resume);
+    }
+    replace(text, json);
+}
+
+void carry_send_back(char **text)
+{
+    json_t *json = open_text(*text);
+    set(json, "after", "changes");
+    replace(text, json);
+}
+
+void carry_answer(char **text, const char *answer)
+{
+    json_t *json = open_text(*text);
+    set(json, "after", "answer");
+    set(json, "answer", answer);
+    replace(text, json);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * range: where an issue began, for those who look at its changes.
+ *
+ * refs/sluice/RUN/groups/GROUP/start is the newest commit of the agent branch
+ * that the group's branch has: `git diff START...TIP` shows the work of this
+ * issue and of no other, also after the agent branch was merged into it. It is
+ * set whenever a stage that implements leaves something; once the branch is
+ * merged it stays.
+ */
+#ifndef GIT_RANGE_H
+#define GIT_RANGE_H
+
+#include "git/agent.h"
+
+/* A task of the session and its group. */
+struct range_member {
+    const char *task;
+    const char *group;
+};
+
+/*
+ * Write the file `ranges` of the attempt directory, a line for each member:
+ * task, branch, first and last commit, separated by tabs; and set
+ * SLUICE_START. The first member is at `start`, which is checked out.
+ */
+MUST_USE enum err range_put(struct agent *agent,
+                            const char *dir,
+                            const struct range_member *members,
+                            size_t count,
+                            const struct git_id *start,
+                            struct diag *diag);
+
+/* Where the issue begins whose branch is at `tip`; "": as before. */
+MUST_USE enum err range_find(struct agent *agent,
+                             const struct git_id *tip,
+                             struct git_id *out,
+                             struct diag *diag);
+
+#endif /* GIT_RANGE_H */
