@@ -312,7 +312,7 @@ static void add_limits(struct metrics *metrics, bool used)
         for (uint32_t limit = 0; limit < plan->limit_count; limit++) {
             struct limit_id id = load_limit(run->view.loaded, limit);
             int64_t max = sched_limit_max(engine_sched(engine), id);
-            if (max == LIMIT_NONE || plan_is_budget(&plan->limits[limit])) {
+            if (max == LIMIT_NONE || plan_is_paid(&plan->limits[limit])) {
                 continue;
             }
             begin(metrics,

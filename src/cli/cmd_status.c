@@ -184,7 +184,7 @@ add_limits(struct strbuf *out, const struct glance *glance, uint32_t run)
         const struct plan_limit *limit = &view.plan->limits[ix];
         int64_t used = snapshot_used(glance->snapshot, run, ix);
         int64_t max = sched_limit_max(sched, load_limit(view.loaded, ix));
-        if (plan_is_budget(limit) ||
+        if (plan_is_paid(limit) ||
             (ix > 0 && (used == 0 || max == LIMIT_NONE))) {
             continue;
         }
@@ -442,7 +442,7 @@ json_limits(struct strbuf *out, const struct glance *glance, uint32_t run)
     const char *comma = "";
     strbuf_adds(out, ",\n   \"limits\": [");
     for (uint32_t ix = 0; ix < view.plan->limit_count; ix++) {
-        if (plan_is_budget(&view.plan->limits[ix])) {
+        if (plan_is_paid(&view.plan->limits[ix])) {
             continue; /* below */
         }
         int64_t max = sched_limit_max(sched, load_limit(view.loaded, ix));

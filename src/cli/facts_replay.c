@@ -376,6 +376,7 @@ static void end_session(struct replay *replay,
         case PLAN_LIMIT_PLAIN:
         case PLAN_LIMIT_RESOURCE:
         case PLAN_LIMIT_USAGE:
+        case PLAN_LIMIT_COST:
             break;
         case PLAN_LIMIT_BUDGET_USD:
             room->used += (int64_t)(session->usd * PLAN_USD + 0.5);

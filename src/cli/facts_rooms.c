@@ -95,6 +95,7 @@ units_of(const struct plan *plan, const struct plan_task *task, uint32_t ix)
     case PLAN_LIMIT_USAGE:
         return 1;
     case PLAN_LIMIT_RESOURCE:
+    case PLAN_LIMIT_COST: /* when it held is not in the log */
         return 0;
     case PLAN_LIMIT_BUDGET_USD:
     case PLAN_LIMIT_BUDGET_TOKENS:

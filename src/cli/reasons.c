@@ -172,6 +172,25 @@ static void add_holder(struct strbuf *out, const struct reason *reason)
     }
 }
 
+/* A budget, or a class whose sessions cost an amount that is not known. */
+static void
+add_budget(struct strbuf *out, const struct reason *reason, const char *limit)
+{
+    static const char cost[] = "cost of ";
+    if (strncmp(limit, cost, strlen(cost)) != 0) {
+        strbuf_addf(out, "budget: too little is left of the %s", limit);
+    } else if (reason->max == 0) {
+        strbuf_addf(out,
+                    "budget: too little is left for a session of class %s",
+                    limit + strlen(cost));
+    } else {
+        strbuf_addf(out,
+                    "budget: one session of class %s at a time until its cost "
+                    "is known",
+                    limit + strlen(cost));
+    }
+}
+
 /* Reasons that lie in a limit. */
 static void add_limit(struct strbuf *out, const struct reason *reason)
 {
@@ -192,7 +211,7 @@ static void add_limit(struct strbuf *out, const struct reason *reason)
         add_holder(out, reason);
         return;
     case WHY_BUDGET:
-        strbuf_addf(out, "budget: too little is left of the %s", limit);
+        add_budget(out, reason, limit);
         return;
     case WHY_LIMIT:
     case WHY_ENDED:

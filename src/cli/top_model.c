@@ -217,8 +217,7 @@ fill_limits(struct top_model *model, const struct glance *glance, uint32_t run)
             .used = snapshot_used(glance->snapshot, run, ix),
             .max = sched_limit_max(sched, load_limit(view.loaded, ix)),
         };
-        if (limit.max != LIMIT_NONE &&
-            !plan_is_budget(&view.plan->limits[ix])) {
+        if (limit.max != LIMIT_NONE && !plan_is_paid(&view.plan->limits[ix])) {
             model->limits[model->limit_count++] = limit;
         }
     }

@@ -51,11 +51,92 @@ int64_t caps_spent(const struct engine *engine, uint32_t run, uint32_t limit)
     return units;
 }
 
+/* What a class has cost in this run so far. */
+struct spending {
+    double usd;
+    int64_t tokens;
+    uint64_t sessions; /* ended ones whose cost is known */
+};
+
+static struct spending
+spending_of(const struct engine *engine, uint32_t run, uint32_t class_ix)
+{
+    const struct engine_run *r = &engine->runs[run];
+    struct spending sum = {0};
+    for (uint32_t ix = 0; ix < r->task_count; ix++) {
+        const struct plan_task *task = &r->plan->tasks[ix];
+        const struct engine_task *t = &r->tasks[ix];
+        if (task->class_ix != class_ix) {
+            continue;
+        }
+        struct sched_task view =
+            sched_task(engine->sched, engine_core_task(engine, run, ix));
+        bool in_flight =
+            view.state == TASK_CLAIMED || view.state == TASK_RUNNING;
+        uint32_t ended = view.attempts - (in_flight ? 1 : 0);
+        /* An agent that was killed has not told what it cost. */
+        if (task->agent == PLAN_NONE || t->usd > 0 || t->tokens > 0) {
+            sum.sessions += ended;
+        }
+        sum.usd += t->usd;
+        sum.tokens += t->tokens;
+    }
+    return sum;
+}
+
+static uint32_t class_of(const struct plan *plan,
+                         const struct plan_limit *limit)
+{
+    INVARIANT(limit->where_count == 1);
+    uint32_t ix = 0;
+    while (ix < plan->class_count &&
+           plan->classes[ix].name != limit->where[0].value) {
+        ix++;
+    }
+    INVARIANT(ix < plan->class_count);
+    return ix;
+}
+
+static int64_t
+present_max(const struct engine *engine, uint32_t run, uint32_t limit);
+
+/*
+ * How many sessions of unknown cost may run in a class: one until the cost of
+ * one is known, then as many as each budget can pay for.
+ */
+static int64_t
+affordable(const struct engine *engine, uint32_t run, uint32_t limit)
+{
+    const struct plan *plan = engine->runs[run].plan;
+    uint32_t class_ix = class_of(plan, &plan->limits[limit]);
+    struct spending sum = spending_of(engine, run, class_ix);
+    int64_t max = sum.sessions > 0 ? LIMIT_NONE : 1;
+    for (uint32_t ix = 0; ix < plan->limit_count && sum.sessions > 0; ix++) {
+        const struct plan_limit *budget = &plan->limits[ix];
+        bool covers = budget->where_count == 0 ||
+                      budget->where[0].value == plan->classes[class_ix].name;
+        double spent = budget->kind == PLAN_LIMIT_BUDGET_USD
+                           ? sum.usd * PLAN_USD
+                           : (double)sum.tokens;
+        int64_t left = plan_is_budget(budget) && covers
+                           ? present_max(engine, run, ix)
+                           : LIMIT_NONE;
+        if (left != LIMIT_NONE && spent > 0) {
+            double count = (double)left / (spent / (double)sum.sessions);
+            max = count < (double)INT32_MAX ? min(max, (int64_t)count) : max;
+        }
+    }
+    return max;
+}
+
 /* What holds for a limit now. */
 static int64_t
 present_max(const struct engine *engine, uint32_t run, uint32_t limit)
 {
     const struct engine_run *r = &engine->runs[run];
+    if (r->plan->limits[limit].kind == PLAN_LIMIT_COST) {
+        return affordable(engine, run, limit);
+    }
     int64_t max = caps_configured(engine, run, limit);
     if (plan_is_budget(&r->plan->limits[limit]) && max != LIMIT_NONE) {
         int64_t left = max - caps_spent(engine, run, limit);
@@ -75,8 +156,7 @@ void caps_apply(struct engine *engine, uint32_t run)
     const struct engine_run *r = &engine->runs[run];
     for (uint32_t ix = 0; ix < r->plan->limit_count; ix++) {
         const struct plan_limit *limit = &r->plan->limits[ix];
-        if (ix > 0 && limit->kind != PLAN_LIMIT_USAGE &&
-            !plan_is_budget(limit)) {
+        if (ix > 0 && limit->kind != PLAN_LIMIT_USAGE && !plan_is_paid(limit)) {
             continue; /* the core knows all about it */
         }
         struct sched_event event = {
@@ -123,13 +203,29 @@ void caps_set(struct engine *engine, uint32_t run, uint32_t limit, int64_t max)
     caps_apply(engine, run);
 }
 
+/* Whether others wait to see what a session of the task costs. */
+static bool
+is_waited_for(const struct engine *engine, uint32_t run, uint32_t task)
+{
+    const struct engine_run *r = &engine->runs[run];
+    for (uint32_t ix = 0; ix < r->plan->limit_count; ix++) {
+        const struct plan_limit *limit = &r->plan->limits[ix];
+        if (limit->kind == PLAN_LIMIT_COST &&
+            plan_budget_units(r->plan, limit, &r->plan->tasks[task]) > 0) {
+            return sched_limit_max(engine->sched, load_limit(r->loaded, ix)) !=
+                   LIMIT_NONE;
+        }
+    }
+    return false;
+}
+
 void caps_spend(struct engine *engine,
                 uint32_t run,
                 uint32_t task,
                 double usd,
                 int64_t tokens)
 {
-    if (usd == 0 && tokens == 0) {
+    if (usd == 0 && tokens == 0 && !is_waited_for(engine, run, task)) {
         return;
     }
     struct engine_task *t = &engine->runs[run].tasks[task];

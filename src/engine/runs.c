@@ -175,6 +175,7 @@ static enum err load_added(struct engine *engine,
     }
     engine->changed = true;
     runs_grow_tasks(run);
+    caps_apply(engine, ix);
     struct store_change change = {
         .type = STORE_FRAGMENT,
         .as.fragment = *fragment,

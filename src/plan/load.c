@@ -215,7 +215,7 @@ static struct limit_spec limit_spec_of(struct load_run *run,
         .hold_group = limit->hold_group,
         .resource =
             limit->kind != PLAN_LIMIT_PLAIN && limit->kind != PLAN_LIMIT_USAGE,
-        .budget = plan_is_budget(limit),
+        .budget = plan_is_paid(limit),
     };
 }
 
@@ -327,7 +327,7 @@ static void add_run(struct load_run *run, struct arena *arena, bool no_budgets)
     struct limit_spec *limits =
         arena_alloc(arena, plan->limit_count, sizeof(limits[0]));
     for (uint32_t ix = 0; ix < plan->limit_count; ix++) {
-        bool budget = plan_is_budget(&plan->limits[ix]);
+        bool budget = plan_is_paid(&plan->limits[ix]);
         limits[ix] = limit_spec_of(run, arena, &plan->limits[ix]);
         run->budget_count += budget && !no_budgets ? 1 : 0;
     }
@@ -358,6 +358,9 @@ static void add_limits(struct load_run *run, struct arena *arena)
     for (uint32_t ix = run->limit_count; ix < plan->limit_count; ix++) {
         struct limit_spec spec = limit_spec_of(run, arena, &plan->limits[ix]);
         run->limits[ix] = sched_add_limit(run->load->sched, run->run, &spec).v;
+        /* Without any so far, budgets are left out on purpose. */
+        run->budget_count +=
+            run->budget_count > 0 && plan_is_paid(&plan->limits[ix]) ? 1 : 0;
     }
     run->limit_count = plan->limit_count;
 }

@@ -228,6 +228,7 @@ static void read_plan(struct reader *reader,
     read_part(reader, raw.budget, plan_read_budget);
     plan_add_budgets(plan);
     read_common(reader, &raw);
+    plan_add_costs(plan);
     read_part(reader, raw.sync, plan_read_sync);
     read_part(reader, raw.hooks, plan_read_hooks);
     if (raw.limits != NULL && !reader->names_incomplete) {
@@ -254,6 +255,7 @@ static void read_fragment(struct reader *reader, const struct node *root)
         return;
     }
     read_common(reader, &raw);
+    plan_add_costs(reader->plan);
     plan_check_costs(reader);
     plan_check_agents(reader);
     plan_resolve_needs(reader, raw.needs);

@@ -133,6 +133,9 @@ struct plan_agent {
  * of `resources` what tasks ask for. The limit of a usage monitor counts the
  * sessions of its provider. Of a budget, tasks use what they are expected to
  * cost while they are in flight, and what they have cost is gone for good.
+ * Under a budget, sessions of a class whose cost is not known count in a limit
+ * of their own: the engine lets one of them run at a time until it knows, and
+ * then as many as what is left can pay for.
  */
 enum plan_limit_kind {
     PLAN_LIMIT_PLAIN,
@@ -140,12 +143,13 @@ enum plan_limit_kind {
     PLAN_LIMIT_USAGE,
     PLAN_LIMIT_BUDGET_USD,
     PLAN_LIMIT_BUDGET_TOKENS,
+    PLAN_LIMIT_COST,
 };
 
 /*
  * A limit. The five defaults (sessions, issues, active, merge, review) are
  * always there, in this order, then the declared ones in their order, then
- * those of usage monitors, then budgets, then resources.
+ * those of usage monitors, then budgets, then resources and unknown costs.
  */
 struct plan_limit {
     const char *name;
@@ -163,6 +167,12 @@ static inline bool plan_is_budget(const struct plan_limit *limit)
 {
     return limit->kind == PLAN_LIMIT_BUDGET_USD ||
            limit->kind == PLAN_LIMIT_BUDGET_TOKENS;
+}
+
+/* Whether tasks use it by what their sessions cost. */
+static inline bool plan_is_paid(const struct plan_limit *limit)
+{
+    return plan_is_budget(limit) || limit->kind == PLAN_LIMIT_COST;
 }
 
 /* What can be set in defaults, a class, a stage, a group or a task. */
@@ -408,6 +418,11 @@ struct plan_cost plan_expected_cost(const struct plan *plan,
  * 200000, 500k or 1.5M tokens. False: it is none, or too much. */
 MUST_USE bool plan_parse_usd(const char *text, int64_t *out);
 MUST_USE bool plan_parse_tokens(const char *text, int64_t *out);
+
+/* Whether a budget depends on what its sessions cost, and that is not known:
+ * neither the plan nor the history says. */
+bool plan_is_cost_unknown(const struct plan *plan,
+                          const struct plan_task *task);
 
 /* Units of a budget that a session of the task uses; 0: it is not its. */
 uint32_t plan_budget_units(const struct plan *plan,

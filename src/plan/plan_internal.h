@@ -261,6 +261,8 @@ void plan_check_usages(struct reader *reader, const struct node *node);
 
 /* Make the limits of all budgets; then check what tasks are said to cost. */
 void plan_add_budgets(struct plan *plan);
+/* A limit for each class under a budget, for sessions of unknown cost. */
+void plan_add_costs(struct plan *plan);
 void plan_check_costs(struct reader *reader);
 
 /* Index of a repo, or PLAN_NONE after an error. */

@@ -469,6 +469,32 @@ void plan_add_budgets(struct plan *plan)
     }
 }
 
+void plan_add_costs(struct plan *plan)
+{
+    for (uint32_t ix = 0; ix < plan->class_count; ix++) {
+        const struct plan_class *class = &plan->classes[ix];
+        const struct plan_cost *both[] = {&plan->budget, &class->budget};
+        char name[PLAN_ID_BYTES_MAX + 32];
+        int len = snprintf(name, sizeof(name), "cost of %s", class->name);
+        bool paid = false;
+        for (size_t n = 0; n < ARRAY_COUNT(both); n++) {
+            paid = paid || both[n]->usd != PLAN_UNSET ||
+                   both[n]->tokens != PLAN_UNSET;
+        }
+        if (paid && plan_find_limit(plan, name) == PLAN_NONE) {
+            (void)plan_add_limit(
+                plan,
+                (struct plan_limit){
+                    .name = plan_intern(plan, name, (size_t)len),
+                    .max = PLAN_UNLIMITED,
+                    .kind = PLAN_LIMIT_COST,
+                    .where = plan_where(plan, "class", class->name),
+                    .where_count = 1,
+                });
+        }
+    }
+}
+
 /* What a task is said to cost must be in every budget that it has. */
 static void check_cost(struct reader *reader,
                        const struct plan_task *task,
@@ -550,17 +576,48 @@ struct plan_cost plan_expected_cost(const struct plan *plan,
     };
 }
 
+/* Whether a cost is not known although a budget depends on it. Sessions of an
+ * agent are never for nothing: those before have not told. */
+static bool
+is_unknown(bool agent, int64_t budget, int64_t own, int64_t expected)
+{
+    return budget != PLAN_UNSET && own == PLAN_UNSET &&
+           (expected == PLAN_UNSET || (agent && expected == 0));
+}
+
+bool plan_is_cost_unknown(const struct plan *plan, const struct plan_task *task)
+{
+    const struct plan_class *class = &plan->classes[task->class_ix];
+    const struct plan_cost *budgets[] = {&plan->budget, &class->budget};
+    const struct plan_cost *own = &task->settings.cost;
+    const struct plan_cost *expected = &class->expected.cost;
+    bool agent = task->agent != PLAN_NONE;
+    bool unknown = false;
+    for (size_t n = 0; n < ARRAY_COUNT(budgets) && !task->merge; n++) {
+        unknown = unknown ||
+                  is_unknown(agent, budgets[n]->usd, own->usd, expected->usd) ||
+                  is_unknown(agent,
+                             budgets[n]->tokens,
+                             own->tokens,
+                             expected->tokens);
+    }
+    return unknown;
+}
+
 uint32_t plan_budget_units(const struct plan *plan,
                            const struct plan_limit *limit,
                            const struct plan_task *task)
 {
     bool usd = limit->kind == PLAN_LIMIT_BUDGET_USD;
-    if (!usd && limit->kind != PLAN_LIMIT_BUDGET_TOKENS) {
+    if (!plan_is_paid(limit)) {
         return 0;
     }
     const char *name = plan->classes[task->class_ix].name;
     if (limit->where_count > 0 && limit->where[0].value != name) {
         return 0;
+    }
+    if (limit->kind == PLAN_LIMIT_COST) {
+        return plan_is_cost_unknown(plan, task) ? 1 : 0;
     }
     struct plan_cost cost = plan_expected_cost(plan, task);
     int64_t units = usd ? cost.usd : cost.tokens;
