@@ -7,8 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Longest description of an event in a log, and of what an error says. */
-enum { LINE_BYTES_MAX = 400, ERROR_BYTES_MAX = 4000 };
+enum {
+    LINE_BYTES_MAX = 400, /* longest description of an event in a log */
+    ID_BYTES_MAX = 128,
+    PERCENT_MAX = 1000,
+};
+#define TIME_MAX INT64_C(9000000000) /* seconds since 1970, in 2255 */
+#define USD_MAX 1e9
 
 static const struct adapter *const adapters[] = {
     &adapter_claude,
@@ -138,10 +143,38 @@ double adapter_number(const json_t *object, const char *name)
 
 int64_t adapter_int(const json_t *object, const char *name)
 {
-    const double most = 1e15; /* tokens and seconds stay far below */
     double number = adapter_number(object, name);
-    return isfinite(number) && number > 0 && number < most ? (int64_t)number
-                                                           : 0;
+    return isfinite(number) && number > 0 && number < (double)ADAPTER_COUNT_MAX
+               ? (int64_t)number
+               : 0;
+}
+
+int64_t adapter_time(const json_t *object, const char *name)
+{
+    int64_t seconds = adapter_int(object, name);
+    return seconds <= TIME_MAX ? seconds : 0;
+}
+
+int adapter_status(const json_t *object, const char *name)
+{
+    int64_t status = adapter_int(object, name);
+    return status >= 100 && status <= 599 ? (int)status : 0;
+}
+
+int64_t adapter_sum(int64_t a, int64_t b)
+{
+    return a < ADAPTER_COUNT_MAX - b ? a + b : ADAPTER_COUNT_MAX;
+}
+
+bool adapter_usd(const json_t *object, const char *name, double *out)
+{
+    const json_t *number = json_object_get(object, name);
+    double usd = json_number_value(number);
+    if (!json_is_number(number) || !(usd >= 0 && usd <= USD_MAX)) {
+        return false;
+    }
+    *out = usd;
+    return true;
 }
 
 bool adapter_is(const json_t *object, const char *name, const char *text)
@@ -149,17 +182,20 @@ bool adapter_is(const json_t *object, const char *name, const char *text)
     return strcmp(adapter_text(object, name), text) == 0;
 }
 
-void adapter_set(char **place, const char *text)
+void adapter_set_conversation(struct adapter_seen *seen, const char *id)
 {
-    char *copy = text != NULL ? mem_strndup(text, strlen(text)) : NULL;
-    mem_free(*place);
-    *place = copy;
+    static const char fit[] = "abcdefghijklmnopqrstuvwxyz"
+                              "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+    size_t len = strlen(id);
+    if (seen->conversation == NULL && len > 0 && len <= ID_BYTES_MAX &&
+        id[0] != '-' && strspn(id, fit) == len) {
+        seen->conversation = mem_strndup(id, len);
+    }
 }
 
-/* Bytes of `text` up to `max`, not cutting a character of UTF-8. */
-static size_t cut(const char *text, size_t max)
+size_t adapter_cut(const char *text, size_t max)
 {
-    size_t len = strlen(text);
+    size_t len = strnlen(text, max + 1);
     if (len > max) {
         len = max;
         while (len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80) {
@@ -177,7 +213,7 @@ void adapter_set_buf(struct strbuf *place, const char *text)
 
 void adapter_describe(struct strbuf *line, const char *what, const char *text)
 {
-    size_t len = cut(text, LINE_BYTES_MAX);
+    size_t len = adapter_cut(text, LINE_BYTES_MAX);
     strbuf_adds(line, what);
     for (size_t ix = 0; ix < len; ix++) {
         bool blank = (unsigned char)text[ix] <= ' ';
@@ -197,18 +233,26 @@ void adapter_set_meter(struct adapter_seen *seen,
                        double percent,
                        int64_t resets_at)
 {
+    char label[sizeof(seen->meters[0].name)];
     uint32_t ix = 0;
-    while (ix < seen->meter_count && strcmp(seen->meters[ix].name, name) != 0) {
+    (void)snprintf(label,
+                   sizeof(label),
+                   "%.*s",
+                   (int)adapter_cut(name, sizeof(label) - 1),
+                   name);
+    while (ix < seen->meter_count &&
+           strcmp(seen->meters[ix].name, label) != 0) {
         ix++;
     }
-    if (ix == ADAPTER_METERS_MAX || name[0] == '\0' || !(percent >= 0)) {
+    bool valid = percent >= 0 && percent <= PERCENT_MAX;
+    if (ix == ADAPTER_METERS_MAX || name[0] == '\0' || !valid) {
         return;
     }
     if (ix == seen->meter_count) {
         seen->meter_count++;
     }
     struct adapter_meter *meter = &seen->meters[ix];
-    (void)snprintf(meter->name, sizeof(meter->name), "%s", name);
+    memcpy(meter->name, label, sizeof(label));
     meter->percent = percent;
     meter->resets_at = resets_at;
 }

@@ -98,6 +98,9 @@ struct adapter_meter {
 };
 enum { ADAPTER_METERS_MAX = 8 };
 
+/* Tokens stay far below; sums of counts cannot overflow. */
+#define ADAPTER_COUNT_MAX INT64_C(1000000000000000)
+
 /* Everything seen of a session so far. Starts as {0}. */
 struct adapter_seen {
     char *conversation; /* id, or NULL */
@@ -166,29 +169,56 @@ void adapter_add_env(struct adapter_command *command,
                      const char *value);
 void adapter_command_release(struct adapter_command *command);
 
-/* Members of an event: a string or "", a number or 0, a flag. */
+/*
+ * Members of an event. A member that is missing, of another type or out of
+ * range reads as "" or 0; counts are at most ADAPTER_COUNT_MAX.
+ */
 const char *adapter_text(const json_t *object, const char *name);
 int64_t adapter_int(const json_t *object, const char *name);
 double adapter_number(const json_t *object, const char *name);
 bool adapter_is(const json_t *object, const char *name, const char *text);
 
-/* Replace a string that *seen owns. */
-void adapter_set(char **place, const char *text);
+/* The same for seconds since 1970, whose nanoseconds must fit 64 bits, and for
+ * the status of HTTP. */
+int64_t adapter_time(const json_t *object, const char *name);
+int adapter_status(const json_t *object, const char *name);
+
+/* A sum of counts, ADAPTER_COUNT_MAX at most. */
+int64_t adapter_sum(int64_t a, int64_t b);
+
+/* Read dollars; false: it is not an amount of money. */
+bool adapter_usd(const json_t *object, const char *name, double *out);
+
+/* Keep the id of the conversation. The first one stays, and an id that could
+ * pass for an option or a path is ignored. */
+void adapter_set_conversation(struct adapter_seen *seen, const char *id);
+
+/* Replace a text that *seen owns. */
 void adapter_set_buf(struct strbuf *place, const char *text);
+
+/* Bytes of `text`, `max` at most, that do not cut a character of UTF-8. */
+size_t adapter_cut(const char *text, size_t max);
 
 /* Append `text` to *line on one line and cut to a length fit for a log. */
 void adapter_describe(struct strbuf *line, const char *what, const char *text);
 
-/* Set the meter of that name. */
+/* Set the meter of that name; a percentage out of range is ignored. */
 void adapter_set_meter(struct adapter_seen *seen,
                        const char *name,
                        double percent,
                        int64_t resets_at);
 
+/* How the usage in claude's events counts. */
+struct adapter_dialect {
+    bool cache_included; /* input_tokens has the cached ones, too */
+    bool whole;          /* `result` has the usage of the conversation */
+};
+
 /* Events in the shape of claude's, which other programs print, too. */
-void adapter_claude_event(struct adapter_seen *seen,
-                          const json_t *event,
-                          struct strbuf *line);
+void adapter_claude_take(struct adapter_seen *seen,
+                         const json_t *event,
+                         const struct adapter_dialect *dialect,
+                         struct strbuf *line);
 
 extern const struct adapter adapter_claude;
 extern const struct adapter adapter_codex;

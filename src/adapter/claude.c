@@ -23,7 +23,9 @@ static void add_permissions(struct adapter_command *command,
         return;
     }
     adapter_add(command, "acceptEdits");
-    adapter_add(command, "--allowedTools");
+    if (call->permissions == ADAPTER_EDIT || call->tool_count > 0) {
+        adapter_add(command, "--allowedTools");
+    }
     if (call->permissions == ADAPTER_EDIT) {
         adapter_add(command, "Bash(git add:*)");
         adapter_add(command, "Bash(git commit:*)");
@@ -64,36 +66,48 @@ static void add_command(struct adapter_command *command,
     adapter_add_env(command, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
 }
 
-/* Input tokens with the cache, which `usage` counts apart. */
-static struct adapter_usage usage_of(const json_t *usage)
+/* Tokens of a message or a result; claude counts the cached ones apart. */
+static struct adapter_usage usage_of(const json_t *usage,
+                                     const struct adapter_dialect *dialect)
 {
     int64_t cached = adapter_int(usage, "cache_read_input_tokens");
+    int64_t written = adapter_int(usage, "cache_creation_input_tokens");
+    int64_t input = adapter_int(usage, "input_tokens");
+    if (!dialect->cache_included) {
+        input = adapter_sum(input, adapter_sum(cached, written));
+    }
     return (struct adapter_usage){
-        .input = adapter_int(usage, "input_tokens") + cached +
-                 adapter_int(usage, "cache_creation_input_tokens"),
-        .cached = cached,
+        .input = input,
+        .cached = cached < input ? cached : input,
         .output = adapter_int(usage, "output_tokens"),
         .known = json_is_object(usage),
     };
 }
 
-/* Count the usage of a message, which may come in several events. */
-static void count_message(struct adapter_seen *seen, const json_t *message)
+/* Count the usage of a message, which may come in several events. False: the
+ * program has made the message up, to report an error. */
+static bool count_message(struct adapter_seen *seen,
+                          const json_t *message,
+                          const struct adapter_dialect *dialect)
 {
-    struct adapter_usage usage = usage_of(json_object_get(message, "usage"));
+    struct adapter_usage usage =
+        usage_of(json_object_get(message, "usage"), dialect);
     const char *id = adapter_text(message, "id");
-    if (!usage.known || usage.input + usage.output == 0 ||
-        json_object_get(seen->counted, id) != NULL) {
-        return;
+    if (!usage.known || usage.input + usage.output == 0) {
+        return false;
+    }
+    if (json_object_get(seen->counted, id) != NULL) {
+        return true;
     }
     if (seen->counted == NULL) {
         seen->counted = json_object();
     }
     (void)json_object_set_new(seen->counted, id, json_true());
     seen->usage.known = true;
-    seen->usage.input += usage.input;
-    seen->usage.cached += usage.cached;
-    seen->usage.output += usage.output;
+    seen->usage.input = adapter_sum(seen->usage.input, usage.input);
+    seen->usage.cached = adapter_sum(seen->usage.cached, usage.cached);
+    seen->usage.output = adapter_sum(seen->usage.output, usage.output);
+    return true;
 }
 
 /* One block of a message: a text, a tool that is called, its result. */
@@ -125,6 +139,7 @@ static void describe_block(struct adapter_seen *seen,
 
 static void take_message(struct adapter_seen *seen,
                          const json_t *event,
+                         const struct adapter_dialect *dialect,
                          struct strbuf *line)
 {
     const json_t *message = json_object_get(event, "message");
@@ -140,7 +155,9 @@ static void take_message(struct adapter_seen *seen,
         describe_block(seen, block, line);
     }
     if (adapter_is(event, "type", "assistant")) {
-        count_message(seen, message);
+        if (count_message(seen, message, dialect)) {
+            seen->cause = ADAPTER_NONE; /* a limit before it was overcome */
+        }
         if (adapter_is(event, "error", "billing_error")) {
             seen->cause = ADAPTER_KEY;
         }
@@ -152,7 +169,7 @@ take_limit(struct adapter_seen *seen, const json_t *event, struct strbuf *line)
 {
     const json_t *info = json_object_get(event, "rate_limit_info");
     const char *window = adapter_text(info, "rateLimitType");
-    int64_t resets_at = adapter_int(info, "resetsAt");
+    int64_t resets_at = adapter_time(info, "resetsAt");
     double percent = 100 * adapter_number(info, "utilization");
     if (adapter_is(info, "status", "rejected")) {
         seen->cause = ADAPTER_LIMIT;
@@ -160,7 +177,8 @@ take_limit(struct adapter_seen *seen, const json_t *event, struct strbuf *line)
         percent = 100;
         adapter_describe(line, "limit reached: ", window);
     } else if (percent > 0) {
-        strbuf_addf(line, "limit %s at %.0f %%", window, percent);
+        adapter_describe(line, "limit ", window);
+        strbuf_addf(line, " at %.0f %%", percent);
     }
     if (percent > 0) {
         adapter_set_meter(seen, window, percent, resets_at);
@@ -185,80 +203,109 @@ static void take_denials(struct adapter_seen *seen, const json_t *denials)
     }
 }
 
-static void
-take_result(struct adapter_seen *seen, const json_t *event, struct strbuf *line)
+/* Tokens and money of a result. If it reports no tokens, as after a limit, the
+ * sum over the messages stays. */
+static void take_total(struct adapter_seen *seen,
+                       const json_t *event,
+                       const struct adapter_dialect *dialect)
 {
-    const json_t *usage = json_object_get(event, "usage");
-    const json_t *cost = json_object_get(event, "total_cost_usd");
-    const char *text = adapter_text(event, "result");
-    seen->finished = true;
-    seen->succeeded = !json_is_true(json_object_get(event, "is_error")) &&
-                      adapter_is(event, "subtype", "success");
-    struct adapter_usage total = usage_of(usage);
+    struct adapter_usage total =
+        usage_of(json_object_get(event, "usage"), dialect);
     if (total.known && total.input + total.output > 0) {
-        seen->usage = total; /* else what the messages have used */
+        total.whole = dialect->whole;
+        seen->usage = total;
     }
-    if (json_is_number(cost)) {
-        seen->usage.usd = json_number_value(cost);
-        seen->usage.usd_known = true;
+    seen->usage.known = seen->usage.known || total.known;
+    seen->usage.usd_known =
+        adapter_usd(event, "total_cost_usd", &seen->usage.usd);
+}
+
+/* What went wrong, by the first member that has it. */
+static const char *error_of(const json_t *event)
+{
+    const json_t *errors = json_object_get(event, "errors");
+    const char *text = adapter_text(event, "result");
+    if (text[0] == '\0') {
+        const char *first = json_string_value(json_array_get(errors, 0));
+        text = first != NULL ? first : "";
     }
+    if (text[0] == '\0') {
+        text = adapter_text(json_object_get(event, "error"), "message");
+    }
+    return text[0] != '\0' ? text : adapter_text(event, "subtype");
+}
+
+static void take_result(struct adapter_seen *seen,
+                        const json_t *event,
+                        const struct adapter_dialect *dialect,
+                        struct strbuf *line)
+{
+    seen->finished = true;
+    seen->succeeded = json_is_false(json_object_get(event, "is_error")) &&
+                      adapter_is(event, "subtype", "success");
+    take_total(seen, event, dialect);
+    strbuf_clear(&seen->denials);
     take_denials(seen, json_object_get(event, "permission_denials"));
     json_t *answer = json_object_get(event, "structured_output");
-    if (json_is_object(answer)) {
-        json_decref(seen->answer);
-        seen->answer = json_incref(answer);
-    }
-    seen->status = (int)adapter_int(event, "api_error_status");
+    json_decref(seen->answer);
+    seen->answer = json_is_object(answer) ? json_incref(answer) : NULL;
+    seen->status = adapter_status(event, "api_error_status");
     if (seen->succeeded) {
         seen->cause = ADAPTER_NONE; /* a limit on the way was overcome */
-        adapter_set_buf(&seen->text, text);
+        seen->retry_at = 0;
+        adapter_set_buf(&seen->text, adapter_text(event, "result"));
         strbuf_adds(line, "finished");
         return;
     }
-    if (text[0] == '\0') {
-        const json_t *errors = json_object_get(event, "errors");
-        text = json_string_value(json_array_get(errors, 0));
-    }
-    if (text == NULL || text[0] == '\0') {
-        text = adapter_text(json_object_get(event, "error"), "message");
-    }
-    adapter_set_buf(&seen->error,
-                    text[0] != '\0' ? text : adapter_text(event, "subtype"));
+    adapter_set_buf(&seen->error, error_of(event));
     adapter_describe(line, "failed: ", strbuf_text(&seen->error));
 }
 
-void adapter_claude_event(struct adapter_seen *seen,
-                          const json_t *event,
-                          struct strbuf *line)
+static void
+take_system(struct adapter_seen *seen, const json_t *event, struct strbuf *line)
+{
+    if (adapter_is(event, "subtype", "init")) {
+        adapter_set_conversation(seen, adapter_text(event, "session_id"));
+        adapter_describe(line, "model ", adapter_text(event, "model"));
+    } else if (adapter_is(event, "subtype", "api_retry")) {
+        strbuf_addf(line,
+                    "request failed with status %lld, retry %lld of %lld",
+                    (long long)adapter_int(event, "error_status"),
+                    (long long)adapter_int(event, "attempt"),
+                    (long long)adapter_int(event, "max_retries"));
+    }
+}
+
+void adapter_claude_take(struct adapter_seen *seen,
+                         const json_t *event,
+                         const struct adapter_dialect *dialect,
+                         struct strbuf *line)
 {
     const char *session = adapter_text(event, "session_id");
     if (adapter_is(event, "type", "system")) {
-        if (adapter_is(event, "subtype", "init") && session[0] != '\0') {
-            adapter_set(&seen->conversation, session);
-            adapter_describe(line, "model ", adapter_text(event, "model"));
-        } else if (adapter_is(event, "subtype", "api_retry")) {
-            strbuf_addf(line,
-                        "request failed with status %lld, retry %lld of %lld",
-                        (long long)adapter_int(event, "error_status"),
-                        (long long)adapter_int(event, "attempt"),
-                        (long long)adapter_int(event, "max_retries"));
-        }
+        take_system(seen, event, line);
     } else if (seen->conversation != NULL && session[0] != '\0' &&
                strcmp(session, seen->conversation) != 0) {
         return; /* not of this session, whatever it claims to be */
     } else if (adapter_is(event, "type", "assistant") ||
                adapter_is(event, "type", "user")) {
-        take_message(seen, event, line);
+        take_message(seen, event, dialect, line);
     } else if (adapter_is(event, "type", "rate_limit_event")) {
         take_limit(seen, event, line);
     } else if (adapter_is(event, "type", "result")) {
-        take_result(seen, event, line);
+        take_result(seen, event, dialect, line);
     }
 }
 
+static void
+take_event(struct adapter_seen *seen, const json_t *event, struct strbuf *line)
+{
+    static const struct adapter_dialect dialect = {0};
+    adapter_claude_take(seen, event, &dialect, line);
+}
+
 static const struct adapter_rule rules[] = {
-    {.status = 401, .cause = ADAPTER_KEY},
-    {.status = 402, .status_max = 403, .cause = ADAPTER_KEY},
+    {.status = 401, .status_max = 403, .cause = ADAPTER_KEY},
     {.text = "Credit balance is too low", .cause = ADAPTER_KEY},
     {.text = "Invalid API key", .cause = ADAPTER_KEY},
     {.text = "Please run /login", .cause = ADAPTER_KEY},
@@ -278,5 +325,5 @@ const struct adapter adapter_claude = {
     .rules = rules,
     .rule_count = ARRAY_COUNT(rules),
     .command = add_command,
-    .event = adapter_claude_event,
+    .event = take_event,
 };

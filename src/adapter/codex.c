@@ -107,12 +107,37 @@ static void take_answer(struct adapter_seen *seen)
                                 seen->text.len,
                                 JSON_REJECT_DUPLICATES,
                                 NULL);
-    if (json_is_object(answer)) {
-        json_decref(seen->answer);
-        seen->answer = answer;
-    } else {
-        json_decref(answer);
+    json_decref(seen->answer);
+    seen->answer = json_is_object(answer) ? json_incref(answer) : NULL;
+    json_decref(answer);
+}
+
+static void take_completed(struct adapter_seen *seen, const json_t *event)
+{
+    const json_t *usage = json_object_get(event, "usage");
+    seen->usage = (struct adapter_usage){
+        .input = adapter_int(usage, "input_tokens"),
+        .cached = adapter_int(usage, "cached_input_tokens"),
+        .output = adapter_int(usage, "output_tokens"),
+        .known = json_is_object(usage),
+        .whole = true,
+    };
+    seen->finished = true;
+    seen->succeeded = true;
+    strbuf_clear(&seen->error);
+    take_answer(seen);
+}
+
+/* An error that codex tries to overcome is not yet one of the session. */
+static void
+take_error(struct adapter_seen *seen, const json_t *event, struct strbuf *line)
+{
+    static const char again[] = "Reconnecting...";
+    const char *message = adapter_text(event, "message");
+    if (strncmp(message, again, strlen(again)) != 0) {
+        adapter_set_buf(&seen->error, message);
     }
+    adapter_describe(line, "error: ", message);
 }
 
 static void
@@ -120,26 +145,15 @@ take_event(struct adapter_seen *seen, const json_t *event, struct strbuf *line)
 {
     const char *type = adapter_text(event, "type");
     if (strcmp(type, "thread.started") == 0) {
-        adapter_set(&seen->conversation, adapter_text(event, "thread_id"));
+        adapter_set_conversation(seen, adapter_text(event, "thread_id"));
     } else if (strncmp(type, "item.", strlen("item.")) == 0) {
         take_item(seen, event, line);
     } else if (strcmp(type, "turn.started") == 0) {
         seen->finished = false;
     } else if (strcmp(type, "error") == 0) {
-        adapter_set_buf(&seen->error, adapter_text(event, "message"));
-        adapter_describe(line, "error: ", adapter_text(event, "message"));
+        take_error(seen, event, line);
     } else if (strcmp(type, "turn.completed") == 0) {
-        const json_t *usage = json_object_get(event, "usage");
-        seen->usage = (struct adapter_usage){
-            .input = adapter_int(usage, "input_tokens"),
-            .cached = adapter_int(usage, "cached_input_tokens"),
-            .output = adapter_int(usage, "output_tokens"),
-            .known = json_is_object(usage),
-            .whole = true,
-        };
-        seen->finished = true;
-        seen->succeeded = true;
-        take_answer(seen);
+        take_completed(seen, event);
         strbuf_adds(line, "finished");
     } else if (strcmp(type, "turn.failed") == 0) {
         const json_t *error = json_object_get(event, "error");

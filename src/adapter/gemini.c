@@ -78,7 +78,7 @@ take_event(struct adapter_seen *seen, const json_t *event, struct strbuf *line)
 {
     const char *type = adapter_text(event, "type");
     if (strcmp(type, "init") == 0) {
-        adapter_set(&seen->conversation, adapter_text(event, "session_id"));
+        adapter_set_conversation(seen, adapter_text(event, "session_id"));
         adapter_describe(line, "model ", adapter_text(event, "model"));
     } else if (strcmp(type, "message") == 0) {
         seen->finished = false;

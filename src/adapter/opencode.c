@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { WAIT_MIN = 60 };              /* seconds */
+#define TIME_MAX INT64_C(9000000000) /* seconds since 1970 */
+
 static void add_command(struct adapter_command *command,
                         const struct adapter_call *call)
 {
@@ -37,30 +40,59 @@ static void take_step(struct adapter_seen *seen, const json_t *part)
 {
     const json_t *tokens = json_object_get(part, "tokens");
     const json_t *cache = json_object_get(tokens, "cache");
-    const json_t *cost = json_object_get(part, "cost");
     struct adapter_usage *usage = &seen->usage;
     int64_t cached = adapter_int(cache, "read");
-    usage->input +=
-        adapter_int(tokens, "input") + cached + adapter_int(cache, "write");
-    usage->cached += cached;
-    usage->output +=
-        adapter_int(tokens, "output") + adapter_int(tokens, "reasoning");
+    double usd = 0;
+    usage->input = adapter_sum(usage->input, adapter_int(tokens, "input"));
+    usage->input = adapter_sum(usage->input, cached);
+    usage->input = adapter_sum(usage->input, adapter_int(cache, "write"));
+    usage->cached = adapter_sum(usage->cached, cached);
+    usage->output = adapter_sum(usage->output, adapter_int(tokens, "output"));
+    usage->output =
+        adapter_sum(usage->output, adapter_int(tokens, "reasoning"));
     usage->known = usage->known || json_is_object(tokens);
-    if (json_is_number(cost)) {
-        usage->usd += adapter_number(part, "cost");
+    if (adapter_usd(part, "cost", &usd)) {
+        usage->usd += usd;
         usage->usd_known = true;
     }
     seen->finished = true;
     seen->succeeded = adapter_is(part, "reason", "stop");
+    if (seen->succeeded) {
+        seen->cause = ADAPTER_NONE; /* an error on the way was overcome */
+        seen->retry_at = 0;
+    }
 }
 
-/* A number in a header; 0: it is not there. */
+/* A number in a header; 0: there is none. */
 static int64_t header(const json_t *headers, const char *name)
 {
     const char *text = adapter_text(headers, name);
     char *end = NULL;
     long long number = strtoll(text, &end, 10);
-    return end != text && number > 0 && number < (1LL << 40) ? number : 0;
+    return end != text && number > 0 && number < TIME_MAX ? number : 0;
+}
+
+/*
+ * The time at which a limit resets, by the headers of Anthropic, of OpenAI's
+ * subscriptions, or retry-after, which counts from the event. A retry-after of
+ * seconds is for the program's own retries, and no reset.
+ */
+static int64_t reset_of(const json_t *event, const json_t *headers)
+{
+    int64_t wait = header(headers, "retry-after");
+    int64_t now = adapter_int(event, "timestamp") / 1000;
+    int64_t reset = header(headers, "anthropic-ratelimit-unified-reset");
+    if (reset == 0 && header(headers, "x-codex-primary-used-percent") >= 100) {
+        reset = header(headers, "x-codex-primary-reset-at");
+    }
+    if (header(headers, "x-codex-secondary-used-percent") >= 100 &&
+        header(headers, "x-codex-secondary-reset-at") > reset) {
+        reset = header(headers, "x-codex-secondary-reset-at");
+    }
+    if (reset == 0 && wait >= WAIT_MIN && now > 0 && now < TIME_MAX - wait) {
+        reset = now + wait;
+    }
+    return reset;
 }
 
 static void
@@ -68,24 +100,14 @@ take_error(struct adapter_seen *seen, const json_t *event, struct strbuf *line)
 {
     const json_t *error = json_object_get(event, "error");
     const json_t *data = json_object_get(error, "data");
-    const json_t *headers = json_object_get(data, "responseHeaders");
-    int64_t reset = header(headers, "anthropic-ratelimit-unified-reset");
-    if (reset == 0 && header(headers, "x-codex-primary-used-percent") >= 100) {
-        reset = header(headers, "x-codex-primary-reset-at");
-    }
-    if (header(headers, "x-codex-secondary-used-percent") >= 100) {
-        reset = header(headers, "x-codex-secondary-reset-at");
-    }
-    adapter_set_buf(&seen->error, adapter_text(data, "message"));
-    if (strstr(adapter_text(data, "responseBody"), "insufficient_quota") !=
-        NULL) {
-        seen->cause = ADAPTER_KEY;
-    }
-    if (seen->error.len == 0) {
-        adapter_set_buf(&seen->error, adapter_text(error, "name"));
-    }
-    seen->status = (int)adapter_int(data, "statusCode");
-    seen->retry_at = reset;
+    const char *message = adapter_text(data, "message");
+    const char *body = adapter_text(data, "responseBody");
+    adapter_set_buf(&seen->error,
+                    message[0] != '\0' ? message : adapter_text(error, "name"));
+    seen->cause =
+        strstr(body, "insufficient_quota") != NULL ? ADAPTER_KEY : ADAPTER_NONE;
+    seen->status = adapter_status(data, "statusCode");
+    seen->retry_at = reset_of(event, json_object_get(data, "responseHeaders"));
     seen->finished = true;
     seen->succeeded = false;
     adapter_describe(line, "error: ", strbuf_text(&seen->error));
@@ -97,9 +119,7 @@ take_event(struct adapter_seen *seen, const json_t *event, struct strbuf *line)
     const char *type = adapter_text(event, "type");
     const char *session = adapter_text(event, "sessionID");
     const json_t *part = json_object_get(event, "part");
-    if (session[0] != '\0' && seen->conversation == NULL) {
-        adapter_set(&seen->conversation, session);
-    }
+    adapter_set_conversation(seen, session);
     if (strcmp(type, "step_start") == 0) {
         seen->finished = false;
     } else if (strcmp(type, "text") == 0) {

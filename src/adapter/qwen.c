@@ -4,9 +4,12 @@
  *
  * Its events have the shape of claude's, but input_tokens includes the cache,
  * and there is no money in them. The usage of a `result` is that of the whole
- * conversation.
+ * conversation, and a request that failed looks like success.
  */
 #include "adapter/adapter.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 static void add_command(struct adapter_command *command,
                         const struct adapter_call *call)
@@ -28,30 +31,42 @@ static void add_command(struct adapter_command *command,
     }
 }
 
-/* Claude's reader adds the cache to the input, where it is already. */
+/*
+ * A request that has failed for good is the text of a successful result. Its
+ * status is the first word of the message.
+ */
+static void check_text(struct adapter_seen *seen)
+{
+    static const char before[] = "[API Error: ";
+    const char *text = strbuf_text(&seen->text);
+    if (strncmp(text, before, strlen(before)) != 0) {
+        return;
+    }
+    long status = strtol(text + strlen(before), NULL, 10);
+    seen->succeeded = false;
+    seen->status = status >= 100 && status <= 599 ? (int)status : 0;
+    adapter_set_buf(&seen->error, text);
+}
+
 static void
 take_event(struct adapter_seen *seen, const json_t *event, struct strbuf *line)
 {
-    struct adapter_usage before = seen->usage;
-    adapter_claude_event(seen, event, line);
-    struct adapter_usage *usage = &seen->usage;
-    bool total = adapter_is(event, "type", "result");
-    if (usage->input != before.input || usage->cached != before.cached) {
-        usage->input -= total ? usage->cached : usage->cached - before.cached;
+    static const struct adapter_dialect dialect = {
+        .cache_included = true,
+        .whole = true,
+    };
+    adapter_claude_take(seen, event, &dialect, line);
+    if (adapter_is(event, "type", "result") && seen->succeeded) {
+        check_text(seen);
     }
-    usage->usd_known = false;
-    usage->whole = usage->whole || total;
 }
 
 static const struct adapter_rule rules[] = {
     {.status = 401, .status_max = 403, .cause = ADAPTER_KEY},
-    {.text = "401", .cause = ADAPTER_KEY},
+    {.text = "check your plan and billing details", .cause = ADAPTER_KEY},
     {.text = "insufficient_quota", .cause = ADAPTER_KEY},
     {.status = 429, .cause = ADAPTER_LIMIT},
     {.status = 500, .status_max = 599, .cause = ADAPTER_LIMIT},
-    {.text = "429", .cause = ADAPTER_LIMIT},
-    {.text = "503", .cause = ADAPTER_LIMIT},
-    {.text = "500", .cause = ADAPTER_LIMIT},
     {.text = "No saved session found", .cause = ADAPTER_GONE},
 };
 

@@ -29,19 +29,29 @@ struct place {
     const char *after;
 };
 
+/* The next place with two braces in a row, or NULL. */
+static const char *find_pair(const char *at, char brace)
+{
+    at = strchr(at, brace);
+    while (at != NULL && at[1] != brace) {
+        at = strchr(at + 1, brace);
+    }
+    return at;
+}
+
 /* Find the next {{name}} from `at` on; false: there is none. */
 static bool find(const char *at, struct place *out)
 {
     const char *from = at;
     for (;;) {
-        const char *open = strstr(from, "{{");
-        const char *close = open != NULL ? strstr(open + 2, "}}") : NULL;
-        if (close == NULL) {
-            return false;
-        }
-        if (open > at && open[-1] == '\\') {
+        const char *open = find_pair(from, '{');
+        if (open != NULL && open > at && open[-1] == '\\') {
             from = open + 2;
             continue;
+        }
+        const char *close = open != NULL ? find_pair(open + 2, '}') : NULL;
+        if (close == NULL) {
+            return false;
         }
         out->before = (size_t)(open - at);
         out->name = open + 2 + strspn(open + 2, " \t");

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/judge.h"
 
+#include "agent/rollout.h"
 #include "base/mem.h"
+#include "base/strip.h"
 
 #include <string.h>
 
-enum { DENIALS_BYTES_MAX = 1000 };
+enum {
+    DENIALS_BYTES_MAX = 1000,
+    FENCES_MAX = 8, /* blocks of JSON that are tried, from the last */
+};
 
 const char *judge_outcome_name(enum judge_outcome outcome)
 {
@@ -26,27 +31,37 @@ const char *judge_outcome_name(enum judge_outcome outcome)
     return "failed";
 }
 
-/* The last block of JSON in a text, or the text itself, as an object. */
-static json_t *find_block(const char *text)
+/* The object that a text begins with, or NULL. */
+static json_t *load_object(const char *text, size_t flags)
 {
-    static const char fence[] = "```json";
-    json_t *object = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
-    const char *start = NULL;
-    for (const char *at = strstr(text, fence); at != NULL;
-         at = strstr(at + 1, fence)) {
-        start = at + strlen(fence);
-    }
-    const char *end = start != NULL ? strstr(start, "```") : NULL;
-    if (!json_is_object(object) && end != NULL) {
-        json_decref(object);
-        object = json_loadb(start,
-                            (size_t)(end - start),
-                            JSON_REJECT_DUPLICATES,
-                            NULL);
-    }
+    json_t *object =
+        json_loadb(text, strlen(text), flags | JSON_REJECT_DUPLICATES, NULL);
     if (!json_is_object(object)) {
         json_decref(object);
         return NULL;
+    }
+    return object;
+}
+
+/*
+ * The whole text as an object, or the last block of JSON in it. A string in
+ * the block may contain a fence, so it is the object that ends the block, and
+ * a fence that no object follows is passed over.
+ */
+static json_t *find_block(const char *text)
+{
+    static const char fence[] = "```json";
+    const char *starts[FENCES_MAX];
+    uint32_t count = 0;
+    json_t *object = load_object(text, 0);
+    for (const char *at = strstr(text, fence); at != NULL;
+         at = strstr(at + 1, fence)) {
+        starts[count++ % FENCES_MAX] = at + strlen(fence);
+    }
+    uint32_t first = count > FENCES_MAX ? count - FENCES_MAX : 0;
+    while (object == NULL && count > first) {
+        object =
+            load_object(starts[--count % FENCES_MAX], JSON_DISABLE_EOF_CHECK);
     }
     return object;
 }
@@ -123,13 +138,14 @@ static void judge_batch(struct judgement *out,
     }
 }
 
-/* Without a block of JSON a session that ended well is done: a stage that
+/* Without a block of JSON a session that succeeded is done: a stage that
  * implements must still show a commit. */
 static void judge_work(struct judgement *out, const json_t *answer)
 {
+    const char *outcome = adapter_text(answer, "outcome");
     const char *question = adapter_text(answer, "question");
     const char *summary = adapter_text(answer, "summary");
-    if (adapter_is(answer, "outcome", "blocked")) {
+    if (strcmp(outcome, "blocked") == 0) {
         out->outcome = JUDGE_BLOCKED;
         if (question[0] == '\0') {
             question =
@@ -138,10 +154,15 @@ static void judge_work(struct judgement *out, const json_t *answer)
         strbuf_adds(&out->reason,
                     question[0] != '\0' ? question
                                         : "blocked, without a question");
-        return;
+    } else if (outcome[0] != '\0' && strcmp(outcome, "done") != 0) {
+        out->outcome = JUDGE_FAILED;
+        adapter_describe(&out->reason,
+                         "unknown outcome in the answer: ",
+                         outcome);
+    } else {
+        out->outcome = JUDGE_DONE;
+        strbuf_adds(&out->reason, summary);
     }
-    out->outcome = JUDGE_DONE;
-    strbuf_adds(&out->reason, summary);
 }
 
 static void judge_answer(struct judgement *out, const struct judge_input *input)
@@ -163,20 +184,45 @@ static void judge_answer(struct judgement *out, const struct judge_input *input)
     json_decref(answer);
 }
 
-/* What the program said when it failed. */
+/* Append the line of standard error that says most: the first with an error,
+ * else the last. A backtrace may follow the error. */
+static void add_errors(struct strbuf *out, const char *errors)
+{
+    struct strip strip = {0};
+    struct strbuf text = {0};
+    const char *best = "";
+    size_t best_len = 0;
+    bool found = false;
+    strip_add(&strip, &text, errors, strlen(errors));
+    strip_end(&strip, &text);
+    for (const char *at = strbuf_text(&text); *at != '\0' && !found;) {
+        size_t len = strcspn(at, "\n");
+        found = memmem(at, len, "rror", strlen("rror")) != NULL;
+        if (found || strspn(at, " \t") < len) {
+            best = at;
+            best_len = len;
+        }
+        at += at[len] == '\n' ? len + 1 : len;
+    }
+    char *line = mem_strndup(best, best_len);
+    adapter_describe(out, "", line);
+    mem_free(line);
+    strbuf_release(&text);
+}
+
+/* The program's own error, its standard error, or how it exited. */
 static void add_error(struct strbuf *out, const struct judge_input *input)
 {
     const char *program = input->brief->adapter->name;
     const struct runner_end *end = input->end;
-    if (input->seen->error.len > 0) {
-        adapter_describe(out, program, ": ");
-        adapter_describe(out, "", strbuf_text(&input->seen->error));
-    } else if (input->errors[0] != '\0') {
-        const char *last = strrchr(input->errors, '\n');
-        strbuf_addf(out, "%s: ", program);
-        adapter_describe(out, "", last != NULL ? last + 1 : input->errors);
-    } else if (end->signal != 0) {
+    if (end->signal != 0) {
         strbuf_addf(out, "%s was killed by signal %d", program, end->signal);
+    } else if (input->seen->error.len > 0) {
+        strbuf_addf(out, "%s: ", program);
+        adapter_describe(out, "", strbuf_text(&input->seen->error));
+    } else if (!input->seen->finished && input->errors[0] != '\0') {
+        strbuf_addf(out, "%s: ", program);
+        add_errors(out, input->errors);
     } else {
         strbuf_addf(out,
                     "%s exited with code %d without finishing its session",
@@ -196,6 +242,10 @@ static void judge_failure(struct judgement *out,
     case ADAPTER_LIMIT:
         out->outcome = JUDGE_REFUSED;
         out->retry_at = input->seen->retry_at;
+        if (out->retry_at == 0 && input->now > 0) {
+            out->retry_at = rollout_parse_time(strbuf_text(&input->seen->error),
+                                               input->now);
+        }
         break;
     case ADAPTER_KEY:
         out->outcome = JUDGE_REFUSED;
@@ -217,21 +267,20 @@ struct judgement judge_session(const struct judge_input *input)
 {
     struct judgement out = {.outcome = JUDGE_FAILED};
     const struct adapter_seen *seen = input->seen;
-    bool good = seen->finished && seen->succeeded;
     if (input->end->stop == RUNNER_TERMINATED) {
-        strbuf_adds(&out.reason, "the session was ended from outside");
-    } else if (input->end->stop == RUNNER_CHECKPOINT && !good) {
+        strbuf_adds(&out.reason, "the session was stopped from outside");
+    } else if (input->end->stop == RUNNER_CHECKPOINT) {
         out.outcome = JUDGE_CHECKPOINT;
-    } else if (!good) {
+    } else if (!seen->finished || !seen->succeeded || input->end->signal != 0) {
         judge_failure(&out, input);
     } else if (seen->denials.len > 0 && input->brief->writes &&
                !input->committed) {
+        const char *denials = strbuf_text(&seen->denials);
         out.outcome = JUDGE_BLOCKED;
         strbuf_adds(&out.reason, "denied: ");
         strbuf_add(&out.reason,
-                   seen->denials.text,
-                   seen->denials.len < DENIALS_BYTES_MAX ? seen->denials.len
-                                                         : DENIALS_BYTES_MAX);
+                   denials,
+                   adapter_cut(denials, DENIALS_BYTES_MAX));
     } else {
         judge_answer(&out, input);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/rollout.h"
 
+#include "base/macros.h"
 #include "base/mem.h"
 
 #include <dirent.h>
@@ -10,24 +11,30 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum { DEPTH = 3, LINE_BYTES_MAX = 4 << 20 };
+enum {
+    DEPTH = 3, /* of the folders: year, month, day */
+    LINE_BYTES_MAX = 4 << 20,
+    LATE_S = 120, /* a time this late is meant, not tomorrow's */
+};
+#define TIME_MAX INT64_C(9000000000) /* seconds since 1970 */
 
 static void
 take_window(struct adapter_seen *seen, const json_t *limits, const char *name)
 {
     const json_t *window = json_object_get(limits, name);
     double percent = adapter_number(window, "used_percent");
-    int64_t resets_at = adapter_int(window, "resets_at");
-    int64_t minutes = adapter_int(window, "window_minutes");
+    int64_t resets_at = adapter_time(window, "resets_at");
+    long long minutes = (long long)adapter_int(window, "window_minutes");
     char label[32];
     if (!json_is_object(window)) {
         return;
     }
     if (minutes >= 1440) {
-        (void)
-            snprintf(label, sizeof(label), "%lldd", (long long)minutes / 1440);
+        (void)snprintf(label, sizeof(label), "%lldd", minutes / 1440);
+    } else if (minutes >= 60) {
+        (void)snprintf(label, sizeof(label), "%lldh", minutes / 60);
     } else {
-        (void)snprintf(label, sizeof(label), "%lldh", (long long)minutes / 60);
+        (void)snprintf(label, sizeof(label), "%s", name);
     }
     adapter_set_meter(seen, label, percent, resets_at);
     if (percent >= 100 && resets_at > seen->retry_at) {
@@ -35,32 +42,51 @@ take_window(struct adapter_seen *seen, const json_t *limits, const char *name)
     }
 }
 
+static void take_count(struct adapter_seen *seen, const json_t *payload)
+{
+    const json_t *limits = json_object_get(payload, "rate_limits");
+    const json_t *info = json_object_get(payload, "info");
+    const json_t *total = json_object_get(info, "total_token_usage");
+    if (json_is_object(limits)) {
+        seen->retry_at = 0;
+        take_window(seen, limits, "primary");
+        take_window(seen, limits, "secondary");
+    }
+    if (json_is_object(total)) {
+        seen->usage = (struct adapter_usage){
+            .input = adapter_int(total, "input_tokens"),
+            .cached = adapter_int(total, "cached_input_tokens"),
+            .output = adapter_int(total, "output_tokens"),
+            .known = true,
+            .whole = true,
+        };
+    }
+}
+
+/* An empty account has the same kind of error as a limit. */
+static enum adapter_cause cause_of(const json_t *error)
+{
+    if (!adapter_is(error, "codex_error_info", "usage_limit_exceeded")) {
+        return ADAPTER_NONE;
+    }
+    return strstr(adapter_text(error, "message"), "Quota exceeded") != NULL
+               ? ADAPTER_KEY
+               : ADAPTER_LIMIT;
+}
+
 void rollout_take_line(struct adapter_seen *seen, const char *line, size_t len)
 {
     json_t *event = json_loadb(line, len, JSON_ALLOW_NUL, NULL);
     const json_t *payload = json_object_get(event, "payload");
-    if (adapter_is(payload, "type", "token_count")) {
-        const json_t *limits = json_object_get(payload, "rate_limits");
-        const json_t *info = json_object_get(payload, "info");
-        const json_t *total = json_object_get(info, "total_token_usage");
-        seen->retry_at = 0;
-        take_window(seen, limits, "primary");
-        take_window(seen, limits, "secondary");
-        if (json_is_object(total)) {
-            seen->usage = (struct adapter_usage){
-                .input = adapter_int(total, "input_tokens"),
-                .cached = adapter_int(total, "cached_input_tokens"),
-                .output = adapter_int(total, "output_tokens"),
-                .known = true,
-                .whole = true,
-            };
+    if (adapter_is(event, "type", "event_msg")) {
+        if (adapter_is(payload, "type", "token_count")) {
+            take_count(seen, payload);
+        } else if (adapter_is(payload, "type", "task_started")) {
+            seen->cause = ADAPTER_NONE; /* what stopped an earlier session */
+            seen->retry_at = 0;
+        } else if (adapter_is(payload, "type", "task_complete")) {
+            seen->cause = cause_of(json_object_get(payload, "error"));
         }
-    } else if (adapter_is(payload, "type", "task_complete")) {
-        const json_t *error = json_object_get(payload, "error");
-        seen->cause =
-            adapter_is(error, "codex_error_info", "usage_limit_exceeded")
-                ? ADAPTER_LIMIT
-                : ADAPTER_NONE;
     }
     json_decref(event);
 }
@@ -89,57 +115,79 @@ static void offer(struct search *search, const char *path, const char *name)
     }
 }
 
-/* Newest names first: years, months and days sort as texts do. */
-static int descending(const void *a, const void *b)
+/* Years, months and days sort as their names do. */
+static int ascending(const void *a, const void *b)
 {
-    return strcmp(*(const char *const *)b, *(const char *const *)a);
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Names in a folder, newest first; the caller frees them. */
-static char **list(const char *path, size_t *count_out)
+/* Paths that are still to be searched, the next one last. */
+struct stack {
+    char **paths;
+    int *depths;
+    size_t count;
+    size_t capacity;
+};
+
+static void push(struct stack *stack, const char *path, int depth)
 {
-    DIR *folder = opendir(path);
-    char **names = NULL;
-    size_t capacity = 0;
+    if (stack->count == stack->capacity) {
+        stack->capacity = stack->capacity * 2 + 16;
+        stack->paths =
+            mem_resize(stack->paths, stack->capacity, sizeof(stack->paths[0]));
+        stack->depths = mem_resize(stack->depths,
+                                   stack->capacity,
+                                   sizeof(stack->depths[0]));
+    }
+    stack->depths[stack->count] = depth;
+    stack->paths[stack->count++] = mem_strndup(path, strlen(path));
+}
+
+/* Offer the files of a day, or push the folders of a year or month, so that
+ * the newest comes next. */
+static void open_folder(struct search *search,
+                        struct stack *stack,
+                        const char *folder,
+                        int depth)
+{
+    DIR *entries = opendir(folder);
+    size_t first = stack->count;
     const struct dirent *entry;
-    *count_out = 0;
-    while (folder != NULL && (entry = readdir(folder)) != NULL) {
-        if (entry->d_name[0] == '.') {
-            continue;
+    while (entries != NULL && (entry = readdir(entries)) != NULL) {
+        struct strbuf path = {0};
+        strbuf_addf(&path, "%s/%s", folder, entry->d_name);
+        if (entry->d_name[0] != '.' && depth == DEPTH) {
+            offer(search, strbuf_text(&path), entry->d_name);
+        } else if (entry->d_name[0] != '.') {
+            push(stack, strbuf_text(&path), depth + 1);
         }
-        if (*count_out == capacity) {
-            capacity = capacity * 2 + 16;
-            names = mem_resize(names, capacity, sizeof(names[0]));
-        }
-        names[(*count_out)++] =
-            mem_strndup(entry->d_name, strlen(entry->d_name));
+        strbuf_release(&path);
     }
-    if (folder != NULL) {
-        (void)closedir(folder);
+    if (entries != NULL) {
+        (void)closedir(entries);
     }
-    if (*count_out > 0) {
-        qsort(names, *count_out, sizeof(names[0]), descending);
+    if (stack->count > first) {
+        qsort(&stack->paths[first],
+              stack->count - first,
+              sizeof(stack->paths[0]),
+              ascending);
     }
-    return names;
 }
 
-/* Search a folder of sessions, at most DEPTH deep, newest day first. */
-static void search_in(struct search *search, const char *path, int depth)
+/* Search the folder of all sessions, newest day first. */
+static void search_in(struct search *search, const char *folder)
 {
-    size_t count = 0;
-    char **names = list(path, &count);
-    for (size_t ix = 0; ix < count; ix++) {
-        struct strbuf next = {0};
-        strbuf_addf(&next, "%s/%s", path, names[ix]);
-        if (depth == DEPTH) {
-            offer(search, strbuf_text(&next), names[ix]);
-        } else if (search->best.len == 0) {
-            search_in(search, strbuf_text(&next), depth + 1);
+    struct stack stack = {0};
+    push(&stack, folder, 0);
+    while (stack.count > 0) {
+        char *path = stack.paths[--stack.count];
+        if (search->best.len == 0) {
+            open_folder(search, &stack, path, stack.depths[stack.count]);
         }
-        strbuf_release(&next);
-        mem_free(names[ix]);
+        mem_free(path);
     }
-    mem_free(names);
+    mem_free(stack.paths);
+    mem_free(stack.depths);
 }
 
 static void read_lines(struct adapter_seen *seen, const char *path)
@@ -149,7 +197,8 @@ static void read_lines(struct adapter_seen *seen, const char *path)
     size_t capacity = 0;
     ssize_t len;
     while (file != NULL && (len = getline(&line, &capacity, file)) > 0) {
-        if (len < LINE_BYTES_MAX) {
+        /* Most lines are messages, and some of them are long. */
+        if (len < LINE_BYTES_MAX && strstr(line, "\"event_msg\"") != NULL) {
             rollout_take_line(seen, line, (size_t)len);
         }
     }
@@ -170,7 +219,7 @@ bool rollout_read(struct adapter_seen *seen, const char *thread)
     } else {
         strbuf_addf(&path, "%s/.codex/sessions", home != NULL ? home : "");
     }
-    search_in(&search, strbuf_text(&path), 0);
+    search_in(&search, strbuf_text(&path));
     bool found = search.best.len > 0;
     if (found) {
         read_lines(seen, strbuf_text(&search.best));
@@ -180,25 +229,86 @@ bool rollout_read(struct adapter_seen *seen, const char *thread)
     return found;
 }
 
-/* Read "Nov 19th, 2026 " into *time, which moves *at on. */
+/* Read a number of at most `digits` digits. */
+static bool take_number(const char **at, int digits, int *out)
+{
+    const char *from = *at;
+    int number = 0;
+    while (*at < from + digits && **at >= '0' && **at <= '9') {
+        number = number * 10 + (**at - '0');
+        (*at)++;
+    }
+    *out = number;
+    return *at > from;
+}
+
+static bool take_word(const char **at, const char *word)
+{
+    size_t len = strlen(word);
+    bool found = strncmp(*at, word, len) == 0;
+    *at += found ? len : 0;
+    return found;
+}
+
+/* Read "Nov 19th, 2026 " into *time. */
 static bool take_date(const char **at, struct tm *time)
 {
-    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    char name[4] = {0};
+    static const char *const months[] = {
+        "Jan ",
+        "Feb ",
+        "Mar ",
+        "Apr ",
+        "May ",
+        "Jun ",
+        "Jul ",
+        "Aug ",
+        "Sep ",
+        "Oct ",
+        "Nov ",
+        "Dec ",
+    };
+    const char *next = *at;
+    int month = 0;
     int day = 0;
     int year = 0;
-    int len = 0;
-    if (sscanf(*at, "%3s %2d%*2[a-z], %4d %n", name, &day, &year, &len) != 3) {
+    while (month < (int)ARRAY_COUNT(months) &&
+           !take_word(&next, months[month])) {
+        month++;
+    }
+    if (month == (int)ARRAY_COUNT(months) || !take_number(&next, 2, &day) ||
+        day < 1 || day > 31) {
         return false;
     }
-    const char *month = strstr(months, name);
-    if (month == NULL || strlen(name) != 3 || (month - months) % 3 != 0) {
+    next += strspn(next, "dhnrst"); /* 1st, 2nd, 3rd, 4th */
+    if (!take_word(&next, ", ") || !take_number(&next, 4, &year) ||
+        !take_word(&next, " ")) {
         return false;
     }
-    time->tm_mon = (int)(month - months) / 3;
+    time->tm_mon = month;
     time->tm_mday = day;
     time->tm_year = year - 1900;
-    *at += len;
+    *at = next;
+    return true;
+}
+
+/* Read "6:01 PM" into *time. */
+static bool take_clock(const char **at, struct tm *time)
+{
+    int hour = 0;
+    int minute = 0;
+    if (!take_number(at, 2, &hour) || !take_word(at, ":") ||
+        !take_number(at, 2, &minute) || !take_word(at, " ") || hour < 1 ||
+        hour > 12 || minute > 59) {
+        return false;
+    }
+    bool afternoon = take_word(at, "PM");
+    if (!afternoon && !take_word(at, "AM")) {
+        return false;
+    }
+    time->tm_hour = hour % 12 + (afternoon ? 12 : 0);
+    time->tm_min = minute;
+    time->tm_sec = 0;
+    time->tm_isdst = -1;
     return true;
 }
 
@@ -208,28 +318,22 @@ int64_t rollout_parse_time(const char *text, int64_t now)
     const char *at = strstr(text, before);
     time_t seconds = (time_t)now;
     struct tm time;
-    int hour = 0;
-    int minute = 0;
-    char half = '\0';
+    tzset();
     if (at == NULL || localtime_r(&seconds, &time) == NULL) {
         return 0;
     }
     at += strlen(before);
     bool dated = take_date(&at, &time);
-    if (sscanf(at, "%2d:%2d %c", &hour, &minute, &half) != 3 || hour < 1 ||
-        hour > 12 || minute < 0 || minute > 59 ||
-        (half != 'A' && half != 'P')) {
+    if (!take_clock(&at, &time)) {
         return 0;
     }
-    time.tm_hour = hour % 12 + (half == 'P' ? 12 : 0);
-    time.tm_min = minute;
-    time.tm_sec = 0;
-    time.tm_isdst = -1;
-    time_t result = mktime(&time);
-    if (!dated && result != (time_t)-1 && result <= seconds) {
+    int64_t result = (int64_t)mktime(&time);
+    if (!dated && result + LATE_S <= now) {
         time.tm_mday++; /* tomorrow */
         time.tm_isdst = -1;
-        result = mktime(&time);
+        result = (int64_t)mktime(&time);
+    } else if (!dated && result <= now) {
+        result = now + 60; /* within the minute: the seconds are not shown */
     }
-    return result > 0 ? (int64_t)result : 0;
+    return result > now && result <= TIME_MAX ? result : 0;
 }

@@ -23,7 +23,10 @@ bool rollout_read(struct adapter_seen *seen, const char *thread);
 
 /*
  * The time that "try again at 6:01 PM" or "... at Nov 19th, 2026 3:56 PM"
- * names, in local time after `now`; 0: the text has none.
+ * names, in local time (TZ) after `now`. A time of day that is past is
+ * tomorrow's, unless it was within the last two minutes: codex drops the
+ * seconds, so that is a minute from now. 0: the text has no time, or a date
+ * that is past.
  */
 int64_t rollout_parse_time(const char *text, int64_t now);
 

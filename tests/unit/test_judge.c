@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/judge.h"
+
+#include "base/macros.h"
+#include "tests/unit/agent_fixture.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* What was seen of a session that succeeded with this last message. */
+static struct adapter_seen finished(const char *text)
+{
+    struct adapter_seen seen = {.finished = true, .succeeded = true};
+    adapter_set_buf(&seen.text, text);
+    return seen;
+}
+
+/* Require an outcome and a part of its reason for a last message. */
+static void
+expect(enum brief_kind kind, const char *text, enum judge_outcome outcome)
+{
+    struct brief brief = agent_fixture_brief("gemini", kind);
+    struct adapter_seen seen = finished(text);
+    struct judgement judgement = agent_fixture_judge(&brief, &seen, 0, "");
+    if (judgement.outcome != outcome) {
+        fail_msg("%s: %s, not %s",
+                 text,
+                 judge_outcome_name(judgement.outcome),
+                 judge_outcome_name(outcome));
+    }
+    judge_release(&judgement);
+    adapter_seen_release(&seen);
+}
+
+static void work_is_done_unless_the_answer_objects(void **state)
+{
+    (void)state;
+    expect(BRIEF_WORK, "", JUDGE_DONE);
+    expect(BRIEF_WORK, "All done.", JUDGE_DONE);
+    expect(BRIEF_WORK, "```json\n{\"outcome\":\"done\"}\n```", JUDGE_DONE);
+    expect(BRIEF_WORK, "{\"outcome\":\"blocked\"}", JUDGE_BLOCKED);
+    expect(BRIEF_WORK, "{\"outcome\":\"impossible\"}", JUDGE_FAILED);
+    expect(BRIEF_WORK, "{\"outcome\":7}", JUDGE_DONE);
+}
+
+static void a_review_needs_a_verdict(void **state)
+{
+    (void)state;
+    expect(BRIEF_REVIEW, "", JUDGE_FAILED);
+    expect(BRIEF_REVIEW, "I approve.", JUDGE_FAILED);
+    expect(BRIEF_REVIEW, "{\"verdict\":\"approve\"}", JUDGE_DONE);
+    expect(BRIEF_REVIEW, "{\"verdict\":\"changes\"}", JUDGE_CHANGES);
+    expect(BRIEF_REVIEW, "{\"verdict\":\"Approve\"}", JUDGE_FAILED);
+    expect(BRIEF_REVIEW, "{\"verdict\":[\"approve\"]}", JUDGE_FAILED);
+    expect(BRIEF_REVIEW, "[{\"verdict\":\"approve\"}]", JUDGE_FAILED);
+    expect(BRIEF_REVIEW,
+           "{\"verdict\":\"approve\",\"verdict\":\"changes\"}",
+           JUDGE_FAILED);
+}
+
+static void the_last_block_of_json_is_the_answer(void **state)
+{
+    (void)state;
+    expect(BRIEF_REVIEW,
+           "First I thought:\n```json\n{\"verdict\":\"approve\"}\n```\nBut:\n"
+           "```json\n{\"verdict\":\"changes\",\"feedback\":\"x\"}\n```\n",
+           JUDGE_CHANGES);
+    expect(BRIEF_REVIEW,
+           "```json\n{\"verdict\":\"changes\",\"feedback\":"
+           "\"write ```json\\n{}\\n``` there\"}\n```\n",
+           JUDGE_CHANGES);
+    expect(BRIEF_REVIEW, "```json\n{\"verdict\":\"approve\"}", JUDGE_DONE);
+    expect(BRIEF_REVIEW,
+           "```json\n{\"verdict\":\"approve\"}\n```\n```json\nno\n```",
+           JUDGE_DONE);
+    /* Only so many blocks are tried. */
+    expect(BRIEF_REVIEW,
+           "```json\n{\"verdict\":\"approve\"}\n```\n"
+           "```json ```json ```json ```json ```json ```json ```json ```json",
+           JUDGE_FAILED);
+}
+
+static void feedback_reaches_the_next_session(void **state)
+{
+    (void)state;
+    struct brief brief = agent_fixture_brief("claude", BRIEF_REVIEW);
+    struct adapter_seen seen = finished("");
+    seen.answer = json_pack("{ss,ss}",
+                            "verdict",
+                            "changes",
+                            "feedback",
+                            "line 3 lacks a check");
+    struct judgement judgement = agent_fixture_judge(&brief, &seen, 0, "");
+    assert_int_equal(judgement.outcome, JUDGE_CHANGES);
+    assert_string_equal(strbuf_text(&judgement.feedback),
+                        "line 3 lacks a check");
+    judge_release(&judgement);
+    adapter_seen_release(&seen);
+}
+
+static void a_batch_judges_each_task_once(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        enum judge_outcome a;
+        enum judge_outcome b;
+    } cases[] = {
+        {"{\"tasks\":[{\"task\":\"a\",\"verdict\":\"approve\"},"
+         "{\"task\":\"b\",\"verdict\":\"changes\"}]}",
+         JUDGE_DONE,
+         JUDGE_CHANGES},
+        {"{\"tasks\":[{\"task\":\"b\",\"verdict\":\"approve\"}]}",
+         JUDGE_FAILED,
+         JUDGE_DONE},
+        {"{\"tasks\":[{\"task\":\"a\",\"verdict\":\"approve\"},"
+         "{\"task\":\"a\",\"verdict\":\"approve\"},"
+         "{\"task\":\"a\",\"verdict\":\"approve\"},"
+         "{\"task\":\"b\",\"verdict\":\"approve\"}]}",
+         JUDGE_FAILED,
+         JUDGE_DONE},
+        {"{\"tasks\":{\"a\":\"approve\"}}", JUDGE_FAILED, JUDGE_FAILED},
+        {"", JUDGE_FAILED, JUDGE_FAILED},
+    };
+    struct brief brief = agent_fixture_brief("gemini", BRIEF_BATCH);
+    for (size_t ix = 0; ix < ARRAY_COUNT(cases); ix++) {
+        struct adapter_seen seen = finished(cases[ix].text);
+        struct judgement judgement = agent_fixture_judge(&brief, &seen, 0, "");
+        assert_int_equal(judgement.outcome, JUDGE_DONE);
+        assert_int_equal(judgement.task_count, 2);
+        assert_int_equal(judgement.tasks[0].outcome, cases[ix].a);
+        assert_int_equal(judgement.tasks[1].outcome, cases[ix].b);
+        judge_release(&judgement);
+        adapter_seen_release(&seen);
+    }
+}
+
+static enum judge_outcome outcome_of(const struct adapter_seen *seen,
+                                     struct runner_end end,
+                                     bool committed)
+{
+    struct brief brief = agent_fixture_brief("claude", BRIEF_WORK);
+    struct judgement judgement = judge_session(&(struct judge_input){
+        .brief = &brief,
+        .seen = seen,
+        .end = &end,
+        .errors = "",
+        .committed = committed,
+    });
+    enum judge_outcome outcome = judgement.outcome;
+    judge_release(&judgement);
+    return outcome;
+}
+
+/* A session that hangs, stalls or is slow is silent: either it goes on, or it
+ * is stopped from outside. */
+static void a_session_that_was_stopped_has_no_answer(void **state)
+{
+    (void)state;
+    struct adapter_seen silent = {0};
+    struct adapter_seen good = finished("{\"outcome\":\"done\"}");
+    struct runner_end end = {.code = 143, .stop = RUNNER_TERMINATED};
+    assert_int_equal(outcome_of(&silent, end, false), JUDGE_FAILED);
+    assert_int_equal(outcome_of(&good, end, false), JUDGE_FAILED);
+    end.stop = RUNNER_CHECKPOINT;
+    assert_int_equal(outcome_of(&silent, end, false), JUDGE_CHECKPOINT);
+    assert_int_equal(outcome_of(&good, end, false), JUDGE_CHECKPOINT);
+    adapter_seen_release(&good);
+}
+
+static void success_counts_only_if_the_program_exited_by_itself(void **state)
+{
+    (void)state;
+    struct adapter_seen silent = {0};
+    struct adapter_seen good = finished("");
+    struct runner_end end = {.code = 0};
+    assert_int_equal(outcome_of(&good, end, false), JUDGE_DONE);
+    assert_int_equal(outcome_of(&silent, end, false), JUDGE_FAILED);
+    end.code = 3;
+    assert_int_equal(outcome_of(&good, end, false), JUDGE_DONE);
+    end = (struct runner_end){.code = -1, .signal = SIGKILL};
+    assert_int_equal(outcome_of(&good, end, false), JUDGE_FAILED);
+    adapter_seen_release(&good);
+}
+
+static void denied_tools_block_work_without_a_commit(void **state)
+{
+    (void)state;
+    struct adapter_seen seen = finished("{\"outcome\":\"done\"}");
+    struct runner_end end = {.code = 0};
+    strbuf_pad(&seen.denials, 'x', 999);
+    strbuf_adds(&seen.denials, "\xe2\x80\x99 end");
+    assert_int_equal(outcome_of(&seen, end, false), JUDGE_BLOCKED);
+    assert_int_equal(outcome_of(&seen, end, true), JUDGE_DONE);
+
+    struct brief brief = agent_fixture_brief("claude", BRIEF_WORK);
+    struct judgement judgement = agent_fixture_judge(&brief, &seen, 0, "");
+    assert_int_equal(judgement.reason.len, strlen("denied: ") + 999);
+    judge_release(&judgement);
+    brief.writes = false;
+    judgement = agent_fixture_judge(&brief, &seen, 0, "");
+    assert_int_equal(judgement.outcome, JUDGE_DONE);
+    judge_release(&judgement);
+    adapter_seen_release(&seen);
+}
+
+static void a_conversation_that_is_gone_is_started_again_once(void **state)
+{
+    (void)state;
+    struct brief brief = agent_fixture_brief("qwen", BRIEF_WORK);
+    struct adapter_seen seen = {0};
+    const char *errors = "No saved session found with title \"x\".\n";
+    brief.call.resume = "x";
+    struct judgement judgement = agent_fixture_judge(&brief, &seen, 1, errors);
+    assert_int_equal(judgement.outcome, JUDGE_FAILED);
+    assert_true(judgement.again);
+    judge_release(&judgement);
+    brief.call.resume = NULL;
+    judgement = agent_fixture_judge(&brief, &seen, 1, errors);
+    assert_false(judgement.again);
+    judge_release(&judgement);
+}
+
+/* Require a reason for what the program wrote to standard error. */
+static void expect_reason(const char *errors, const char *reason)
+{
+    struct brief brief = agent_fixture_brief("codex", BRIEF_WORK);
+    struct adapter_seen seen = {0};
+    struct judgement judgement = agent_fixture_judge(&brief, &seen, 1, errors);
+    assert_int_equal(judgement.outcome, JUDGE_FAILED);
+    assert_string_equal(strbuf_text(&judgement.reason), reason);
+    judge_release(&judgement);
+}
+
+static void a_failure_has_a_reason(void **state)
+{
+    (void)state;
+    expect_reason("", "codex exited with code 1 without finishing its session");
+    expect_reason("one\ntwo\n\n", "codex: two");
+    expect_reason("note\nError: bad\n\nStack backtrace:\n   0: <unknown>\n",
+                  "codex: Error: bad");
+    expect_reason("\x1b[91m\x1b[1mError: \x1b[0mno \xff such\n",
+                  "codex: Error: no ? such");
+}
+
+static void a_limit_may_name_its_time_in_the_text(void **state)
+{
+    (void)state;
+    struct brief brief = agent_fixture_brief("codex", BRIEF_WORK);
+    struct adapter_seen seen = {.finished = true};
+    adapter_set_buf(&seen.error,
+                    "You\xe2\x80\x99ve hit your usage limit. Upgrade to Pro or "
+                    "try again at 6:01 PM.");
+    struct judgement judgement = agent_fixture_judge(&brief, &seen, 1, "");
+    assert_int_equal(judgement.outcome, JUDGE_REFUSED);
+    assert_int_equal(judgement.retry_at, 1794852060);
+    assert_false(judgement.stop);
+    judge_release(&judgement);
+    seen.retry_at = 1794852068; /* the rollout knows better */
+    judgement = agent_fixture_judge(&brief, &seen, 1, "");
+    assert_int_equal(judgement.retry_at, 1794852068);
+    judge_release(&judgement);
+    adapter_seen_release(&seen);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(work_is_done_unless_the_answer_objects),
+        cmocka_unit_test(a_review_needs_a_verdict),
+        cmocka_unit_test(the_last_block_of_json_is_the_answer),
+        cmocka_unit_test(feedback_reaches_the_next_session),
+        cmocka_unit_test(a_batch_judges_each_task_once),
+        cmocka_unit_test(a_session_that_was_stopped_has_no_answer),
+        cmocka_unit_test(success_counts_only_if_the_program_exited_by_itself),
+        cmocka_unit_test(denied_tools_block_work_without_a_commit),
+        cmocka_unit_test(a_conversation_that_is_gone_is_started_again_once),
+        cmocka_unit_test(a_failure_has_a_reason),
+        cmocka_unit_test(a_limit_may_name_its_time_in_the_text),
+    };
+    if (setenv("TZ", "UTC", 1) != 0) {
+        return 1;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
