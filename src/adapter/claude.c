@@ -64,6 +64,10 @@ static void add_command(struct adapter_command *command,
     (void)snprintf(text, sizeof(text), "%u", call->retries);
     adapter_add_env(command, "CLAUDE_CODE_MAX_RETRIES", text);
     adapter_add_env(command, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
+    /* Without it each @/path in the text of an issue puts that file, wherever
+     * it is, into the conversation, and no permission is asked for. The price:
+     * a CLAUDE.md below the working directory is not read by itself. */
+    adapter_add_env(command, "CLAUDE_CODE_DISABLE_ATTACHMENTS", "1");
 }
 
 /* Tokens of a message or a result; claude counts the cached ones apart. */

@@ -468,6 +468,22 @@ static void commands_are_those_that_were_tried(void **state)
     }
 }
 
+static void claude_reads_no_file_that_an_issue_mentions(void **state)
+{
+    (void)state;
+    struct adapter_command command = {0};
+    struct adapter_call call = {.fresh = "F", .schema = "S", .retries = 2};
+    bool found = false;
+    adapter_claude.command(&command, &call);
+    for (uint32_t ix = 0; ix < command.env_count; ix++) {
+        found = found || strcmp(command.env[ix],
+                                "CLAUDE_CODE_DISABLE_ATTACHMENTS=1") == 0;
+    }
+    assert_true(found);
+    assert_string_equal(command.env[0], "CLAUDE_CODE_MAX_RETRIES=2");
+    adapter_command_release(&command);
+}
+
 static void permissions_are_as_narrow_as_asked(void **state)
 {
     (void)state;
@@ -517,6 +533,7 @@ int main(void)
         cmocka_unit_test(an_id_that_is_an_option_or_a_path_is_none),
         cmocka_unit_test(a_cut_text_is_whole_characters),
         cmocka_unit_test(commands_are_those_that_were_tried),
+        cmocka_unit_test(claude_reads_no_file_that_an_issue_mentions),
         cmocka_unit_test(permissions_are_as_narrow_as_asked),
     };
     if (setenv("TZ", "UTC", 1) != 0) {
