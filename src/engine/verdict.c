@@ -147,9 +147,7 @@ struct verdict verdict_of(const struct attempt_found *found,
         strbuf_adds(reason, "ended by its timeout");
         return (struct verdict){.outcome = OUTCOME_FAILED};
     case ATTEMPT_IDLE:
-        strbuf_adds(reason,
-                    "ended by its idle timeout: no output, no progress, no "
-                    "CPU time");
+        strbuf_adds(reason, "stopped by its idle timeout: no sign of life");
         return (struct verdict){.outcome = OUTCOME_FAILED};
     case ATTEMPT_CANCELLED:
         strbuf_adds(reason, "ended by an operator's order");

@@ -32,7 +32,7 @@
 enum attempt_cause {
     ATTEMPT_EXIT,      /* by itself: code or signal */
     ATTEMPT_TIMEOUT,   /* hard timeout */
-    ATTEMPT_IDLE,      /* no output, no progress, no CPU time for too long */
+    ATTEMPT_IDLE,      /* no sign of life for too long */
     ATTEMPT_CANCELLED, /* an operator's order */
     ATTEMPT_STOPPED,   /* the scheduler was told to end everything */
     ATTEMPT_SPAWN,     /* it could not be started: `error` */

@@ -282,6 +282,7 @@ static bool encode(struct strbuf *out, const struct exec_request *request)
         .argc = request->argc,
         .env_count = request->env_count + (marked ? 0 : 1),
         .has_prepare = request->prepare != NULL ? 1 : 0,
+        .idle_ignores_cpu = request->idle_ignores_cpu ? 1 : 0,
         .id = request->id,
         .timeout_ns = request->timeout_ns,
         .idle_ns = request->idle_ns,

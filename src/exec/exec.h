@@ -34,8 +34,10 @@ struct exec_request {
     const char *const *env; /* "NAME=value", on top of the inherited ones;
                                SLUICE_RESULT is added if it is missing */
     uint32_t env_count;
-    int64_t timeout_ns; /* all of them run on while the scheduler is dead */
-    int64_t idle_ns;
+    int64_t timeout_ns;     /* all of them run on while the scheduler is dead */
+    int64_t idle_ns;        /* without a sign of life: see docs/attempts.md */
+    bool idle_ignores_cpu;  /* CPU time is none: for agents, which wait and
+                               poll, and print an event for all they do */
     int64_t checkpoint_ns;  /* then SIGUSR1, and `checkpoint` is made */
     int64_t grace_ns;       /* between SIGTERM and SIGKILL */
     uint64_t log_bytes_max; /* 0: no limit */

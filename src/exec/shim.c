@@ -40,9 +40,6 @@
 #define KILL_ROUNDS 22
 #define KILL_PAUSE_NS_MIN (2 * SHIM_MS)
 #define KILL_PAUSE_NS_MAX (50 * SHIM_MS)
-/* How often silence is looked for within the idle time. */
-#define IDLE_LOOKS 8
-#define IDLE_PAUSE_NS_MIN (10 * SHIM_MS)
 /* The last record is tried again for five seconds. */
 #define RECORD_TRIES 20
 #define RECORD_PAUSE_NS (250 * SHIM_MS)
@@ -53,14 +50,6 @@ enum phase {
     PHASE_TERM,    /* SIGTERM was sent */
     PHASE_KILL,    /* SIGKILL is being sent */
     PHASE_OVER,    /* no process is left, or none that can be ended */
-};
-
-/* What counts as a sign of life. */
-struct signs {
-    uint64_t log_bytes;
-    uint64_t cpu;
-    int64_t progress_bytes;
-    int64_t progress_ns;
 };
 
 /* Points in time are those of CLOCK_MONOTONIC, in nanoseconds. */
@@ -76,9 +65,7 @@ struct shim {
     struct attempt_exit exit;
     int64_t timeout_at;
     int64_t checkpoint_at;
-    int64_t idle_look_at;
-    int64_t active_at; /* the last sign of life */
-    struct signs signs;
+    struct idle idle;
     int64_t step_at; /* when the next step of ending is due */
     int kill_rounds; /* in PHASE_KILL */
     int64_t kill_pause_ns;
@@ -276,48 +263,25 @@ static void checkpoint(struct shim *shim)
     }
 }
 
-/* Whether the session has given a sign of life since the last look. One that
- * waits for a CPU that others have is not silent. */
-static bool is_active(struct shim *shim, int64_t now)
+/* Sample the session, and end it when it has been silent for too long. */
+static void end_if_idle(struct shim *shim, int64_t now)
 {
-    bool active;
+    struct idle_sample sample = {.at_ns = now};
     shim_log_look(&shim->log, now);
-    struct signs signs = {
-        .log_bytes = shim_log_written(&shim->log),
-        .cpu = shim_tree_cpu_ticks(&active) + (uint64_t)shim->exit.cpu_ns,
-    };
+    sample.log_bytes = shim_log_written(&shim->log);
+    if (!shim->idle.ignores_cpu) {
+        sample.cpu_ns = shim_tree_cpu_ns(&sample.runnable);
+        sample.cpu_ns += (uint64_t)shim->exit.cpu_ns;
+    }
     struct stat stat;
     if (fstatat(shim->dir_fd, "progress", &stat, AT_SYMLINK_NOFOLLOW) == 0) {
-        signs.progress_bytes = stat.st_size;
-        signs.progress_ns =
+        sample.progress_bytes = stat.st_size;
+        sample.progress_ns =
             (int64_t)stat.st_mtim.tv_sec * SHIM_SECOND + stat.st_mtim.tv_nsec;
     }
-    active = active || memcmp(&signs, &shim->signs, sizeof(signs)) != 0;
-    shim->signs = signs;
-    return active;
-}
-
-/* Look for signs of life, and end the session when there were none for the
- * idle time. When a look is late, this process could not run, and so perhaps
- * the session (a virtual machine that stood still): that time does not
- * count. */
-static void look_for_silence(struct shim *shim, int64_t now)
-{
-    int64_t idle_ns = shim->job.head.idle_ns;
-    shim->active_at += now - shim->idle_look_at;
-    if (is_active(shim, now)) {
-        shim->active_at = now;
-    }
-    int64_t end_at = shim_sum(shim->active_at, idle_ns);
-    if (now >= end_at) {
+    if (idle_add(&shim->idle, &sample)) {
         end_for(shim, ATTEMPT_IDLE, now);
-        return;
     }
-    int64_t pause_ns = idle_ns / IDLE_LOOKS;
-    if (pause_ns < IDLE_PAUSE_NS_MIN) {
-        pause_ns = IDLE_PAUSE_NS_MIN;
-    }
-    shim->idle_look_at = least(shim_sum(now, pause_ns), end_at);
 }
 
 /* Do what is due. */
@@ -329,8 +293,8 @@ static void act(struct shim *shim, int64_t now)
     if (is_running(shim) && now >= shim->timeout_at) {
         end_for(shim, ATTEMPT_TIMEOUT, now);
     }
-    if (is_running(shim) && now >= shim->idle_look_at) {
-        look_for_silence(shim, now);
+    if (is_running(shim) && now >= shim->idle.sample_at) {
+        end_if_idle(shim, now);
     }
     if (shim->phase == PHASE_SESSION && now >= shim->checkpoint_at) {
         checkpoint(shim);
@@ -349,7 +313,7 @@ static int64_t next_at(const struct shim *shim)
         return least(next, shim->step_at);
     }
     next = least(next, shim->timeout_at);
-    next = least(next, shim->idle_look_at);
+    next = least(next, shim->idle.sample_at);
     if (shim->phase == PHASE_SESSION) {
         next = least(next, shim->checkpoint_at);
     }
@@ -463,11 +427,8 @@ static int begin(struct shim *shim,
     crash_point("shim-started");
     const struct shim_wire_request *head = &shim->job.head;
     shim->exit.begun_ns = started.at_ns;
-    shim->active_at = now;
     shim->timeout_at = shim_sum(now, head->timeout_ns);
-    if (head->idle_ns != SHIM_NEVER) {
-        shim->idle_look_at = shim_sum(now, head->idle_ns / IDLE_LOOKS);
-    }
+    idle_init(&shim->idle, head->idle_ns, head->idle_ignores_cpu == 1, now);
     error = shim_log_open(&shim->log, shim->dir_fd, head->log_bytes_max, now);
     crash_point("shim-log-open");
     return error;
@@ -507,7 +468,7 @@ int shim_run(const struct shim_message *message,
         .exit = {.cause = ATTEMPT_EXIT, .code = -1},
         .timeout_at = SHIM_NEVER,
         .checkpoint_at = SHIM_NEVER,
-        .idle_look_at = SHIM_NEVER,
+        .idle = {.sample_at = IDLE_NEVER},
     };
     bool claimed = false;
     int64_t now = shim_clock(CLOCK_MONOTONIC);

@@ -17,6 +17,7 @@
 #define EXEC_SHIM_INTERNAL_H
 
 #include "base/macros.h"
+#include "exec/idle.h"
 #include "exec/record.h"
 #include "exec/shim_wire.h"
 
@@ -127,10 +128,11 @@ const char *shim_spawn_variable(char *const *envp, const char *name);
 uint32_t shim_tree_signal(int signal, pid_t skip_group);
 
 /*
- * Ticks of CPU time of every process below this one, children that they have
- * waited for included; and whether one of them runs or would if it had a CPU.
+ * CPU time of every process below this one, children that they have waited for
+ * included, in steps of 10 ms; and whether a thread of theirs runs or waits
+ * for a CPU.
  */
-uint64_t shim_tree_cpu_ticks(bool *runnable);
+uint64_t shim_tree_cpu_ns(bool *runnable_out);
 
 /* Whether this process is certainly not below this one. */
 bool shim_tree_is_outside(pid_t pid);

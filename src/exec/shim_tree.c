@@ -26,6 +26,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* A tick of /proc: USER_HZ is 100, whatever the kernel's own rate. */
+#define TICK_NS (10 * SHIM_MS)
+
 /* More than any session has. Beyond it the next walk finds the rest. */
 enum { PROCESSES_MAX = 32768, PATH_BYTES = 64 };
 
@@ -76,12 +79,17 @@ static size_t slurp(const char *path, char *buf, size_t size)
     return len;
 }
 
+static bool read_stat_file(const char *path, uint64_t stat[RECORD_STAT_COUNT])
+{
+    char text[1024];
+    return record_read_stat(text, slurp(path, text, sizeof(text)), stat);
+}
+
 static bool read_stat(pid_t pid, uint64_t stat[RECORD_STAT_COUNT])
 {
     char path[PATH_BYTES];
-    char text[1024];
     (void)add(add_number(add(path, "/proc/"), (unsigned long)pid), "/stat");
-    return record_read_stat(text, slurp(path, text, sizeof(text)), stat);
+    return read_stat_file(path, stat);
 }
 
 /* Take a child of `parent` into the list, if that is what it is. */
@@ -242,18 +250,45 @@ uint32_t shim_tree_signal(int signal, pid_t skip_group)
     return count;
 }
 
-uint64_t shim_tree_cpu_ticks(bool *runnable)
+/* Whether a thread of this process runs or waits for a CPU. */
+static bool is_runnable(const struct process *found)
+{
+    char path[PATH_BYTES + NAME_MAX];
+    char *end = add_number(add(path, "/proc/"), (unsigned long)found->pid);
+    end = add(end, "/task/");
+    if (found->stat[RECORD_STAT_STATE] == 'R') {
+        return true;
+    }
+    DIR *threads = opendir(path);
+    if (threads == NULL) {
+        return false;
+    }
+    bool runnable = false;
+    struct dirent *entry;
+    while (!runnable && (entry = readdir(threads)) != NULL) {
+        uint64_t stat[RECORD_STAT_COUNT];
+        if (entry->d_name[0] != '.') {
+            (void)add(add(end, entry->d_name), "/stat");
+            runnable =
+                read_stat_file(path, stat) && stat[RECORD_STAT_STATE] == 'R';
+        }
+    }
+    (void)closedir(threads);
+    return runnable;
+}
+
+uint64_t shim_tree_cpu_ns(bool *runnable_out)
 {
     struct processes list = collect();
     uint64_t ticks = 0;
-    *runnable = false;
+    *runnable_out = false;
     for (uint32_t ix = 0; ix < list.count; ix++) {
         const struct process *found = &list.items[ix];
         ticks += found->stat[RECORD_STAT_CPU_TICKS];
-        *runnable = *runnable || found->stat[RECORD_STAT_STATE] == 'R';
+        *runnable_out = *runnable_out || is_runnable(found);
     }
     free(list.items);
-    return ticks;
+    return ticks * (uint64_t)TICK_NS;
 }
 
 bool shim_tree_is_outside(pid_t pid)
@@ -271,10 +306,8 @@ bool shim_tree_is_outside(pid_t pid)
 
 uint64_t shim_start_ticks(pid_t pid, int64_t before_ns)
 {
-    /* USER_HZ is 100, whatever the kernel's own rate. */
-    const int64_t tick_ns = 10 * SHIM_MS;
-    if (before_ns / tick_ns == shim_clock(CLOCK_BOOTTIME) / tick_ns) {
-        return (uint64_t)(before_ns / tick_ns);
+    if (before_ns / TICK_NS == shim_clock(CLOCK_BOOTTIME) / TICK_NS) {
+        return (uint64_t)(before_ns / TICK_NS);
     }
     uint64_t stat[RECORD_STAT_COUNT];
     return read_stat(pid, stat) ? stat[RECORD_STAT_START_TICKS] : 0;

@@ -29,7 +29,7 @@
 #include <stdint.h>
 
 enum {
-    SHIM_WIRE_VERSION = 3,
+    SHIM_WIRE_VERSION = 4,
     SHIM_WIRE_REQUEST_MAX = 4 << 20, /* bytes of a whole request */
     SHIM_WIRE_TEXT_MAX = 128 << 10,  /* of one text: MAX_ARG_STRLEN */
 };
@@ -57,7 +57,8 @@ struct shim_wire_request {
     uint32_t bytes;
     uint32_t argc; /* at least 1 */
     uint32_t env_count;
-    uint32_t has_prepare; /* 0 or 1 */
+    uint16_t has_prepare;      /* 0 or 1 */
+    uint16_t idle_ignores_cpu; /* 0 or 1 */
     uint64_t id;
     int64_t timeout_ns; /* INT64_MAX: never, here and below */
     int64_t idle_ns;

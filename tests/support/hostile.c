@@ -4,7 +4,7 @@
  *
  * Every process of such a session first writes its number and start time into
  * the file WITNESS, so that a test can look for survivors. The kinds are in
- * the table at the end; all of them run until they are killed, or leave
+ * the table at the end; all but `work` run until they are killed, or leave
  * something behind that does.
  */
 #include "base/macros.h"
@@ -22,9 +22,11 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { STORM_MAX = 50, HOPS_MAX = 20000, LINE_BYTES = 4096 };
+enum { TICK_US = 100000, TICKS_MAX = 1200, WORK_NS = 300000000 };
 
 struct session {
     char *program;
@@ -333,6 +335,49 @@ static void vanish_group(const struct session *session)
     }
 }
 
+__attribute__((no_sanitize("address"))) static int end_at_once(void *arg)
+{
+    (void)arg;
+    (void)syscall(SYS_exit, 0);
+    return 0;
+}
+
+/* Hung, but for a timer. At each tick a child of our parent's, the shim, uses a
+ * few microseconds of CPU time, which the shim gets to know exactly. */
+static void tick(const struct session *session)
+{
+    (void)session;
+    char stack[LINE_BYTES];
+    int flags = CLONE_VM | CLONE_VFORK | CLONE_PARENT | SIGCHLD;
+    for (int ix = 0; ix < TICKS_MAX; ix++) {
+        (void)usleep(TICK_US);
+        if (clone(end_at_once, stack + sizeof(stack), flags, NULL) < 0) {
+            _exit(99);
+        }
+    }
+}
+
+static void *work_in_thread(void *arg)
+{
+    struct timespec used = {0};
+    while (used.tv_sec == 0 && used.tv_nsec < WORK_NS) {
+        (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    }
+    return arg;
+}
+
+/* Compute for a while, though not in the first thread, and end. */
+static void work(const struct session *session)
+{
+    (void)session;
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, work_in_thread, NULL) != 0 ||
+        pthread_join(thread, NULL) != 0) {
+        _exit(99);
+    }
+    _exit(0);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -361,9 +406,11 @@ int main(int argc, char **argv)
         {"stop-child", stop_child},
         {"stop-parent", stop_parent},
         {"stop-self", stop_self},
+        {"tick", tick},
         {"trap-all", trap_all},
         {"use-threads", use_threads},
         {"vanish-group", vanish_group},
+        {"work", work},
     };
     if (argc != 3) {
         return 2;

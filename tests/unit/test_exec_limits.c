@@ -117,6 +117,43 @@ static void silence_ends_a_session(void **state)
     assert_int_equal(exit.cause, ATTEMPT_IDLE);
 }
 
+/* A request for a session of tests/support/hostile.c, in FOLDER/1. */
+static struct exec_request *make_hostile(struct exec_made *made,
+                                         struct exec_fixture *fixture,
+                                         const char *kind)
+{
+    struct exec_request *request = make(made, fixture, NULL);
+    const char *program = getenv("SLUICE_HOSTILE");
+    assert_non_null(program);
+    made->argv[0] = program;
+    made->argv[1] = kind;
+    made->argv[2] = exec_fixture_path(fixture, "witness");
+    return request;
+}
+
+/* It uses CPU time between any two samples, but next to none. */
+static void a_timer_that_ticks_is_silence(void **state)
+{
+    struct exec_made made;
+    struct exec_request *request = make_hostile(&made, *state, "tick");
+    request->idle_ns = EXEC_FIXTURE_SECOND;
+    request->timeout_ns = 60 * EXEC_FIXTURE_SECOND;
+    struct attempt_exit exit = run_for(*state, request, request->idle_ns);
+    assert_int_equal(exit.cause, ATTEMPT_IDLE);
+}
+
+static void a_session_may_not_live_by_cpu_time(void **state)
+{
+    struct exec_made made;
+    struct exec_request *request =
+        make(&made, *state, "while :; do :; done & while :; do :; done");
+    request->idle_ns = 500 * EXEC_FIXTURE_MS;
+    request->idle_ignores_cpu = true;
+    request->timeout_ns = 60 * EXEC_FIXTURE_SECOND;
+    struct attempt_exit exit = run_for(*state, request, request->idle_ns);
+    assert_int_equal(exit.cause, ATTEMPT_IDLE);
+}
+
 /* They run at once, so that they can be silent for longer: a disk may make a
  * session wait. */
 static void a_sign_of_life_is_not_silence(void **state)
@@ -125,24 +162,38 @@ static void a_sign_of_life_is_not_silence(void **state)
         const char *command;
         int64_t idle_ms;
         enum attempt_cause cause;
+        bool ignores_cpu;
     } sessions[] = {
         /* output */
         {"for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do"
          " echo; sleep 0.2; done; echo over",
          2000,
-         ATTEMPT_EXIT},
+         ATTEMPT_EXIT,
+         false},
+        {"for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do"
+         " echo; sleep 0.2; done; echo over",
+         2000,
+         ATTEMPT_EXIT,
+         true},
         /* progress */
         {"for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do"
          " touch ${SLUICE_RESULT%/*}/progress; sleep 0.2; done; echo over",
          2000,
-         ATTEMPT_EXIT},
+         ATTEMPT_EXIT,
+         false},
+        {"for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do"
+         " touch ${SLUICE_RESULT%/*}/progress; sleep 0.2; done; echo over",
+         2000,
+         ATTEMPT_EXIT,
+         true},
         /* CPU time of a descendant that nobody waits for yet: it ends in
          * silence, but later */
         {"sh -c 'end=$(($(date +%s) + 2));"
          " while [ $(date +%s) -lt $end ]; do :; done; echo over' &"
          " sleep 1000",
          500,
-         ATTEMPT_IDLE},
+         ATTEMPT_IDLE,
+         false},
     };
     struct exec_fixture *fixture = *state;
     struct exec_made made[ARRAY_COUNT(sessions)];
@@ -151,6 +202,7 @@ static void a_sign_of_life_is_not_silence(void **state)
             make(&made[ix], fixture, sessions[ix].command);
         made[ix].dir[strlen(made[ix].dir) - 1] = (char)('1' + (char)ix);
         request->idle_ns = sessions[ix].idle_ms * EXEC_FIXTURE_MS;
+        request->idle_ignores_cpu = sessions[ix].ignores_cpu;
         exec_fixture_start(fixture, request);
     }
     for (size_t ix = 0; ix < ARRAY_COUNT(sessions); ix++) {
@@ -224,6 +276,23 @@ static void one_that_could_run_is_not_silent(void **state)
         exit = exec_fixture_run(fixture, request);
     }
     assert_int_equal(exit.cause, ATTEMPT_EXIT);
+}
+
+/* The same, when its first thread waits for the one that computes. */
+static void one_with_a_thread_that_could_run_is_not_silent(void **state)
+{
+    enum { TRIES = 6 };
+    struct exec_made made;
+    struct exec_fixture *fixture = *state;
+    struct attempt_exit exit = {.cause = ATTEMPT_IDLE};
+    for (int ix = 0; exit.cause == ATTEMPT_IDLE && ix < TRIES; ix++) {
+        struct exec_request *request = make_hostile(&made, fixture, "work");
+        made.dir[strlen(made.dir) - 1] = (char)('a' + (char)ix);
+        request->idle_ns = 5 * EXEC_FIXTURE_MS;
+        exit = exec_fixture_run(fixture, request);
+    }
+    assert_int_equal(exit.cause, ATTEMPT_EXIT);
+    assert_int_equal(exit.code, 0);
 }
 
 static void a_checkpoint_is_asked_for_once(void **state)
@@ -600,9 +669,12 @@ int main(void)
         CASE(prepare_counts_in_the_timeout),
         CASE(the_grace_period_is_for_cleaning_up),
         CASE(silence_ends_a_session),
+        CASE(a_timer_that_ticks_is_silence),
+        CASE(a_session_may_not_live_by_cpu_time),
         CASE(a_sign_of_life_is_not_silence),
         CASE(a_late_look_is_not_silence),
         CASE(one_that_could_run_is_not_silent),
+        CASE(one_with_a_thread_that_could_run_is_not_silent),
         CASE(a_checkpoint_is_asked_for_once),
         CASE(a_checkpoint_can_be_ordered),
         CASE(a_long_log_keeps_its_head_and_tail),
