@@ -10,7 +10,7 @@
  *   shim_job.c     reading a request
  *   shim_dir.c     the files of an attempt: lock, started, exit
  *   shim_spawn.c   starting a command
- *   shim_tree.c    the processes below a shim: finding and signalling them
+ *   shim_tree.c    the processes below a shim: signals, CPU time
  *   shim_log.c     keeping the log below its limit
  */
 #ifndef EXEC_SHIM_INTERNAL_H
