@@ -38,7 +38,8 @@ struct exec_request {
     int64_t idle_ns;        /* without a sign of life: see docs/attempts.md */
     bool idle_ignores_cpu;  /* CPU time is none: for agents, which wait and
                                poll, and print an event for all they do */
-    int64_t checkpoint_ns;  /* then SIGUSR1, and `checkpoint` is made */
+    int64_t checkpoint_ns;  /* then `checkpoint` is made, and SIGUSR1 sent to
+                               processes that handle it */
     int64_t grace_ns;       /* between SIGTERM and SIGKILL */
     uint64_t log_bytes_max; /* 0: no limit */
 };

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 /* More than any session has. Beyond it the next walk finds the rest. */
-enum { PROCESSES_MAX = 32768, PATH_BYTES = 64 };
+enum { PROCESSES_MAX = 32768, PATH_BYTES = 64, STAT_BYTES = 1024 };
 
 /* Append a text, or a number in digits; there is room for the few we make. */
 static char *add(char *at, const char *text)
@@ -39,8 +39,13 @@ static char *add_number(char *at, unsigned long number)
     return add(at, digits + ix);
 }
 
-/* Bytes read from the start of a file; at most `size`, 0 when there is none. */
-static size_t slurp(const char *path, char *buf, size_t size)
+void proctree_release(struct proctree *tree)
+{
+    free(tree->items);
+    *tree = (struct proctree){0};
+}
+
+size_t proctree_read_path(const char *path, char *buf, size_t size)
 {
     int fd = openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
@@ -55,56 +60,66 @@ static size_t slurp(const char *path, char *buf, size_t size)
     return len;
 }
 
-static bool read_stat_file(const char *path, uint64_t stat[RECORD_STAT_COUNT])
-{
-    char text[1024];
-    return record_read_stat(text, slurp(path, text, sizeof(text)), stat);
-}
-
-void proctree_release(struct proctree *tree)
-{
-    free(tree->items);
-    *tree = (struct proctree){0};
-}
-
 size_t proctree_read(pid_t pid, const char *name, char *buf, size_t size)
 {
     char path[PATH_BYTES];
     char *end = add_number(add(path, "/proc/"), (unsigned long)pid);
     (void)add(add(end, "/"), name);
-    return slurp(path, buf, size);
+    return proctree_read_path(path, buf, size);
 }
 
 bool proctree_read_stat(pid_t pid, uint64_t stat[RECORD_STAT_COUNT])
 {
-    char text[1024];
+    char text[STAT_BYTES];
     size_t len = proctree_read(pid, "stat", text, sizeof(text));
     return record_read_stat(text, len, stat);
 }
 
-bool proctree_is_runnable(const struct proctree_process *process)
+bool proctree_each_thread(pid_t pid,
+                          const char *name,
+                          proctree_thread_fn fn,
+                          void *ctx)
 {
     char path[PATH_BYTES + NAME_MAX];
-    char *end = add_number(add(path, "/proc/"), (unsigned long)process->pid);
+    char *end = add_number(add(path, "/proc/"), (unsigned long)pid);
     end = add(end, "/task/");
-    if (process->stat[RECORD_STAT_STATE] == 'R') {
-        return true;
-    }
     DIR *threads = opendir(path);
     if (threads == NULL) {
         return false;
     }
-    bool runnable = false;
+    bool more = true;
     struct dirent *entry;
-    while (!runnable && (entry = readdir(threads)) != NULL) {
-        uint64_t stat[RECORD_STAT_COUNT];
+    while (more && (entry = readdir(threads)) != NULL) {
         if (entry->d_name[0] != '.') {
-            (void)add(add(end, entry->d_name), "/stat");
-            runnable =
-                read_stat_file(path, stat) && stat[RECORD_STAT_STATE] == 'R';
+            (void)add(add(add(end, entry->d_name), "/"), name);
+            more = fn(ctx, path);
         }
     }
     (void)closedir(threads);
+    return more;
+}
+
+/* Stop at the first thread that runs or waits for a CPU. */
+static bool note_runnable(void *ctx, const char *path)
+{
+    bool *runnable = ctx;
+    char text[STAT_BYTES];
+    uint64_t stat[RECORD_STAT_COUNT];
+    size_t len = proctree_read_path(path, text, sizeof(text));
+    *runnable =
+        record_read_stat(text, len, stat) && stat[RECORD_STAT_STATE] == 'R';
+    return !*runnable;
+}
+
+bool proctree_is_runnable(const struct proctree_process *process)
+{
+    bool runnable = process->stat[RECORD_STAT_STATE] == 'R';
+    if (!runnable) {
+        (void)proctree_each_thread(process->pid,
+                                   "stat",
+                                   note_runnable,
+                                   &runnable);
+    }
     return runnable;
 }
 
@@ -145,12 +160,19 @@ static void take(struct proctree *tree, pid_t parent, pid_t pid)
     }
 }
 
+/* Where children go, and whose they are. */
+struct taking {
+    struct proctree *tree;
+    pid_t parent;
+};
+
 /* Take the children named in the file of one thread. */
-static void take_listed(struct proctree *tree, pid_t parent, const char *path)
+static bool take_listed(void *ctx, const char *path)
 {
+    const struct taking *taking = ctx;
     int fd = openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
-        return;
+        return true;
     }
     char text[1024];
     pid_t number = 0;
@@ -160,32 +182,20 @@ static void take_listed(struct proctree *tree, pid_t parent, const char *path)
             if (text[ix] >= '0' && text[ix] <= '9') {
                 number = number * 10 + (text[ix] - '0');
             } else if (number > 0) {
-                take(tree, parent, number);
+                take(taking->tree, taking->parent, number);
                 number = 0;
             }
         }
     }
     (void)close(fd);
+    return true;
 }
 
 /* Take the children of one process, thread by thread. */
 static void take_all_listed(struct proctree *tree, pid_t parent)
 {
-    char path[PATH_BYTES + NAME_MAX];
-    char *end = add_number(add(path, "/proc/"), (unsigned long)parent);
-    end = add(end, "/task/");
-    DIR *threads = opendir(path);
-    if (threads == NULL) {
-        return;
-    }
-    struct dirent *entry;
-    while ((entry = readdir(threads)) != NULL) {
-        if (entry->d_name[0] != '.') {
-            (void)add(add(end, entry->d_name), "/children");
-            take_listed(tree, parent, path);
-        }
-    }
-    (void)closedir(threads);
+    struct taking taking = {.tree = tree, .parent = parent};
+    (void)proctree_each_thread(parent, "children", take_listed, &taking);
 }
 
 /* Whether this process is ours or on the list. */

@@ -38,12 +38,23 @@ struct proctree {
 /* Give back the contents. */
 void proctree_release(struct proctree *tree);
 
-/* Read from the start of /proc/PID/NAME; how many bytes, 0: there is no such
- * file. */
+/* Read from the start of a file, or of /proc/PID/NAME; how many bytes, 0: there
+ * is no such file. */
+size_t proctree_read_path(const char *path, char *buf, size_t size);
 size_t proctree_read(pid_t pid, const char *name, char *buf, size_t size);
 
 /* Read /proc/PID/stat; false: there is no such process. */
 MUST_USE bool proctree_read_stat(pid_t pid, uint64_t stat[RECORD_STAT_COUNT]);
+
+/* Called with the path of a file of a thread; false: no further call. */
+typedef bool (*proctree_thread_fn)(void *ctx, const char *path);
+
+/* Go through /proc/PID/task/TID/NAME for each thread of a process; false: `fn`
+ * has returned false, or there is no such process. */
+bool proctree_each_thread(pid_t pid,
+                          const char *name,
+                          proctree_thread_fn fn,
+                          void *ctx);
 
 /* Whether a thread of the process runs or waits for a CPU. */
 bool proctree_is_runnable(const struct proctree_process *process);

@@ -20,6 +20,7 @@
  * our own processes, as at a shutdown of the machine; otherwise it is ignored.
  */
 #include "base/crash.h"
+#include "exec/checkpoint.h"
 #include "exec/shim_internal.h"
 
 #include <errno.h>
@@ -259,7 +260,7 @@ static void checkpoint(struct shim *shim)
     }
     crash_point("shim-checkpoint");
     if (shim->leader != 0) {
-        (void)kill(shim->leader, SIGUSR1);
+        (void)checkpoint_ask(shim->leader);
     }
 }
 

@@ -12,6 +12,8 @@
  *   shim_spawn.c   starting a command
  *   shim_tree.c    the processes below a shim: signals, CPU time
  *   shim_log.c     keeping the log below its limit
+ *
+ * It shares checkpoint.c, idle.c, proctree.c and record.c with the scheduler.
  */
 #ifndef EXEC_SHIM_INTERNAL_H
 #define EXEC_SHIM_INTERNAL_H

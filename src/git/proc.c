@@ -5,9 +5,14 @@
  * program runs: what it does after the session (see session.c) must happen. So
  * they are blocked. One that asks for an end stays pending, and can be asked
  * for; it ends this process while that only waits for a lock. SIGUSR1 is taken
- * while a session runs, and sent on to it.
+ * while a session runs, and sent on to it, if it handles the signal.
+ *
+ * checkpoint.c knows that a process which blocks SIGUSR1 handles it. When this
+ * one is busy, the shim may ask the session itself instead; that is the same.
  */
 #include "git/proc.h"
+
+#include "exec/checkpoint.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -257,7 +262,7 @@ static void pass_on(pid_t pid)
         if (fds[1].revents != 0 &&
             read(fds[1].fd, &info, sizeof(info)) == (ssize_t)sizeof(info) &&
             !over) {
-            (void)kill(pid, SIGUSR1);
+            (void)checkpoint_ask(pid);
         }
     }
     close_fd(&fds[0].fd);

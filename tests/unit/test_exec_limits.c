@@ -300,14 +300,15 @@ static void a_checkpoint_is_asked_for_once(void **state)
     enum { TRIES = 6 };
     struct exec_made made;
     struct exec_fixture *fixture = *state;
-    struct attempt_exit exit = {.signal = SIGUSR1};
-    /* Asked before it listens, it is ended by the signal. */
-    for (int ix = 0; exit.signal == SIGUSR1 && ix < TRIES; ix++) {
+    struct attempt_exit exit = {.code = 7};
+    /* Asked before it listens, it learns of it from the file alone. */
+    for (int ix = 0; exit.code == 7 && ix < TRIES; ix++) {
         struct exec_request *request =
             make(&made,
                  fixture,
-                 "trap 'echo asked; test -e ${SLUICE_RESULT%/*}/checkpoint"
-                 " && exit 5' USR1; while :; do sleep 0.02; done");
+                 "file=${SLUICE_RESULT%/*}/checkpoint;"
+                 " trap 'echo asked; test -e $file && exit 5' USR1;"
+                 " test ! -e $file || exit 7; while :; do sleep 0.02; done");
         made.dir[strlen(made.dir) - 1] = (char)('a' + (char)ix);
         request->checkpoint_ns = 200 * EXEC_FIXTURE_MS << ix;
         exit = exec_fixture_run(fixture, request);
@@ -332,6 +333,47 @@ static void a_checkpoint_can_be_ordered(void **state)
         run_and_order(fixture, request, EXEC_CHECKPOINT);
     assert_int_equal(found.exit.code, 6);
     assert_true(exec_fixture_appears(made.dir, "checkpoint"));
+}
+
+/* The signal goes to the program that handles it, not to the shell that runs
+ * it; the shell goes on. */
+static void a_checkpoint_reaches_a_program_of_a_shell(void **state)
+{
+    struct exec_made made;
+    struct exec_fixture *fixture = *state;
+    struct exec_request *request =
+        make(&made,
+             fixture,
+             "true && sh -c 'trap \"exit 6\" USR1;"
+             " touch ${SLUICE_RESULT%/*}/ready; while :; do sleep 0.02; done';"
+             " code=$?; echo ended $code; exit $code");
+    struct attempt_found found =
+        run_and_order(fixture, request, EXEC_CHECKPOINT);
+    assert_int_equal(found.exit.code, 6);
+    char *log = exec_fixture_slurp(made.dir, "log");
+    assert_string_equal(log, "ended 6\n");
+    mem_free(log);
+}
+
+/* It is not killed, and finds the file. It stays for a moment, so that a signal
+ * would still find it. */
+static void a_checkpoint_kills_no_one(void **state)
+{
+    struct exec_made made;
+    struct exec_fixture *fixture = *state;
+    struct exec_request *request =
+        make(&made,
+             fixture,
+             "dir=${SLUICE_RESULT%/*}; sleep 1000 & touch $dir/ready;"
+             " until [ -e $dir/checkpoint ]; do sleep 0.02; done; sleep 0.5;"
+             " kill $! && echo alive; exit 3");
+    struct attempt_found found =
+        run_and_order(fixture, request, EXEC_CHECKPOINT);
+    assert_int_equal(found.exit.cause, ATTEMPT_EXIT);
+    assert_int_equal(found.exit.code, 3);
+    char *log = exec_fixture_slurp(made.dir, "log");
+    assert_string_equal(log, "alive\n");
+    mem_free(log);
 }
 
 /* Numbered lines, about 7 MB of them. */
@@ -677,6 +719,8 @@ int main(void)
         CASE(one_with_a_thread_that_could_run_is_not_silent),
         CASE(a_checkpoint_is_asked_for_once),
         CASE(a_checkpoint_can_be_ordered),
+        CASE(a_checkpoint_reaches_a_program_of_a_shell),
+        CASE(a_checkpoint_kills_no_one),
         CASE(a_long_log_keeps_its_head_and_tail),
         CASE(a_full_disk_does_not_lose_the_end),
 #ifdef SLUICE_CRASH_POINTS
