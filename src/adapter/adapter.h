@@ -128,6 +128,8 @@ struct adapter {
     bool tools;          /* it takes a list of allowed tools */
     bool edit;           /* it can be kept to edits and commits */
     bool meters;         /* it shows how full its limits are */
+    /* Variable without which it refuses full permissions as root, or NULL. */
+    const char *root_variable;
     const struct adapter_rule *rules;
     uint32_t rule_count;
 

@@ -326,6 +326,7 @@ const struct adapter adapter_claude = {
     .tools = true,
     .edit = true,
     .meters = true,
+    .root_variable = "IS_SANDBOX",
     .rules = rules,
     .rule_count = ARRAY_COUNT(rules),
     .command = add_command,

@@ -4,13 +4,15 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 
+#include <string.h>
+
 struct conversation conversation_read(const char *text)
 {
     struct conversation out = {0};
     json_t *json = text != NULL ? json_loads(text, 0, NULL) : NULL;
     const char *id = adapter_text(json, "id");
     if (id[0] != '\0') {
-        adapter_set(&out.id, id);
+        out.id = mem_strndup(id, strlen(id));
         out.used = (struct adapter_usage){
             .input = adapter_int(json, "input"),
             .cached = adapter_int(json, "cached"),

@@ -3,6 +3,7 @@
 
 #include "agent/answer.h"
 #include "agent/conversation.h"
+#include "agent/meters.h"
 #include "agent/place.h"
 #include "agent/rollout.h"
 #include "base/mem.h"
@@ -32,6 +33,7 @@ struct drive {
     struct conversation before; /* that is continued */
     struct adapter_seen seen;
     struct adapter_usage told; /* usage that was written last */
+    struct adapter_meter meters[ADAPTER_METERS_MAX]; /* the same of meters */
     struct strbuf errors;
     struct strbuf line;
     int64_t touched_s; /* when $SLUICE_PROGRESS was touched last */
@@ -92,6 +94,22 @@ static void note_usage(struct drive *drive)
         drive->told = *now;
         if (answer_write_usage(drive->dir, &usage, NULL) != ERR_OK) {
             print_text("sluice-agent: the usage so far cannot be written");
+        }
+    }
+}
+
+/* Keep what the program has said about its limits, for usage monitors. */
+static void note_meters(struct drive *drive)
+{
+    const char *store = getenv("SLUICE_STORE");
+    const struct adapter *adapter = drive->brief.adapter;
+    if (store != NULL && adapter->meters && adapter != &adapter_codex &&
+        drive->seen.meter_count > 0 &&
+        memcmp(&drive->meters, &drive->seen.meters, sizeof(drive->meters)) !=
+            0) {
+        memcpy(&drive->meters, &drive->seen.meters, sizeof(drive->meters));
+        if (meters_keep(store, adapter, &drive->seen, NULL) != ERR_OK) {
+            print_text("sluice-agent: the meters cannot be written");
         }
     }
 }
@@ -160,6 +178,7 @@ static void take_line(void *ctx, const char *line, size_t len, bool error)
         print(strbuf_text(&drive->line), drive->line.len);
     }
     note_usage(drive);
+    note_meters(drive);
 }
 
 /* --- the program -------------------------------------------------------- */
@@ -295,15 +314,8 @@ out:
 static void read_files(struct drive *drive)
 {
     struct adapter_seen *seen = &drive->seen;
-    if (drive->brief.adapter != &adapter_codex) {
-        return;
-    }
-    if (seen->conversation != NULL) {
+    if (drive->brief.adapter == &adapter_codex && seen->conversation != NULL) {
         (void)rollout_read(seen, seen->conversation);
-    }
-    if (seen->retry_at == 0) {
-        seen->retry_at =
-            rollout_parse_time(strbuf_text(&seen->error), (int64_t)time(NULL));
     }
 }
 
@@ -321,6 +333,7 @@ static struct judgement judge(struct drive *drive, const struct runner_end *end)
         .end = end,
         .errors = strbuf_text(&drive->errors),
         .committed = place_has_moved(&drive->place),
+        .now = (int64_t)time(NULL),
     };
     return judge_session(&input);
 }
@@ -341,11 +354,42 @@ static struct judgement judge_start(enum err err, const struct diag *diag)
     return out;
 }
 
+/* What the program needs before it can start; false: it has all. */
+static bool lacks(const struct drive *drive, struct judgement *out)
+{
+    const struct adapter *adapter = drive->brief.adapter;
+    const char *name = adapter->root_variable;
+    bool given = name == NULL || geteuid() != 0 ||
+                 drive->brief.call.permissions != ADAPTER_FULL ||
+                 getenv(name) != NULL;
+    for (uint32_t ix = 0; !given && ix < drive->brief.env_count; ix++) {
+        given = strncmp(drive->brief.env[ix], name, strlen(name)) == 0 &&
+                drive->brief.env[ix][strlen(name)] == '=';
+    }
+    if (given) {
+        return false;
+    }
+    *out = (struct judgement){.outcome = JUDGE_REFUSED, .stop = true};
+    strbuf_addf(&out->reason,
+                "%s refuses permissions: full as root without %s=1 in its "
+                "environment; set it (agents: {%s: {env: {%s: \"1\"}}}) if "
+                "this machine is a sandbox, or run as another user",
+                adapter->name,
+                name,
+                adapter->name,
+                name);
+    return true;
+}
+
 /* Run the program; once more without a conversation that is gone. */
 static struct judgement run_twice(struct drive *drive)
 {
     struct runner_end end = {0};
     struct diag diag = {0};
+    struct judgement missing;
+    if (lacks(drive, &missing)) {
+        return missing;
+    }
     for (;;) {
         enum err err = run_program(drive, &end, &diag);
         if (err != ERR_OK) {

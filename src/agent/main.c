@@ -2,24 +2,60 @@
 /*
  * sluice-agent: the first process of a coding agent's session.
  *
- *   sluice-agent DIR
+ *   sluice-agent DIR                a session; DIR is its attempt directory
+ *   sluice-agent --meters PROGRAM   print the meters of a program's account
  *
- * DIR is the attempt directory. Users do not call it.
+ * Users do not call it.
  */
 #include "agent/drive.h"
-#include "base/macros.h"
+#include "agent/meters.h"
+#include "exec/put.h"
 
-#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { EXIT_WRONG = 30 };
+
+static int complain(const char *text)
+{
+    struct strbuf line = {0};
+    strbuf_addf(&line, "sluice-agent: %s\n", text);
+    bool written = put_all(STDERR_FILENO, strbuf_text(&line), line.len);
+    (void)written; /* there is nobody else to tell */
+    strbuf_release(&line);
+    return EXIT_WRONG;
+}
+
+static int print_meters(const char *program)
+{
+    const struct adapter *adapter = adapter_find(program);
+    const char *store = getenv("SLUICE_STORE");
+    struct strbuf text = {0};
+    struct diag diag = {0};
+    if (adapter == NULL || store == NULL) {
+        return complain("unknown program, or no SLUICE_STORE");
+    }
+    int code = EXIT_SUCCESS;
+    enum err err =
+        meters_add(&text, store, adapter, (int64_t)time(NULL), &diag);
+    if (err != ERR_OK) {
+        code = complain(diag.text);
+    } else if (!put_all(STDOUT_FILENO, strbuf_text(&text), text.len)) {
+        code = complain("the meters cannot be written");
+    }
+    strbuf_release(&text);
+    return code;
+}
 
 int main(int argc, char **argv)
 {
+    if (argc == 3 && strcmp(argv[1], "--meters") == 0) {
+        return print_meters(argv[2]);
+    }
     if (argc != 2 || argv[1][0] != '/') {
-        static const char text[] =
-            "sluice-agent is run by sluice, not by hand\n";
-        ssize_t written = write(STDERR_FILENO, text, sizeof(text) - 1);
-        (void)written;
-        return 30;
+        return complain("it is run by sluice, not by hand");
     }
     return drive_session(argv[1]);
 }

@@ -117,6 +117,7 @@ struct engine_sync {
 /* What a usage monitor has seen, and what follows from it. */
 struct engine_usage {
     struct program *program;
+    const char **words; /* command that reads an agent's meters, or NULL */
     uint32_t readings; /* of this process */
     uint32_t kept;     /* reading that failed, whose directory is left */
     struct meter *meters;

@@ -41,6 +41,7 @@ void usage_release(struct engine_run *run)
     for (uint32_t ix = 0; run->usages != NULL && ix < run->plan->usage_count;
          ix++) {
         meters_free(run->usages[ix].meters, run->usages[ix].meter_count);
+        mem_free(run->usages[ix].words);
         mem_free(run->usages[ix].error);
     }
     mem_free(run->usages);
@@ -328,7 +329,9 @@ static struct program_call call(const struct engine *engine,
     const struct plan_usage *plan = plan_of(engine, program);
     return (struct program_call){
         .shell = plan->shell,
-        .argv = plan->argv,
+        .argv = usage_of(engine, program)->words != NULL
+                    ? usage_of(engine, program)->words
+                    : plan->argv,
         .folder = engine->runs[program->run].folder,
         .run = engine->runs[program->run].id,
         .file = "meters",
@@ -420,6 +423,23 @@ static const struct program_ops ops = {
 
 /* --- time --------------------------------------------------------------- */
 
+/* The command that prints the meters of an agent, in its environment. */
+static const char **agent_words(const struct engine *engine,
+                                const struct plan_agent *agent)
+{
+    enum { FIXED = 5 };
+    const char **words = mem_zalloc(agent->env_count + FIXED, sizeof(words[0]));
+    uint32_t count = 0;
+    words[count++] = "/usr/bin/env";
+    for (uint32_t ix = 0; ix < agent->env_count; ix++) {
+        words[count++] = agent->env[ix];
+    }
+    words[count++] = engine->agent;
+    words[count++] = "--meters";
+    words[count] = agent->adapter->name;
+    return words;
+}
+
 void usage_init(struct engine *engine, uint32_t run)
 {
     struct engine_run *r = &engine->runs[run];
@@ -428,6 +448,10 @@ void usage_init(struct engine *engine, uint32_t run)
         r->usages[ix].cap = LIMIT_NONE;
         r->usages[ix].next_ns = 0; /* at once */
         r->usages[ix].program = program_new(engine, &ops, run, ix);
+        uint32_t agent = r->plan->usages[ix].agent;
+        if (agent != PLAN_NONE) {
+            r->usages[ix].words = agent_words(engine, &r->plan->agents[agent]);
+        }
     }
 }
 

@@ -289,9 +289,9 @@ struct plan_usage_step {
 struct plan_usage {
     const char *shell; /* one of the three */
     const char **argv;
-    const struct adapter *agent; /* whose built-in meters are read */
-    uint32_t provider;           /* whose sessions it caps; PLAN_NONE: all */
-    uint32_t limit;              /* that it lowers */
+    uint32_t agent;    /* whose built-in meters are read, or PLAN_NONE */
+    uint32_t provider; /* whose sessions it caps; PLAN_NONE: all */
+    uint32_t limit;    /* that it lowers */
     int64_t every_ns;
     int64_t timeout_ns;
     int64_t margin_ns; /* after a reset */

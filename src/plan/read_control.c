@@ -270,8 +270,7 @@ static void read_usage(struct reader *reader, const struct node *node)
     *usage = (struct plan_usage){
         .shell = raw.run.shell,
         .argv = raw.run.argv,
-        .agent =
-            raw.agent != PLAN_NONE ? plan->agents[raw.agent].adapter : NULL,
+        .agent = raw.agent,
         .provider = raw.provider,
         .every_ns = raw.every_ns,
         .timeout_ns = raw.timeout_ns,
