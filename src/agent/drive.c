@@ -11,12 +11,10 @@
 #include "exec/put.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,13 +34,13 @@ struct drive {
     struct adapter_meter meters[ADAPTER_METERS_MAX]; /* the same of meters */
     struct strbuf errors;
     struct strbuf line;
-    int64_t touched_s; /* when $SLUICE_PROGRESS was touched last */
     bool said_long;
 };
 
 /* --- what is said while it runs ----------------------------------------- */
 
-/* Print lines into the log. A log that cannot be written does not matter. */
+/* Print lines into the log, which are signs of life, too. A log that cannot be
+ * written does not matter. */
 static void print(const char *text, size_t len)
 {
     struct strbuf clean = {0};
@@ -58,23 +56,6 @@ static void print(const char *text, size_t len)
 static void print_text(const char *text)
 {
     print(text, strlen(text));
-}
-
-/* A sign of life, at most once a second. */
-static void show_life(struct drive *drive)
-{
-    const char *path = getenv("SLUICE_PROGRESS");
-    struct timespec now = {0};
-    if (path == NULL || clock_gettime(CLOCK_MONOTONIC, &now) != 0 ||
-        (int64_t)now.tv_sec == drive->touched_s) {
-        return;
-    }
-    drive->touched_s = (int64_t)now.tv_sec;
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd >= 0) {
-        (void)futimens(fd, NULL);
-        (void)close(fd);
-    }
 }
 
 static struct answer_usage usage_of(const struct drive *drive)
@@ -153,7 +134,6 @@ static json_t *parse_event(const char *line, size_t len)
 static void take_line(void *ctx, const char *line, size_t len, bool error)
 {
     struct drive *drive = ctx;
-    show_life(drive);
     if (line == NULL) {
         if (!drive->said_long) {
             print_text("sluice-agent: a line of output is longer than 16 MiB "
@@ -454,7 +434,7 @@ static int finish(struct drive *drive, const struct judgement *judgement)
 
 int drive_session(const char *dir)
 {
-    struct drive drive = {.dir = dir, .touched_s = -1};
+    struct drive drive = {.dir = dir};
     struct diag diag = {0};
     struct judgement judgement = {0};
     enum err err = runner_prepare(&diag);

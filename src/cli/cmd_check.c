@@ -7,6 +7,7 @@
 #include "cli/client.h"
 #include "cli/results.h"
 #include "cli/usage.h"
+#include "cli/warnings.h"
 #include "plan/load.h"
 #include "sim/profile.h"
 #include "sim/sim.h"
@@ -24,6 +25,7 @@ struct summary {
     const struct sim_result *result;
     uint32_t *class_tasks;
     int64_t *class_work_ns;
+    struct warnings warnings;
 };
 
 static void count_classes(struct summary *summary)
@@ -189,6 +191,20 @@ static void print_text(struct strbuf *out, const struct summary *summary)
     }
 }
 
+/* On standard error, as errors would be. */
+static void print_warnings(const struct summary *summary)
+{
+    for (uint32_t ix = 0; ix < summary->warnings.count; ix++) {
+        const struct warning *warning = &summary->warnings.list[ix];
+        (void)fprintf(stderr,
+                      "%s:%u:%u: warning: %s\n",
+                      summary->file->path,
+                      warning->mark.line,
+                      warning->mark.column,
+                      warning->text);
+    }
+}
+
 static void print_json(struct strbuf *out, const struct summary *summary)
 {
     const struct plan *plan = summary->plan;
@@ -235,6 +251,9 @@ static void print_json(struct strbuf *out, const struct summary *summary)
                 (long long)cost.tokens);
     strbuf_adds(out, ",\n \"limits\": [");
     for (uint32_t ix = 0; ix < plan->limit_count; ix++) {
+        if (plan->limits[ix].kind == PLAN_LIMIT_COST) {
+            continue;
+        }
         strbuf_adds(out, ix > 0 ? ", {\"limit\": " : "{\"limit\": ");
         jsonw_string(out, plan->limits[ix].name);
         strbuf_adds(out, ", \"max\": \"");
@@ -243,7 +262,19 @@ static void print_json(struct strbuf *out, const struct summary *summary)
         jsonw_seconds(out, summary->result->limit_wait_ns[ix]);
         strbuf_adds(out, "}");
     }
-    strbuf_addf(out, "],\n \"not_done\": %u}\n", summary->result->left_count);
+    strbuf_addf(out, "],\n \"not_done\": %u", summary->result->left_count);
+    strbuf_adds(out, ",\n \"warnings\": [");
+    for (uint32_t ix = 0; ix < summary->warnings.count; ix++) {
+        const struct warning *warning = &summary->warnings.list[ix];
+        strbuf_addf(out,
+                    "%s{\"line\": %u, \"column\": %u, \"message\": ",
+                    ix > 0 ? ", " : "",
+                    warning->mark.line,
+                    warning->mark.column);
+        jsonw_string(out, warning->text);
+        strbuf_adds(out, "}");
+    }
+    strbuf_adds(out, "]}\n");
 }
 
 static int summarise(const struct cli_command *command,
@@ -267,14 +298,17 @@ static int summarise(const struct cli_command *command,
         .result = result,
     };
     count_classes(&summary);
+    summary.warnings = warnings_find(plan, true);
     struct strbuf out = {0};
     if (json) {
         print_json(&out, &summary);
     } else {
+        print_warnings(&summary);
         print_text(&out, &summary);
     }
     int code = cli_write(&out);
     strbuf_release(&out);
+    warnings_release(&summary.warnings);
     mem_free(summary.class_tasks);
     mem_free(summary.class_work_ns);
     profile_release(&summary.profile);

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/warnings.h"
+
+#include "agent/runner.h"
+#include "base/mem.h"
+#include "base/strbuf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { VERSION_BYTES = 32 };
+
+static void
+add(struct warnings *warnings, struct plan_mark mark, const char *format, ...)
+    PRINTF_LIKE(3, 4);
+static void
+add(struct warnings *warnings, struct plan_mark mark, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    int len = vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    if (len <= 0) {
+        return;
+    }
+    warnings->list = mem_resize(warnings->list,
+                                warnings->count + 1,
+                                sizeof(warnings->list[0]));
+    warnings->list[warnings->count++] = (struct warning){
+        .mark = mark,
+        .text = mem_strndup(text, strlen(text)),
+    };
+}
+
+void warnings_release(struct warnings *warnings)
+{
+    for (uint32_t ix = 0; ix < warnings->count; ix++) {
+        mem_free(warnings->list[ix].text);
+    }
+    mem_free(warnings->list);
+    *warnings = (struct warnings){0};
+}
+
+/* --- reviews by a bare program ------------------------------------------ */
+
+/* The first word of a shell command that is no assignment, without its path;
+ * its length in *len_out. */
+static const char *first_word(const char *shell, size_t *len_out)
+{
+    const char *at = shell;
+    for (;;) {
+        at += strspn(at, " \t\n");
+        size_t len = strcspn(at, " \t\n;&|<>()");
+        const char *equals = memchr(at, '=', len);
+        bool passed =
+            equals != NULL || (len == 4 && memcmp(at, "exec", 4) == 0);
+        if (!passed || len == 0) {
+            const char *slash = memrchr(at, '/', len);
+            const char *name = slash != NULL ? slash + 1 : at;
+            *len_out = len - (size_t)(name - at);
+            return name;
+        }
+        at += len;
+    }
+}
+
+/* The program of an agent that the task's command begins with, or NULL. */
+static const struct adapter *bare_program(const struct plan_task *task)
+{
+    const char *command = task->argv != NULL ? task->argv[0] : task->shell;
+    if (command == NULL) {
+        return NULL;
+    }
+    size_t len;
+    const char *name = first_word(command, &len);
+    for (uint32_t ix = 0; adapter_at(ix) != NULL; ix++) {
+        if (strlen(adapter_at(ix)->name) == len &&
+            memcmp(adapter_at(ix)->name, name, len) == 0) {
+            return adapter_at(ix);
+        }
+    }
+    return NULL;
+}
+
+/* Tasks of one stage have the same command: each is told once. */
+static void find_bare(struct warnings *warnings, const struct plan *plan)
+{
+    const char *told_shell = NULL;
+    const char **told_argv = NULL;
+    for (uint32_t ix = 0; ix < plan->task_count; ix++) {
+        const struct plan_task *task = &plan->tasks[ix];
+        const struct adapter *adapter =
+            plan_is_review(plan, task) ? bare_program(task) : NULL;
+        if (adapter == NULL ||
+            (task->shell == told_shell && task->argv == told_argv)) {
+            continue;
+        }
+        told_shell = task->shell;
+        told_argv = task->argv;
+        add(warnings,
+            task->mark,
+            "%s reviews by running %s itself, which exits with 0 whatever it "
+            "answers, so everything is approved; use \"agent: %s\" in place of "
+            "\"run\"",
+            task->id,
+            adapter->name,
+            adapter->name);
+    }
+}
+
+/* --- the programs ------------------------------------------------------- */
+
+/* Whether there is such a program in PATH. */
+static bool is_in_path(const char *name)
+{
+    const char *path = getenv("PATH");
+    struct strbuf file = {0};
+    bool found = false;
+    while (path != NULL && *path != '\0' && !found) {
+        size_t len = strcspn(path, ":");
+        strbuf_clear(&file);
+        strbuf_add(&file, len > 0 ? path : ".", len > 0 ? len : 1);
+        strbuf_addf(&file, "/%s", name);
+        found = access(strbuf_text(&file), X_OK) == 0;
+        path += len + (path[len] == ':' ? 1 : 0);
+    }
+    strbuf_release(&file);
+    return found;
+}
+
+/* The version that the program prints, "" if it prints none. */
+static void ask_version(const char *name, char out[VERSION_BYTES])
+{
+    const char *const argv[] =
+        {"timeout", "-k", "1", "20", name, "--version", NULL};
+    struct strbuf text = {0};
+    int code = runner_output(&text, argv);
+    const char *at = strbuf_text(&text);
+    at += strcspn(at, "0123456789");
+    size_t len = strspn(at, "0123456789.");
+    (void)snprintf(out,
+                   VERSION_BYTES,
+                   "%.*s",
+                   code == 0 && len < VERSION_BYTES ? (int)len : 0,
+                   at);
+    strbuf_release(&text);
+}
+
+/* Whether a version is the one that was tried, or a part of it. */
+static bool is_tried(const char *version, const char *tried)
+{
+    size_t len = strlen(tried);
+    return strncmp(version, tried, len) == 0 &&
+           (version[len] == '.' || version[len] == '\0');
+}
+
+static bool has_variable(const struct plan_agent *agent, const char *name)
+{
+    bool given = getenv(name) != NULL;
+    for (uint32_t ix = 0; ix < agent->env_count && !given; ix++) {
+        given = strncmp(agent->env[ix], name, strlen(name)) == 0 &&
+                agent->env[ix][strlen(name)] == '=';
+    }
+    return given;
+}
+
+static void check_agent(struct warnings *warnings,
+                        const struct plan_agent *agent,
+                        struct plan_mark mark)
+{
+    const struct adapter *adapter = agent->adapter;
+    const char *name = adapter->name;
+    char version[VERSION_BYTES];
+    if (!is_in_path(name)) {
+        add(warnings,
+            mark,
+            "agent %s: %s is not in PATH; install it, or no session of it can "
+            "start",
+            agent->name,
+            name);
+        return;
+    }
+    ask_version(name, version);
+    if (version[0] == '\0') {
+        add(warnings,
+            mark,
+            "agent %s: '%s --version' prints no version; %s was tried with "
+            "sluice",
+            agent->name,
+            name,
+            adapter->version);
+    } else if (!is_tried(version, adapter->version)) {
+        add(warnings,
+            mark,
+            "agent %s: version %s of %s was never tried with sluice, %s was",
+            agent->name,
+            version,
+            name,
+            adapter->version);
+    }
+    if (adapter->root_variable != NULL && geteuid() == 0 &&
+        agent->permissions == ADAPTER_FULL &&
+        !has_variable(agent, adapter->root_variable)) {
+        add(warnings,
+            mark,
+            "agent %s: as root, %s refuses permissions: full without %s=1; "
+            "set it under \"env\" if this machine is a sandbox, or run sluice "
+            "as another user",
+            agent->name,
+            name,
+            adapter->root_variable);
+    }
+}
+
+static void find_agents(struct warnings *warnings, const struct plan *plan)
+{
+    bool *checked = mem_zalloc(plan->agent_count + 1, sizeof(checked[0]));
+    for (uint32_t ix = 0; ix < plan->task_count; ix++) {
+        const struct plan_task *task = &plan->tasks[ix];
+        if (task->agent != PLAN_NONE && !checked[task->agent]) {
+            const struct plan_agent *agent = &plan->agents[task->agent];
+            checked[task->agent] = true;
+            check_agent(warnings,
+                        agent,
+                        agent->mark.line > 0 ? agent->mark : task->mark);
+        }
+    }
+    mem_free(checked);
+}
+
+struct warnings warnings_find(const struct plan *plan, bool probe)
+{
+    struct warnings warnings = {0};
+    find_bare(&warnings, plan);
+    if (probe) {
+        find_agents(&warnings, plan);
+    }
+    return warnings;
+}
