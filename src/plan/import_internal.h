@@ -78,6 +78,7 @@ struct import_reference {
     struct import_span name;  /* empty: the same repository */
     int64_t number;           /* 0: too large */
     bool range;               /* the end of a range */
+    bool pull;                /* it is said to be a pull request */
 };
 
 typedef void (*import_reference_fn)(void *ctx,

@@ -1,44 +1,51 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a body says that its issue depends on.
+ * Dependencies that the body of an issue states.
  *
  * A phrase ("depends on") is followed by references, in its line or, when
- * nothing else stands behind it, in a list under it. All reading goes forward
- * within a line between `at` and `end`; a function that reads something returns
- * where it ends, or NULL when it is not there. What looks ahead does so for
- * LOOK_BYTES_MAX bytes at most.
+ * nothing else stands behind it, in a list or a table under it. All reading
+ * goes forward within a line between `at` and `end`; a function that reads
+ * something returns its end, or NULL when it is not there. Looking ahead ends
+ * after IMPORT_LOOK_BYTES_MAX bytes.
  */
-#include "plan/import_internal.h"
+#include "plan/import_reference.h"
 
 #include <string.h>
 
 enum {
-    LOOK_BYTES_MAX = 512,
     WORDS_BACK = 3, /* in which a "not" is looked for */
     NO_INDENT = -1,
+    NO_COLUMN = 1000,
 };
 
 /* A way to say it. Its words may be joined by "-" and "_" as well. */
 struct phrase {
     const char *words[2]; /* the second may be NULL */
-    bool loose; /* in a list under it, references need not come first */
+    bool loose;  /* in a list under it, references need not come first */
+    bool direct; /* references follow in its line; it begins no list */
 };
 
 static const struct phrase phrases[] = {
-    {{"blocked", "by"}, true},
-    {{"blocked", "on"}, true},
-    {{"depend", "on"}, true},
-    {{"dependencies", NULL}, false},
-    {{"dependency", NULL}, false},
-    {{"dependent", "on"}, true},
-    {{"depending", "on"}, true},
-    {{"depends", "on"}, true},
-    {{"depends", "upon"}, true},
-    {{"needs", NULL}, false},
-    {{"requires", NULL}, false},
-    {{"waiting", "for"}, false},
-    {{"waiting", "on"}, false},
-    {{"waits", "for"}, false},
+    {.words = {"after"}, .direct = true},
+    {.words = {"blocked", "by"}, .loose = true},
+    {.words = {"blocked", "on"}, .loose = true},
+    {.words = {"blocked", "until"}, .loose = true},
+    {.words = {"depend", "on"}, .loose = true},
+    {.words = {"dependencies"}},
+    {.words = {"dependency"}},
+    {.words = {"dependent", "on"}, .loose = true},
+    {.words = {"depending", "on"}, .loose = true},
+    {.words = {"depends", "on"}, .loose = true},
+    {.words = {"depends", "upon"}, .loose = true},
+    {.words = {"needs"}},
+    {.words = {"pre", "requisite"}},
+    {.words = {"pre", "requisites"}},
+    {.words = {"prerequisite"}},
+    {.words = {"prerequisites"}},
+    {.words = {"requires"}},
+    {.words = {"waiting", "for"}},
+    {.words = {"waiting", "on"}},
+    {.words = {"waits", "for"}},
 };
 
 /* Words that may stand before a reference, and between references. */
@@ -81,66 +88,28 @@ static const char *const negations[] = {
 struct scan {
     import_reference_fn found;
     void *ctx;
-    bool open;      /* a list is expected, or has begun */
-    bool loose;     /* see struct phrase */
-    bool bare;      /* its last line was no item: a blank one ends it */
-    bool flow;      /* it is a sentence that goes on in the next line */
-    int32_t parent; /* indentation of the item that opened it */
-    int32_t item;   /* indentation of its items, NO_INDENT before the first */
+    bool open;       /* a list is expected, or has begun */
+    bool loose;      /* see struct phrase */
+    bool bare;       /* its last line was no item: a blank one ends it */
+    bool flow;       /* it is a sentence that goes on in the next line */
+    bool table;      /* the line before was a row of a table */
+    uint32_t column; /* of the table that has the references, or NO_COLUMN */
+    int32_t parent;  /* indentation of the item that opened it */
+    int32_t item;    /* indentation of its items, NO_INDENT before the first */
 };
-
-static bool is_digit(char byte)
-{
-    return byte >= '0' && byte <= '9';
-}
-
-/* Part of a word; bytes of characters beyond ASCII are taken for letters. */
-static bool is_letter(char byte)
-{
-    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-           is_digit(byte) || (unsigned char)byte >= 0x80;
-}
-
-static bool is_name_byte(char byte)
-{
-    return (is_letter(byte) && (unsigned char)byte < 0x80) || byte == '.' ||
-           byte == '_' || byte == '-';
-}
-
-static bool is_blank(char byte)
-{
-    return byte == ' ' || byte == '\t';
-}
-
-static const char *skip_blanks(const char *at, const char *end)
-{
-    while (at < end && is_blank(*at)) {
-        at++;
-    }
-    return at;
-}
 
 static struct import_span between(const char *from, const char *to)
 {
     return (struct import_span){from, (size_t)(to - from)};
 }
 
-/* A text, whatever its case. */
-static const char *read_text(const char *at, const char *end, const char *text)
-{
-    size_t len = strlen(text);
-    if ((size_t)(end - at) < len ||
-        import_compare(between(at, at + len), import_span(text)) != 0) {
-        return NULL;
-    }
-    return at + len;
-}
-
 /* A whole word, whatever its case. */
 static const char *read_word(const char *at, const char *end, const char *word)
 {
-    const char *next = read_text(at, end, word);
-    return next != NULL && next < end && is_letter(*next) ? NULL : next;
+    const char *next = import_reference_text(at, end, word);
+    return next != NULL && next < end && import_reference_is_letter(*next)
+               ? NULL
+               : next;
 }
 
 /* One of the words of a list. */
@@ -158,134 +127,6 @@ static const char *read_one_of(const char *at,
     return NULL;
 }
 
-/* --- references --------------------------------------------------------- */
-
-/* Digits that are not part of a longer word. */
-static const char *read_number(const char *at, const char *end, int64_t *number)
-{
-    const char *from = at;
-    int64_t sum = 0;
-    for (; at < end && is_digit(*at); at++) {
-        sum = sum > IMPORT_NUMBER_MAX ? sum : sum * 10 + (*at - '0');
-    }
-    const char *behind = at;
-    while (behind < end && *behind == '_' && behind - at < 2) {
-        behind++; /* the end of _#1_, not of #1_a */
-    }
-    if (at == from || (behind < end && is_letter(*behind))) {
-        return NULL;
-    }
-    *number = sum > IMPORT_NUMBER_MAX ? 0 : sum;
-    return at;
-}
-
-/* The name of an owner or a repository, and what must stand behind it. */
-static const char *
-read_name(const char *at, const char *end, char behind, struct import_span *out)
-{
-    const char *from = at;
-    while (at < end && is_name_byte(*at)) {
-        at++;
-    }
-    *out = between(from, at);
-    return at > from && at < end && *at == behind ? at + 1 : NULL;
-}
-
-/* HOST/OWNER/NAME/issues/NUMBER, with what may follow it in an address. */
-static const char *
-read_address(const char *at, const char *end, struct import_reference *out)
-{
-    static const char *const kinds[] = {"issues/", "pull/"};
-    struct import_span host;
-    const char *scheme = read_text(at, end, "https://");
-    scheme = scheme != NULL ? scheme : read_text(at, end, "http://");
-    at = read_name(scheme != NULL ? scheme : at, end, '/', &host);
-    if (at == NULL || (scheme == NULL &&
-                       import_compare(host, import_span("github.com")) != 0)) {
-        return NULL;
-    }
-    at = read_name(at, end, '/', &out->owner);
-    at = at == NULL ? NULL : read_name(at, end, '/', &out->name);
-    const char *kind = NULL;
-    for (size_t ix = 0; at != NULL && ix < ARRAY_COUNT(kinds); ix++) {
-        kind = kind != NULL ? kind : read_text(at, end, kinds[ix]);
-    }
-    at = kind == NULL ? NULL : read_number(kind, end, &out->number);
-    if (at != NULL && at < end && strchr("/#?", *at) != NULL) {
-        while (at < end && strchr(" \t\n()<>[],;|\"'*", *at) == NULL) {
-            at++;
-        }
-    }
-    return at;
-}
-
-/* [TEXT](ADDRESS) or <ADDRESS>. */
-static const char *
-read_link(const char *at, const char *end, struct import_reference *out)
-{
-    char close = '>';
-    const char *from = at + 1;
-    if (*at == '[') {
-        size_t len = (size_t)(end - at);
-        len = len < LOOK_BYTES_MAX ? len : LOOK_BYTES_MAX;
-        from = memmem(at, len, "](", 2);
-        if (from == NULL) {
-            return NULL;
-        }
-        from += 2;
-        close = ')';
-    }
-    at = read_address(from, end, out);
-    return at != NULL && at < end && *at == close ? at + 1 : NULL;
-}
-
-/* NAME#NUMBER or OWNER/NAME#NUMBER. */
-static const char *
-read_named(const char *at, const char *end, struct import_reference *out)
-{
-    static const char *const words[] = {"issue", "pr", "task", "ticket"};
-    const char *next = read_name(at, end, '/', &out->owner);
-    if (next == NULL) {
-        out->owner = (struct import_span){0};
-        next = at;
-    }
-    at = read_name(next, end, '#', &out->name);
-    for (size_t ix = 0; at != NULL && ix < ARRAY_COUNT(words); ix++) {
-        if (out->owner.len == 0 &&
-            import_compare(out->name, import_span(words[ix])) == 0) {
-            out->name = (struct import_span){0};
-        }
-    }
-    return at == NULL ? NULL : read_number(at, end, &out->number);
-}
-
-static const char *
-read_reference(const char *at, const char *end, struct import_reference *out)
-{
-    *out = (struct import_reference){0};
-    if (at >= end) {
-        return NULL;
-    }
-    const char *next = NULL;
-    const char *dash = read_text(at, end, "GH-");
-    if (*at == '#') {
-        next = read_number(at + 1, end, &out->number);
-    } else if (*at == '[' || *at == '<') {
-        next = read_link(at, end, out);
-    } else if (dash != NULL) {
-        next = read_number(dash, end, &out->number);
-    }
-    if (next == NULL && is_name_byte(*at)) {
-        next = read_address(at, end, out);
-        if (next == NULL) {
-            *out = (struct import_reference){0};
-            next = read_named(at, end, out);
-        }
-    }
-    out->text = next == NULL ? out->text : between(at, next);
-    return next;
-}
-
 /* --- lists of references ------------------------------------------------ */
 
 /* A simple tag of HTML, as in <b>Depends on:</b>. */
@@ -297,10 +138,11 @@ static const char *read_tag(const char *at, const char *end)
     at++;
     at += at < end && *at == '/' ? 1 : 0;
     const char *from = at;
-    while (at < end && is_letter(*at) && at - from < LOOK_BYTES_MAX) {
+    while (at < end && import_reference_is_letter(*at) &&
+           at - from < IMPORT_LOOK_BYTES_MAX) {
         at++;
     }
-    at = at > from ? skip_blanks(at, end) : end;
+    at = at > from ? import_reference_skip(at, end) : end;
     at += at < end && *at == '/' ? 1 : 0;
     return at < end && *at == '>' ? at + 1 : NULL;
 }
@@ -317,7 +159,7 @@ static const char *skip_fill(const char *at, const char *end)
                    ? next
                    : read_one_of(at, end, fillers, ARRAY_COUNT(fillers));
         /* "issue#12" and "the/repo#3" are references, not words. */
-        if (next != NULL && next < end && is_letter(*at) &&
+        if (next != NULL && next < end && import_reference_is_letter(*at) &&
             strchr("#/", *next) != NULL) {
             return at;
         }
@@ -337,10 +179,10 @@ static const char *read_range(const char *at, const char *end)
         "through",
         "to",
     };
-    at = skip_blanks(at, end);
+    at = import_reference_skip(at, end);
     for (size_t ix = 0; ix < ARRAY_COUNT(marks); ix++) {
-        const char *next = read_text(at, end, marks[ix]);
-        next = next == NULL ? NULL : skip_blanks(next, end);
+        const char *next = import_reference_text(at, end, marks[ix]);
+        next = next == NULL ? NULL : import_reference_skip(next, end);
         if (next != NULL && next < end && *next == '#') {
             return next;
         }
@@ -352,7 +194,7 @@ static const char *read_range(const char *at, const char *end)
  * beginning. */
 static const char *skip_remark(const char *at, const char *end)
 {
-    const char *open = skip_blanks(at, end);
+    const char *open = import_reference_skip(at, end);
     if (open >= end || *open != '(') {
         return at;
     }
@@ -360,11 +202,11 @@ static const char *skip_remark(const char *at, const char *end)
     const char *inside = skip_fill(open + 1, end);
     const char *word = read_one_of(inside, end, joints, ARRAY_COUNT(joints));
     inside = word != NULL ? skip_fill(word, end) : inside;
-    if (read_reference(inside, end, &reference) != NULL) {
+    if (import_reference_read(inside, end, &reference) != NULL) {
         return inside;
     }
     size_t len = (size_t)(end - open);
-    len = len < LOOK_BYTES_MAX ? len : LOOK_BYTES_MAX;
+    len = len < IMPORT_LOOK_BYTES_MAX ? len : IMPORT_LOOK_BYTES_MAX;
     const char *close = memchr(open, ')', len);
     return close != NULL ? close + 1 : at;
 }
@@ -385,7 +227,7 @@ static const char *skip_joint(const char *at, const char *end, bool *joined)
         if (next == NULL) {
             next = read_one_of(at, end, fillers, ARRAY_COUNT(fillers));
         }
-        if (next != NULL && next < end && is_letter(*at) &&
+        if (next != NULL && next < end && import_reference_is_letter(*at) &&
             strchr("#/", *next) != NULL) {
             return at;
         }
@@ -411,7 +253,7 @@ static const char *read_list(const struct scan *scan,
     *more = false;
     at = skip_fill(at, end);
     for (;;) {
-        const char *next = read_reference(at, end, &reference);
+        const char *next = import_reference_read(at, end, &reference);
         if (next == NULL) {
             *more = *more && at == end;
             return last;
@@ -434,9 +276,9 @@ read_anywhere(const struct scan *scan, const char *line, const char *end)
 {
     struct import_reference reference;
     for (const char *at = line; at < end; at++) {
-        bool starts = at == line || !(is_name_byte(at[-1]) ||
+        bool starts = at == line || !(import_reference_is_name(at[-1]) ||
                                       strchr("/#@\\", at[-1]) != NULL);
-        if (starts && read_reference(at, end, &reference) != NULL) {
+        if (starts && import_reference_read(at, end, &reference) != NULL) {
             scan->found(scan->ctx, &reference);
             return;
         }
@@ -493,8 +335,9 @@ static bool is_negated(const char *line, const char *at)
             at--;
         }
         const char *end = at;
-        while (at > line && (is_letter(at[-1]) || at[-1] == '\'') &&
-               end - at < LOOK_BYTES_MAX) {
+        while (at > line &&
+               (import_reference_is_letter(at[-1]) || at[-1] == '\'') &&
+               end - at < IMPORT_LOOK_BYTES_MAX) {
             at--;
         }
         if (at == end) {
@@ -516,7 +359,7 @@ static void scan_phrases(struct scan *scan,
     const char *at = line.text + shape->start;
     while (at < end) {
         const struct phrase *phrase = NULL;
-        bool starts = at == line.text || !is_letter(at[-1]);
+        bool starts = at == line.text || !import_reference_is_letter(at[-1]);
         const char *next = starts ? read_phrase(at, end, &phrase) : NULL;
         if (next == NULL) {
             at++;
@@ -529,15 +372,72 @@ static void scan_phrases(struct scan *scan,
         uint32_t count = 0;
         bool more = false;
         at = read_list(scan, next, end, &count, &more);
-        if (more || (count == 0 && skip_fill(next, end) == end)) {
+        if (more ||
+            (count == 0 && !phrase->direct && skip_fill(next, end) == end)) {
             scan->open = true;
             scan->loose = phrase->loose;
             scan->bare = more;
             scan->flow = more;
+            scan->table = false;
             scan->parent = shape->bullet ? shape->indent : NO_INDENT;
             scan->item = NO_INDENT;
         }
     }
+}
+
+/* --- tables ------------------------------------------------------------- */
+
+/* The end of a cell: the next bar that is not escaped, or `end`. */
+static const char *cell_end(const char *at, const char *end)
+{
+    for (; at < end; at++) {
+        if (*at == '|' && at[-1] != '\\') {
+            return at;
+        }
+    }
+    return end;
+}
+
+/* Whether a cell is one of the phrases and nothing else. */
+static bool is_phrase(const char *at, const char *end)
+{
+    const struct phrase *phrase = NULL;
+    const char *next = read_phrase(skip_fill(at, end), end, &phrase);
+    return next != NULL && !phrase->direct && skip_fill(next, end) == end;
+}
+
+/* Whether a cell has a box that is ticked. */
+static bool is_ticked(const char *at, const char *end)
+{
+    size_t len = (size_t)(end - at);
+    return memmem(at, len, "[x]", 3) != NULL ||
+           memmem(at, len, "[X]", 3) != NULL;
+}
+
+/*
+ * A row of a table under a phrase; `at` is behind its first bar. In the first
+ * row, a cell that is a phrase names the column that counts. Without one, a
+ * row counts for the first cell that begins with a reference.
+ */
+static void scan_row(struct scan *scan, const char *at, const char *end)
+{
+    bool head = !scan->table;
+    bool found = is_ticked(at, end);
+    scan->column = head ? NO_COLUMN : scan->column;
+    for (uint32_t column = 0; at < end && column < NO_COLUMN; column++) {
+        const char *stop = cell_end(at, end);
+        uint32_t count = 0;
+        bool more = false;
+        if (head && scan->column == NO_COLUMN && is_phrase(at, stop)) {
+            scan->column = column;
+        } else if (!found &&
+                   (scan->column == NO_COLUMN || scan->column == column)) {
+            (void)read_list(scan, at, stop, &count, &more);
+            found = count > 0;
+        }
+        at = stop < end ? stop + 1 : end;
+    }
+    scan->table = true;
 }
 
 /* --- lines -------------------------------------------------------------- */
@@ -551,11 +451,18 @@ static bool scan_item(struct scan *scan,
     const char *end = line.text + line.len;
     uint32_t count = 0;
     bool more = false;
+    bool row = !shape->bullet && !shape->heading && at < end && *at == '|';
+    if (row && !scan->flow) {
+        scan->bare = false;
+        scan_row(scan, at + 1, end);
+        return true;
+    }
+    scan->table = false;
     if (!shape->bullet) {
         struct import_reference reference;
         at = skip_joint(at, end, &more);
         bool first =
-            read_reference(skip_fill(at, end), end, &reference) != NULL;
+            import_reference_read(skip_fill(at, end), end, &reference) != NULL;
         if (first && !shape->heading) {
             scan->bare = true;
             (void)read_list(scan, at, end, &count, &more);
@@ -586,6 +493,7 @@ static void scan_line(struct scan *scan, struct import_span line)
     struct import_shape shape = import_shape(line);
     if (shape.start == line.len && !shape.bullet) {
         scan->open = scan->open && !scan->bare;
+        scan->table = false;
         return;
     }
     if (scan->open && scan_item(scan, line, &shape)) {

@@ -152,13 +152,72 @@ static void takes_no_example_for_a_statement(void **state)
     check_samples(samples, ARRAY_COUNT(samples));
 }
 
+static void reads_more_phrases(void **state)
+{
+    (void)state;
+    static const struct sample samples[] = {
+        {"Blocked until #1 is merged", "#1 "},
+        {"blocked-until: #1, #2", "#1 #2 "},
+        {"## Blocked until\n- the form (#1)", "#1 "},
+        {"Prerequisite: #1", "#1 "},
+        {"Pre-requisites: #1", "#1 "},
+        {"### Prerequisites\n- #1\n- node 18, see #2", "#1 "},
+        {"a prerequisite for #1", ""},
+        {"#1 is a prerequisite", ""},
+        {"Start after #1", "#1 "},
+        {"after issue #1 and a/b#2", "#1 a/b#2 "},
+        {"After: #1", "#1 "},
+        {"## After\n- #1", ""},
+        {"not after #1; hereafter #2; after a while, #3", ""},
+    };
+    check_samples(samples, ARRAY_COUNT(samples));
+}
+
+static void reads_tables_under_a_phrase(void **state)
+{
+    (void)state;
+    static const struct sample samples[] = {
+        {"## Depends on\n| A | B |\n|---|---|\n| #1 | x |\n| #2 |", "#1 #2 "},
+        {"Dependencies:\n\n|Issue|\n|:-:|\n|#1|\n\ntext\n|#2|", "#1 "},
+        {"depends on\n| x | #1, #2 | #3 |", "#1 #2 "},
+        {"depends on\n| see #1 | #2 |", "#2 "},
+        {"depends on\n| A | Blocked by |\n|-|-|\n| #1 | #2 |\n| #3 |", "#2 "},
+        {"depends on\n| [x] | #1 |\n| [ ] | #2 |", "#2 "},
+        {"depends on\n| a \\| #1 | #2 |", "#2 "},
+        {"depends on\n|", ""},
+        {"depends on\n||||", ""},
+        {"## Status\n| #1 | open |", ""},
+        {"~~depends on~~\n| #1 |", ""},
+        {"```\ndepends on\n| #1 |\n```", ""},
+    };
+    check_samples(samples, ARRAY_COUNT(samples));
+}
+
+static void count_pull(void *ctx, const struct import_reference *reference)
+{
+    uint32_t *pulls = ctx;
+    *pulls += reference->pull ? 1 : 0;
+}
+
+static void knows_pull_requests_by_address(void **state)
+{
+    (void)state;
+    uint32_t pulls = 0;
+    import_scan(import_span("depends on https://github.com/a/pull/issues/1, "
+                            "https://github.com/a/b/pull/2, #3"),
+                count_pull,
+                &pulls);
+    assert_int_equal(pulls, 1);
+}
+
 static void takes_any_bytes(void **state)
 {
     (void)state;
     static const char *const pieces[] = {
-        "depends on", "#1",  "`",    "~~", "<!--", "\n", "[", "](",
-        "https://",   "a/b", "```",  "- ", "[x] ", "(",  " ", "</pre>",
-        "<pre>",      "\t",  "\xc2", ">",  "and",  ",",  "#", "GH-",
+        "depends on", "#1",       "`",     "~~",  "<!--", "\n",    "[",
+        "](",         "https://", "a/b",   "```", "- ",   "[x] ",  "(",
+        " ",          "</pre>",   "<pre>", "\t",  "\xc2", ">",     "and",
+        ",",          "#",        "GH-",   "|",   "\n|",  "after", "\\",
     };
     uint64_t seed = 1;
     for (uint32_t round = 0; round < 3000; round++) {
@@ -295,6 +354,9 @@ int main(void)
         cmocka_unit_test(finds_references_in_every_form),
         cmocka_unit_test(reads_lists_up_to_what_is_not_one),
         cmocka_unit_test(takes_no_example_for_a_statement),
+        cmocka_unit_test(reads_more_phrases),
+        cmocka_unit_test(reads_tables_under_a_phrase),
+        cmocka_unit_test(knows_pull_requests_by_address),
         cmocka_unit_test(takes_any_bytes),
         cmocka_unit_test(makes_one_harmless_line_of_a_text),
         cmocka_unit_test(knows_names),
