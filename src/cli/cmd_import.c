@@ -2,36 +2,37 @@
 /*
  * sluice import: a plan made of issues that were exported from elsewhere.
  *
- * The work is plan/import.h's; here are the options, the files, and the words
- * for what went wrong. A file that is written appears whole or not at all, and
- * takes the place of another one only when told so.
+ * plan/import.h reads and links the issues, cli/import_out.h writes files; here
+ * are the options and the messages.
  */
+#include "adapter/adapter.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "cli/cli.h"
+#include "cli/import_out.h"
 #include "cli/plain.h"
-#include "exec/put.h"
 #include "plan/import.h"
+#include "plan/suggest.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum {
     OPT_OUTPUT = 'o',
     OPT_ADD_NEEDED = 1,
+    OPT_AGENT,
     OPT_BASE,
+    OPT_EXCLUDE_LABEL,
     OPT_FOLDER,
     OPT_FORCE,
     OPT_GATE,
     OPT_IGNORE_OUTSIDE,
+    OPT_IGNORE_PULLS,
     OPT_IGNORE_UNKNOWN,
     OPT_JSON,
+    OPT_KEEP_PARENTS,
     OPT_LABEL,
     OPT_MERGE,
     OPT_MILESTONE,
@@ -39,7 +40,18 @@ enum {
     OPT_PATH,
     OPT_REPO,
     OPT_REVIEW,
+    OPT_REVIEW_AGENT,
     OPT_RUN,
+    OPT_TAG,
+};
+
+/* The directory beside the plan that has the bodies of issues. */
+#define BODIES "issues"
+
+static const char *const sources[] = {
+    [IMPORT_GITHUB] = "github",
+    [IMPORT_BEADS] = "beads",
+    [IMPORT_TASKMASTER] = "taskmaster",
 };
 
 enum { LABELS_MAX = 64, PATHS_MAX = 1000 };
@@ -49,6 +61,7 @@ struct request {
     const struct cli_command *command;
     struct import_options options;
     const char *labels[LABELS_MAX];
+    const char *excluded[LABELS_MAX];
     struct import_path paths[PATHS_MAX];
     const char *output; /* NULL: standard output */
     bool force;
@@ -56,7 +69,7 @@ struct request {
 
 /* --- errors ------------------------------------------------------------- */
 
-/* Append where an error is: "FILE:LINE:COLUMN: issue #N: ". */
+/* Append the place of an error: "FILE:LINE:COLUMN: issue #N: ". */
 static void add_place(struct strbuf *out,
                       const struct request *request,
                       const struct import_error *error)
@@ -72,6 +85,8 @@ static void add_place(struct strbuf *out,
     strbuf_adds(out, ": ");
     if (error->issue > 0) {
         strbuf_addf(out, "issue #%lld: ", (long long)error->issue);
+    } else if (error->key != NULL) {
+        strbuf_addf(out, "issue %s: ", error->key);
     }
 }
 
@@ -114,11 +129,15 @@ static void print_errors_json(const struct import_errors *errors)
         strbuf_adds(&out, ix > 0 ? ",\n  {\"file\": " : "\n  {\"file\": ");
         add_plain_json(&out, error->file);
         strbuf_addf(&out,
-                    ", \"line\": %u, \"column\": %u, \"issue\": %lld, "
-                    "\"message\": ",
+                    ", \"line\": %u, \"column\": %u, \"issue\": ",
                     error->line,
-                    error->column,
-                    (long long)error->issue);
+                    error->column);
+        if (error->key != NULL) {
+            add_plain_json(&out, error->key);
+        } else {
+            strbuf_addf(&out, "%lld", (long long)error->issue);
+        }
+        strbuf_adds(&out, ", \"message\": ");
         add_plain_json(&out, error->text);
         strbuf_adds(&out, "}");
     }
@@ -127,81 +146,9 @@ static void print_errors_json(const struct import_errors *errors)
     strbuf_release(&out);
 }
 
-/* --- writing ------------------------------------------------------------ */
+/* --- the summary -------------------------------------------------------- */
 
-/* Give the new file its name; false with errno set. */
-static bool put_in_place(const struct request *request, const char *made)
-{
-    if (request->force) {
-        return rename(made, request->output) == 0;
-    }
-    if (renameat2(AT_FDCWD,
-                  made,
-                  AT_FDCWD,
-                  request->output,
-                  RENAME_NOREPLACE) == 0) {
-        return true;
-    }
-    /* Some file systems cannot do that; they can make links, or nothing. */
-    return (errno == EINVAL || errno == ENOSYS) &&
-           link(made, request->output) == 0 && unlink(made) == 0;
-}
-
-/* Permissions that the file shall have: those that it has, or the usual. */
-static mode_t mode_for(const struct stat *old, bool there)
-{
-    mode_t mask = umask(0);
-    (void)umask(mask);
-    return there ? old->st_mode & 0777 : 0666 & ~mask;
-}
-
-static int fail_write(const struct request *request, int error)
-{
-    struct strbuf path = {0};
-    plain_add(&path, request->output);
-    int code = error == EEXIST
-                   ? cli_fail(request->command,
-                              "%s is there already: --force replaces it",
-                              strbuf_text(&path))
-                   : cli_fail(request->command,
-                              "%s: %s",
-                              strbuf_text(&path),
-                              strerror(error));
-    strbuf_release(&path);
-    return code;
-}
-
-static int write_file(const struct request *request, const struct strbuf *text)
-{
-    struct stat old = {0};
-    bool there = stat(request->output, &old) == 0;
-    if (there && S_ISDIR(old.st_mode)) {
-        return fail_write(request, EISDIR);
-    }
-    if (there && (!request->force || !S_ISREG(old.st_mode))) {
-        return fail_write(request, request->force ? EINVAL : EEXIST);
-    }
-    struct strbuf made = {0};
-    strbuf_addf(&made, "%s.XXXXXX", request->output);
-    int fd = mkostemp(made.text, O_CLOEXEC);
-    bool ok = fd >= 0 && put_all(fd, text->text, text->len) && fsync(fd) == 0 &&
-              fchmod(fd, mode_for(&old, there)) == 0;
-    int error = errno;
-    if (fd >= 0) {
-        (void)close(fd);
-    }
-    if (ok && !put_in_place(request, made.text)) {
-        error = errno;
-        ok = false;
-    }
-    if (fd >= 0 && !ok) {
-        (void)unlink(made.text);
-    }
-    strbuf_release(&made);
-    return ok ? CLI_OK : fail_write(request, error);
-}
-
-/* Say what was written. */
+/* Print what was written. */
 static int print_summary(const struct request *request,
                          const struct import_counts *counts)
 {
@@ -212,26 +159,30 @@ static int print_summary(const struct request *request,
         strbuf_addf(&out,
                     ", \"issues\": %u, \"repos\": %u, \"needs\": %u, "
                     "\"closed\": %u, \"others\": %u, \"pulls\": %u, "
-                    "\"dropped\": %u}\n",
+                    "\"parents\": %u, \"deferred\": %u, \"dropped\": %u}\n",
                     counts->issues,
                     counts->repos,
                     counts->needs,
                     counts->closed,
                     counts->others,
                     counts->pulls,
+                    counts->parents,
+                    counts->deferred,
                     counts->dropped);
     } else {
         plain_add(&out, request->output);
         strbuf_addf(&out,
                     ": issues: %u, repos: %u, needs: %u; left out: %u closed, "
                     "%u of other milestones or labels, %u pull requests, %u "
-                    "references\n",
+                    "parents, %u deferred, %u references\n",
                     counts->issues,
                     counts->repos,
                     counts->needs,
                     counts->closed,
                     counts->others,
                     counts->pulls,
+                    counts->parents,
+                    counts->deferred,
                     counts->dropped);
     }
     int code = cli_write(&out);
@@ -241,13 +192,47 @@ static int print_summary(const struct request *request,
 
 /* --- the command line --------------------------------------------------- */
 
-static int add_label(struct request *request, const char *label)
+static int add_label(struct request *request,
+                     const char **labels,
+                     uint32_t *count,
+                     const char *label)
 {
-    if (request->options.label_count == LABELS_MAX) {
+    if (*count == LABELS_MAX) {
         return cli_fail(request->command, "more than %d labels", LABELS_MAX);
     }
-    request->labels[request->options.label_count++] = label;
+    labels[(*count)++] = label;
     return CLI_OK;
+}
+
+/* The name of an agent that is built in. */
+static int set_agent(const struct request *request,
+                     const char *option,
+                     const char *name,
+                     const char **out)
+{
+    if (adapter_find(name) != NULL) {
+        *out = name;
+        return CLI_OK;
+    }
+    uint32_t budget = SUGGEST_BUDGET;
+    struct suggest guess;
+    struct strbuf names = {0};
+    struct strbuf plain = {0};
+    plain_add(&plain, name);
+    suggest_init(&guess, name, strlen(name), &budget);
+    for (uint32_t ix = 0; adapter_at(ix) != NULL; ix++) {
+        (void)suggest_offer(&guess, adapter_at(ix)->name);
+        strbuf_addf(&names, "%s%s", ix > 0 ? ", " : "", adapter_at(ix)->name);
+    }
+    int code = cli_fail(request->command,
+                        "%s: unknown agent \"%s\"%s; there are: %s",
+                        option,
+                        strbuf_text(&plain),
+                        suggest_hint(&guess),
+                        strbuf_text(&names));
+    strbuf_release(&names);
+    strbuf_release(&plain);
+    return code;
 }
 
 /* NAME:PATH; the name is cut off in place. */
@@ -275,9 +260,16 @@ static int take_text(struct request *request, int code, char *argument)
     struct import_options *options = &request->options;
     const char **target = NULL;
     switch (code) {
+    case OPT_AGENT:
+        return set_agent(request, "--agent", argument, &options->agent);
     case OPT_BASE:
         target = &options->base;
         break;
+    case OPT_EXCLUDE_LABEL:
+        return add_label(request,
+                         request->excluded,
+                         &options->excluded_count,
+                         argument);
     case OPT_FOLDER:
         target = &options->folder;
         break;
@@ -285,7 +277,10 @@ static int take_text(struct request *request, int code, char *argument)
         target = &options->gate;
         break;
     case OPT_LABEL:
-        return add_label(request, argument);
+        return add_label(request,
+                         request->labels,
+                         &options->label_count,
+                         argument);
     case OPT_MILESTONE:
         target = &options->milestone;
         break;
@@ -302,6 +297,14 @@ static int take_text(struct request *request, int code, char *argument)
         break;
     case OPT_REVIEW:
         target = &options->review;
+        break;
+    case OPT_REVIEW_AGENT:
+        return set_agent(request,
+                         "--review-agent",
+                         argument,
+                         &options->review_agent);
+    case OPT_TAG:
+        target = &options->tag;
         break;
     default:
         target = &options->run;
@@ -325,11 +328,17 @@ static int take_option(struct request *request, int code, char *argument)
     case OPT_IGNORE_OUTSIDE:
         request->options.ignore_outside = true;
         return CLI_OK;
+    case OPT_IGNORE_PULLS:
+        request->options.ignore_pulls = true;
+        return CLI_OK;
     case OPT_IGNORE_UNKNOWN:
         request->options.ignore_unknown = true;
         return CLI_OK;
     case OPT_JSON:
         request->options.json = true;
+        return CLI_OK;
+    case OPT_KEEP_PARENTS:
+        request->options.keep_parents = true;
         return CLI_OK;
     case OPT_MERGE:
         request->options.merge = true;
@@ -339,31 +348,90 @@ static int take_option(struct request *request, int code, char *argument)
     }
 }
 
-/* Check what options and operands say together. */
-static int check_request(const struct request *request, int argc, char **argv)
+/* The source that the first operand names. */
+static int set_source(struct request *request, const char *name)
+{
+    for (uint32_t ix = 0; ix < ARRAY_COUNT(sources); ix++) {
+        if (name != NULL && strcmp(name, sources[ix]) == 0) {
+            request->options.source = (enum import_source)ix;
+            return CLI_OK;
+        }
+    }
+    struct strbuf plain = {0};
+    plain_add(&plain, name == NULL ? "" : name);
+    int code = name == NULL ? cli_fail(request->command,
+                                       "missing source: github, beads or "
+                                       "taskmaster")
+                            : cli_fail(request->command,
+                                       "unknown source \"%s\" (there are: "
+                                       "github, beads, taskmaster)",
+                                       strbuf_text(&plain));
+    strbuf_release(&plain);
+    return code;
+}
+
+/* Check that the options go together. */
+static int check_options(const struct request *request)
 {
     const struct import_options *options = &request->options;
-    if (optind == argc) {
-        return cli_fail(request->command,
-                        "from where? \"github\" is what there is");
+    const struct {
+        bool bad;
+        const char *text;
+    } checks[] = {
+        {options->agent != NULL && options->run != NULL,
+         "--agent and --run do not go together"},
+        {options->review_agent != NULL && options->review != NULL,
+         "--review-agent and --review do not go together"},
+        {options->milestone != NULL && options->source != IMPORT_GITHUB,
+         "--milestone is for github"},
+        {options->tag != NULL && options->source != IMPORT_TASKMASTER,
+         "--tag is for taskmaster"},
+        {request->force && request->output == NULL,
+         "--force is for --output FILE"},
+    };
+    for (size_t ix = 0; ix < ARRAY_COUNT(checks); ix++) {
+        if (checks[ix].bad) {
+            return cli_fail(request->command, "%s", checks[ix].text);
+        }
     }
-    if (strcmp(argv[optind], "github") != 0) {
-        return cli_fail(request->command,
-                        "unknown source \"%s\" (there is: github)",
-                        argv[optind]);
+    return CLI_OK;
+}
+
+/* Check options and operands. */
+static int check_request(struct request *request, int argc, char **argv)
+{
+    int code = set_source(request, optind < argc ? argv[optind] : NULL);
+    if (code != CLI_OK) {
+        return code;
     }
     if (optind + 1 == argc) {
         return cli_fail(request->command,
-                        "which export? Name files, or - for standard input");
+                        "missing FILE (use - for standard input)");
     }
-    if (options->add_needed && options->ignore_outside) {
-        return cli_fail(request->command,
-                        "--add-needed and --ignore-outside do not go "
-                        "together");
+    return check_options(request);
+}
+
+/* Read one file; its path names the repository of beads and Task Master. */
+static int read_file(const struct request *request,
+                     struct import *import,
+                     const char *path)
+{
+    struct cli_file file;
+    struct diag diag = {0};
+    if (cli_read_file(&file, path, &diag) != ERR_OK) {
+        return cli_fail(request->command, "%s", diag.text);
     }
-    if (request->force && request->output == NULL) {
-        return cli_fail(request->command, "--force is for --output FILE");
-    }
+    char *real =
+        request->options.source == IMPORT_GITHUB ? NULL : realpath(path, NULL);
+    import_read(import,
+                &(struct import_file){
+                    .name = file.path,
+                    .path = real,
+                    .text = file.text,
+                    .len = file.bytes,
+                });
+    free(real);
+    cli_release_file(&file);
     return CLI_OK;
 }
 
@@ -375,13 +443,10 @@ static int make_plan(const struct request *request,
 {
     struct strbuf text = {0};
     for (int ix = 0; ix < count; ix++) {
-        struct cli_file file;
-        struct diag diag = {0};
-        if (cli_read_file(&file, paths[ix], &diag) != ERR_OK) {
-            return cli_fail(request->command, "%s", diag.text);
+        int bad = read_file(request, import, paths[ix]);
+        if (bad != CLI_OK) {
+            return bad;
         }
-        import_read(import, file.path, file.text, file.bytes);
-        cli_release_file(&file);
     }
     int code = CLI_USAGE;
     if (!import_plan(import, &text)) {
@@ -394,7 +459,12 @@ static int make_plan(const struct request *request,
         code = cli_write(&text);
     } else {
         struct import_counts counts = import_counts(import);
-        code = write_file(request, &text);
+        struct import_out out = {
+            .command = request->command,
+            .path = request->output,
+            .force = request->force,
+        };
+        code = import_out_write(&out, import, &text);
         code = code == CLI_OK ? print_summary(request, &counts) : code;
     }
     strbuf_release(&text);
@@ -420,6 +490,9 @@ static int run_request(struct request *request, int argc, char **argv)
     if (code != CLI_OK) {
         return code;
     }
+    request->options.bodies = request->output != NULL ? BODIES : NULL;
+    request->options.branch = import_out_branch;
+    request->options.branch_ctx = &request->output;
     struct import *import = import_new(&request->options);
     code = make_plan(request, import, argc - optind - 1, argv + optind + 1);
     import_free(import);
@@ -431,6 +504,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
     struct request *request = mem_zalloc(1, sizeof(*request));
     request->command = command;
     request->options.labels = request->labels;
+    request->options.excluded = request->excluded;
     request->options.paths = request->paths;
     int code = run_request(request, argc, argv);
     mem_free(request);
@@ -442,19 +516,32 @@ static const struct cli_option options[] = {
      NULL,
      "take in open issues outside of the milestone that are needed",
      OPT_ADD_NEEDED},
+    {"agent", "NAME", "coding agent that implements an issue", OPT_AGENT},
     {"base", "BRANCH", "what the work in the repos starts from", OPT_BASE},
+    {"exclude-label",
+     "NAME",
+     "no issues with this label; any, if several",
+     OPT_EXCLUDE_LABEL},
     {"folder", "DIR", "where the clones are (default: ..)", OPT_FOLDER},
-    {"force", NULL, "replace FILE of --output", OPT_FORCE},
+    {"force", NULL, "replace the files of --output", OPT_FORCE},
     {"gate", "COMMAND", "add a stage that tests", OPT_GATE},
     {"ignore-outside",
      NULL,
      "do not wait for open issues outside of the milestone",
      OPT_IGNORE_OUTSIDE},
+    {"ignore-pulls",
+     NULL,
+     "do not wait for open pull requests",
+     OPT_IGNORE_PULLS},
     {"ignore-unknown",
      NULL,
      "do not wait for issues that are in no file",
      OPT_IGNORE_UNKNOWN},
     {"json", NULL, "write the plan, or the errors, as JSON", OPT_JSON},
+    {"keep-parents",
+     NULL,
+     "issues with sub-issues are work, too, after these",
+     OPT_KEEP_PARENTS},
     {"label",
      "NAME",
      "only issues with this label; all, if several",
@@ -462,18 +549,26 @@ static const struct cli_option options[] = {
     {"merge", NULL, "add a stage that merges", OPT_MERGE},
     {"milestone", "NAME", "only issues of this milestone", OPT_MILESTONE},
     {"name", "NAME", "name of the plan (default: the milestone)", OPT_NAME},
-    {"output", "FILE", "write the plan to a new file", OPT_OUTPUT},
+    {"output",
+     "FILE",
+     "write the plan to a new file, bodies to issues/ beside it",
+     OPT_OUTPUT},
     {"path", "NAME:PATH", "where the clone of one repo is", OPT_PATH},
     {"repo", "NAME", "repository of issues that do not name it", OPT_REPO},
     {"review", "COMMAND", "add a stage that reviews", OPT_REVIEW},
+    {"review-agent",
+     "NAME",
+     "add a stage in which this coding agent reviews",
+     OPT_REVIEW_AGENT},
     {"run", "COMMAND", "what implements an issue", OPT_RUN},
+    {"tag", "NAME", "tag of a Task Master file (default: master)", OPT_TAG},
     {0},
 };
 
 const struct cli_command cli_import = {
     .name = "import",
-    .synopsis = "github [OPTION]... FILE...",
-    .summary = "make a plan of issues exported from GitHub",
+    .synopsis = "github|beads|taskmaster [OPTION]... FILE...",
+    .summary = "make a plan of the issues of GitHub, beads or Task Master",
     .options = options,
     .run = run,
 };

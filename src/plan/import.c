@@ -62,7 +62,6 @@ static void add_error(struct import *import,
 
 void import_fail(struct import *import,
                  const char *file,
-                 int64_t issue,
                  const char *format,
                  ...)
 {
@@ -71,7 +70,25 @@ void import_fail(struct import *import,
     va_start(args, format);
     int len = vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    struct import_error where = {.file = file, .issue = issue};
+    struct import_error where = {.file = file};
+    add_error(import, &where, len < 0 ? "" : text);
+}
+
+void import_fail_issue(struct import *import,
+                       const struct import_issue *issue,
+                       const char *format,
+                       ...)
+{
+    char text[TEXT_BYTES_MAX];
+    va_list args;
+    va_start(args, format);
+    int len = vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    struct import_error where = {
+        .file = issue->file,
+        .key = issue->key,
+        .issue = issue->number,
+    };
     add_error(import, &where, len < 0 ? "" : text);
 }
 
@@ -147,6 +164,34 @@ void import_add_line(struct strbuf *out, struct import_span text, size_t max)
     strbuf_release(&clean);
 }
 
+void import_add_lines(struct strbuf *out, struct import_span text)
+{
+    struct strip strip = {0};
+    struct strbuf clean = {0};
+    strip_add(&strip, &clean, text.text, text.len);
+    strip_end(&strip, &clean);
+    size_t begin = out->len;
+    size_t end = begin; /* behind the last byte that is not blank */
+    for (const char *at = strbuf_text(&clean); *at != '\0';) {
+        size_t skipped = *at == '\r' ? 1 : unfit(at);
+        bool blank = *at == ' ' || *at == '\t' || *at == '\n';
+        if (skipped > 0 && !blank) {
+            at += skipped;
+            continue;
+        }
+        if (!blank || *at != '\n' || out->len > begin) {
+            strbuf_add(out, at, 1);
+        }
+        end = blank ? end : out->len;
+        at++;
+    }
+    if (out->len > end) {
+        out->len = end;
+        out->text[end] = '\0';
+    }
+    strbuf_release(&clean);
+}
+
 static unsigned char lower(char byte)
 {
     bool upper = byte >= 'A' && byte <= 'Z';
@@ -163,13 +208,86 @@ int import_compare(struct import_span a, struct import_span b)
     return a.len == b.len ? 0 : a.len < b.len ? -1 : 1;
 }
 
+static bool is_digit(char byte)
+{
+    return byte >= '0' && byte <= '9';
+}
+
+/* The run of digits at *text without its zeros; *text is then behind it. */
+static struct import_span take_digits(const char **text)
+{
+    while (**text == '0') {
+        (*text)++;
+    }
+    struct import_span digits = {*text, 0};
+    while (is_digit(**text)) {
+        (*text)++;
+        digits.len++;
+    }
+    return digits;
+}
+
+int import_compare_keys(const char *a, const char *b)
+{
+    const char *left = a == NULL ? "" : a;
+    const char *right = b == NULL ? "" : b;
+    const char *whole_left = left;
+    const char *whole_right = right;
+    while (*left != '\0' && *right != '\0') {
+        if (is_digit(*left) && is_digit(*right)) {
+            struct import_span x = take_digits(&left);
+            struct import_span y = take_digits(&right);
+            if (x.len != y.len) {
+                return x.len < y.len ? -1 : 1;
+            }
+            int order = memcmp(x.text, y.text, x.len);
+            if (order != 0) {
+                return order;
+            }
+            continue;
+        }
+        if (*left != *right) {
+            return (unsigned char)*left < (unsigned char)*right ? -1 : 1;
+        }
+        left++;
+        right++;
+    }
+    if (*left != *right) {
+        return *left == '\0' ? -1 : 1;
+    }
+    return strcmp(whole_left, whole_right);
+}
+
+/* An ASCII letter or digit. */
+static bool is_plain(char byte)
+{
+    unsigned char small = lower(byte);
+    return (small >= 'a' && small <= 'z') || is_digit(byte);
+}
+
+bool import_is_key(struct import_span key)
+{
+    if (key.len == 0 || key.len > IMPORT_KEY_BYTES_MAX ||
+        !is_plain(key.text[0])) {
+        return false;
+    }
+    for (size_t ix = 0; ix < key.len; ix++) {
+        char byte = key.text[ix];
+        bool twice = byte == '.' && key.text[ix - 1] == '.';
+        if (twice ||
+            (!is_plain(byte) && byte != '.' && byte != '_' && byte != '-')) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool import_is_name(struct import_span name)
 {
     bool any = false; /* a letter or a digit */
     for (size_t ix = 0; ix < name.len; ix++) {
-        unsigned char byte = lower(name.text[ix]);
-        bool plain =
-            (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9');
+        char byte = name.text[ix];
+        bool plain = is_plain(byte);
         if (!plain && byte != '.' && byte != '_' && byte != '-') {
             return false;
         }
@@ -206,6 +324,21 @@ struct import_span import_label(const json_t *labels, size_t ix)
     };
 }
 
+struct import_tie *import_add_tie(struct import *import,
+                                  struct import_issue *issue,
+                                  enum import_tie_kind kind)
+{
+    struct import_tie *tie = arena_alloc(&import->arena, 1, sizeof(*tie));
+    tie->kind = kind;
+    if (issue->last_tie == NULL) {
+        issue->ties = tie;
+    } else {
+        issue->last_tie->next = tie;
+    }
+    issue->last_tie = tie;
+    return tie;
+}
+
 /* What was written is read as a plan: nothing wrong leaves this place. */
 static void check_plan(struct import *import, const struct strbuf *text)
 {
@@ -221,7 +354,6 @@ static void check_plan(struct import *import, const struct strbuf *text)
         for (uint32_t ix = 0; ix < errors.count; ix++) {
             import_fail(import,
                         NULL,
-                        0,
                         "the plan would not be good: line %u: %s",
                         errors.items[ix].mark.line,
                         errors.items[ix].text);
@@ -240,6 +372,7 @@ bool import_plan(struct import *import, struct strbuf *out)
     if (import->errors.count > 0) {
         return false;
     }
+    import_set_order(import);
     struct strbuf text = {0};
     import_write(import, &text);
     check_plan(import, &text);
@@ -258,4 +391,19 @@ const struct import_errors *import_errors(const struct import *import)
 struct import_counts import_counts(const struct import *import)
 {
     return import->counts;
+}
+
+bool import_next_body(const struct import *import,
+                      uint32_t *ix,
+                      struct import_body *out)
+{
+    for (; *ix < import->counts.issues; (*ix)++) {
+        const struct import_issue *issue = &import->issues[import->order[*ix]];
+        if (issue->file_body.path != NULL) {
+            *out = issue->file_body;
+            (*ix)++;
+            return true;
+        }
+    }
+    return false;
 }

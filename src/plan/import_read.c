@@ -1,33 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From JSON to issues. Understood are the shapes of `gh issue list`, `gh
- * search issues` and of GitHub's REST interface, which differ in how they name
- * the repository and the state. Fields that nobody needs are not looked at.
+ * Files of all sources: one JSON value after the other, each of which goes to
+ * the reader of its source. Fields without a use are ignored.
  *
  * The texts of an issue stay where jansson has put them; the roots are kept
  * for that. jansson refuses what is not UTF-8, and nesting beyond 2048 levels.
  */
+#include "plan/import_read.h"
+
 #include "base/mem.h"
-#include "plan/import_internal.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#define FIELDS "number,title,body,labels,milestone,state,url"
-
-/* One file while it is being read. */
-struct reading {
-    struct import *import;
-    const char *file;
-    struct import_span owner; /* of issues that do not name their repository */
-    struct import_span name;
-    uint32_t entry;  /* number of the entry, from 1 */
-    bool said_title; /* an error that all entries share is told once */
-    bool said_body;
-    bool said_milestone;
+/* A source: its reader, and words for messages. */
+struct source {
+    const char *origin; /* of its JSON */
+    void (*read)(struct import_reading *reading, json_t *root);
 };
 
-static const char *kind_of(const json_t *value)
+static const struct source sources[] = {
+    [IMPORT_GITHUB] = {"gh prints", import_read_github},
+    [IMPORT_BEADS] = {"bd writes", import_read_beads},
+    [IMPORT_TASKMASTER] = {"Task Master writes", import_read_taskmaster},
+};
+
+const char *import_read_kind(const json_t *value)
 {
     switch (json_typeof(value)) {
     case JSON_OBJECT:
@@ -48,332 +46,176 @@ static const char *kind_of(const json_t *value)
     return "nothing";
 }
 
-static struct import_span text_of(const json_t *value)
+struct import_span import_read_text(const json_t *value)
 {
-    return (struct import_span){json_string_value(value),
-                                json_string_length(value)};
+    return (struct import_span){
+        json_is_string(value) ? json_string_value(value) : "",
+        json_string_length(value),
+    };
 }
 
-/* --- the repository ----------------------------------------------------- */
-
-/* The owner and name at the end of an address: .../OWNER/NAME[/issues/N]. */
-static bool split_address(struct import_span address,
-                          struct import_span *owner,
-                          struct import_span *name)
-{
-    const char *end = address.text + address.len;
-    const char *host = memmem(address.text, address.len, "//", 2);
-    const char *at =
-        host == NULL ? NULL : memchr(host + 2, '/', (size_t)(end - host - 2));
-    if (at == NULL) {
-        return false;
-    }
-    at += strncmp(host, "//api.", 6) == 0 && strncmp(at, "/repos/", 7) == 0 ? 7
-          : strncmp(at, "/api/v3/repos/", 14) == 0                          ? 14
-                                                                            : 1;
-    const char *slash = memchr(at, '/', (size_t)(end - at));
-    if (slash == NULL) {
-        return false;
-    }
-    const char *tail = memchr(slash + 1, '/', (size_t)(end - slash - 1));
-    tail = tail == NULL ? end : tail;
-    struct import_span both = {at, (size_t)(tail - at)};
-    return import_split(both, owner, name);
-}
-
-/* The text of the first of these fields that has one. */
-static struct import_span first_text(const json_t *object,
+struct import_span import_read_first(const json_t *object,
                                      const char *const *fields)
 {
     for (; *fields != NULL; fields++) {
         const json_t *value = json_object_get(object, *fields);
         if (json_is_string(value)) {
-            return text_of(value);
+            return import_read_text(value);
         }
     }
     return import_span("");
 }
 
-/* Owner and name out of a "repository" field; false when it has none. */
-static bool read_repository(const json_t *value,
-                            struct import_span *owner,
-                            struct import_span *name)
-{
-    static const char *const full[] = {"nameWithOwner", "full_name", NULL};
-    if (json_is_string(value)) {
-        struct import_span text = text_of(value);
-        return import_split(text, owner, name) ||
-               split_address(text, owner, name);
-    }
-    if (!json_is_object(value)) {
-        return false;
-    }
-    struct import_span text = first_text(value, full);
-    if (text.len > 0) {
-        return import_split(text, owner, name);
-    }
-    const json_t *part = json_object_get(value, "name");
-    const json_t *login = json_object_get(value, "owner");
-    login = json_is_object(login) ? json_object_get(login, "login") : login;
-    *name = json_is_string(part) ? text_of(part) : (struct import_span){0};
-    *owner = json_is_string(login) ? text_of(login) : (struct import_span){0};
-    return import_is_name(*name) && (owner->len == 0 || import_is_name(*owner));
-}
-
-static const char *kept(struct import *import, struct import_span text)
-{
-    return arena_strndup(&import->arena, text.text, text.len);
-}
-
-/* Find out which repository the issue is of; false after an error. */
-static bool set_repository(const struct reading *reading,
-                           const json_t *entry,
-                           struct import_issue *issue)
-{
-    static const char *const addresses[] = {
-        "url",
-        "html_url",
-        "repository_url",
-        NULL,
-    };
-    struct import_span owner = {0};
-    struct import_span name = {0};
-    const json_t *said = json_object_get(entry, "repository");
-    bool known = false;
-    if (said != NULL && !json_is_null(said)) {
-        known = read_repository(said, &owner, &name);
-        if (!known) {
-            import_fail(reading->import,
-                        reading->file,
-                        issue->number,
-                        "\"repository\" must be \"OWNER/NAME\", or an object "
-                        "with \"nameWithOwner\"");
-            return false;
-        }
-    }
-    known = known || split_address(first_text(entry, addresses), &owner, &name);
-    if (!known && reading->name.len > 0) {
-        owner = reading->owner;
-        name = reading->name;
-        known = true;
-    }
-    if (!known) {
-        import_fail(reading->import,
-                    reading->file,
-                    issue->number,
-                    "which repository is it of? Add \"url\" to the fields of "
-                    "the export, name the file after the repository, or use "
-                    "--repo OWNER/NAME");
-        return false;
-    }
-    issue->owner = owner.len > 0 ? kept(reading->import, owner) : NULL;
-    issue->name = kept(reading->import, name);
-    return true;
-}
-
 /* --- the fields --------------------------------------------------------- */
 
-/* An error about a field that the whole export lacks, once for each file. */
-static bool
-lacks(struct reading *reading, int64_t issue, const char *field, bool *said)
+bool import_read_wrong(const struct import_reading *reading,
+                       const struct import_issue *issue,
+                       const char *field,
+                       const char *wanted,
+                       const json_t *found)
+{
+    import_fail_issue(reading->import,
+                      issue,
+                      "\"%s\" must be %s, not %s",
+                      field,
+                      wanted,
+                      import_read_kind(found));
+    return false;
+}
+
+bool import_read_lacks(const struct import_reading *reading,
+                       const struct import_issue *issue,
+                       const char *field,
+                       const char *remedy,
+                       bool *said)
 {
     if (!*said) {
-        import_fail(reading->import,
-                    reading->file,
-                    issue,
-                    "there is no \"%s\": export with --json " FIELDS,
-                    field);
+        import_fail_issue(reading->import,
+                          issue,
+                          "there is no \"%s\"%s",
+                          field,
+                          remedy);
     }
     *said = true;
     return false;
 }
 
-static bool wrong(const struct reading *reading,
-                  int64_t issue,
-                  const char *field,
-                  const char *wanted,
-                  const json_t *found)
-{
-    import_fail(reading->import,
-                reading->file,
-                issue,
-                "\"%s\" must be %s, not %s",
-                field,
-                wanted,
-                kind_of(found));
-    return false;
-}
-
-static bool set_texts(struct reading *reading,
-                      const json_t *entry,
-                      struct import_issue *issue)
+bool import_read_title(struct import_reading *reading,
+                       const json_t *entry,
+                       struct import_issue *issue,
+                       const char *remedy)
 {
     const json_t *title = json_object_get(entry, "title");
-    const json_t *body = json_object_get(entry, "body");
     if (title == NULL) {
-        return lacks(reading, issue->number, "title", &reading->said_title);
+        return import_read_lacks(reading,
+                                 issue,
+                                 "title",
+                                 remedy,
+                                 &reading->said_title);
     }
     if (!json_is_string(title)) {
-        return wrong(reading, issue->number, "title", "a text", title);
+        return import_read_wrong(reading, issue, "title", "a text", title);
     }
-    if (body == NULL) {
-        return lacks(reading, issue->number, "body", &reading->said_body);
-    }
-    if (!json_is_string(body) && !json_is_null(body)) {
-        return wrong(reading, issue->number, "body", "a text", body);
-    }
-    issue->title = text_of(title);
-    issue->body = json_is_string(body) ? text_of(body) : import_span("");
-    if (issue->body.len > IMPORT_BODY_BYTES_MAX) {
-        import_fail(reading->import,
-                    reading->file,
-                    issue->number,
-                    "\"body\" is longer than %d bytes",
-                    IMPORT_BODY_BYTES_MAX);
-        return false;
-    }
+    issue->title = import_read_text(title);
     return true;
 }
 
-static bool set_milestone(struct reading *reading,
-                          const json_t *entry,
-                          struct import_issue *issue)
+bool import_read_labels(const struct import_reading *reading,
+                        const json_t *entry,
+                        const char *field,
+                        struct import_issue *issue)
 {
-    const json_t *value = json_object_get(entry, "milestone");
-    issue->milestone = import_span("");
-    if (value == NULL && reading->import->options.milestone != NULL) {
-        return lacks(reading,
-                     issue->number,
-                     "milestone",
-                     &reading->said_milestone);
-    }
-    if (value == NULL || json_is_null(value)) {
-        return true;
-    }
-    const json_t *title =
-        json_is_object(value) ? json_object_get(value, "title") : value;
-    if (!json_is_string(title)) {
-        return wrong(reading,
-                     issue->number,
-                     "milestone",
-                     "null, a text, or an object with \"title\"",
-                     value);
-    }
-    issue->milestone = text_of(title);
-    return true;
-}
-
-static bool set_labels(const struct reading *reading,
-                       const json_t *entry,
-                       struct import_issue *issue)
-{
-    const json_t *labels = json_object_get(entry, "labels");
+    const json_t *labels = json_object_get(entry, field);
     if (labels == NULL || json_is_null(labels)) {
         return true;
     }
     if (!json_is_array(labels)) {
-        return wrong(reading, issue->number, "labels", "a list", labels);
+        return import_read_wrong(reading, issue, field, "a list", labels);
     }
     for (size_t ix = 0; ix < json_array_size(labels); ix++) {
         if (import_label(labels, ix).len == 0) {
-            return wrong(reading,
-                         issue->number,
-                         "labels",
-                         "a list of texts, or of objects with \"name\"",
-                         json_array_get(labels, ix));
+            return import_read_wrong(
+                reading,
+                issue,
+                field,
+                "a list of texts, or of objects with \"name\"",
+                json_array_get(labels, ix));
         }
     }
     issue->labels = labels;
     return true;
 }
 
-static bool set_state(const struct reading *reading,
-                      const json_t *entry,
+bool import_read_body(const struct import_reading *reading,
+                      const char *field,
+                      struct import_span body,
                       struct import_issue *issue)
 {
-    const json_t *state = json_object_get(entry, "state");
-    const json_t *pull = json_object_get(entry, "isPullRequest");
-    const json_t *link = json_object_get(entry, "pull_request");
-    issue->closed = json_is_true(json_object_get(entry, "closed"));
-    issue->pull = json_is_true(pull) || json_is_object(link);
-    if (state == NULL || json_is_null(state)) {
-        return true;
-    }
-    struct import_span text =
-        json_is_string(state) ? text_of(state) : (struct import_span){0};
-    bool merged = import_compare(text, import_span("merged")) == 0;
-    if (merged || import_compare(text, import_span("closed")) == 0) {
-        issue->closed = true;
-    } else if (import_compare(text, import_span("open")) != 0) {
-        import_fail(reading->import,
-                    reading->file,
-                    issue->number,
-                    "\"state\" must be \"OPEN\" or \"CLOSED\"");
+    issue->body = body;
+    if (body.len > IMPORT_BODY_BYTES_MAX) {
+        import_fail_issue(reading->import,
+                          issue,
+                          "\"%s\" is longer than %d bytes",
+                          field,
+                          IMPORT_BODY_BYTES_MAX);
         return false;
     }
     return true;
 }
 
-/* --- entries ------------------------------------------------------------ */
-
-/* The number of an issue; 0 after an error. */
-static int64_t read_number(const struct reading *reading, const json_t *entry)
+bool import_read_section(const struct import_reading *reading,
+                         const struct import_issue *issue,
+                         const json_t *entry,
+                         const char *field,
+                         const char *heading,
+                         struct strbuf *out)
 {
-    const json_t *number = json_object_get(entry, "number");
-    if (!json_is_object(entry)) {
-        import_fail(reading->import,
-                    reading->file,
-                    0,
-                    "entry %u: expected an issue, an object, not %s",
-                    reading->entry,
-                    kind_of(entry));
-        return 0;
+    const json_t *value = json_object_get(entry, field);
+    if (value == NULL || json_is_null(value)) {
+        return true;
     }
-    if (number == NULL) {
-        import_fail(
-            reading->import,
-            reading->file,
-            0,
-            "entry %u: there is no \"number\": export with --json " FIELDS,
-            reading->entry);
-        return 0;
+    if (!json_is_string(value)) {
+        return import_read_wrong(reading, issue, field, "a text", value);
     }
-    int64_t value = json_is_integer(number) ? json_integer_value(number) : 0;
-    if (value < 1 || value > IMPORT_NUMBER_MAX) {
-        import_fail(reading->import,
-                    reading->file,
-                    0,
-                    "entry %u: \"number\" must be a whole number from 1 to "
-                    "%" PRId64,
-                    reading->entry,
-                    IMPORT_NUMBER_MAX);
-        return 0;
+    struct import_span text = import_read_text(value);
+    if (text.len == 0) {
+        return true;
     }
-    return value;
+    strbuf_adds(out, out->len > 0 ? "\n\n" : "");
+    if (heading != NULL) {
+        strbuf_addf(out, "## %s\n\n", heading);
+    }
+    strbuf_add(out, text.text, text.len);
+    return true;
 }
 
-static void read_entry(struct reading *reading, const json_t *entry)
+bool import_read_id(struct import *import,
+                    struct import_span id,
+                    int64_t *number,
+                    const char **key)
+{
+    int64_t sum = 0;
+    bool digits = id.len > 0 && id.text[0] != '0';
+    for (size_t ix = 0; digits && ix < id.len; ix++) {
+        digits = id.text[ix] >= '0' && id.text[ix] <= '9';
+        sum = sum * 10 + (id.text[ix] - '0');
+        digits = digits && sum <= IMPORT_NUMBER_MAX;
+    }
+    *number = digits ? sum : 0;
+    *key = digits ? NULL : arena_strndup(&import->arena, id.text, id.len);
+    return digits || import_is_key(id);
+}
+
+/* --- entries ------------------------------------------------------------ */
+
+void import_read_add(struct import_reading *reading, struct import_issue *issue)
 {
     struct import *import = reading->import;
-    reading->entry++;
-    struct import_issue issue = {
-        .file = reading->file,
-        .number = read_number(reading, entry),
-        .seq = import->issue_count,
-    };
-    if (issue.number == 0 || !set_texts(reading, entry, &issue) ||
-        !set_milestone(reading, entry, &issue) ||
-        !set_labels(reading, entry, &issue) ||
-        !set_state(reading, entry, &issue) ||
-        !set_repository(reading, entry, &issue)) {
-        return;
-    }
     if (import->issue_count == IMPORT_ISSUES_MAX) {
-        import_fail(import,
-                    reading->file,
-                    issue.number,
-                    "more than %d issues",
-                    IMPORT_ISSUES_MAX);
+        import_fail_issue(import,
+                          issue,
+                          "more than %d issues",
+                          IMPORT_ISSUES_MAX);
         return;
     }
     if (import->issue_count == import->issue_capacity) {
@@ -383,10 +225,22 @@ static void read_entry(struct reading *reading, const json_t *entry)
                                     import->issue_capacity,
                                     sizeof(import->issues[0]));
     }
-    import->issues[import->issue_count++] = issue;
+    issue->seq = import->issue_count;
+    import->issues[import->issue_count++] = *issue;
 }
 
-static void read_root(struct reading *reading, json_t *root)
+void import_read_each(struct import_reading *reading,
+                      const json_t *root,
+                      import_entry_fn take)
+{
+    size_t count = json_is_array(root) ? json_array_size(root) : 1;
+    for (size_t ix = 0; ix < count && !reading->import->errors.cut; ix++) {
+        reading->entry++;
+        take(reading, json_is_array(root) ? json_array_get(root, ix) : root);
+    }
+}
+
+static void read_root(struct import_reading *reading, json_t *root)
 {
     struct import *import = reading->import;
     if (import->root_count == import->root_capacity) {
@@ -396,44 +250,106 @@ static void read_root(struct reading *reading, json_t *root)
             mem_resize(import->roots, import->root_capacity, sizeof(void *));
     }
     import->roots[import->root_count++] = root;
-    if (!json_is_array(root)) {
-        read_entry(reading, root);
-        return;
-    }
-    for (size_t ix = 0; ix < json_array_size(root); ix++) {
-        if (import->errors.cut) {
-            return;
-        }
-        read_entry(reading, json_array_get(root, ix));
-    }
+    sources[import->options.source].read(reading, root);
 }
 
 /* --- files -------------------------------------------------------------- */
 
-/* What issues of this file are of that do not say it themselves. */
-static void set_default(struct reading *reading)
+/* Cut the last component off a path; empty when there is none. */
+static struct import_span take_component(struct import_span *path)
 {
-    const char *option = reading->import->options.repo;
-    if (option != NULL) {
-        if (!import_split(import_span(option),
+    while (path->len > 0 && path->text[path->len - 1] == '/') {
+        path->len--;
+    }
+    size_t end = path->len;
+    while (path->len > 0 && path->text[path->len - 1] != '/') {
+        path->len--;
+    }
+    return (struct import_span){path->text + path->len, end - path->len};
+}
+
+static bool is_text(struct import_span span, const char *text)
+{
+    return span.len == strlen(text) && memcmp(span.text, text, span.len) == 0;
+}
+
+/* Cut an ending off a name, if it has it. */
+static void cut_ending(struct import_span *name, const char *ending)
+{
+    size_t len = strlen(ending);
+    if (name->len > len &&
+        memcmp(name->text + name->len - len, ending, len) == 0) {
+        name->len -= len;
+    }
+}
+
+/*
+ * The name that the path of a file gives its repository. beads and Task Master
+ * keep their file in the clone, at NAME/.beads/issues.jsonl and
+ * NAME/.taskmaster/tasks/tasks.json (or NAME/tasks/tasks.json); any other file
+ * is named after the repository.
+ */
+static struct import_span name_of_path(enum import_source source,
+                                       struct import_span path)
+{
+    struct import_span base = take_component(&path);
+    struct import_span rest = path;
+    struct import_span folder = take_component(&rest);
+    if (source == IMPORT_BEADS && is_text(folder, ".beads")) {
+        return take_component(&rest);
+    }
+    if (source == IMPORT_TASKMASTER && is_text(base, "tasks.json") &&
+        is_text(folder, "tasks")) {
+        struct import_span above = take_component(&rest);
+        return is_text(above, ".taskmaster") ? take_component(&rest) : above;
+    }
+    cut_ending(&base, ".json");
+    cut_ending(&base, ".jsonl");
+    return base;
+}
+
+/* The repository of issues of this file that do not name theirs. */
+static void set_default(struct import_reading *reading, const char *path)
+{
+    const struct import_options *options = &reading->import->options;
+    if (options->repo != NULL) {
+        if (!import_split(import_span(options->repo),
                           &reading->owner,
                           &reading->name)) {
             reading->name = (struct import_span){0};
             import_fail(reading->import,
                         NULL,
-                        0,
                         "--repo must be NAME or OWNER/NAME, not \"%s\"",
-                        option);
+                        options->repo);
         }
         return;
     }
-    const char *slash = strrchr(reading->file, '/');
-    struct import_span base =
-        import_span(slash == NULL ? reading->file : slash + 1);
-    if (base.len > 5 && strcmp(base.text + base.len - 5, ".json") == 0) {
-        base.len -= 5;
+    struct import_span name = name_of_path(
+        options->source,
+        import_span(
+            arena_strndup(&reading->import->arena, path, strlen(path))));
+    reading->name = import_is_name(name) ? name : (struct import_span){0};
+}
+
+bool import_read_home(struct import_reading *reading,
+                      struct import_issue *issue)
+{
+    struct arena *arena = &reading->import->arena;
+    if (reading->name.len == 0) {
+        if (!reading->said_repo && reading->import->options.repo == NULL) {
+            import_fail(reading->import,
+                        reading->file,
+                        "its repository is not known: use --repo NAME");
+        }
+        reading->said_repo = true;
+        return false;
     }
-    reading->name = import_is_name(base) ? base : (struct import_span){0};
+    issue->owner =
+        reading->owner.len == 0
+            ? NULL
+            : arena_strndup(arena, reading->owner.text, reading->owner.len);
+    issue->name = arena_strndup(arena, reading->name.text, reading->name.len);
+    return true;
 }
 
 /* Count the lines of what was read; `where` is the place of `from`. */
@@ -456,7 +372,7 @@ static bool is_space(char byte)
 
 /* Read the values of the file one by one. */
 static void
-read_values(struct reading *reading, const char *at, const char *end)
+read_values(struct import_reading *reading, const char *at, const char *end)
 {
     const size_t flags =
         JSON_ALLOW_NUL | JSON_DISABLE_EOF_CHECK | JSON_REJECT_DUPLICATES;
@@ -480,7 +396,8 @@ read_values(struct reading *reading, const char *at, const char *end)
             where.line += line - 1;
             import_fail_at(reading->import,
                            &where,
-                           "not JSON as gh prints it: %s",
+                           "not JSON as %s it: %s",
+                           sources[reading->import->options.source].origin,
                            error.text);
             return;
         }
@@ -491,26 +408,22 @@ read_values(struct reading *reading, const char *at, const char *end)
         advance(&where, from, at);
     }
     if (!any) {
-        import_fail(reading->import,
-                    reading->file,
-                    0,
-                    "there is nothing in it");
+        import_fail(reading->import, reading->file, "there is nothing in it");
     }
 }
 
-void import_read(struct import *import,
-                 const char *file,
-                 const char *text,
-                 size_t len)
+void import_read(struct import *import, const struct import_file *file)
 {
-    struct reading reading = {
+    const char *text = file->text;
+    size_t len = file->len;
+    struct import_reading reading = {
         .import = import,
-        .file = arena_strndup(&import->arena, file, strlen(file)),
+        .file = arena_strndup(&import->arena, file->name, strlen(file->name)),
     };
-    set_default(&reading);
+    set_default(&reading, file->path != NULL ? file->path : file->name);
     if (len >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 ||
                      memcmp(text, "\xfe\xff", 2) == 0)) {
-        import_fail(import, reading.file, 0, "it is UTF-16: save it as UTF-8");
+        import_fail(import, reading.file, "it is UTF-16: save it as UTF-8");
         return;
     }
     if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {

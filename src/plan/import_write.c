@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The plan as YAML with comments, or as JSON, which is YAML too. Equal issues
- * give equal bytes: everything is in the order of repository and number.
+ * give equal bytes: repositories are in the order of their names, groups in
+ * that of import->order.
  */
 #include "base/jsonw.h"
 #include "base/mem.h"
@@ -20,27 +21,50 @@ enum {
 
 #define RUN_DEFAULT "./agent implement \"$SLUICE_GROUP\""
 
-/* A stage of the pipeline. */
+enum { STAGES_MAX = 4 };
+
+/* Names of the sources on the command line. */
+static const char *const sources[] = {
+    [IMPORT_GITHUB] = "github",
+    [IMPORT_BEADS] = "beads",
+    [IMPORT_TASKMASTER] = "taskmaster",
+};
+
+/* A stage of the pipeline. Without command and agent it merges. */
 struct stage {
     const char *name;
-    const char *run; /* NULL: it merges */
-    int rework;      /* 0: none */
+    const char *run;
+    const char *agent;
+    int rework; /* 0: none */
 };
 
 /* The stages that the options ask for; how many. */
-static uint32_t list_stages(const struct import *import, struct stage out[4])
+static uint32_t list_stages(const struct import *import,
+                            struct stage out[STAGES_MAX])
 {
     const struct import_options *options = &import->options;
     uint32_t count = 0;
     out[count++] = (struct stage){
         .name = "implement",
-        .run = options->run != NULL ? options->run : RUN_DEFAULT,
+        .run = options->agent != NULL ? NULL
+               : options->run != NULL ? options->run
+                                      : RUN_DEFAULT,
+        .agent = options->agent,
     };
     if (options->gate != NULL) {
-        out[count++] = (struct stage){"gate", options->gate, FIXES_MAX};
+        out[count++] = (struct stage){
+            .name = "gate",
+            .run = options->gate,
+            .rework = FIXES_MAX,
+        };
     }
-    if (options->review != NULL) {
-        out[count++] = (struct stage){"review", options->review, REVIEWS_MAX};
+    if (options->review != NULL || options->review_agent != NULL) {
+        out[count++] = (struct stage){
+            .name = "review",
+            .run = options->review,
+            .agent = options->review_agent,
+            .rework = REVIEWS_MAX,
+        };
     }
     if (options->merge) {
         out[count++] = (struct stage){.name = "merge"};
@@ -95,6 +119,25 @@ static void add_path(const struct import *import,
     strbuf_adds(out, repo->name);
 }
 
+/* Append the branch that work in a repository starts from; nothing if the
+ * repository is to be a directory without branches. */
+static void
+add_base(const struct import *import, const char *path, struct strbuf *out)
+{
+    const struct import_options *options = &import->options;
+    if (options->base != NULL) {
+        strbuf_adds(out, options->base);
+        return;
+    }
+    if (!options->merge) {
+        return;
+    }
+    if (options->branch != NULL) {
+        options->branch(options->branch_ctx, path, out);
+    }
+    strbuf_adds(out, out->len == 0 ? "main" : "");
+}
+
 static void add_labels(const struct import_issue *issue, struct strbuf *out)
 {
     for (size_t ix = 0; ix < json_array_size(issue->labels); ix++) {
@@ -122,6 +165,55 @@ next_repo(const struct import *import, uint32_t *ix, uint32_t *last)
     return NULL;
 }
 
+/* --- bodies ------------------------------------------------------------- */
+
+/* Append the path of the file for a body: letters, digits and a few marks of
+ * the id stay, so that two ids never share a file. */
+static void
+add_body_path(const char *folder, const char *id, struct strbuf *out)
+{
+    strbuf_addf(out, "%s/", folder);
+    for (; *id != '\0'; id++) {
+        if (*id == '/' || *id == ':' || *id == '%') {
+            strbuf_addf(out, "%%%02X", (unsigned)(unsigned char)*id);
+        } else {
+            strbuf_add(out, id, 1);
+        }
+    }
+    strbuf_adds(out, ".md");
+}
+
+/* Set body and path of all issues that have a body. */
+static void set_bodies(struct import *import)
+{
+    const char *folder = import->options.bodies;
+    struct strbuf text = {0};
+    for (uint32_t ix = 0; ix < import->counts.issues; ix++) {
+        struct import_issue *issue = &import->issues[import->order[ix]];
+        strbuf_clear(&text);
+        import_add_lines(&text, issue->body);
+        issue->body = import_span("");
+        if (text.len == 0) {
+            continue;
+        }
+        strbuf_adds(&text, folder != NULL ? "\n" : "");
+        issue->body = (struct import_span){
+            arena_strndup(&import->arena, text.text, text.len),
+            text.len,
+        };
+        if (folder != NULL) {
+            strbuf_clear(&text);
+            add_body_path(folder, issue->id, &text);
+            issue->file_body = (struct import_body){
+                .path = arena_strndup(&import->arena, text.text, text.len),
+                .text = issue->body.text,
+                .len = issue->body.len,
+            };
+        }
+    }
+    strbuf_release(&text);
+}
+
 /* --- YAML --------------------------------------------------------------- */
 
 /* Append a text in quotes: those that need less escaping. */
@@ -136,6 +228,20 @@ static void add_text(struct strbuf *out, const char *text)
         strbuf_addf(out, "'%s'", text);
     } else {
         jsonw_string(out, text);
+    }
+}
+
+/* Append a text of several lines as a literal block. Each line is indented, so
+ * that none of them can end it. */
+static void add_block(struct strbuf *out, const char *text)
+{
+    strbuf_adds(out, "|2-\n");
+    while (*text != '\0') {
+        size_t len = strcspn(text, "\n");
+        strbuf_adds(out, len > 0 ? "      " : "");
+        strbuf_add(out, text, len);
+        strbuf_adds(out, "\n");
+        text += len + (text[len] == '\n' ? 1 : 0);
     }
 }
 
@@ -165,14 +271,23 @@ static const char *plural(uint32_t count)
 /* What was left out, as comments. */
 static void add_left_out(const struct import_counts *counts, struct strbuf *out)
 {
-    if (counts->closed + counts->others + counts->pulls > 0) {
+    bool more = counts->parents + counts->deferred > 0;
+    if (more || counts->closed + counts->others + counts->pulls > 0) {
         strbuf_addf(out,
                     "# Left out: %u closed, %u of other milestones or labels, "
-                    "%u pull request%s.\n",
+                    "%u pull request%s%s\n",
                     counts->closed,
                     counts->others,
                     counts->pulls,
-                    plural(counts->pulls));
+                    plural(counts->pulls),
+                    more ? "," : ".");
+    }
+    if (more) {
+        strbuf_addf(out,
+                    "# %u parent%s of other issues, %u deferred.\n",
+                    counts->parents,
+                    plural(counts->parents),
+                    counts->deferred);
     }
     if (counts->dropped > 0) {
         strbuf_addf(out,
@@ -186,8 +301,9 @@ static void add_head(const struct import *import, struct strbuf *out)
 {
     const struct import_counts *counts = &import->counts;
     strbuf_addf(out,
-                "# Made by \"sluice import github\": %u issue%s of %u repo%s, "
+                "# Made by \"sluice import %s\": %u issue%s of %u repo%s, "
                 "%u need%s.\n",
+                sources[import->options.source],
                 counts->issues,
                 plural(counts->issues),
                 counts->repos,
@@ -195,12 +311,19 @@ static void add_head(const struct import *import, struct strbuf *out)
                 counts->needs,
                 plural(counts->needs));
     add_left_out(counts, out);
+    strbuf_adds(out, "#\n");
+    if (import->options.agent != NULL) {
+        strbuf_adds(out,
+                    "# \"repos\" has the paths of the clones, \"pipelines\" "
+                    "the stages of an issue.\n");
+    } else {
+        strbuf_adds(out,
+                    "# Edit \"repos\", where the clones are, and "
+                    "\"pipelines\", what is done for an\n"
+                    "# issue. The session finds which one in SLUICE_GROUP, as "
+                    "in api#12.\n");
+    }
     strbuf_adds(out,
-                "#\n"
-                "# Edit \"repos\", where the clones are, and \"pipelines\", "
-                "what is done for an\n"
-                "# issue. The session finds which one in SLUICE_GROUP, as in "
-                "api#12.\n"
                 "sluice: 1\n"
                 "name: ");
     struct strbuf name = {0};
@@ -208,6 +331,12 @@ static void add_head(const struct import *import, struct strbuf *out)
     add_text(out, strbuf_text(&name));
     strbuf_adds(out, "\n");
     strbuf_release(&name);
+}
+
+/* The gate runs on the merged result, too, when there is one. */
+static bool has_repo_gate(const struct import *import)
+{
+    return import->options.merge && import->options.gate != NULL;
 }
 
 static void add_repos(const struct import *import, struct strbuf *out)
@@ -223,9 +352,16 @@ static void add_repos(const struct import *import, struct strbuf *out)
         add_key(out, repo->key);
         strbuf_adds(out, ": {path: ");
         add_text(out, strbuf_text(&path));
-        if (import->options.base != NULL) {
+        struct strbuf base = {0};
+        add_base(import, strbuf_text(&path), &base);
+        if (base.len > 0) {
             strbuf_adds(out, ", base: ");
-            add_text(out, import->options.base);
+            add_text(out, base.text);
+        }
+        strbuf_release(&base);
+        if (has_repo_gate(import)) {
+            strbuf_adds(out, ", gate: ");
+            add_text(out, import->options.gate);
         }
         if (repo->owner != NULL) {
             strbuf_adds(out, ", owner: ");
@@ -238,16 +374,18 @@ static void add_repos(const struct import *import, struct strbuf *out)
 
 static void add_pipelines(const struct import *import, struct strbuf *out)
 {
-    struct stage stages[4];
+    struct stage stages[STAGES_MAX];
     uint32_t count = list_stages(import, stages);
     strbuf_adds(out, "pipelines:\n  issue:\n");
     for (uint32_t ix = 0; ix < count; ix++) {
         strbuf_addf(out, "    - {stage: %s, ", stages[ix].name);
-        if (stages[ix].run == NULL) {
-            strbuf_adds(out, "merge: true");
-        } else {
+        if (stages[ix].agent != NULL) {
+            strbuf_addf(out, "agent: %s", stages[ix].agent);
+        } else if (stages[ix].run != NULL) {
             strbuf_adds(out, "run: ");
             add_text(out, stages[ix].run);
+        } else {
+            strbuf_adds(out, "merge: true");
         }
         if (stages[ix].rework > 0) {
             strbuf_addf(out,
@@ -271,6 +409,17 @@ static void add_group(const struct import *import,
         strbuf_adds(out, "    title: ");
         add_text(out, line.text);
         strbuf_adds(out, "\n");
+    }
+    if (issue->file_body.path != NULL) {
+        strbuf_adds(out, "    body_file: ");
+        add_text(out, issue->file_body.path);
+        strbuf_adds(out, "\n");
+    } else if (issue->body.len > 0) {
+        strbuf_adds(out, "    body: ");
+        add_block(out, issue->body.text);
+    }
+    if (issue->priority != IMPORT_PRIORITY_DEFAULT) {
+        strbuf_addf(out, "    # priority: P%u\n", issue->priority);
     }
     strbuf_clear(&line);
     add_labels(issue, &line);
@@ -312,8 +461,14 @@ static json_t *repos_json(const struct import *import)
         struct strbuf path = {0};
         add_path(import, repo, &path);
         set_text(object, "path", strbuf_text(&path));
-        if (import->options.base != NULL) {
-            set_text(object, "base", import->options.base);
+        struct strbuf base = {0};
+        add_base(import, strbuf_text(&path), &base);
+        if (base.len > 0) {
+            set_text(object, "base", base.text);
+        }
+        strbuf_release(&base);
+        if (has_repo_gate(import)) {
+            set_text(object, "gate", import->options.gate);
         }
         if (repo->owner != NULL) {
             set_text(object, "owner", repo->owner);
@@ -326,13 +481,15 @@ static json_t *repos_json(const struct import *import)
 
 static json_t *stages_json(const struct import *import)
 {
-    struct stage stages[4];
+    struct stage stages[STAGES_MAX];
     uint32_t count = list_stages(import, stages);
     json_t *list = json_array();
     for (uint32_t ix = 0; ix < count; ix++) {
         json_t *object = json_object();
         set_text(object, "stage", stages[ix].name);
-        if (stages[ix].run != NULL) {
+        if (stages[ix].agent != NULL) {
+            set_text(object, "agent", stages[ix].agent);
+        } else if (stages[ix].run != NULL) {
             set_text(object, "run", stages[ix].run);
         } else {
             (void)json_object_set_new(object, "merge", json_true());
@@ -362,6 +519,11 @@ static json_t *group_json(const struct import *import,
     if (title.len > 0) {
         set_text(object, "title", title.text);
     }
+    if (issue->file_body.path != NULL) {
+        set_text(object, "body_file", issue->file_body.path);
+    } else if (issue->body.len > 0) {
+        set_text(object, "body", issue->body.text);
+    }
     if (issue->need_count > 0) {
         json_t *needs = json_array();
         for (uint32_t ix = 0; ix < issue->need_count; ix++) {
@@ -386,12 +548,9 @@ static void write_json(const struct import *import, struct strbuf *out)
     (void)json_object_set_new(plan, "repos", repos_json(import));
     (void)json_object_set_new(pipelines, "issue", stages_json(import));
     (void)json_object_set_new(plan, "pipelines", pipelines);
-    for (uint32_t ix = 0; ix < import->issue_count; ix++) {
-        if (import->issues[ix].chosen) {
-            (void)json_array_append_new(
-                groups,
-                group_json(import, &import->issues[ix]));
-        }
+    for (uint32_t ix = 0; ix < import->counts.issues; ix++) {
+        const struct import_issue *issue = &import->issues[import->order[ix]];
+        (void)json_array_append_new(groups, group_json(import, issue));
     }
     (void)json_object_set_new(plan, "groups", groups);
     char *text = json_dumps(plan, JSON_INDENT(2));
@@ -401,8 +560,9 @@ static void write_json(const struct import *import, struct strbuf *out)
     strbuf_release(&name);
 }
 
-void import_write(const struct import *import, struct strbuf *out)
+void import_write(struct import *import, struct strbuf *out)
 {
+    set_bodies(import);
     if (import->options.json) {
         write_json(import, out);
         return;
@@ -411,9 +571,7 @@ void import_write(const struct import *import, struct strbuf *out)
     add_repos(import, out);
     add_pipelines(import, out);
     strbuf_adds(out, "groups:\n");
-    for (uint32_t ix = 0; ix < import->issue_count; ix++) {
-        if (import->issues[ix].chosen) {
-            add_group(import, &import->issues[ix], out);
-        }
+    for (uint32_t ix = 0; ix < import->counts.issues; ix++) {
+        add_group(import, &import->issues[import->order[ix]], out);
     }
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What bodies refer to, what is made of texts, and what an import makes of
- * issues. The corpus, and all that needs files, is in the scenario
- * import-github.
+ * References in bodies, texts and ids made safe, priorities of labels, and the
+ * readers of all sources. The corpus, and everything with files, is in the
+ * scenarios import-beads, import-github and import-taskmaster.
  */
 #include "plan/import.h"
 
@@ -270,6 +270,97 @@ static void makes_one_harmless_line_of_a_text(void **state)
     }
 }
 
+static void keeps_the_lines_of_a_body(void **state)
+{
+    (void)state;
+    static const struct sample samples[] = {
+        {"a\n\tb\n\nc", "a\n\tb\n\nc"},
+        {"\n\n  a \n b \t\n\n", "  a \n b"},
+        {"a\r\nb\x1b[31mc\x07", "a\nbc"},
+        {"a\xe2\x80\xa8"
+         "b\xef\xbb\xbf"
+         "c",
+         "abc"},
+        {" \n\t", ""},
+        {"", ""},
+    };
+    for (size_t ix = 0; ix < ARRAY_COUNT(samples); ix++) {
+        struct strbuf out = {0};
+        strbuf_adds(&out, "=");
+        import_add_lines(&out, import_span(samples[ix].body));
+        assert_string_equal(strbuf_text(&out) + 1, samples[ix].references);
+        strbuf_release(&out);
+    }
+}
+
+static void knows_priorities_of_labels(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *label;
+        uint32_t priority;
+    } samples[] = {
+        {"P0", 0},
+        {"p4", 4},
+        {"P1 - high", 1},
+        {"priority: high", 1},
+        {"Priority/Critical", 0},
+        {"priority-low", 3},
+        {"prio:2", 2},
+        {"priority::P3", 3},
+        {"type/priority/lowest", 4},
+        {"high priority", 1},
+        {"urgent", 0},
+        {"critical", 0},
+        {"critical path", IMPORT_PRIORITY_UNSET},
+        {"high", IMPORT_PRIORITY_UNSET},
+        {"P9", IMPORT_PRIORITY_UNSET},
+        {"p2p", IMPORT_PRIORITY_UNSET},
+        {"priority", IMPORT_PRIORITY_UNSET},
+        {"priority: purple", IMPORT_PRIORITY_UNSET},
+        {"--", IMPORT_PRIORITY_UNSET},
+        {"", IMPORT_PRIORITY_UNSET},
+    };
+    for (size_t ix = 0; ix < ARRAY_COUNT(samples); ix++) {
+        uint32_t got = import_label_priority(import_span(samples[ix].label));
+        if (got != samples[ix].priority) {
+            fail_msg("\"%s\" gives %u", samples[ix].label, got);
+        }
+    }
+}
+
+static void compares_keys_as_people_do(void **state)
+{
+    (void)state;
+    static const char *const sorted[] =
+        {"", "10", "a", "a-1", "a-01", "a-2", "a-2.1", "a-2.10", "a-10", "b"};
+    for (size_t a = 0; a < ARRAY_COUNT(sorted); a++) {
+        for (size_t b = 0; b < ARRAY_COUNT(sorted); b++) {
+            int order = import_compare_keys(sorted[a], sorted[b]);
+            int turned = import_compare_keys(sorted[b], sorted[a]);
+            assert_true((order == 0) == (a == b));
+            assert_true((order < 0) == (turned > 0));
+        }
+    }
+    assert_true(import_compare_keys(NULL, "") == 0);
+    assert_true(import_compare_keys("a-2", "a-10") < 0);
+    assert_true(import_compare_keys("a-2.1", "a-10") < 0);
+}
+
+static void knows_keys(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"a", "bd-a1.2", "HAM_7", "0", "A."};
+    static const char *const bad[] =
+        {"", "-a", ".a", "a..b", "a b", "a/b", "a#b", "\xc3\xa9"};
+    for (size_t ix = 0; ix < ARRAY_COUNT(good); ix++) {
+        assert_true(import_is_key(import_span(good[ix])));
+    }
+    for (size_t ix = 0; ix < ARRAY_COUNT(bad); ix++) {
+        assert_false(import_is_key(import_span(bad[ix])));
+    }
+}
+
 static void knows_names(void **state)
 {
     (void)state;
@@ -294,7 +385,12 @@ static struct strbuf
 import_one(struct import *import, const char *file, const char *text)
 {
     struct strbuf out = {0};
-    import_read(import, file, text, strlen(text));
+    import_read(import,
+                &(struct import_file){
+                    .name = file,
+                    .text = text,
+                    .len = strlen(text),
+                });
     bool made = import_plan(import, &out);
     assert_true(made == (import_errors(import)->count == 0));
     assert_true(made == (out.len > 0));
@@ -342,6 +438,170 @@ static void tells_where_json_is_wrong(void **state)
     import_free(import);
 }
 
+/* Import a text of a source, and require the lines in the plan. */
+static void check_plan(enum import_source source,
+                       const char *file,
+                       const char *text,
+                       const char *const *lines)
+{
+    struct import_options options = {.source = source};
+    struct import *import = import_new(&options);
+    struct strbuf out = import_one(import, file, text);
+    if (import_errors(import)->count > 0) {
+        fail_msg("%s", import_errors(import)->items[0].text);
+    }
+    const char *at = strbuf_text(&out);
+    for (; *lines != NULL; lines++) {
+        const char *found = strstr(at, *lines);
+        if (found == NULL) {
+            fail_msg("no \"%s\" in \"%s\"", *lines, at);
+        }
+        at = found == NULL ? at : found + strlen(*lines);
+    }
+    strbuf_release(&out);
+    import_free(import);
+}
+
+/* Import a text of a source, and require one error about an issue. */
+static void check_error(enum import_source source,
+                        const char *text,
+                        const char *key,
+                        const char *wanted)
+{
+    struct import_options options = {.source = source};
+    struct import *import = import_new(&options);
+    struct strbuf out = import_one(import, "a.jsonl", text);
+    const struct import_errors *errors = import_errors(import);
+    assert_int_equal(errors->count, 1);
+    assert_string_equal(errors->items[0].file, "a.jsonl");
+    if (key != NULL) {
+        assert_string_equal(errors->items[0].key, key);
+    }
+    assert_non_null(strstr(errors->items[0].text, wanted));
+    strbuf_release(&out);
+    import_free(import);
+}
+
+static void reads_relations_of_github(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "- id: a#1\n",
+        "needs: [a#2]\n",
+        "- id: a#2\n",
+        "- id: a#4\n",
+        "needs: [a#1]\n",
+        "- id: a#6\n",
+        "needs: [a#4]\n",
+        NULL,
+    };
+    check_plan(
+        IMPORT_GITHUB,
+        "a.json",
+        "[{\"number\": 1, \"title\": \"\", \"body\": \"\","
+        "  \"blockedBy\": {\"nodes\": [{\"number\": 2}, {\"number\": 9,"
+        "  \"state\": \"CLOSED\"}], \"totalCount\": 2}},"
+        " {\"number\": 2, \"title\": \"\", \"body\": \"\"},"
+        " {\"number\": 3, \"title\": \"\", \"body\": \"\","
+        "  \"blockedBy\": [{\"number\": 1}]},"
+        " {\"number\": 4, \"title\": \"\", \"body\": \"\", \"parent\":"
+        "  {\"number\": 3}},"
+        " {\"number\": 5, \"title\": \"\", \"body\": \"\", \"closed\":"
+        "  true, \"parent_issue_url\":"
+        "  \"https://api.github.com/repos/x/a/issues/3\"},"
+        " {\"number\": 6, \"title\": \"\", \"body\": \"depends on #3\"}]",
+        lines);
+    check_error(IMPORT_GITHUB,
+                "{\"number\": 1, \"title\": \"\", \"body\": \"\","
+                " \"subIssues\": [{\"number\": \"2\"}]}",
+                NULL,
+                "\"subIssues\" must name issues, each by its \"number\"");
+}
+
+static void reads_issues_of_beads(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "Made by \"sluice import beads\": 3 issues of 1 repo, 2 needs.",
+        "- id: shop#s-2\n",
+        "# priority: P0\n",
+        "- id: shop#s-1\n",
+        "      Text\n\n      ## Notes\n\n      More\n",
+        "needs: [shop#s-2]\n",
+        "- id: shop#s-10\n",
+        "needs: [shop#s-1]\n",
+        NULL,
+    };
+    check_plan(IMPORT_BEADS,
+               "x/shop/.beads/issues.jsonl",
+               "{\"id\": \"s-10\", \"title\": \"c\", \"priority\": 3,"
+               " \"dependencies\": [{\"depends_on_id\": \"s-3\","
+               " \"type\": \"blocks\"}]}\n"
+               "{\"id\": \"s-1\", \"title\": \"a\", \"priority\": 2,"
+               " \"description\": \"Text\", \"notes\": \"More\","
+               " \"dependencies\": [{\"depends_on_id\": \"s-2\"},"
+               " {\"depends_on_id\": \"s-3\", \"type\":"
+               " \"parent-child\"}]}\n"
+               "{\"id\": \"s-2\", \"title\": \"b\"}\n"
+               "{\"id\": \"s-3\", \"title\": \"epic\", \"priority\": 1}\n",
+               lines);
+    check_error(IMPORT_BEADS,
+                "{\"id\": \"b-1\", \"title\": \"a\", \"dependencies\":"
+                " [{\"depends_on_id\": \"b-2\"}]}",
+                "b-1",
+                "it depends on b-2, and the export has no such issue");
+}
+
+static void reads_tasks_of_task_master(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "Made by \"sluice import taskmaster\": 2 issues of 1 repo, 1 need.",
+        "- id: shop#2\n",
+        "      - [x] 1. s\n",
+        "- id: shop#1\n",
+        "# priority: P3\n",
+        "needs: [shop#2]\n",
+        NULL,
+    };
+    check_plan(IMPORT_TASKMASTER,
+               "shop/.taskmaster/tasks/tasks.json",
+               "{\"master\": {\"tasks\": [{\"id\": 1, \"title\": \"a\","
+               " \"priority\": \"low\", \"dependencies\": [\"2.1\", 3]},"
+               " {\"id\": \"2\", \"title\": \"b\", \"subtasks\":"
+               " [{\"id\": 1, \"title\": \"s\", \"status\": \"done\","
+               " \"dependencies\": [\"9.1\"]}]},"
+               " {\"id\": 3, \"title\": \"c\", \"status\": \"done\"}]}}",
+               lines);
+    check_error(IMPORT_TASKMASTER,
+                "{\"tasks\": [{\"id\": \"T-1\", \"title\": \"a\","
+                " \"dependencies\": [\"T-1\"]}]}",
+                "T-1",
+                "it depends on itself (T-1)");
+}
+
+static void gives_bodies_as_files(void **state)
+{
+    (void)state;
+    struct import_options options = {.bodies = "texts", .repo = "x/a"};
+    struct import *import = import_new(&options);
+    struct strbuf out =
+        import_one(import,
+                   "-",
+                   "[{\"number\": 1, \"title\": \"\", \"body\": \"b \"},"
+                   " {\"number\": 2, \"title\": \"\", \"body\": null}]");
+    uint32_t ix = 0;
+    struct import_body body;
+    assert_true(import_next_body(import, &ix, &body));
+    assert_string_equal(body.path, "texts/a#1.md");
+    assert_string_equal(body.text, "b\n");
+    assert_int_equal(body.len, 2);
+    assert_false(import_next_body(import, &ix, &body));
+    assert_non_null(strstr(out.text, "body_file: \"texts/a#1.md\"\n"));
+    strbuf_release(&out);
+    import_free(import);
+}
+
 static void import_free_takes_null(void **state)
 {
     (void)state;
@@ -359,9 +619,17 @@ int main(void)
         cmocka_unit_test(knows_pull_requests_by_address),
         cmocka_unit_test(takes_any_bytes),
         cmocka_unit_test(makes_one_harmless_line_of_a_text),
+        cmocka_unit_test(keeps_the_lines_of_a_body),
+        cmocka_unit_test(knows_priorities_of_labels),
+        cmocka_unit_test(compares_keys_as_people_do),
+        cmocka_unit_test(knows_keys),
         cmocka_unit_test(knows_names),
         cmocka_unit_test(counts_what_it_leaves_out),
         cmocka_unit_test(tells_where_json_is_wrong),
+        cmocka_unit_test(reads_relations_of_github),
+        cmocka_unit_test(reads_issues_of_beads),
+        cmocka_unit_test(reads_tasks_of_task_master),
+        cmocka_unit_test(gives_bodies_as_files),
         cmocka_unit_test(import_free_takes_null),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

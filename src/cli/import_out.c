@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/import_out.h"
+
+#include "cli/plain.h"
+#include "exec/put.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { SMALL_BYTES_MAX = 4096 };
+
+/* Append the path of a file that is named relative to the plan. */
+static void add_beside(const char *plan, const char *path, struct strbuf *out)
+{
+    const char *slash = plan == NULL ? NULL : strrchr(plan, '/');
+    if (slash != NULL && path[0] != '/') {
+        strbuf_add(out, plan, (size_t)(slash - plan) + 1);
+    }
+    strbuf_adds(out, path);
+}
+
+/* --- writing ------------------------------------------------------------ */
+
+/* Give the new file its name; false with errno set. */
+static bool put_in_place(const char *made, const char *path, bool force)
+{
+    if (force) {
+        return rename(made, path) == 0;
+    }
+    if (renameat2(AT_FDCWD, made, AT_FDCWD, path, RENAME_NOREPLACE) == 0) {
+        return true;
+    }
+    /* Some file systems cannot do that; they can make links, or nothing. */
+    return (errno == EINVAL || errno == ENOSYS) && link(made, path) == 0 &&
+           unlink(made) == 0;
+}
+
+/* Permissions of a file: those that it has, or the usual. */
+static mode_t mode_for(const struct stat *old, bool there)
+{
+    mode_t mask = umask(0);
+    (void)umask(mask);
+    return there ? old->st_mode & 0777 : 0666 & ~mask;
+}
+
+static int fail_write(const struct import_out *out, const char *path, int error)
+{
+    struct strbuf plain = {0};
+    plain_add(&plain, path);
+    int code = error == EEXIST ? cli_fail(out->command,
+                                          "%s is there already: --force "
+                                          "replaces it",
+                                          strbuf_text(&plain))
+                               : cli_fail(out->command,
+                                          "%s: %s",
+                                          strbuf_text(&plain),
+                                          strerror(error));
+    strbuf_release(&plain);
+    return code;
+}
+
+/* Why a file cannot be written; 0: it can. *old is what exists there. */
+static int check_target(const struct import_out *out,
+                        const char *path,
+                        struct stat *old,
+                        bool *there)
+{
+    *there = stat(path, old) == 0;
+    if (!*there) {
+        return 0;
+    }
+    if (S_ISDIR(old->st_mode)) {
+        return EISDIR;
+    }
+    if (!out->force) {
+        return EEXIST;
+    }
+    return S_ISREG(old->st_mode) ? 0 : EINVAL;
+}
+
+static int write_file(const struct import_out *out,
+                      const char *path,
+                      const char *text,
+                      size_t len)
+{
+    struct stat old = {0};
+    bool there = false;
+    int error = check_target(out, path, &old, &there);
+    if (error != 0) {
+        return fail_write(out, path, error);
+    }
+    struct strbuf made = {0};
+    strbuf_addf(&made, "%s.XXXXXX", path);
+    int fd = mkostemp(made.text, O_CLOEXEC);
+    bool ok = fd >= 0 && put_all(fd, text, len) && fsync(fd) == 0 &&
+              fchmod(fd, mode_for(&old, there)) == 0;
+    error = errno;
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    if (ok && !put_in_place(made.text, path, out->force)) {
+        error = errno;
+        ok = false;
+    }
+    if (fd >= 0 && !ok) {
+        (void)unlink(made.text);
+    }
+    strbuf_release(&made);
+    return ok ? CLI_OK : fail_write(out, path, error);
+}
+
+/* --- bodies ------------------------------------------------------------- */
+
+/* Whether the file has exactly this text. */
+static bool has_text(const char *path, const char *text, size_t len)
+{
+    struct stat stat_buf = {0};
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        return false;
+    }
+    bool same = fstat(fileno(file), &stat_buf) == 0 &&
+                S_ISREG(stat_buf.st_mode) && stat_buf.st_size == (off_t)len;
+    for (size_t ix = 0; same && ix < len; ix++) {
+        same = getc(file) == (unsigned char)text[ix];
+    }
+    (void)fclose(file);
+    return same;
+}
+
+/* Make the directory of a file. */
+static int make_directory(const struct import_out *out, struct strbuf *path)
+{
+    char *slash = strrchr(path->text, '/');
+    if (slash == NULL) {
+        return CLI_OK;
+    }
+    *slash = '\0';
+    bool made = mkdir(path->text, 0777) == 0 || errno == EEXIST;
+    int code = made ? CLI_OK : fail_write(out, path->text, errno);
+    *slash = '/';
+    return code;
+}
+
+/* Check, or write, all bodies. */
+static int put_bodies(const struct import_out *out,
+                      const struct import *import,
+                      bool check)
+{
+    struct strbuf path = {0};
+    struct import_body body;
+    uint32_t ix = 0;
+    int code = CLI_OK;
+    while (code == CLI_OK && import_next_body(import, &ix, &body)) {
+        strbuf_clear(&path);
+        add_beside(out->path, body.path, &path);
+        if (has_text(path.text, body.text, body.len)) {
+            continue;
+        }
+        if (check) {
+            struct stat old = {0};
+            bool there = false;
+            int error = check_target(out, path.text, &old, &there);
+            code = error == 0 ? CLI_OK : fail_write(out, path.text, error);
+            continue;
+        }
+        code = make_directory(out, &path);
+        if (code == CLI_OK) {
+            code = write_file(out, path.text, body.text, body.len);
+        }
+    }
+    strbuf_release(&path);
+    return code;
+}
+
+int import_out_write(const struct import_out *out,
+                     const struct import *import,
+                     const struct strbuf *plan)
+{
+    struct stat old = {0};
+    bool there = false;
+    int error = check_target(out, out->path, &old, &there);
+    if (error != 0) {
+        return fail_write(out, out->path, error);
+    }
+    int code = put_bodies(out, import, true);
+    code = code == CLI_OK ? put_bodies(out, import, false) : code;
+    return code == CLI_OK ? write_file(out, out->path, plan->text, plan->len)
+                          : code;
+}
+
+/* --- branches ----------------------------------------------------------- */
+
+/* Read the first line of a small file behind a prefix; false when it has not
+ * that form. */
+static bool read_line(const char *path, const char *prefix, struct strbuf *out)
+{
+    char line[SMALL_BYTES_MAX];
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        return false;
+    }
+    bool read = fgets(line, sizeof(line), file) != NULL;
+    (void)fclose(file);
+    size_t len = strlen(prefix);
+    if (!read || strncmp(line, prefix, len) != 0) {
+        return false;
+    }
+    strbuf_clear(out);
+    strbuf_add(out, line + len, strcspn(line + len, "\r\n"));
+    return out->len > 0;
+}
+
+/* Whether a branch can stand in a plan without doubt. */
+static bool is_simple(const char *branch)
+{
+    return strspn(branch,
+                  "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                  "0123456789._/-") == strlen(branch) &&
+           strstr(branch, "..") == NULL && branch[0] != '-' &&
+           branch[0] != '/' && branch[0] != '.';
+}
+
+void import_out_branch(void *ctx, const char *path, struct strbuf *out)
+{
+    const char *const *plan = ctx;
+    struct strbuf git = {0};
+    struct strbuf head = {0};
+    struct strbuf line = {0};
+    add_beside(*plan, path, &git);
+    strbuf_adds(&git, "/.git");
+    strbuf_addf(&head, "%s/HEAD", git.text);
+    bool found = read_line(head.text, "ref: refs/heads/", &line);
+    if (!found && read_line(git.text, "gitdir: ", &line)) { /* a worktree */
+        strbuf_clear(&head);
+        strbuf_addf(&head, "%s/HEAD", line.text);
+        found = read_line(head.text, "ref: refs/heads/", &line);
+    }
+    if (found && is_simple(line.text)) {
+        strbuf_adds(out, line.text);
+    }
+    strbuf_release(&git);
+    strbuf_release(&head);
+    strbuf_release(&line);
+}
