@@ -162,6 +162,7 @@ static void set_task(struct environment *env,
     const struct engine_run *run = &engine->runs[session->run];
     const struct plan *plan = run->plan;
     const struct plan_task *task = &plan->tasks[session->task];
+    set(env, "PWD", folder); /* some programs believe it */
     set(env, "SLUICE_STORE", engine->store);
     set(env, "SLUICE_RUN", run->id);
     set(env, "SLUICE_TASK", task->id);

@@ -231,6 +231,7 @@ static int run_session(struct order *order, const char *const *argv)
     order->session.argv = argv;
     int code = RESULT_REFUSED;
     if (setenv("SLUICE_WORKTREE", path, 1) == 0 &&
+        setenv("PWD", path, 1) == 0 &&
         setenv("SLUICE_BRANCH", strbuf_text(&branch), 1) == 0) {
         code = session_run(&order->session);
     }
