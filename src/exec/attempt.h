@@ -5,12 +5,12 @@
  *
  *   lock      locked by the shim as long as it lives, in a way that can be
  *             looked at without taking it; becomes `exit`
- *   started   made with O_EXCL by the shim before anything runs: whoever has
- *             made it is the only one who may run the command
+ *   started   a link to `lock`, made by the shim before anything runs: only the
+ *             shim that has made it may run the command
  *   log       what the session wrote
  *   result    JSON, written by the session ($SLUICE_RESULT)
  *   exit      written by the shim at the end, by rename
- *   progress, checkpoint, feedback, batch    see docs/store.md
+ *   progress, checkpoint, feedback, batch    see docs/attempts.md
  *
  * The formats of `started` and `exit` are written down in record.c, and why
  * reading them is safe at any moment in attempt.c.
