@@ -63,6 +63,7 @@ enum adapter_cause {
     ADAPTER_LIMIT, /* a limit or an overload: the same works later */
     ADAPTER_KEY,   /* bad key or empty account: a person must act */
     ADAPTER_GONE,  /* the conversation to resume does not exist */
+    ADAPTER_SPENT, /* it has spent what it may */
     ADAPTER_ERROR, /* anything else */
 };
 

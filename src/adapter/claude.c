@@ -261,6 +261,9 @@ static void take_result(struct adapter_seen *seen,
         strbuf_adds(line, "finished");
         return;
     }
+    if (adapter_is(event, "subtype", "error_max_budget_usd")) {
+        seen->cause = ADAPTER_SPENT;
+    }
     adapter_set_buf(&seen->error, error_of(event));
     adapter_describe(line, "failed: ", strbuf_text(&seen->error));
 }

@@ -19,11 +19,11 @@ read_all(struct strbuf *out, const char *path, size_t max, struct diag *diag)
     struct stat stat;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0) {
-        return diag_set(diag, ERR_IO, "%s: %s", path, strerror(errno));
+        return diag_set(diag, ERR_INVALID, "%s: %s", path, strerror(errno));
     }
     if (fstat(fd, &stat) != 0 || !S_ISREG(stat.st_mode)) {
         (void)close(fd);
-        return diag_set(diag, ERR_IO, "%s: not a regular file", path);
+        return diag_set(diag, ERR_INVALID, "%s: not a regular file", path);
     }
     while (out->len <= max && (len = read(fd, piece, sizeof(piece))) > 0) {
         strbuf_add(out, piece, (size_t)len);
@@ -35,7 +35,7 @@ read_all(struct strbuf *out, const char *path, size_t max, struct diag *diag)
     }
     if (out->len > max) {
         return diag_set(diag,
-                        ERR_IO,
+                        ERR_INVALID,
                         "%s: larger than %zu MiB",
                         path,
                         max >> 20);

@@ -196,26 +196,21 @@ static void add_env(const char **list, uint32_t *count, const char *item)
     *count += ix == *count ? 1 : 0;
 }
 
-/* The program's environment: ours, the adapter's, the plan's. */
-static const char **make_env(const struct drive *drive,
-                             const struct adapter_command *command)
+/* The program's environment: ours, with the adapter's on top. */
+static const char **make_env(const struct adapter_command *command)
 {
     uint32_t ours = 0;
     while (environ[ours] != NULL) {
         ours++;
     }
     const char **list =
-        mem_zalloc(ours + command->env_count + drive->brief.env_count + 1,
-                   sizeof(list[0]));
+        mem_zalloc(ours + command->env_count + 1, sizeof(list[0]));
     uint32_t count = 0;
     for (uint32_t ix = 0; ix < ours; ix++) {
         list[count++] = environ[ix];
     }
     for (uint32_t ix = 0; ix < command->env_count; ix++) {
         add_env(list, &count, command->env[ix]);
-    }
-    for (uint32_t ix = 0; ix < drive->brief.env_count; ix++) {
-        add_env(list, &count, drive->brief.env[ix]);
     }
     return list;
 }
@@ -270,7 +265,7 @@ run_program(struct drive *drive, struct runner_end *end, struct diag *diag)
     call->git_dir = drive->place.git_dir;
     call->common_dir = drive->place.common_dir;
     drive->brief.adapter->command(&command, call);
-    env = make_env(drive, &command);
+    env = make_env(&command);
     struct runner runner = {
         .argv = command.words,
         .env = env,
@@ -342,10 +337,6 @@ static bool lacks(const struct drive *drive, struct judgement *out)
     bool given = name == NULL || geteuid() != 0 ||
                  drive->brief.call.permissions != ADAPTER_FULL ||
                  getenv(name) != NULL;
-    for (uint32_t ix = 0; !given && ix < drive->brief.env_count; ix++) {
-        given = strncmp(drive->brief.env[ix], name, strlen(name)) == 0 &&
-                drive->brief.env[ix][strlen(name)] == '=';
-    }
     if (given) {
         return false;
     }
@@ -432,6 +423,20 @@ static int finish(struct drive *drive, const struct judgement *judgement)
     return code;
 }
 
+/* Variables of the plan hold for this process, too: they may say where the
+ * program keeps its files. */
+static void take_variable(const char *item)
+{
+    struct strbuf name = {0};
+    size_t len = strcspn(item, "=");
+    strbuf_add(&name, item, len);
+    if (item[len] != '=' ||
+        setenv(strbuf_text(&name), item + len + 1, 1) != 0) {
+        print_text("sluice-agent: a variable of the plan cannot be set");
+    }
+    strbuf_release(&name);
+}
+
 int drive_session(const char *dir)
 {
     struct drive drive = {.dir = dir};
@@ -444,6 +449,9 @@ int drive_session(const char *dir)
     if (err != ERR_OK) {
         print_text(diag.text);
         return answer_code(JUDGE_BLOCKED);
+    }
+    for (uint32_t ix = 0; ix < drive.brief.env_count; ix++) {
+        take_variable(drive.brief.env[ix]);
     }
     drive.before = conversation_read(drive.brief.call.resume);
     drive.brief.call.resume = drive.before.id;

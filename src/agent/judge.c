@@ -255,6 +255,12 @@ static void judge_failure(struct judgement *out,
         out->outcome = JUDGE_FAILED;
         out->again = input->brief->call.resume != NULL;
         break;
+    case ADAPTER_SPENT: /* as the scheduler says it before a start */
+        out->outcome = JUDGE_BLOCKED;
+        strbuf_adds(&out->reason,
+                    "budget: the session has spent what was left; its work is "
+                    "kept");
+        return;
     case ADAPTER_NONE:
     case ADAPTER_ERROR:
         out->outcome = JUDGE_FAILED;

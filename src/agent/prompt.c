@@ -263,7 +263,12 @@ fill(struct sections *sections, const struct writer *writer, struct diag *diag)
     const struct prompt_range *range = &writer->place->ranges[0];
     struct strbuf *text = sections->text;
     add_answer(&text[TEMPLATE_ANSWER], writer);
-    strbuf_adds(&text[TEMPLATE_BODY], strbuf_text(&writer->body));
+    if (writer->body.len > 0) {
+        add_material(&text[TEMPLATE_BODY],
+                     writer,
+                     "text by others",
+                     strbuf_text(&writer->body));
+    }
     strbuf_adds(&text[TEMPLATE_BRANCH], range->branch);
     if (writer->place->repository) {
         add_diff(&text[TEMPLATE_DIFF], range);

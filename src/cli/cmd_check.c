@@ -142,6 +142,17 @@ static void add_cost(struct strbuf *out,
 static void add_costs(struct strbuf *out, const struct plan *plan)
 {
     struct plan_cost cost = cost_of(plan);
+    uint32_t unknown = 0;
+    for (uint32_t ix = 0; ix < plan->task_count; ix++) {
+        unknown += plan_is_cost_unknown(plan, &plan->tasks[ix]) ? 1 : 0;
+    }
+    if (unknown > 0) {
+        strbuf_addf(out,
+                    "  unknown cost       %u task%s: one session of a class at "
+                    "a time until it is known (see \"cost\")\n",
+                    unknown,
+                    unknown == 1 ? "" : "s");
+    }
     add_cost(out, PLAN_LIMIT_BUDGET_USD, cost.usd, plan->budget.usd);
     add_cost(out, PLAN_LIMIT_BUDGET_TOKENS, cost.tokens, plan->budget.tokens);
 }

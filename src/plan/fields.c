@@ -477,7 +477,7 @@ void fields_text(struct reader *reader,
     if (!node_is_scalar(value) || fields_is_empty(value)) {
         expected(reader, value, field, "a text");
     } else if (value->count > (size_t)field->max) {
-        expected(reader, value, field, "a text of at most 4 MiB");
+        expected(reader, value, field, "a text of at most 1 MiB");
     } else {
         const char **out = at_offset(target, field);
         *out = kept(reader, value);

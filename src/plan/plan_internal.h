@@ -27,7 +27,7 @@ enum {
     PLAN_ID_BYTES_MAX = 200,
     PLAN_LINE_BYTES_MAX = 1000, /* titles and other one-line texts */
     PLAN_PATH_BYTES_MAX = 4096,
-    PLAN_TEXT_BYTES_MAX = 4 << 20, /* bodies of issues, prompts */
+    PLAN_TEXT_BYTES_MAX = 1 << 20, /* bodies of issues, prompts */
     PLAN_TASKS_MAX = 2000000,
     PLAN_NEEDS_MAX = 20000000, /* after groups are replaced by tasks */
     PLAN_UNITS_MAX = 1000000,  /* of a limit */

@@ -352,6 +352,17 @@ void plan_check_agents(struct reader *reader)
             continue;
         }
         const struct plan_agent *agent = &plan->agents[task->agent];
+        if (plan->classes[task->class_ix].batch > 1 &&
+            !plan_is_review(plan, task)) {
+            plan_errors_add(reader->errors,
+                            task->mark,
+                            "class %s batches its tasks, and a session of an "
+                            "agent can do several tasks only as a review: "
+                            "remove \"batch\", or give the task another class",
+                            QUOTED_TEXT(plan->classes[task->class_ix].name));
+            reported = task->agent;
+            continue;
+        }
         if (!agent->adapter->money && agent->price_input == PLAN_UNSET &&
             task->settings.cost.usd == PLAN_UNSET && has_budget(plan, task)) {
             plan_errors_add(reader->errors,

@@ -165,7 +165,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 2) {
         return 0;
     }
-    const struct adapter *adapter = adapter_at(data[0] % 5);
+    uint32_t count = 0;
+    while (adapter_at(count) != NULL) {
+        count++;
+    }
+    const struct adapter *adapter = adapter_at(data[0] % count);
     INVARIANT(adapter != NULL);
     struct adapter_seen seen = {0};
     struct adapter_seen rollout = {0};

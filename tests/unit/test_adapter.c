@@ -31,6 +31,8 @@ static const char *cause_name(enum adapter_cause cause)
         return "key";
     case ADAPTER_GONE:
         return "gone";
+    case ADAPTER_SPENT:
+        return "spent";
     case ADAPTER_ERROR:
         return "error";
     }
