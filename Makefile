@@ -4,7 +4,7 @@
 # Debian's packages when it is missing (as root or through sudo).
 
 .PHONY: all asan bench campaign clean coverage demo format fuzz help install \
-    lists test tidy
+    lists test test-real tidy
 
 all: # Build the program into build/.
 	@tools/setup build
@@ -15,6 +15,9 @@ demo: all # Check and simulate the examples, then run one for real.
 
 test: # All that each change must pass; ends with `N passed, N failed`.
 	@tools/test
+
+test-real: # What needs programs of others, from npm: the coding agents.
+	@tools/test real
 
 asan: # Unit, property and scenario tests under ASan and UBSan.
 	@tools/test asan
@@ -57,4 +60,4 @@ clean: # Remove every build folder.
 	@rm -rf build build-*/
 
 help: # List the targets.
-	@sed -n 's/^\([a-z]*\):.*# /\1: /p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*# /\1: /p' Makefile

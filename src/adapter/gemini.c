@@ -107,6 +107,7 @@ take_event(struct adapter_seen *seen, const json_t *event, struct strbuf *line)
 static const struct adapter_rule rules[] = {
     {.text = "exhausted your daily quota", .cause = ADAPTER_LIMIT},
     {.text = "API key not valid", .cause = ADAPTER_KEY},
+    {.text = "credits are depleted", .cause = ADAPTER_KEY},
     {.text = "API_KEY_INVALID", .cause = ADAPTER_KEY},
     {.code = 41, .cause = ADAPTER_KEY},
     {.code = 55, .cause = ADAPTER_KEY},

@@ -92,10 +92,10 @@ class Run:
             what = os.WSTOPPED | os.WEXITED | os.WNOWAIT
             os.waitid(os.P_PID, self.pid, what)
 
-    def end(self, code=None):
+    def end(self, code=None, guard=GUARD):
         """Wait for its end and require the exit code; what it printed."""
         try:
-            got = self.process.wait(GUARD)
+            got = self.process.wait(guard)
         except subprocess.TimeoutExpired:
             raise AssertionError(f"still running:\n{self.text()}") from None
         text = self.text()
