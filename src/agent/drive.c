@@ -114,14 +114,14 @@ static void take_error(struct drive *drive, const char *line, size_t len)
  * program may pass on from a tool, do not make it unreadable. */
 static json_t *parse_event(const char *line, size_t len)
 {
-    const size_t flags = JSON_ALLOW_NUL | JSON_DISABLE_EOF_CHECK;
     json_t *event = json_loadb(line, len, JSON_ALLOW_NUL, NULL);
     if (event == NULL && len > 0 && line[0] == '{') {
         struct strbuf clean = {0};
         struct strip strip = {0};
         strip_add(&strip, &clean, line, len);
         strip_end(&strip, &clean);
-        event = json_loadb(strbuf_text(&clean), clean.len, flags, NULL);
+        event =
+            json_loadb(strbuf_text(&clean), clean.len, JSON_ALLOW_NUL, NULL);
         strbuf_release(&clean);
     }
     if (!json_is_object(event)) {
