@@ -79,15 +79,27 @@ static void note_usage(struct drive *drive)
     }
 }
 
+/* Whether the program has said something new about its limits. */
+static bool has_news(const struct drive *drive)
+{
+    bool news = false;
+    for (uint32_t ix = 0; ix < drive->seen.meter_count && !news; ix++) {
+        const struct adapter_meter *now = &drive->seen.meters[ix];
+        const struct adapter_meter *then = &drive->meters[ix];
+        news = strcmp(now->name, then->name) != 0 ||
+               now->percent != then->percent ||
+               now->resets_at != then->resets_at;
+    }
+    return news;
+}
+
 /* Keep what the program has said about its limits, for usage monitors. */
 static void note_meters(struct drive *drive)
 {
     const char *store = getenv("SLUICE_STORE");
     const struct adapter *adapter = drive->brief.adapter;
     if (store != NULL && adapter->meters && adapter != &adapter_codex &&
-        drive->seen.meter_count > 0 &&
-        memcmp(&drive->meters, &drive->seen.meters, sizeof(drive->meters)) !=
-            0) {
+        has_news(drive)) {
         memcpy(&drive->meters, &drive->seen.meters, sizeof(drive->meters));
         if (meters_keep(store, adapter, &drive->seen, NULL) != ERR_OK) {
             print_text("sluice-agent: the meters cannot be written");

@@ -97,8 +97,17 @@ static uint32_t class_of(const struct plan *plan,
     return ix;
 }
 
+/* What is left of a budget; LIMIT_NONE: it has no end. */
 static int64_t
-present_max(const struct engine *engine, uint32_t run, uint32_t limit);
+left_of(const struct engine *engine, uint32_t run, uint32_t limit)
+{
+    int64_t max = caps_configured(engine, run, limit);
+    if (max == LIMIT_NONE) {
+        return LIMIT_NONE;
+    }
+    int64_t left = max - caps_spent(engine, run, limit);
+    return left > 0 ? left : 0;
+}
 
 /*
  * How many sessions of unknown cost may run in a class: one until the cost of
@@ -119,7 +128,7 @@ affordable(const struct engine *engine, uint32_t run, uint32_t limit)
                            ? sum.usd * PLAN_USD
                            : (double)sum.tokens;
         int64_t left = plan_is_budget(budget) && covers
-                           ? present_max(engine, run, ix)
+                           ? left_of(engine, run, ix)
                            : LIMIT_NONE;
         if (left != LIMIT_NONE && spent > 0) {
             double count = (double)left / (spent / (double)sum.sessions);
@@ -137,11 +146,10 @@ present_max(const struct engine *engine, uint32_t run, uint32_t limit)
     if (r->plan->limits[limit].kind == PLAN_LIMIT_COST) {
         return affordable(engine, run, limit);
     }
-    int64_t max = caps_configured(engine, run, limit);
-    if (plan_is_budget(&r->plan->limits[limit]) && max != LIMIT_NONE) {
-        int64_t left = max - caps_spent(engine, run, limit);
-        return left > 0 ? left : 0;
+    if (plan_is_budget(&r->plan->limits[limit])) {
+        return left_of(engine, run, limit);
     }
+    int64_t max = caps_configured(engine, run, limit);
     for (uint32_t ix = 0; !engine->override && ix < r->plan->usage_count;
          ix++) {
         if (r->plan->usages[ix].limit == limit) {
@@ -295,8 +303,10 @@ int64_t caps_usd_left(const struct engine *engine, uint32_t run, uint32_t task)
         const struct plan_limit *limit = &r->plan->limits[ix];
         if (limit->kind == PLAN_LIMIT_BUDGET_USD &&
             plan_budget_units(r->plan, limit, t) > 0) {
-            int64_t rest = present_max(engine, run, ix);
-            left = left == PLAN_UNSET || rest < left ? rest : left;
+            int64_t rest = left_of(engine, run, ix);
+            left = rest != LIMIT_NONE && (left == PLAN_UNSET || rest < left)
+                       ? rest
+                       : left;
         }
     }
     return left == PLAN_UNSET || left > 0 ? left : 0;

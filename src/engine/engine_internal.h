@@ -118,8 +118,8 @@ struct engine_sync {
 struct engine_usage {
     struct program *program;
     const char **words; /* command that reads an agent's meters, or NULL */
-    uint32_t readings; /* of this process */
-    uint32_t kept;     /* reading that failed, whose directory is left */
+    uint32_t readings;  /* of this process */
+    uint32_t kept;      /* reading that failed, whose directory is left */
     struct meter *meters;
     uint32_t meter_count;
     uint32_t governs; /* the meter that is closest to its limit */

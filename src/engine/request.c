@@ -188,6 +188,17 @@ static void set_task(struct environment *env,
     set_number(env, "SLUICE_SLOT", session->slot);
 }
 
+/* Append a name as a part of a variable's. */
+static void add_upper(struct strbuf *out, const char *name)
+{
+    for (const char *at = name; *at != '\0'; at++) {
+        char letter = (char)toupper((unsigned char)*at);
+        bool plain = (letter >= 'A' && letter <= 'Z') ||
+                     (letter >= '0' && letter <= '9');
+        strbuf_add(out, plain ? &letter : "_", 1);
+    }
+}
+
 /* Where the repositories are: SLUICE_REPO_<NAME>, as a shell can write it. */
 static void set_repos(struct environment *env, const struct engine_run *run)
 {
@@ -197,12 +208,7 @@ static void set_repos(struct environment *env, const struct engine_run *run)
             continue;
         }
         strbuf_adds(&env->text, "SLUICE_REPO_");
-        for (const char *at = plan->repos[ix].name; *at != '\0'; at++) {
-            char letter = (char)toupper((unsigned char)*at);
-            bool plain = (letter >= 'A' && letter <= 'Z') ||
-                         (letter >= '0' && letter <= '9');
-            strbuf_add(&env->text, plain ? &letter : "_", 1);
-        }
+        add_upper(&env->text, plan->repos[ix].name);
         strbuf_adds(&env->text, "=");
         engine_add_path(&env->text, run->folder, plan->repos[ix].path);
         take(env);

@@ -179,9 +179,9 @@ static void pass_feedback(struct engine *engine,
     const char *words = said->feedback != NULL ? said->feedback : said->reason;
     const struct plan *plan = engine->runs[run].plan;
     bool review = strcmp(plan->classes[from->class_ix].name, "review") == 0;
-    bool told = said->feedback != NULL ||
-                (review && said->outcome == OUTCOME_CHANGES &&
-                 end->result.reason != NULL);
+    bool told =
+        said->feedback != NULL || (review && said->outcome == OUTCOME_CHANGES &&
+                                   end->result.reason != NULL);
     struct engine_task *to = &engine->runs[run].tasks[from->rework_to];
     struct strbuf text = {0};
     strbuf_addf(&text,
