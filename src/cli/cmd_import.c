@@ -65,6 +65,8 @@ struct request {
     struct import_path paths[PATHS_MAX];
     const char *output; /* NULL: standard output */
     bool force;
+    char *clone; /* that a file is in; NULL: none */
+    char *clone_name;
 };
 
 /* --- errors ------------------------------------------------------------- */
@@ -435,6 +437,31 @@ static int read_file(const struct request *request,
     return CLI_OK;
 }
 
+/* A backlog that is kept in its clone says where that is, unless the command
+ * line does. */
+static void find_clone(struct request *request, const char *file)
+{
+    static const char *const inside[] = {
+        [IMPORT_BEADS] = ".beads",
+        [IMPORT_TASKMASTER] = ".taskmaster",
+    };
+    struct import_options *options = &request->options;
+    if (options->source == IMPORT_GITHUB || options->folder != NULL ||
+        options->repo != NULL || request->clone != NULL ||
+        options->path_count > 0 ||
+        !import_out_clone(file,
+                          inside[options->source],
+                          request->output,
+                          &request->clone,
+                          &request->clone_name)) {
+        return;
+    }
+    request->paths[options->path_count++] = (struct import_path){
+        .name = request->clone_name,
+        .path = request->clone,
+    };
+}
+
 /* Read the files, write the plan. */
 static int make_plan(const struct request *request,
                      struct import *import,
@@ -490,6 +517,7 @@ static int run_request(struct request *request, int argc, char **argv)
     if (code != CLI_OK) {
         return code;
     }
+    find_clone(request, argv[optind + 1]);
     request->options.bodies = request->output != NULL ? BODIES : NULL;
     request->options.branch = import_out_branch;
     request->options.branch_ctx = &request->output;
@@ -507,6 +535,8 @@ static int run(const struct cli_command *command, int argc, char **argv)
     request->options.excluded = request->excluded;
     request->options.paths = request->paths;
     int code = run_request(request, argc, argv);
+    mem_free(request->clone);
+    mem_free(request->clone_name);
     mem_free(request);
     return code;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/import_out.h"
 
+#include "base/mem.h"
 #include "cli/plain.h"
 #include "exec/put.h"
 
@@ -247,4 +248,67 @@ void import_out_branch(void *ctx, const char *path, struct strbuf *out)
     strbuf_release(&git);
     strbuf_release(&head);
     strbuf_release(&line);
+}
+
+/* Append `to` relative to `from`, both absolute and without links. */
+static void add_relative(struct strbuf *out, const char *from, const char *to)
+{
+    size_t same = 0; /* bytes of the directories that both are in */
+    for (size_t ix = 0; from[ix] == to[ix]; ix++) {
+        if (from[ix] == '\0') {
+            strbuf_adds(out, ".");
+            return;
+        }
+        same = from[ix] == '/' ? ix : same;
+        if (from[ix + 1] == '\0' && to[ix + 1] == '/') {
+            same = ix + 1;
+            break;
+        }
+        if (to[ix + 1] == '\0' && from[ix + 1] == '/') {
+            same = ix + 1;
+            break;
+        }
+    }
+    for (const char *at = from + same; *at != '\0'; at++) {
+        if (*at == '/' && at[1] != '\0') {
+            strbuf_adds(out, out->len > 0 ? "/.." : "..");
+        }
+    }
+    if (to[same] != '\0') {
+        strbuf_adds(out, out->len > 0 ? "/" : "");
+        strbuf_adds(out, to + same + (to[same] == '/' ? 1 : 0));
+    }
+}
+
+bool import_out_clone(const char *file,
+                      const char *inside,
+                      const char *output,
+                      char **path_out,
+                      char **name_out)
+{
+    char *real = realpath(file, NULL);
+    const char *slash = output != NULL ? strrchr(output, '/') : NULL;
+    struct strbuf folder = {0};
+    struct strbuf mark = {0};
+    strbuf_add(&folder,
+               slash != NULL ? output : ".",
+               slash != NULL ? (size_t)(slash - output) + 1 : 1);
+    strbuf_addf(&mark, "/%s/", inside);
+    char *from = realpath(strbuf_text(&folder), NULL);
+    char *at = real != NULL ? strstr(real, strbuf_text(&mark)) : NULL;
+    bool found = at != NULL && at != real && from != NULL;
+    if (found) {
+        struct strbuf path = {0};
+        *at = '\0';
+        add_relative(&path, from, real);
+        const char *name = strrchr(real, '/') + 1;
+        *path_out = mem_strndup(strbuf_text(&path), path.len);
+        *name_out = mem_strndup(name, strlen(name));
+        strbuf_release(&path);
+    }
+    free(real);
+    free(from);
+    strbuf_release(&folder);
+    strbuf_release(&mark);
+    return found;
 }

@@ -34,4 +34,15 @@ int import_out_write(const struct import_out *out,
  */
 void import_out_branch(void *ctx, const char *path, struct strbuf *out);
 
+/*
+ * The clone that has the file in its directory `inside` (".beads"), relative
+ * to where the plan is written (`output`; NULL: here). Its path and name are
+ * the caller's to free. False: the file is in no such directory.
+ */
+bool import_out_clone(const char *file,
+                      const char *inside,
+                      const char *output,
+                      char **path_out,
+                      char **name_out);
+
 #endif /* CLI_IMPORT_OUT_H */
