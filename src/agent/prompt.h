@@ -30,7 +30,7 @@ struct prompt_place {
 
 /*
  * Append the prompt. `resumed`: the program continues a conversation that has
- * the issue. ERR_INVALID, ERR_IO: a file or a name in the plan's prompt is
+ * the issue. ERR_INVALID: a file or a name in the plan's prompt is
  * wrong.
  */
 MUST_USE enum err prompt_add(struct strbuf *out,

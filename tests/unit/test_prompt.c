@@ -149,7 +149,9 @@ static void the_plan_may_place_the_parts(void **state)
     brief.tasks = &task;
     brief.prompt = "Fix {{id}}, {{title}}: <{{body}}> see {{diff}}";
     char *text = prompt_of(&brief, false);
-    assert_has(text, "Fix api-1, T {{start}}: <Text.> see git diff 1111");
+    assert_has(text, "Fix api-1, T {{start}}: <----- begin of text by others");
+    assert_has(text, "-----\nText.\n----- end of text by others");
+    assert_has(text, "> see git diff 1111");
     assert_lacks(text, "# api-1"); /* not twice */
     assert_lacks(text, "The work is on branch");
     assert_has(text, "# How to answer");
@@ -171,12 +173,15 @@ static void a_bad_prompt_or_file_is_an_error(void **state)
     assert_has(diag.text, "{{titel}}");
     brief.prompt = NULL;
     brief.prompt_file = "/nonexistent/file";
-    assert_int_equal(prompt_add(&out, &brief, &where, false, &diag), ERR_IO);
+    assert_int_equal(prompt_add(&out, &brief, &where, false, &diag),
+                     ERR_INVALID);
     brief.prompt_file = NULL;
     task.body_file = "/nonexistent/file";
-    assert_int_equal(prompt_add(&out, &brief, &where, false, &diag), ERR_IO);
+    assert_int_equal(prompt_add(&out, &brief, &where, false, &diag),
+                     ERR_INVALID);
     task.body_file = "/dev/zero";
-    assert_int_equal(prompt_add(&out, &brief, &where, false, &diag), ERR_IO);
+    assert_int_equal(prompt_add(&out, &brief, &where, false, &diag),
+                     ERR_INVALID);
     strbuf_release(&out);
 }
 
