@@ -37,9 +37,9 @@ struct facts_need {
 /* Tasks of one shape fit or do not fit together. */
 struct facts_shape {
     uint32_t class_ix;
-    uint32_t provider;
-    uint32_t worth;  /* tier by which starvation is measured; 0 is best */
-    bool background; /* deferred, and gates nothing better */
+    uint32_t provider; /* see facts_provider() */
+    uint32_t worth;    /* tier by which starvation is measured; 0 is best */
+    bool background;   /* deferred, and gates nothing better */
     struct facts_need *needs;
     uint32_t need_count;
     struct facts_need *group_needs; /* until its group is open */
@@ -62,5 +62,14 @@ struct facts_rooms {
 
 void facts_rooms_init(struct facts_rooms *rooms, const struct plan *plan);
 void facts_rooms_release(struct facts_rooms *rooms);
+
+/* Who takes the sessions of a task: its provider or, without one, its class
+ * (see plan/load.h). Numbers are below provider_count + class_count. */
+static inline uint32_t facts_provider(const struct plan *plan,
+                                      const struct plan_task *task)
+{
+    return task->provider != PLAN_LOCAL ? task->provider
+                                        : plan->provider_count + task->class_ix;
+}
 
 #endif /* CLI_FACTS_INTERNAL_H */

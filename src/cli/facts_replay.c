@@ -348,7 +348,9 @@ static void move_task(struct replay *replay,
         set_leads(replay, ix, true);
     }
     if (event->to == TASK_RUNNING) {
-        replay->refused[replay->plan->tasks[ix].provider] = false;
+        replay
+            ->refused[facts_provider(replay->plan, &replay->plan->tasks[ix])] =
+            false;
     }
     bool met = is_met(replay, ix);
     if (met != was_met) {
@@ -390,7 +392,8 @@ static void end_session(struct replay *replay,
     }
     /* Only a later acceptance takes a refusal back. */
     if (session->outcome == CHRONICLE_REFUSED) {
-        replay->refused[plan->tasks[session->task].provider] = true;
+        replay->refused[facts_provider(plan, &plan->tasks[session->task])] =
+            true;
     }
 }
 
@@ -742,7 +745,8 @@ void facts_replay(struct facts *facts)
         .members = mem_zalloc(tasks, sizeof(uint32_t)),
         .counts = mem_zalloc(classes, sizeof(replay.counts[0])),
         .flight = mem_zalloc(tasks, sizeof(uint32_t)),
-        .refused = mem_zalloc(plan->provider_count, sizeof(bool)),
+        .refused = mem_zalloc((size_t)plan->provider_count + plan->class_count,
+                              sizeof(bool)),
         .starved = mem_zalloc(classes, sizeof(bool)),
         .max = mem_zalloc(plan->limit_count, sizeof(int64_t)),
         .usage_max = mem_zalloc(plan->usage_count, sizeof(int64_t)),

@@ -152,7 +152,7 @@ static void place_task(struct maker *maker, uint32_t ix)
     collect(maker, ix, false);
     struct facts_shape shape = {
         .class_ix = task->class_ix,
-        .provider = task->provider,
+        .provider = facts_provider(maker->plan, task),
         .worth = maker->worth[ix],
         .background = maker->background[ix],
         .needs = keep_needs(maker),
