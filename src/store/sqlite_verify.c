@@ -4,7 +4,10 @@
  * a row is not seen. So the log has sums of its own, and the other tables are
  * held against the log and against each other.
  *
- * Most checks are a query of which each row is the text of a fault.
+ * Most checks are a query of which each row is the text of a fault. In a
+ * subquery every column is named with its table: `run` and `number` are columns
+ * of several, and a name that binds to the inner one compares a row with
+ * itself, which scans the whole table for each row and finds nothing.
  */
 #include "store/sqlite_internal.h"
 
@@ -38,7 +41,7 @@ static const char *const queries[] = {
 
     "SELECT 'table fragment, run ' || run || ', number ' || number ||"
     " ': there is no such run' FROM fragment"
-    " WHERE run NOT IN (SELECT number FROM run)",
+    " WHERE run NOT IN (SELECT run.number FROM run)",
 
     "SELECT 'table fragment, run ' || run || ': a number is missing'"
     " FROM fragment GROUP BY run"
@@ -46,11 +49,11 @@ static const char *const queries[] = {
 
     "SELECT 'table run_limit, run ' || run || ', ' || name ||"
     " ': there is no such run' FROM run_limit"
-    " WHERE run NOT IN (SELECT number FROM run)",
+    " WHERE run NOT IN (SELECT run.number FROM run)",
 
     "SELECT 'table task, run ' || run || ', task ' || ix ||"
     " ': there is no such run' FROM task"
-    " WHERE run NOT IN (SELECT number FROM run)",
+    " WHERE run NOT IN (SELECT run.number FROM run)",
 
     "SELECT 'table task, run ' || run || ', task ' || ix || ': the token ' ||"
     " token || ' was never given out' FROM task, scheduler"
@@ -58,7 +61,8 @@ static const char *const queries[] = {
 
     "SELECT 'table attempt, row ' || token || ': there is no task ' || task ||"
     " ' in run ' || run FROM attempt"
-    " WHERE NOT EXISTS (SELECT 1 FROM task WHERE key = (run << 32) + task)",
+    " WHERE NOT EXISTS (SELECT 1 FROM task"
+    "  WHERE task.key = (attempt.run << 32) + attempt.task)",
 
     "SELECT 'table attempt, row ' || token || ': the token was never given out'"
     " FROM attempt, scheduler WHERE token < 1 OR token > last_token",

@@ -8,6 +8,7 @@
 #include "base/macros.h"
 #include "base/mem.h"
 #include "store/lock.h"
+#include "store/sqlite_internal.h"
 #include "tests/contract/fixture.h"
 
 #include <fcntl.h>
@@ -720,6 +721,77 @@ static void a_large_wal_is_carried_over_while_it_is_written(void **state)
     mem_free(path);
 }
 
+static int count_steps(void *ctx)
+{
+    ++*(uint64_t *)ctx;
+    return 0;
+}
+
+/* Instructions of SQLite, in hundreds, that verifying one run of `tasks` tasks
+ * with an attempt each takes. */
+static uint64_t verify_steps(struct fixture *fixture, uint32_t tasks)
+{
+    uint64_t epoch = 0;
+    struct store *store = fixture_take(fixture, &epoch);
+    struct store_batch batch = {.epoch = epoch};
+    struct store_change change = fixture_run(1, "wave");
+    store_batch_add(&batch, &change);
+    for (uint32_t ix = 0; ix < tasks; ix++) {
+        change = fixture_task(1, ix, "running");
+        store_batch_add(&batch, &change);
+        change = fixture_claim(ix + 1, 1, ix, 1);
+        store_batch_add(&batch, &change);
+        change = fixture_event(1, ix, "running");
+        store_batch_add(&batch, &change);
+    }
+    assert_int_equal(store_write(store, &batch, NULL), ERR_OK);
+    store_batch_release(&batch);
+    uint64_t steps = 0;
+    struct strbuf faults = {0};
+    sqlite3 *db = ((struct sqlite_store *)store)->db;
+    sqlite3_progress_handler(db, 100, count_steps, &steps);
+    assert_int_equal(fixture_verify(store, &faults, NULL), ERR_OK);
+    assert_string_equal(strbuf_text(&faults), "");
+    strbuf_release(&faults);
+    store_close(store);
+    return steps;
+}
+
+/* Every check of doctor is linear but for the logarithm of indexes (13.3). */
+static void verifying_twice_the_tasks_takes_twice_the_steps(void **state)
+{
+    (void)state;
+    uint64_t steps[2] = {0};
+    for (uint32_t ix = 0; ix < 2; ix++) {
+        struct fixture *fixture = fixture_new(BACKEND_SQLITE);
+        steps[ix] = verify_steps(fixture, 25000 * (ix + 1));
+        fixture_free(fixture);
+    }
+    assert_true(steps[0] > 0);
+    assert_in_range(steps[1], steps[0], steps[0] * 5 / 2);
+}
+
+/* It was compared with the tasks of all runs (13.3). */
+static void
+an_attempt_of_a_task_that_only_another_run_has_is_found(void **state)
+{
+    struct fixture *fixture = *state;
+    fill(fixture);
+    uint64_t epoch = 0;
+    struct store *store = fixture_take(fixture, &epoch);
+    struct store_change changes[] = {
+        fixture_run(2, "other"),
+        fixture_task(2, 0, "running"),
+        fixture_claim(3, 2, 0, 1),
+    };
+    assert_int_equal(
+        fixture_write(store, epoch, changes, ARRAY_COUNT(changes), NULL),
+        ERR_OK);
+    store_close(store);
+    tamper(fixture, "UPDATE attempt SET task = 1 WHERE token = 3");
+    expect_fault(fixture, "attempt, row 3: there is no task 1 in run 2");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -745,6 +817,8 @@ int main(void)
         FIXTURE_SQLITE(a_record_that_makes_no_sense_is_no_record),
         FIXTURE_SQLITE(a_working_directory_that_changes_does_not_matter),
         FIXTURE_SQLITE(a_large_wal_is_carried_over_while_it_is_written),
+        FIXTURE_SQLITE(an_attempt_of_a_task_that_only_another_run_has_is_found),
+        cmocka_unit_test(verifying_twice_the_tasks_takes_twice_the_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
