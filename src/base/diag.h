@@ -14,7 +14,8 @@
 enum { DIAG_BYTES = 1024 };
 
 struct diag {
-    char text[DIAG_BYTES]; /* "" until set; cut at the end when too long */
+    char text[DIAG_BYTES]; /* "" until set; cut at the end when too long;
+                              valid UTF-8, whatever it quotes */
 };
 
 /* Set the text (diag may be NULL) and return `err`. */

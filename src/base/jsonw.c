@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/jsonw.h"
 
+#include "base/utf8.h"
+
 #include <string.h>
 #include <time.h>
 
@@ -11,6 +13,7 @@ void jsonw_string(struct strbuf *out, const char *text)
         return;
     }
     strbuf_adds(out, "\"");
+    size_t begin = out->len;
     while (*text != '\0') {
         size_t plain = 0;
         while ((unsigned char)text[plain] >= 0x20 && text[plain] != '"' &&
@@ -27,6 +30,9 @@ void jsonw_string(struct strbuf *out, const char *text)
                 strbuf_addf(out, "\\u%04x", byte);
             }
         }
+    }
+    if (out->len > begin) {
+        utf8_repair(out->text + begin, out->len - begin);
     }
     strbuf_adds(out, "\"");
 }

@@ -9,7 +9,8 @@
 
 #include <stdint.h>
 
-/* Append a text as a JSON string, with quotes; NULL becomes null. */
+/* Append a text as a JSON string, with quotes; NULL becomes null. Bytes that
+ * are not UTF-8 become question marks: what comes out is always JSON. */
 void jsonw_string(struct strbuf *out, const char *text);
 
 /* Append nanoseconds as seconds, exact, without useless zeros: 90, 0.25. */

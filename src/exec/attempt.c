@@ -30,6 +30,7 @@
 #include "exec/attempt.h"
 
 #include "base/crash.h"
+#include "base/utf8.h"
 #include "exec/record.h"
 
 #include <errno.h>
@@ -371,12 +372,14 @@ static void add_tail(int fd, size_t bytes, struct strbuf *out)
         got = pread(fd, tail.text + len, want - len, at);
         len += got > 0 ? (size_t)got : 0;
     }
-    const char *begin = tail.text;
+    char *begin = tail.text;
     if (size > bytes && len > 0) {
-        const char *newline = memchr(begin, '\n', len - 1);
+        char *newline = memchr(begin, '\n', len - 1);
         begin = newline != NULL ? newline + 1 : begin + 1;
     }
-    add_printable(out, begin, len - (size_t)(begin - tail.text));
+    len -= (size_t)(begin - tail.text);
+    utf8_repair(begin, len);
+    add_printable(out, begin, len);
     strbuf_release(&tail);
 }
 

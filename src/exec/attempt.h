@@ -156,7 +156,7 @@ void attempt_result_release(struct attempt_result *result);
 MUST_USE bool attempt_read_time(const char *text, int64_t *ns_out);
 
 /* Append the last `bytes` bytes of the log, from a line's start on, with
- * control characters but newline and tab removed. */
+ * control characters but newline and tab removed, as valid UTF-8. */
 void attempt_add_log_tail(const char *dir, size_t bytes, struct strbuf *out);
 
 #endif /* EXEC_ATTEMPT_H */

@@ -417,6 +417,9 @@ enum err attempt_parse_result(const char *bytes,
     if (len > RESULT_BYTES_MAX) {
         return bad(diag, "it is larger than 1 MiB");
     }
+    if (memchr(bytes, '\0', len) != NULL) {
+        return bad(diag, "it has a NUL byte in it: write JSON text only");
+    }
     json_t *root = json_loadb(bytes, len, JSON_REJECT_DUPLICATES, &error);
     if (root == NULL) {
         return diag_set(diag,

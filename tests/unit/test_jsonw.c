@@ -53,6 +53,16 @@ static void escapes_control_characters(void **state)
     strbuf_release(&out);
 }
 
+/* Half a character, a surrogate, a byte of Latin-1 (13.13). */
+static void what_is_not_utf8_becomes_question_marks(void **state)
+{
+    (void)state;
+    struct strbuf out = {0};
+    jsonw_string(&out, "a\xe2\x82\n\xed\xa0\x80 \xfc\xf0\x9f\x98");
+    assert_string_equal(strbuf_text(&out), "\"a??\\u000a??? ????\"");
+    strbuf_release(&out);
+}
+
 static void leaves_utf8_alone(void **state)
 {
     (void)state;
@@ -123,6 +133,7 @@ int main(void)
         cmocka_unit_test(escapes_quotes_and_backslashes),
         cmocka_unit_test(escapes_control_characters),
         cmocka_unit_test(leaves_utf8_alone),
+        cmocka_unit_test(what_is_not_utf8_becomes_question_marks),
         cmocka_unit_test(no_byte_gets_through_that_json_forbids),
         cmocka_unit_test(writes_seconds_without_useless_zeros),
     };

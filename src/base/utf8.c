@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/utf8.h"
+
+#include <stdint.h>
+
+size_t utf8_size(const char *text, size_t left)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    const unsigned char *bytes = (const unsigned char *)text;
+    size_t size = bytes[0] < 0x80             ? 1
+                  : (bytes[0] & 0xe0) == 0xc0 ? 2
+                  : (bytes[0] & 0xf0) == 0xe0 ? 3
+                  : (bytes[0] & 0xf8) == 0xf0 ? 4
+                                              : 0;
+    if (size == 0 || size > left) {
+        return 0;
+    }
+    uint32_t code = size == 1 ? bytes[0] : bytes[0] & (0x7fU >> size);
+    for (size_t ix = 1; ix < size; ix++) {
+        if ((bytes[ix] & 0xc0) != 0x80) {
+            return 0;
+        }
+        code = code << 6 | (bytes[ix] & 0x3fU);
+    }
+    bool surrogate = code >= 0xd800 && code <= 0xdfff;
+    return code < least[size] || code > 0x10ffff || surrogate ? 0 : size;
+}
+
+bool utf8_is_valid(const char *text, size_t len)
+{
+    size_t at = 0;
+    while (at < len) {
+        size_t size = utf8_size(text + at, len - at);
+        if (size == 0) {
+            return false;
+        }
+        at += size;
+    }
+    return true;
+}
+
+void utf8_repair(char *text, size_t len)
+{
+    size_t at = 0;
+    while (at < len) {
+        size_t size = utf8_size(text + at, len - at);
+        if (size == 0) {
+            text[at] = '?';
+            size = 1;
+        }
+        at += size;
+    }
+}

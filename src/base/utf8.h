@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * utf8: UTF-8 from outside, checked and repaired.
+ *
+ * Valid means what JSON and SQLite accept: no overlong forms, no surrogates,
+ * nothing above U+10FFFF. A NUL is a valid character here.
+ */
+#ifndef BASE_UTF8_H
+#define BASE_UTF8_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Bytes of the character at `text`, of which `left` bytes (one at least) can
+ * be read; 0: no valid character begins there. */
+size_t utf8_size(const char *text, size_t left);
+
+/* Whether all of the text is valid. */
+bool utf8_is_valid(const char *text, size_t len);
+
+/* Replace each byte that is not part of a valid character by '?'. */
+void utf8_repair(char *text, size_t len);
+
+#endif /* BASE_UTF8_H */
