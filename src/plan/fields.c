@@ -190,7 +190,18 @@ bool fields_is_list(struct reader *reader,
 
 bool fields_is_word(const struct node *value, const char *word)
 {
-    return value->kind == NODE_PLAIN && strcmp(value->text, word) == 0;
+    return fields_is_bare(value) && strcmp(value->text, word) == 0;
+}
+
+bool fields_is_bare(const struct node *value)
+{
+    if (value->kind != NODE_QUOTED || !value->json) {
+        return value->kind == NODE_PLAIN;
+    }
+    return value->text[strspn(value->text, "0123456789+-.eE")] != '\0' &&
+           strcmp(value->text, "true") != 0 &&
+           strcmp(value->text, "false") != 0 &&
+           strcmp(value->text, "null") != 0;
 }
 
 /* Digits from `text` on, as a number up to 10^12; NULL if there are none. */
@@ -209,10 +220,10 @@ static const char *digits(const char *text, int64_t *out)
     return at > text ? at : NULL;
 }
 
-bool fields_parse_number(const struct node *value, int64_t *out)
+/* A number as YAML and JSON write it: digits, no zeros before it. */
+static bool parse_number(const struct node *value, int64_t *out)
 {
-    if (value->kind != NODE_PLAIN ||
-        (value->text[0] == '0' && value->count > 1)) {
+    if (value->text[0] == '0' && value->count > 1) {
         return false;
     }
     int64_t number = 0;
@@ -222,6 +233,16 @@ bool fields_parse_number(const struct node *value, int64_t *out)
     }
     *out = number;
     return true;
+}
+
+bool fields_parse_number(const struct node *value, int64_t *out)
+{
+    return value->kind == NODE_PLAIN && parse_number(value, out);
+}
+
+bool fields_parse_key(const struct node *key, int64_t *out)
+{
+    return (key->kind == NODE_PLAIN || key->json) && parse_number(key, out);
 }
 
 bool fields_parse_duration(const struct node *value, int64_t *out)

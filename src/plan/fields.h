@@ -96,7 +96,14 @@ MUST_USE bool fields_parse_number(const struct node *value, int64_t *out);
 MUST_USE bool fields_parse_duration(const struct node *value, int64_t *out);
 MUST_USE bool fields_parse_percent(const struct node *value, uint32_t *out);
 
-/* Whether the plain scalar is this word. */
+/* Whether the scalar has no quotes; or is a string of JSON which JSON cannot
+ * write without: neither a number nor true, false, null. */
+bool fields_is_bare(const struct node *value);
+
+/* As fields_parse_number(), for a key: in JSON, keys are always quoted. */
+MUST_USE bool fields_parse_key(const struct node *key, int64_t *out);
+
+/* Whether the bare scalar is this word. */
 bool fields_is_word(const struct node *value, const char *word);
 
 /*

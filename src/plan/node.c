@@ -28,6 +28,7 @@ struct builder {
     struct plan_errors *errors;
     const char *text;
     size_t len;
+    bool json;                     /* see node.h */
     size_t checked;                /* bytes found to be text */
     struct plan_mark place;        /* of the next byte to check */
     size_t at;                     /* bytes handed to libyaml */
@@ -221,6 +222,9 @@ static const char *advice_for(const char *problem)
         {"found unknown escape character",
          "unknown escape; between double quotes a backslash is written \\\\, "
          "between single quotes it is itself"},
+        {"found invalid Unicode character escape code",
+         "the escape is no character; one above U+FFFF is written "
+         "\\UXXXXXXXX, and in JSON as a pair \\uD8XX\\uDCXX"},
         {"block sequence entries are not allowed in this context",
          "a list entry \"- \" is not possible here; start it on a new line"},
     };
@@ -349,6 +353,89 @@ static void open_container(struct builder *builder,
     builder->depth++;
 }
 
+/*
+ * libyaml knows no surrogate pairs. Before it reads JSON, each \uD83D\uDE00 is
+ * replaced by \a\U0001F600, which is as long, so that positions stay right.
+ * The BEL before a character of four bytes is then dropped: JSON has no \a,
+ * and any other BEL is an error.
+ */
+static bool is_filler(const unsigned char *text, size_t left)
+{
+    return left > 1 && text[0] == '\a' && text[1] >= 0xf0;
+}
+
+/* Remove the fillers; the new length. */
+static size_t drop_fillers(char *text, size_t len)
+{
+    size_t kept = 0;
+    for (size_t ix = 0; ix < len; ix++) {
+        if (!is_filler((const unsigned char *)text + ix, len - ix)) {
+            text[kept++] = text[ix];
+        }
+    }
+    text[kept] = '\0';
+    return kept;
+}
+
+/* The number in the four hexadecimal digits of \uXXXX at `text`; 0: none. */
+static uint32_t surrogate_at(const char *text, size_t left)
+{
+    uint32_t code = 0;
+    if (left < 6 || text[0] != '\\' || text[1] != 'u') {
+        return 0;
+    }
+    for (size_t ix = 2; ix < 6; ix++) {
+        char digit = text[ix];
+        uint32_t value = digit >= '0' && digit <= '9'   ? (uint32_t)digit - '0'
+                         : digit >= 'a' && digit <= 'f' ? (uint32_t)digit - 87
+                         : digit >= 'A' && digit <= 'F' ? (uint32_t)digit - 55
+                                                        : 16;
+        if (value == 16) {
+            return 0;
+        }
+        code = code << 4 | value;
+    }
+    return code;
+}
+
+/* A copy of the text with its surrogate pairs replaced; the caller frees it. */
+static char *replace_surrogates(const char *text, size_t len)
+{
+    char *copy = mem_strndup(text, len);
+    for (size_t ix = 0; ix + 1 < len; ix++) {
+        if (copy[ix] != '\\') {
+            continue;
+        }
+        uint32_t high = surrogate_at(text + ix, len - ix);
+        uint32_t low = high >= 0xd800 && high <= 0xdbff
+                           ? surrogate_at(text + ix + 6, len - ix - 6)
+                           : 0;
+        if (low >= 0xdc00 && low <= 0xdfff) {
+            char made[13];
+            uint32_t code = 0x10000 + ((high - 0xd800) << 10) + low - 0xdc00;
+            (void)snprintf(made, sizeof(made), "\\a\\U%08X", code);
+            memcpy(copy + ix, made, 12);
+            ix += 11;
+        } else {
+            ix++; /* the escaped character is no backslash that escapes */
+        }
+    }
+    return copy;
+}
+
+/* Whether a text begins like a JSON object. */
+static bool begins_json(const char *text, size_t len)
+{
+    size_t at = 0;
+    bool brace = false;
+    while (at < len && (memchr(" \t\r\n", text[at], 4) != NULL ||
+                        (text[at] == '{' && !brace))) {
+        brace = brace || text[at] == '{';
+        at++;
+    }
+    return brace && at < len && text[at] == '"';
+}
+
 /* Whether a scalar with escapes is text; report and return false if not. */
 static bool check_escapes(struct builder *builder,
                           struct plan_mark mark,
@@ -360,7 +447,8 @@ static bool check_escapes(struct builder *builder,
         uint32_t code = 0;
         step = decode(text + ix, len - ix, &code);
         INVARIANT(step > 0);
-        if (fault_of(code) != NULL) {
+        bool filler = builder->json && is_filler(text + ix, len - ix);
+        if (!filler && fault_of(code) != NULL) {
             plan_errors_add(builder->errors,
                             mark,
                             "%s U+%04X is not allowed",
@@ -399,8 +487,10 @@ static void add_scalar(struct builder *builder, const yaml_event_t *event)
         node->kind = NODE_BAD;
         return;
     }
-    node->text = arena_strndup(&builder->tree->texts, (const char *)text, len);
-    node->count = (uint32_t)len;
+    char *copy = arena_strndup(&builder->tree->texts, (const char *)text, len);
+    node->json = builder->json && style == YAML_DOUBLE_QUOTED_SCALAR_STYLE;
+    node->count = (uint32_t)(node->json ? drop_fillers(copy, len) : len);
+    node->text = copy;
 }
 
 /* The key is the same as an earlier one: report it and pass over it. */
@@ -610,7 +700,14 @@ bool node_tree_read(struct node_tree *tree,
         builder.text += 3;
         builder.len -= 3;
     }
+    char *json = NULL;
+    builder.json = begins_json(builder.text, builder.len);
+    if (builder.json) {
+        json = replace_surrogates(builder.text, builder.len);
+        builder.text = json;
+    }
     build(&builder);
+    mem_free(json);
     /* A document of nothing at all is one empty scalar. */
     if (tree->count == 1 && tree->nodes[0].kind == NODE_PLAIN &&
         tree->nodes[0].count == 0) {

@@ -7,6 +7,10 @@
  * control characters are errors. A scalar stays a text; whether it was quoted
  * is kept, so that the reader can tell 3 from "3".
  *
+ * A text that begins like a JSON object, {"..., is JSON. Its strings are
+ * marked, since JSON must quote what YAML need not, and may have surrogate
+ * pairs.
+ *
  * All nodes are in one array, a container right before its children, so a tree
  * is walked with two functions:
  *     for (n = node_first(list); n != NULL; n = node_next(n)) ...
@@ -48,6 +52,7 @@ struct node {
     uint32_t line;    /* 1-based */
     uint32_t column;  /* 1-based, in characters */
     enum node_kind kind;
+    bool json; /* NODE_QUOTED: a string of JSON, which knows no plain words */
 };
 
 /* Made to be embedded; starts as {0}. */

@@ -89,7 +89,7 @@ static bool read_step(struct reader *reader,
 {
     int64_t percent = 0;
     int64_t cap = 0;
-    if (!fields_parse_number(key, &percent) || percent < 1 || percent > 100) {
+    if (!fields_parse_key(key, &percent) || percent < 1 || percent > 100) {
         fields_expected(reader,
                         key,
                         "a step of \"steps\"",

@@ -298,7 +298,7 @@ static void read_tokens(struct reader *reader,
                         void *target)
 {
     int64_t *out = (void *)((char *)target + field->offset);
-    if (value->kind != NODE_PLAIN || !plan_parse_tokens(value->text, out)) {
+    if (!fields_is_bare(value) || !plan_parse_tokens(value->text, out)) {
         fields_expected(reader,
                         value,
                         "\"tokens\"",

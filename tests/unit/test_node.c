@@ -139,6 +139,38 @@ static void keeps_apart_plain_and_quoted(void **state)
     }
 }
 
+/* As Python writes them; what follows keeps its place (13.14). */
+static void json_may_have_surrogate_pairs(void **state)
+{
+    struct fixture *fixture = *state;
+    assert_true(read_text(fixture,
+                          " {\"a\": \"\\ud83d\\uDE00|\\\\ud83d\\\\ude00\","
+                          " \"\\uD83D\\uDE80\": 7}"));
+    const struct node *key = must(node_first(fixture->tree.nodes));
+    const struct node *value = must(node_value(key));
+    assert_true(key->json && value->json);
+    /* What follows an escaped backslash is no escape. */
+    assert_string_equal(value->text, "\xf0\x9f\x98\x80|\\ud83d\\ude00");
+    key = must(node_next_key(key));
+    assert_string_equal(key->text, "\xf0\x9f\x9a\x80");
+    assert_int_equal(key->count, 4);
+    assert_int_equal(key->column, 39);
+    assert_false(must(node_value(key))->json);
+    assert_int_equal(node_value(key)->column, 55);
+}
+
+/* In YAML quotes stay quotes, and pairs are an error, as ever. */
+static void a_flow_mapping_without_quotes_is_no_json(void **state)
+{
+    struct fixture *fixture = *state;
+    assert_true(read_text(fixture, "{a: \"none\"}"));
+    assert_false(node_value(must(node_first(fixture->tree.nodes)))->json);
+    assert_false(read_text(fixture, "a: \"\\ud83d\\ude00\""));
+    assert_false(read_text(fixture, "{\"a\": \"\\ud83d\"}"));
+    assert_true(read_text(fixture, "{\"a\": \"\\a x\"}"));
+    assert_int_equal(fixture->errors.count, 1); /* a control character */
+}
+
 static void goes_on_after_what_can_be_passed_over(void **state)
 {
     struct fixture *fixture = *state;
@@ -266,6 +298,8 @@ int main(void)
         TEST(knows_children_and_siblings),
         TEST(places_count_characters_from_one),
         TEST(keeps_apart_plain_and_quoted),
+        TEST(json_may_have_surrogate_pairs),
+        TEST(a_flow_mapping_without_quotes_is_no_json),
         TEST(goes_on_after_what_can_be_passed_over),
         TEST(finds_duplicates_among_many_keys),
         TEST(refuses_depth_at_once),
