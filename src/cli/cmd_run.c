@@ -9,6 +9,7 @@
 #include "base/crash.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "cli/cli.h"
 #include "cli/client.h"
 #include "cli/handoff.h"
@@ -527,6 +528,13 @@ static int execute(struct run *run)
     /* Whoever reads what we print may go; the plan does not. */
     (void)signal(SIGPIPE, SIG_IGN);
     run->dir = client_find_store(run->store_option, true, &run->diag);
+    if (run->dir != NULL && !utf8_is_valid(run->dir, strlen(run->dir))) {
+        (void)diag_set(&run->diag, ERR_INVALID, "%s", run->dir);
+        return cli_fail(run->command,
+                        "the path of the store is not UTF-8 (%s): rename the "
+                        "folder, or give another one with --store",
+                        run->diag.text);
+    }
     enum err err = run->dir != NULL ? ERR_OK : ERR_INVALID;
     if (err == ERR_OK) {
         skip_events(run);
@@ -595,6 +603,13 @@ static int check_and_execute(struct run *run, const char *path)
     run->folder = folder_of(path);
     if (run->folder == NULL) {
         code = cli_fail(run->command, "%s: its folder cannot be found", path);
+    } else if (!utf8_is_valid(run->folder, strlen(run->folder))) {
+        /* It is in events, briefs and rows, which are UTF-8 by definition. */
+        (void)diag_set(&run->diag, ERR_INVALID, "%s", run->folder);
+        code = cli_fail(run->command,
+                        "the path of the plan's folder is not UTF-8 (%s): "
+                        "rename the folder",
+                        run->diag.text);
     } else if (run->dry) {
         expect_history(run, plan);
         code = preview_print(plan, run->json);

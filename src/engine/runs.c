@@ -354,12 +354,16 @@ static char *copy_text(const char *text)
     return mem_strndup(text, strlen(text));
 }
 
-/* The unfinished run of that name, or STORE_NONE. */
-static uint32_t find_unfinished(const struct engine *engine, const char *name)
+/* The unfinished run of the same name and folder, or STORE_NONE. A plan in
+ * another folder is other work, were its text the same: its relative paths
+ * mean other files. */
+static uint32_t find_unfinished(const struct engine *engine,
+                                const struct engine_run *made)
 {
     for (uint32_t ix = engine->run_count; ix > 0; ix--) {
         const struct engine_run *run = &engine->runs[ix - 1];
-        if (!run->finished && strcmp(run->name, name) == 0) {
+        if (!run->finished && strcmp(run->name, made->name) == 0 &&
+            strcmp(run->folder, made->folder) == 0) {
             return ix - 1;
         }
     }
@@ -463,7 +467,7 @@ enum err runs_submit(struct engine *engine,
         goto out;
     }
     uint32_t old =
-        submission->anew ? STORE_NONE : find_unfinished(engine, made.name);
+        submission->anew ? STORE_NONE : find_unfinished(engine, &made);
     if (old == STORE_NONE) {
         err = take_in(engine, &made, diag);
         *out = engine->run_count - 1;
