@@ -215,7 +215,10 @@ static bool is_expected(const char *name)
     static const char *const names[] = {
         ".",
         "..",
+        "handoff",
         "lock",
+        "meters",
+        "report",
         "runs",
         "sluice.db",
         "sluice.db-shm",

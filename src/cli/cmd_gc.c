@@ -275,9 +275,10 @@ struct walk {
     struct {
         DIR *dir;
         char *name;
+        uint64_t bytes;
     } levels[DEPTH_MAX];
     uint32_t depth;
-    uint64_t bytes;
+    uint64_t bytes; /* of what has gone, or would go */
 };
 
 /* Go into a directory; 0 or an errno. */
@@ -299,26 +300,28 @@ static int enter(struct walk *walk, int parent_fd, const char *name)
         (void)closedir(dir);
         return error;
     }
-    walk->bytes += (uint64_t)stat.st_blocks * 512;
+    walk->levels[walk->depth].bytes = (uint64_t)stat.st_blocks * 512;
     walk->levels[walk->depth].dir = dir;
     walk->levels[walk->depth].name = mem_strndup(name, strlen(name));
     walk->depth++;
     return 0;
 }
 
-/* Leave the innermost directory and remove it; 0 or an errno. */
-static int leave(struct walk *walk, bool remove)
+/* Leave the innermost directory, and remove it if `whole` and not a dry run; 0
+ * or an errno. */
+static int leave(struct walk *walk, bool whole)
 {
     walk->depth--;
     (void)closedir(walk->levels[walk->depth].dir);
     int parent_fd = walk->depth > 0 ? dirfd(walk->levels[walk->depth - 1].dir)
                                     : walk->top_fd;
     int error = 0;
-    if (remove &&
+    if (whole && !walk->dry &&
         unlinkat(parent_fd, walk->levels[walk->depth].name, AT_REMOVEDIR) !=
             0) {
         error = errno;
     }
+    walk->bytes += whole && error == 0 ? walk->levels[walk->depth].bytes : 0;
     mem_free(walk->levels[walk->depth].name);
     return error;
 }
@@ -334,11 +337,15 @@ static int take_entry(struct walk *walk, const char *name)
     if (S_ISDIR(stat.st_mode)) {
         return enter(walk, fd, name);
     }
+    if (!walk->dry && unlinkat(fd, name, 0) != 0) {
+        return errno;
+    }
     walk->bytes += (uint64_t)stat.st_blocks * 512;
-    return walk->dry || unlinkat(fd, name, 0) == 0 ? 0 : errno;
+    return 0;
 }
 
-/* Remove a directory with all that is in it; 0 or an errno. */
+/* Remove a directory with all that is in it, and count the bytes that went; 0
+ * or an errno. */
 static int remove_tree(int top_fd, const char *name, bool dry, uint64_t *bytes)
 {
     struct stat stat;
@@ -357,7 +364,7 @@ static int remove_tree(int top_fd, const char *name, bool dry, uint64_t *bytes)
         if (entry != NULL) {
             error = take_entry(&walk, entry->d_name);
         } else if (error == 0) {
-            error = leave(&walk, !dry);
+            error = leave(&walk, true);
         }
     }
     while (walk.depth > 0) {
@@ -411,8 +418,8 @@ is_live(const struct folder *folder, const char *task, const char *attempt)
            found.state == ATTEMPT_STARTING;
 }
 
-/* Count the attempts of a task; false: one of them is alive, or may be. */
-static bool count_attempts(struct folder *folder, const char *task)
+/* Whether no attempt of a task is alive, or may be. */
+static bool is_task_quiet(const struct folder *folder, const char *task)
 {
     DIR *dir = open_beneath(dirfd(folder->dir), task);
     if (dir == NULL) {
@@ -422,11 +429,25 @@ static bool count_attempts(struct folder *folder, const char *task)
     bool live = false;
     int error = 0;
     while (!live && (entry = next_entry(dir, &error)) != NULL) {
-        folder->tally.attempts++;
         live = is_live(folder, task, entry->d_name);
     }
     (void)closedir(dir);
     return !live && error == 0;
+}
+
+/* Directories of attempts that a task has now. */
+static uint32_t count_attempts(const struct folder *folder, const char *task)
+{
+    DIR *dir = open_beneath(dirfd(folder->dir), task);
+    uint32_t count = 0;
+    int error = 0;
+    while (dir != NULL && next_entry(dir, &error) != NULL) {
+        count++;
+    }
+    if (dir != NULL) {
+        (void)closedir(dir);
+    }
+    return count;
 }
 
 /* Whether no session runs in the directory. */
@@ -437,7 +458,7 @@ static bool is_quiet(struct folder *folder)
     const struct dirent *entry;
     while (quiet && (entry = next_entry(folder->dir, &error)) != NULL) {
         if (is_known(folder, entry->d_name)) {
-            quiet = count_attempts(folder, entry->d_name);
+            quiet = is_task_quiet(folder, entry->d_name);
         }
     }
     rewinddir(folder->dir);
@@ -459,6 +480,20 @@ static void keep_entry(struct folder *folder, const char *name, int error)
     strbuf_release(&path);
 }
 
+/* Remove a task's directory and count what went, all of it or not; 0 or an
+ * errno. */
+static int remove_task(struct folder *folder, const char *name)
+{
+    uint32_t before = count_attempts(folder, name);
+    int error = remove_tree(dirfd(folder->dir),
+                            name,
+                            folder->gc->dry,
+                            &folder->tally.bytes);
+    uint32_t left = error != 0 ? count_attempts(folder, name) : 0;
+    folder->tally.attempts += before > left ? before - left : 0;
+    return error;
+}
+
 static void remove_folder(struct folder *folder, int runs_fd)
 {
     const struct gc *gc = folder->gc;
@@ -466,14 +501,9 @@ static void remove_folder(struct folder *folder, int runs_fd)
     int error = 0;
     while ((entry = next_entry(folder->dir, &error)) != NULL) {
         bool known = is_known(folder, entry->d_name);
-        if (known) {
-            error = remove_tree(dirfd(folder->dir),
-                                entry->d_name,
-                                gc->dry,
-                                &folder->tally.bytes);
-        }
-        if (!known || error != 0) {
-            keep_entry(folder, entry->d_name, error);
+        int failed = known ? remove_task(folder, entry->d_name) : 0;
+        if (!known || failed != 0) {
+            keep_entry(folder, entry->d_name, failed);
         }
     }
     if (error == 0 && !gc->dry && !folder->kept &&
@@ -483,7 +513,9 @@ static void remove_folder(struct folder *folder, int runs_fd)
     if (error != 0) {
         tell_failed(folder->gc, folder->run, error);
     }
-    tell_removed(folder->gc, folder->run, folder->tally);
+    if (!folder->kept || folder->tally.attempts > 0) {
+        tell_removed(folder->gc, folder->run, folder->tally);
+    }
 }
 
 /* Why a run that the store was asked about must stay; NULL: it can go. */

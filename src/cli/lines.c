@@ -305,7 +305,7 @@ bool lines_add(struct strbuf *out, const struct store_event *event)
     bool added = false;
     if (is(event->kind, "task")) {
         added = add_task(out, event, data);
-    } else if (is(event->kind, "attempt")) {
+    } else if (is(event->kind, "attempt") || is(event->kind, "member")) {
         added = add_end(out, event, data);
     } else if (is(event->kind, "run")) {
         added = add_run(out, event, data);

@@ -197,6 +197,37 @@ static void pass_feedback(struct engine *engine,
     strbuf_release(&text);
 }
 
+/* Whether an outcome of one task of a batch is told on its own: not that it is
+ * done, which its state says, nor what became of the session as a whole. */
+static bool is_for_members(enum sched_outcome outcome)
+{
+    return outcome == OUTCOME_CHANGES || outcome == OUTCOME_FAILED ||
+           outcome == OUTCOME_BLOCKED || outcome == OUTCOME_CHECKPOINT;
+}
+
+/* Tell what the session of a batch says of one of its tasks. Its end is told
+ * of the first task only, with the outcome of the whole. */
+static void tell_member(struct engine *engine,
+                        const struct session *session,
+                        uint32_t ix,
+                        const struct said *said)
+{
+    const struct plan *plan = engine->runs[session->run].plan;
+    struct strbuf data = {0};
+    strbuf_adds(&data, "{\"task\":");
+    jsonw_string(&data, plan->tasks[ix].id);
+    strbuf_adds(&data, ",\"leader\":");
+    jsonw_string(&data, plan->tasks[session->task].id);
+    strbuf_addf(&data,
+                ",\"token\":%llu,\"outcome\":\"%s\",\"reason\":",
+                (unsigned long long)session->token,
+                rows_outcome_name(said->outcome));
+    jsonw_string(&data, said->reason);
+    strbuf_adds(&data, "}");
+    (void)rows_event(engine, session->run, ix, "member", &data);
+    strbuf_release(&data);
+}
+
 /* Outcomes of the tasks of a session, in its order; the caller frees them. */
 static enum sched_outcome *judge_tasks(struct engine *engine,
                                        const struct session *session,
@@ -219,6 +250,10 @@ static enum sched_outcome *judge_tasks(struct engine *engine,
                                        &said.reason,
                                        &said.feedback);
         outcomes[n] = said.outcome;
+        if (is_for_members(said.outcome) &&
+            (n > 0 || said.outcome != end->verdict.outcome)) {
+            tell_member(engine, session, ix, &said);
+        }
         struct engine_task *task = &run->tasks[ix];
         set_text(&task->reason, said.reason);
         carry_end(&task->carry, said.outcome, said.reason, &end->result);
