@@ -330,6 +330,7 @@ static void note(struct world *world, const struct store_change *change)
         break;
     case STORE_EXECUTOR:
     case STORE_COMMAND:
+    case STORE_PRUNE: /* of runs that nothing looks at any more */
         break;
     }
 }

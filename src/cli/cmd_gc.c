@@ -3,12 +3,13 @@
  * sluice gc: remove what nobody needs any more: the directories of attempts,
  * and in repositories the worktrees and branches of finished runs.
  *
- * What happened stays in the store; what goes is the logs, results and other
- * files below runs/. A directory goes only with positive evidence: the store
- * knows its run, the run has finished, none of its attempts is in flight, its
- * hooks know of all its events, no shim holds a lock in it, and it has ended
- * long enough ago. Such a run never starts anything again and its id is never
- * given to another one, so what is true when it is looked at stays true.
+ * What happened stays in the store, unless --rows is given (gc_rows.h); what
+ * goes is the logs, results and other files below runs/. A directory goes only
+ * with positive evidence: the store knows its run, the run has finished, none
+ * of its attempts is in flight, its hooks know of all its events, no shim holds
+ * a lock in it, and it has ended long enough ago. Such a run never starts
+ * anything again and its id is never given to another one, so what is true when
+ * it is looked at stays true.
  *
  * Below the store everything is opened relative to its directory, and no
  * symbolic link is followed: a session may have left any.
@@ -22,6 +23,7 @@
 #include "cli/cli.h"
 #include "cli/client.h"
 #include "cli/gc_git.h"
+#include "cli/gc_rows.h"
 #include "cli/plain.h"
 #include "engine/engine.h"
 #include "engine/loop.h"
@@ -38,6 +40,7 @@
 enum {
     OPT_DRY = 'n',
     OPT_KEEP = 1,
+    OPT_ROWS,
     DEPTH_MAX = 64, /* of directories in a directory */
 };
 
@@ -59,7 +62,8 @@ struct gc {
     bool dry;
     bool json;
     int64_t keep_ns;
-    char *dir; /* of the store */
+    int64_t rows_ns; /* -1: rows stay */
+    char *dir;       /* of the store */
     struct store *store;
     struct strbuf text;    /* of the report */
     struct strbuf removed; /* of the report in JSON */
@@ -653,6 +657,56 @@ static enum err take_all(struct gc *gc,
     return err;
 }
 
+static void on_rows_removed(void *ctx, const struct gc_rows_run *run)
+{
+    struct gc *gc = ctx;
+    strbuf_addf(&gc->text,
+                "%s the rows of %s: %u task%s, %u attempt%s, %llu event%s\n",
+                gc->dry ? "would remove" : "removed",
+                run->id,
+                run->tasks,
+                run->tasks == 1 ? "" : "s",
+                run->attempts,
+                run->attempts == 1 ? "" : "s",
+                (unsigned long long)run->events,
+                run->events == 1 ? "" : "s");
+    strbuf_adds(&gc->removed, gc->removed.len > 0 ? ",\n  " : "\n  ");
+    strbuf_adds(&gc->removed, "{\"rows\": ");
+    jsonw_string(&gc->removed, run->id);
+    strbuf_addf(&gc->removed,
+                ", \"tasks\": %u, \"attempts\": %u, \"events\": %llu}",
+                run->tasks,
+                run->attempts,
+                (unsigned long long)run->events);
+}
+
+static void
+on_rows_kept(void *ctx, const char *id, const char *reason, bool failed)
+{
+    struct gc *gc = ctx;
+    struct strbuf name = {0};
+    strbuf_addf(&name, "rows of %s", id);
+    gc->failed = gc->failed || failed;
+    tell_kept(gc, strbuf_text(&name), reason);
+    strbuf_release(&name);
+}
+
+static enum err take_rows(struct gc *gc, struct diag *diag)
+{
+    struct gc_rows rows = {
+        .dir = gc->dir,
+        .store = gc->store,
+        .wall_ns = loop_wall_ns(),
+        .age_ns = gc->rows_ns,
+        .keep_ns = gc->keep_ns,
+        .dry = gc->dry,
+        .ctx = gc,
+        .removed = on_rows_removed,
+        .kept = on_rows_kept,
+    };
+    return gc_rows_prune(&rows, diag);
+}
+
 static enum err collect(struct gc *gc, struct diag *diag)
 {
     enum err err = store_open(&gc->store, gc->dir, STORE_READ, diag);
@@ -666,6 +720,9 @@ static enum err collect(struct gc *gc, struct diag *diag)
     err = take_all(gc, store_fd, "worktrees", true, diag);
     if (err == ERR_OK) {
         err = take_all(gc, store_fd, "runs", false, diag);
+    }
+    if (err == ERR_OK && gc->rows_ns >= 0) {
+        err = take_rows(gc, diag);
     }
     (void)close(store_fd);
     return err;
@@ -683,6 +740,8 @@ static int take_option(struct gc *gc, int code, const char *argument)
     case OPT_DRY:
         gc->dry = true;
         return CLI_OK;
+    case OPT_ROWS:
+        return cli_read_duration(gc->command, "rows", argument, &gc->rows_ns);
     default:
         return cli_read_duration(gc->command, "keep", argument, &gc->keep_ns);
     }
@@ -690,7 +749,7 @@ static int take_option(struct gc *gc, int code, const char *argument)
 
 static int run(const struct cli_command *command, int argc, char **argv)
 {
-    struct gc gc = {.command = command, .keep_ns = KEEP_NS};
+    struct gc gc = {.command = command, .keep_ns = KEEP_NS, .rows_ns = -1};
     for (;;) {
         const char *argument = NULL;
         int code = cli_next(command, argc, argv, &argument);
@@ -731,6 +790,10 @@ static const struct cli_option options[] = {
      "TIME",
      "keep what ended less than this ago (default: 1d)",
      OPT_KEEP},
+    {"rows",
+     "TIME",
+     "also remove runs that ended longer ago from the store, with their events",
+     OPT_ROWS},
     CLIENT_OPTION_STORE,
     {0},
 };

@@ -23,6 +23,7 @@ struct order {
     const char *verb;
     struct strbuf text;  /* of the answer, for people */
     struct strbuf extra; /* further members of the answer */
+    bool silent;         /* it is not noted: repeating it does no harm */
     struct diag diag;
 };
 
@@ -560,6 +561,64 @@ static enum err do_cancel(struct order *order)
                : do_run(order, EVENT_CANCEL_RUN, "is cancelled");
 }
 
+/* A number of the order, from 0 on; -1: it has none. */
+static int64_t get_number(const struct order *order, const char *name)
+{
+    const json_t *value = json_object_get(order->json, name);
+    return json_is_integer(value) ? json_integer_value(value) : -1;
+}
+
+/*
+ * Remove rows of a finished run, one part of them. The store looks whether it
+ * has finished; here it must not be one that this scheduler still knows, and
+ * may yet write to.
+ */
+static enum err do_prune(struct order *order)
+{
+    static const char *const parts[] = {
+        [STORE_PRUNE_EVENTS] = "events",
+        [STORE_PRUNE_TASKS] = "tasks",
+        [STORE_PRUNE_RUN] = "run",
+    };
+    const struct engine *engine = order->engine;
+    const char *part = get_text(order, "part");
+    int64_t number = get_number(order, "number");
+    int64_t first = get_number(order, "first");
+    int64_t last = get_number(order, "last");
+    struct store_change change = {.type = STORE_PRUNE};
+    uint32_t ix = 0;
+    while (part != NULL && ix < ARRAY_COUNT(parts) &&
+           strcmp(parts[ix], part) != 0) {
+        ix++;
+    }
+    if (part == NULL || ix == ARRAY_COUNT(parts) || number < 1 ||
+        number > STORE_RUN_MAX || first < 0 || last < first ||
+        (ix == STORE_PRUNE_TASKS && last >= STORE_NONE)) {
+        return diag_set(&order->diag,
+                        ERR_INVALID,
+                        "\"prune\" needs part, number, first and last");
+    }
+    for (uint32_t run = 0; run < engine->run_count; run++) {
+        if (engine->runs[run].number == number) {
+            return diag_set(&order->diag,
+                            ERR_CONFLICT,
+                            "the scheduler still has run \"%s\" in memory: it "
+                            "can be removed after 'sluice run' was restarted",
+                            engine->runs[run].id);
+        }
+    }
+    change.as.prune = (struct store_prune){
+        .run = (uint32_t)number,
+        .part = (enum store_prune_part)ix,
+        .first = (uint64_t)first,
+        .last = (uint64_t)last,
+    };
+    store_batch_add(&order->engine->batch, &change);
+    order->silent = ix != STORE_PRUNE_RUN;
+    strbuf_addf(&order->text, "%s of run %d removed", part, (int)number);
+    return ERR_OK;
+}
+
 typedef enum err (*order_fn)(struct order *order);
 
 /* What each verb does, and whether it must name a task. */
@@ -577,6 +636,7 @@ static const struct {
     {"hold", do_hold, true},
     {"pause", do_pause, false},
     {"ping", do_ping, false},
+    {"prune", do_prune, false},
     {"release", do_release, true},
     {"resume", do_resume, false},
     {"retry", do_retry, false},
@@ -695,7 +755,7 @@ void orders_apply(struct engine *engine,
     }
     crash_point("order-applied");
     char *answer = make_answer(&order, err);
-    if (strcmp(order.verb, "ping") != 0) {
+    if (strcmp(order.verb, "ping") != 0 && !(order.silent && number == 0)) {
         note(&order, number, who, answer);
     }
     if (number == 0) {

@@ -15,6 +15,8 @@
  *   {"verb": "retry"|"cancel", "run": R}  the whole run
  *   {"verb": "answer", "task": T, "text": X, "run": R}
  *   {"verb": "drain"}
+ *   {"verb": "prune", "number": N, "part": "events"|"tasks"|"run", "first": A,
+ *    "last": B}   rows of a finished run; see struct store_prune
  *   {"verb": "ping"}
  *
  * "run" may be left out when only one run is unfinished, or when one alone has

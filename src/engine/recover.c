@@ -81,16 +81,22 @@ static bool is_wanted(const struct loading *loading,
     return query->finished || !row->finished;
 }
 
+/* Note an id that no other run may get. */
+static void add_finished(struct engine *engine, const char *id)
+{
+    uint32_t count = engine->finished_count++;
+    engine->finished_ids = mem_resize(engine->finished_ids,
+                                      count + 1,
+                                      sizeof(engine->finished_ids[0]));
+    engine->finished_ids[count] = copy_text(id);
+}
+
 static enum err on_run(void *ctx, const struct store_run *row)
 {
     struct loading *loading = ctx;
     struct engine *engine = loading->engine;
     if (!is_wanted(loading, row)) {
-        uint32_t count = engine->finished_count++;
-        engine->finished_ids = mem_resize(engine->finished_ids,
-                                          count + 1,
-                                          sizeof(engine->finished_ids[0]));
-        engine->finished_ids[count] = copy_text(row->id);
+        add_finished(engine, row->id);
         return ERR_OK;
     }
     struct engine_run *run = runs_add(engine);
@@ -236,6 +242,8 @@ static enum err on_setting(void *ctx, const struct store_setting *row)
         history_restore(loading->engine, row->name, row->value);
     } else if (strncmp(row->name, "notice/", strlen("notice/")) == 0) {
         notices_restore(loading->engine, row->value);
+    } else if (strncmp(row->name, "pruned/", strlen("pruned/")) == 0) {
+        add_finished(loading->engine, row->name + strlen("pruned/"));
     } else if (strcmp(row->name, "override") == 0) {
         loading->engine->override = strcmp(row->value, "true") == 0;
     } else {

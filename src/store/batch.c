@@ -166,6 +166,9 @@ static void copy_texts(struct store_batch *batch, struct store_change *change)
     case STORE_COMMAND:
         copy_command(batch, &change->as.command);
         break;
+    case STORE_PRUNE:
+        INVARIANT(change->as.prune.last <= INT64_MAX);
+        break;
     }
 }
 

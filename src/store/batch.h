@@ -161,6 +161,26 @@ struct store_command {
     const char *answer; /* JSON object; NULL: not answered yet */
 };
 
+/*
+ * Rows of a finished run that go for good, a part at a time so that each batch
+ * is small: its events from the oldest on (the state of a task is held against
+ * its last one), then its tasks, then the run itself. A run that
+ * is not there or has not finished is left alone, and so is what must go later:
+ * a task with an attempt that has not ended, a run that still has tasks.
+ */
+enum store_prune_part {
+    STORE_PRUNE_EVENTS, /* its events with numbers from first to last */
+    STORE_PRUNE_TASKS,  /* tasks of these indexes, with their attempts */
+    STORE_PRUNE_RUN,    /* the run, its texts, limits and settings. Its id is
+                           never given out again: setting "pruned/ID" */
+};
+struct store_prune {
+    uint32_t run;
+    enum store_prune_part part;
+    uint64_t first;
+    uint64_t last;
+};
+
 enum store_change_type {
     STORE_RUN_NEW,     /* run */
     STORE_RUN_SET,     /* run: number, and what changes */
@@ -175,6 +195,7 @@ enum store_change_type {
                           and start_ticks) stays */
     STORE_EVENT,       /* event: append */
     STORE_COMMAND,     /* command: append with its answer, or answer */
+    STORE_PRUNE,       /* prune; after all other changes of its batch */
 };
 
 struct store_change {
@@ -189,6 +210,7 @@ struct store_change {
         struct store_attempt attempt;
         struct store_event event;
         struct store_command command;
+        struct store_prune prune;
     } as;
 };
 

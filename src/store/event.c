@@ -7,9 +7,12 @@
 #include "store/event.h"
 
 #include "base/invariant.h"
+#include "base/jsonr.h"
 #include "store/sum.h"
 
-#include <stdbool.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 uint64_t event_sum(uint64_t before, const struct store_event *event)
@@ -92,4 +95,34 @@ const char *event_target(const char *data, size_t *len_out)
         }
     }
     return NULL;
+}
+
+struct event_gap_texts event_gap_write(const struct event_gap *gap)
+{
+    struct event_gap_texts texts;
+    INVARIANT(gap->first > 0 && gap->first <= gap->last);
+    (void)snprintf(texts.name,
+                   sizeof(texts.name),
+                   EVENT_GAP_PREFIX "%020" PRIu64,
+                   gap->first);
+    (void)snprintf(texts.value,
+                   sizeof(texts.value),
+                   "{\"last\":%" PRId64 ",\"sum\":%" PRId64 "}",
+                   (int64_t)gap->last,
+                   (int64_t)gap->sum);
+    return texts;
+}
+
+bool event_gap_read(const char *name, const char *value, struct event_gap *out)
+{
+    const size_t prefix = strlen(EVENT_GAP_PREFIX);
+    if (strncmp(name, EVENT_GAP_PREFIX, prefix) != 0) {
+        return false;
+    }
+    char *end = NULL;
+    out->first = strtoull(name + prefix, &end, 10);
+    struct jsonr data = jsonr_of(value);
+    out->last = (uint64_t)jsonr_int(jsonr_get(data, "last"));
+    out->sum = (uint64_t)jsonr_int(jsonr_get(data, "sum"));
+    return *end == '\0' && out->first > 0 && out->first <= out->last;
 }

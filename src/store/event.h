@@ -7,6 +7,7 @@
 
 #include "store/batch.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,5 +23,29 @@ uint64_t event_sum(uint64_t before, const struct store_event *event);
  * is set. NULL: there is none, or `data` is no object.
  */
 const char *event_target(const char *data, size_t *len_out);
+
+/*
+ * Events that were removed: those from `first` to `last`, and the sum of the
+ * last one, from which the chain goes on. Two gaps never touch. A gap is kept
+ * as a setting, whose name sorts as `first` does.
+ */
+struct event_gap {
+    uint64_t first;
+    uint64_t last;
+    uint64_t sum;
+};
+
+/* What the names of all gaps begin with. */
+#define EVENT_GAP_PREFIX "events/"
+
+/* A gap as a setting; both texts end with a NUL. */
+struct event_gap_texts {
+    char name[32];
+    char value[80];
+};
+struct event_gap_texts event_gap_write(const struct event_gap *gap);
+
+/* The reverse; false: it is no gap. */
+bool event_gap_read(const char *name, const char *value, struct event_gap *out);
 
 #endif /* STORE_EVENT_H */

@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/strmap.h"
+#include "store/event.h"
 #include "store/memory.h"
 
 /* A place for each index; the row is there once it was written. */
@@ -91,6 +92,19 @@ struct memory_store {
 /* The run of that number, or NULL. */
 struct memory_run *memory_find_run(const struct store_memory_db *db,
                                    uint32_t number);
+
+/* Set or remove a setting, whose texts must live as long as the database;
+ * return what was there before, without a value: nothing. */
+struct store_setting memory_replace_setting(struct store_memory_db *db,
+                                            struct store_setting setting);
+
+/* Carry out a STORE_PRUNE. */
+void memory_prune(struct store_memory_db *db, const struct store_prune *prune);
+
+/* The gap in the log that begins with this event; false: none does. */
+bool memory_find_gap(const struct store_memory_db *db,
+                     uint64_t first,
+                     struct event_gap *out);
 
 enum err memory_write(struct store *base,
                       const struct store_batch *batch,

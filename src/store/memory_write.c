@@ -235,8 +235,7 @@ static void set_executor(struct store_memory_db *db,
     db->executors[ix].reason = keep(db, NULL, from->reason);
 }
 
-/* Set or remove it; return what was there before, without a value: nothing. */
-static struct store_setting replace_setting(struct store_memory_db *db,
+struct store_setting memory_replace_setting(struct store_memory_db *db,
                                             struct store_setting setting)
 {
     uint32_t ix = 0;
@@ -274,7 +273,7 @@ static void put_setting(struct store_memory_db *db,
         .value = keep(db, NULL, from->value),
     };
     struct memory_undo *undo = add_undo(db, STORE_SETTING);
-    undo->old.setting = replace_setting(db, setting);
+    undo->old.setting = memory_replace_setting(db, setting);
 }
 
 /* The place of a task, made if need be. */
@@ -479,6 +478,8 @@ static enum err apply(struct store_memory_db *db,
         return ERR_OK;
     case STORE_COMMAND:
         return put_command(db, &change->as.command, diag);
+    case STORE_PRUNE:
+        return ERR_OK; /* when nothing can fail any more */
     }
     INVARIANT(false); /* all types are above */
     return ERR_INVALID;
@@ -574,7 +575,7 @@ static void take_back(struct store_memory_db *db,
         undo_executor(db, undo);
         break;
     case STORE_SETTING:
-        (void)replace_setting(db, undo->old.setting);
+        (void)memory_replace_setting(db, undo->old.setting);
         break;
     case STORE_TASK_SET:
         undo_task(db, undo);
@@ -590,6 +591,9 @@ static void take_back(struct store_memory_db *db,
         break;
     case STORE_COMMAND:
         undo_command(db, undo);
+        break;
+    case STORE_PRUNE:
+        INVARIANT(false); /* is never noted */
         break;
     }
 }
@@ -668,6 +672,11 @@ enum err memory_write(struct store *base,
     }
     db->info.engine_ns = batch->engine_ns;
     db->info.wall_ns = batch->wall_ns;
+    for (uint32_t ix = 0; ix < batch->count; ix++) {
+        if (batch->changes[ix].type == STORE_PRUNE) {
+            memory_prune(db, &batch->changes[ix].as.prune);
+        }
+    }
     return ask_fault(store, STORE_MEMORY_AFTER, batch, diag);
 }
 

@@ -7,12 +7,14 @@
  *   sqlite_schema.c   making and migrating the database; is it ours?
  *   sqlite_read.c     rows to structs
  *   sqlite_write.c    batches to rows
+ *   sqlite_prune.c    removing finished runs
  *   sqlite_verify.c   looking for damage
  */
 #ifndef STORE_SQLITE_INTERNAL_H
 #define STORE_SQLITE_INTERNAL_H
 
 #include "base/diag.h"
+#include "store/event.h"
 #include "store/lock.h"
 #include "store/store.h"
 
@@ -202,6 +204,19 @@ MUST_USE enum err sqlite_begin_epoch(struct sqlite_store *store,
 
 /* Write what is in the WAL into the database, at the end. */
 void sqlite_checkpoint_last(struct sqlite_store *store);
+
+/* --- sqlite_prune.c --- */
+
+/* Carry out a STORE_PRUNE, within a transaction. */
+MUST_USE enum err sqlite_prune(struct sqlite_store *store,
+                               const struct store_prune *prune,
+                               struct diag *diag);
+
+/* The gap in the log that begins with this event; ERR_NOT_FOUND: none does. */
+MUST_USE enum err sqlite_find_gap(struct sqlite_store *store,
+                                  uint64_t first,
+                                  struct event_gap *out,
+                                  struct diag *diag);
 
 /* --- sqlite_verify.c --- */
 

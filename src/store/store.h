@@ -206,7 +206,8 @@ MUST_USE enum err store_write(struct store *store,
                               const struct store_batch *batch,
                               struct diag *diag);
 
-/* Events with numbers greater than `after`, in order. */
+/* Events with numbers greater than `after`, in order. Those of runs that were
+ * removed (STORE_PRUNE) are missing. */
 MUST_USE enum err store_events(struct store *store,
                                uint64_t after,
                                store_event_fn fn,

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the store has is read once. Where each run's events begin and end is
+ * known from that, so the orders go over these rows only, in steps of a fixed
+ * number of rows. The run itself goes last: until then it is found again.
+ */
+#include "cli/gc_rows.h"
+
+#include "base/arena.h"
+#include "base/macros.h"
+#include "base/mem.h"
+#include "base/strbuf.h"
+#include "cli/order.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Rows that one transaction looks at. */
+enum { STEP = 5000 };
+
+struct row {
+    struct gc_rows_run run;
+    uint32_t number;
+    bool finished;
+    uint32_t in_flight;
+    uint32_t notices;
+    uint64_t task_end; /* one more than the greatest index */
+    uint64_t first;    /* event, and last one */
+    uint64_t last;
+    int64_t last_ns; /* wall clock of the last thing that happened */
+};
+
+struct table {
+    struct row *rows; /* by number */
+    uint32_t count;
+    uint32_t capacity;
+    struct arena texts;
+};
+
+static struct row *find(const struct table *table, uint64_t number)
+{
+    uint32_t low = 0;
+    uint32_t high = table->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (table->rows[middle].number < number) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    bool found = low < table->count && table->rows[low].number == number;
+    return found ? &table->rows[low] : NULL;
+}
+
+static void see(struct row *row, int64_t wall_ns)
+{
+    row->last_ns = wall_ns > row->last_ns ? wall_ns : row->last_ns;
+}
+
+static enum err on_run(void *ctx, const struct store_run *run)
+{
+    struct table *table = ctx;
+    if (table->count == table->capacity) {
+        table->capacity = table->capacity > 0 ? 2 * table->capacity : 64;
+        table->rows =
+            mem_resize(table->rows, table->capacity, sizeof(table->rows[0]));
+    }
+    table->rows[table->count++] = (struct row){
+        .run.id = arena_strndup(&table->texts, run->id, strlen(run->id)),
+        .number = run->number,
+        .finished = run->finished,
+        .last_ns = run->created_ns,
+    };
+    return ERR_OK;
+}
+
+static enum err on_task(void *ctx, const struct store_task *task)
+{
+    struct row *row = find(ctx, task->run);
+    if (row != NULL) {
+        row->run.tasks++;
+        row->task_end = (uint64_t)task->ix + 1;
+    }
+    return ERR_OK;
+}
+
+static enum err on_attempt(void *ctx, const struct store_attempt *attempt)
+{
+    struct row *row = find(ctx, attempt->run);
+    if (row != NULL) {
+        row->run.attempts++;
+        row->in_flight += strcmp(attempt->state, "ended") == 0 ? 0 : 1;
+        see(row, attempt->ended_ns);
+    }
+    return ERR_OK;
+}
+
+/* An event that a hook is still to be told of: "notice/RUN/EVENT". */
+static enum err on_setting(void *ctx, const struct store_setting *setting)
+{
+    static const char prefix[] = "notice/";
+    if (strncmp(setting->name, prefix, strlen(prefix)) == 0) {
+        struct row *row =
+            find(ctx, strtoull(setting->name + strlen(prefix), NULL, 10));
+        if (row != NULL) {
+            row->notices++;
+        }
+    }
+    return ERR_OK;
+}
+
+static enum err on_event(void *ctx, const struct store_event *event)
+{
+    struct row *row = event->run != STORE_NONE ? find(ctx, event->run) : NULL;
+    if (row != NULL) {
+        row->run.events++;
+        row->first = row->first > 0 ? row->first : event->number;
+        row->last = event->number;
+        see(row, event->wall_ns);
+    }
+    return ERR_OK;
+}
+
+static enum err
+fill(struct table *table, const struct gc_rows *rows, struct diag *diag)
+{
+    static const struct store_visitor visitor = {
+        .run = on_run,
+        .task = on_task,
+        .attempt = on_attempt,
+        .setting = on_setting,
+    };
+    static const struct store_query query = {.finished = true, .ended = true};
+    enum err err = store_read(rows->store, &query, &visitor, table, NULL, diag);
+    if (err == ERR_OK) {
+        err = store_events(rows->store, 0, on_event, table, diag);
+    }
+    return err;
+}
+
+/* Whether files of a run are in the store. */
+static bool has_files(const struct gc_rows *rows, const char *id)
+{
+    static const char *const folders[] = {"runs", "worktrees"};
+    bool found = false;
+    for (size_t ix = 0; ix < ARRAY_COUNT(folders); ix++) {
+        struct strbuf path = {0};
+        strbuf_addf(&path, "%s/%s/%s", rows->dir, folders[ix], id);
+        found = found || access(strbuf_text(&path), F_OK) == 0;
+        strbuf_release(&path);
+    }
+    return found;
+}
+
+/* Why the rows of an old, finished run must stay; NULL: they can go. */
+static const char *why_kept(const struct gc_rows *rows, const struct row *row)
+{
+    if (row->in_flight > 0) {
+        return "an attempt is in flight: 'sluice doctor' tells more";
+    }
+    if (row->notices > 0) {
+        return "a hook is still to be told of an event";
+    }
+    /* Those that would go first are still there in a dry run. */
+    bool would_go = rows->dry && rows->wall_ns - row->last_ns >= rows->keep_ns;
+    if (!would_go && has_files(rows, row->run.id)) {
+        return "its files are still in the store";
+    }
+    return NULL;
+}
+
+/* Give one order; an answer that is not ok is an error. */
+static enum err give(const struct gc_rows *rows,
+                     const struct row *row,
+                     const char *part,
+                     uint64_t first,
+                     uint64_t last,
+                     struct diag *diag)
+{
+    struct strbuf json = {0};
+    struct order_answer answer;
+    strbuf_addf(&json,
+                "{\"verb\":\"prune\",\"number\":%u,\"part\":\"%s\","
+                "\"first\":%" PRIu64 ",\"last\":%" PRIu64 "}",
+                row->number,
+                part,
+                first,
+                last);
+    enum err err = order_give(rows->dir, strbuf_text(&json), &answer, diag);
+    if (err == ERR_OK && answer.err != ERR_OK) {
+        err = diag_set(diag, answer.err, "%s", answer.text);
+    }
+    order_release(&answer);
+    strbuf_release(&json);
+    return err;
+}
+
+static enum err
+remove_run(const struct gc_rows *rows, const struct row *row, struct diag *diag)
+{
+    enum err err = ERR_OK;
+    for (uint64_t at = row->first;
+         row->first > 0 && at <= row->last && err == ERR_OK;
+         at += STEP) {
+        uint64_t last = at + STEP - 1 < row->last ? at + STEP - 1 : row->last;
+        err = give(rows, row, "events", at, last, diag);
+    }
+    for (uint64_t at = 0; at < row->task_end && err == ERR_OK; at += STEP) {
+        err = give(rows, row, "tasks", at, at + STEP - 1, diag);
+    }
+    if (err == ERR_OK) {
+        err = give(rows, row, "run", 0, 0, diag);
+    }
+    return err;
+}
+
+enum err gc_rows_prune(const struct gc_rows *rows, struct diag *diag)
+{
+    struct table table = {0};
+    enum err err = fill(&table, rows, diag);
+    for (uint32_t ix = 0; ix < table.count && err == ERR_OK; ix++) {
+        const struct row *row = &table.rows[ix];
+        if (!row->finished || rows->wall_ns - row->last_ns < rows->age_ns) {
+            continue;
+        }
+        const char *reason = why_kept(rows, row);
+        enum err refused = ERR_OK;
+        if (reason == NULL && !rows->dry) {
+            refused = remove_run(rows, row, diag);
+            reason = refused != ERR_OK ? diag->text : NULL;
+        }
+        if (reason == NULL) {
+            rows->removed(rows->ctx, &row->run);
+        } else {
+            rows->kept(rows->ctx, row->run.id, reason, refused != ERR_OK);
+        }
+    }
+    mem_free(table.rows);
+    arena_release(&table.texts);
+    return err;
+}

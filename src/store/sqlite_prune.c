@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Removing finished runs. Each statement looks again whether the run is there
+ * and has finished, so that nothing depends on what the caller has read.
+ *
+ * The log is a chain of sums. Where events go, a setting keeps the sum of the
+ * last one, from which the next event's sum follows; gaps that touch become
+ * one, so that their number never exceeds that of the events which are left.
+ */
+#include "store/sqlite_internal.h"
+
+#include "base/mem.h"
+
+/* The statement's run, ?1, is there and has finished. */
+#define GOING                                                                  \
+    " EXISTS (SELECT 1 FROM run WHERE run.number = ?1 AND run.finished = 1)"
+
+/* Carry out a statement with up to three numbers. */
+static enum err change(struct sqlite_store *store,
+                       const char *sql,
+                       const struct store_prune *prune,
+                       struct diag *diag)
+{
+    sqlite3_stmt *stmt = NULL;
+    enum err err = sqlite_prepare(store, sql, &stmt, diag);
+    if (err == ERR_OK) {
+        int count = sqlite3_bind_parameter_count(stmt);
+        int64_t first = (int64_t)prune->first;
+        int64_t last = (int64_t)prune->last;
+        bool bound =
+            sqlite3_bind_int64(stmt, 1, prune->run) == SQLITE_OK &&
+            (count < 2 || sqlite3_bind_int64(stmt, 2, first) == SQLITE_OK) &&
+            (count < 3 || sqlite3_bind_int64(stmt, 3, last) == SQLITE_OK);
+        err = bound ? sqlite_step(store, stmt, diag)
+                    : sqlite_fail(store, SQLITE_MISUSE, diag);
+    }
+    (void)sqlite3_finalize(stmt);
+    return err;
+}
+
+static enum err change_all(struct sqlite_store *store,
+                           const char *const *list,
+                           const struct store_prune *prune,
+                           struct diag *diag)
+{
+    enum err err = ERR_OK;
+    for (; *list != NULL && err == ERR_OK; list++) {
+        err = change(store, *list, prune, diag);
+    }
+    return err;
+}
+
+/* The gap that a query for a name finds; ERR_NOT_FOUND: none. */
+static enum err read_gap(struct sqlite_store *store,
+                         const char *sql,
+                         uint64_t number,
+                         struct event_gap *out,
+                         struct diag *diag)
+{
+    struct event_gap key = {.first = number, .last = number};
+    struct event_gap_texts texts = event_gap_write(&key);
+    sqlite3_stmt *stmt = NULL;
+    enum err err = sqlite_prepare(store, sql, &stmt, diag);
+    if (err != ERR_OK) {
+        return err;
+    }
+    int rc = sqlite3_bind_text(stmt, 1, texts.name, -1, SQLITE_STATIC);
+    rc = rc == SQLITE_OK ? sqlite3_step(stmt) : rc;
+    if (rc == SQLITE_ROW) {
+        struct sqlite_row row = {.stmt = stmt};
+        bool good =
+            event_gap_read(sqlite_text(&row, 0), sqlite_text(&row, 1), out);
+        err = good && !row.bad ? ERR_OK : ERR_NOT_FOUND;
+    } else {
+        err = rc == SQLITE_DONE ? ERR_NOT_FOUND : sqlite_fail(store, rc, diag);
+    }
+    (void)sqlite3_finalize(stmt);
+    return err;
+}
+
+enum err sqlite_find_gap(struct sqlite_store *store,
+                         uint64_t first,
+                         struct event_gap *out,
+                         struct diag *diag)
+{
+    return read_gap(store,
+                    "SELECT name, value FROM setting WHERE name = ?1",
+                    first,
+                    out,
+                    diag);
+}
+
+/* Set or, with a statement of one parameter, remove the row of a gap. */
+static enum err put_gap(struct sqlite_store *store,
+                        const char *sql,
+                        const struct event_gap *gap,
+                        struct diag *diag)
+{
+    struct event_gap_texts texts = event_gap_write(gap);
+    sqlite3_stmt *stmt = NULL;
+    enum err err = sqlite_prepare(store, sql, &stmt, diag);
+    if (err == ERR_OK) {
+        bool value = sqlite3_bind_parameter_count(stmt) > 1;
+        int rc = sqlite3_bind_text(stmt, 1, texts.name, -1, SQLITE_STATIC);
+        if (rc == SQLITE_OK && value) {
+            rc = sqlite3_bind_text(stmt, 2, texts.value, -1, SQLITE_STATIC);
+        }
+        err = rc == SQLITE_OK ? sqlite_step(store, stmt, diag)
+                              : sqlite_fail(store, rc, diag);
+    }
+    (void)sqlite3_finalize(stmt);
+    return err;
+}
+
+/* Note a gap, as one with those it touches. */
+static enum err
+add_gap(struct sqlite_store *store, struct event_gap gap, struct diag *diag)
+{
+    struct event_gap other = {0};
+    enum err err = sqlite_find_gap(store, gap.last + 1, &other, diag);
+    if (err == ERR_OK) {
+        gap.last = other.last;
+        gap.sum = other.sum;
+        err =
+            put_gap(store, "DELETE FROM setting WHERE name = ?1", &other, diag);
+    } else if (err == ERR_NOT_FOUND) {
+        err = ERR_OK;
+    }
+    if (err == ERR_OK) {
+        err = read_gap(store,
+                       "SELECT name, value FROM setting WHERE name < ?1"
+                       " AND name > '" EVENT_GAP_PREFIX "'"
+                       " ORDER BY name DESC LIMIT 1",
+                       gap.first,
+                       &other,
+                       diag);
+        if (err == ERR_OK && other.last + 1 == gap.first) {
+            gap.first = other.first;
+        }
+        err = err == ERR_NOT_FOUND ? ERR_OK : err;
+    }
+    if (err == ERR_OK) {
+        err = put_gap(store,
+                      "INSERT OR REPLACE INTO setting VALUES (?1, ?2)",
+                      &gap,
+                      diag);
+    }
+    return err;
+}
+
+struct gaps {
+    struct event_gap *items;
+    uint32_t count;
+};
+
+/* Find the events that are to go, as gaps. */
+static enum err find_gaps(struct sqlite_store *store,
+                          const struct store_prune *prune,
+                          struct gaps *gaps,
+                          struct diag *diag)
+{
+    sqlite3_stmt *stmt = NULL;
+    enum err err =
+        sqlite_prepare(store,
+                       "SELECT number, sum FROM event"
+                       " WHERE number BETWEEN ?2 AND ?3"
+                       " AND event.run = ?1 AND" GOING " ORDER BY number",
+                       &stmt,
+                       diag);
+    if (err != ERR_OK) {
+        return err;
+    }
+    int rc = sqlite3_bind_int64(stmt, 1, prune->run);
+    rc = rc == SQLITE_OK ? sqlite3_bind_int64(stmt, 2, (int64_t)prune->first)
+                         : rc;
+    rc = rc == SQLITE_OK ? sqlite3_bind_int64(stmt, 3, (int64_t)prune->last)
+                         : rc;
+    while (rc == SQLITE_OK || rc == SQLITE_ROW) {
+        rc = sqlite3_step(stmt);
+        if (rc != SQLITE_ROW) {
+            break;
+        }
+        uint64_t number = (uint64_t)sqlite3_column_int64(stmt, 0);
+        uint64_t sum = (uint64_t)sqlite3_column_int64(stmt, 1);
+        struct event_gap *last =
+            gaps->count > 0 ? &gaps->items[gaps->count - 1] : NULL;
+        if (last != NULL && last->last + 1 == number) {
+            last->last = number;
+            last->sum = sum;
+            continue;
+        }
+        gaps->items =
+            mem_resize(gaps->items, gaps->count + 1, sizeof(gaps->items[0]));
+        gaps->items[gaps->count++] = (struct event_gap){number, number, sum};
+    }
+    err = rc == SQLITE_DONE ? ERR_OK : sqlite_fail(store, rc, diag);
+    (void)sqlite3_finalize(stmt);
+    return err;
+}
+
+static enum err prune_events(struct sqlite_store *store,
+                             const struct store_prune *prune,
+                             struct diag *diag)
+{
+    struct gaps gaps = {0};
+    enum err err = find_gaps(store, prune, &gaps, diag);
+    for (uint32_t ix = 0; ix < gaps.count && err == ERR_OK; ix++) {
+        struct store_prune part = *prune;
+        part.first = gaps.items[ix].first;
+        part.last = gaps.items[ix].last;
+        err = change(store,
+                     "DELETE FROM event WHERE event.run = ?1"
+                     " AND number BETWEEN ?2 AND ?3",
+                     &part,
+                     diag);
+        if (err == ERR_OK) {
+            err = add_gap(store, gaps.items[ix], diag);
+        }
+    }
+    mem_free(gaps.items);
+    return err;
+}
+
+enum err sqlite_prune(struct sqlite_store *store,
+                      const struct store_prune *prune,
+                      struct diag *diag)
+{
+    static const char *const tasks[] = {
+        "DELETE FROM attempt WHERE attempt.run = ?1"
+        " AND task BETWEEN ?2 AND ?3 AND state = 'ended' AND" GOING,
+        "DELETE FROM task WHERE key BETWEEN (?1 << 32) + ?2"
+        " AND (?1 << 32) + min(?3, 4294967295) AND NOT EXISTS"
+        " (SELECT 1 FROM attempt WHERE attempt.run = ?1"
+        "  AND attempt.task = task.ix) AND" GOING,
+        NULL,
+    };
+    static const char *const run[] = {
+        "INSERT OR REPLACE INTO setting SELECT 'pruned/' || id,"
+        " '{\"number\":' || number || '}' FROM run WHERE number = ?1"
+        " AND finished = 1 AND NOT EXISTS (SELECT 1 FROM attempt"
+        "  WHERE attempt.run = ?1) AND NOT EXISTS (SELECT 1 FROM task"
+        "  WHERE key BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295)",
+        "DELETE FROM run WHERE number = ?1 AND EXISTS (SELECT 1 FROM setting"
+        "  WHERE setting.name = 'pruned/' || run.id)",
+        "DELETE FROM fragment WHERE run = ?1"
+        " AND run NOT IN (SELECT run.number FROM run)",
+        "DELETE FROM run_limit WHERE run = ?1"
+        " AND run NOT IN (SELECT run.number FROM run)",
+        "DELETE FROM setting WHERE ?1 NOT IN (SELECT run.number FROM run)"
+        " AND (name = 'expected/' || ?1"
+        "  OR (name > 'budget/' || ?1 || '/' AND name < 'budget/' || ?1 || '0')"
+        "  OR (name > 'notice/' || ?1 || '/' AND name < 'notice/' || ?1 || '0')"
+        "  OR (name > 'usage/' || ?1 || '/' AND name < 'usage/' || ?1 || '0'))",
+        NULL,
+    };
+    switch (prune->part) {
+    case STORE_PRUNE_EVENTS:
+        return prune_events(store, prune, diag);
+    case STORE_PRUNE_TASKS:
+        return change_all(store, tasks, prune, diag);
+    case STORE_PRUNE_RUN:
+        return change_all(store, run, prune, diag);
+    }
+    return ERR_INVALID;
+}
