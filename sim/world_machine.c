@@ -401,12 +401,12 @@ static void write_result(struct world *world,
     if (session->ending == WORLD_END_DONE && session->task_count > 1) {
         const struct plan *plan = world->runs[session->run].plan;
         strbuf_adds(&text, ",\"tasks\":[");
-        for (uint32_t n = 1; n < session->task_count; n++) {
+        for (uint32_t n = 0; n < session->task_count; n++) {
             strbuf_addf(&text,
                         "%s{\"task\":\"%s\",\"outcome\":\"%s\"}",
-                        n > 1 ? "," : "",
+                        n > 0 ? "," : "",
                         plan->tasks[session->tasks[n]].id,
-                        world_plan_rider(world, session, n));
+                        n > 0 ? world_plan_rider(world, session, n) : "done");
         }
         strbuf_adds(&text, "]");
     }

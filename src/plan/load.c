@@ -415,13 +415,49 @@ static struct sched_use *uses_of(const struct load_run *run,
     return uses;
 }
 
+static void add_word(struct strbuf *out, const char *text)
+{
+    if (text == NULL) {
+        strbuf_adds(out, " -");
+    } else {
+        strbuf_addf(out, " %zu:%s", strlen(text), text);
+    }
+}
+
+/*
+ * Tasks share a session if one command does for all of them: they have the
+ * same one, as the plan says it, in the same repository. One with a budget of
+ * its own is judged alone.
+ */
+static uint32_t batch_key_of(struct load_run *run, uint32_t ix)
+{
+    const struct plan_task *task = &run->plan->tasks[ix];
+    if (task->settings.budget.usd != PLAN_UNSET ||
+        task->settings.budget.tokens != PLAN_UNSET) {
+        return UINT32_MAX - ix;
+    }
+    if (run->plan->classes[task->class_ix].batch <= 1) {
+        return task->repo; /* it has no company anyway */
+    }
+    struct strbuf text = {0};
+    strbuf_addf(&text, "batch %u %u", task->repo, task->agent);
+    add_word(&text, task->shell);
+    add_word(&text, task->prepare);
+    add_word(&text, task->prompt);
+    add_word(&text, task->prompt_file);
+    for (uint32_t n = 0; task->argv != NULL && task->argv[n] != NULL; n++) {
+        add_word(&text, task->argv[n]);
+    }
+    uint32_t key = intern(run->load, strbuf_text(&text));
+    strbuf_release(&text);
+    return key;
+}
+
 static struct sched_task_spec
 task_spec_of(struct load_run *run, struct arena *arena, uint32_t ix)
 {
     const struct plan *plan = run->plan;
     const struct plan_task *task = &plan->tasks[ix];
-    bool has_budget = task->settings.budget.usd != PLAN_UNSET ||
-                      task->settings.budget.tokens != PLAN_UNSET;
     uint32_t use_count;
     struct sched_use *uses = uses_of(run, arena, task, &use_count);
     return (struct sched_task_spec){
@@ -429,8 +465,7 @@ task_spec_of(struct load_run *run, struct arena *arena, uint32_t ix)
         .executor = {executor_of(run, task)},
         .group = task->group == PLAN_NONE ? ID_NONE : run->groups[task->group],
         .estimate_ns = plan_estimate_ns(plan, task),
-        /* One with a budget of its own is judged alone. */
-        .batch_key = has_budget ? UINT32_MAX - ix : task->repo,
+        .batch_key = batch_key_of(run, ix),
         .attributes = intern_attributes(run,
                                         arena,
                                         task->attributes,
