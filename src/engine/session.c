@@ -28,7 +28,10 @@
 #define BURST_NS (INT64_C(1) * 1000000)
 enum { BUSY_SESSIONS = 4 };
 
-enum { FEEDBACK_BYTES = 16 << 10 }; /* of a log, at most */
+enum {
+    FEEDBACK_BYTES = 16 << 10, /* of a log, at most */
+    MISSING_BYTES = 1024,      /* of a log that names what is missing */
+};
 
 struct session *session_add(struct engine *engine)
 {
@@ -228,6 +231,21 @@ static void tell_member(struct engine *engine,
     strbuf_release(&data);
 }
 
+/*
+ * Whether an outcome is no verdict of a gate: it was killed or could not be
+ * run. Then it blames nobody, and is tried again like one that was lost.
+ */
+static bool blames_nobody(const struct engine_run *run,
+                          uint32_t task,
+                          const struct end *end,
+                          enum sched_outcome outcome)
+{
+    const struct plan_task *from = &run->plan->tasks[task];
+    return end->verdict.cannot_tell && from->rework_to != PLAN_NONE &&
+           (outcome == OUTCOME_FAILED || outcome == OUTCOME_BLOCKED) &&
+           strcmp(run->plan->classes[from->class_ix].name, "gate") == 0;
+}
+
 /* Outcomes of the tasks of a session, in its order; the caller frees them. */
 static enum sched_outcome *judge_tasks(struct engine *engine,
                                        const struct session *session,
@@ -249,6 +267,9 @@ static enum sched_outcome *judge_tasks(struct engine *engine,
                                        run->plan->tasks[ix].id,
                                        &said.reason,
                                        &said.feedback);
+        if (blames_nobody(run, ix, end, said.outcome)) {
+            said.outcome = OUTCOME_LOST;
+        }
         outcomes[n] = said.outcome;
         if (is_for_members(said.outcome) &&
             (n > 0 || said.outcome != end->verdict.outcome)) {
@@ -356,6 +377,45 @@ static void add_tasks(struct engine *engine,
     strbuf_release(&data);
 }
 
+/* Whether a line of a log reads like one that names what is missing. */
+static bool names_missing(const char *line)
+{
+    static const char *const texts[] = {
+        "not found",
+        "No such file",
+        "ermission denied",
+        "cannot run",
+        "cannot enter",
+    };
+    bool names = false;
+    for (size_t ix = 0; !names && ix < ARRAY_COUNT(texts); ix++) {
+        names = strstr(line, texts[ix]) != NULL;
+    }
+    return names;
+}
+
+/* Name what is missing: the shell, or the shim, has written it to the log. */
+static void
+add_missing(struct engine *engine, const char *dir, struct strbuf *reason)
+{
+    struct strbuf log = {0};
+    engine->world->log_tail(engine->ctx, dir, MISSING_BYTES, &log);
+    char *copy = mem_strndup(strbuf_text(&log), log.len);
+    char *rest = NULL;
+    const char *found = NULL;
+    for (const char *line = strtok_r(copy, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
+        if (found == NULL || names_missing(line) || !names_missing(found)) {
+            found = line;
+        }
+    }
+    strbuf_addf(reason,
+                ": %s",
+                found != NULL ? found : "its command cannot be run");
+    mem_free(copy);
+    strbuf_release(&log);
+}
+
 /* Judge what was found in its directory. */
 static void conclude(struct engine *engine,
                      struct session *session,
@@ -370,6 +430,10 @@ static void conclude(struct engine *engine,
                              &end.result,
                              err != ERR_OK ? diag.text : NULL,
                              &end.reason);
+    end.verdict.batch = session->task_count > 1;
+    if (end.verdict.missing) {
+        add_missing(engine, dir, &end.reason);
+    }
     if (end.result.add != NULL && found->state == ATTEMPT_ENDED) {
         add_tasks(engine, session, &end);
     }

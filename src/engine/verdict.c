@@ -30,8 +30,11 @@ struct verdict verdict_of_failed_start(int error, struct strbuf *reason)
     strbuf_addf(reason,
                 "it could not be started: %s",
                 strerror_r(error, text, sizeof(text)));
+    bool passing = is_passing(error);
     return (struct verdict){
-        .outcome = is_passing(error) ? OUTCOME_REJECTED : OUTCOME_BLOCKED,
+        .outcome = passing ? OUTCOME_REJECTED : OUTCOME_BLOCKED,
+        .cannot_tell = !passing,
+        .missing = !passing,
     };
 }
 
@@ -74,6 +77,13 @@ static enum sched_outcome outcome_of_code(int code)
     }
 }
 
+/* Whether a shell says that it could not run the command. */
+static bool is_missing(int code)
+{
+    return code == VERDICT_EXIT_NOT_EXECUTABLE ||
+           code == VERDICT_EXIT_NOT_FOUND;
+}
+
 static void add_end(struct strbuf *reason, const struct attempt_exit *end)
 {
     if (end->signal != 0) {
@@ -99,6 +109,7 @@ static struct verdict of_exit(const struct attempt_exit *end,
     struct verdict verdict = {.outcome = outcome_of_code(end->code)};
     if (end->signal != 0) {
         verdict.outcome = OUTCOME_FAILED;
+        verdict.cannot_tell = true;
     } else if (result_error != NULL && end->code == VERDICT_EXIT_DONE) {
         strbuf_addf(reason, "its result is not valid: %s", result_error);
         verdict.outcome = OUTCOME_FAILED;
@@ -118,6 +129,10 @@ static struct verdict of_exit(const struct attempt_exit *end,
         enum sched_outcome said;
         if (read_outcome(result->outcome, &said) && said != OUTCOME_DONE) {
             verdict.outcome = said;
+        } else if (is_missing(end->code)) {
+            verdict.outcome = OUTCOME_BLOCKED;
+            verdict.cannot_tell = true;
+            verdict.missing = true;
         }
     }
     verdict.retry_at_ns = result->retry_at_ns;
@@ -162,7 +177,10 @@ struct verdict verdict_of(const struct attempt_found *found,
         add_end(reason, end);
         return (struct verdict){
             .outcome = end->code == VERDICT_EXIT_REFUSED ? OUTCOME_REJECTED
+                       : is_missing(end->code)           ? OUTCOME_BLOCKED
                                                          : OUTCOME_FAILED,
+            .cannot_tell = end->code != VERDICT_EXIT_REFUSED,
+            .missing = is_missing(end->code),
         };
     }
     return (struct verdict){.outcome = OUTCOME_FAILED};
@@ -193,7 +211,8 @@ enum sched_outcome verdict_of_task(const struct verdict *verdict,
             }
         }
     }
-    if (result->task_count > 0 && !listed && outcome == OUTCOME_DONE) {
+    if ((result->task_count > 0 || verdict->batch) && !listed &&
+        outcome == OUTCOME_DONE) {
         *reason_out = "its session gave no verdict on it";
         outcome = OUTCOME_FAILED;
     }

@@ -4,7 +4,9 @@
  *
  * A session answers by its exit code; its result file may say more. When both
  * speak, the worse one counts: a result that says "done" does not make a
- * crash a success, and exit code 0 does not make a refusal one. Pure.
+ * crash a success, and exit code 0 does not make a refusal one. A command that
+ * cannot be run (exit code 126 or 127, or no start at all) is blocked: trying
+ * it again does not help. Pure.
  */
 #ifndef ENGINE_VERDICT_H
 #define ENGINE_VERDICT_H
@@ -19,11 +21,17 @@ enum {
     VERDICT_EXIT_CHANGES = 20,
     VERDICT_EXIT_BLOCKED = 30,
     VERDICT_EXIT_REFUSED = 75,
+    VERDICT_EXIT_NOT_EXECUTABLE = 126, /* of a shell, as the next one */
+    VERDICT_EXIT_NOT_FOUND = 127,
 };
 
 struct verdict {
     enum sched_outcome outcome;
     int64_t retry_at_ns; /* of a refusal, wall clock; 0: no time was given */
+    bool cannot_tell;    /* killed, or not run at all: no verdict on the work
+                            of others, whatever the outcome */
+    bool batch;          /* of several tasks: it must name each that is done */
+    bool missing; /* its command cannot be run: the end of its log says why */
 };
 
 /*
@@ -40,8 +48,9 @@ struct verdict verdict_of(const struct attempt_found *found,
 struct verdict verdict_of_failed_start(int error, struct strbuf *reason);
 
 /* The outcome of one task of a session of several, by its id: what the result
- * says about it, or that of the session; one that a list of outcomes leaves
- * out has failed. Its reason and its feedback, if any, in the last two. */
+ * says about it, or that of the session. One that the result does not name is
+ * not done but has failed. Its reason and its feedback, if any, in the last
+ * two. */
 enum sched_outcome verdict_of_task(const struct verdict *verdict,
                                    const struct attempt_result *result,
                                    const char *task,
