@@ -311,7 +311,9 @@ bool snapshot_needs_person(const struct snapshot *snapshot,
 {
     const struct snapshot_task *t = find_task(snapshot, run, task);
     struct task_id id = core_task(snapshot, run, task);
-    return t->state == TASK_PARKED || t->state == TASK_FAILED ||
+    bool optional =
+        engine_run(snapshot->engine, run).plan->tasks[task].settings.optional;
+    return t->state == TASK_PARKED || (t->state == TASK_FAILED && !optional) ||
            sched_task(engine_sched(snapshot->engine), id).revoked;
 }
 

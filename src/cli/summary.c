@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What failed keeps its state, so what was skipped because of it never makes a
- * run look done: the failed task itself is still counted.
+ * run look done: the failed task itself is still counted. An optional task that
+ * failed is named, but is no failure of the run.
  */
 #include "cli/summary.h"
 
@@ -115,6 +116,7 @@ static void add_people(const struct summary *summary)
 /* Whether a task is left, or ended otherwise than by being done. */
 static bool is_rest(const struct summary *summary, uint32_t task)
 {
+    bool person = snapshot_needs_person(summary->snapshot, summary->run, task);
     switch (snapshot_state(summary->snapshot, summary->run, task)) {
     case TASK_WAITING:
     case TASK_READY:
@@ -123,8 +125,9 @@ static bool is_rest(const struct summary *summary, uint32_t task)
     case TASK_SKIPPED:
     case TASK_CANCELLED:
         return true;
-    case TASK_DONE:
     case TASK_FAILED:
+        return !person; /* an optional one */
+    case TASK_DONE:
     case TASK_PARKED:
         return false;
     }
@@ -146,7 +149,11 @@ static void add_rest(const struct summary *summary)
                     count == 1 ? "\n" : "",
                     summary->view.plan->tasks[ix].id,
                     sched_state_name(reason.state));
-        if (reason.code != WHY_RUNNING) {
+        const char *said = engine_reason(summary->engine, summary->run, ix);
+        if (reason.state == TASK_FAILED) {
+            strbuf_adds(summary->out, "optional: ");
+            plain_add(summary->out, said != NULL ? said : "no reason given");
+        } else if (reason.code != WHY_RUNNING) {
             reasons_add(summary->out, &reason);
         } else {
             strbuf_adds(summary->out, "its session lives on");
@@ -178,9 +185,12 @@ int summary_exit_code(struct engine *engine, uint32_t run)
 {
     struct engine_run_view view = engine_run(engine, run);
     const struct sched *sched = engine_sched(engine);
+    bool cancelled = sched_run(sched, (struct run_id){run}).cancelled;
     for (uint32_t ix = 0; ix < view.plan->task_count; ix++) {
         struct sched_task task = sched_task(sched, load_task(view.loaded, ix));
-        bool good = task.state == TASK_DONE || task.state == TASK_SKIPPED;
+        bool good = task.state == TASK_DONE || task.state == TASK_SKIPPED ||
+                    (task.state == TASK_FAILED && !cancelled &&
+                     view.plan->tasks[ix].settings.optional);
         if (!good || task.revoked) {
             return CLI_NOT_ALL_DONE;
         }

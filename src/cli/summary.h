@@ -13,8 +13,9 @@
 void summary_add(struct strbuf *out, struct engine *engine, uint32_t run);
 
 /*
- * 0: everything is done, but for what an operator has skipped. 1: something
- * failed, was parked or cancelled, or is left.
+ * 0: everything is done, but for tasks that an operator has skipped and
+ * optional ones that failed. 1: something else failed, was parked or cancelled,
+ * or is left.
  */
 int summary_exit_code(struct engine *engine, uint32_t run);
 

@@ -144,21 +144,24 @@ void engine_drop_later(struct engine *engine, const char *dir)
     todo->drops[todo->drop_count++] = mem_strndup(dir, strlen(dir));
 }
 
-/* Nothing is left to do in this run, ever. */
+/*
+ * Nothing is left to do in this run, ever. A task that has failed may be tried
+ * again by an operator, unless the run was cancelled; an optional one need not.
+ */
 static bool is_over(const struct engine *engine, uint32_t run)
 {
+    const struct engine_run *r = &engine->runs[run];
     struct sched_run view = sched_run(engine->sched, (struct run_id){run});
     uint32_t final = view.counts[TASK_DONE] + view.counts[TASK_SKIPPED] +
-                     view.counts[TASK_CANCELLED];
-    if (view.cancelled) {
-        final += view.counts[TASK_FAILED]; /* nothing can be tried again */
-    }
-    if (final != engine->runs[run].task_count || view.barrier) {
+                     view.counts[TASK_CANCELLED] + view.counts[TASK_FAILED];
+    if (final != r->task_count || view.barrier) {
         return false;
     }
-    for (uint32_t ix = 0; ix < engine->runs[run].task_count; ix++) {
-        struct task_id task = engine_core_task(engine, run, ix);
-        if (sched_task(engine->sched, task).revoked) {
+    for (uint32_t ix = 0; ix < r->task_count; ix++) {
+        struct sched_task task =
+            sched_task(engine->sched, engine_core_task(engine, run, ix));
+        if (task.revoked || (task.state == TASK_FAILED && !view.cancelled &&
+                             !r->plan->tasks[ix].settings.optional)) {
             return false;
         }
     }
