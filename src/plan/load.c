@@ -273,7 +273,15 @@ static uint32_t executor_for(struct load *load,
     for (uint32_t n = 0; n < load->kept_count; n++) {
         if (strcmp(load->kept[n].name, name) == 0) {
             struct executor_id id = {load->executors[ix]};
-            sched_restore_executor(load->sched, id, &load->kept[n].record);
+            struct sched_executor_record record = load->kept[n].record;
+            if (spec.circuit_failures == 0) {
+                /* It was open under another plan, and is not to be now. */
+                record.circuit_open = false;
+                record.failures = 0;
+                record.probe_token = 0;
+                record.probe_steps = 0;
+            }
+            sched_restore_executor(load->sched, id, &record);
         }
     }
     return load->executors[ix];

@@ -200,7 +200,8 @@ uint32_t plan_add_provider(struct plan *plan, const char *name, size_t len)
         .name = plan_intern(plan, name, len),
         .backoff_ns = SECOND_NS,
         .backoff_ns_max = 15 * MINUTE_NS,
-        .circuit_failures = 5,
+        /* Plain commands fail for reasons of their own. */
+        .circuit_failures = ix == PLAN_LOCAL ? 0 : 5,
         .probe_ns = 30 * SECOND_NS,
         .probe_ns_max = 30 * MINUTE_NS,
     };
