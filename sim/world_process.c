@@ -227,6 +227,17 @@ on_fence(void *ctx, const char *path, bool *fenced_out, struct diag *diag)
     return ERR_OK;
 }
 
+static bool on_has_strays(void *ctx, const char *path)
+{
+    struct world_process *process = ctx;
+    const struct world *world = process->world;
+    if (dies(process, DEATH_ODDS)) {
+        return false;
+    }
+    uint32_t session = world_machine_at(process->world, path)->session;
+    return session != WORLD_NONE && world->sessions[session].live;
+}
+
 static void on_kill_strays(void *ctx, const char *dir)
 {
     struct world_process *process = ctx;
@@ -354,6 +365,7 @@ static const struct engine_world table = {
     .watch = on_watch,
     .inspect = on_inspect,
     .fence = on_fence,
+    .has_strays = on_has_strays,
     .kill_strays = on_kill_strays,
     .result = on_result,
     .log_tail = on_log_tail,

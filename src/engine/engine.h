@@ -68,6 +68,7 @@ struct engine_world {
                       const char *dir,
                       bool *fenced_out,
                       struct diag *diag);
+    bool (*has_strays)(void *ctx, const char *dir);
     void (*kill_strays)(void *ctx, const char *dir);
     enum err (*result)(void *ctx,
                        const char *dir,

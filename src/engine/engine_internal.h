@@ -29,6 +29,7 @@ struct session {
     uint32_t slot; /* from 1; 0: not known */
     enum session_phase phase;
     bool foreign; /* its shim was not started through our server */
+    bool begun;   /* it has run: if no file says so, they were removed */
     bool end_due; /* to be ended, as soon as it can be */
     bool ended;   /* was told to end */
     enum exec_end how;
@@ -102,6 +103,7 @@ struct program {
     bool due;      /* to be started when the batch is written */
     bool stopped;  /* it was told to end */
     bool ours;     /* this process has started or watched it */
+    bool begun;    /* it has run: if no file says so, they were removed */
     int64_t pid;
     uint64_t start_ticks;
     int64_t recheck_ns; /* look at its directory again; SCHED_NEVER: no */

@@ -253,6 +253,12 @@ world_fence(void *ctx, const char *dir, bool *fenced_out, struct diag *diag)
     return attempt_fence(dir, fenced_out, diag);
 }
 
+static bool world_has_strays(void *ctx, const char *dir)
+{
+    (void)ctx;
+    return attempt_has_strays(dir);
+}
+
 static void world_kill_strays(void *ctx, const char *dir)
 {
     (void)ctx;
@@ -328,6 +334,7 @@ static const struct engine_world world = {
     .watch = world_watch,
     .inspect = world_inspect,
     .fence = world_fence,
+    .has_strays = world_has_strays,
     .kill_strays = world_kill_strays,
     .result = world_result,
     .log_tail = world_log_tail,

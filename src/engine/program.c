@@ -168,7 +168,10 @@ static void look(struct engine *engine, struct program *program, bool may_start)
     }
     switch (found.state) {
     case ATTEMPT_NEVER:
-        if (may_start && program->ops->is_wanted(engine, program)) {
+        if (program->begun) { /* its directory was removed */
+            engine->world->kill_strays(engine->ctx, strbuf_text(&dir));
+            end(engine, program, strbuf_text(&dir), "the program vanished");
+        } else if (may_start && program->ops->is_wanted(engine, program)) {
             start(engine, program, strbuf_text(&dir));
         } else {
             end(engine,
@@ -181,6 +184,7 @@ static void look(struct engine *engine, struct program *program, bool may_start)
         program->recheck_ns = engine_now(engine) + RECHECK_NS;
         break;
     case ATTEMPT_LIVE:
+        program->begun = true;
         adopt(engine, program, &found);
         break;
     case ATTEMPT_ENDED:
@@ -208,6 +212,7 @@ void program_start_due(struct engine *engine)
             program->pid = 0;
             program->stopped = false;
             program->ours = false;
+            program->begun = false;
             look(engine, program, true);
         }
     }
@@ -282,6 +287,7 @@ void program_reported(struct engine *engine, const struct exec_report *report)
     }
     case EXEC_ENDED:
         crash_point("program-ended");
+        program->begun = program->begun || report->error == 0;
         look(engine, program, false);
         return;
     }

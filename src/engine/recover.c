@@ -492,6 +492,7 @@ static void restore_session(struct engine *engine,
     session->task_count = 0;
     session->phase =
         task.state == TASK_RUNNING ? SESSION_RUNNING : SESSION_CLAIMED;
+    session->begun = strcmp(row->state, "running") == 0;
     session->pid = row->pid;
     session->start_ticks = row->start_ticks;
     session->claimed_ns = row->claimed_ns;

@@ -416,11 +416,12 @@ add_missing(struct engine *engine, const char *dir, struct strbuf *reason)
     strbuf_release(&log);
 }
 
-/* Judge what was found in its directory. */
+/* Judge what was found in its directory; `why` of a lost one, or NULL. */
 static void conclude(struct engine *engine,
                      struct session *session,
                      const char *dir,
-                     const struct attempt_found *found)
+                     const struct attempt_found *found,
+                     const char *why)
 {
     struct end end = {.found = *found, .dir = dir};
     struct diag diag = {0};
@@ -431,7 +432,10 @@ static void conclude(struct engine *engine,
                              err != ERR_OK ? diag.text : NULL,
                              &end.reason);
     end.verdict.batch = session->task_count > 1;
-    if (end.verdict.missing) {
+    if (why != NULL) {
+        strbuf_clear(&end.reason);
+        strbuf_adds(&end.reason, why);
+    } else if (end.verdict.missing) {
         add_missing(engine, dir, &end.reason);
     }
     if (end.result.add != NULL && found->state == ATTEMPT_ENDED) {
@@ -606,10 +610,49 @@ void session_adopt(struct engine *engine, struct session *session)
     crash_point("session-adopted");
 }
 
-/* Nothing ran, and no shim is there. */
-static void look_never(struct engine *engine, struct session *session)
+/*
+ * It has begun, but its directory tells nothing any more: somebody has removed
+ * it. What it has done is not known, and it may still run. So that nothing of
+ * it goes on beside the next attempt, its directory is fenced against a shim
+ * that comes late, its shim is told to end, and its processes are ended.
+ */
+static void
+look_vanished(struct engine *engine, struct session *session, const char *dir)
 {
+    bool fenced;
+    enum err err = fence(engine, session, &fenced);
+    if (err != ERR_OK || !fenced) {
+        session->recheck_ns =
+            engine_now(engine) + (err == ERR_OK ? 1 : 50) * RECHECK_NS;
+        return;
+    }
+    if (session->pid != 0) { /* else, or if it is gone: the strays are all */
+        (void)engine->world->end(engine->ctx,
+                                 session->pid,
+                                 session->start_ticks,
+                                 session->token,
+                                 EXEC_STOP);
+    }
+    engine->world->kill_strays(engine->ctx, dir);
+    struct attempt_found lost = {.state = ATTEMPT_LOST};
+    conclude(engine, session, dir, &lost, "lost: its directory was removed");
+}
+
+/* Nothing ran, and no shim is there; or there is no trace of it any more. */
+static void
+look_never(struct engine *engine, struct session *session, const char *dir)
+{
+    if (session->begun) {
+        look_vanished(engine, session, dir);
+        return;
+    }
     if (session->foreign || session->phase == SESSION_CLAIMED) {
+        if (engine->world->has_strays(engine->ctx, dir)) {
+            /* It has begun since, or its directory has vanished. */
+            session->begun = true;
+            session->recheck_ns = engine_now(engine) + RECHECK_NS;
+            return;
+        }
         /* The same attempt, once more; unless it has been told to end, which
          * the next turn knows. */
         session->phase = SESSION_CLAIMED;
@@ -639,23 +682,24 @@ void session_look(struct engine *engine, struct session *session)
     }
     switch (found.state) {
     case ATTEMPT_NEVER:
-        look_never(engine, session);
+        look_never(engine, session, strbuf_text(&dir));
         break;
     case ATTEMPT_STARTING:
         session->recheck_ns = engine_now(engine) + RECHECK_NS;
         break;
     case ATTEMPT_LIVE:
+        session->begun = true;
         set_running(engine, session, found.pid, found.start_ticks);
         session_adopt(engine, session);
         break;
     case ATTEMPT_ENDED:
-        conclude(engine, session, strbuf_text(&dir), &found);
+        conclude(engine, session, strbuf_text(&dir), &found, NULL);
         break;
     case ATTEMPT_LOST:
         crash_point("before-strays");
         engine->world->kill_strays(engine->ctx, strbuf_text(&dir));
         crash_point("strays-killed");
-        conclude(engine, session, strbuf_text(&dir), &found);
+        conclude(engine, session, strbuf_text(&dir), &found, NULL);
         break;
     }
 out:
@@ -705,6 +749,8 @@ void engine_reported(struct engine *engine, const struct exec_report *report)
         return;
     case EXEC_ENDED:
         crash_point("report-ended");
+        /* With an error nothing ran: there was no room, say. */
+        session->begun = session->begun || report->error == 0;
         ended(engine, session);
         return;
     }
@@ -744,6 +790,7 @@ void engine_respawn(struct engine *engine)
              * shim may have another session since. If it has not begun, it
              * may be asked for again, as one of another scheduler. */
             session->foreign = true;
+            session->begun = session->begun || session->tell_ns == SCHED_NEVER;
             session_look(engine, session);
         }
     }

@@ -101,6 +101,9 @@ attempt_fence(const char *dir, bool *fenced_out, struct diag *diag);
  */
 uint32_t attempt_kill_strays(const char *dir);
 
+/* Whether there is such a process. There is none before `started` is made. */
+bool attempt_has_strays(const char *dir);
+
 /* Present boot id of the machine. Start time of a process in ticks since boot,
  * and its state, the letter of the kernel (0: there is no such process). */
 void attempt_boot_id(char out[37]);

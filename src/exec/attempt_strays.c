@@ -161,13 +161,44 @@ static uint32_t kill_found(struct strays *strays)
     return gone;
 }
 
+static void set_marker(struct strays *strays, const char *dir)
+{
+    strbuf_add(&strays->marker, "", 1);
+    strbuf_addf(&strays->marker, "SLUICE_RESULT=%s/result", dir);
+    strbuf_add(&strays->marker, "", 1);
+}
+
+static void release(struct strays *strays)
+{
+    strbuf_release(&strays->marker);
+    strbuf_release(&strays->environment);
+    mem_free(strays->found);
+}
+
+bool attempt_has_strays(const char *dir)
+{
+    struct strays strays = {0};
+    set_marker(&strays, dir);
+    DIR *proc = opendir("/proc");
+    struct dirent *entry;
+    bool found = false;
+    while (proc != NULL && !found && (entry = readdir(proc)) != NULL) {
+        const char *name = entry->d_name;
+        found = name[0] >= '1' && name[0] <= '9' && is_marked(&strays, name) &&
+                strtol(name, NULL, 10) != getpid();
+    }
+    if (proc != NULL) {
+        (void)closedir(proc);
+    }
+    release(&strays);
+    return found;
+}
+
 uint32_t attempt_kill_strays(const char *dir)
 {
     struct strays strays = {0};
     uint32_t ended = 0;
-    strbuf_add(&strays.marker, "", 1);
-    strbuf_addf(&strays.marker, "SLUICE_RESULT=%s/result", dir);
-    strbuf_add(&strays.marker, "", 1);
+    set_marker(&strays, dir);
     useconds_t pause_us = UNKNOWN_US_MIN;
     for (int ix = 0; ix < ROUNDS_MAX; ix++) {
         strays.unknown = 0;
@@ -181,8 +212,6 @@ uint32_t attempt_kill_strays(const char *dir)
             break;
         }
     }
-    strbuf_release(&strays.marker);
-    strbuf_release(&strays.environment);
-    mem_free(strays.found);
+    release(&strays);
     return ended;
 }

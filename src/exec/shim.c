@@ -401,8 +401,8 @@ static int finish(struct shim *shim)
     int error = 0;
     for (int ix = 0; ix < RECORD_TRIES; ix++) {
         error = shim_dir_finish(shim->dir_fd, shim->lock_fd, &shim->exit);
-        if (error == 0) {
-            break;
+        if (error == 0 || error == ENOENT) {
+            break; /* ENOENT: somebody has removed our files */
         }
         struct timespec pause = {.tv_nsec = RECORD_PAUSE_NS};
         (void)nanosleep(&pause, NULL);
@@ -483,10 +483,8 @@ int shim_run(const struct shim_message *message,
         shim.exit.cause = ATTEMPT_SPAWN;
         shim.exit.error = error;
     }
-    if (claimed) {
-        error = finish(&shim);
-    }
-    *clean_out = error == 0 && shim.clean;
+    bool told = claimed && finish(&shim) == 0;
+    *clean_out = told && shim.clean;
     release(&shim);
-    return error;
+    return claimed ? 0 : error; /* it has begun, whatever became of it */
 }
