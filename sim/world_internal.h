@@ -72,6 +72,7 @@ enum world_program { WORLD_SYNC_HOOK, WORLD_METERS, WORLD_HOOK };
 /* A request as the server got it. */
 struct world_request {
     uint64_t id;
+    char nonce[ATTEMPT_NONCE_BYTES];
     uint32_t dir;
     uint32_t server;
     char *run;
@@ -91,6 +92,7 @@ struct world_dir {
     bool started;
     int64_t started_pid; /* 0: a fence */
     uint64_t started_ticks;
+    char nonce[ATTEMPT_NONCE_BYTES];
     bool has_exit;
     struct attempt_exit exit;
     char *result; /* texts, or NULL */

@@ -18,6 +18,7 @@
 #include "base/mem.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,6 +92,10 @@ void world_machine_inspect(const struct world *world,
     } else if (!this_boot || dir->started) {
         out->state = ATTEMPT_LOST;
     }
+    out->named = dir->has_exit ||
+                 (dir->started &&
+                  (out->state == ATTEMPT_LIVE || out->state == ATTEMPT_LOST));
+    memcpy(out->nonce, dir->nonce, sizeof(out->nonce));
 }
 
 static void report(struct world *world,
@@ -165,6 +170,10 @@ enum err world_machine_request(struct world *world,
         .checkpoint_ns = request->checkpoint_ns,
         .prepare = request->prepare != NULL,
     };
+    (void)snprintf(world->requests[ix].nonce,
+                   sizeof(world->requests[ix].nonce),
+                   "%s",
+                   request->nonce != NULL ? request->nonce : "");
     int64_t at_ns = world->now_ns + world_delay(world, WORLD_MS);
     if (world_strikes(world, WORLD_SERVER, 12)) {
         at_ns += rng_below(&world->rng, 20) * WORLD_SECOND;
@@ -576,6 +585,9 @@ static void claim_dir(struct world *world, uint32_t ix)
     dir->started = true;
     dir->started_pid = shim->pid;
     dir->started_ticks = shim->start_ticks;
+    memcpy(dir->nonce,
+           world->requests[shim->request].nonce,
+           sizeof(dir->nonce));
     dir->touched_ns = world->now_ns;
     shim->phase = SHIM_RUNNING;
     begin_session(world, ix);

@@ -205,8 +205,19 @@ static enum err on_inspect(void *ctx,
     return ERR_OK;
 }
 
-static enum err
-on_fence(void *ctx, const char *path, bool *fenced_out, struct diag *diag)
+/* No directory is ever of another attempt here. */
+static enum err on_set_aside(void *ctx, const char *path, struct diag *diag)
+{
+    struct world_process *process = ctx;
+    world_fault(process->world, "%s is taken for a foreign one", path);
+    return diag_set(diag, ERR_IO, "rename %s: failed", path);
+}
+
+static enum err on_fence(void *ctx,
+                         const char *path,
+                         const char *nonce,
+                         bool *fenced_out,
+                         struct diag *diag)
 {
     struct world_process *process = ctx;
     struct world *world = process->world;
@@ -219,6 +230,7 @@ on_fence(void *ctx, const char *path, bool *fenced_out, struct diag *diag)
         dir->started = true;
         dir->started_pid = 0;
         dir->started_ticks = 0;
+        (void)snprintf(dir->nonce, sizeof(dir->nonce), "%s", nonce);
         dir->touched_ns = world->now_ns;
         *fenced_out = true;
         world_say(world, "process %u fences %s", process->ix, path);
@@ -364,6 +376,7 @@ static const struct engine_world table = {
     .end = on_end,
     .watch = on_watch,
     .inspect = on_inspect,
+    .set_aside = on_set_aside,
     .fence = on_fence,
     .has_strays = on_has_strays,
     .kill_strays = on_kill_strays,
@@ -520,6 +533,7 @@ void world_process_boot(struct world *world, const char *order)
     }
     world->current = process->ix;
     process->engine = engine_new(&(struct engine_options){
+        .seed = process->ix,
         .world = &table,
         .ctx = process,
         .store = "/s",

@@ -427,6 +427,7 @@ struct flight {
     uint32_t task;
     uint32_t number;
     char boot_id[37];
+    char nonce[ATTEMPT_NONCE_BYTES];
     char *run_id;
     char *task_id;
 };
@@ -449,6 +450,7 @@ static enum err on_attempt(void *ctx, const struct store_attempt *row)
         .number = row->number,
     };
     memcpy(flight->boot_id, row->boot_id, sizeof(flight->boot_id));
+    memcpy(flight->nonce, row->nonce, sizeof(flight->nonce));
     return ERR_OK;
 }
 
@@ -499,6 +501,9 @@ static bool check_flight(struct doctor *doctor, const struct flight *flight)
     if (err != ERR_OK) {
         say(doctor, LEVEL_WARNING, "attempts", "%s", diag.text);
         return false;
+    }
+    if (found.named && strcmp(found.nonce, flight->nonce) != 0) {
+        found.state = ATTEMPT_NEVER; /* the files are of another attempt */
     }
     switch (found.state) {
     case ATTEMPT_LIVE:

@@ -39,6 +39,7 @@ struct engine *engine_new(const struct engine_options *options)
     engine->git = mem_strndup(git, strlen(git));
     engine->agent = mem_strndup(agent, strlen(agent));
     engine->epoch = options->epoch;
+    rng_init(&engine->nonces, options->seed);
     engine->wall_ns = options->wall_ns;
     (void)snprintf(engine->boot_id,
                    sizeof(engine->boot_id),

@@ -64,8 +64,10 @@ struct engine_world {
                         const char *boot_id,
                         struct attempt_found *out,
                         struct diag *diag);
+    enum err (*set_aside)(void *ctx, const char *dir, struct diag *diag);
     enum err (*fence)(void *ctx,
                       const char *dir,
+                      const char *nonce,
                       bool *fenced_out,
                       struct diag *diag);
     bool (*has_strays)(void *ctx, const char *dir);
@@ -105,6 +107,7 @@ struct engine_options {
     const char *agent;   /* path of sluice-agent; the same */
     const char *boot_id; /* present one */
     uint64_t epoch;      /* from store_take() */
+    uint64_t seed;       /* of the nonces of attempts: random */
     int64_t wall_ns;     /* without a world: what the time is */
 };
 

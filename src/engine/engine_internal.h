@@ -16,6 +16,7 @@
 #define ENGINE_ENGINE_INTERNAL_H
 
 #include "engine/engine.h"
+#include "base/rng.h"
 #include "exec/meters.h"
 
 enum session_phase { SESSION_CLAIMED, SESSION_STARTING, SESSION_RUNNING };
@@ -41,6 +42,7 @@ struct session {
     int64_t begun_ns;
     uint64_t epoch;
     char boot_id[37];
+    char nonce[ATTEMPT_NONCE_BYTES];
 };
 
 /* What the engine knows about a task beside the core. */
@@ -104,6 +106,7 @@ struct program {
     bool stopped;  /* it was told to end */
     bool ours;     /* this process has started or watched it */
     bool begun;    /* it has run: if no file says so, they were removed */
+    char nonce[ATTEMPT_NONCE_BYTES]; /* of the call under way */
     int64_t pid;
     uint64_t start_ticks;
     int64_t recheck_ns; /* look at its directory again; SCHED_NEVER: no */
@@ -213,6 +216,7 @@ struct engine {
     char *agent; /* path of sluice-agent */
     char boot_id[37];
     uint64_t epoch;
+    struct rng nonces;
     int64_t now_ns;
     int64_t offset_ns; /* from the world's clock to the engine's */
     int64_t wall_ns;   /* of a reader */

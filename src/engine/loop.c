@@ -22,6 +22,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -246,11 +247,20 @@ static enum err world_inspect(void *ctx,
     return attempt_inspect(dir, boot_id, out, diag);
 }
 
-static enum err
-world_fence(void *ctx, const char *dir, bool *fenced_out, struct diag *diag)
+static enum err world_set_aside(void *ctx, const char *dir, struct diag *diag)
 {
     (void)ctx;
-    return attempt_fence(dir, fenced_out, diag);
+    return attempt_set_aside(dir, diag);
+}
+
+static enum err world_fence(void *ctx,
+                            const char *dir,
+                            const char *nonce,
+                            bool *fenced_out,
+                            struct diag *diag)
+{
+    (void)ctx;
+    return attempt_fence(dir, nonce, fenced_out, diag);
 }
 
 static bool world_has_strays(void *ctx, const char *dir)
@@ -333,6 +343,7 @@ static const struct engine_world world = {
     .end = world_end,
     .watch = world_watch,
     .inspect = world_inspect,
+    .set_aside = world_set_aside,
     .fence = world_fence,
     .has_strays = world_has_strays,
     .kill_strays = world_kill_strays,
@@ -514,7 +525,14 @@ static enum err open_engine(struct loop *loop, struct diag *diag)
     attempt_boot_id(boot_id);
     struct strbuf git = {0};
     struct strbuf agent = {0};
-    enum err err = exec_find_program("sluice-git", "SLUICE_GIT", &git, diag);
+    uint64_t seed;
+    enum err err = ERR_OK;
+    if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed)) {
+        err = diag_set(diag, ERR_IO, "random bytes: %s", strerror(errno));
+    }
+    if (err == ERR_OK) {
+        err = exec_find_program("sluice-git", "SLUICE_GIT", &git, diag);
+    }
     if (err == ERR_OK) {
         err = exec_find_program("sluice-agent", "SLUICE_AGENT", &agent, diag);
     }
@@ -529,6 +547,7 @@ static enum err open_engine(struct loop *loop, struct diag *diag)
         .agent = strbuf_text(&agent),
         .boot_id = boot_id,
         .epoch = loop->options.epoch,
+        .seed = seed,
     });
     err = engine_load(loop->engine, loop->options.store, NULL, diag);
 out:

@@ -16,6 +16,9 @@
 #include "engine/verdict.h"
 #include "store/sum.h"
 
+#include <stdio.h>
+#include <string.h>
+
 /* When to look again at a directory in which a shim is about to begin. */
 #define RECHECK_NS (INT64_C(20) * 1000000)
 
@@ -77,6 +80,21 @@ static uint64_t id_of(struct engine *engine, const struct program *program)
     uint64_t sum = sum_add(SUM_START, dir.text, dir.len);
     strbuf_release(&dir);
     return ID_BIT | sum;
+}
+
+/* Directories are numbered in a run; another run with the same id began at
+ * another time. What a hook is told has a time in it, too. */
+static void set_nonce(const struct engine *engine, struct program *program)
+{
+    struct program_call call = program->ops->call(engine, program);
+    uint64_t source = call.input != NULL
+                          ? sum_add(SUM_START, call.input, strlen(call.input))
+                          : (uint64_t)engine->runs[program->run].created_ns;
+    (void)snprintf(program->nonce,
+                   sizeof(program->nonce),
+                   "%016llx%016llx",
+                   (unsigned long long)source,
+                   (unsigned long long)program->id);
 }
 
 void program_call(struct engine *engine, struct program *program)
@@ -166,6 +184,14 @@ static void look(struct engine *engine, struct program *program, bool may_start)
         end(engine, program, strbuf_text(&dir), diag.text);
         goto out;
     }
+    /* A directory of another store, or of a time before an older copy of this
+     * one was put back. (Records of earlier versions have no nonce.) */
+    if (found.named && found.nonce[0] != '\0' &&
+        strcmp(found.nonce, program->nonce) != 0) {
+        engine->world->kill_strays(engine->ctx, strbuf_text(&dir));
+        err = engine->world->set_aside(engine->ctx, strbuf_text(&dir), &diag);
+        found.state = err == ERR_OK ? ATTEMPT_NEVER : ATTEMPT_STARTING;
+    }
     switch (found.state) {
     case ATTEMPT_NEVER:
         if (program->begun) { /* its directory was removed */
@@ -209,6 +235,7 @@ void program_start_due(struct engine *engine)
         if (program->due && program->id == 0) {
             program->due = false;
             program->id = id_of(engine, program);
+            set_nonce(engine, program);
             program->pid = 0;
             program->stopped = false;
             program->ours = false;

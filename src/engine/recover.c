@@ -500,6 +500,7 @@ static void restore_session(struct engine *engine,
     session->epoch = row->epoch;
     session->foreign = true;
     memcpy(session->boot_id, row->boot_id, sizeof(session->boot_id));
+    memcpy(session->nonce, row->nonce, sizeof(session->nonce));
     for (struct task_id next = engine_core_task(engine, run, row->task);
          next.v != ID_NONE;
          next = sched_session_next(engine->sched, next)) {
@@ -611,7 +612,8 @@ static void end_stray(struct engine *engine, const struct store_attempt *row)
                                           row->boot_id,
                                           &found,
                                           &diag);
-    if (err == ERR_OK && found.state == ATTEMPT_LIVE) {
+    if (err == ERR_OK && found.state == ATTEMPT_LIVE &&
+        strcmp(found.nonce, row->nonce) == 0) {
         /* Nothing more can be done about it than this. */
         (void)engine->world->end(engine->ctx,
                                  found.pid,
@@ -646,8 +648,11 @@ static void end_orphan(struct engine *engine, struct task_id id)
                    run->id,
                    run->plan->tasks[task].id,
                    run->tasks[task].number);
-    enum err err =
-        engine->world->fence(engine->ctx, strbuf_text(&dir), &fenced, &diag);
+    enum err err = engine->world->fence(engine->ctx,
+                                        strbuf_text(&dir),
+                                        "",
+                                        &fenced,
+                                        &diag);
     if (err != ERR_OK || !fenced) {
         engine->world->kill_strays(engine->ctx, strbuf_text(&dir));
     }

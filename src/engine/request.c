@@ -285,6 +285,7 @@ enum err request_start(struct engine *engine,
     }
     struct exec_request request = {
         .id = session->token,
+        .nonce = session->nonce,
         .dir = strbuf_text(&dir),
         .folder = folder,
         .prepare = task->prepare,
@@ -370,6 +371,7 @@ enum err request_start_program(struct engine *engine,
         arena_alloc(&env.arena, given + WRAP_WORDS, sizeof(words[0]));
     struct exec_request request = {
         .id = program->id,
+        .nonce = program->nonce,
         .dir = dir,
         .folder = call.folder,
         .argv = words,

@@ -239,6 +239,7 @@ static struct store_attempt row_of_session(const struct engine *engine,
         .code = -1,
     };
     memcpy(row.boot_id, session->boot_id, sizeof(row.boot_id));
+    memcpy(row.nonce, session->nonce, sizeof(row.nonce));
     return row;
 }
 

@@ -16,6 +16,7 @@
 #include "engine/verdict.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 /* When to look again at a directory in which a shim is about to begin. */
@@ -98,6 +99,17 @@ static uint32_t free_slot(const struct engine *engine)
     return first + 1;
 }
 
+static void make_nonce(struct engine *engine, struct session *session)
+{
+    uint64_t high = rng_next(&engine->nonces);
+    uint64_t low = rng_next(&engine->nonces);
+    (void)snprintf(session->nonce,
+                   sizeof(session->nonce),
+                   "%016llx%016llx",
+                   (unsigned long long)high,
+                   (unsigned long long)low);
+}
+
 void session_new(struct engine *engine, const struct sched_effect *effect)
 {
     uint32_t run = effect->run.v;
@@ -112,6 +124,7 @@ void session_new(struct engine *engine, const struct sched_effect *effect)
     session->epoch = engine->epoch;
     session->claimed_ns = engine->world->wall_ns(engine->ctx);
     memcpy(session->boot_id, engine->boot_id, sizeof(session->boot_id));
+    make_nonce(engine, session);
     for (struct task_id next = effect->task; next.v != ID_NONE;
          next = sched_session_next(engine->sched, next)) {
         session->task_count++;
@@ -479,8 +492,11 @@ fence(struct engine *engine, const struct session *session, bool *fenced)
     request_add_dir(&dir, engine, session);
     struct diag diag = {0};
     *fenced = false;
-    enum err err =
-        engine->world->fence(engine->ctx, strbuf_text(&dir), fenced, &diag);
+    enum err err = engine->world->fence(engine->ctx,
+                                        strbuf_text(&dir),
+                                        session->nonce,
+                                        fenced,
+                                        &diag);
     strbuf_release(&dir);
     return err;
 }
@@ -665,6 +681,26 @@ look_never(struct engine *engine, struct session *session, const char *dir)
     conclude_failed(engine, session, EAGAIN, NULL);
 }
 
+/*
+ * The directory is of another attempt: one of a store that was here before, or
+ * of what this store knew before an older copy of it was put back. Nothing in
+ * it counts. What still runs there would write its result into the directory
+ * of this attempt, so it is ended first.
+ */
+static void
+look_foreign(struct engine *engine, struct session *session, const char *dir)
+{
+    struct diag diag = {0};
+    engine->world->kill_strays(engine->ctx, dir);
+    if (engine->world->set_aside(engine->ctx, dir, &diag) != ERR_OK) {
+        session->recheck_ns = engine_now(engine) + 50 * RECHECK_NS;
+        return;
+    }
+    session->phase = SESSION_CLAIMED; /* no shim has it, whatever was said */
+    session->tell_ns = SCHED_NEVER;
+    look_never(engine, session, dir);
+}
+
 void session_look(struct engine *engine, struct session *session)
 {
     struct strbuf dir = {0};
@@ -678,6 +714,10 @@ void session_look(struct engine *engine, struct session *session)
                                           &diag);
     if (err != ERR_OK) {
         session->recheck_ns = engine_now(engine) + 50 * RECHECK_NS;
+        goto out;
+    }
+    if (found.named && strcmp(found.nonce, session->nonce) != 0) {
+        look_foreign(engine, session, strbuf_text(&dir));
         goto out;
     }
     switch (found.state) {

@@ -46,6 +46,7 @@ enum {
      * with its own files must not keep us here. */
     LOOKS_MAX = 8,
     LOG_TAIL_BYTES_MAX = 1 << 20,
+    STALE_MAX = 1000, /* directories of other attempts with the same name */
 };
 
 /* How the lock was found. */
@@ -156,15 +157,27 @@ static enum record_state read_started(struct place *place,
     return is_there(place->dir_fd, "started") ? RECORD_DAMAGED : RECORD_ABSENT;
 }
 
+static void set_nonce(struct attempt_found *out,
+                      const struct record_started *started)
+{
+    out->named = true;
+    memcpy(out->nonce, started->nonce, sizeof(out->nonce));
+}
+
 static bool read_exit(struct place *place, struct attempt_found *out)
 {
     char bytes[RECORD_FILE_BYTES];
+    struct record_started started = {0};
     size_t len = read_records(place, "exit", bytes);
     /* Shims of the first store's time wrote it alone. */
     size_t at = len > RECORD_BYTES ? RECORD_EXIT_AT : 0;
     if (!record_read_exit(bytes + at, len - at, &out->exit)) {
         return false;
     }
+    if (at > 0) { /* if that fails, it has no nonce */
+        (void)!record_read_started(bytes, RECORD_BYTES, &started);
+    }
+    set_nonce(out, &started);
     out->state = ATTEMPT_ENDED;
     return true;
 }
@@ -189,6 +202,7 @@ static void found_held(struct place *place, struct attempt_found *out)
     if (read_started(place, &started) == RECORD_WHOLE && started.pid > 0 &&
         attempt_start_ticks(started.pid) == started.start_ticks) {
         out->state = ATTEMPT_LIVE;
+        set_nonce(out, &started);
         out->pid = started.pid;
         out->start_ticks = started.start_ticks;
         memcpy(out->boot_id, started.boot_id, sizeof(out->boot_id));
@@ -199,7 +213,8 @@ static void found_held(struct place *place, struct attempt_found *out)
 static bool look(struct place *place, struct attempt_found *out)
 {
     struct record_started started;
-    bool begun = read_started(place, &started) != RECORD_ABSENT;
+    enum record_state record = read_started(place, &started);
+    bool begun = record != RECORD_ABSENT;
     memcpy(out->boot_id, started.boot_id, sizeof(out->boot_id));
     if (probe_lock(place) == LOCK_HELD) {
         found_held(place, out);
@@ -209,6 +224,9 @@ static bool look(struct place *place, struct attempt_found *out)
         return true;
     }
     out->state = begun ? ATTEMPT_LOST : ATTEMPT_NEVER;
+    if (record == RECORD_WHOLE) {
+        set_nonce(out, &started);
+    }
     return begun || !is_there(place->dir_fd, "started");
 }
 
@@ -235,7 +253,12 @@ enum err attempt_inspect(const char *dir,
         if (present[0] == '0' && strspn(present, "0") == 36) {
             place.error = EMFILE; /* the kernel always has one to tell */
         } else if (strcmp(present, boot_id) != 0) {
+            struct record_started started;
             out->state = ATTEMPT_LOST;
+            if (place.dir_fd >= 0 &&
+                read_started(&place, &started) == RECORD_WHOLE) {
+                set_nonce(out, &started);
+            }
         } else if (place.dir_fd >= 0) {
             bool settled = false;
             for (int ix = 0; ix < LOOKS_MAX && !settled; ix++) {
@@ -271,8 +294,30 @@ static int make_dir(const char *dir)
     return open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
+enum err attempt_set_aside(const char *dir, struct diag *diag)
+{
+    int error = EEXIST;
+    struct strbuf path = {0};
+    for (int n = 1; n <= STALE_MAX && (error == EEXIST || error == ENOTEMPTY);
+         n++) {
+        strbuf_clear(&path);
+        strbuf_addf(&path, "%s.stale-%d", dir, n);
+        /* It replaces nothing but an empty directory. */
+        error = rename(dir, path.text) == 0 ? 0 : errno;
+    }
+    strbuf_release(&path);
+    return error == 0 || error == ENOENT
+               ? ERR_OK
+               : diag_set(diag,
+                          ERR_IO,
+                          "%s holds the files of another attempt and cannot "
+                          "be renamed: %s",
+                          dir,
+                          strerror(error));
+}
+
 /* Make `started` under our lock; 0 or an errno. */
-static int make_started(int dir_fd)
+static int make_started(int dir_fd, const char *nonce)
 {
     struct timespec now = {0};
     (void)clock_gettime(CLOCK_REALTIME, &now);
@@ -280,6 +325,7 @@ static int make_started(int dir_fd)
         .at_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
     };
     attempt_boot_id(started.boot_id);
+    (void)snprintf(started.nonce, sizeof(started.nonce), "%s", nonce);
     char bytes[RECORD_BYTES];
     record_write_started(bytes, &started);
     int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
@@ -294,7 +340,7 @@ static int make_started(int dir_fd)
 }
 
 /* Fence the open directory; 0, or an errno. EAGAIN, EEXIST: a shim has it. */
-static int fence(int dir_fd)
+static int fence(int dir_fd, const char *nonce)
 {
     if (is_there(dir_fd, "started")) {
         return EEXIST;
@@ -308,21 +354,24 @@ static int fence(int dir_fd)
     int error = fcntl(fd, F_OFD_SETLK, &lock) == 0 ? 0 : errno;
     crash_point("fence-locked");
     if (error == 0) {
-        error = make_started(dir_fd);
+        error = make_started(dir_fd, nonce);
         crash_point("fence-made");
     }
     (void)close(fd);
     return error == EACCES ? EAGAIN : error;
 }
 
-enum err attempt_fence(const char *dir, bool *fenced_out, struct diag *diag)
+enum err attempt_fence(const char *dir,
+                       const char *nonce,
+                       bool *fenced_out,
+                       struct diag *diag)
 {
     *fenced_out = false;
     int dir_fd = make_dir(dir);
     if (dir_fd < 0) {
         return diag_set(diag, ERR_IO, "open %s: %s", dir, strerror(errno));
     }
-    int error = fence(dir_fd);
+    int error = fence(dir_fd, nonce);
     (void)close(dir_fd);
     if (error == EAGAIN || error == EEXIST) {
         return ERR_OK;

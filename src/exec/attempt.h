@@ -28,6 +28,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Bytes of a nonce: hexadecimal digits and a NUL. */
+enum { ATTEMPT_NONCE_BYTES = 33 };
+
 /* Why a session ended. */
 enum attempt_cause {
     ATTEMPT_EXIT,      /* by itself: code or signal */
@@ -69,6 +72,8 @@ struct attempt_found {
     int64_t pid; /* of the shim */
     uint64_t start_ticks;
     char boot_id[37];
+    bool named; /* a record was found; with this nonce, "" if it has none */
+    char nonce[ATTEMPT_NONCE_BYTES];
     struct attempt_exit exit;
 };
 
@@ -80,6 +85,10 @@ struct attempt_found {
  * ATTEMPT_LOST, by that rule). A damaged `exit` counts as absent; `started`
  * counts by being there. A fenced attempt is lost. After ATTEMPT_NEVER a shim
  * may still be on its way to the lock: fence it, or start it again.
+ *
+ * What is found may be about another attempt, which had this directory before
+ * its store was removed, or an older copy of it put back. The nonce tells: it
+ * is to be compared with the one in the attempt's row.
  */
 MUST_USE enum err attempt_inspect(const char *dir,
                                   const char *boot_id,
@@ -87,12 +96,21 @@ MUST_USE enum err attempt_inspect(const char *dir,
                                   struct diag *diag);
 
 /*
- * See to it that the attempt never runs: take its lock and make `started`. On
+ * Give the directory another name, DIR.stale-N, because it is of another
+ * attempt. ERR_OK also if there is none.
+ */
+MUST_USE enum err attempt_set_aside(const char *dir, struct diag *diag);
+
+/*
+ * See to it that the attempt of this nonce (""; none) never runs: take its lock
+ * and make `started`. On
  * success *fenced_out tells whether this call did it; false: a shim was
  * faster, and attempt_inspect() tells more.
  */
-MUST_USE enum err
-attempt_fence(const char *dir, bool *fenced_out, struct diag *diag);
+MUST_USE enum err attempt_fence(const char *dir,
+                                const char *nonce,
+                                bool *fenced_out,
+                                struct diag *diag);
 
 /*
  * End every process that belongs to the attempt, found by the marker in its

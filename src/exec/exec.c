@@ -290,6 +290,10 @@ static bool encode(struct strbuf *out, const struct exec_request *request)
         .grace_ns = request->grace_ns,
         .log_bytes_max = request->log_bytes_max,
     };
+    (void)snprintf(head.nonce,
+                   sizeof(head.nonce),
+                   "%s",
+                   request->nonce != NULL ? request->nonce : "");
     strbuf_add(out, (const char *)&head, sizeof(head));
     bool fits = add_texts(out, &request->dir, 1) &&
                 add_texts(out, &request->folder, 1) &&

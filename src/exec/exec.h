@@ -29,6 +29,8 @@ struct exec_request {
     const char *dir;     /* of the attempt; made if it is not there */
     const char *folder;  /* working directory of the session; both absolute */
     const char *prepare; /* shell command to run first, or NULL */
+    const char *nonce;   /* that the records of its start and end carry: see
+                            exec/attempt.h; NULL: none */
     const char *const *argv;
     uint32_t argc;
     const char *const *env; /* "NAME=value", on top of the inherited ones;

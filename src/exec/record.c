@@ -5,7 +5,8 @@
  * newline as the last byte. `sum` is FNV-1a (64 bits, hexadecimal) of all that
  * stands before its line. Times are nanoseconds of the wall clock.
  *
- *   sluice-started 1        kind and version of the format
+ *   sluice-started 2        kind and version of the format
+ *   nonce X                 of the attempt; version 1 has no such line
  *   boot UUID               boot id of the machine
  *   pid N                   of the shim; 0 for a fence
  *   ticks N                 when it began, field 22 of /proc/PID/stat
@@ -206,7 +207,10 @@ void record_write_started(char out[RECORD_BYTES],
                           const struct record_started *started)
 {
     struct writer writer = {.bytes = out};
-    put_unsigned(&writer, "sluice-started", 1);
+    put_unsigned(&writer, "sluice-started", started->nonce[0] != '\0' ? 2 : 1);
+    if (started->nonce[0] != '\0') {
+        put_text(&writer, "nonce", started->nonce);
+    }
     put_text(&writer, "boot", started->boot_id);
     put_signed(&writer, "pid", started->pid);
     put_unsigned(&writer, "ticks", started->start_ticks);
@@ -237,7 +241,14 @@ bool record_read_started(const char *bytes,
     struct reader reader = {.at = bytes, .end = bytes + len};
     struct record_started found = {0};
     const char *boot;
-    (void)take_unsigned(&reader, "sluice-started");
+    const char *nonce;
+    if (take_unsigned(&reader, "sluice-started") == 2) {
+        size_t nonce_len = take(&reader, "nonce", &nonce);
+        if (nonce_len >= sizeof(found.nonce)) {
+            return false;
+        }
+        memcpy(found.nonce, nonce, nonce_len);
+    }
     size_t boot_len = take(&reader, "boot", &boot);
     if (boot_len != BOOT_ID_LEN || len != RECORD_BYTES) {
         return false;

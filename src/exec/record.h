@@ -26,6 +26,7 @@ enum {
 
 /* The record in `started`. */
 struct record_started {
+    char nonce[ATTEMPT_NONCE_BYTES]; /* of the attempt; "": none */
     char boot_id[37];
     int64_t pid; /* of the shim; 0: a fence, nothing ran */
     uint64_t start_ticks;

@@ -419,6 +419,7 @@ static int begin(struct shim *shim,
 {
     struct record_started started = *self;
     started.at_ns = shim_clock(CLOCK_REALTIME);
+    memcpy(started.nonce, shim->job.head.nonce, sizeof(started.nonce));
     int error =
         shim_dir_claim(shim->job.dir, &started, &shim->dir_fd, &shim->lock_fd);
     if (error != 0) {

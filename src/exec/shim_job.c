@@ -64,7 +64,9 @@ int shim_job_read(struct shim_job *job, const struct shim_message *message)
     };
     uint32_t argc = job->head.argc;
     uint32_t given = job->head.env_count;
-    if (argc == 0 || argc > message->len || given > message->len) {
+    size_t nonce_len = strnlen(job->head.nonce, sizeof(job->head.nonce));
+    if (nonce_len >= ATTEMPT_NONCE_BYTES || argc == 0 || argc > message->len ||
+        given > message->len) {
         return EINVAL;
     }
     size_t inherited = 0;

@@ -29,7 +29,7 @@
 #include <stdint.h>
 
 enum {
-    SHIM_WIRE_VERSION = 4,
+    SHIM_WIRE_VERSION = 5,
     SHIM_WIRE_REQUEST_MAX = 4 << 20, /* bytes of a whole request */
     SHIM_WIRE_TEXT_MAX = 128 << 10,  /* of one text: MAX_ARG_STRLEN */
 };
@@ -65,6 +65,7 @@ struct shim_wire_request {
     int64_t checkpoint_ns;
     int64_t grace_ns;
     uint64_t log_bytes_max; /* 0: no limit */
+    char nonce[40];         /* NUL-padded; "": none */
 };
 
 enum {

@@ -102,6 +102,7 @@ static void copy_attempt(struct store_batch *batch,
 {
     INVARIANT(attempt->token > 0 && attempt->token <= INT64_MAX);
     INVARIANT(memchr(attempt->boot_id, '\0', sizeof(attempt->boot_id)) != NULL);
+    INVARIANT(memchr(attempt->nonce, '\0', sizeof(attempt->nonce)) != NULL);
     copy_needed(batch, &attempt->state);
     copy(batch, &attempt->outcome);
     copy(batch, &attempt->cause);

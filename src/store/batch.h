@@ -124,6 +124,7 @@ struct store_attempt {
     const char *state; /* "claimed", "running", "ended" */
     uint64_t epoch;    /* of the scheduler that claimed it */
     char boot_id[37];  /* of the boot in which it was claimed */
+    char nonce[33];    /* that its files carry; "": of an earlier version */
     int64_t pid;       /* of its shim; 0: not known */
     uint64_t start_ticks;
     int64_t claimed_ns; /* all three: wall clock; 0: not yet */

@@ -350,11 +350,15 @@ static enum err give_attempt(struct reading *reading, struct sqlite_row *row)
         .cached_tokens = sqlite_i64(row, 21),
         .slot = sqlite_u32(row, 22),
     };
+    const char *nonce = sqlite_text(row, 23);
     size_t len = strlen(boot_id);
-    if (row->bad || len >= sizeof(attempt.boot_id)) {
+    size_t nonce_len = strlen(nonce);
+    if (row->bad || len >= sizeof(attempt.boot_id) ||
+        nonce_len >= sizeof(attempt.nonce)) {
         return bad_row(reading, row, "attempt");
     }
     memcpy(attempt.boot_id, boot_id, len + 1);
+    memcpy(attempt.nonce, nonce, nonce_len + 1);
     return reading->visitor->attempt(reading->ctx, &attempt);
 }
 
@@ -382,7 +386,7 @@ static enum err give_command(struct reading *reading, struct sqlite_row *row)
     "token, run, task, number, task_count, state, epoch, boot_id, pid,"        \
     " start_ticks, claimed_ns, begun_ns, ended_ns, outcome, cause, reason,"    \
     " code, signal, input_tokens, output_tokens, usd, cached_tokens,"          \
-    " slot"
+    " slot, nonce"
 
 #define RUNS                                                                   \
     "SELECT run.number, fragment.number, fragment.file, text, id, name,"       \

@@ -58,7 +58,7 @@ static const char *const statements[SLOT_COUNT] = {
     [SLOT_CLAIM] = "INSERT INTO attempt VALUES"
                    " (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,"
                    "  ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22,"
-                   "  ?23)",
+                   "  ?23, ?24)",
     [SLOT_ATTEMPT_SET] = "UPDATE attempt SET state = ?1, pid = ?2,"
                          " start_ticks = ?3, begun_ns = ?4, ended_ns = ?5,"
                          " outcome = ?6, cause = ?7, reason = ?8, code = ?9,"
@@ -372,6 +372,7 @@ static enum err claim(struct writing *writing,
     bind_double(&binder, attempt->usd);
     bind_i64(&binder, attempt->cached_tokens);
     bind_i64(&binder, attempt->slot);
+    bind_text(&binder, attempt->nonce);
     err = carry_out(writing, &binder);
     if (err == ERR_CONFLICT) {
         err = diag_set(writing->diag,

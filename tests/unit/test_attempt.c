@@ -149,7 +149,7 @@ static struct attempt_found inspect(const struct fixture *fixture)
 static bool fences(const struct fixture *fixture)
 {
     bool fenced = false;
-    assert_int_equal(attempt_fence(fixture->dir, &fenced, NULL), ERR_OK);
+    assert_int_equal(attempt_fence(fixture->dir, "", &fenced, NULL), ERR_OK);
     return fenced;
 }
 
@@ -178,7 +178,10 @@ static void every_damaged_byte_of_a_record_is_seen(void **state)
 {
     (void)state;
     struct attempt_exit exit;
-    struct record_started started = {.pid = 7};
+    struct record_started started = {
+        .nonce = "0123456789abcdef0123456789abcdef",
+        .pid = 7,
+    };
     struct record_started read;
     memset(started.boot_id, 'b', 36);
     char whole[RECORD_BYTES];
@@ -186,6 +189,7 @@ static void every_damaged_byte_of_a_record_is_seen(void **state)
     record_write_exit(whole, &sample);
     record_write_started(other, &started);
     assert_true(record_read_started(other, sizeof(other), &read));
+    assert_string_equal(read.nonce, started.nonce);
     for (size_t ix = 0; ix < RECORD_BYTES; ix++) {
         whole[ix] ^= 1;
         other[ix] ^= 1;
@@ -405,7 +409,7 @@ static void a_directory_that_cannot_be_made_is_an_error(void **state)
     make_dir(fixture);
     put_file(fixture, "no-folder", "", 0);
     (void)snprintf(dir, sizeof(dir), "%s/no-folder/1", fixture->dir);
-    assert_int_equal(attempt_fence(dir, &fenced, &diag), ERR_IO);
+    assert_int_equal(attempt_fence(dir, "", &fenced, &diag), ERR_IO);
     assert_false(fenced);
     assert_non_null(strstr(diag.text, "no-folder"));
     /* Nothing can ever have run there. */

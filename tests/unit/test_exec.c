@@ -304,7 +304,7 @@ static void a_fenced_attempt_never_runs(void **state)
     (void)snprintf(dir, sizeof(dir), "%s", exec_fixture_path(fixture, "1"));
     struct exec_request request =
         exec_fixture_request(fixture, dir, argv, "echo >>witness");
-    assert_int_equal(attempt_fence(dir, &fenced, NULL), ERR_OK);
+    assert_int_equal(attempt_fence(dir, "", &fenced, NULL), ERR_OK);
     assert_true(fenced);
     exec_fixture_start(fixture, &request);
     assert_int_equal(exec_fixture_end(fixture, &request).state, ATTEMPT_LOST);
