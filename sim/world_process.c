@@ -272,6 +272,9 @@ static enum err on_result(void *ctx,
     if (dies(process, DEATH_ODDS)) {
         return ERR_OK;
     }
+    if (world_strikes(world, WORLD_FILES, 30)) {
+        return diag_set(diag, ERR_UNAVAILABLE, "result: too many files");
+    }
     const char *text = world_machine_at(world, path)->result;
     return text != NULL ? attempt_parse_result(text, strlen(text), out, diag)
                         : ERR_OK;

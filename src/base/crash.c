@@ -42,6 +42,10 @@ static bool names(const char *text, const char *name, const char **rest)
 static bool is_wanted(unsigned long passing, const char *rest, char **end)
 {
     unsigned long wanted = strtoul(rest, end, 10);
+    if (**end == '+') { /* that one and all after it */
+        (*end)++;
+        return passing >= wanted;
+    }
     return passing == (wanted == 0 ? 1 : wanted);
 }
 

@@ -8,6 +8,7 @@
  *   SLUICE_CRASH=claim-committed:3    ... when it is passed the third time
  *   SLUICE_CRASH=before-end,end-asked whichever of them is passed first
  *   SLUICE_FAULT=fork:2:EAGAIN        the second fork fails with that error
+ *   SLUICE_FAULT=fork:2+:EAGAIN       the second and all after it do
  *   SLUICE_CRASH_COUNT=DIR            count passings in files of DIR
  *
  * Passings are counted in each process. With SLUICE_CRASH_COUNT those of all

@@ -33,6 +33,7 @@ struct session {
     bool begun;   /* it has run: if no file says so, they were removed */
     bool end_due; /* to be ended, as soon as it can be */
     bool ended;   /* was told to end */
+    uint8_t unread; /* how often its result could not be read */
     enum exec_end how;
     int64_t pid;
     uint64_t start_ticks;

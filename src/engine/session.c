@@ -32,7 +32,11 @@ enum { BUSY_SESSIONS = 4 };
 enum {
     FEEDBACK_BYTES = 16 << 10, /* of a log, at most */
     MISSING_BYTES = 1024,      /* of a log that names what is missing */
+    READS_MAX = 10,            /* of a result that cannot be read */
 };
+
+/* How long to wait before that is tried again. */
+#define REREAD_NS (INT64_C(1000) * 1000000)
 
 struct session *session_add(struct engine *engine)
 {
@@ -440,11 +444,25 @@ static void conclude(struct engine *engine,
     struct diag diag = {0};
     /* Of a lost one, what it had used counts as far as it was told. */
     enum err err = engine->world->result(engine->ctx, dir, &end.result, &diag);
+    if (err == ERR_UNAVAILABLE && ++session->unread < READS_MAX) {
+        session->recheck_ns = engine_now(engine) + REREAD_NS;
+        return;
+    }
     end.verdict = verdict_of(found,
                              &end.result,
                              err != ERR_OK ? diag.text : NULL,
                              &end.reason);
     end.verdict.batch = session->task_count > 1;
+    if (err == ERR_UNAVAILABLE && found->state == ATTEMPT_ENDED) {
+        /* That is the machine's fault: what the session has done is kept. */
+        end.verdict = (struct verdict){.outcome = OUTCOME_BLOCKED};
+        strbuf_clear(&end.reason);
+        strbuf_addf(&end.reason,
+                    "%s/%s: sluice could not read what the session says; "
+                    "when that is repaired, retry the task",
+                    dir,
+                    diag.text);
+    }
     if (why != NULL) {
         strbuf_clear(&end.reason);
         strbuf_adds(&end.reason, why);

@@ -162,6 +162,8 @@ struct attempt_result {
  * Read `result`. It is the session's: whatever is wrong with it (not JSON, too
  * large, a link, unknown outcome) gives ERR_INVALID and a text, never more.
  * A file that is not there is not an error: `present` is false.
+ * ERR_UNAVAILABLE: it cannot be read now (too many open files, no memory, the
+ * disk failed), which says nothing about the session: read it again.
  */
 MUST_USE enum err attempt_read_result(const char *dir,
                                       struct attempt_result *out,

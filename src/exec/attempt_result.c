@@ -8,6 +8,7 @@
  */
 #include "exec/attempt.h"
 
+#include "base/crash.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -439,6 +440,15 @@ enum err attempt_parse_result(const char *bytes,
     return ERR_OK;
 }
 
+/* What kept us from reading it: of the file, or only of this moment? */
+static enum err unreadable(struct diag *diag, int error)
+{
+    if (error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO) {
+        return diag_set(diag, ERR_UNAVAILABLE, "result: %s", strerror(error));
+    }
+    return bad(diag, strerror(error));
+}
+
 /* Read all of an open file into `text`, which must not be too large. */
 static enum err read_file(int fd, struct strbuf *text, struct diag *diag)
 {
@@ -454,7 +464,7 @@ static enum err read_file(int fd, struct strbuf *text, struct diag *diag)
             return bad(diag, "it is larger than 1 MiB");
         }
     }
-    return len == 0 ? ERR_OK : bad(diag, strerror(errno));
+    return len == 0 ? ERR_OK : unreadable(diag, errno);
 }
 
 enum err attempt_read_result(const char *dir,
@@ -467,7 +477,9 @@ enum err attempt_read_result(const char *dir,
     *out = (struct attempt_result){0};
     strbuf_addf(&path, "%s/result", dir);
     int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
-    int fd = open(path.text, flags);
+    int fault = crash_fault("result");
+    int fd = fault == 0 ? open(path.text, flags) : -1;
+    errno = fault != 0 ? fault : errno;
     if (fd >= 0) {
         err = read_file(fd, &text, diag);
         (void)close(fd);
@@ -477,7 +489,7 @@ enum err attempt_read_result(const char *dir,
     } else if (errno == ELOOP) {
         err = bad(diag, "it is a link");
     } else if (errno != ENOENT) {
-        err = bad(diag, strerror(errno));
+        err = unreadable(diag, errno);
     }
     strbuf_release(&path);
     strbuf_release(&text);
