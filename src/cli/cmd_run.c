@@ -39,9 +39,14 @@ enum {
     OPT_WAIT,
     WATCH_US = 250000,
     SUBMIT_MS = 60000, /* a large plan takes a while to be read */
+    PING_MS = 1000,    /* a scheduler that takes longer may be replaced */
     KILL_TRIES = 200,
     KILL_WAIT_US = 10000,
 };
+
+/* An order that is carried out without a scheduler gives a sign of life at its
+ * begin, and then each second. One that is silent for this long hangs. */
+#define ORDER_SILENT_NS (INT64_C(60) * 1000000000)
 
 struct run {
     const struct cli_command *command;
@@ -411,19 +416,49 @@ static enum err end_owner(struct run *run)
     return err;
 }
 
+/*
+ * Whether who holds the store will give it back soon: it carries out an order
+ * without being a scheduler, or is one that has just begun or is about to end.
+ * None of them listens.
+ */
+static bool is_brief(struct run *run)
+{
+    struct store_owner owner;
+    struct store_owner self = client_self();
+    struct diag ignored = {0};
+    char *pong = NULL;
+    enum err err =
+        doorway_call(run->dir, "{\"verb\":\"ping\"}", PING_MS, &pong, &ignored);
+    mem_free(pong);
+    if (err != ERR_NOT_FOUND ||
+        store_owner(run->store, &owner, &ignored) != ERR_OK) {
+        return err == ERR_NOT_FOUND; /* or nobody holds it by now */
+    }
+    return strcmp(self.boot_id, owner.boot_id) == 0 &&
+           self.beat_ns - owner.beat_ns < ORDER_SILENT_NS;
+}
+
 static enum err take_over(struct run *run, uint64_t *epoch_out)
 {
     struct store_owner self = client_self();
-    enum err err = end_owner(run);
-    for (int tries = 0; err == ERR_OK && tries < KILL_TRIES; tries++) {
-        err = store_take(run->store, &self, epoch_out, &run->diag);
+    int tries = 0; /* since it was ended */
+    while (tries < KILL_TRIES) {
+        enum err err = store_take(run->store, &self, epoch_out, &run->diag);
         if (err != ERR_BUSY) {
             return err;
         }
-        err = ERR_OK;
+        if (tries == 0 && !is_brief(run)) {
+            err = end_owner(run);
+            if (err != ERR_OK) {
+                return err;
+            }
+            tries = 1;
+        } else {
+            tries += tries > 0 ? 1 : 0;
+        }
         (void)usleep(KILL_WAIT_US);
     }
-    return err != ERR_OK ? err : ERR_BUSY;
+    return ERR_BUSY;
 }
 
 /* Become the scheduler, or watch it until the run is over. */
