@@ -54,6 +54,7 @@ extern const struct cli_command cli_gc;
 extern const struct cli_command cli_handoff;
 extern const struct cli_command cli_hold;
 extern const struct cli_command cli_import;
+extern const struct cli_command cli_init;
 extern const struct cli_command cli_log;
 extern const struct cli_command cli_metrics;
 extern const struct cli_command cli_pause;
