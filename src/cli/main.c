@@ -2,6 +2,7 @@
 /* sluice: pick the command and run it. */
 #include "base/macros.h"
 #include "cli/cli.h"
+#include "cli/completion.h"
 
 #include <locale.h>
 #include <stdio.h>
@@ -92,6 +93,11 @@ int main(int argc, char **argv)
     }
     if (is(argv[1], "version", "--version")) {
         return print_about(true);
+    }
+    if (strcmp(argv[1], "completion") == 0) {
+        return completion_print(argc == 3 ? argv[2] : NULL,
+                                commands,
+                                ARRAY_COUNT(commands));
     }
     const struct cli_command *command = find(argv[1]);
     return command != NULL ? command->run(command, argc - 1, argv + 1)
