@@ -150,11 +150,9 @@ static int run(const struct cli_command *command, int argc, char **argv)
             return code;
         }
     }
-    if (optind < argc) {
-        return cli_fail(command,
-                        "what is \"%s\"? An amount is given with --usd or "
-                        "--tokens",
-                        argv[optind]);
+    int code = target_run_operand(command, argc, argv, &line.wanted.run);
+    if (code != CLI_OK) {
+        return code;
     }
     return line.usd != NULL || line.tokens != NULL ? set(&line) : show(&line);
 }
@@ -172,7 +170,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_budget = {
     .name = "budget",
-    .synopsis = "[--usd X] [--tokens N] [OPTION]...",
+    .synopsis = "[--usd X] [--tokens N] [OPTION]... [RUN]",
     .summary = "show what was spent, or set how much may be",
     .options = options,
     .run = run,

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "cli/client.h"
 #include "cli/handoff.h"
+#include "cli/target.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -121,6 +122,9 @@ static int run(const struct cli_command *command, int argc, char **argv)
         case CLIENT_OPT_JSON:
             order.json = true;
             break;
+        case CLIENT_OPT_RUN:
+            order.run = argument;
+            break;
         case CLIENT_OPT_STORE:
             order.store_option = argument;
             break;
@@ -130,18 +134,14 @@ static int run(const struct cli_command *command, int argc, char **argv)
             return CLI_USAGE;
         }
     }
-    if (optind < argc) {
-        order.run = cli_operand(command, argc, argv);
-        if (order.run == NULL) {
-            return CLI_USAGE;
-        }
-    }
-    return hand_off(command, &order);
+    int code = target_run_operand(command, argc, argv, &order.run);
+    return code == CLI_OK ? hand_off(command, &order) : code;
 }
 
 static const struct cli_option options[] = {
     {"no-push", NULL, "push nothing, whatever the plan says", OPT_NO_PUSH},
     CLIENT_OPTION_JSON,
+    CLIENT_OPTION_RUN,
     CLIENT_OPTION_STORE,
     {0},
 };

@@ -9,6 +9,7 @@
 #include "base/jsonr.h"
 #include "base/mem.h"
 #include "cli/glance.h"
+#include "cli/target.h"
 #include "cli/usage.h"
 
 #include <errno.h>
@@ -594,10 +595,11 @@ static int run(const struct cli_command *command, int argc, char **argv)
             return code;
         }
     }
-    if (optind < argc) {
-        return cli_fail(command, "what is \"%s\"?", argv[optind]);
+    int code = target_run_operand(command, argc, argv, &metrics.options.run);
+    if (code != CLI_OK) {
+        return code;
     }
-    int code = carry_out(&metrics);
+    code = carry_out(&metrics);
     strbuf_release(&metrics.out);
     return code;
 }
@@ -612,7 +614,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_metrics = {
     .name = "metrics",
-    .synopsis = "[OPTION]...",
+    .synopsis = "[OPTION]... [RUN]",
     .summary = "print the state of runs for Prometheus",
     .options = options,
     .run = run,

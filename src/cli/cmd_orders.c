@@ -188,11 +188,8 @@ static int run_whole(const struct cli_command *command, int argc, char **argv)
     if (code != CLI_END) {
         return code;
     }
-    if (line.operand_count > 0) {
-        return cli_fail(command,
-                        "what is \"%s\"? It is a whole run that is meant; "
-                        "name it with --run",
-                        line.operands[0]);
+    if (target_run_operand(command, argc, argv, &line.run) != CLI_OK) {
+        return CLI_USAGE;
     }
     if (line.provider != NULL && line.run != NULL) {
         return cli_fail(command, "--provider and --run exclude each other");
@@ -677,7 +674,7 @@ const struct cli_command cli_hold = {
 
 const struct cli_command cli_pause = {
     .name = "pause",
-    .synopsis = "[OPTION]...",
+    .synopsis = "[OPTION]... [RUN]",
     .summary = "start nothing more of a run until it is resumed",
     .options = common_options,
     .run = run_whole,
@@ -693,7 +690,7 @@ const struct cli_command cli_release = {
 
 const struct cli_command cli_resume = {
     .name = "resume",
-    .synopsis = "[OPTION]...",
+    .synopsis = "[OPTION]... [RUN]",
     .summary = "go on with a run that was paused, or with a provider",
     .options = resume_options,
     .run = run_whole,

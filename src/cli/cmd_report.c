@@ -224,6 +224,9 @@ static int run(const struct cli_command *command, int argc, char **argv)
         case OPT_OUTPUT:
             request.output = argument;
             break;
+        case CLIENT_OPT_RUN:
+            request.run = argument;
+            break;
         case CLIENT_OPT_STORE:
             request.store_option = argument;
             break;
@@ -237,25 +240,15 @@ static int run(const struct cli_command *command, int argc, char **argv)
     if (request.output != NULL && request.output[0] == '\0') {
         return cli_fail(command, "--output needs the name of a file");
     }
-    if (optind + 1 < argc) {
-        return cli_fail(command,
-                        "one run at a time; what is \"%s\"?",
-                        argv[optind + 1]);
-    }
-    if (optind < argc) {
-        request.run = argv[optind];
-        int code = target_check_name(command, "run", request.run);
-        if (code != CLI_OK) {
-            return code;
-        }
-    }
-    return carry_out(&request);
+    int code = target_run_operand(command, argc, argv, &request.run);
+    return code == CLI_OK ? carry_out(&request) : code;
 }
 
 static const struct cli_option options[] = {
     CLIENT_OPTION_JSON,
     {"md", NULL, "print a summary in Markdown", OPT_MD},
     {"output", "FILE", "write to this file; - is standard output", OPT_OUTPUT},
+    CLIENT_OPTION_RUN,
     CLIENT_OPTION_STORE,
     {"svg", NULL, "print the timeline as a picture", OPT_SVG},
     {0},

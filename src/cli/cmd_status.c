@@ -7,6 +7,7 @@
 #include "base/strmap.h"
 #include "cli/glance.h"
 #include "cli/plain.h"
+#include "cli/target.h"
 #include "cli/usage.h"
 #include "engine/loop.h"
 
@@ -599,11 +600,9 @@ static int run(const struct cli_command *command, int argc, char **argv)
             wanted.finished = true;
         }
     }
-    if (optind < argc) {
-        return cli_fail(command,
-                        "what is \"%s\"? A run is named with --run, and "
-                        "'sluice why' tells of one task",
-                        argv[optind]);
+    int code = target_run_operand(command, argc, argv, &wanted.run);
+    if (code != CLI_OK) {
+        return code;
     }
     return glance_show(command, &wanted, json ? add_json : add_text);
 }
@@ -618,7 +617,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_status = {
     .name = "status",
-    .synopsis = "[--all] [--json] [--run RUN] [--store DIR]",
+    .synopsis = "[--all] [--json] [--store DIR] [RUN]",
     .summary = "say who schedules, what runs, and what waits for what",
     .options = options,
     .run = run,

@@ -491,10 +491,8 @@ static int run(const struct cli_command *command, int argc, char **argv)
             return code;
         }
     }
-    if (optind < argc) {
-        return cli_fail(command,
-                        "what is \"%s\"? A run is named with --run",
-                        argv[optind]);
+    if (target_run_operand(command, argc, argv, &view.run) != CLI_OK) {
+        return CLI_USAGE;
     }
     if (isatty(STDIN_FILENO) != 1 || isatty(STDOUT_FILENO) != 1) {
         return cli_fail(command,
@@ -522,7 +520,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_top = {
     .name = "top",
-    .synopsis = "[--interval TIME] [--read-only] [--run RUN] [--store DIR]",
+    .synopsis = "[--interval TIME] [--read-only] [--store DIR] [RUN]",
     .summary = "watch what runs and waits, live, and steer it by keys",
     .options = options,
     .run = run,

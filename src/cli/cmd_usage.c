@@ -3,6 +3,7 @@
 #include "base/jsonw.h"
 #include "cli/glance.h"
 #include "cli/order.h"
+#include "cli/target.h"
 #include "cli/usage.h"
 
 #include <getopt.h>
@@ -172,11 +173,9 @@ static int run(const struct cli_command *command, int argc, char **argv)
             line.override = argument;
         }
     }
-    if (optind < argc) {
-        return cli_fail(command,
-                        "what is \"%s\"? The override is switched with "
-                        "--override on or off",
-                        argv[optind]);
+    int code = target_run_operand(command, argc, argv, &line.wanted.run);
+    if (code != CLI_OK) {
+        return code;
     }
     return line.override != NULL ? set_override(&line) : show(&line);
 }
@@ -194,7 +193,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_usage = {
     .name = "usage",
-    .synopsis = "[--override STATE] [OPTION]...",
+    .synopsis = "[--override STATE] [OPTION]... [RUN]",
     .summary = "show usage meters and what they do; override them",
     .options = options,
     .run = run,

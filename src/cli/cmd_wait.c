@@ -151,7 +151,7 @@ static enum err on_event(void *ctx, const struct store_event *event)
 
 /* Find out what the operands mean. */
 static enum err find_all(struct waiting *waiting,
-                         char **names,
+                         const char *const *names,
                          uint32_t count,
                          struct diag *diag)
 {
@@ -317,9 +317,13 @@ static int read_line(struct waiting *waiting, int argc, char **argv)
 /* The words that name something are good, and there are some. */
 static int check_names(const struct waiting *waiting, int argc, char **argv)
 {
-    if (optind == argc) {
+    if (optind == argc && waiting->run == NULL) {
         return cli_fail(waiting->command,
                         "for what? Name tasks or runs by their ids");
+    }
+    if (waiting->run != NULL &&
+        target_check_name(waiting->command, "run", waiting->run) != CLI_OK) {
+        return CLI_USAGE;
     }
     for (int ix = optind; ix < argc; ix++) {
         if (target_check_name(waiting->command, "task", argv[ix]) != CLI_OK) {
@@ -347,8 +351,12 @@ static int run(const struct cli_command *command, int argc, char **argv)
     }
     enum err err = store_open(&waiting.store, dir, STORE_READ, &diag);
     if (err == ERR_OK) {
-        err =
-            find_all(&waiting, argv + optind, (uint32_t)(argc - optind), &diag);
+        bool whole = optind == argc; /* --run alone: the run itself */
+        err = find_all(&waiting,
+                       whole ? &waiting.run
+                             : (const char *const *)(argv + optind),
+                       whole ? 1 : (uint32_t)(argc - optind),
+                       &diag);
     }
     code = err == ERR_OK ? watch(&waiting) : client_fail(command, err, &diag);
     for (uint32_t ix = 0; ix < waiting.count; ix++) {
@@ -371,7 +379,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_wait = {
     .name = "wait",
-    .synopsis = "[OPTION]... TASK|RUN...",
+    .synopsis = "[OPTION]... TASK|RUN... | --run RUN",
     .summary = "wait until tasks have ended or runs are over",
     .options = options,
     .run = run,

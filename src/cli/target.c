@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 
+#include <getopt.h>
 #include <string.h>
 
 enum { NAME_BYTES_MAX = 300 };
@@ -200,4 +201,23 @@ int target_check_name(const struct cli_command *command,
                         what);
     }
     return CLI_OK;
+}
+
+int target_run_operand(const struct cli_command *command,
+                       int argc,
+                       char **argv,
+                       const char **run)
+{
+    if (optind == argc) {
+        return CLI_OK;
+    }
+    const char *operand = argv[optind];
+    bool twice = *run != NULL && strcmp(*run, operand) != 0;
+    if (twice || optind + 1 < argc) {
+        return cli_fail(command,
+                        "one run at a time: unexpected argument \"%s\"",
+                        twice ? operand : argv[optind + 1]);
+    }
+    *run = operand;
+    return target_check_name(command, "run", operand);
 }

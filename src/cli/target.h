@@ -50,4 +50,14 @@ int target_check_name(const struct cli_command *command,
                       const char *what,
                       const char *name);
 
+/*
+ * The run that a command line names, as its one operand or by --run, which mean
+ * the same: sets *run (the argument of --run, or NULL) to the operand if there
+ * is one. CLI_OK, or CLI_USAGE with an error printed.
+ */
+int target_run_operand(const struct cli_command *command,
+                       int argc,
+                       char **argv,
+                       const char **run);
+
 #endif /* CLI_TARGET_H */
