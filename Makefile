@@ -3,8 +3,8 @@
 # docs/testing.md for the tests. Each target installs what it needs from
 # Debian's packages when it is missing (as root or through sudo).
 
-.PHONY: all asan bench campaign clean coverage demo format fuzz help install \
-    lists test test-real tidy
+.PHONY: all asan bench campaign clean coverage deb demo format fuzz help \
+    install lists test test-real tidy
 
 all: # Build the program into build/.
 	@tools/setup build
@@ -55,6 +55,10 @@ campaign: # The long checks: analysers, Valgrind, MSan, fuzzing, many seeds.
 
 install: all # Install under PREFIX (/usr/local), with DESTDIR in front.
 	@meson install -C build --no-rebuild
+
+deb: # Build a Debian package into build-deb/; lintian must accept it.
+	@tools/setup deb
+	@tools/deb
 
 clean: # Remove every build folder.
 	@rm -rf build build-*/
