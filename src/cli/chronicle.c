@@ -12,6 +12,7 @@
 #include "base/jsonr.h"
 #include "base/macros.h"
 #include "base/mem.h"
+#include "plan/revise.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -668,13 +669,24 @@ enum err chronicle_read_plan(const struct chronicle *chronicle,
         .processors = chronicle->processors,
     };
     bool good = plan_read(out, &source, &errors);
+    struct plan_source *added =
+        mem_zalloc(chronicle->fragment_count, sizeof(added[0]));
+    uint32_t added_count = 0;
     for (uint32_t ix = 0; good && ix < chronicle->fragment_count; ix++) {
         const struct chronicle_fragment *fragment = &chronicle->fragments[ix];
         source.file = fragment->file;
         source.text = fragment->text;
         source.len = fragment->text_bytes;
-        good = plan_add(*out, &source, &errors);
+        if (revise_is_update(source.file)) {
+            struct plan *old = *out;
+            good = revise_plan(out, old, &source, added, added_count, &errors);
+            plan_free(old);
+        } else {
+            added[added_count++] = source;
+            good = plan_add(*out, &source, &errors);
+        }
     }
+    mem_free(added);
     enum err err = ERR_OK;
     if (good) {
         expect(*out, chronicle->expected);

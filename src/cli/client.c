@@ -407,6 +407,24 @@ enum err client_look(struct client_view *out,
     return err;
 }
 
+enum err client_look_ahead(const char *dir,
+                           struct engine_update *update,
+                           struct diag *diag)
+{
+    struct client_view view;
+    enum err err = open_view(&view, dir, diag);
+    if (err == ERR_OK) {
+        view.engine = engine_new(&(struct engine_options){
+            .store = dir,
+            .wall_ns = loop_wall_ns(),
+            .update = update,
+        });
+        err = engine_load(view.engine, view.store, NULL, diag);
+    }
+    client_view_release(&view);
+    return err;
+}
+
 enum err client_peek(struct client_view *out,
                      const char *dir,
                      struct store_info *info_out,

@@ -67,6 +67,12 @@ MUST_USE enum err client_look(struct client_view *out,
                               const struct store_query *query,
                               struct diag *diag);
 
+/* Load the unfinished runs as an update would change them, and fill in the
+ * differences. An error: why it cannot be made, see engine/engine.h. */
+MUST_USE enum err client_look_ahead(const char *dir,
+                                    struct engine_update *update,
+                                    struct diag *diag);
+
 /* The same without an engine: only who schedules, and what the store says of
  * itself, which changes with every batch. Cheap, however large the store is. */
 MUST_USE enum err client_peek(struct client_view *out,

@@ -36,6 +36,7 @@ enum {
     OPT_DRY = 'n',
     OPT_NEW = 1,
     OPT_TAKE_OVER,
+    OPT_UPDATE,
     OPT_WAIT,
     WATCH_US = 250000,
     SUBMIT_MS = 60000, /* a large plan takes a while to be read */
@@ -54,6 +55,7 @@ struct run {
     bool dry;
     bool anew;
     bool take_over;
+    bool update;
     bool wait;
     bool json;
     struct cli_file file;
@@ -87,6 +89,10 @@ static const struct cli_option options[] = {
      NULL,
      "end the present scheduler and take its place",
      OPT_TAKE_OVER},
+    {"update",
+     NULL,
+     "change the unfinished run of this name to what PLAN says now",
+     OPT_UPDATE},
     {"wait",
      NULL,
      "wait for a person instead of ending when one is needed",
@@ -263,10 +269,17 @@ static void on_signal(void *ctx, int number)
 
 static enum err schedule(struct run *run, uint64_t epoch)
 {
+    struct engine_update update = {
+        .file = run->file.path,
+        .folder = run->folder,
+        .text = run->file.text,
+        .processors = cli_processors(),
+    };
     struct loop_options loop_options = {
         .store = run->store,
         .dir = run->dir,
         .epoch = epoch,
+        .update = run->update ? &update : NULL,
         .ctx = run,
         .event = on_event,
         .answer = on_answer,
@@ -274,6 +287,10 @@ static enum err schedule(struct run *run, uint64_t epoch)
         .signal = on_signal,
     };
     enum err err = loop_open(&run->loop, &loop_options, &run->diag);
+    strbuf_release(&update.diff); /* it was shown before */
+    if (err == ERR_CONFLICT || err == ERR_NOT_FOUND || err == ERR_INVALID) {
+        run->failed = err;
+    }
     if (err == ERR_OK) {
         if (run->id == NULL) {
             struct strbuf json = {0};
@@ -479,6 +496,14 @@ static enum err see_through(struct run *run)
             return run->over || run->interrupted ? ERR_OK
                                                  : schedule(run, epoch);
         }
+        if (err == ERR_BUSY && run->update) {
+            run->failed = ERR_CONFLICT;
+            return diag_set(&run->diag,
+                            ERR_CONFLICT,
+                            "a scheduler is running: add --take-over to "
+                            "replace it (its sessions go on), or end it "
+                            "first");
+        }
         if (err == ERR_BUSY) {
             err = watch(run);
             if (err == ERR_OK && !run->over) {
@@ -558,6 +583,46 @@ static int conclude(struct run *run)
     return code;
 }
 
+/* Show how the plan differs from that of the unfinished run; what forbids to
+ * change that run is an error. */
+static enum err show_update(struct run *run)
+{
+    struct engine_update update = {
+        .file = run->file.path,
+        .folder = run->folder,
+        .text = run->file.text,
+        .processors = cli_processors(),
+    };
+    enum err err = client_look_ahead(run->dir, &update, &run->diag);
+    run->failed = err;
+    struct strbuf text = {0};
+    if (run->json) {
+        strbuf_adds(&text, "{\"kind\":\"update\",\"diff\":");
+        jsonw_string(&text, strbuf_text(&update.diff));
+        strbuf_adds(&text, "}\n");
+    } else if (update.diff.len > 0) {
+        strbuf_adds(&text, strbuf_text(&update.diff));
+    } else if (err == ERR_OK) {
+        strbuf_adds(&text, "no change\n");
+    }
+    print_text(&text);
+    strbuf_release(&text);
+    strbuf_release(&update.diff);
+    return err;
+}
+
+/* Only show what an update would change. */
+static int preview_update(struct run *run)
+{
+    run->dir = client_find_store(run->store_option, false, &run->diag);
+    enum err err = run->dir != NULL ? show_update(run) : ERR_NOT_FOUND;
+    if (err != ERR_OK) {
+        (void)fprintf(stderr, "sluice run: %s\n", run->diag.text);
+        return err_exit_code(err);
+    }
+    return CLI_OK;
+}
+
 static int execute(struct run *run)
 {
     /* Whoever reads what we print may go; the plan does not. */
@@ -576,6 +641,9 @@ static int execute(struct run *run)
         err = store_open(&run->store, run->dir, STORE_WRITE, &run->diag);
     }
     crash_point("run-store-open");
+    if (err == ERR_OK && run->update) {
+        err = show_update(run);
+    }
     if (err == ERR_OK) {
         if (!run->json && isatty(STDOUT_FILENO) == 1) {
             run->live = live_new(cli_colours(), cli_unicode());
@@ -645,6 +713,8 @@ static int check_and_execute(struct run *run, const char *path)
                         "the path of the plan's folder is not UTF-8 (%s): "
                         "rename the folder",
                         run->diag.text);
+    } else if (run->dry && run->update) {
+        code = preview_update(run);
     } else if (run->dry) {
         expect_history(run, plan);
         code = preview_print(plan, run->json);
@@ -672,6 +742,9 @@ static int run_run(const struct cli_command *command, int argc, char **argv)
         case OPT_TAKE_OVER:
             run.take_over = true;
             break;
+        case OPT_UPDATE:
+            run.update = true;
+            break;
         case OPT_WAIT:
             run.wait = true;
             break;
@@ -688,6 +761,9 @@ static int run_run(const struct cli_command *command, int argc, char **argv)
         }
     }
     const char *path = cli_operand(command, argc, argv);
+    if (path != NULL && run.update && run.anew) {
+        return cli_fail(command, "--update and --new exclude each other");
+    }
     int code = path != NULL ? check_and_execute(&run, path) : CLI_USAGE;
     cli_release_file(&run.file);
     mem_free(run.folder);

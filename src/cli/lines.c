@@ -252,6 +252,15 @@ static bool add_other(struct strbuf *out,
         }
         return true;
     }
+    if (is(event->kind, "updated")) {
+        begin(out, event, "updated");
+        strbuf_addf(out,
+                    "plan: tasks changed %lld, added %lld, removed %lld",
+                    (long long)int_of(data, "changed"),
+                    (long long)int_of(data, "added"),
+                    (long long)int_of(data, "removed"));
+        return true;
+    }
     if (is(event->kind, "add-refused")) {
         begin(out, event, "refused");
         strbuf_adds(out, "what ");

@@ -525,6 +525,17 @@ void restore_tasks(struct sched *sched,
     }
 }
 
+void sched_restore_cut(struct sched *sched, struct run_id run)
+{
+    for (uint32_t task = 0; task < sched->task_count; task++) {
+        if (sched_run_ix(sched, task) == run.v && sched->unmet[task] > 0 &&
+            state_is_pending(sched, task)) {
+            release_doubt(sched, task);
+        }
+    }
+    release_cut(sched);
+}
+
 /* Whether a session of this token is in flight at the executor. */
 static bool
 has_session(const struct sched *sched, uint32_t executor, uint64_t token)

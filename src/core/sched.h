@@ -427,6 +427,12 @@ void sched_restore_executor(struct sched *sched,
                             struct executor_id executor,
                             const struct sched_executor_record *record);
 
+/*
+ * After the tasks of a run were restored with other needs than they had: skip
+ * those that are behind one that has failed, was skipped or was cancelled.
+ */
+void sched_restore_cut(struct sched *sched, struct run_id run);
+
 /* Free what a refusal holds. */
 void sched_refusal_release(struct sched_refusal *refusal);
 

@@ -41,6 +41,7 @@ struct engine *engine_new(const struct engine_options *options)
     engine->epoch = options->epoch;
     rng_init(&engine->nonces, options->seed);
     engine->wall_ns = options->wall_ns;
+    engine->update = options->update;
     (void)snprintf(engine->boot_id,
                    sizeof(engine->boot_id),
                    "%s",

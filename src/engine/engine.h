@@ -99,6 +99,15 @@ struct engine_world {
     void (*event)(void *ctx, const struct store_event *event);
 };
 
+/* Another version of the plan of an unfinished run, which has its name. */
+struct engine_update {
+    const char *file;
+    const char *folder;
+    const char *text;
+    uint32_t processors;
+    struct strbuf diff; /* out: a line for each difference; none: no change */
+};
+
 struct engine_options {
     const struct engine_world *world; /* NULL: only to look at */
     void *ctx;
@@ -109,6 +118,12 @@ struct engine_options {
     uint64_t epoch;      /* from store_take() */
     uint64_t seed;       /* of the nonces of attempts: random */
     int64_t wall_ns;     /* without a world: what the time is */
+    /*
+     * NULL, or an update that engine_load() makes; with a world it is durable
+     * with the first batch. ERR_NOT_FOUND: there is no such run. ERR_CONFLICT:
+     * it touches work that is done or in flight. Borrowed while loading.
+     */
+    struct engine_update *update;
 };
 
 struct engine;

@@ -18,6 +18,7 @@
 #include "engine/engine.h"
 #include "base/rng.h"
 #include "exec/meters.h"
+#include "plan/revise.h"
 
 enum session_phase { SESSION_CLAIMED, SESSION_STARTING, SESSION_RUNNING };
 
@@ -144,10 +145,15 @@ struct engine_raise {
     struct plan_cost budget;
 };
 
-/* What was added to the plan at once, and by whose session, if by one. */
+/* What was added to the plan at once, and by whose session, if by one; or
+ * another version of the plan. */
 struct engine_fragment {
     uint32_t first_task;
     uint32_t adder; /* task, or PLAN_NONE */
+    bool update;    /* a version: its text is that of the run */
+    char *file;
+    char *text; /* NULL for an update */
+    size_t text_bytes;
 };
 
 /* Sums over the sessions of a class that ended well. */
@@ -264,6 +270,7 @@ struct engine {
     enum err failed;
     char failed_text[256];
     char trouble[128];
+    struct engine_update *update; /* to be made while loading, or NULL */
 };
 
 /* engine.c: the clock, which never goes back here; an event for the core. */
@@ -364,6 +371,19 @@ enum err runs_hot_load(struct engine *engine,
                        const char *text,
                        size_t len,
                        struct diag *diag);
+/* Read another version of the plan of a run into *out. */
+enum err runs_read_version(const struct engine_run *run,
+                           const struct plan_source *source,
+                           struct plan **out,
+                           struct diag *diag);
+/* Take it as the plan of the run; the caller frees the one before, which is
+ * returned. `file` is that of the stored fragment. */
+struct plan *runs_take_version(struct engine *engine,
+                               uint32_t run,
+                               struct plan *plan,
+                               const char *file,
+                               const char *text,
+                               size_t len);
 /* The same with what a session of the task wants to add. */
 enum err runs_add_by_session(struct engine *engine,
                              uint32_t run,
@@ -388,6 +408,30 @@ enum err runs_submit(struct engine *engine,
                      uint32_t *out,
                      bool *continued_out,
                      struct diag *diag);
+
+/*
+ * update.c: another version of a plan that is under way, while its store is
+ * being loaded. It is found and read when all fragments are known; judged when
+ * all tasks are; and written with the first batch.
+ */
+struct updating {
+    uint32_t run;     /* index; STORE_NONE: no run is updated */
+    struct plan *old; /* the version before */
+    bool changed;
+};
+enum err
+update_begin(struct engine *engine, struct updating *out, struct diag *diag);
+/* `records` has one for each task, the new ones included. */
+enum err update_judge(struct engine *engine,
+                      struct updating *updating,
+                      struct sched_record *records,
+                      struct diag *diag);
+/* The tasks are restored: skip what cannot be reached any more. */
+void update_restored(struct engine *engine, const struct updating *updating);
+void update_write(struct engine *engine, const struct updating *updating);
+/* Whether a plan means the same as that of the run. */
+bool update_is_same(const struct engine_run *run,
+                    const struct engine_run *made);
 
 /* program.c: programs of a plan that are no sessions. To the world they are:
  * their ids are those of no session and of no other call. */

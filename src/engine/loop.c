@@ -548,6 +548,7 @@ static enum err open_engine(struct loop *loop, struct diag *diag)
         .boot_id = boot_id,
         .epoch = loop->options.epoch,
         .seed = seed,
+        .update = loop->options.update,
     });
     err = engine_load(loop->engine, loop->options.store, NULL, diag);
 out:

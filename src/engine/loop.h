@@ -18,6 +18,7 @@ struct loop_options {
     const char *shim; /* NULL: found by exec_open() */
     /* Only to carry out orders: nothing is started, nothing is adopted. */
     bool orders_only;
+    struct engine_update *update; /* NULL, or see struct engine_options */
     void *ctx;
     /* Each may be NULL. An event is durable; an order given by loop_order() is
      * answered; a turn is over, or a second has passed; a signal has come. */

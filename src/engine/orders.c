@@ -454,6 +454,9 @@ static enum err do_add(struct order *order)
     if (file == NULL || text == NULL) {
         return diag_set(&order->diag, ERR_INVALID, "the order is incomplete");
     }
+    if (revise_is_update(file)) {
+        file += strlen(REVISE_MARK); /* only an update may have that name */
+    }
     uint32_t ix = find_run(order);
     if (ix == STORE_NONE) {
         return not_found(order);

@@ -53,6 +53,8 @@ struct loading {
     struct loading_stop *stops;
     uint32_t stop_count;
     const struct store_query *query;
+    bool texts_read; /* of all runs: an update was looked for */
+    struct updating updating;
 };
 
 static char *copy_text(const char *text)
@@ -132,6 +134,41 @@ static enum err on_run(void *ctx, const struct store_run *row)
     return ERR_OK;
 }
 
+/* Another version of the plan, which was taken before. */
+static enum err load_version(struct engine *engine,
+                             uint32_t ix,
+                             const struct store_fragment *row,
+                             struct diag *diag)
+{
+    struct plan_source source = {
+        .file = row->file + strlen(REVISE_MARK),
+        .text = row->text,
+        .len = row->text_bytes,
+        .processors = engine->runs[ix].processors,
+    };
+    struct plan *plan;
+    enum err err = runs_read_version(&engine->runs[ix], &source, &plan, diag);
+    if (err == ERR_OK) {
+        plan_free(runs_take_version(engine,
+                                    ix,
+                                    plan,
+                                    row->file,
+                                    row->text,
+                                    row->text_bytes));
+    }
+    return err;
+}
+
+/* Rows that follow those of runs and fragments are read with the new plan. */
+static enum err end_texts(struct loading *loading)
+{
+    if (loading->texts_read) {
+        return ERR_OK;
+    }
+    loading->texts_read = true;
+    return update_begin(loading->engine, &loading->updating, loading->diag);
+}
+
 static enum err on_fragment(void *ctx, const struct store_fragment *row)
 {
     struct loading *loading = ctx;
@@ -141,8 +178,14 @@ static enum err on_fragment(void *ctx, const struct store_fragment *row)
     }
     struct engine_run *run = &loading->engine->runs[ix];
     struct diag diag = {0};
-    if (runs_add_fragment(run, row->file, row->text, row->text_bytes, &diag) !=
-        ERR_OK) {
+    enum err err = revise_is_update(row->file)
+                       ? load_version(loading->engine, ix, row, &diag)
+                       : runs_add_fragment(run,
+                                           row->file,
+                                           row->text,
+                                           row->text_bytes,
+                                           &diag);
+    if (err != ERR_OK) {
         return diag_set(loading->diag,
                         ERR_CORRUPT,
                         "fragment %u of run \"%s\" cannot be read again: %s",
@@ -156,12 +199,24 @@ static enum err on_fragment(void *ctx, const struct store_fragment *row)
 static enum err on_limit(void *ctx, const struct store_limit *row)
 {
     struct loading *loading = ctx;
+    enum err err = end_texts(loading);
+    if (err != ERR_OK) {
+        return err;
+    }
     uint32_t ix = find_run(loading->engine, row->run);
     if (ix == STORE_NONE) {
         return ERR_OK;
     }
     struct engine_run *run = &loading->engine->runs[ix];
     uint32_t limit = plan_find_limit(run->plan, row->name);
+    if (limit == PLAN_NONE && ix == loading->updating.run) {
+        return diag_set(loading->diag,
+                        ERR_CONFLICT,
+                        "limit \"%s\" of run \"%s\" was set by an operator: "
+                        "keep it in the plan",
+                        row->name,
+                        run->id);
+    }
     if (limit == PLAN_NONE) {
         return diag_set(loading->diag,
                         ERR_CORRUPT,
@@ -182,6 +237,10 @@ static enum err on_limit(void *ctx, const struct store_limit *row)
 static enum err on_executor(void *ctx, const struct store_executor *row)
 {
     struct loading *loading = ctx;
+    enum err err = end_texts(loading);
+    if (err != ERR_OK) {
+        return err;
+    }
     struct sched_executor_record record = {
         .steps = row->steps,
         .steps_kept = row->steps_kept,
@@ -238,6 +297,10 @@ static void restore_of_run(struct loading *loading,
 static enum err on_setting(void *ctx, const struct store_setting *row)
 {
     struct loading *loading = ctx;
+    enum err err = end_texts(loading);
+    if (err != ERR_OK) {
+        return err;
+    }
     if (strncmp(row->name, "history/", strlen("history/")) == 0) {
         history_restore(loading->engine, row->name, row->value);
     } else if (strncmp(row->name, "notice/", strlen("notice/")) == 0) {
@@ -308,6 +371,10 @@ static void park_unknown(struct engine_task *task,
 static enum err on_task(void *ctx, const struct store_task *row)
 {
     struct loading *loading = ctx;
+    enum err err = end_texts(loading);
+    if (err != ERR_OK) {
+        return err;
+    }
     struct engine *engine = loading->engine;
     uint32_t ix = find_run(engine, row->run);
     if (ix == STORE_NONE) {
@@ -355,6 +422,10 @@ static enum err on_task(void *ctx, const struct store_task *row)
 static enum err on_attempt(void *ctx, const struct store_attempt *row)
 {
     struct loading *loading = ctx;
+    enum err err = end_texts(loading);
+    if (err != ERR_OK) {
+        return err;
+    }
     uint32_t ix = find_run(loading->engine, row->run);
     if (ix == STORE_NONE || strcmp(row->state, "ended") == 0) {
         return ERR_OK;
@@ -380,6 +451,10 @@ static enum err on_attempt(void *ctx, const struct store_attempt *row)
 static enum err on_command(void *ctx, const struct store_command *row)
 {
     struct loading *loading = ctx;
+    enum err err = end_texts(loading);
+    if (err != ERR_OK) {
+        return err;
+    }
     if (row->answer != NULL) {
         return ERR_OK;
     }
@@ -418,13 +493,24 @@ static enum err restore_run(struct loading *loading, uint32_t ix)
     struct engine *engine = loading->engine;
     struct engine_run *run = &engine->runs[ix];
     const struct loading_run *part = &loading->runs[ix];
-    if (part->seen != run->plan->task_count) {
+    const struct plan *stored =
+        ix == loading->updating.run ? loading->updating.old : run->plan;
+    if (part->seen != stored->task_count) {
         return diag_set(loading->diag,
                         ERR_CORRUPT,
                         "run \"%s\" has %u tasks, but %u rows of tasks",
                         run->id,
-                        run->plan->task_count,
+                        stored->task_count,
                         part->seen);
+    }
+    if (ix == loading->updating.run) {
+        enum err err = update_judge(engine,
+                                    &loading->updating,
+                                    part->records,
+                                    loading->diag);
+        if (err != ERR_OK) {
+            return err;
+        }
     }
     struct load_options options = {
         .folder = run->folder,
@@ -517,6 +603,9 @@ static enum err restore(struct loading *loading)
     for (uint32_t ix = 0; err == ERR_OK && ix < engine->run_count; ix++) {
         err = restore_run(loading, ix);
     }
+    if (err == ERR_OK) {
+        update_restored(engine, &loading->updating);
+    }
     for (uint32_t n = 0; err == ERR_OK && n < loading->stop_count; n++) {
         struct executor_id id =
             load_find_executor(engine->load, loading->stops[n].name);
@@ -528,6 +617,7 @@ static enum err restore(struct loading *loading)
         restore_session(engine, &loading->attempts[n]);
     }
     if (err == ERR_OK && engine->world != NULL) {
+        update_write(engine, &loading->updating);
         for (uint32_t n = 0; n < loading->command_count; n++) {
             orders_apply(engine,
                          0,
@@ -555,6 +645,7 @@ static void release(struct loading *loading)
         mem_free(loading->stops[ix].name);
         mem_free(loading->stops[ix].reason);
     }
+    plan_free(loading->updating.old);
     mem_free(loading->stops);
     mem_free(loading->runs);
     mem_free(loading->attempts);
@@ -581,6 +672,7 @@ enum err engine_load(struct engine *engine,
         .engine = engine,
         .diag = diag,
         .query = query != NULL ? query : &unfinished,
+        .updating = {.run = STORE_NONE},
     };
     INVARIANT(engine->run_count == 0);
     struct store_query wide = *loading.query;
@@ -588,6 +680,9 @@ enum err engine_load(struct engine *engine,
     enum err err =
         store_read(store, &wide, &visitor, &loading, &engine->info, diag);
     engine->event_number = engine->info.last_event;
+    if (err == ERR_OK) {
+        err = end_texts(&loading);
+    }
     if (err == ERR_OK) {
         err = restore(&loading);
     }

@@ -19,6 +19,11 @@ enum { ID_BYTES_MAX = 60 }; /* of a run's id, before a number behind it */
 /* The file of a fragment that a session has added: this and its task's id. */
 #define ADDED_BY "added by "
 
+static char *copy_text(const char *text)
+{
+    return mem_strndup(text, strlen(text));
+}
+
 void runs_release(struct engine_run *run)
 {
     for (uint32_t ix = 0; ix < run->task_count; ix++) {
@@ -28,6 +33,10 @@ void runs_release(struct engine_run *run)
     }
     mem_free(run->tasks);
     mem_free(run->limits);
+    for (uint32_t ix = 0; ix < run->fragment_count; ix++) {
+        mem_free(run->fragments[ix].file);
+        mem_free(run->fragments[ix].text);
+    }
     mem_free(run->fragments);
     mem_free(run->raises);
     usage_release(run);
@@ -100,10 +109,10 @@ enum err runs_read_plan(struct engine_run *run, struct diag *diag)
 
 /* What a session adds has at most the quotas of its own task, whatever it says
  * of itself. */
-static void bound_quotas(struct plan *plan, uint32_t first, uint32_t adder)
+static void
+bound_quotas(struct plan *plan, uint32_t first, uint32_t end, uint32_t adder)
 {
-    for (uint32_t ix = first; adder != PLAN_NONE && ix < plan->task_count;
-         ix++) {
+    for (uint32_t ix = first; adder != PLAN_NONE && ix < end; ix++) {
         const struct plan_settings *most = &plan->tasks[adder].settings;
         struct plan_settings *own = &plan->tasks[ix].settings;
         if (own->add_max > most->add_max) {
@@ -139,13 +148,16 @@ enum err runs_add_fragment(struct engine_run *run,
             mem_resize(run->fragments, count + 1, sizeof(run->fragments[0]));
         struct engine_fragment *fragment = &run->fragments[count];
         *fragment = (struct engine_fragment){
+            .file = copy_text(file),
+            .text = mem_strndup(text, len),
+            .text_bytes = len,
             .first_task = before,
             .adder = strncmp(file, mark, strlen(mark)) == 0
                          ? plan_find_task(run->plan, file + strlen(mark))
                          : PLAN_NONE,
         };
         run->fragment_count = count + 1;
-        bound_quotas(run->plan, before, fragment->adder);
+        bound_quotas(run->plan, before, run->plan->task_count, fragment->adder);
     }
     plan_errors_release(&errors);
     return err;
@@ -156,6 +168,75 @@ static void undo_fragment(struct engine_run *run)
 {
     plan_undo_add(run->plan);
     run->fragment_count--;
+    mem_free(run->fragments[run->fragment_count].file);
+    mem_free(run->fragments[run->fragment_count].text);
+}
+
+enum err runs_read_version(const struct engine_run *run,
+                           const struct plan_source *source,
+                           struct plan **out,
+                           struct diag *diag)
+{
+    struct plan_source *added =
+        mem_zalloc(run->fragment_count, sizeof(added[0]));
+    uint32_t count = 0;
+    for (uint32_t ix = 0; ix < run->fragment_count; ix++) {
+        const struct engine_fragment *fragment = &run->fragments[ix];
+        if (!fragment->update) {
+            added[count++] = (struct plan_source){
+                .file = fragment->file,
+                .text = fragment->text,
+                .len = fragment->text_bytes,
+                .processors = run->processors,
+            };
+        }
+    }
+    struct plan_errors errors = {0};
+    enum err err = ERR_OK;
+    if (!revise_plan(out, run->plan, source, added, count, &errors)) {
+        err = refuse(source->file, &errors, diag);
+    }
+    plan_errors_release(&errors);
+    mem_free(added);
+    for (uint32_t ix = 0; err == ERR_OK && ix < run->fragment_count; ix++) {
+        const struct engine_fragment *fragment = &run->fragments[ix];
+        uint32_t end = ix + 1 < run->fragment_count
+                           ? run->fragments[ix + 1].first_task
+                           : run->plan->task_count;
+        bound_quotas(*out, fragment->first_task, end, fragment->adder);
+    }
+    return err;
+}
+
+struct plan *runs_take_version(struct engine *engine,
+                               uint32_t ix,
+                               struct plan *plan,
+                               const char *file,
+                               const char *text,
+                               size_t len)
+{
+    struct engine_run *run = &engine->runs[ix];
+    struct plan *old = run->plan;
+    for (uint32_t n = 0; n < old->usage_count; n++) {
+        program_free(engine, run->usages[n].program);
+    }
+    usage_release(run);
+    run->plan = plan;
+    usage_init(engine, ix);
+    char *copy = mem_strndup(text, len);
+    mem_free(run->text);
+    run->text = copy;
+    run->text_bytes = len;
+    uint32_t count = run->fragment_count++;
+    run->fragments =
+        mem_resize(run->fragments, count + 1, sizeof(run->fragments[0]));
+    run->fragments[count] = (struct engine_fragment){
+        .first_task = old->task_count,
+        .adder = PLAN_NONE,
+        .update = true,
+        .file = copy_text(file),
+    };
+    return old;
 }
 
 /* Hand what was added to the plan to the core and the store; the task whose
@@ -349,11 +430,6 @@ static char *new_id(const struct engine *engine, const char *name)
     return copy;
 }
 
-static char *copy_text(const char *text)
-{
-    return mem_strndup(text, strlen(text));
-}
-
 /* The unfinished run of the same name and folder, or STORE_NONE. A plan in
  * another folder is other work, were its text the same: its relative paths
  * mean other files. */
@@ -473,12 +549,12 @@ enum err runs_submit(struct engine *engine,
         *out = engine->run_count - 1;
         goto out;
     }
-    if (strcmp(engine->runs[old].text, made.text) != 0) {
+    if (!update_is_same(&engine->runs[old], &made)) {
         err = diag_set(diag,
                        ERR_CONFLICT,
-                       "run \"%s\" has not finished, and its plan was another "
-                       "text: give the same plan to go on with it, or --new "
-                       "to start another run beside it",
+                       "run \"%s\" has not finished, and its plan has changed: "
+                       "use --update to change the run, the original plan to "
+                       "resume it, or --new to start another run",
                        engine->runs[old].id);
         goto out;
     }

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Another version of a plan that is under way.
+ *
+ * A scheduler that is told of one reads it in place of the plan that it finds
+ * in the store, restores the tasks from their rows as ever, and writes the
+ * version with its first batch: nothing that is in memory has to be changed,
+ * and a kill leaves either the old plan or the new one. The core puts right
+ * what does not fit any more: a task that is ready and has come to need
+ * another one waits.
+ *
+ * Work that is done or in flight cannot be changed. What its tasks share with
+ * others (a stage of a pipeline, settings) can, and holds for the others.
+ */
+#include "engine/engine_internal.h"
+
+#include "base/invariant.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+/* The reason of a task that is not in the plan any more. */
+#define REMOVED "removed from the plan"
+
+enum { REFUSALS_MAX = 10 };
+
+/* The unfinished run of that name, or STORE_NONE. */
+static uint32_t find_run(const struct engine *engine, const char *name)
+{
+    for (uint32_t ix = engine->run_count; ix > 0; ix--) {
+        const struct engine_run *run = &engine->runs[ix - 1];
+        if (!run->finished && strcmp(run->name, name) == 0) {
+            return ix - 1;
+        }
+    }
+    return STORE_NONE;
+}
+
+/* The name of a plan, which can be read. */
+static enum err find_updated(const struct engine *engine,
+                             const struct plan_source *source,
+                             uint32_t *out,
+                             struct diag *diag)
+{
+    struct plan_errors errors = {0};
+    struct plan *plan = NULL;
+    enum err err = ERR_OK;
+    if (!plan_read(&plan, source, &errors)) {
+        err = diag_set(diag,
+                       ERR_INVALID,
+                       "%s:%u: %s",
+                       source->file,
+                       errors.items[0].mark.line,
+                       errors.items[0].text);
+    } else {
+        *out = find_run(engine, plan->name);
+        if (*out == STORE_NONE) {
+            err = diag_set(diag,
+                           ERR_NOT_FOUND,
+                           "no unfinished run \"%s\" to update: use 'sluice "
+                           "run' without --update",
+                           plan->name);
+        }
+    }
+    plan_errors_release(&errors);
+    plan_free(plan);
+    return err;
+}
+
+enum err
+update_begin(struct engine *engine, struct updating *out, struct diag *diag)
+{
+    const struct engine_update *update = engine->update;
+    if (update == NULL) {
+        return ERR_OK;
+    }
+    struct plan_source source = {
+        .file = update->file,
+        .text = update->text,
+        .len = strlen(update->text),
+        .processors = update->processors,
+    };
+    uint32_t ix;
+    enum err err = find_updated(engine, &source, &ix, diag);
+    if (err != ERR_OK) {
+        return err;
+    }
+    struct engine_run *run = &engine->runs[ix];
+    if (strcmp(run->folder, update->folder) != 0) {
+        return diag_set(diag,
+                        ERR_CONFLICT,
+                        "run \"%s\" belongs to a plan in %s: move the new "
+                        "plan there",
+                        run->id,
+                        run->folder);
+    }
+    struct plan *plan;
+    source.processors = run->processors;
+    err = runs_read_version(run, &source, &plan, diag);
+    if (err != ERR_OK) {
+        return err;
+    }
+    uint32_t count =
+        revise_add_parts(&engine->update->diff, run->text, update->text) +
+        revise_add_tasks(&engine->update->diff, run->plan, plan);
+    struct strbuf file = {0};
+    strbuf_addf(&file, REVISE_MARK "%s", update->file);
+    out->run = ix;
+    out->changed = count > 0;
+    out->old = runs_take_version(engine,
+                                 ix,
+                                 plan,
+                                 strbuf_text(&file),
+                                 update->text,
+                                 source.len);
+    strbuf_release(&file);
+    if (!out->changed) {
+        mem_free(run->fragments[--run->fragment_count].file);
+    }
+    return ERR_OK;
+}
+
+/* --- what is allowed ------------------------------------------------------ */
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+/* Whether the repository of a task with attempts is another one now. */
+static bool
+has_moved(const struct plan *old, const struct plan *new, uint32_t ix)
+{
+    uint32_t a = old->tasks[ix].repo;
+    uint32_t b = new->tasks[ix].repo;
+    return a != PLAN_NONE && b != PLAN_NONE &&
+           (!same_text(old->repos[a].path, new->repos[b].path) ||
+            !same_text(old->repos[a].base, new->repos[b].base));
+}
+
+static bool
+is_in_same_repo(const struct plan *old, const struct plan *new, uint32_t ix)
+{
+    uint32_t a = old->tasks[ix].repo;
+    uint32_t b = new->tasks[ix].repo;
+    return same_text(a == PLAN_NONE ? NULL : old->repos[a].name,
+                     b == PLAN_NONE ? NULL : new->repos[b].name);
+}
+
+/* What of a task that has begun cannot be changed; NULL: nothing was. */
+static const char *find_fault(const struct plan *old,
+                              const struct plan *new,
+                              uint32_t ix,
+                              bool done)
+{
+    if (revise_is_removed(new, ix)) {
+        return "it cannot be removed";
+    }
+    uint32_t found = revise_compare(old, new, ix);
+    /* The command of a stage is that of other groups, too; and when it is
+     * done, no limit counts it any more. */
+    bool own = old->tasks[ix].stage == NULL;
+    if ((found & REVISE_PLACE) != 0 &&
+        (own || !done || !is_in_same_repo(old, new, ix))) {
+        return "its class, group, repo, provider, uses, rework and attributes "
+               "cannot change";
+    }
+    if ((found & REVISE_NEEDS) != 0) {
+        return "its needs cannot change";
+    }
+    if ((found & REVISE_TEXT) != 0) {
+        return "its title and body cannot change";
+    }
+    if (own && (found & (REVISE_COMMAND | REVISE_PROMPT)) != 0) {
+        return "its command cannot change";
+    }
+    return NULL;
+}
+
+static void add_refusal(struct strbuf *out,
+                        uint32_t *count,
+                        const char *id,
+                        const char *state,
+                        const char *text)
+{
+    if ((*count)++ < REFUSALS_MAX) {
+        strbuf_addf(out, "\n  %s is %s: %s", id, state, text);
+    }
+}
+
+static enum err refuse_started(const struct engine_run *run,
+                               const struct plan *old,
+                               const struct sched_record *records,
+                               struct diag *diag)
+{
+    struct strbuf text = {0};
+    uint32_t count = 0;
+    for (uint32_t ix = 0; ix < old->task_count; ix++) {
+        const char *id = old->tasks[ix].id;
+        enum task_state state = records[ix].state;
+        const char *name = sched_state_name(state);
+        const char *fault = NULL;
+        if (state == TASK_DONE || state == TASK_CLAIMED ||
+            state == TASK_RUNNING) {
+            fault = find_fault(old, run->plan, ix, state == TASK_DONE);
+        }
+        if (fault == NULL && run->tasks[ix].number > 0 &&
+            has_moved(old, run->plan, ix)) {
+            fault = "path and base of its repo cannot change";
+        }
+        if (fault != NULL) {
+            add_refusal(&text, &count, id, name, fault);
+        }
+    }
+    enum err err = ERR_OK;
+    if (count > 0) {
+        err = diag_set(diag,
+                       ERR_CONFLICT,
+                       "the new plan changes work of run \"%s\" that is done "
+                       "or running; take these changes back, nothing was "
+                       "updated:%s%s",
+                       run->id,
+                       strbuf_text(&text),
+                       count > REFUSALS_MAX ? "\n  ..." : "");
+    }
+    strbuf_release(&text);
+    return err;
+}
+
+/* --- what follows ----------------------------------------------------------*/
+
+static void set_reason(struct engine_task *task, const char *reason)
+{
+    mem_free(task->reason);
+    task->reason = reason != NULL ? mem_strndup(reason, strlen(reason)) : NULL;
+}
+
+enum err update_judge(struct engine *engine,
+                      struct updating *updating,
+                      struct sched_record *records,
+                      struct diag *diag)
+{
+    struct engine_run *run = &engine->runs[updating->run];
+    const struct plan *old = updating->old;
+    enum err err = refuse_started(run, old, records, diag);
+    if (err != ERR_OK) {
+        return err;
+    }
+    if (run->stored.cancelled && updating->changed) {
+        return diag_set(diag,
+                        ERR_CONFLICT,
+                        "run \"%s\" was cancelled: use --new to start another "
+                        "run",
+                        run->id);
+    }
+    static const struct sched_record fresh = {
+        .state = TASK_WAITING,
+        .leader = ID_NONE,
+        .cause = ID_NONE,
+    };
+    for (uint32_t ix = 0; ix < run->task_count; ix++) {
+        bool was = ix < old->task_count && !revise_is_removed(old, ix);
+        bool is = !revise_is_removed(run->plan, ix);
+        if (was && !is) {
+            struct sched_record record = fresh;
+            record.state = TASK_SKIPPED;
+            record.version = records[ix].version;
+            record.attempts = records[ix].attempts;
+            record.token = records[ix].token;
+            records[ix] = record;
+            set_reason(&run->tasks[ix], REMOVED);
+        } else if (is && !was) {
+            records[ix] = fresh;
+            set_reason(&run->tasks[ix], NULL);
+        } else if ((records[ix].flags & SCHED_RECORD_CASCADED) != 0) {
+            /* It may have come to need others: see update_restored(). */
+            records[ix].state = TASK_WAITING;
+            records[ix].flags &= ~(uint32_t)SCHED_RECORD_CASCADED;
+            records[ix].cause = ID_NONE;
+        }
+    }
+    return ERR_OK;
+}
+
+void update_restored(struct engine *engine, const struct updating *updating)
+{
+    if (updating->run != STORE_NONE) {
+        sched_restore_cut(engine->sched, (struct run_id){updating->run});
+    }
+}
+
+void update_write(struct engine *engine, const struct updating *updating)
+{
+    if (!updating->changed) {
+        return;
+    }
+    struct engine_run *run = &engine->runs[updating->run];
+    const struct plan *old = updating->old;
+    const struct engine_fragment *version =
+        &run->fragments[run->fragment_count - 1];
+    INVARIANT(version->update);
+    struct store_change change = {
+        .type = STORE_FRAGMENT,
+        .as.fragment =
+            {
+                .run = run->number,
+                .number = run->fragment_count,
+                .file = version->file,
+                .text = run->text,
+                .text_bytes = run->text_bytes,
+            },
+    };
+    store_batch_add(&engine->batch, &change);
+    uint32_t changed = 0;
+    uint32_t added = 0;
+    uint32_t removed = 0;
+    for (uint32_t ix = 0; ix < run->task_count; ix++) {
+        bool was = ix < old->task_count && !revise_is_removed(old, ix);
+        bool is = !revise_is_removed(run->plan, ix);
+        if (was != is) {
+            rows_set_task(engine, updating->run, ix);
+        }
+        added += is && !was ? 1 : 0;
+        removed += was && !is ? 1 : 0;
+        changed += was && is && revise_compare(old, run->plan, ix) != 0 ? 1 : 0;
+    }
+    struct strbuf data = {0};
+    strbuf_addf(&data,
+                "{\"changed\":%u,\"added\":%u,\"removed\":%u}",
+                changed,
+                added,
+                removed);
+    (void)rows_event(engine, updating->run, STORE_NONE, "updated", &data);
+    strbuf_release(&data);
+}
+
+bool update_is_same(const struct engine_run *run, const struct engine_run *made)
+{
+    if (strcmp(run->text, made->text) == 0) {
+        return true;
+    }
+    struct plan_source source = {
+        .file = made->file,
+        .text = made->text,
+        .len = made->text_bytes,
+        .processors = run->processors,
+    };
+    struct plan *plan = NULL;
+    struct diag diag = {0};
+    struct strbuf diff = {0};
+    bool same = runs_read_version(run, &source, &plan, &diag) == ERR_OK &&
+                revise_add_parts(&diff, run->text, made->text) == 0 &&
+                revise_add_tasks(&diff, run->plan, plan) == 0;
+    plan_free(plan);
+    strbuf_release(&diff);
+    return same;
+}
