@@ -228,6 +228,18 @@ static void add_usage(struct strbuf *out,
     }
 }
 
+static void add_updated(struct strbuf *out,
+                        const struct store_event *event,
+                        struct jsonr data)
+{
+    begin(out, event, "updated");
+    strbuf_addf(out,
+                "plan: tasks changed %lld, added %lld, removed %lld",
+                (long long)int_of(data, "changed"),
+                (long long)int_of(data, "added"),
+                (long long)int_of(data, "removed"));
+}
+
 static bool add_other(struct strbuf *out,
                       const struct store_event *event,
                       struct jsonr data)
@@ -253,12 +265,7 @@ static bool add_other(struct strbuf *out,
         return true;
     }
     if (is(event->kind, "updated")) {
-        begin(out, event, "updated");
-        strbuf_addf(out,
-                    "plan: tasks changed %lld, added %lld, removed %lld",
-                    (long long)int_of(data, "changed"),
-                    (long long)int_of(data, "added"),
-                    (long long)int_of(data, "removed"));
+        add_updated(out, event, data);
         return true;
     }
     if (is(event->kind, "add-refused")) {

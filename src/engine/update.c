@@ -177,6 +177,13 @@ static const char *find_fault(const struct plan *old,
     return NULL;
 }
 
+/* Whether work of the task is done or in flight. */
+static bool is_begun(const struct sched_record *record)
+{
+    return record->state == TASK_DONE || record->state == TASK_CLAIMED ||
+           record->state == TASK_RUNNING;
+}
+
 static void add_refusal(struct strbuf *out,
                         uint32_t *count,
                         const char *id,
@@ -200,8 +207,7 @@ static enum err refuse_started(const struct engine_run *run,
         enum task_state state = records[ix].state;
         const char *name = sched_state_name(state);
         const char *fault = NULL;
-        if (state == TASK_DONE || state == TASK_CLAIMED ||
-            state == TASK_RUNNING) {
+        if (is_begun(&records[ix])) {
             fault = find_fault(old, run->plan, ix, state == TASK_DONE);
         }
         if (fault == NULL && run->tasks[ix].number > 0 &&
@@ -235,6 +241,23 @@ static void set_reason(struct engine_task *task, const char *reason)
     task->reason = reason != NULL ? mem_strndup(reason, strlen(reason)) : NULL;
 }
 
+/* Tell whose changes come too late: parts that they share have changed. */
+static void add_kept(struct strbuf *out,
+                     const struct engine_run *run,
+                     const struct plan *old,
+                     const struct sched_record *records)
+{
+    for (uint32_t ix = 0; ix < old->task_count; ix++) {
+        if (is_begun(&records[ix]) && !revise_is_removed(old, ix) &&
+            revise_compare(old, run->plan, ix) != 0) {
+            strbuf_addf(out,
+                        "kept: task %s, which is %s\n",
+                        old->tasks[ix].id,
+                        sched_state_name(records[ix].state));
+        }
+    }
+}
+
 enum err update_judge(struct engine *engine,
                       struct updating *updating,
                       struct sched_record *records,
@@ -246,6 +269,7 @@ enum err update_judge(struct engine *engine,
     if (err != ERR_OK) {
         return err;
     }
+    add_kept(&engine->update->diff, run, old, records);
     if (run->stored.cancelled && updating->changed) {
         return diag_set(diag,
                         ERR_CONFLICT,
