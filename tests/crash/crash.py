@@ -153,8 +153,9 @@ class Trial:
         self.running = []
         self.closing = atexit.register(self.close, number("CRASH_KEEP", 0))
 
-    def start(self, crash=None, fault=None, env=None):
-        """Start `sluice run`; it dies at the point `crash` ("NAME:N")."""
+    def start(self, crash=None, fault=None, env=None, words=()):
+        """Start `sluice run` with these options; it dies at the point `crash`
+        ("NAME:N")."""
         self.starts += 1
         counts = self.folder / f"counts-{self.starts}"
         counts.mkdir()
@@ -177,7 +178,7 @@ class Trial:
             environment["SLUICE_FAULT"] = fault
         with open(self.folder / f"output-{self.starts}", "wb") as output:
             process = subprocess.Popen(
-                [tap.SLUICE, "run", "--store", self.store, self.plan],
+                [tap.SLUICE, "run", "--store", self.store, *words, self.plan],
                 cwd=self.folder,
                 env=environment,
                 start_new_session=True,
