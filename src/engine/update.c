@@ -80,7 +80,7 @@ update_begin(struct engine *engine, struct updating *out, struct diag *diag)
         .len = strlen(update->text),
         .processors = update->processors,
     };
-    uint32_t ix;
+    uint32_t ix = STORE_NONE;
     enum err err = find_updated(engine, &source, &ix, diag);
     if (err != ERR_OK) {
         return err;

@@ -335,35 +335,67 @@ static const struct node *find_key(const struct node *map, const char *key)
     return at != NULL ? node_value(at) : NULL;
 }
 
-/* The depth is bounded by NODE_DEPTH_MAX. */
-static bool same_tree(const struct node *a, const struct node *b)
+struct node_pair {
+    const struct node *a;
+    const struct node *b;
+};
+
+/* Nodes that are still to be compared. */
+struct pending {
+    struct node_pair *pairs;
+    uint32_t count;
+    uint32_t capacity;
+};
+
+static void
+push(struct pending *pending, const struct node *a, const struct node *b)
 {
-    if (node_is_scalar(a) || node_is_scalar(b)) {
-        return node_is_scalar(a) && node_is_scalar(b) &&
-               strcmp(a->text, b->text) == 0;
+    pending->pairs = plan_grown(pending->pairs,
+                                pending->count,
+                                &pending->capacity,
+                                sizeof(pending->pairs[0]));
+    pending->pairs[pending->count++] = (struct node_pair){a, b};
+}
+
+/* Compare two nodes, and leave their children to be compared. */
+static bool
+same_node(struct pending *pending, const struct node *a, const struct node *b)
+{
+    if (node_is_scalar(a) && node_is_scalar(b)) {
+        return strcmp(a->text, b->text) == 0;
     }
     if (a->kind != b->kind || a->count != b->count) {
         return false;
     }
-    if (a->kind == NODE_LIST) {
-        const struct node *y = node_first(b);
-        for (const struct node *x = node_first(a); x != NULL;
-             x = node_next(x), y = node_next(y)) {
-            if (!same_tree(x, y)) {
-                return false;
-            }
-        }
-        return true;
+    const struct node *y = node_first(b);
+    const struct node *x = node_first(a);
+    while (x != NULL && a->kind == NODE_LIST) {
+        push(pending, x, y);
+        x = node_next(x);
+        y = node_next(y);
     }
-    for (const struct node *key = node_first(a); key != NULL;
-         key = node_next_key(key)) {
+    for (; x != NULL; x = node_next_key(x)) {
         const struct node *other =
-            node_is_scalar(key) ? find_key(b, key->text) : NULL;
-        if (other == NULL || !same_tree(node_value(key), other)) {
+            node_is_scalar(x) ? find_key(b, x->text) : NULL;
+        if (other == NULL) {
             return false;
         }
+        push(pending, node_value(x), other);
     }
     return true;
+}
+
+static bool same_tree(const struct node *a, const struct node *b)
+{
+    struct pending pending = {0};
+    bool same = true;
+    push(&pending, a, b);
+    while (same && pending.count > 0) {
+        struct node_pair pair = pending.pairs[--pending.count];
+        same = same_node(&pending, pair.a, pair.b);
+    }
+    mem_free(pending.pairs);
+    return same;
 }
 
 /* One key of a part: NULL where a plan does not have it. */
