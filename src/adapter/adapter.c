@@ -132,8 +132,11 @@ void adapter_command_release(struct adapter_command *command)
 
 const char *adapter_text(const json_t *object, const char *name)
 {
-    const char *text = json_string_value(json_object_get(object, name));
-    return text != NULL ? text : "";
+    const json_t *member = json_object_get(object, name);
+    const char *text = json_string_value(member);
+    /* What stands before a NUL may say the opposite of the whole. */
+    bool whole = text != NULL && strlen(text) == json_string_length(member);
+    return whole ? text : "";
 }
 
 double adapter_number(const json_t *object, const char *name)

@@ -174,7 +174,8 @@ void adapter_command_release(struct adapter_command *command);
 
 /*
  * Members of an event. A member that is missing, of another type or out of
- * range reads as "" or 0; counts are at most ADAPTER_COUNT_MAX.
+ * range, and a text with a NUL in it, reads as "" or 0; counts are at most
+ * ADAPTER_COUNT_MAX.
  */
 const char *adapter_text(const json_t *object, const char *name);
 int64_t adapter_int(const json_t *object, const char *name);

@@ -618,7 +618,12 @@ static enum err do_prune(struct order *order)
     };
     store_batch_add(&order->engine->batch, &change);
     order->silent = ix != STORE_PRUNE_RUN;
-    strbuf_addf(&order->text, "%s of run %d removed", part, (int)number);
+    strbuf_addf(&order->text,
+                "%srun number %d removed from the store",
+                ix == STORE_PRUNE_EVENTS  ? "events of "
+                : ix == STORE_PRUNE_TASKS ? "tasks of "
+                                          : "",
+                (int)number);
     return ERR_OK;
 }
 

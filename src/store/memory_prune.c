@@ -10,6 +10,7 @@
 #include "base/strbuf.h"
 #include "store/event.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* The gap that ends before `number`, or begins with it; false: none does. */

@@ -104,6 +104,22 @@ static void feedback_reaches_the_next_session(void **state)
     adapter_seen_release(&seen);
 }
 
+/* Not the part before the NUL (13.13). */
+static void a_verdict_with_a_nul_is_none(void **state)
+{
+    (void)state;
+    struct brief brief = agent_fixture_brief("claude", BRIEF_REVIEW);
+    struct adapter_seen seen = finished("");
+    seen.answer = json_loads("{\"verdict\":\"approve\\u0000 nothing\"}",
+                             JSON_ALLOW_NUL,
+                             NULL);
+    assert_non_null(seen.answer);
+    struct judgement judgement = agent_fixture_judge(&brief, &seen, 0, "");
+    assert_int_equal(judgement.outcome, JUDGE_FAILED);
+    judge_release(&judgement);
+    adapter_seen_release(&seen);
+}
+
 static void a_batch_judges_each_task_once(void **state)
 {
     (void)state;
@@ -276,6 +292,7 @@ int main(void)
         cmocka_unit_test(a_review_needs_a_verdict),
         cmocka_unit_test(the_last_block_of_json_is_the_answer),
         cmocka_unit_test(feedback_reaches_the_next_session),
+        cmocka_unit_test(a_verdict_with_a_nul_is_none),
         cmocka_unit_test(a_batch_judges_each_task_once),
         cmocka_unit_test(a_session_that_was_stopped_has_no_answer),
         cmocka_unit_test(success_counts_only_if_the_program_exited_by_itself),
