@@ -700,11 +700,13 @@ void world_check_end(struct world *world)
         const struct world_run *run = &world->runs[ix];
         for (uint32_t n = 0; n < run->task_count; n++) {
             const char *state = run->tasks[n].state;
-            /* In a cancelled run nothing can be tried again. */
-            bool final = strcmp(state, "done") == 0 ||
-                         strcmp(state, "skipped") == 0 ||
-                         strcmp(state, "cancelled") == 0 ||
-                         (run->cancelled && strcmp(state, "failed") == 0);
+            bool optional = run->plan->tasks[n].settings.optional;
+            /* In a cancelled run nothing can be tried again, and what is
+             * optional need not be. */
+            bool final =
+                strcmp(state, "done") == 0 || strcmp(state, "skipped") == 0 ||
+                strcmp(state, "cancelled") == 0 ||
+                ((run->cancelled || optional) && strcmp(state, "failed") == 0);
             if (!final) {
                 world_fault(world,
                             "%s of %s is %s in the end",
