@@ -130,6 +130,7 @@ static enum err retry(struct sched *sched, uint32_t task)
     bool revoked = sched_has(sched, task, TASK_REVOKED);
     if (sched_has(sched, task, TASK_BACKING_OFF)) {
         state_clear_backoff(sched, task);
+        sched->details[task].refusals = 0;
         state_ready_or_wait(sched, task);
         return ERR_OK;
     }
@@ -190,6 +191,7 @@ static enum err unhold(struct sched *sched, uint32_t task)
         sched_run_of(sched, task)->held_ready--;
         ready_enqueue(sched, task);
     } else if (sched_has(sched, task, TASK_BACKING_OFF) &&
+               !sched_is_refused(sched, task) &&
                !sched_has(sched, task, TASK_BACKGROUND)) {
         ready_count_in(sched, task);
     }

@@ -51,9 +51,20 @@ void executor_sent(struct executor *executor, uint64_t token)
     }
 }
 
-/* Shut for one more step of back-off. */
+bool executor_is_trusted(const struct executor *executor)
+{
+    return executor->steps == 0 && executor->steps_kept == 0 &&
+           (executor->refused == 0 || executor->accepted);
+}
+
+/* Shut for one more step of back-off than before the last acceptance, which
+ * has not lasted. */
 static void step(struct executor *executor, int64_t now_ns)
 {
+    if (executor->steps_kept > executor->steps) {
+        executor->steps = executor->steps_kept;
+    }
+    executor->steps_kept = 0;
     int64_t until_ns = now_ns + duration_doubled(executor->spec.backoff_ns,
                                                  executor->steps,
                                                  executor->spec.backoff_ns_max);
@@ -131,10 +142,6 @@ void executor_limited(struct executor *executor,
     executor_ended(executor, token, now_ns);
     shut_until(executor, now_ns, retry_at_ns);
     if (was_open) {
-        if (executor->steps_kept > executor->steps) {
-            executor->steps = executor->steps_kept;
-        }
-        executor->steps_kept = 0;
         step(executor, now_ns);
     }
 }

@@ -5,11 +5,13 @@
  * Three reasons keep an executor shut:
  * - Back-off. The starts of one turn are a batch. When all answers are there
  *   and every start was refused, the executor backs off one step (doubling,
- *   up to a ceiling), however many tasks the batch had. One acceptance resets
- *   it. A refusal that names a time shuts the executor until then. While
+ *   up to a ceiling), however many tasks the batch had. An acceptance that
+ *   lasts resets it: one whose session ends other than by a refusal. Until then
+ *   the steps taken before are kept, and the next refusal goes on from them. A
+ *   refusal that names a time shuts the executor until then. While
  *   answers are missing and one was a refusal, nothing more is sent. A session
  *   that was accepted and then says "try later" counts as a refusal after
- *   all: the steps taken before go on, one step per time it was open. After
+ *   all, one step per time it was open. After
  *   EXECUTOR_PATIENCE steps in a row someone is told, and from then on one
  *   start at a time is tried; when that is accepted, the others wait for a
  *   while, or for its good end. While a time that the provider has named is
@@ -64,7 +66,7 @@ struct executor {
     uint32_t sent;       /* of the batch */
     bool accepted;       /* one of the batch was accepted */
     uint32_t steps;      /* of back-off taken in a row */
-    uint32_t steps_kept; /* steps before an acceptance not confirmed yet */
+    uint32_t steps_kept; /* steps before an acceptance that must still last */
     bool confirming;     /* shut_until_ns is for others to follow that one */
     int64_t shut_until_ns;
     bool usage;        /* shut_until_ns came from the provider */
@@ -76,6 +78,10 @@ struct executor {
     int64_t probe_at_ns;
     bool stopped;
 };
+
+/* Whether nothing has been refused since a session ended otherwise: then a task
+ * that is refused once more is to blame, not the executor. */
+bool executor_is_trusted(const struct executor *executor);
 
 /* Whether a start may be sent now, and if not, why. */
 enum executor_shut executor_state(const struct executor *executor,

@@ -88,6 +88,43 @@ static void fail(struct sched *sched, uint32_t task)
 }
 
 /*
+ * It was refused. The first time in a row it keeps its place: its executor
+ * backs off. From the second time on it backs off as well, for longer than its
+ * executor, so that those which were not refused come first. When the provider
+ * has named a time, it is not about the task.
+ */
+static void
+refuse(struct sched *sched, uint32_t task, const struct sched_event *event)
+{
+    struct detail *detail = &sched->details[task];
+    bool named = event->stop || event->retry_at_ns != SCHED_NEVER;
+    if (!named && detail->refusals < SCHED_RECORD_REFUSALS_MAX) {
+        detail->refusals++;
+    }
+    if (named || detail->refusals < 2) {
+        state_ready_again(sched, task);
+        return;
+    }
+    const struct executor *executor =
+        &sched->executors[sched_shape_of(sched, task)->executor];
+    int64_t delay_ns = duration_doubled(executor->spec.backoff_ns,
+                                        detail->refusals - 2U,
+                                        executor->spec.backoff_ns_max);
+    int64_t from_ns = executor->shut_until_ns > sched->now_ns
+                          ? executor->shut_until_ns
+                          : sched->now_ns;
+    INVARIANT(delay_ns > 0);
+    state_set(sched, task, TASK_WAITING);
+    sched_raise(sched, task, TASK_BACKING_OFF);
+    sched_run_of(sched, task)->backing_off++;
+    ready_count_out(sched, task);
+    state_set_timer(sched,
+                    task,
+                    from_ns < SCHED_NEVER - delay_ns ? from_ns + delay_ns
+                                                     : from_ns);
+}
+
+/*
  * Collect in sched->list what rework from `task` does again: `to`, and of what
  * needs it inside the group, directly or not, all that is done, and `task`.
  * What is in flight there works on what will be replaced, and is marked.
@@ -221,10 +258,13 @@ static bool is_failure(enum sched_outcome outcome)
 static void end_task(struct sched *sched,
                      uint32_t task,
                      enum sched_outcome outcome,
-                     bool progress)
+                     const struct sched_event *event)
 {
     bool stale = sched_has(sched, task, TASK_STALE);
     sched_lower(sched, task, TASK_STALE);
+    if (!stands_alone(outcome)) {
+        sched->details[task].refusals = 0;
+    }
     if (sched_has(sched, task, TASK_ENDING)) {
         withdraw(sched, task);
         sched_lower(sched, task, TASK_ENDING);
@@ -251,6 +291,9 @@ static void end_task(struct sched *sched,
         fail(sched, task); /* whatever it found is lost too: no rework */
         return;
     case OUTCOME_REJECTED:
+        sched->tasks[task].attempts--;
+        refuse(sched, task, event);
+        return;
     case OUTCOME_STOPPED:
         sched->tasks[task].attempts--;
         state_ready_again(sched, task);
@@ -262,7 +305,7 @@ static void end_task(struct sched *sched,
         park(sched, task, SCHED_PARKED_BLOCKED);
         return;
     case OUTCOME_CHECKPOINT:
-        checkpoint(sched, task, progress);
+        checkpoint(sched, task, event->progress);
         return;
     }
 }
@@ -273,6 +316,53 @@ static void stop_executor(struct sched *sched, struct executor *executor)
     executor_stop(executor);
     for (uint32_t run = 0; run < sched->run_count; run++) {
         state_check_run(sched, run);
+    }
+}
+
+/*
+ * Whether a refusal is about the task, not about its executor: the task was
+ * refused before, and the executor takes others. They have ended otherwise
+ * since, or one that was started earlier runs.
+ */
+static bool
+is_own_refusal(struct sched *sched, uint32_t leader, struct executor *executor)
+{
+    const struct shape *shape = sched_shape_of(sched, leader);
+    if (sched->details[leader].refusals == 0) {
+        return false;
+    }
+    bool own = executor_is_trusted(executor);
+    for (uint32_t ix = 0; !own && ix < sched->in_flight_count; ix++) {
+        uint32_t other = sched->in_flight[ix];
+        own = sched->tasks[other].state == TASK_RUNNING &&
+              sched->tasks[other].token < sched->tasks[leader].token &&
+              sched_shape_of(sched, other)->executor == shape->executor;
+    }
+    return own;
+}
+
+/* A session was refused. */
+static void judge_refusal(struct sched *sched,
+                          uint32_t leader,
+                          struct executor *executor,
+                          const struct sched_event *event)
+{
+    uint64_t token = sched->tasks[leader].token;
+    bool claimed = sched->tasks[leader].state == TASK_CLAIMED;
+    int64_t now_ns = event->now_ns;
+    if (!event->stop && event->retry_at_ns == SCHED_NEVER &&
+        is_own_refusal(sched, leader, executor)) {
+        executor_ended(executor, token, now_ns);
+        if (claimed) {
+            executor_dropped(executor, now_ns);
+        }
+    } else if (claimed) {
+        executor_refused(executor, token, now_ns, event->retry_at_ns);
+    } else {
+        executor_limited(executor, token, now_ns, event->retry_at_ns);
+    }
+    if (event->stop) {
+        stop_executor(sched, executor);
     }
 }
 
@@ -296,20 +386,7 @@ static void judge_executor(struct sched *sched,
         well = well || (!vanished && (gate || outcome != OUTCOME_FAILED));
     }
     if (event->outcomes[0] == OUTCOME_REJECTED) {
-        if (claimed) {
-            executor_refused(executor,
-                             t->token,
-                             event->now_ns,
-                             event->retry_at_ns);
-        } else {
-            executor_limited(executor,
-                             t->token,
-                             event->now_ns,
-                             event->retry_at_ns);
-        }
-        if (event->stop) {
-            stop_executor(sched, executor);
-        }
+        judge_refusal(sched, leader, executor, event);
         return;
     }
     if (claimed && well) {
@@ -370,7 +447,7 @@ static void end_tasks(struct sched *sched,
         uint32_t next = sched->tasks[task].next_in_session;
         enum sched_outcome outcome = event->outcomes[alone ? 0 : ix];
         if (is_failure(outcome) == failed) {
-            end_task(sched, task, outcome, event->progress);
+            end_task(sched, task, outcome, event);
             if (sched->doubt_count == 0) {
                 release_doubt(sched, task); /* rework has put it there */
             }

@@ -65,6 +65,8 @@ static uint32_t flags_of(const struct sched *sched, uint32_t task)
     if (sched_group(sched, sched->tasks[task].group)->open) {
         recorded |= SCHED_RECORD_GROUP_OPEN;
     }
+    recorded |= (uint32_t)sched->details[task].refusals
+                << SCHED_RECORD_REFUSALS_SHIFT;
     return recorded;
 }
 
@@ -140,7 +142,8 @@ static bool is_in(const struct sched_record *record, unsigned states)
 
 static bool flags_fit(const struct sched_record *record)
 {
-    uint32_t known = 0;
+    uint32_t known = (uint32_t)SCHED_RECORD_REFUSALS_MAX
+                     << SCHED_RECORD_REFUSALS_SHIFT;
     for (uint32_t ix = 0; ix < ARRAY_COUNT(flags); ix++) {
         known |= flags[ix].recorded;
         if ((record->flags & flags[ix].recorded) != 0 &&
@@ -342,6 +345,7 @@ static void restore_task(struct sched *sched,
     detail->until_ns = record->until_ns;
     detail->started_ns = record->started_ns;
     detail->parked = (uint8_t)record->parked;
+    detail->refusals = (uint8_t)(record->flags >> SCHED_RECORD_REFUSALS_SHIFT);
     detail->tries = record->tries;
     detail->reworks = (uint16_t)record->reworks;
     detail->checkpoints = (uint16_t)record->checkpoints;
@@ -424,7 +428,8 @@ static void restore_counts(struct sched *sched, uint32_t task)
     if (sched_has(sched, task, TASK_BACKING_OFF)) {
         sched_run_of(sched, task)->backing_off++;
         state_set_timer(sched, task, sched->details[task].until_ns);
-        if (!background && !sched_has(sched, task, TASK_HELD)) {
+        if (!background && !sched_has(sched, task, TASK_HELD) &&
+            !sched_is_refused(sched, task)) {
             ready_count_in(sched, task);
         }
     }

@@ -160,6 +160,12 @@ enum sched_record_flag {
     SCHED_RECORD_GROUP_OPEN = 1 << 9, /* its group is open */
 };
 
+/* In the flags of a record, too: how often it was refused in a row. */
+enum {
+    SCHED_RECORD_REFUSALS_SHIFT = 16,
+    SCHED_RECORD_REFUSALS_MAX = 255,
+};
+
 /*
  * All about a task that does not follow from something else: what a store must
  * keep so that another scheduler can go on. A plain value.
@@ -259,7 +265,8 @@ struct sched_refusal {
 enum sched_outcome {
     OUTCOME_DONE,
     OUTCOME_FAILED,
-    OUTCOME_REJECTED,   /* refused: ready again, costs no try */
+    OUTCOME_REJECTED,   /* refused: ready again or, from the second time in a
+                           row on, after a back-off; costs no try */
     OUTCOME_CHANGES,    /* changes requested: rework */
     OUTCOME_BLOCKED,    /* park */
     OUTCOME_CHECKPOINT, /* goes on in a fresh session */

@@ -127,6 +127,7 @@ struct detail {
     uint16_t checkpoints;
     uint8_t gate_tier; /* best among not deferred classes that need it */
     uint8_t parked;    /* enum sched_parked, while it is parked */
+    uint8_t refusals;  /* of its own in a row, without a time that was named */
 };
 
 /* One room and the units needed of it. */
@@ -426,6 +427,13 @@ sched_lower(struct sched *sched, uint32_t task, enum task_flag flag)
 {
     sched->tasks[task].flags =
         (uint16_t)(sched->tasks[task].flags & ~(unsigned)flag);
+}
+
+/* It backs off because it was refused: its group need not stay open for it. */
+static inline bool sched_is_refused(const struct sched *sched, uint32_t task)
+{
+    return sched_has(sched, task, TASK_BACKING_OFF) &&
+           sched->details[task].refusals > 0;
 }
 
 /* Have the memory of some dependents fetched before it is needed. */

@@ -21,7 +21,8 @@ static bool counts(const struct sched *sched, uint32_t task)
     }
     return state_in_flight(sched, task) ||
            (sched_has(sched, task, TASK_QUEUED) && takes) ||
-           (sched_has(sched, task, TASK_BACKING_OFF) && !is_held(sched, task));
+           (sched_has(sched, task, TASK_BACKING_OFF) &&
+            !sched_is_refused(sched, task) && !is_held(sched, task));
 }
 
 /* Flags against the state, and unmet needs against the graph. */

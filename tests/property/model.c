@@ -306,12 +306,41 @@ static bool is_failure(enum sched_outcome outcome)
     return outcome == OUTCOME_FAILED || outcome == OUTCOME_LOST;
 }
 
+/* The first time in a row it keeps its place, then it backs off, too. */
+static void
+refuse(struct model *model, uint32_t task, const struct sched_event *event)
+{
+    struct model_task *t = &model->tasks[task];
+    const struct executor *executor = &model->executors[t->executor];
+    bool named = event->stop || event->retry_at_ns != SCHED_NEVER;
+    t->refusals += named ? 0 : 1;
+    t->state = all_released(model, task) ? TASK_READY : TASK_WAITING;
+    if (named || t->refusals < 2) {
+        return;
+    }
+    int64_t delay = executor->spec.backoff_ns;
+    for (uint32_t ix = 2; ix < t->refusals; ix++) {
+        delay = delay * 2 < executor->spec.backoff_ns_max
+                    ? delay * 2
+                    : executor->spec.backoff_ns_max;
+    }
+    int64_t from_ns = executor->shut_until_ns > model->now_ns
+                          ? executor->shut_until_ns
+                          : model->now_ns;
+    t->state = TASK_WAITING;
+    t->backing_off = true;
+    t->until_ns = from_ns + delay;
+}
+
 static void end_task(struct model *model,
                      uint32_t task,
                      enum sched_outcome outcome,
-                     bool progress)
+                     const struct sched_event *event)
 {
     struct model_task *t = &model->tasks[task];
+    if (outcome != OUTCOME_REJECTED && outcome != OUTCOME_STOPPED) {
+        t->refusals = 0;
+    }
     bool stale = t->stale;
     t->stale = false;
     if (t->ending) {
@@ -339,6 +368,8 @@ static void end_task(struct model *model,
         fail(model, task);
         return;
     case OUTCOME_REJECTED:
+        refuse(model, task, event);
+        return;
     case OUTCOME_STOPPED:
         /* Keeps its place: ready since when it was, if it still is. */
         t->state = all_released(model, task) ? TASK_READY : TASK_WAITING;
@@ -350,7 +381,7 @@ static void end_task(struct model *model,
         t->state = TASK_PARKED;
         return;
     case OUTCOME_CHECKPOINT:
-        if (progress) {
+        if (event->progress) {
             t->checkpoints = 0;
             t->state = TASK_WAITING;
         } else if (t->checkpoints >= t->failure.checkpoint_max) {
@@ -361,6 +392,20 @@ static void end_task(struct model *model,
         }
         return;
     }
+}
+
+/* Whether it was refused before, and its executor takes others. */
+static bool is_own_refusal(const struct model *model, uint32_t leader)
+{
+    const struct model_task *t = &model->tasks[leader];
+    bool own = executor_is_trusted(&model->executors[t->executor]);
+    for (uint32_t ix = 0; ix < model->task_count; ix++) {
+        const struct model_task *other = &model->tasks[ix];
+        own =
+            own || (other->state == TASK_RUNNING &&
+                    other->executor == t->executor && other->token < t->token);
+    }
+    return own && t->refusals > 0;
 }
 
 static void judge_executor(struct model *model,
@@ -383,7 +428,13 @@ static void judge_executor(struct model *model,
     }
     int64_t now_ns = event->now_ns;
     if (event->outcomes[0] == OUTCOME_REJECTED) {
-        if (claimed) {
+        if (!event->stop && event->retry_at_ns == SCHED_NEVER &&
+            is_own_refusal(model, leader)) {
+            executor_ended(executor, t->token, now_ns);
+            if (claimed) {
+                executor_dropped(executor, now_ns);
+            }
+        } else if (claimed) {
             executor_refused(executor, t->token, now_ns, event->retry_at_ns);
         } else {
             executor_limited(executor, t->token, now_ns, event->retry_at_ns);
@@ -459,7 +510,7 @@ static enum err end_session(struct model *model,
         uint32_t ix = n % count;
         enum sched_outcome outcome = event->outcomes[alone ? 0 : ix];
         if (is_failure(outcome) == (n >= count)) {
-            end_task(model, members[ix], outcome, event->progress);
+            end_task(model, members[ix], outcome, event);
             model_cut(model);
             model_look(model);
         }
@@ -511,6 +562,7 @@ static enum err retry(struct model *model, uint32_t task)
     struct model_task *t = &model->tasks[task];
     if (t->backing_off) {
         t->backing_off = false;
+        t->refusals = 0;
         return ERR_OK;
     }
     if (t->state != TASK_FAILED && t->state != TASK_PARKED && !t->revoked) {

@@ -69,6 +69,7 @@ struct model_task {
     uint32_t tries;
     uint32_t reworks;
     uint32_t checkpoints;
+    uint32_t refusals; /* in a row */
     bool held;
     bool revoked;
     bool backing_off;

@@ -74,7 +74,8 @@ static bool close_groups(struct model *model)
         bool ready = t->state == TASK_READY &&
                      executor_state(e, model->now_ns) == EXECUTOR_OPEN;
         if (!t->background &&
-            (in_flight(t) || ((ready || t->backing_off) && !t->held))) {
+            (in_flight(t) ||
+             ((ready || (t->backing_off && t->refusals == 0)) && !t->held))) {
             busy[t->group] = true;
         }
     }

@@ -105,6 +105,29 @@ static void one_acceptance_resets_the_steps(void **state)
     assert_shut(&executor, 40, EXECUTOR_BACKOFF, 50);
 }
 
+/* Issue 13.17: refusals after 0.02, 1 and 3 s, with nothing that lasts. */
+static void an_acceptance_that_does_not_last_resets_nothing(void **state)
+{
+    (void)state;
+    struct executor executor = make(0);
+    refuse_at(&executor, 0);  /* until 10 */
+    refuse_at(&executor, 10); /* until 30 */
+    executor_sent(&executor, 1);
+    executor_accepted(&executor, 31);
+    refuse_at(&executor, 32); /* 40, not 10 */
+    assert_shut(&executor, 32, EXECUTOR_BACKOFF, 72);
+    executor_limited(&executor, 1, 35, EXECUTOR_NEVER);
+    refuse_at(&executor, 72);
+    assert_shut(&executor, 72, EXECUTOR_BACKOFF, 132);
+    executor_sent(&executor, 2);
+    executor_accepted(&executor, 132);
+    executor_succeeded(&executor); /* that one has lasted */
+    assert_true(executor_is_trusted(&executor));
+    refuse_at(&executor, 140);
+    assert_false(executor_is_trusted(&executor));
+    assert_shut(&executor, 140, EXECUTOR_BACKOFF, 150);
+}
+
 static void nothing_is_sent_while_answers_are_missing(void **state)
 {
     (void)state;
@@ -482,6 +505,7 @@ int main(void)
         cmocka_unit_test(steps_double_up_to_the_ceiling),
         cmocka_unit_test(a_ceiling_below_the_first_step_holds),
         cmocka_unit_test(one_acceptance_resets_the_steps),
+        cmocka_unit_test(an_acceptance_that_does_not_last_resets_nothing),
         cmocka_unit_test(nothing_is_sent_while_answers_are_missing),
         cmocka_unit_test(an_acceptance_first_keeps_it_open),
         cmocka_unit_test(a_dropped_start_is_no_refusal),

@@ -61,6 +61,64 @@ static void a_refused_task_is_ready_and_keeps_its_place(void **state)
     fixture_release(&f);
 }
 
+/* Issue 13.16: others come first, and then only the task backs off. */
+static void a_task_that_is_always_refused_lets_others_go(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 1);
+    fixture_task(&f, "a", "");
+    fixture_task(&f, "b", "");
+    fixture_task(&f, "c", "");
+    assert_string_equal(fixture_turn(&f), "a");
+    fixture_refuse(&f, "a", SCHED_NEVER);
+    fixture_pass(&f, 10 * SECOND);
+    assert_string_equal(fixture_turn(&f), "a");
+    fixture_refuse(&f, "a", SCHED_NEVER);
+    assert_true(fixture_get(&f, "a").backing_off);
+    assert_string_equal(fixture_turn(&f), "");
+    fixture_pass(&f, 20 * SECOND);
+    assert_string_equal(fixture_turn(&f), "b");
+    fixture_accept(&f, "b");
+    fixture_pass(&f, 10 * SECOND);
+    assert_string_equal(fixture_turn(&f), ""); /* a is ready, b has the slot */
+    fixture_done(&f, "b");
+    assert_string_equal(fixture_turn(&f), "c"); /* a has lost its place */
+    fixture_done(&f, "c");
+    assert_string_equal(fixture_turn(&f), "a");
+    fixture_refuse(&f, "a", SCHED_NEVER);
+    fixture_task(&f, "d", "");
+    assert_string_equal(fixture_turn(&f), "d"); /* the executor is open */
+    fixture_done(&f, "d");
+    fixture_pass(&f, 20 * SECOND - 1);
+    assert_string_equal(fixture_turn(&f), "");
+    fixture_pass(&f, 1);
+    assert_string_equal(fixture_turn(&f), "a");
+    fixture_done(&f, "a");
+    fixture_release(&f);
+}
+
+/* Issue 13.16: one that runs shows that the executor takes sessions. */
+static void one_that_runs_shields_the_executor(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 2);
+    fixture_task(&f, "b", "");
+    fixture_task(&f, "a", "");
+    assert_string_equal(fixture_turn(&f), "b a");
+    fixture_accept(&f, "b");
+    fixture_refuse(&f, "a", SCHED_NEVER);
+    assert_string_equal(fixture_turn(&f), "a");
+    fixture_refuse(&f, "a", SCHED_NEVER);
+    fixture_task(&f, "c", "");
+    assert_string_equal(fixture_turn(&f), "c");
+    assert_true(fixture_get(&f, "a").backing_off);
+    fixture_release(&f);
+}
+
 static void other_executors_are_not_slowed(void **state)
 {
     (void)state;
@@ -797,6 +855,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_refused_task_is_ready_and_keeps_its_place),
+        cmocka_unit_test(a_task_that_is_always_refused_lets_others_go),
+        cmocka_unit_test(one_that_runs_shields_the_executor),
         cmocka_unit_test(other_executors_are_not_slowed),
         cmocka_unit_test(nothing_is_sent_before_all_answers_are_in),
         cmocka_unit_test(a_time_that_was_named_is_waited_for),
