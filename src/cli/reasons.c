@@ -253,7 +253,13 @@ static void add_ended(struct strbuf *out, const struct reason *reason)
 static void add_executor(struct strbuf *out, const struct reason *reason)
 {
     const char *executor = reason->executor != NULL ? reason->executor : "?";
-    if (reason->code == WHY_USAGE && reason->executor == NULL) {
+    if (reason->code == WHY_USAGE && reason->unread) {
+        strbuf_adds(out, "usage: nothing starts before its first reading");
+        if (reason->stopped != NULL) {
+            strbuf_adds(out, ", which failed: ");
+            plain_add(out, reason->stopped);
+        }
+    } else if (reason->code == WHY_USAGE && reason->executor == NULL) {
         strbuf_adds(out, "usage: paused by its meters");
         add_left(out, reason);
     } else if (reason->code == WHY_USAGE) {

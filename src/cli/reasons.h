@@ -26,7 +26,9 @@ struct reason {
     enum task_state state; /* of the task that the reason is about */
     bool revoked;          /* done, but its result is in doubt */
     bool broke;            /* parked, because its own budget is used up */
-    const char *stopped;   /* why `executor` is stopped; NULL: not known */
+    bool unread;           /* a usage monitor has had no reading yet */
+    const char *stopped;   /* why `executor` is stopped, or there is no reading;
+                              NULL: not known */
 };
 
 /* Append it: "blocked by api-12/merge". */

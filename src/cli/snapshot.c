@@ -259,6 +259,8 @@ static void name_usage(const struct engine *engine,
         if (usage.limit == limit && usage.cap == 0) {
             reason->code = WHY_USAGE;
             reason->executor = usage.provider;
+            reason->unread = usage.read_ns == 0;
+            reason->stopped = reason->unread ? usage.error : NULL;
             reason->left_ns = usage.until_ns > 0
                                   ? usage.next_ns - engine_wall_ns(engine)
                                   : SCHED_NEVER;

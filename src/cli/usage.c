@@ -34,8 +34,12 @@ void usage_add_state(struct strbuf *out,
                      int64_t wall_ns)
 {
     struct engine_usage_view view = engine_usage(engine, run, ix);
-    if (view.read_ns == 0 && view.error == NULL) {
+    if (view.read_ns == 0) {
         strbuf_adds(out, "not read yet: nothing is started until then");
+        if (view.error != NULL) {
+            strbuf_adds(out, "; next reading at ");
+            usage_add_time(out, view.next_ns, wall_ns);
+        }
         return;
     }
     if (view.cap == LIMIT_NONE) {

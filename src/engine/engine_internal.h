@@ -131,7 +131,7 @@ struct engine_usage {
     uint32_t meter_count;
     uint32_t governs; /* the meter that is closest to its limit */
     int64_t read_ns;  /* wall clock, of the last good reading; 0: none */
-    bool known;       /* it was read, well or not: else nothing is started */
+    bool known;       /* it was read well: else nothing is started */
     int64_t cap;      /* LIMIT_NONE: it lowers nothing; 0: a pause */
     int64_t until_ns; /* wall clock: end of the pause; 0: not known */
     int64_t next_ns;  /* of the next reading, unless until_ns says it */

@@ -10,7 +10,8 @@
  * and what follows from it is stored: a restart changes nothing.
  *
  * A reading that fails is told, once, and changes nothing; with one exception:
- * a reset whose time was known and has passed ends the pause without it.
+ * a reset whose time was known and has passed ends the pause without it. Until
+ * the first reading that succeeds, nothing is started.
  *
  * Resets are times of the wall clock, readings are due by the engine's.
  */
@@ -245,7 +246,7 @@ static void restore(struct engine_usage *usage, const char *text)
     usage->next_ns = int_of(json, "next_ns", 0);
     usage->probes = (uint32_t)int_of(json, "probes", 0);
     usage->error = error != NULL ? mem_strndup(error, strlen(error)) : NULL;
-    usage->known = usage->read_ns > 0 || usage->error != NULL;
+    usage->known = usage->read_ns > 0;
     json_decref(json);
 }
 
@@ -395,8 +396,8 @@ static void ended(struct engine *engine,
     enum err err = error != NULL
                        ? diag_set(&diag, ERR_IO, "%s", error)
                        : get_meters(engine, dir, &meters, &count, &diag);
-    usage->known = true;
     if (err == ERR_OK) {
+        usage->known = true;
         mem_free(usage->error);
         usage->error = NULL;
         meters_free(usage->meters, usage->meter_count);

@@ -32,6 +32,7 @@ struct seen {
     int64_t fall_ns;  /* when the meter is at 5 % again */
     double begins_at; /* percent */
     int64_t fail_ns;  /* from then on the program of the meters fails; 0: no */
+    int64_t mend_ns;  /* from then on it works again; 0: it does not */
     uint32_t readings;
     int64_t last_reading_ns;
     uint32_t paused; /* hooks that were told */
@@ -100,7 +101,8 @@ static bool on_meters(void *ctx, int64_t wall_ns, struct strbuf *out)
                     (long long)((seen->reset_ns + WORLD_WALL_NS) / SECOND));
     }
     strbuf_adds(out, "}]");
-    return seen->fail_ns == 0 || now_ns < seen->fail_ns;
+    return seen->fail_ns == 0 || now_ns < seen->fail_ns ||
+           (seen->mend_ns > 0 && now_ns >= seen->mend_ns);
 }
 
 static void on_told(void *ctx, int64_t wall_ns, const char *event)
@@ -299,12 +301,14 @@ static void nothing_is_started_before_the_first_reading(void **state)
     live(&seen, plan, NULL, 0);
     assert_int_equal(started(&seen, 0, 4 * HOUR + MINUTE), 0);
     assert_int_equal(seen.start_count, 6);
-    /* A program that fails from the first time on keeps nobody. */
+    /* A program that fails from the first time on lets nothing start. */
     struct seen failing = evening();
     failing.begins_at = 95;
     failing.fail_ns = 1;
+    failing.mend_ns = 5 * HOUR;
     live(&failing, plan, NULL, 0);
-    assert_int_equal(live_at(&failing, MINUTE), 3);
+    assert_int_equal(started(&failing, 0, 5 * HOUR), 0);
+    assert_int_equal(failing.start_count, 6);
     assert_int_equal(failing.failed, 1);
     mem_free(plan);
 }
