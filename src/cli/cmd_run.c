@@ -15,6 +15,7 @@
 #include "cli/handoff.h"
 #include "cli/lines.h"
 #include "cli/live.h"
+#include "cli/past.h"
 #include "cli/preview.h"
 #include "cli/summary.h"
 #include "engine/doorway.h"
@@ -59,8 +60,10 @@ struct run {
     bool wait;
     bool json;
     struct cli_file file;
-    char *folder; /* of the plan */
-    char *dir;    /* of the store */
+    const char *path; /* of the plan, as it was given */
+    char *name;       /* of the plan */
+    char *folder;     /* of the plan */
+    char *dir;        /* of the store */
     struct store *store;
     struct loop *loop;
     struct live *live;   /* NULL: plain lines */
@@ -73,6 +76,7 @@ struct run {
     bool interrupted; /* the run is not over, but we go */
     bool troubled;    /* the store cannot be written at present */
     bool over;        /* nothing more will happen by itself */
+    bool past;        /* the run had finished before */
     enum err failed;
     struct diag diag;
 };
@@ -82,7 +86,7 @@ static const struct cli_option options[] = {
     CLIENT_OPTION_JSON,
     {"new",
      NULL,
-     "start another run, even if one of this name goes on",
+     "start another run, even if one of this name goes on or has finished",
      OPT_NEW},
     CLIENT_OPTION_STORE,
     {"take-over",
@@ -156,6 +160,8 @@ static void take_answer(struct run *run, const char *answer)
         run->number =
             (uint32_t)json_integer_value(json_object_get(json, "number"));
         run->anew = false;
+        run->past = json_is_true(json_object_get(json, "finished"));
+        run->over |= run->past;
     } else {
         const char *text = json_string_value(json_object_get(json, "text"));
         const char *name = json_string_value(json_object_get(json, "error"));
@@ -181,7 +187,7 @@ static void on_answer(void *ctx, const char *json)
     struct run *run = ctx;
     take_answer(run, json);
     (void)malloc_trim(0); /* reading a plan takes more than keeping it */
-    if (run->failed != ERR_OK) {
+    if (run->failed != ERR_OK || run->past) {
         loop_stop(run->loop);
     }
 }
@@ -478,12 +484,37 @@ static enum err take_over(struct run *run, uint64_t *epoch_out)
     return ERR_BUSY;
 }
 
+/* A plan that has finished is not run again, unless that is wanted. */
+static enum err look_back(struct run *run)
+{
+    if (run->anew || run->id != NULL) {
+        return ERR_OK;
+    }
+    struct past_plan plan = {
+        .name = run->name,
+        .file = run->file.path,
+        .folder = run->folder,
+        .text = run->file.text,
+    };
+    enum err err =
+        past_find(run->store, &plan, &run->id, &run->number, &run->diag);
+    run->past = err == ERR_OK;
+    run->over = run->past;
+    if (err == ERR_CONFLICT) {
+        run->failed = err;
+    }
+    return err == ERR_NOT_FOUND ? ERR_OK : err;
+}
+
 /* Become the scheduler, or watch it until the run is over. */
 static enum err see_through(struct run *run)
 {
     struct store_owner self = client_self();
     uint64_t epoch;
-    enum err err = ERR_OK;
+    enum err err = look_back(run);
+    if (run->failed == ERR_OK) {
+        err = ERR_OK; /* taking it may repair what cannot be read */
+    }
     while (err == ERR_OK && !run->over && !run->interrupted) {
         err = run->take_over
                   ? take_over(run, &epoch)
@@ -491,6 +522,8 @@ static enum err see_through(struct run *run)
         run->take_over = false;
         if (err == ERR_OK && run->id != NULL) {
             err = watch(run); /* what the one before did last */
+        } else if (err == ERR_OK) {
+            err = look_back(run); /* it may have finished just now */
         }
         if (err == ERR_OK) {
             return run->over || run->interrupted ? ERR_OK
@@ -553,6 +586,73 @@ static int hand_off(struct run *run, const struct engine *engine, int code)
     return code;
 }
 
+/* Append a word of a command line, in quotes if a shell would change it. */
+static void add_word(struct strbuf *out, const char *word)
+{
+    static const char safe[] = "abcdefghijklmnopqrstuvwxyz"
+                               "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/:,+-";
+    if (word[0] != '\0' && word[strspn(word, safe)] == '\0') {
+        strbuf_adds(out, word);
+        return;
+    }
+    strbuf_adds(out, "'");
+    for (const char *at = word; *at != '\0'; at++) {
+        if (*at == '\'') {
+            strbuf_adds(out, "'\\''");
+        } else {
+            strbuf_add(out, at, 1);
+        }
+    }
+    strbuf_adds(out, "'");
+}
+
+/* Append the command line of this run with an option, or NULL. */
+static void
+add_command(struct strbuf *out, const struct run *run, const char *option)
+{
+    strbuf_adds(out, "sluice run");
+    if (option != NULL) {
+        strbuf_addf(out, " %s", option);
+    }
+    if (run->store_option != NULL) {
+        strbuf_adds(out, " --store ");
+        add_word(out, run->store_option);
+    }
+    strbuf_adds(out, " ");
+    add_word(out, run->path);
+}
+
+/* Name the command that goes on from here. */
+static void
+add_next(struct strbuf *out, const struct run *run, const struct engine *engine)
+{
+    struct strbuf command = {0};
+    const char *effect;
+    bool finished = engine_run(engine, 0).finished;
+    if (run->past) {
+        strbuf_addf(out,
+                    "\nrun %s had finished before: nothing was started\n",
+                    run->id);
+    }
+    if (finished) {
+        strbuf_addf(&command, "sluice report %s", run->id);
+        strbuf_addf(out,
+                    "\n    %-36s writes a report of it\n",
+                    strbuf_text(&command));
+        strbuf_clear(&command);
+        effect = "starts another run of this plan";
+    } else if (run->interrupted) {
+        strbuf_adds(out, "\n");
+        effect = "goes on from here";
+    } else {
+        strbuf_adds(out, "\n");
+        effect = "goes on, once that is decided";
+    }
+    add_command(&command, run, finished ? "--new" : NULL);
+    strbuf_addf(out, "    %-36s %s\n", strbuf_text(&command), effect);
+    strbuf_release(&command);
+}
+
 /* How it ended: the exit code, and a summary for people. */
 static int conclude(struct run *run)
 {
@@ -567,15 +667,22 @@ static int conclude(struct run *run)
     if (err == ERR_OK && engine_run_count(view.engine) == 1) {
         code = run->interrupted ? CLI_INTERRUPTED
                                 : summary_exit_code(view.engine, 0);
+        struct strbuf text = {0};
         if (!run->json) {
-            struct strbuf text = {0};
             summary_add(&text, view.engine, 0);
-            print_text(&text);
-            strbuf_release(&text);
+        } else if (run->past) {
+            past_add_event(&text, view.store, run->id, run->number);
         }
+        print_text(&text);
         if (!run->interrupted) {
             code = hand_off(run, view.engine, code);
         }
+        if (!run->json) {
+            strbuf_clear(&text);
+            add_next(&text, run, view.engine);
+            print_text(&text);
+        }
+        strbuf_release(&text);
     } else {
         code = client_fail(run->command, err, &diag);
     }
@@ -623,6 +730,18 @@ static int preview_update(struct run *run)
     return CLI_OK;
 }
 
+/* The store has failed: say how to go on; the exit code. */
+static int explain_store(const struct run *run)
+{
+    struct strbuf text = {0};
+    add_command(&text, run, NULL);
+    (void)fprintf(stderr,
+                  "    %-36s goes on, once that is repaired\n",
+                  strbuf_text(&text));
+    strbuf_release(&text);
+    return CLI_STORE;
+}
+
 static int execute(struct run *run)
 {
     /* Whoever reads what we print may go; the plan does not. */
@@ -659,7 +778,8 @@ static int execute(struct run *run)
     }
     if (err != ERR_OK) {
         (void)fprintf(stderr, "sluice run: %s\n", run->diag.text);
-        return run->failed != ERR_OK ? err_exit_code(run->failed) : CLI_STORE;
+        return run->failed != ERR_OK ? err_exit_code(run->failed)
+                                     : explain_store(run);
     }
     crash_point("run-over");
     return conclude(run);
@@ -703,6 +823,8 @@ static int check_and_execute(struct run *run, const char *path)
         return CLI_USAGE;
     }
     int code;
+    run->path = path;
+    run->name = mem_strndup(plan->name, strlen(plan->name));
     run->folder = folder_of(path);
     if (run->folder == NULL) {
         code = cli_fail(run->command, "%s: its folder cannot be found", path);
@@ -766,6 +888,7 @@ static int run_run(const struct cli_command *command, int argc, char **argv)
     }
     int code = path != NULL ? check_and_execute(&run, path) : CLI_USAGE;
     cli_release_file(&run.file);
+    mem_free(run.name);
     mem_free(run.folder);
     mem_free(run.dir);
     mem_free(run.id);

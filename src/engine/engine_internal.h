@@ -400,9 +400,10 @@ struct runs_submission {
     const char *folder;
     const char *text;
     uint32_t processors;
-    bool anew; /* another run beside one of that name */
+    bool anew; /* another run beside one of that name, or after it */
 };
-/* Make a run of it, or find the one that it continues: *out is its index. */
+/* Make a run of it, or find the one that it continues, which may have finished:
+ * *out is its index. */
 enum err runs_submit(struct engine *engine,
                      const struct runs_submission *submission,
                      uint32_t *out,

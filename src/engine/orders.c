@@ -149,6 +149,11 @@ static enum err do_submit(struct order *order)
                 ",\"number\":%u,\"tasks\":%u",
                 r->number,
                 r->task_count);
+    if (r->finished) {
+        strbuf_adds(&order->extra, ",\"finished\":true");
+        strbuf_addf(&order->text, "run %s has finished", r->id);
+        return ERR_OK;
+    }
     if (continued && engine_is_quiet(order->engine, run)) {
         runs_tell(order->engine, run, "waiting"); /* whoever asks now, too */
     }

@@ -446,6 +446,29 @@ static uint32_t find_unfinished(const struct engine *engine,
     return STORE_NONE;
 }
 
+static const char *base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* The last finished run of that plan which is still loaded, or STORE_NONE.
+ * Whoever submits has looked for older ones. */
+static uint32_t find_finished(const struct engine *engine,
+                              const struct engine_run *made)
+{
+    for (uint32_t ix = engine->run_count; ix > 0; ix--) {
+        const struct engine_run *run = &engine->runs[ix - 1];
+        if (run->finished && strcmp(run->name, made->name) == 0 &&
+            strcmp(run->folder, made->folder) == 0 &&
+            (strcmp(run->text, made->text) == 0 ||
+             strcmp(base_of(run->file), base_of(made->file)) == 0)) {
+            return ix - 1;
+        }
+    }
+    return STORE_NONE;
+}
+
 /* What can be simulated, but not run: a merge in something that is no
  * repository. */
 static enum err check_supported(const struct plan *plan, struct diag *diag)
@@ -544,18 +567,26 @@ enum err runs_submit(struct engine *engine,
     }
     uint32_t old =
         submission->anew ? STORE_NONE : find_unfinished(engine, &made);
+    if (old == STORE_NONE && !submission->anew) {
+        old = find_finished(engine, &made);
+    }
     if (old == STORE_NONE) {
         err = take_in(engine, &made, diag);
         *out = engine->run_count - 1;
         goto out;
     }
     if (!update_is_same(&engine->runs[old], &made)) {
-        err = diag_set(diag,
-                       ERR_CONFLICT,
-                       "run \"%s\" has not finished, and its plan has changed: "
-                       "use --update to change the run, the original plan to "
-                       "resume it, or --new to start another run",
-                       engine->runs[old].id);
+        err =
+            diag_set(diag,
+                     ERR_CONFLICT,
+                     engine->runs[old].finished
+                         ? "run \"%s\" has finished, and its plan has changed "
+                           "since; use --new to start another run"
+                         : "run \"%s\" has not finished, and its plan has "
+                           "changed: use --update to change the run, the "
+                           "original plan to resume it, or --new to start "
+                           "another run",
+                     engine->runs[old].id);
         goto out;
     }
     *out = old;
