@@ -376,7 +376,7 @@ static enum err refresh(struct log *log, struct diag *diag)
                       log->store,
                       log->target.task_id,
                       log->target.run_id,
-                      TARGET_TASK,
+                      TARGET_TASK_OR_GROUP,
                       diag);
     if (err == ERR_OK) {
         target_release(&log->target);
@@ -582,7 +582,7 @@ static int look(struct log *log, const char *task)
                           log->store,
                           task,
                           log->run,
-                          TARGET_TASK,
+                          TARGET_TASK_OR_GROUP,
                           &diag);
     }
     if (err == ERR_OK) {

@@ -274,8 +274,10 @@ static int order_either(const struct line *line, const char *name)
         code = order_fail(line->command, line->json, err, &diag);
     } else if (second.line != NULL && second.err != ERR_NOT_FOUND) {
         code = order_show(line->command, line->json, &second);
+        order_tell_idle(line->command, dir, line->store, &second);
     } else {
         code = order_show(line->command, line->json, &first);
+        order_tell_idle(line->command, dir, line->store, &first);
     }
     strbuf_release(&json);
     order_release(&first);

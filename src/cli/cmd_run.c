@@ -15,6 +15,7 @@
 #include "cli/handoff.h"
 #include "cli/lines.h"
 #include "cli/live.h"
+#include "cli/next.h"
 #include "cli/past.h"
 #include "cli/preview.h"
 #include "cli/summary.h"
@@ -586,40 +587,16 @@ static int hand_off(struct run *run, const struct engine *engine, int code)
     return code;
 }
 
-/* Append a word of a command line, in quotes if a shell would change it. */
-static void add_word(struct strbuf *out, const char *word)
-{
-    static const char safe[] = "abcdefghijklmnopqrstuvwxyz"
-                               "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/:,+-";
-    if (word[0] != '\0' && word[strspn(word, safe)] == '\0') {
-        strbuf_adds(out, word);
-        return;
-    }
-    strbuf_adds(out, "'");
-    for (const char *at = word; *at != '\0'; at++) {
-        if (*at == '\'') {
-            strbuf_adds(out, "'\\''");
-        } else {
-            strbuf_add(out, at, 1);
-        }
-    }
-    strbuf_adds(out, "'");
-}
-
 /* Append the command line of this run with an option, or NULL. */
 static void
 add_command(struct strbuf *out, const struct run *run, const char *option)
 {
-    strbuf_adds(out, "sluice run");
-    if (option != NULL) {
-        strbuf_addf(out, " %s", option);
-    }
-    if (run->store_option != NULL) {
-        strbuf_adds(out, " --store ");
-        add_word(out, run->store_option);
-    }
-    strbuf_adds(out, " ");
-    add_word(out, run->path);
+    struct next_command command = {
+        .option = option,
+        .store = run->store_option,
+        .plan = run->path,
+    };
+    next_add(out, &command);
 }
 
 /* Name the command that goes on from here. */

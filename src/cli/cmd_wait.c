@@ -33,6 +33,7 @@ enum progress {
 
 struct awaited {
     struct target target;
+    const char *group; /* whose task it is, if that was named; borrowed */
     enum progress progress;
     uint64_t seen;     /* number of the last event that was looked at */
     struct strbuf how; /* the state, in words */
@@ -149,6 +150,60 @@ static enum err on_event(void *ctx, const struct store_event *event)
     return ERR_OK;
 }
 
+/* Wait for a task or run. */
+static void
+add_item(struct waiting *waiting, struct target *target, const char *group)
+{
+    waiting->items = mem_resize(waiting->items,
+                                waiting->count + 1,
+                                sizeof(waiting->items[0]));
+    struct awaited *item = &waiting->items[waiting->count++];
+    *item = (struct awaited){.target = *target, .group = group};
+    if (target->task != STORE_NONE) {
+        item->seen = target->last_event;
+        set_task(item, target->state, target->reason);
+    }
+    if (item->seen < waiting->last_event) {
+        waiting->last_event = item->seen;
+    }
+}
+
+/* Find a task or run, and wait for it. */
+static enum err find_one(struct waiting *waiting,
+                         const char *name,
+                         const char *run,
+                         const char *group,
+                         struct diag *diag)
+{
+    struct target target;
+    enum err err = target_find(&target,
+                               waiting->store,
+                               name,
+                               run,
+                               TARGET_TASK_OR_RUN,
+                               diag);
+    if (err == ERR_OK) {
+        add_item(waiting, &target, group);
+    } else {
+        target_release(&target);
+    }
+    return err;
+}
+
+/* Wait for all tasks of a group. */
+static enum err
+find_group(struct waiting *waiting, const char *name, struct diag *diag)
+{
+    struct target_group group;
+    enum err err =
+        target_find_group(&group, waiting->store, name, waiting->run, diag);
+    for (uint32_t ix = 0; err == ERR_OK && ix < group.count; ix++) {
+        err = find_one(waiting, group.task_ids[ix], group.run_id, name, diag);
+    }
+    target_group_release(&group);
+    return err;
+}
+
 /* Find out what the operands mean. */
 static enum err find_all(struct waiting *waiting,
                          const char *const *names,
@@ -156,29 +211,27 @@ static enum err find_all(struct waiting *waiting,
                          struct diag *diag)
 {
     enum err err = ERR_OK;
-    waiting->items = mem_zalloc(count, sizeof(waiting->items[0]));
     waiting->last_event = UINT64_MAX;
     for (uint32_t ix = 0; err == ERR_OK && ix < count; ix++) {
-        struct awaited *item = &waiting->items[waiting->count++];
-        struct target *target = &item->target;
-        err = target_find(target,
-                          waiting->store,
-                          names[ix],
-                          waiting->run,
-                          TARGET_TASK_OR_RUN,
-                          diag);
-        if (err != ERR_OK) {
-            break;
-        }
-        if (target->task != STORE_NONE) {
-            item->seen = target->last_event;
-            set_task(item, target->state, target->reason);
-        }
-        if (item->seen < waiting->last_event) {
-            waiting->last_event = item->seen;
+        err = find_one(waiting, names[ix], waiting->run, NULL, diag);
+        if (err == ERR_NOT_FOUND) {
+            err = find_group(waiting, names[ix], diag);
         }
     }
     return err;
+}
+
+/* Whether nothing more is to be waited for: it has ended, or another task of
+ * its group did not end well, so that it may never begin. */
+static bool is_settled(const struct waiting *waiting,
+                       const struct awaited *item)
+{
+    bool settled = item->progress != GOING;
+    for (uint32_t ix = 0; item->group != NULL && ix < waiting->count; ix++) {
+        settled = settled || (waiting->items[ix].group == item->group &&
+                              waiting->items[ix].progress == ENDED_BADLY);
+    }
+    return settled;
 }
 
 static const char *name_of(const struct awaited *item)
@@ -194,9 +247,9 @@ static uint32_t tell(struct waiting *waiting)
     struct strbuf out = {0};
     for (uint32_t ix = 0; ix < waiting->count; ix++) {
         struct awaited *item = &waiting->items[ix];
-        if (item->progress == GOING) {
+        if (!is_settled(waiting, item)) {
             left++;
-        } else if (!item->told) {
+        } else if (!item->told && item->progress != GOING) {
             item->told = true;
             strbuf_addf(&out,
                         "%s: %s\n",
@@ -241,7 +294,7 @@ static int conclude(const struct waiting *waiting)
     for (uint32_t ix = 0; ix < waiting->count; ix++) {
         const struct awaited *item = &waiting->items[ix];
         ok = ok && item->progress == ENDED_WELL;
-        if (item->progress == GOING) {
+        if (!is_settled(waiting, item)) {
             strbuf_addf(&out,
                         "sluice %s: the time is over, and %s has not ended "
                         "(%s)\n",

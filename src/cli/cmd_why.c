@@ -62,6 +62,9 @@ refuse(const struct glance *glance, const char *name, struct diag *diag)
     suggest_init(&guess, name, strlen(name), &budget);
     for (uint32_t run = 0; run < engine_run_count(engine); run++) {
         const struct plan *plan = engine_run(engine, run).plan;
+        for (uint32_t ix = 0; ix < plan->group_count; ix++) {
+            (void)suggest_offer(&guess, plan->groups[ix].id);
+        }
         for (uint32_t ix = 0; ix < plan->task_count; ix++) {
             (void)suggest_offer(&guess, plan->tasks[ix].id);
         }

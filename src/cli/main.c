@@ -3,6 +3,7 @@
 #include "base/macros.h"
 #include "cli/cli.h"
 #include "cli/completion.h"
+#include "plan/suggest.h"
 
 #include <locale.h>
 #include <stdio.h>
@@ -63,10 +64,17 @@ static int fail_usage(const char *command)
     if (command == NULL) {
         add_usage(&out);
     } else {
+        struct suggest guess;
+        uint32_t budget = SUGGEST_BUDGET;
+        suggest_init(&guess, command, strlen(command), &budget);
+        for (size_t ix = 0; ix < ARRAY_COUNT(commands); ix++) {
+            (void)suggest_offer(&guess, commands[ix]->name);
+        }
         strbuf_addf(&out,
-                    "sluice: unknown command \"%s\"\n"
+                    "sluice: unknown command \"%s\"%s\n"
                     "Try 'sluice --help'.\n",
-                    command);
+                    command,
+                    suggest_hint(&guess));
     }
     (void)fputs(strbuf_text(&out), stderr);
     strbuf_release(&out);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/order.h"
 
+#include "base/macros.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "cli/client.h"
+#include "cli/next.h"
 #include "cli/plain.h"
 #include "engine/orders.h"
 
@@ -103,6 +105,41 @@ int order_show(const struct cli_command *command,
     return code;
 }
 
+/* Whether an order has its effect without a scheduler: it stops things. */
+static bool is_complete(const char *verb)
+{
+    static const char *const verbs[] = {
+        "cap",
+        "drain",
+        "hold",
+        "pause",
+        "usage",
+    };
+    for (size_t ix = 0; ix < ARRAY_COUNT(verbs); ix++) {
+        if (strcmp(verb, verbs[ix]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void order_tell_idle(const struct cli_command *command,
+                     const char *dir,
+                     const char *store,
+                     const struct order_answer *answer)
+{
+    const char *run = json_string_value(json_object_get(answer->json, "run"));
+    if (answer->err != ERR_OK || run == NULL || is_complete(command->name)) {
+        return;
+    }
+    struct strbuf out = {0};
+    if (next_add_idle(&out, dir, store, run)) {
+        (void)
+            fprintf(stderr, "sluice %s: %s", command->name, strbuf_text(&out));
+    }
+    strbuf_release(&out);
+}
+
 /* Give an order and print the answer; the exit code. */
 int order_carry_out(const struct cli_command *command,
                     const char *store,
@@ -119,6 +156,9 @@ int order_carry_out(const struct cli_command *command,
     enum err err = order_give(dir, order, &answer, &diag);
     code = err == ERR_OK ? order_show(command, json, &answer)
                          : order_fail(command, json, err, &diag);
+    if (err == ERR_OK) {
+        order_tell_idle(command, dir, store, &answer);
+    }
     order_release(&answer);
     mem_free(dir);
     return code;

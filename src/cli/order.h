@@ -34,6 +34,16 @@ int order_fail(const struct cli_command *command,
                enum err err,
                const struct diag *diag);
 
+/*
+ * After an order that was carried out: if no scheduler runs, say so on standard
+ * error, with the command that goes on. `store` is the value of --store, or
+ * NULL.
+ */
+void order_tell_idle(const struct cli_command *command,
+                     const char *dir,
+                     const char *store,
+                     const struct order_answer *answer);
+
 /* All of it: find the store (NULL: as usual), give the order, print the answer;
  * the exit code. */
 int order_carry_out(const struct cli_command *command,

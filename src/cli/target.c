@@ -3,6 +3,9 @@
 #include "cli/target.h"
 
 #include "base/mem.h"
+#include "engine/engine.h"
+#include "engine/loop.h"
+#include "plan/suggest.h"
 
 #include <getopt.h>
 #include <string.h>
@@ -135,18 +138,20 @@ static enum err choose(struct search *search,
     return diag_set(diag,
                     ERR_NOT_FOUND,
                     "there is no %s \"%s\"%s%s",
-                    search->kind == TARGET_TASK ? "task" : "task or run",
+                    search->kind == TARGET_TASK_OR_GROUP ? "task"
+                                                         : "task or run",
                     search->name,
                     run != NULL ? " in run " : "",
                     run != NULL ? run : "");
 }
 
-enum err target_find(struct target *out,
-                     struct store *store,
-                     const char *name,
-                     const char *run,
-                     enum target_kind kind,
-                     struct diag *diag)
+/* Find a task or run by its own name. */
+static enum err find_plain(struct target *out,
+                           struct store *store,
+                           const char *name,
+                           const char *run,
+                           enum target_kind kind,
+                           struct diag *diag)
 {
     static const struct store_visitor visitor = {
         .run = on_run,
@@ -167,6 +172,129 @@ enum err target_find(struct target *out,
         mem_free(search.runs[ix].id);
     }
     mem_free(search.runs);
+    return err;
+}
+
+/* --- groups ------------------------------------------------------------- */
+
+/* Put the tasks of a group into *out. */
+static void take_group(struct target_group *out,
+                       const struct engine_run_view *view,
+                       uint32_t group)
+{
+    const struct plan *plan = view->plan;
+    target_group_release(out);
+    out->run_id = copy_text(view->id);
+    for (uint32_t ix = 0; ix < plan->task_count; ix++) {
+        if (plan->tasks[ix].group == group) {
+            out->task_ids = mem_resize(out->task_ids,
+                                       out->count + 1,
+                                       sizeof(out->task_ids[0]));
+            out->task_ids[out->count++] = copy_text(plan->tasks[ix].id);
+        }
+    }
+}
+
+/* Add to *diag which name is near to the one that was not found. */
+static void add_hint(struct diag *diag, struct engine *engine, const char *name)
+{
+    struct suggest guess;
+    uint32_t budget = SUGGEST_BUDGET;
+    suggest_init(&guess, name, strlen(name), &budget);
+    for (uint32_t run = 0; run < engine_run_count(engine); run++) {
+        struct engine_run_view view = engine_run(engine, run);
+        (void)suggest_offer(&guess, view.id);
+        for (uint32_t ix = 0; ix < view.plan->group_count; ix++) {
+            (void)suggest_offer(&guess, view.plan->groups[ix].id);
+        }
+        for (uint32_t ix = 0; ix < view.plan->task_count; ix++) {
+            (void)suggest_offer(&guess, view.plan->tasks[ix].id);
+        }
+    }
+    struct diag before = *diag;
+    (void)diag_set(diag,
+                   ERR_NOT_FOUND,
+                   "%s%s",
+                   before.text,
+                   suggest_hint(&guess));
+}
+
+enum err target_find_group(struct target_group *out,
+                           struct store *store,
+                           const char *name,
+                           const char *run,
+                           struct diag *diag)
+{
+    *out = (struct target_group){0};
+    struct store_query query = {.finished = true, .run = run};
+    struct diag problem = {0};
+    struct engine *engine = engine_new(
+        &(struct engine_options){.store = "", .wall_ns = loop_wall_ns()});
+    enum err err = engine_load(engine, store, &query, &problem);
+    uint32_t open = 0;
+    for (uint32_t ix = 0; err == ERR_OK && ix < engine_run_count(engine);
+         ix++) {
+        struct engine_run_view view = engine_run(engine, ix);
+        uint32_t group = plan_find_group(view.plan, name);
+        if (group != PLAN_NONE && (!view.finished || open == 0)) {
+            take_group(out, &view, group);
+            open += view.finished ? 0 : 1;
+        }
+    }
+    if (err != ERR_OK) {
+        (void)diag_set(diag, err, "%s", problem.text);
+    } else if (open > 1) {
+        err = diag_set(diag,
+                       ERR_INVALID,
+                       "several runs have a group \"%s\": say which with "
+                       "--run",
+                       name);
+    } else if (out->count == 0) {
+        add_hint(diag, engine, name);
+        err = ERR_NOT_FOUND;
+    }
+    engine_free(engine);
+    return err;
+}
+
+void target_group_release(struct target_group *group)
+{
+    for (uint32_t ix = 0; ix < group->count; ix++) {
+        mem_free(group->task_ids[ix]);
+    }
+    mem_free(group->task_ids);
+    mem_free(group->run_id);
+    *group = (struct target_group){0};
+}
+
+enum err target_find(struct target *out,
+                     struct store *store,
+                     const char *name,
+                     const char *run,
+                     enum target_kind kind,
+                     struct diag *diag)
+{
+    enum err err = find_plain(out, store, name, run, kind, diag);
+    struct target_group group = {0};
+    if (err == ERR_NOT_FOUND && kind == TARGET_TASK_OR_GROUP) {
+        err = target_find_group(&group, store, name, run, diag);
+    }
+    for (uint32_t ix = 0; err == ERR_OK && ix < group.count; ix++) {
+        struct target stage;
+        err = find_plain(&stage,
+                         store,
+                         group.task_ids[ix],
+                         group.run_id,
+                         TARGET_TASK_OR_GROUP,
+                         diag);
+        if (err == ERR_OK && (ix == 0 || stage.token > out->token)) {
+            target_release(out);
+            *out = stage;
+        } else {
+            target_release(&stage);
+        }
+    }
+    target_group_release(&group);
     return err;
 }
 

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "engine/carry.h"
 #include "engine/engine_internal.h"
+#include "plan/suggest.h"
 
 #include <jansson.h>
 #include <string.h>
@@ -80,32 +81,76 @@ static uint32_t find_run(struct order *order)
     return found;
 }
 
-/* The task that is meant: its run and index, or false with an error. */
-static bool find_task(struct order *order, uint32_t *run_out, uint32_t *out)
+/* Whether a run is one that an order may mean. */
+static bool is_meant(const struct order *order, uint32_t ix)
+{
+    const struct engine_run *run = &order->engine->runs[ix];
+    const char *id = get_text(order, "run");
+    return id != NULL ? strcmp(run->id, id) == 0 : !run->finished;
+}
+
+/* Say that no task or group has that name, and which one is near to it. */
+static void refuse_name(struct order *order, const char *name)
+{
+    const struct engine *engine = order->engine;
+    const char *run = get_text(order, "run");
+    struct suggest guess;
+    uint32_t budget = SUGGEST_BUDGET;
+    suggest_init(&guess, name, strlen(name), &budget);
+    for (uint32_t ix = 0; ix < engine->run_count; ix++) {
+        const struct plan *plan = engine->runs[ix].plan;
+        if (!is_meant(order, ix)) {
+            continue;
+        }
+        (void)suggest_offer(&guess, engine->runs[ix].id);
+        for (uint32_t n = 0; n < plan->group_count; n++) {
+            (void)suggest_offer(&guess, plan->groups[n].id);
+        }
+        for (uint32_t n = 0; n < plan->task_count; n++) {
+            (void)suggest_offer(&guess, plan->tasks[n].id);
+        }
+    }
+    (void)diag_set(&order->diag,
+                   ERR_NOT_FOUND,
+                   "there is no task \"%s\" in %s%s%s",
+                   name,
+                   run != NULL ? "run " : "an unfinished run",
+                   run != NULL ? run : "",
+                   suggest_hint(&guess));
+}
+
+/*
+ * What is meant: a task, or a whole group. *run_out is its run, *task_out the
+ * task or PLAN_NONE, *group_out the group or PLAN_NONE; false with an error.
+ * Within a run a task comes before a group of its name.
+ */
+static bool find_named(struct order *order,
+                       uint32_t *run_out,
+                       uint32_t *task_out,
+                       uint32_t *group_out)
 {
     struct engine *engine = order->engine;
     const char *id = get_text(order, "task");
-    const char *run = get_text(order, "run");
     uint32_t count = 0;
+    *task_out = PLAN_NONE;
+    *group_out = PLAN_NONE;
     for (uint32_t ix = 0; ix < engine->run_count; ix++) {
-        if (run != NULL ? strcmp(engine->runs[ix].id, run) != 0
-                        : engine->runs[ix].finished) {
+        if (!is_meant(order, ix)) {
             continue;
         }
-        uint32_t task = plan_find_task(engine->runs[ix].plan, id);
-        if (task != PLAN_NONE) {
+        const struct plan *plan = engine->runs[ix].plan;
+        uint32_t task = plan_find_task(plan, id);
+        uint32_t group =
+            task == PLAN_NONE ? plan_find_group(plan, id) : PLAN_NONE;
+        if (task != PLAN_NONE || group != PLAN_NONE) {
             *run_out = ix;
-            *out = task;
+            *task_out = task;
+            *group_out = group;
             count++;
         }
     }
     if (count == 0) {
-        (void)diag_set(&order->diag,
-                       ERR_NOT_FOUND,
-                       "there is no task \"%s\" in %s%s",
-                       id,
-                       run != NULL ? "run " : "an unfinished run",
-                       run != NULL ? run : "");
+        refuse_name(order, id);
     } else if (count > 1) {
         (void)diag_set(&order->diag,
                        ERR_INVALID,
@@ -113,6 +158,19 @@ static bool find_task(struct order *order, uint32_t *run_out, uint32_t *out)
                        id);
     }
     return count == 1;
+}
+
+/* The task that is meant: its run and index, or false with an error. */
+static bool find_task(struct order *order, uint32_t *run_out, uint32_t *out)
+{
+    uint32_t group;
+    if (!find_named(order, run_out, out, &group)) {
+        return false;
+    }
+    if (*out == PLAN_NONE) {
+        refuse_name(order, get_text(order, "task"));
+    }
+    return *out != PLAN_NONE;
 }
 
 /* ERR_NOT_FOUND or ERR_INVALID, after find_run() or find_task() failed. */
@@ -400,14 +458,13 @@ do_run(struct order *order, enum sched_event_type type, const char *done)
     return ERR_OK;
 }
 
-static enum err
-do_task(struct order *order, enum sched_event_type type, const char *done)
+/* Apply an event to one task. */
+static enum err apply_task(struct order *order,
+                           uint32_t run,
+                           uint32_t task,
+                           enum sched_event_type type,
+                           const char *done)
 {
-    uint32_t run;
-    uint32_t task;
-    if (!find_task(order, &run, &task)) {
-        return not_found(order);
-    }
     struct engine *engine = order->engine;
     struct task_id id = engine_core_task(engine, run, task);
     enum task_state state = sched_task(engine->sched, id).state;
@@ -429,19 +486,125 @@ do_task(struct order *order, enum sched_event_type type, const char *done)
     return ERR_OK;
 }
 
+static bool
+needs_person(const struct engine *engine, uint32_t run, uint32_t task)
+{
+    struct task_id id = engine_core_task(engine, run, task);
+    enum task_state state = sched_task(engine->sched, id).state;
+    return state == TASK_PARKED || state == TASK_FAILED;
+}
+
+/*
+ * Apply an event to every task of a group that allows it; a retry only to
+ * those that failed or are parked. The last one comes first: withdrawing a
+ * task skips those behind it, which are meant to be withdrawn by this order.
+ */
+static enum err apply_group(struct order *order,
+                            uint32_t run,
+                            uint32_t group,
+                            enum sched_event_type type,
+                            const char *done)
+{
+    struct engine *engine = order->engine;
+    const struct plan *plan = engine->runs[run].plan;
+    struct strbuf tasks = {0};
+    uint32_t count = 0;
+    for (uint32_t ix = plan->task_count; ix > 0; ix--) {
+        uint32_t task = ix - 1;
+        if (plan->tasks[task].group != group ||
+            (type == EVENT_RETRY && !needs_person(engine, run, task))) {
+            continue;
+        }
+        struct sched_event event = {
+            .type = type,
+            .task = engine_core_task(engine, run, task),
+        };
+        if (engine_apply(engine, event) == ERR_OK) {
+            strbuf_adds(&tasks, count++ > 0 ? "," : "");
+            jsonw_string(&tasks, plan->tasks[task].id);
+        }
+    }
+    enum err err = ERR_OK;
+    if (count == 0) {
+        err = diag_set(&order->diag,
+                       ERR_CONFLICT,
+                       "cannot %s %s: none of its tasks allows it; 'sluice why "
+                       "%s' shows their state",
+                       order->verb,
+                       plan->groups[group].id,
+                       plan->groups[group].id);
+    } else {
+        strbuf_addf(&order->text,
+                    "%s %s (%u task%s)",
+                    plan->groups[group].id,
+                    done,
+                    count,
+                    count == 1 ? "" : "s");
+        orders_add_text(&order->extra, "run", engine->runs[run].id);
+        orders_add_text(&order->extra, "group", plan->groups[group].id);
+        strbuf_addf(&order->extra, ",\"tasks\":[%s]", strbuf_text(&tasks));
+    }
+    strbuf_release(&tasks);
+    return err;
+}
+
+static enum err
+do_task(struct order *order, enum sched_event_type type, const char *done)
+{
+    uint32_t run;
+    uint32_t task;
+    uint32_t group;
+    if (!find_named(order, &run, &task, &group)) {
+        return not_found(order);
+    }
+    return task != PLAN_NONE ? apply_task(order, run, task, type, done)
+                             : apply_group(order, run, group, type, done);
+}
+
+/* The task of a group that an answer is for: the first one that is parked, else
+ * the first one that failed. PLAN_NONE with an error: none is. */
+static uint32_t find_asker(struct order *order, uint32_t run, uint32_t group)
+{
+    const struct plan *plan = order->engine->runs[run].plan;
+    uint32_t found = PLAN_NONE;
+    for (uint32_t ix = 0; ix < plan->task_count; ix++) {
+        struct task_id id = engine_core_task(order->engine, run, ix);
+        enum task_state state = sched_task(order->engine->sched, id).state;
+        if (plan->tasks[ix].group != group) {
+            continue;
+        }
+        if (state == TASK_PARKED) {
+            return ix;
+        }
+        found = state == TASK_FAILED && found == PLAN_NONE ? ix : found;
+    }
+    if (found == PLAN_NONE) {
+        (void)diag_set(&order->diag,
+                       ERR_CONFLICT,
+                       "cannot answer %s: none of its tasks is parked",
+                       plan->groups[group].id);
+    }
+    return found;
+}
+
 /* The text reaches the task's next attempt, which is made. */
 static enum err do_answer(struct order *order)
 {
     const char *text = get_text(order, "text");
     uint32_t run;
     uint32_t task;
+    uint32_t group;
     if (text == NULL) {
         return diag_set(&order->diag, ERR_INVALID, "the answer has no text");
     }
-    if (!find_task(order, &run, &task)) {
+    if (!find_named(order, &run, &task, &group)) {
         return not_found(order);
     }
-    enum err err = do_task(order, EVENT_RETRY, "has its answer");
+    task = task != PLAN_NONE ? task : find_asker(order, run, group);
+    if (task == PLAN_NONE) {
+        return ERR_CONFLICT;
+    }
+    enum err err = apply_task(order, run, task, EVENT_RETRY, "has its answer");
     if (err == ERR_OK) {
         struct engine_task *t = &order->engine->runs[run].tasks[task];
         mem_free(t->feedback);

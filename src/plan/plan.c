@@ -501,6 +501,15 @@ uint32_t plan_find_task(const struct plan *plan, const char *id)
     return plan_target_ix(target);
 }
 
+uint32_t plan_find_group(const struct plan *plan, const char *id)
+{
+    uint32_t target = strmap_find(&plan->private->names, id, strlen(id));
+    if (target == STRMAP_NONE || !plan_target_is_group(target)) {
+        return PLAN_NONE;
+    }
+    return plan_target_ix(target);
+}
+
 uint32_t plan_find_limit(const struct plan *plan, const char *name)
 {
     return strmap_find(&plan->private->limit_names, name, strlen(name));

@@ -401,6 +401,9 @@ void plan_free(struct plan *plan);
 /* Index of the task of that id, or PLAN_NONE. */
 uint32_t plan_find_task(const struct plan *plan, const char *id);
 
+/* Index of the group of that id, or PLAN_NONE. */
+uint32_t plan_find_group(const struct plan *plan, const char *id);
+
 /* Set what a session of the class of that name is expected to take; a name
  * that the plan does not have changes nothing. */
 void plan_expect(struct plan *plan,
