@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <getopt.h>
 #include <langinfo.h>
+#include <libgen.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -233,6 +235,21 @@ uint32_t cli_processors(void)
 {
     long count = sysconf(_SC_NPROCESSORS_ONLN);
     return count >= 1 && count < PROCESSORS_MAX ? (uint32_t)count : 1;
+}
+
+char *cli_folder(const char *path)
+{
+    char real[PATH_MAX];
+    if (strcmp(path, "-") == 0) {
+        return getcwd(real, sizeof(real)) != NULL
+                   ? mem_strndup(real, strlen(real))
+                   : NULL;
+    }
+    if (realpath(path, real) == NULL) {
+        return NULL;
+    }
+    const char *folder = dirname(real);
+    return mem_strndup(folder, strlen(folder));
 }
 
 static void print_errors(const struct cli_file *file,

@@ -120,6 +120,10 @@ cli_read_file(struct cli_file *out, const char *path, struct diag *diag);
 /* Give a file back. */
 void cli_release_file(struct cli_file *file);
 
+/* The folder that relative paths of a plan are meant from; NULL: it cannot be
+ * found. The caller frees it. */
+char *cli_folder(const char *path);
+
 /*
  * Read a plan from a file in memory; NULL when it has errors, which were
  * printed (as JSON on standard output with `json`).

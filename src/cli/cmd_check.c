@@ -5,9 +5,11 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/client.h"
+#include "cli/disk.h"
 #include "cli/results.h"
 #include "cli/usage.h"
 #include "cli/warnings.h"
+#include "engine/engine.h"
 #include "plan/load.h"
 #include "sim/profile.h"
 #include "sim/sim.h"
@@ -15,7 +17,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { OPT_JSON = 1, OPT_STORE };
+enum { OPT_JSON = 1, OPT_NO_DISK, OPT_STORE };
+
+/* What is wanted. */
+struct check {
+    bool json;
+    bool disk; /* look for repositories and programs */
+};
 
 /* Everything that is printed. */
 struct summary {
@@ -288,10 +296,72 @@ static void print_json(struct strbuf *out, const struct summary *summary)
     strbuf_adds(out, "]}\n");
 }
 
+/* Print what keeps the plan from being run, as errors of reading it are. */
+static void print_faults(const struct cli_file *file,
+                         const struct warnings *faults,
+                         bool json)
+{
+    struct strbuf out = {0};
+    for (uint32_t ix = 0; ix < faults->count; ix++) {
+        const struct warning *fault = &faults->list[ix];
+        if (!json) {
+            (void)fprintf(stderr,
+                          "%s:%u:%u: %s\n",
+                          file->path,
+                          fault->mark.line,
+                          fault->mark.column,
+                          fault->text);
+            continue;
+        }
+        strbuf_adds(&out, ix > 0 ? ",\n  {\"file\": " : "\n  {\"file\": ");
+        jsonw_string(&out, file->path);
+        strbuf_addf(&out,
+                    ", \"line\": %u, \"column\": %u, \"message\": ",
+                    fault->mark.line,
+                    fault->mark.column);
+        jsonw_string(&out, fault->text);
+        strbuf_adds(&out, "}");
+    }
+    if (json) {
+        struct strbuf all = {0};
+        strbuf_addf(&all,
+                    "{\"errors\": [%s],\n \"cut\": false}\n",
+                    strbuf_text(&out));
+        (void)cli_write(&all);
+        strbuf_release(&all);
+    }
+    strbuf_release(&out);
+}
+
+/* Whether the plan can be run, as far as can be seen; prints why not. */
+static bool can_run(const struct cli_file *file,
+                    const struct plan *plan,
+                    const char *path,
+                    const struct check *check)
+{
+    struct diag diag = {0};
+    struct warnings faults = {0};
+    char *folder = check->disk ? cli_folder(path) : NULL;
+    if (folder != NULL) {
+        faults = disk_find(plan, folder);
+    }
+    struct plan_mark mark;
+    if (engine_check(plan, &mark, &diag) != ERR_OK) {
+        warnings_add(&faults, mark, "%s", diag.text);
+    }
+    bool good = faults.count == 0;
+    if (!good) {
+        print_faults(file, &faults, check->json);
+    }
+    warnings_release(&faults);
+    mem_free(folder);
+    return good;
+}
+
 static int summarise(const struct cli_command *command,
                      const struct cli_file *file,
                      struct plan *plan,
-                     bool json)
+                     const struct check *check)
 {
     struct diag diag = {0};
     struct sim_result *result = NULL;
@@ -309,9 +379,9 @@ static int summarise(const struct cli_command *command,
         .result = result,
     };
     count_classes(&summary);
-    summary.warnings = warnings_find(plan, true);
+    summary.warnings = warnings_find(plan, check->disk);
     struct strbuf out = {0};
-    if (json) {
+    if (check->json) {
         print_json(&out, &summary);
     } else {
         print_warnings(&summary);
@@ -329,7 +399,7 @@ static int summarise(const struct cli_command *command,
 
 static int run(const struct cli_command *command, int argc, char **argv)
 {
-    bool json = false;
+    struct check check = {.disk = true};
     const char *store = NULL;
     for (;;) {
         const char *argument = NULL;
@@ -340,7 +410,8 @@ static int run(const struct cli_command *command, int argc, char **argv)
         if (code < 0) {
             return code == CLI_HELP ? CLI_OK : CLI_USAGE;
         }
-        json = json || code == OPT_JSON;
+        check.json = check.json || code == OPT_JSON;
+        check.disk = check.disk && code != OPT_NO_DISK;
         store = code == OPT_STORE ? argument : store;
     }
     const char *path = cli_operand(command, argc, argv);
@@ -352,7 +423,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
     if (cli_read_file(&file, path, &diag) != ERR_OK) {
         return cli_fail(command, "%s", diag.text);
     }
-    struct plan *plan = cli_read_plan(&file, json);
+    struct plan *plan = cli_read_plan(&file, check.json);
     int code = CLI_USAGE;
     enum err err = ERR_OK;
     if (plan != NULL && store != NULL) {
@@ -360,8 +431,8 @@ static int run(const struct cli_command *command, int argc, char **argv)
     }
     if (err != ERR_OK) {
         code = client_fail(command, err, &diag);
-    } else if (plan != NULL) {
-        code = summarise(command, &file, plan, json);
+    } else if (plan != NULL && can_run(&file, plan, path, &check)) {
+        code = summarise(command, &file, plan, &check);
     }
     plan_free(plan);
     cli_release_file(&file);
@@ -370,13 +441,17 @@ static int run(const struct cli_command *command, int argc, char **argv)
 
 static const struct cli_option options[] = {
     {"json", NULL, "print one JSON object", OPT_JSON},
+    {"no-disk",
+     NULL,
+     "do not look for repositories and programs on this machine",
+     OPT_NO_DISK},
     {"store", "DIR", "estimates from the history of a store", OPT_STORE},
     {0},
 };
 
 const struct cli_command cli_check = {
     .name = "check",
-    .synopsis = "[--json] [--store DIR] PLAN",
+    .synopsis = "[--json] [--no-disk] [--store DIR] PLAN",
     .summary = "say what is wrong with a plan, or what it amounts to",
     .options = options,
     .run = run,

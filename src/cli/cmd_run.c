@@ -24,8 +24,6 @@
 #include "engine/orders.h"
 
 #include <jansson.h>
-#include <libgen.h>
-#include <limits.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
@@ -762,22 +760,6 @@ static int execute(struct run *run)
     return conclude(run);
 }
 
-/* The folder that relative paths of the plan are meant from. */
-static char *folder_of(const char *path)
-{
-    char real[PATH_MAX];
-    if (strcmp(path, "-") == 0) {
-        return getcwd(real, sizeof(real)) != NULL
-                   ? mem_strndup(real, strlen(real))
-                   : NULL;
-    }
-    if (realpath(path, real) == NULL) {
-        return NULL;
-    }
-    const char *folder = dirname(real);
-    return mem_strndup(folder, strlen(folder));
-}
-
 /* What the plan would expect in the store it would run in, if that is there. */
 static void expect_history(struct run *run, struct plan *plan)
 {
@@ -802,7 +784,7 @@ static int check_and_execute(struct run *run, const char *path)
     int code;
     run->path = path;
     run->name = mem_strndup(plan->name, strlen(plan->name));
-    run->folder = folder_of(path);
+    run->folder = cli_folder(path);
     if (run->folder == NULL) {
         code = cli_fail(run->command, "%s: its folder cannot be found", path);
     } else if (!utf8_is_valid(run->folder, strlen(run->folder))) {

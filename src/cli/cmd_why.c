@@ -225,7 +225,7 @@ add_link(struct strbuf *out, const struct answer *answer, uint32_t ix)
     }
     if (reason.code == WHY_PARKED) {
         strbuf_adds(out, ": ");
-        reasons_add_parked(out, reason.parked);
+        reasons_add_parked(out, &reason);
     } else if (reason.code != WHY_RUNNING && reason.code != WHY_FAILED &&
                (reason.state != TASK_DONE || reason.revoked)) {
         strbuf_adds(out, ": ");

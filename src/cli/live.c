@@ -374,7 +374,7 @@ static void add_task(struct canvas *canvas, uint32_t task)
     struct reason reason = snapshot_reason(canvas->snapshot, canvas->run, task);
     struct strbuf rest = {0};
     if (reason.code == WHY_PARKED) {
-        reasons_add_parked(&rest, reason.parked); /* the word says "parked" */
+        reasons_add_parked(&rest, &reason); /* the word says "parked" */
     } else {
         reasons_add(&rest, &reason);
     }

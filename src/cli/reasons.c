@@ -116,7 +116,7 @@ static const struct reasons_remedy cap_remedies[] = {
     {0},
 };
 
-void reasons_add_parked(struct strbuf *out, enum sched_parked parked)
+void reasons_add_parked(struct strbuf *out, const struct reason *reason)
 {
     static const char *const texts[] = {
         [SCHED_PARKED_FAILED] = "it failed, and no tries are left",
@@ -124,8 +124,10 @@ void reasons_add_parked(struct strbuf *out, enum sched_parked parked)
         [SCHED_PARKED_CHANGES] = "changes are wanted, and no rework is left",
         [SCHED_PARKED_CHECKPOINTS] = "too many checkpoints without an end",
     };
-    INVARIANT(parked < ARRAY_COUNT(texts));
-    strbuf_adds(out, texts[parked]);
+    INVARIANT(reason->parked < ARRAY_COUNT(texts));
+    strbuf_adds(out,
+                reason->unready ? "its session never began"
+                                : texts[reason->parked]);
 }
 
 const char *reasons_parked_name(enum sched_parked parked)
@@ -318,7 +320,7 @@ void reasons_add(struct strbuf *out, const struct reason *reason)
         if (reason->broke) {
             strbuf_adds(out, "its budget does not allow another session");
         } else {
-            reasons_add_parked(out, reason->parked);
+            reasons_add_parked(out, reason);
         }
         return;
     case WHY_BACKOFF:
@@ -368,8 +370,8 @@ const struct reasons_remedy *reasons_remedies(const struct reason *reason)
         if (reason->broke) {
             return broke_remedies;
         }
-        return reason->parked == SCHED_PARKED_BLOCKED ||
-                       reason->parked == SCHED_PARKED_CHANGES
+        return !reason->unready && (reason->parked == SCHED_PARKED_BLOCKED ||
+                                    reason->parked == SCHED_PARKED_CHANGES)
                    ? blocked_remedies
                    : failed_remedies;
     case WHY_FAILED:

@@ -29,13 +29,14 @@ struct reason {
     bool unread;           /* a usage monitor has had no reading yet */
     const char *stopped;   /* why `executor` is stopped, or there is no reading;
                               NULL: not known */
+    bool unready; /* parked, because its session could not be started */
 };
 
 /* Append it: "blocked by api-12/merge". */
 void reasons_add(struct strbuf *out, const struct reason *reason);
 
-/* Append what it means to be parked so: "it failed, and no tries are left". */
-void reasons_add_parked(struct strbuf *out, enum sched_parked parked);
+/* Append why a task is parked: "it failed, and no tries are left". */
+void reasons_add_parked(struct strbuf *out, const struct reason *reason);
 
 /* Stable name of a kind of parking: "failed", "blocked", ... */
 const char *reasons_parked_name(enum sched_parked parked);

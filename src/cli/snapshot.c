@@ -6,6 +6,10 @@
 
 #include <string.h>
 
+/* How reasons of sessions that never began start: see engine/verdict.c and
+ * git/result.c. */
+static const char not_started[] = "it could not be started: ";
+
 struct snapshot_task {
     enum task_state state;
     struct why why;
@@ -287,6 +291,9 @@ snapshot_reason(const struct snapshot *snapshot, uint32_t run, uint32_t task)
     const char *said = engine_reason(engine, run, task);
     reason.broke = why->code == WHY_PARKED && said != NULL &&
                    strncmp(said, "budget: ", strlen("budget: ")) == 0;
+    reason.unready = why->code == WHY_PARKED &&
+                     why->parked == SCHED_PARKED_BLOCKED && said != NULL &&
+                     strncmp(said, not_started, strlen(not_started)) == 0;
     name_holder(snapshot, run, why, &reason);
     if (why->limit.v != ID_NONE) {
         uint32_t limit = load_plan_limit(view.loaded, why->limit);

@@ -189,7 +189,7 @@ static void describe(const struct top_model *model,
             reason.left_ns > gone_ns ? reason.left_ns - gone_ns : 0;
     }
     if (reason.code == WHY_PARKED) {
-        reasons_add_parked(text, reason.parked); /* the state is shown, too */
+        reasons_add_parked(text, &reason); /* the state is shown, too */
     } else {
         reasons_add(text, &reason);
     }

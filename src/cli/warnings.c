@@ -13,11 +13,10 @@
 
 enum { VERSION_BYTES = 32 };
 
-static void
-add(struct warnings *warnings, struct plan_mark mark, const char *format, ...)
-    PRINTF_LIKE(3, 4);
-static void
-add(struct warnings *warnings, struct plan_mark mark, const char *format, ...)
+void warnings_add(struct warnings *warnings,
+                  struct plan_mark mark,
+                  const char *format,
+                  ...)
 {
     char text[1024];
     va_list args;
@@ -101,7 +100,8 @@ static void find_bare(struct warnings *warnings, const struct plan *plan)
         }
         told_shell = task->shell;
         told_argv = task->argv;
-        add(warnings,
+        warnings_add(
+            warnings,
             task->mark,
             "%s reviews by running %s itself, which exits with 0 whatever it "
             "answers, so everything is approved; use \"agent: %s\" in place of "
@@ -176,7 +176,8 @@ static void check_agent(struct warnings *warnings,
     const char *name = adapter->name;
     char version[VERSION_BYTES];
     if (!is_in_path(name)) {
-        add(warnings,
+        warnings_add(
+            warnings,
             mark,
             "agent %s: %s is not in PATH; install it, or no session of it can "
             "start",
@@ -186,7 +187,8 @@ static void check_agent(struct warnings *warnings,
     }
     ask_version(name, version);
     if (version[0] == '\0') {
-        add(warnings,
+        warnings_add(
+            warnings,
             mark,
             "agent %s: '%s --version' prints no version; %s was tried with "
             "sluice",
@@ -194,7 +196,8 @@ static void check_agent(struct warnings *warnings,
             name,
             adapter->version);
     } else if (!is_tried(version, adapter->version)) {
-        add(warnings,
+        warnings_add(
+            warnings,
             mark,
             "agent %s: version %s of %s was never tried with sluice, %s was",
             agent->name,
@@ -205,7 +208,8 @@ static void check_agent(struct warnings *warnings,
     if (adapter->root_variable != NULL && geteuid() == 0 &&
         agent->permissions == ADAPTER_FULL &&
         !has_variable(agent, adapter->root_variable)) {
-        add(warnings,
+        warnings_add(
+            warnings,
             mark,
             "agent %s: as root, %s refuses permissions: full without %s=1; "
             "set it under \"env\" if this machine is a sandbox, or run sluice "

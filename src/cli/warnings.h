@@ -23,6 +23,12 @@ struct warnings {
 
 /* Look for them; `probe`: also ask the programs for their versions. */
 struct warnings warnings_find(const struct plan *plan, bool probe);
+
+/* Append one. */
+void warnings_add(struct warnings *warnings,
+                  struct plan_mark mark,
+                  const char *format,
+                  ...) PRINTF_LIKE(3, 4);
 void warnings_release(struct warnings *warnings);
 
 #endif /* CLI_WARNINGS_H */

@@ -131,6 +131,14 @@ struct engine;
 /* Create an engine without runs; end it with engine_free(). */
 struct engine *engine_new(const struct engine_options *options);
 
+/*
+ * Refuse what can be simulated, but not run: a merge in something that is no
+ * repository. ERR_INVALID: *diag says which task, *mark_out is its place.
+ */
+MUST_USE enum err engine_check(const struct plan *plan,
+                               struct plan_mark *mark_out,
+                               struct diag *diag);
+
 /* Free it; sessions are not touched. NULL is allowed. */
 void engine_free(struct engine *engine);
 

@@ -469,9 +469,9 @@ static uint32_t find_finished(const struct engine *engine,
     return STORE_NONE;
 }
 
-/* What can be simulated, but not run: a merge in something that is no
- * repository. */
-static enum err check_supported(const struct plan *plan, struct diag *diag)
+enum err engine_check(const struct plan *plan,
+                      struct plan_mark *mark_out,
+                      struct diag *diag)
 {
     for (uint32_t ix = 0; ix < plan->task_count; ix++) {
         const struct plan_task *task = &plan->tasks[ix];
@@ -480,13 +480,11 @@ static enum err check_supported(const struct plan *plan, struct diag *diag)
         }
         const struct plan_repo *repo = &plan->repos[task->repo];
         if (repo->path == NULL || repo->base == NULL) {
+            *mark_out = task->mark;
             return diag_set(diag,
                             ERR_INVALID,
-                            "%s:%u:%u: task \"%s\" merges, but its repo "
-                            "\"%s\" has no \"%s\"",
-                            plan->file,
-                            task->mark.line,
-                            task->mark.column,
+                            "task \"%s\" merges, but its repo \"%s\" has no "
+                            "\"%s\"",
                             task->id,
                             repo->name,
                             repo->path == NULL ? "path" : "base");
@@ -507,7 +505,18 @@ static enum err prepare(struct engine_run *run,
     run->processors = submission->processors;
     enum err err = runs_read_plan(run, diag);
     if (err == ERR_OK) {
-        err = check_supported(run->plan, diag);
+        struct plan_mark mark;
+        struct diag why = {0};
+        err = engine_check(run->plan, &mark, &why);
+        if (err != ERR_OK) {
+            (void)diag_set(diag,
+                           err,
+                           "%s:%u:%u: %s",
+                           run->file,
+                           mark.line,
+                           mark.column,
+                           why.text);
+        }
     }
     if (err == ERR_OK) {
         run->name = copy_text(run->plan->name);

@@ -326,7 +326,7 @@ int merge_run(const struct merge_options *options)
     crash_point("merge-decided");
     int code = err == ERR_OK ? tell(&queue) : result_code(err);
     if (err != ERR_OK) {
-        result_say(code, diag.text);
+        result_refuse(code, diag.text);
     }
     worktree_leave(&queue.lock);
     if (lock >= 0) {

@@ -103,6 +103,17 @@ void result_say(int code, const char *reason)
     json_decref(root);
 }
 
+void result_refuse(int code, const char *reason)
+{
+    char text[DIAG_BYTES + 64];
+    (void)snprintf(text,
+                   sizeof(text),
+                   "%s%s",
+                   code == RESULT_BLOCKED ? "it could not be started: " : "",
+                   reason);
+    result_say(code, text);
+}
+
 void result_say_progress(void)
 {
     const char *path = getenv("SLUICE_RESULT");

@@ -28,6 +28,10 @@ int result_code(enum err err);
  */
 void result_say(int code, const char *reason);
 
+/* The same when it could not begin: when a person must look, the reason says
+ * that it could not be started. */
+void result_refuse(int code, const char *reason);
+
 /* The outcome that an exit code means: "done", "blocked", ... */
 const char *result_outcome(int code);
 

@@ -440,7 +440,7 @@ int session_run(const struct session_options *options)
         code = run_prepared(&session);
     } else {
         code = result_code(err);
-        result_say(code, diag.text);
+        result_refuse(code, diag.text);
     }
     worktree_leave(&session.lock);
     agent_close(&session.agent);

@@ -93,6 +93,7 @@ enum plan_on_failure {
 
 struct plan_repo {
     const char *name;
+    struct plan_mark mark;
     const char *path; /* as written, or NULL; relative to the plan file */
     /* With a base it is a git repository, and sessions work in worktrees on
      * branches of the run. Without one it is a folder, used as it is. */

@@ -142,6 +142,7 @@ void plan_read_repos(struct reader *reader, const struct node *node)
         (void)fields_check_id(reader, key, "repo", true);
         struct plan_repo repo = {
             .name = plan_intern(plan, key->text, key->count),
+            .mark = node_mark(key),
         };
         (void)fields_read(reader, node_value(key), &schema, &repo);
         check_repair(reader, key, &repo);

@@ -67,7 +67,7 @@ def check_corpus(source, least):
             answer = run_in(folder)
             equal(answer.stderr, "", folder.name)
             compare(folder / "plan.yaml", answer.stdout)
-            sluice("check", folder / "plan.yaml")
+            sluice("check", "--no-disk", folder / "plan.yaml")
             sluice("simulate", folder / "plan.yaml")
 
 
@@ -93,7 +93,7 @@ def check_json(source):
             continue
         text = run_in(folder, "--json").stdout
         made = json.loads(text)
-        sluice("check", "-", stdin=text)
+        sluice("check", "--no-disk", "-", stdin=text)
         lines = (folder / "plan.yaml").read_text(encoding="utf-8").splitlines()
         ids = [line.split(": ")[1] for line in lines if line.startswith("  - id: ")]
         equal(list(needs(made)), ids, folder.name)
