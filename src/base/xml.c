@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/xml.h"
 
-#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 size_t xml_character_len(const unsigned char *text)
 {
@@ -28,11 +28,37 @@ size_t xml_character_len(const unsigned char *text)
     return code < least[len] || is_other ? 0 : len;
 }
 
+bool xml_is_turn(const char *text, size_t len)
+{
+    static const char *const turns[] = {
+        "\u061c",
+        "\u200e",
+        "\u200f",
+        "\u202a",
+        "\u202b",
+        "\u202c",
+        "\u202d",
+        "\u202e",
+        "\u2066",
+        "\u2067",
+        "\u2068",
+        "\u2069",
+    };
+    bool found = false;
+    for (size_t ix = 0; ix < sizeof(turns) / sizeof(turns[0]); ix++) {
+        found = found ||
+                (strlen(turns[ix]) == len && memcmp(text, turns[ix], len) == 0);
+    }
+    return found;
+}
+
 void xml_add(struct strbuf *out, const char *text)
 {
     while (*text != '\0') {
         size_t len = xml_character_len((const unsigned char *)text);
-        if (len == 0) {
+        if (len > 1 && xml_is_turn(text, len)) {
+            strbuf_adds(out, "\xef\xbf\xbd");
+        } else if (len == 0) {
             bool is_space = *text == '\t' || *text == '\n' || *text == '\r';
             strbuf_adds(out, is_space ? " " : "\xef\xbf\xbd");
             len = 1;

@@ -33,6 +33,7 @@ enum {
     OPT_FOLLOW = 'f',
     OPT_ATTEMPT = 1,
     OPT_PATH,
+    OPT_RAW,
     PIECE_BYTES = 64 << 10,
     POLL_US = 100000,
 };
@@ -60,8 +61,8 @@ struct log {
     bool follow;
     bool path_only;
     bool json;
-    bool terminal;
-    char *dir; /* of the store */
+    bool terminal; /* escape sequences are left out */
+    char *dir;     /* of the store */
     struct store *store;
     struct target target;
     bool news; /* the target has moved since it was found */
@@ -623,6 +624,9 @@ static int take_option(struct log *log, int code, const char *argument)
     case OPT_PATH:
         log->path_only = true;
         return CLI_OK;
+    case OPT_RAW:
+        log->terminal = false;
+        return CLI_OK;
     default: {
         char *end;
         errno = 0;
@@ -691,6 +695,7 @@ static const struct cli_option options[] = {
     {"follow", NULL, "go on until the task has ended", OPT_FOLLOW},
     CLIENT_OPTION_JSON,
     {"path", NULL, "print the name of the file only", OPT_PATH},
+    {"raw", NULL, "print the bytes as they are, on a terminal too", OPT_RAW},
     CLIENT_OPTION_RUN,
     CLIENT_OPTION_STORE,
     {0},

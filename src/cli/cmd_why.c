@@ -257,6 +257,21 @@ add_remedies(struct strbuf *out, const struct answer *answer, uint32_t ix)
     }
 }
 
+/* The command that undoes a hold of the task itself. */
+static void add_release(struct strbuf *out, const struct answer *answer)
+{
+    struct strbuf command = {0};
+    const char *run = run_option(answer, 0);
+    strbuf_addf(&command, "sluice release %s", id_of(answer, 0));
+    if (run != NULL) {
+        strbuf_addf(&command, " --run %s", run);
+    }
+    strbuf_addf(out,
+                "  %-40s lets it start, once nothing else keeps it\n",
+                strbuf_text(&command));
+    strbuf_release(&command);
+}
+
 static void add_text(struct strbuf *out, const struct answer *answer)
 {
     for (uint32_t ix = 0; ix < answer->count; ix++) {
@@ -284,6 +299,11 @@ static void add_text(struct strbuf *out, const struct answer *answer)
     }
     strbuf_release(&log);
     add_remedies(out, answer, root);
+    struct reason first = reason_of(answer, 0);
+    if (first.held && first.code != WHY_HELD) {
+        strbuf_adds(out, "\nheld, too:\n");
+        add_release(out, answer);
+    }
     if (!view->owned && reason.code == WHY_STARTABLE) {
         strbuf_adds(out,
                     "\nto do:\n  sluice run PLAN    no scheduler is there to "

@@ -156,7 +156,9 @@ static void add_string(struct strbuf *out, const char *text, size_t bytes_max)
             strbuf_adds(out, "…");
             break;
         }
-        if (len == 0) {
+        if (xml_is_turn(text, len)) {
+            strbuf_adds(out, "\xef\xbf\xbd");
+        } else if (len == 0) {
             bool is_space = *text == '\t' || *text == '\n' || *text == '\r';
             strbuf_adds(out, is_space ? " " : "\xef\xbf\xbd");
             len = 1;

@@ -290,7 +290,7 @@ static void add_executor(struct strbuf *out, const struct reason *reason)
     }
 }
 
-void reasons_add(struct strbuf *out, const struct reason *reason)
+static void add_reason(struct strbuf *out, const struct reason *reason)
 {
     switch (reason->code) {
     case WHY_ENDED:
@@ -352,6 +352,14 @@ void reasons_add(struct strbuf *out, const struct reason *reason)
     case WHY_HELD:
         strbuf_adds(out, why_code_name(reason->code));
         return;
+    }
+}
+
+void reasons_add(struct strbuf *out, const struct reason *reason)
+{
+    add_reason(out, reason);
+    if (reason->held && reason->code != WHY_HELD) {
+        strbuf_adds(out, "; held by an operator");
     }
 }
 
@@ -455,6 +463,7 @@ void reasons_add_json(struct strbuf *out, const struct reason *reason)
     add_member(out, "group", reason->group);
     add_member(out, "limit", reason->limit);
     add_member(out, "provider", reason->executor);
+    strbuf_addf(out, ", \"held\": %s", reason->held ? "true" : "false");
     strbuf_adds(out, ", \"left_s\": ");
     if (reason->left_ns != SCHED_NEVER) {
         jsonw_seconds(out, reason->left_ns);

@@ -24,6 +24,7 @@ struct reason {
     int64_t max;     /* of the limit; -1: not known */
     enum sched_parked parked;
     enum task_state state; /* of the task that the reason is about */
+    bool held;             /* by an operator, whatever else it waits for */
     bool revoked;          /* done, but its result is in doubt */
     bool broke;            /* parked, because its own budget is used up */
     bool unread;           /* a usage monitor has had no reading yet */

@@ -287,6 +287,8 @@ snapshot_reason(const struct snapshot *snapshot, uint32_t run, uint32_t task)
         .parked = why->parked,
         .state = t->state,
         .revoked = sched_task(sched, load_task(view.loaded, task)).revoked,
+        .held = sched_task(sched, load_task(view.loaded, task)).held &&
+                (t->state == TASK_WAITING || t->state == TASK_READY),
     };
     const char *said = engine_reason(engine, run, task);
     reason.broke = why->code == WHY_PARKED && said != NULL &&

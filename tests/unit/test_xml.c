@@ -36,6 +36,7 @@ static void what_xml_cannot_hold_is_replaced(void **state)
 {
     (void)state;
     assert_xml("a\tb\r\nc", "a b  c");
+    assert_xml("a\u202eb\u2066c\u200fd", "a\ufffdb\ufffdc\ufffdd");
     assert_xml("\x01\x1b[0m\x7f", "\ufffd\ufffd[0m\ufffd");
     assert_xml("\xff", "\ufffd");
     assert_xml("\xc3", "\ufffd");                     /* cut off */
