@@ -97,6 +97,9 @@ static void make_words(const struct view *view,
         words[count++] = "--";
         words[count++] = request->task;
     }
+    if (request->text != NULL) {
+        words[count++] = request->text;
+    }
     words[count] = NULL;
 }
 

@@ -37,6 +37,7 @@ void top_request_release(struct top_request *request)
 {
     mem_free(request->run);
     mem_free(request->task);
+    mem_free(request->text);
     *request = (struct top_request){0};
 }
 
@@ -49,6 +50,7 @@ void top_release(struct top *top)
     strbuf_release(&top->message);
     strbuf_release(&top->title);
     top_request_release(&top->asked);
+    strbuf_release(&top->answer);
     pager_release(&top->pager);
     top_init(top, top->read_only);
 }
@@ -344,13 +346,23 @@ static void confirm(struct top *top, const char *verb)
     }
 }
 
+/* Have the answer to a task's question typed. */
+static void begin_answer(struct top *top)
+{
+    confirm(top, "answer");
+    if (top->mode == TOP_CONFIRM) {
+        strbuf_clear(&top->answer);
+        top->mode = TOP_ANSWER;
+    }
+}
+
 /* Orders; false: the key is for none. */
 static bool take_order(struct top *top,
                        const struct top_model *model,
                        uint32_t key,
                        struct top_request *out)
 {
-    if (key == '\0' || key > 0x7f || strchr("p+=-hrsc", (int)key) == NULL) {
+    if (key == '\0' || key > 0x7f || strchr("p+=-hrscA", (int)key) == NULL) {
         return false;
     }
     if (top->read_only) {
@@ -383,6 +395,9 @@ static bool take_order(struct top *top,
         break;
     case 's':
         confirm(top, "skip");
+        break;
+    case 'A':
+        begin_answer(top);
         break;
     default:
         confirm(top, "cancel");
@@ -490,6 +505,23 @@ static void take_confirm(struct top *top, uint32_t key, struct top_request *out)
     }
 }
 
+static void take_answer(struct top *top, uint32_t key, struct top_request *out)
+{
+    size_t len = top->answer.len;
+    if (key == TOP_KEY_ESCAPE || (key == TOP_KEY_ENTER && len == 0)) {
+        take_confirm(top, key, out);
+    } else if (key == TOP_KEY_ENTER) {
+        top->mode = TOP_MAIN;
+        *out = top->asked;
+        out->text = copy_text(strbuf_text(&top->answer));
+        top->asked = (struct top_request){0};
+    } else if (key == TOP_KEY_BACKSPACE && len > 0) {
+        top->answer.text[--top->answer.len] = '\0';
+    } else if (key >= ' ' && key < 0x7f && len < TOP_ANSWER_MAX) {
+        strbuf_pad(&top->answer, (char)key, 1);
+    }
+}
+
 static void take_pager(struct top *top, uint32_t key, struct top_request *out)
 {
     struct pager *pager = &top->pager;
@@ -557,6 +589,9 @@ void top_key(struct top *top,
         break;
     case TOP_CONFIRM:
         take_confirm(top, key, out);
+        break;
+    case TOP_ANSWER:
+        take_answer(top, key, out);
         break;
     }
 }

@@ -41,6 +41,7 @@ enum top_mode {
     TOP_PAGER,
     TOP_FILTER,  /* a filter is being typed */
     TOP_CONFIRM, /* a question is to be answered with y or n */
+    TOP_ANSWER,  /* the answer to a task's question is being typed */
 };
 
 /* The lists that keys move in. */
@@ -63,12 +64,13 @@ struct top_request {
     const char *option; /* "--up", or NULL; not owned */
     char *run;
     char *task; /* or NULL: the whole run */
+    char *text; /* of an answer, or NULL */
 };
 
 /* No place in the lists. */
 #define TOP_GONE UINT32_MAX
 
-enum { TOP_FILTER_MAX = 60 };
+enum { TOP_FILTER_MAX = 60, TOP_ANSWER_MAX = 1000 };
 
 /* Made to be embedded; only what is commented is for others. */
 struct top {
@@ -99,6 +101,7 @@ struct top {
     struct strbuf message;
     bool bad; /* the message is an error */
     struct top_request asked;
+    struct strbuf answer; /* as far as it was typed */
 
     struct pager pager;
     struct strbuf title; /* of the pager */

@@ -464,7 +464,7 @@ static void put_hints(struct top_canvas *canvas, const struct grid_area *row)
         canvas->top->read_only
             ? "?:help q:quit l:log w:why /:find a:all Tab:panel  read-only"
             : "?:help q:quit l:log w:why /:find p:pause +-:cap h:hold r:retry "
-              "s:skip c:cancel";
+              "s:skip A:answer";
     (void)top_draw_add(canvas,
                        row,
                        (struct grid_text){.text = hints, .style = GRID_DIM});
@@ -479,6 +479,15 @@ static bool put_message(struct top_canvas *canvas, const struct grid_area *row)
     if (top->mode == TOP_CONFIRM) {
         strbuf_addf(&text, "%s %s? y/n", top->asked.verb, top->asked.task);
         style = GRID_YELLOW | GRID_BOLD;
+    } else if (top->mode == TOP_ANSWER) {
+        /* Of a long one, the end is in sight. */
+        size_t room = row->columns > 40 ? row->columns - 40 : 1;
+        size_t hidden = top->answer.len > room ? top->answer.len - room : 0;
+        strbuf_addf(&text,
+                    "answer %s: %s%s_",
+                    top->asked.task,
+                    hidden > 0 ? "..." : "",
+                    strbuf_text(&top->answer) + hidden);
     } else if (top->mode == TOP_FILTER) {
         strbuf_addf(&text, "find: %s_", top->filter);
     } else {
@@ -556,6 +565,7 @@ static void draw_help(struct top_canvas *canvas, struct grid_area area)
         {"r", "try the task again"},
         {"s", "skip the task (asks)"},
         {"c", "cancel the task (asks)"},
+        {"A", "answer the task's question: type it, then Enter"},
         {"q", "quit; nothing that runs is touched"},
     };
     struct grid_area title = grid_take_rows(&area, 1);
@@ -653,6 +663,7 @@ void top_draw(struct grid *grid,
     case TOP_MAIN:
     case TOP_FILTER:
     case TOP_CONFIRM:
+    case TOP_ANSWER:
         draw_main(&canvas, area);
         break;
     }

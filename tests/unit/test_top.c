@@ -533,6 +533,34 @@ static void assert_asks(struct scene *scene,
     top_request_release(&request);
 }
 
+static void an_answer_is_typed(void **state)
+{
+    (void)state;
+    struct scene *scene = new_scene(false);
+    press(scene, 'A');
+    for (const char *at = "no q!x"; *at != '\0'; at++) {
+        press(scene, (unsigned char)*at);
+    }
+    press(scene, TOP_KEY_BACKSPACE);
+    draw(scene, 100, 40);
+    assert_shows(scene, "answer api-1/implement: no q!_");
+    struct top_request request;
+    top_key(&scene->top, &scene->model, TOP_KEY_ENTER, &request);
+    assert_int_equal(request.deed, TOP_ORDER);
+    assert_string_equal(request.verb, "answer");
+    assert_string_equal(request.task, "api-1/implement");
+    assert_string_equal(request.text, "no q!");
+    top_request_release(&request);
+    press(scene, 'A');
+    press(scene, 'x');
+    press(scene, TOP_KEY_ESCAPE);
+    assert_int_equal(scene->top.mode, TOP_MAIN);
+    press(scene, 'A');
+    press(scene, TOP_KEY_ENTER); /* without a text: nothing is asked for */
+    assert_int_equal(scene->top.mode, TOP_MAIN);
+    free_scene(scene);
+}
+
 static void keys_ask_for_commands(void **state)
 {
     (void)state;
@@ -929,6 +957,7 @@ int main(void)
         cmocka_unit_test(ten_thousand_tasks_cost_what_is_shown),
         cmocka_unit_test(no_run_is_said),
         cmocka_unit_test(many_runs_scroll_and_can_be_chosen),
+        cmocka_unit_test(an_answer_is_typed),
         cmocka_unit_test(keys_ask_for_commands),
         cmocka_unit_test(read_only_refuses_every_key_that_acts),
         cmocka_unit_test(selection_stays_with_its_task),
