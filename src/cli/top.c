@@ -416,6 +416,8 @@ static void show(struct top *top, const char *verb, struct top_request *out)
         pager_open(&top->pager, log);
         strbuf_clear(&top->title);
         strbuf_addf(&top->title, "%s %s", verb, out->task);
+    } else {
+        top->shut = true; /* a q that is meant to close it must not quit */
     }
 }
 
@@ -424,12 +426,18 @@ static void take_main(struct top *top,
                       uint32_t key,
                       struct top_request *out)
 {
+    bool shut = top->shut;
+    top->shut = false;
     if (take_move(top, model, key, out) || take_order(top, model, key, out)) {
         return;
     }
     switch (key) {
     case 'q':
-        out->deed = TOP_QUIT;
+        if (shut) {
+            top_say(top, false, "q once more quits");
+        } else {
+            out->deed = TOP_QUIT;
+        }
         break;
     case '?':
         top->mode = TOP_HELP;
@@ -530,6 +538,7 @@ static void take_pager(struct top *top, uint32_t key, struct top_request *out)
     case 'q':
     case TOP_KEY_ESCAPE:
         top->mode = TOP_MAIN;
+        top->shut = key == 'q';
         pager_release(pager);
         out->deed = TOP_CLOSE;
         break;
@@ -580,6 +589,7 @@ void top_key(struct top *top,
         break;
     case TOP_HELP:
         top->mode = TOP_MAIN;
+        top->shut = key == 'q';
         break;
     case TOP_PAGER:
         take_pager(top, key, out);

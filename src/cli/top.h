@@ -106,6 +106,7 @@ struct top {
     struct pager pager;
     struct strbuf title; /* of the pager */
     bool running;        /* what it shows has not ended */
+    bool shut;           /* a q just closed something, or nothing opened */
 };
 
 void top_init(struct top *top, bool read_only);

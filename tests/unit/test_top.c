@@ -561,6 +561,29 @@ static void an_answer_is_typed(void **state)
     free_scene(scene);
 }
 
+static void q_closes_a_pager_and_not_the_program(void **state)
+{
+    (void)state;
+    struct scene *scene = new_scene(false);
+    struct top_request request;
+    top_key(&scene->top, &scene->model, 'l', &request);
+    assert_int_equal(request.deed, TOP_SHOW);
+    top_request_release(&request);
+    top_key(&scene->top, &scene->model, 'q', &request);
+    assert_int_equal(request.deed, TOP_CLOSE);
+    press(scene, 'q'); /* too many of them do no harm */
+    draw(scene, 100, 40);
+    assert_shows(scene, "q once more quits");
+    top_key(&scene->top, &scene->model, 'q', &request);
+    assert_int_equal(request.deed, TOP_QUIT);
+    press(scene, '?');
+    press(scene, 'q');
+    press(scene, 'j');
+    top_key(&scene->top, &scene->model, 'q', &request);
+    assert_int_equal(request.deed, TOP_QUIT);
+    free_scene(scene);
+}
+
 static void keys_ask_for_commands(void **state)
 {
     (void)state;
@@ -731,7 +754,7 @@ static void log_and_why_open_the_pager(void **state)
     top_key(&scene->top, &scene->model, 'w', &request);
     assert_string_equal(request.verb, "why");
     top_request_release(&request);
-    top_key(&scene->top, &scene->model, 'q', &request);
+    top_key(&scene->top, &scene->model, TOP_KEY_ESCAPE, &request);
     assert_int_equal(request.deed, TOP_CLOSE);
     top_key(&scene->top, &scene->model, 'q', &request);
     assert_int_equal(request.deed, TOP_QUIT);
@@ -958,6 +981,7 @@ int main(void)
         cmocka_unit_test(no_run_is_said),
         cmocka_unit_test(many_runs_scroll_and_can_be_chosen),
         cmocka_unit_test(an_answer_is_typed),
+        cmocka_unit_test(q_closes_a_pager_and_not_the_program),
         cmocka_unit_test(keys_ask_for_commands),
         cmocka_unit_test(read_only_refuses_every_key_that_acts),
         cmocka_unit_test(selection_stays_with_its_task),
