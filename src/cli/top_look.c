@@ -103,6 +103,7 @@ static enum err on_event(void *ctx, const struct store_event *event)
                                  sizeof(look->lines[0]));
         look->lines[look->line_count++] = (struct top_event){
             .run = event->run,
+            .wall_ns = event->wall_ns,
             .text = mem_strndup(strbuf_text(&line), strcspn(line.text, "\n")),
         };
     }

@@ -72,8 +72,9 @@ struct top_limit {
 
 /* A line of the log of events. */
 struct top_event {
-    uint32_t run; /* its number; STORE_NONE: about the store */
-    char *text;   /* plain */
+    uint32_t run;    /* its number; STORE_NONE: about the store */
+    char *text;      /* plain; begins with the time of day */
+    int64_t wall_ns; /* when it was; 0: not known */
 };
 
 /* How much of an allowance is used. */

@@ -26,6 +26,7 @@
 
 #define SECOND_NS INT64_C(1000000000)
 #define MINUTE_NS (60 * SECOND_NS)
+#define HOUR_NS (60 * MINUTE_NS)
 #define WALL_NS (INT64_C(1772600767) * SECOND_NS) /* 05:06:07 UTC */
 
 enum { TASKS_MAX = 10000 };
@@ -166,11 +167,11 @@ static struct top_run *new_run(const char *id, uint32_t number)
 }
 
 static const struct top_event events[] = {
-    {1, (char[]){"05:05:01 start      api-1/implement"}},
-    {1, (char[]){"05:05:02 done       guide after 3s"}},
-    {2, (char[]){"05:05:03 start      of another run"}},
-    {1, (char[]){"05:05:04 parked     api-4: which?"}},
-    {STORE_NONE, (char[]){"05:05:05 order      cap by uid 0: cap: 3"}},
+    {1, (char[]){"05:05:01 start      api-1/implement"}, 0},
+    {1, (char[]){"05:05:02 done       guide after 3s"}, 0},
+    {2, (char[]){"05:05:03 start      of another run"}, 0},
+    {1, (char[]){"05:05:04 parked     api-4: which?"}, 0},
+    {STORE_NONE, (char[]){"05:05:05 order      cap by uid 0: cap: 3"}, 0},
 };
 
 static struct scene *new_scene(bool read_only)
@@ -531,6 +532,29 @@ static void assert_asks(struct scene *scene,
     assert_string_equal(request.task != NULL ? request.task : "",
                         task != NULL ? task : "");
     top_request_release(&request);
+}
+
+static void events_of_another_day_have_a_date(void **state)
+{
+    (void)state;
+    struct scene *scene = new_scene(false);
+    char text[] = "05:06:07 done       b";
+    struct top_event both[] = {
+        {.run = STORE_NONE, .text = text, .wall_ns = WALL_NS - 48 * HOUR_NS},
+        {.run = STORE_NONE, .text = text, .wall_ns = WALL_NS},
+    };
+    scene->model.events = both;
+    scene->model.event_count = 2;
+    draw(scene, 100, 40);
+    time_t then = (time_t)(both[0].wall_ns / (HOUR_NS / 3600));
+    struct tm local = {0};
+    char line[64];
+    assert_non_null(localtime_r(&then, &local));
+    assert_true(
+        strftime(line, sizeof(line), "\n %Y-%m-%d 05:06:07 done", &local) > 0);
+    assert_shows(scene, line);
+    assert_shows(scene, "\n 05:06:07 done       b");
+    free_scene(scene);
 }
 
 static void an_answer_is_typed(void **state)
@@ -980,6 +1004,7 @@ int main(void)
         cmocka_unit_test(ten_thousand_tasks_cost_what_is_shown),
         cmocka_unit_test(no_run_is_said),
         cmocka_unit_test(many_runs_scroll_and_can_be_chosen),
+        cmocka_unit_test(events_of_another_day_have_a_date),
         cmocka_unit_test(an_answer_is_typed),
         cmocka_unit_test(q_closes_a_pager_and_not_the_program),
         cmocka_unit_test(keys_ask_for_commands),
