@@ -14,9 +14,24 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 /* Blocks from this size on are worth huge pages, which are 2 MiB or more. */
 #define LARGE_BYTES ((size_t)4 << 20)
+
+/* There must be memory. When there is none, this is no bug, so it ends with a
+ * message and not with an abort. Nothing here may allocate. */
+static void need(const void *block)
+{
+    static const char text[] =
+        "sluice: out of memory: free some, or raise its limit, and give the "
+        "command again. Sessions that run go on\n";
+    enum { EXIT_CODE = 3 }; /* as for a store that cannot be used */
+    if (block == NULL) {
+        (void)!write(STDERR_FILENO, text, sizeof(text) - 1);
+        _exit(EXIT_CODE);
+    }
+}
 
 /* Ask for huge pages; where there are none, small ones do as well. */
 static void *advised(void *block, size_t bytes)
@@ -33,7 +48,7 @@ static void *advised(void *block, size_t bytes)
 void *mem_zalloc(size_t count, size_t bytes)
 {
     void *block = calloc(count > 0 ? count : 1, bytes);
-    INVARIANT(block != NULL);
+    need(block);
     return advised(block, count * bytes);
 }
 
@@ -41,7 +56,7 @@ void *mem_resize(void *block, size_t count, size_t bytes)
 {
     INVARIANT(bytes > 0 && count <= SIZE_MAX / bytes);
     void *moved = realloc(block, count > 0 ? count * bytes : bytes);
-    INVARIANT(moved != NULL);
+    need(moved);
     return advised(moved, count * bytes);
 }
 
@@ -53,7 +68,7 @@ mem_resize_lines(void *block, size_t old_count, size_t count, size_t bytes)
     INVARIANT(old_count <= count);
     size_t lines = count * bytes / LINE_BYTES + 1;
     void *moved = aligned_alloc(LINE_BYTES, lines * LINE_BYTES);
-    INVARIANT(moved != NULL);
+    need(moved);
     (void)advised(moved, lines * LINE_BYTES);
     if (old_count > 0) {
         memcpy(moved, block, old_count * bytes);

@@ -2,9 +2,10 @@
 /*
  * mem: allocation that cannot fail.
  *
- * Out of memory ends the program: the store is durable, and there is nothing
- * better to do. Sizes that come from outside are checked against a limit
- * before they get here. Multiplications are checked for overflow.
+ * Out of memory ends the program with a message and exit code 3: the store is
+ * durable, and there is nothing better to do. Sizes that come from outside are
+ * checked against a limit before they get here. Multiplications are checked for
+ * overflow.
  */
 #ifndef BASE_MEM_H
 #define BASE_MEM_H

@@ -29,6 +29,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -181,22 +182,56 @@ static void on_event(void *ctx, const struct store_event *event)
     show_event(ctx, event);
 }
 
-static void on_answer(void *ctx, const char *json)
-{
-    struct run *run = ctx;
-    take_answer(run, json);
-    (void)malloc_trim(0); /* reading a plan takes more than keeping it */
-    if (run->failed != ERR_OK || run->past) {
-        loop_stop(run->loop);
-    }
-}
-
 static void say(struct run *run, const char *text)
 {
     if (run->live != NULL) {
         live_clear(run->live);
     }
     (void)fprintf(stderr, "sluice run: %s\n", text);
+}
+
+/* Whether a scheduler that finds all sessions of the cap running could watch
+ * each of them. It goes on without, but learns late of their ends. */
+static void check_files(struct run *run)
+{
+    enum { OWN_FILES = 48 };
+    struct rlimit files;
+    const struct engine *engine = loop_engine(run->loop);
+    uint32_t ix = engine_find_run(engine, run->id);
+    uint32_t limit =
+        ix != STORE_NONE
+            ? plan_find_limit(engine_run(engine, ix).plan, "sessions")
+            : PLAN_NONE;
+    if (limit == PLAN_NONE || getrlimit(RLIMIT_NOFILE, &files) != 0) {
+        return;
+    }
+    int64_t cap = engine_limit_set(engine, ix, limit);
+    if (cap == LIMIT_NONE || (rlim_t)(cap + OWN_FILES) <= files.rlim_cur) {
+        return;
+    }
+    struct strbuf text = {0};
+    strbuf_addf(&text,
+                "at most %llu files may be open here, too few for a cap of "
+                "%lld sessions: raise that to %lld ('ulimit -n', or "
+                "LimitNOFILE= of a service), or lower the cap",
+                (unsigned long long)files.rlim_cur,
+                (long long)cap,
+                (long long)(cap + OWN_FILES));
+    say(run, strbuf_text(&text));
+    strbuf_release(&text);
+}
+
+static void on_answer(void *ctx, const char *json)
+{
+    struct run *run = ctx;
+    take_answer(run, json);
+    if (run->id != NULL) {
+        check_files(run);
+    }
+    (void)malloc_trim(0); /* reading a plan takes more than keeping it */
+    if (run->failed != ERR_OK || run->past) {
+        loop_stop(run->loop);
+    }
 }
 
 /* Tell when trouble comes, and when it has gone. */

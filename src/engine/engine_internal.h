@@ -15,8 +15,8 @@
 #ifndef ENGINE_ENGINE_INTERNAL_H
 #define ENGINE_ENGINE_INTERNAL_H
 
-#include "engine/engine.h"
 #include "base/rng.h"
+#include "engine/engine.h"
 #include "exec/meters.h"
 #include "plan/revise.h"
 
@@ -30,10 +30,10 @@ struct session {
     uint32_t task_count;
     uint32_t slot; /* from 1; 0: not known */
     enum session_phase phase;
-    bool foreign; /* its shim was not started through our server */
-    bool begun;   /* it has run: if no file says so, they were removed */
-    bool end_due; /* to be ended, as soon as it can be */
-    bool ended;   /* was told to end */
+    bool foreign;   /* its shim was not started through our server */
+    bool begun;     /* it has run: if no file says so, they were removed */
+    bool end_due;   /* to be ended, as soon as it can be */
+    bool ended;     /* was told to end */
     uint8_t unread; /* how often its result could not be read */
     enum exec_end how;
     int64_t pid;

@@ -19,6 +19,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,6 +37,8 @@ enum {
     FILES_RESERVED = 16,
     /* How often a spawn server is started that dies at once. */
     REOPEN_TRIES = 3,
+    /* That libuv makes for its work, if nobody asks for another number. */
+    THREADS = 4,
 };
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -65,7 +68,8 @@ struct loop {
     enum err write_err;
     struct diag write_diag;
     int64_t beat_ns;
-    char trouble[128]; /* as in the last beat */
+    char trouble[128];   /* as in the last beat */
+    struct rlimit files; /* for sessions; zero: not known */
     bool exec_polled;
     int exec_events; /* that it is polled for */
     bool stopping;
@@ -419,6 +423,9 @@ static enum err open_exec(struct loop *loop, struct diag *diag)
     if (err != ERR_OK) {
         return err;
     }
+    if (loop->files.rlim_max > 0) {
+        exec_limit_files(loop->exec, &loop->files);
+    }
     if (uv_poll_init(&loop->uv, &loop->exec_poll, exec_fd(loop->exec)) != 0) {
         return diag_set(diag, ERR_UNAVAILABLE, "cannot watch the spawn server");
     }
@@ -557,12 +564,115 @@ out:
     return err;
 }
 
+/* Something that every machine has is not to be had now. */
+static enum err too_few(struct diag *diag, const char *what, int error)
+{
+    struct rlimit files = {0};
+    (void)getrlimit(RLIMIT_NOFILE, &files);
+    return diag_set(diag,
+                    ERR_UNAVAILABLE,
+                    "cannot %s: %s. At most %llu files may be open here: raise "
+                    "that ('ulimit -n', or LimitNOFILE= of a service), or the "
+                    "limits of processes ('ulimit -u') and memory",
+                    what,
+                    uv_strerror(error),
+                    (unsigned long long)files.rlim_cur);
+}
+
+/* As many open files as we may have; what was allowed before is kept, for the
+ * sessions: some programs do not expect more. */
+static void raise_files(struct loop *loop)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        loop->files = files;
+        files.rlim_cur = files.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &files);
+    }
+}
+
+static void *pass(void *ctx)
+{
+    uv_mutex_lock(ctx);
+    uv_mutex_unlock(ctx);
+    return NULL;
+}
+
+/* Whether the threads that libuv is about to make can be made; 0 or an error.
+ * It would abort. */
+static int try_threads(void)
+{
+    pthread_t threads[THREADS];
+    uv_mutex_t gate;
+    int error = uv_mutex_init(&gate);
+    if (error != 0) {
+        return error;
+    }
+    int count = 0;
+    uv_mutex_lock(&gate); /* all of them are there at once */
+    while (count < THREADS && error == 0) {
+        error = -pthread_create(&threads[count], NULL, pass, &gate);
+        count += error == 0 ? 1 : 0;
+    }
+    uv_mutex_unlock(&gate);
+    for (int ix = 0; ix < count; ix++) {
+        (void)pthread_join(threads[ix], NULL);
+    }
+    uv_mutex_destroy(&gate);
+    return error;
+}
+
+/* The same of the descriptors that it opens first. */
+static int try_files(void)
+{
+    int fds[FILES_RESERVED];
+    int error = 0;
+    int count = 0;
+    while (count < FILES_RESERVED && error == 0) {
+        fds[count] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        error = fds[count] < 0 ? -errno : 0;
+        count += error == 0 ? 1 : 0;
+    }
+    for (int ix = 0; ix < count; ix++) {
+        (void)close(fds[ix]);
+    }
+    return error;
+}
+
+static enum err open_uv(struct loop *loop, struct diag *diag)
+{
+    int error = try_files();
+    if (error != 0) {
+        return too_few(diag, "open files", error);
+    }
+    error = try_threads();
+    if (error != 0) {
+        return too_few(diag, "make threads", error);
+    }
+    error = uv_loop_init(&loop->uv);
+    if (error != 0) {
+        return too_few(diag, "wait for events", error);
+    }
+    must(uv_prepare_init(&loop->uv, &loop->prepare));
+    must(uv_timer_init(&loop->uv, &loop->timer));
+    loop->prepare.data = loop;
+    loop->timer.data = loop;
+    must(uv_prepare_start(&loop->prepare, before_wait));
+    return ERR_OK;
+}
+
 static enum err serve(struct loop *loop, struct diag *diag)
 {
     for (uint32_t ix = 0; ix < SIGNAL_COUNT; ix++) {
-        loop->signals[ix].data = loop;
-        must(uv_signal_init(&loop->uv, &loop->signals[ix]));
-        must(uv_signal_start(&loop->signals[ix], on_signal, signals[ix]));
+        uv_signal_t *handle = &loop->signals[ix];
+        handle->data = loop;
+        int error = uv_signal_init(&loop->uv, handle);
+        if (error == 0) {
+            error = uv_signal_start(handle, on_signal, signals[ix]);
+        }
+        if (error != 0) {
+            return too_few(diag, "watch for signals", error);
+        }
     }
     enum err err = doorway_open(&loop->doorway,
                                 &loop->uv,
@@ -586,13 +696,13 @@ enum err loop_open(struct loop **out,
     *out = NULL;
     struct loop *loop = mem_zalloc(1, sizeof(*loop));
     loop->options = *options;
-    must(uv_loop_init(&loop->uv));
-    must(uv_prepare_init(&loop->uv, &loop->prepare));
-    must(uv_timer_init(&loop->uv, &loop->timer));
-    loop->prepare.data = loop;
-    loop->timer.data = loop;
-    must(uv_prepare_start(&loop->prepare, before_wait));
-    enum err err = open_engine(loop, diag);
+    raise_files(loop);
+    enum err err = open_uv(loop, diag);
+    if (err != ERR_OK) {
+        mem_free(loop);
+        return err;
+    }
+    err = open_engine(loop, diag);
     crash_point("loaded");
     if (err == ERR_OK && options->orders_only) {
         engine_drain(loop->engine, true);

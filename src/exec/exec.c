@@ -20,6 +20,7 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -211,6 +212,12 @@ out:
     exec_close(exec);
     strbuf_release(&path);
     return err;
+}
+
+void exec_limit_files(const struct exec *exec, const struct rlimit *files)
+{
+    /* If it cannot be, sessions may open more files than before. */
+    (void)prlimit(exec->server, RLIMIT_NOFILE, files, NULL);
 }
 
 /* Wait for the server, which ends when its socket is closed. One that hangs

@@ -84,6 +84,12 @@ MUST_USE enum err exec_find_program(const char *name,
 MUST_USE enum err
 exec_open(struct exec **out, const char *shim, struct diag *diag);
 
+struct rlimit;
+
+/* Have everything that is started from here on see this limit of open files,
+ * and not that of this process. Call it before exec_start(). */
+void exec_limit_files(const struct exec *exec, const struct rlimit *files);
+
 /* End the server; sessions live on. NULL is allowed. */
 void exec_close(struct exec *exec);
 
