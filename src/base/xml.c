@@ -30,26 +30,17 @@ size_t xml_character_len(const unsigned char *text)
 
 bool xml_is_turn(const char *text, size_t len)
 {
-    static const char *const turns[] = {
-        "\u061c",
-        "\u200e",
-        "\u200f",
-        "\u202a",
-        "\u202b",
-        "\u202c",
-        "\u202d",
-        "\u202e",
-        "\u2066",
-        "\u2067",
-        "\u2068",
-        "\u2069",
-    };
-    bool found = false;
-    for (size_t ix = 0; ix < sizeof(turns) / sizeof(turns[0]); ix++) {
-        found = found ||
-                (strlen(turns[ix]) == len && memcmp(text, turns[ix], len) == 0);
+    const unsigned char *bytes = (const unsigned char *)text;
+    uint32_t code = 0;
+    if (len == 2) {
+        code = (bytes[0] & 0x1fU) << 6 | (bytes[1] & 0x3fU);
+    } else if (len == 3) {
+        code = (bytes[0] & 0x0fU) << 12 | (bytes[1] & 0x3fU) << 6 |
+               (bytes[2] & 0x3fU);
     }
-    return found;
+    return code == 0x061c || code == 0x200e || code == 0x200f ||
+           (code >= 0x202a && code <= 0x202e) ||
+           (code >= 0x2066 && code <= 0x2069);
 }
 
 void xml_add(struct strbuf *out, const char *text)

@@ -216,7 +216,7 @@ static void check_files(struct run *run)
                 "LimitNOFILE= of a service), or lower the cap",
                 (unsigned long long)files.rlim_cur,
                 (long long)cap,
-                (long long)(cap + OWN_FILES));
+                (long long)cap + OWN_FILES);
     say(run, strbuf_text(&text));
     strbuf_release(&text);
 }

@@ -240,6 +240,31 @@ static void add_updated(struct strbuf *out,
                 (long long)int_of(data, "removed"));
 }
 
+static void add_scheduler(struct strbuf *out,
+                          const struct store_event *event,
+                          struct jsonr data)
+{
+    int64_t found = int_of(data, "found");
+    begin(out, event, "scheduler");
+    strbuf_addf(out,
+                "goes on: %lld session%s in flight before, %lld adopted",
+                (long long)found,
+                found == 1 ? "" : "s",
+                (long long)int_of(data, "adopted"));
+}
+
+/* A provider was stopped, or an operator has resumed it. */
+static void add_provider(struct strbuf *out,
+                         const struct store_event *event,
+                         struct jsonr data)
+{
+    begin(out, event, "provider");
+    add_text(out, data, "provider");
+    strbuf_adds(out, " is ");
+    add_text(out, data, "to");
+    add_reason(out, data);
+}
+
 static bool add_other(struct strbuf *out,
                       const struct store_event *event,
                       struct jsonr data)
@@ -294,15 +319,12 @@ static bool add_other(struct strbuf *out,
         add_usage(out, event, data);
         return true;
     }
-    int64_t found = int_of(data, "found");
-    if (is(event->kind, "scheduler") && found > 0) {
-        int64_t adopted = int_of(data, "adopted");
-        begin(out, event, "scheduler");
-        strbuf_addf(out,
-                    "goes on: %lld session%s in flight before, %lld adopted",
-                    (long long)found,
-                    found == 1 ? "" : "s",
-                    (long long)adopted);
+    if (is(event->kind, "scheduler") && int_of(data, "found") > 0) {
+        add_scheduler(out, event, data);
+        return true;
+    }
+    if (is(event->kind, "provider")) {
+        add_provider(out, event, data);
         return true;
     }
     if (is(event->kind, "circuit")) {

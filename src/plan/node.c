@@ -428,8 +428,9 @@ static bool begins_json(const char *text, size_t len)
 {
     size_t at = 0;
     bool brace = false;
-    while (at < len && (memchr(" \t\r\n", text[at], 4) != NULL ||
-                        (text[at] == '{' && !brace))) {
+    while (at < len &&
+           ((text[at] != '\0' && strchr(" \t\r\n", text[at]) != NULL) ||
+            (text[at] == '{' && !brace))) {
         brace = brace || text[at] == '{';
         at++;
     }

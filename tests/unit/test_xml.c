@@ -36,7 +36,22 @@ static void what_xml_cannot_hold_is_replaced(void **state)
 {
     (void)state;
     assert_xml("a\tb\r\nc", "a b  c");
-    assert_xml("a\u202eb\u2066c\u200fd", "a\ufffdb\ufffdc\ufffdd");
+    /* U+202E, U+2066 and U+200F, as bytes: they would turn this text, too. */
+    static const char turned[] = {'a',
+                                  '\xe2',
+                                  '\x80',
+                                  '\xae',
+                                  'b',
+                                  '\xe2',
+                                  '\x81',
+                                  '\xa6',
+                                  'c',
+                                  '\xe2',
+                                  '\x80',
+                                  '\x8f',
+                                  'd',
+                                  '\0'};
+    assert_xml(turned, "a\ufffdb\ufffdc\ufffdd");
     assert_xml("\x01\x1b[0m\x7f", "\ufffd\ufffd[0m\ufffd");
     assert_xml("\xff", "\ufffd");
     assert_xml("\xc3", "\ufffd");                     /* cut off */
