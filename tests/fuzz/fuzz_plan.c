@@ -22,7 +22,10 @@ static void check_task(const struct plan *plan, uint32_t ix)
     INVARIANT(task->provider < plan->provider_count);
     INVARIANT(task->group == PLAN_NONE || task->group < plan->group_count);
     INVARIANT(task->repo == PLAN_NONE || task->repo < plan->repo_count);
-    INVARIANT(task->merge == (task->shell == NULL && task->argv == NULL));
+    int kinds = (task->shell != NULL) + (task->argv != NULL) + task->merge +
+                (task->agent != PLAN_NONE);
+    INVARIANT(kinds == 1);
+    INVARIANT(task->agent == PLAN_NONE || task->agent < plan->agent_count);
     INVARIANT(!task->merge || task->repo != PLAN_NONE);
     INVARIANT(task->settings.timeout_ns > 0);
     INVARIANT(task->settings.idle_timeout_ns > 0);
