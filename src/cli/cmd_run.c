@@ -68,6 +68,7 @@ struct run {
     struct loop *loop;
     struct live *live;   /* NULL: plain lines */
     struct strbuf lines; /* to be printed */
+    int64_t began_ns;    /* this process; wall clock */
     char *id;            /* of the run, once it is known */
     uint32_t number;
     uint64_t last_event;
@@ -112,6 +113,21 @@ static void print_text(const struct strbuf *text)
     (void)fflush(stdout);
 }
 
+/* Lines without a date are of the day on which this process began, and of the
+ * day on which they are printed. */
+static void add_dated_line(struct run *run, const struct store_event *event)
+{
+    struct strbuf line = {0};
+    if (lines_add(&line, event)) {
+        int64_t wall_ns = event->wall_ns;
+        if (!lines_add_date(&run->lines, wall_ns, run->began_ns)) {
+            (void)lines_add_date(&run->lines, wall_ns, loop_wall_ns());
+        }
+        strbuf_adds(&run->lines, strbuf_text(&line));
+    }
+    strbuf_release(&line);
+}
+
 /* Show an event of our run, or of the store as a whole. */
 static void show_event(struct run *run, const struct store_event *event)
 {
@@ -123,7 +139,7 @@ static void show_event(struct run *run, const struct store_event *event)
         const char *id = event->run != STORE_NONE ? run->id : NULL;
         lines_add_json(&run->lines, event, id);
     } else if (run->live == NULL) {
-        (void)lines_add(&run->lines, event);
+        add_dated_line(run, event);
     }
 }
 
@@ -844,7 +860,7 @@ static int check_and_execute(struct run *run, const char *path)
 
 static int run_run(const struct cli_command *command, int argc, char **argv)
 {
-    struct run run = {.command = command};
+    struct run run = {.command = command, .began_ns = loop_wall_ns()};
     const char *argument;
     int option;
     while ((option = cli_next(command, argc, argv, &argument)) != CLI_END) {

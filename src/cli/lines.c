@@ -358,6 +358,24 @@ bool lines_add(struct strbuf *out, const struct store_event *event)
     return added;
 }
 
+bool lines_add_date(struct strbuf *out, int64_t wall_ns, int64_t day_ns)
+{
+    time_t then = (time_t)(wall_ns / SECOND_NS);
+    time_t day = (time_t)(day_ns / SECOND_NS);
+    struct tm of_then = {0};
+    struct tm of_day = {0};
+    char text[16];
+    if (localtime_r(&then, &of_then) == NULL ||
+        localtime_r(&day, &of_day) == NULL ||
+        (of_then.tm_year == of_day.tm_year &&
+         of_then.tm_yday == of_day.tm_yday) ||
+        strftime(text, sizeof(text), "%Y-%m-%d ", &of_then) == 0) {
+        return false;
+    }
+    strbuf_adds(out, text);
+    return true;
+}
+
 /* Whether a member has a name that is ours. */
 static bool is_taken(struct jsonr name)
 {

@@ -17,6 +17,12 @@
 bool lines_add(struct strbuf *out, const struct store_event *event);
 
 /*
+ * Append the date of a moment and a blank, unless it is of the same day as
+ * `day_ns`, in local time. Both are wall-clock times; returns whether it did.
+ */
+bool lines_add_date(struct strbuf *out, int64_t wall_ns, int64_t day_ns);
+
+/*
  * Append one line of JSON: event (its number), time, run (the id given here,
  * or null), kind, and the members of the event's data.
  */

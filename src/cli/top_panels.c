@@ -6,13 +6,12 @@
 
 #include "base/duration.h"
 #include "base/macros.h"
+#include "cli/lines.h"
 #include "cli/plain.h"
 #include "cli/usage.h"
 
 #include <string.h>
-#include <time.h>
 
-#define SECOND_NS INT64_C(1000000000)
 #define DAY_NS (INT64_C(86400) * 1000000000)
 
 enum {
@@ -459,24 +458,6 @@ static bool is_shown(const struct top_model *model, uint32_t ix)
            run == model->runs[model->run].number;
 }
 
-/* The date of an event that is not of today, with a blank; "" of others. */
-static void
-add_date(struct strbuf *out, const struct top_event *event, int64_t now_ns)
-{
-    time_t then = (time_t)(event->wall_ns / SECOND_NS);
-    time_t now = (time_t)(now_ns / SECOND_NS);
-    struct tm of_event = {0};
-    struct tm today = {0};
-    char text[16];
-    if (event->wall_ns != 0 && localtime_r(&then, &of_event) != NULL &&
-        localtime_r(&now, &today) != NULL &&
-        (of_event.tm_year != today.tm_year ||
-         of_event.tm_yday != today.tm_yday) &&
-        strftime(text, sizeof(text), "%Y-%m-%d ", &of_event) > 0) {
-        strbuf_adds(out, text);
-    }
-}
-
 void top_draw_events(struct top_canvas *canvas, struct grid_area area)
 {
     const struct top_model *model = canvas->model;
@@ -490,7 +471,9 @@ void top_draw_events(struct top_canvas *canvas, struct grid_area area)
         const struct top_event *event = &model->events[ix];
         if (is_shown(model, ix)) {
             struct strbuf text = {0};
-            add_date(&text, event, model->wall_ns);
+            if (event->wall_ns != 0) {
+                (void)lines_add_date(&text, event->wall_ns, model->wall_ns);
+            }
             strbuf_adds(&text, event->text);
             (void)top_draw_add(canvas,
                                &area,

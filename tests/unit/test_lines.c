@@ -255,6 +255,26 @@ static void a_cut_keeps_characters_whole(void **state)
     assert_cut("", 3, "");
 }
 
+#define DAY_NS (INT64_C(86400) * 1000000000)
+
+static void only_another_day_has_a_date(void **state)
+{
+    (void)state;
+    /* 05:06:07 is 5 h 6 min behind midnight. */
+    int64_t since_midnight_ns = INT64_C(18367089) * 1000000;
+    struct strbuf out = {0};
+    assert_false(lines_add_date(&out, WALL_NS, WALL_NS));
+    assert_false(lines_add_date(&out, WALL_NS, WALL_NS - since_midnight_ns));
+    assert_int_equal(out.len, 0);
+    assert_true(lines_add_date(&out, WALL_NS, WALL_NS + DAY_NS));
+    assert_true(lines_add_date(&out, WALL_NS, WALL_NS - DAY_NS));
+    assert_true(lines_add_date(&out, WALL_NS - since_midnight_ns - 1, WALL_NS));
+    assert_true(lines_add_date(&out, WALL_NS - 365 * DAY_NS, WALL_NS));
+    assert_string_equal(strbuf_text(&out),
+                        "2026-03-04 2026-03-04 2026-03-03 2025-03-04 ");
+    strbuf_release(&out);
+}
+
 int main(void)
 {
     if (setenv("TZ", "UTC0", 1) != 0) {
@@ -273,6 +293,7 @@ int main(void)
         cmocka_unit_test(json_has_the_members_of_the_event),
         cmocka_unit_test(json_is_one_line_whatever_the_event_holds),
         cmocka_unit_test(a_cut_keeps_characters_whole),
+        cmocka_unit_test(only_another_day_has_a_date),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
