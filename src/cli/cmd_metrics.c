@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sluice metrics: the unfinished runs of a store as Prometheus text.
+ * sluice metrics: the runs of a store as Prometheus text: those that are
+ * unfinished, and those that have finished within the last day, so that a
+ * collector sees the last numbers of each run.
  *
  * Everything is read from the store, so it is the same with a scheduler and
- * without one. Counters and histograms are made from the whole log each time:
- * they belong to the run and not to a process, and never go back.
+ * without one. Counters and histograms are made from the whole log and all
+ * attempts each time: they belong to the run and not to a process, and never
+ * go back. Cost and tokens have no label but the run, because an update of the
+ * plan can move a task to another class.
+ *
+ * Unfinished runs are loaded together, because they share limits; each finished
+ * one is loaded alone.
  */
 #include "base/jsonr.h"
 #include "base/mem.h"
@@ -23,6 +30,7 @@
 enum { OPT_EVERY = 1, OPT_WATCH, BUCKETS = 9, OUTCOMES = 8 };
 
 #define SECOND_NS INT64_C(1000000000)
+#define KEPT_NS (86400 * SECOND_NS) /* a finished run is shown for so long */
 
 /* Upper bounds of the histogram of waits, in seconds. */
 static const int64_t bounds[BUCKETS] =
@@ -47,10 +55,22 @@ struct counts {
     int64_t oldest_ns; /* that has been ready longest */
 };
 
+/* What the attempts of a run have cost. */
+enum cost { COST_USD, COST_INPUT, COST_CACHED, COST_OUTPUT, COSTS };
+
 struct tally {
+    const struct glance *glance; /* that has it, not owned */
+    uint32_t ix;                 /* there */
     struct engine_run_view view;
     struct counts *classes;
     int64_t *ready_ns; /* of each task: since when, by the wall; 0: it is not */
+    double costs[COSTS];
+};
+
+/* A run that has finished within the last day. */
+struct ended {
+    uint32_t number;
+    char *id; /* NULL: not known */
 };
 
 struct metrics {
@@ -58,7 +78,10 @@ struct metrics {
     struct glance_options options;
     const char *file; /* NULL: print once */
     int64_t every_ns;
-    struct glance glance;
+    struct glance glance;   /* of the unfinished runs, or of the named one */
+    struct ended *ended;    /* finished runs beside these */
+    struct glance *glances; /* of each */
+    uint32_t ended_count;
     struct tally *runs;
     uint32_t run_count;
     struct strbuf out;
@@ -122,39 +145,80 @@ static enum err on_event(void *ctx, const struct store_event *event)
 }
 
 /* Count the tasks of a run as they are now. */
-static void count_tasks(struct metrics *metrics, uint32_t ix)
+static void count_tasks(struct tally *run)
 {
-    struct tally *run = &metrics->runs[ix];
     for (uint32_t task = 0; task < run->view.plan->task_count; task++) {
         struct counts *counts = class_of(run, task);
         enum task_state state =
-            snapshot_state(metrics->glance.snapshot, ix, task);
+            snapshot_state(run->glance->snapshot, run->ix, task);
         int64_t since_ns = run->ready_ns[task];
         counts->tasks[state]++;
-        if (state == TASK_READY && since_ns > 0 &&
-            metrics->glance.wall_ns - since_ns > counts->oldest_ns) {
-            counts->oldest_ns = metrics->glance.wall_ns - since_ns;
+        int64_t age_ns = run->glance->wall_ns - since_ns;
+        if (state == TASK_READY && since_ns > 0 && age_ns > counts->oldest_ns) {
+            counts->oldest_ns = age_ns;
         }
+    }
+}
+
+static enum err on_attempt(void *ctx, const struct store_attempt *row)
+{
+    struct tally *run = ctx;
+    const double costs[COSTS] = {
+        [COST_USD] = row->usd,
+        [COST_INPUT] = (double)row->input_tokens,
+        [COST_CACHED] = (double)row->cached_tokens,
+        [COST_OUTPUT] = (double)row->output_tokens,
+    };
+    for (uint32_t ix = 0; ix < COSTS; ix++) {
+        run->costs[ix] += costs[ix] > 0 ? costs[ix] : 0;
+    }
+    return ERR_OK;
+}
+
+/* Add up what the attempts of a run have cost. */
+static enum err
+count_costs(struct tally *run, struct store *store, struct diag *diag)
+{
+    static const struct store_visitor visitor = {.attempt = on_attempt};
+    struct store_query query = {
+        .finished = true,
+        .run = run->view.id,
+        .ended = true,
+    };
+    struct store_info ignored;
+    return store_read(store, &query, &visitor, run, &ignored, diag);
+}
+
+/* Add the runs of a glance that were asked for. */
+static void add_runs(struct metrics *metrics, const struct glance *glance)
+{
+    const struct engine *engine = glance->view.engine;
+    for (uint32_t ix = 0; ix < engine_run_count(engine); ix++) {
+        struct engine_run_view view = engine_run(engine, ix);
+        if (!glance_is_meant(&metrics->options, &view)) {
+            continue;
+        }
+        metrics->runs = mem_resize(metrics->runs,
+                                   metrics->run_count + 1,
+                                   sizeof(metrics->runs[0]));
+        metrics->runs[metrics->run_count++] = (struct tally){
+            .glance = glance,
+            .ix = ix,
+            .view = view,
+            .classes =
+                mem_zalloc(view.plan->class_count, sizeof(struct counts)),
+            .ready_ns = mem_zalloc(view.plan->task_count, sizeof(int64_t)),
+        };
     }
 }
 
 static enum err count_all(struct metrics *metrics, struct diag *diag)
 {
-    const struct engine *engine = metrics->glance.view.engine;
-    metrics->run_count = engine_run_count(engine);
-    metrics->runs = mem_zalloc(metrics->run_count, sizeof(metrics->runs[0]));
-    for (uint32_t ix = 0; ix < metrics->run_count; ix++) {
-        struct tally *run = &metrics->runs[ix];
-        run->view = engine_run(engine, ix);
-        run->classes =
-            mem_zalloc(run->view.plan->class_count, sizeof(run->classes[0]));
-        run->ready_ns =
-            mem_zalloc(run->view.plan->task_count, sizeof(run->ready_ns[0]));
-    }
-    enum err err =
-        store_events(metrics->glance.view.store, 0, on_event, metrics, diag);
+    struct store *store = metrics->glance.view.store;
+    enum err err = store_events(store, 0, on_event, metrics, diag);
     for (uint32_t ix = 0; ix < metrics->run_count && err == ERR_OK; ix++) {
-        count_tasks(metrics, ix);
+        count_tasks(&metrics->runs[ix]);
+        err = count_costs(&metrics->runs[ix], store, diag);
     }
     return err;
 }
@@ -165,9 +229,81 @@ static void release_counts(struct metrics *metrics)
         mem_free(metrics->runs[ix].classes);
         mem_free(metrics->runs[ix].ready_ns);
     }
+    for (uint32_t ix = 0; ix < metrics->ended_count; ix++) {
+        glance_release(&metrics->glances[ix]);
+        mem_free(metrics->ended[ix].id);
+    }
     mem_free(metrics->runs);
+    mem_free(metrics->glances);
+    mem_free(metrics->ended);
     metrics->runs = NULL;
+    metrics->glances = NULL;
+    metrics->ended = NULL;
     metrics->run_count = 0;
+    metrics->ended_count = 0;
+}
+
+/* --- finished runs ------------------------------------------------------ */
+
+static enum err on_finish(void *ctx, const struct store_event *event)
+{
+    struct metrics *metrics = ctx;
+    if (strcmp(event->kind, "run") != 0 ||
+        !jsonr_is(jsonr_get(jsonr_of(event->data), "to"), "finished") ||
+        metrics->glance.wall_ns - event->wall_ns >= KEPT_NS ||
+        find_run(metrics, event->run) != NULL) {
+        return ERR_OK;
+    }
+    metrics->ended = mem_resize(metrics->ended,
+                                metrics->ended_count + 1,
+                                sizeof(metrics->ended[0]));
+    metrics->ended[metrics->ended_count++] =
+        (struct ended){.number = event->run};
+    return ERR_OK;
+}
+
+static enum err on_run(void *ctx, const struct store_run *row)
+{
+    struct metrics *metrics = ctx;
+    for (uint32_t ix = 0; ix < metrics->ended_count; ix++) {
+        struct ended *ended = &metrics->ended[ix];
+        if (ended->number == row->number && ended->id == NULL) {
+            ended->id = mem_strndup(row->id, strlen(row->id));
+        }
+    }
+    return ERR_OK;
+}
+
+/* Add the runs that have finished within the last day. */
+static enum err add_finished(struct metrics *metrics, struct diag *diag)
+{
+    static const struct store_visitor visitor = {.run = on_run};
+    static const struct store_query query = {.finished = true};
+    struct store *store = metrics->glance.view.store;
+    struct store_info ignored;
+    enum err err = store_events(store, 0, on_finish, metrics, diag);
+    if (err == ERR_OK && metrics->ended_count > 0) {
+        err = store_read(store, &query, &visitor, metrics, &ignored, diag);
+    }
+    metrics->glances =
+        mem_zalloc(metrics->ended_count, sizeof(metrics->glances[0]));
+    for (uint32_t ix = 0; ix < metrics->ended_count && err == ERR_OK; ix++) {
+        const struct ended *ended = &metrics->ended[ix];
+        if (ended->id == NULL || find_run(metrics, ended->number) != NULL) {
+            continue; /* 'sluice gc' has removed it; it is there already */
+        }
+        struct glance *glance = &metrics->glances[ix];
+        struct diag gone = {0};
+        err =
+            glance_take_finished(glance, metrics->glance.dir, ended->id, &gone);
+        if (err == ERR_OK) {
+            add_runs(metrics, glance);
+        } else {
+            err = err == ERR_NOT_FOUND ? ERR_OK
+                                       : diag_set(diag, err, "%s", gone.text);
+        }
+    }
+    return err;
 }
 
 /* --- writing ------------------------------------------------------------ */
@@ -306,10 +442,10 @@ static void for_classes(struct metrics *metrics, add_class_fn add)
 
 static void add_limits(struct metrics *metrics, bool used)
 {
-    const struct engine *engine = metrics->glance.view.engine;
     for (uint32_t ix = 0; ix < metrics->run_count; ix++) {
         const struct tally *run = &metrics->runs[ix];
         const struct plan *plan = run->view.plan;
+        const struct engine *engine = run->glance->view.engine;
         for (uint32_t limit = 0; limit < plan->limit_count; limit++) {
             struct limit_id id = load_limit(run->view.loaded, limit);
             int64_t max = sched_limit_max(engine_sched(engine), id);
@@ -322,7 +458,8 @@ static void add_limits(struct metrics *metrics, bool used)
                   "limit",
                   plan->limits[limit].name);
             int64_t value =
-                used ? snapshot_used(metrics->glance.snapshot, ix, limit) : max;
+                used ? snapshot_used(run->glance->snapshot, run->ix, limit)
+                     : max;
             strbuf_addf(&metrics->out, "} %lld\n", (long long)value);
         }
     }
@@ -344,13 +481,12 @@ static void begin_usage(struct metrics *metrics,
 }
 
 static void add_monitor(struct metrics *metrics,
-                        uint32_t ix,
+                        const struct tally *run,
                         uint32_t monitor,
                         enum usage_value value)
 {
-    const struct engine *engine = metrics->glance.view.engine;
-    const struct tally *run = &metrics->runs[ix];
-    struct engine_usage_view usage = engine_usage(engine, ix, monitor);
+    const struct engine *engine = run->glance->view.engine;
+    struct engine_usage_view usage = engine_usage(engine, run->ix, monitor);
     if (value == USAGE_CAP && usage.cap != LIMIT_NONE) {
         begin_usage(metrics, "sluice_usage_cap", run, &usage);
         strbuf_addf(&metrics->out, "} %lld\n", (long long)usage.cap);
@@ -362,7 +498,8 @@ static void add_monitor(struct metrics *metrics,
         strbuf_addf(&metrics->out, "} %d\n", usage.error == NULL);
     }
     for (uint32_t n = 0; value == USAGE_PERCENT && n < usage.meter_count; n++) {
-        struct engine_meter meter = engine_usage_meter(engine, ix, monitor, n);
+        struct engine_meter meter =
+            engine_usage_meter(engine, run->ix, monitor, n);
         begin_usage(metrics, "sluice_usage_percent", run, &usage);
         strbuf_adds(&metrics->out, ",");
         add_label(&metrics->out, "meter", meter.name);
@@ -370,6 +507,7 @@ static void add_monitor(struct metrics *metrics,
     }
 }
 
+/* Monitors of finished runs read nothing: what they saw last is no news. */
 static void add_usage(struct metrics *metrics,
                       const char *name,
                       const char *help,
@@ -377,16 +515,16 @@ static void add_usage(struct metrics *metrics,
 {
     head(metrics, name, "gauge", help);
     for (uint32_t ix = 0; ix < metrics->run_count; ix++) {
-        const struct plan *plan = metrics->runs[ix].view.plan;
-        for (uint32_t n = 0; n < plan->usage_count; n++) {
-            add_monitor(metrics, ix, n, value);
+        const struct tally *run = &metrics->runs[ix];
+        uint32_t count = run->view.finished ? 0 : run->view.plan->usage_count;
+        for (uint32_t n = 0; n < count; n++) {
+            add_monitor(metrics, run, n, value);
         }
     }
 }
 
 static void add_budgets(struct metrics *metrics, bool spent)
 {
-    const struct engine *engine = metrics->glance.view.engine;
     const char *name = spent ? "sluice_budget_spent" : "sluice_budget_max";
     head(metrics,
          name,
@@ -395,13 +533,14 @@ static void add_budgets(struct metrics *metrics, bool spent)
                : "A budget, in USD or tokens.");
     for (uint32_t ix = 0; ix < metrics->run_count; ix++) {
         const struct tally *run = &metrics->runs[ix];
+        const struct engine *engine = run->glance->view.engine;
         for (uint32_t n = 0; n < run->view.plan->limit_count; n++) {
             const struct plan_limit *limit = &run->view.plan->limits[n];
             if (!plan_is_budget(limit)) {
                 continue;
             }
-            int64_t units = spent ? engine_limit_spent(engine, ix, n)
-                                  : engine_limit_set(engine, ix, n);
+            int64_t units = spent ? engine_limit_spent(engine, run->ix, n)
+                                  : engine_limit_set(engine, run->ix, n);
             double scale = limit->kind == PLAN_LIMIT_BUDGET_USD ? PLAN_USD : 1;
             begin(metrics, name, run, "budget", limit->name);
             strbuf_addf(&metrics->out, "} %.10g\n", (double)units / scale);
@@ -431,8 +570,48 @@ static void add_money_lines(struct metrics *metrics)
     add_budgets(metrics, true);
 }
 
+/* What attempts that have ended have cost, by run. */
+static void add_costs(struct metrics *metrics)
+{
+    static const struct {
+        const char *name;
+        const char *help;
+    } costs[COSTS] = {
+        [COST_USD] = {"sluice_cost_usd_total", "Cost of attempts, in USD."},
+        [COST_INPUT] = {"sluice_input_tokens_total",
+                        "Input tokens of attempts, cached ones included."},
+        [COST_CACHED] = {"sluice_cached_tokens_total",
+                         "Input tokens of attempts that were cached."},
+        [COST_OUTPUT] = {"sluice_output_tokens_total",
+                         "Output tokens of attempts."},
+    };
+    for (uint32_t cost = 0; cost < COSTS; cost++) {
+        head(metrics, costs[cost].name, "counter", costs[cost].help);
+        for (uint32_t ix = 0; ix < metrics->run_count; ix++) {
+            begin(metrics, costs[cost].name, &metrics->runs[ix], NULL, NULL);
+            strbuf_addf(&metrics->out,
+                        cost == COST_USD ? "} %.6f\n" : "} %.0f\n",
+                        metrics->runs[ix].costs[cost]);
+        }
+    }
+}
+
+static void add_states(struct metrics *metrics)
+{
+    head(metrics,
+         "sluice_run_finished",
+         "gauge",
+         "Whether a run has finished; it is shown for a day after its end.");
+    for (uint32_t ix = 0; ix < metrics->run_count; ix++) {
+        const struct tally *run = &metrics->runs[ix];
+        begin(metrics, "sluice_run_finished", run, NULL, NULL);
+        strbuf_addf(&metrics->out, "} %d\n", run->view.finished);
+    }
+}
+
 static void add_run_lines(struct metrics *metrics)
 {
+    add_states(metrics);
     head(metrics, "sluice_tasks", "gauge", "Tasks by class and state.");
     for_classes(metrics, add_tasks);
     head(metrics,
@@ -450,6 +629,7 @@ static void add_run_lines(struct metrics *metrics)
          "counter",
          "Sessions that have ended, by outcome.");
     for_classes(metrics, add_attempts);
+    add_costs(metrics);
     head(metrics, "sluice_limit_max", "gauge", "Units of a limit.");
     add_limits(metrics, false);
     head(metrics, "sluice_limit_used", "gauge", "Units of a limit in use.");
@@ -503,6 +683,11 @@ static enum err take(struct metrics *metrics, struct diag *diag)
 {
     strbuf_clear(&metrics->out);
     enum err err = glance_take(&metrics->glance, &metrics->options, diag);
+    if (err == ERR_OK) {
+        add_runs(metrics, &metrics->glance);
+        err =
+            metrics->options.run == NULL ? add_finished(metrics, diag) : ERR_OK;
+    }
     if (err == ERR_OK) {
         err = count_all(metrics, diag);
     }

@@ -54,6 +54,24 @@ enum err glance_take(struct glance *out,
     return err;
 }
 
+enum err glance_take_finished(struct glance *out,
+                              const char *dir,
+                              const char *run,
+                              struct diag *diag)
+{
+    *out = (struct glance){.dir = mem_strndup(dir, strlen(dir))};
+    struct store_query query = {.finished = true, .run = run};
+    enum err err = client_look(&out->view, dir, &query, diag);
+    if (err == ERR_OK && engine_run_count(out->view.engine) == 0) {
+        err = refuse_run(out, run, diag);
+    }
+    if (err == ERR_OK) {
+        out->wall_ns = loop_wall_ns();
+        out->snapshot = snapshot_new(out->view.engine, true);
+    }
+    return err;
+}
+
 void glance_release(struct glance *glance)
 {
     snapshot_free(glance->snapshot);

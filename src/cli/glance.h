@@ -35,6 +35,16 @@ MUST_USE enum err glance_take(struct glance *out,
                               struct diag *diag);
 void glance_release(struct glance *glance);
 
+/*
+ * Look at one finished run of the store in `dir`, and at no other: nothing in
+ * it waits for another run. ERR_NOT_FOUND: there is no such run. Release *out
+ * in any case.
+ */
+MUST_USE enum err glance_take_finished(struct glance *out,
+                                       const char *dir,
+                                       const char *run,
+                                       struct diag *diag);
+
 /* Whether a run was asked for: the one that is named, or any. */
 bool glance_is_meant(const struct glance_options *options,
                      const struct engine_run_view *run);

@@ -17,6 +17,7 @@ the environment.
 import json
 import os
 import pathlib
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -62,6 +63,20 @@ def has_socket(run):
         return any("socket:" in os.readlink(fd) for fd in folder.iterdir())
     except OSError:
         return False  # one was closed just now
+
+
+def check_metrics(text):
+    """promtool has nothing to say against the text of `sluice metrics`."""
+    fetched = tap.ROOT / "build-promtool" / "usr" / "bin" / "promtool"
+    done = subprocess.run(
+        [shutil.which("promtool") or fetched, "check", "metrics"],
+        check=False,
+        input=text,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    tap.equal((done.returncode, done.stdout), (0, ""))
 
 
 class Run:
@@ -164,6 +179,13 @@ class Place:
         """Run another command on this store."""
         env = {"SLUICE_STORE": str(self.store), **(env or {})}
         return tap.sluice(*words, code=code, stdin=stdin, env=env)
+
+    def metrics(self, *words):
+        """The metrics, by name and labels."""
+        text = self.sluice("metrics", *words).stdout
+        lines = [line for line in text.split("\n") if line and line[0] != "#"]
+        found = [line.rsplit(" ", 1) for line in lines]
+        return {name: float(number) for name, number in found}
 
     def rows(self, sql, *values):
         """Ask the database, read-only; [] while there is none."""
