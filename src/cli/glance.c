@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/glance.h"
 
+#include "base/duration.h"
+#include "base/invariant.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "engine/loop.h"
@@ -72,8 +74,61 @@ enum err glance_take_finished(struct glance *out,
     return err;
 }
 
+/* --- times -------------------------------------------------------------- */
+
+static enum err on_attempt(void *ctx, const struct store_attempt *row)
+{
+    struct glance *glance = ctx;
+    int64_t ran_ns = row->ended_ns - row->begun_ns;
+    for (uint32_t ix = 0; ix < glance->times_count; ix++) {
+        struct glance_times *times = &glance->times[ix];
+        if (times->number == row->run && row->task < times->task_count &&
+            row->begun_ns > 0 && ran_ns > 0) {
+            int64_t *sum_ns = &times->ran_ns[row->task];
+            *sum_ns = duration_sum(*sum_ns, ran_ns);
+        }
+    }
+    return ERR_OK;
+}
+
+enum err
+glance_read_times(struct glance *glance, const char *run, struct diag *diag)
+{
+    static const struct store_visitor visitor = {.attempt = on_attempt};
+    const struct engine *engine = glance->view.engine;
+    struct store_query query = {.run = run, .ended = true};
+    INVARIANT(glance->times == NULL);
+    glance->times_count = engine_run_count(engine);
+    glance->times = mem_zalloc(glance->times_count, sizeof(glance->times[0]));
+    for (uint32_t ix = 0; ix < glance->times_count; ix++) {
+        struct engine_run_view view = engine_run(engine, ix);
+        query.finished = query.finished || view.finished;
+        glance->times[ix] = (struct glance_times){
+            .number = view.number,
+            .task_count = view.plan->task_count,
+            .ran_ns = mem_zalloc(view.plan->task_count, sizeof(int64_t)),
+        };
+    }
+    struct store_info ignored;
+    return store_read(glance->view.store,
+                      &query,
+                      &visitor,
+                      glance,
+                      &ignored,
+                      diag);
+}
+
+int64_t glance_ran_ns(const struct glance *glance, uint32_t run, uint32_t task)
+{
+    return glance->times != NULL ? glance->times[run].ran_ns[task] : 0;
+}
+
 void glance_release(struct glance *glance)
 {
+    for (uint32_t ix = 0; ix < glance->times_count; ix++) {
+        mem_free(glance->times[ix].ran_ns);
+    }
+    mem_free(glance->times);
     snapshot_free(glance->snapshot);
     client_view_release(&glance->view);
     mem_free(glance->dir);

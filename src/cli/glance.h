@@ -12,12 +12,21 @@
 #include "cli/client.h"
 #include "cli/snapshot.h"
 
+/* How long the attempts of each task of a run have run. */
+struct glance_times {
+    uint32_t number; /* of the run */
+    uint32_t task_count;
+    int64_t *ran_ns;
+};
+
 /* Starts as {0}. */
 struct glance {
     char *dir; /* of the store, absolute */
     struct client_view view;
     struct snapshot *snapshot;
-    int64_t wall_ns; /* when it was taken */
+    int64_t wall_ns;            /* when it was taken */
+    struct glance_times *times; /* of each run; NULL: not read */
+    uint32_t times_count;
 };
 
 struct glance_options {
@@ -44,6 +53,19 @@ MUST_USE enum err glance_take_finished(struct glance *out,
                                        const char *dir,
                                        const char *run,
                                        struct diag *diag);
+
+/*
+ * Read how long the attempts of each task have run. `run`: of this run only;
+ * NULL: of all that were loaded. The store must be open.
+ */
+MUST_USE enum err
+glance_read_times(struct glance *glance, const char *run, struct diag *diag);
+
+/*
+ * How long the attempts of a task that have ended ran, all together; 0: none
+ * ran, it took part in the sessions of other tasks, or it was not read.
+ */
+int64_t glance_ran_ns(const struct glance *glance, uint32_t run, uint32_t task);
 
 /* Whether a run was asked for: the one that is named, or any. */
 bool glance_is_meant(const struct glance_options *options,

@@ -77,12 +77,40 @@ top_id_at(const struct top *top, const struct top_model *model, uint32_t place)
         return model->slots[top->slots[place]].task;
     }
     uint32_t row = top->rows[place - top->slot_count];
-    return model->id(model, model->rows[row].task);
+    return top_lists_issues(top, model)
+               ? model->issues[row].id
+               : model->id(model, model->rows[row].task);
+}
+
+/* Whether it is an issue. */
+static bool is_issue_at(const struct top *top,
+                        const struct top_model *model,
+                        uint32_t place)
+{
+    return place >= top->slot_count && top_lists_issues(top, model) &&
+           model->issues[top->rows[place - top->slot_count]].group;
 }
 
 static bool passes(const struct top *top, const char *id)
 {
     return top->filter[0] == '\0' || strcasestr(id, top->filter) != NULL;
+}
+
+/* An issue is found by its own id, and by those of its tasks. */
+static bool issue_passes(const struct top *top,
+                         const struct top_model *model,
+                         const struct top_issue *issue)
+{
+    bool found = passes(top, issue->id);
+    for (uint32_t ix = 0; ix < issue->count && !found; ix++) {
+        found = passes(top, model->id(model, model->stages[issue->first + ix]));
+    }
+    return found;
+}
+
+bool top_lists_issues(const struct top *top, const struct top_model *model)
+{
+    return !top->by_task && model->issue_count > 0;
 }
 
 bool top_lists_ended(const struct top *top, const struct top_model *model)
@@ -91,19 +119,41 @@ bool top_lists_ended(const struct top *top, const struct top_model *model)
            (model->run != TOP_MODEL_NONE && model->runs[model->run].finished);
 }
 
+/* The issues, as make_lists() lists the tasks. */
+static void
+list_issues(struct top *top, const struct top_model *model, bool all)
+{
+    top->id_columns = 0;
+    for (uint32_t ix = 0; ix < model->issue_count; ix++) {
+        const struct top_issue *issue = &model->issues[ix];
+        if ((issue->part != TOP_PART_ENDED || all) &&
+            issue_passes(top, model, issue)) {
+            uint32_t columns = plain_columns(issue->id);
+            top->id_columns =
+                columns > top->id_columns ? columns : top->id_columns;
+            top->rows[top->row_count++] = ix;
+        }
+    }
+}
+
 static void make_lists(struct top *top, const struct top_model *model)
 {
     bool all = top_lists_ended(top, model);
+    bool issues = top_lists_issues(top, model);
+    uint32_t most = issues ? model->issue_count : model->row_count;
     top->slots =
         mem_resize(top->slots, model->slot_count + 1, sizeof(top->slots[0]));
-    top->rows =
-        mem_resize(top->rows, model->row_count + 1, sizeof(top->rows[0]));
+    top->rows = mem_resize(top->rows, most + 1, sizeof(top->rows[0]));
     top->slot_count = 0;
     top->row_count = 0;
     for (uint32_t ix = 0; ix < model->slot_count; ix++) {
         if (passes(top, model->slots[ix].task)) {
             top->slots[top->slot_count++] = ix;
         }
+    }
+    if (issues) {
+        list_issues(top, model, all);
+        return;
     }
     for (uint32_t ix = 0; ix < model->row_count; ix++) {
         const struct top_row *row = &model->rows[ix];
@@ -115,9 +165,10 @@ static void make_lists(struct top *top, const struct top_model *model)
     }
 }
 
-/* The place of a task in the lists, or TOP_GONE. */
+/* The place of a task or issue in the lists, or TOP_GONE. In a plan no two of
+ * them have the same id. */
 static uint32_t
-find_task(const struct top *top, const struct top_model *model, const char *id)
+find_id(const struct top *top, const struct top_model *model, const char *id)
 {
     uint32_t count = top->slot_count + top->row_count;
     for (uint32_t ix = 0; id != NULL && ix < count; ix++) {
@@ -132,6 +183,7 @@ static void
 select_place(struct top *top, const struct top_model *model, uint32_t place)
 {
     set_text(&top->task, top_id_at(top, model, place));
+    top->issue = is_issue_at(top, model, place);
     top->selected = place;
     top->near = place;
     top->moved = true;
@@ -154,9 +206,10 @@ void top_update(struct top *top, const struct top_model *model)
         top->moved = false;
     }
     make_lists(top, model);
-    top->selected = find_task(top, model, top->task);
+    top->selected = find_id(top, model, top->task);
     if (top->selected != TOP_GONE) {
         top->near = top->selected;
+        top->issue = is_issue_at(top, model, top->selected);
         if (top->panel != TOP_RUNS) {
             top->panel =
                 top->selected < top->slot_count ? TOP_SLOTS : TOP_TASKS;
@@ -284,18 +337,32 @@ static bool take_move(struct top *top,
 
 /* --- acting ------------------------------------------------------------- */
 
-/* Whether the task at the selection is held, or in doubt. */
+static bool is_task_held(const struct top_model *model, uint32_t ix)
+{
+    struct top_task task;
+    struct strbuf ignored = {0};
+    model->describe(model, ix, &task, &ignored);
+    strbuf_release(&ignored);
+    return task.held || task.revoked;
+}
+
+/* Whether the task at the selection, or one of the issue, is held or in doubt.
+ */
 static bool is_held(const struct top *top, const struct top_model *model)
 {
     if (top->selected < top->slot_count) {
         return model->slots[top->slots[top->selected]].held;
     }
-    struct top_task task;
-    struct strbuf ignored = {0};
     uint32_t row = top->rows[top->selected - top->slot_count];
-    model->describe(model, model->rows[row].task, &task, &ignored);
-    strbuf_release(&ignored);
-    return task.held || task.revoked;
+    if (!top_lists_issues(top, model)) {
+        return is_task_held(model, model->rows[row].task);
+    }
+    const struct top_issue *issue = &model->issues[row];
+    bool held = false;
+    for (uint32_t ix = 0; ix < issue->count && !held; ix++) {
+        held = is_task_held(model, model->stages[issue->first + ix]);
+    }
+    return held;
 }
 
 /* Ask for a command about the selected task; false: there is none. */
@@ -313,6 +380,7 @@ static bool ask_task(struct top *top,
         .verb = verb,
         .run = copy_text(top->run),
         .task = copy_text(top->task),
+        .issue = top->issue,
     };
     return true;
 }
@@ -421,6 +489,43 @@ static void show(struct top *top, const char *verb, struct top_request *out)
     }
 }
 
+/* The issue that a task belongs to, or NULL. */
+static const struct top_issue *issue_of(const struct top_model *model,
+                                        uint32_t task)
+{
+    for (uint32_t ix = 0; ix < model->issue_count; ix++) {
+        const struct top_issue *issue = &model->issues[ix];
+        for (uint32_t n = 0; n < issue->count; n++) {
+            if (model->stages[issue->first + n] == task) {
+                return issue;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* List tasks instead of issues, or the other way round. The selection goes from
+ * an issue to its current stage, and back. */
+static void switch_list(struct top *top, const struct top_model *model)
+{
+    if (model->issue_count == 0) {
+        top_say(top, false, "no task of this run belongs to an issue");
+        return;
+    }
+    bool issues = top_lists_issues(top, model);
+    if (top->selected != TOP_GONE && top->selected >= top->slot_count) {
+        uint32_t row = top->rows[top->selected - top->slot_count];
+        uint32_t task = issues ? top_model_current(model, &model->issues[row])
+                               : model->rows[row].task;
+        const struct top_issue *issue = issues ? NULL : issue_of(model, task);
+        set_text(&top->task,
+                 issue != NULL ? issue->id : model->id(model, task));
+    }
+    top->by_task = issues;
+    top_say(top, false, issues ? "a line for each task" : "a line per issue");
+    top_update(top, model);
+}
+
 static void take_main(struct top *top,
                       const struct top_model *model,
                       uint32_t key,
@@ -456,6 +561,9 @@ static void take_main(struct top *top,
                 top->all ? "ended tasks are listed, too"
                          : "ended tasks are not listed");
         top_update(top, model);
+        break;
+    case 'i':
+        switch_list(top, model);
         break;
     case '/':
         memcpy(top->filter_before, top->filter, sizeof(top->filter));

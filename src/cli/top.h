@@ -6,7 +6,8 @@
  * It knows neither a terminal nor a store. Keys go in, and out comes what is
  * to be done, if anything. A task is selected by its id: whatever moves in the
  * lists, the selection stays with that task, and when the task is no longer
- * shown, none is selected until a person moves.
+ * shown, none is selected until a person moves. The same goes for an issue,
+ * which is a group of tasks: commands take its id like that of a task.
  *
  * How to use it:
  *  1. top_init(), then top_update() whenever the model has changed.
@@ -63,7 +64,8 @@ struct top_request {
     const char *verb;   /* "hold"; not owned */
     const char *option; /* "--up", or NULL; not owned */
     char *run;
-    char *task; /* or NULL: the whole run */
+    char *task; /* or issue, or NULL: the whole run */
+    bool issue; /* it is one */
     char *text; /* of an answer, or NULL */
 };
 
@@ -77,20 +79,23 @@ struct top {
     bool read_only;
     enum top_mode mode;
     enum top_panel panel;
-    char *run;   /* id of the run that is shown, or NULL */
-    char *task;  /* id of the task that is selected, or NULL */
-    bool moved;  /* a person, or the first look, has selected */
-    bool chosen; /* it was a person */
-    bool all;    /* ended tasks, too */
+    char *run;    /* id of the run that is shown, or NULL */
+    char *task;   /* id of the task or issue that is selected, or NULL */
+    bool issue;   /* it is an issue */
+    bool moved;   /* a person, or the first look, has selected */
+    bool chosen;  /* it was a person */
+    bool all;     /* ended tasks, too */
+    bool by_task; /* tasks are listed, not issues */
     char filter[TOP_FILTER_MAX + 1];
     char filter_before[TOP_FILTER_MAX + 1];
 
     uint32_t *slots; /* of the model, those that pass the filter */
     uint32_t slot_count;
-    uint32_t *rows;
+    uint32_t *rows; /* the same of its rows, or of its issues */
     uint32_t row_count;
-    uint32_t selected; /* place in slots, then rows; TOP_GONE: none */
-    uint32_t near;     /* where the last selection was */
+    uint32_t id_columns; /* of the longest id of an issue that is listed */
+    uint32_t selected;   /* place in slots, then rows; TOP_GONE: none */
+    uint32_t near;       /* where the last selection was */
 
     /* Of the last drawing: the first place shown, and how many. */
     uint32_t first_run;
@@ -130,7 +135,10 @@ void top_say(struct top *top, bool bad, const char *format, ...)
  * nothing else. */
 bool top_lists_ended(const struct top *top, const struct top_model *model);
 
-/* The id of the task at a place of the lists. */
+/* Whether issues are listed: unless tasks were asked for, in a run with any. */
+bool top_lists_issues(const struct top *top, const struct top_model *model);
+
+/* The id of the task or issue at a place of the lists. */
 const char *
 top_id_at(const struct top *top, const struct top_model *model, uint32_t place);
 

@@ -462,9 +462,10 @@ static void put_hints(struct top_canvas *canvas, const struct grid_area *row)
 {
     const char *hints =
         canvas->top->read_only
-            ? "?:help q:quit l:log w:why /:find a:all Tab:panel  read-only"
-            : "?:help q:quit l:log w:why /:find p:pause +-:cap h:hold r:retry "
-              "s:skip A:answer";
+            ? "?:help q:quit i:view l:log w:why /:find a:all Tab:panel  "
+              "read-only"
+            : "?:help q:quit i:view l:log w:why /:find p:pause +-:cap h:hold "
+              "r:retry A:answer";
     (void)top_draw_add(canvas,
                        row,
                        (struct grid_text){.text = hints, .style = GRID_DIM});
@@ -477,7 +478,11 @@ static bool put_message(struct top_canvas *canvas, const struct grid_area *row)
     struct strbuf text = {0};
     unsigned style = top->bad ? GRID_RED | GRID_BOLD : GRID_BOLD;
     if (top->mode == TOP_CONFIRM) {
-        strbuf_addf(&text, "%s %s? y/n", top->asked.verb, top->asked.task);
+        strbuf_addf(&text,
+                    "%s %s%s? y/n",
+                    top->asked.verb,
+                    top->asked.issue ? "all that is left of " : "",
+                    top->asked.task);
         style = GRID_YELLOW | GRID_BOLD;
     } else if (top->mode == TOP_ANSWER) {
         /* Of a long one, the end is in sight. */
@@ -551,10 +556,11 @@ static void draw_help(struct top_canvas *canvas, struct grid_area area)
         const char *keys;
         const char *text;
     } lines[] = {
-        {"Up Down j k", "select a task"},
+        {"Up Down j k", "select a task or issue"},
         {"PgUp PgDn", "a page further"},
         {"Home End g G", "the first, the last"},
         {"Tab", "next panel: runs, slots, tasks"},
+        {"i", "a line per issue with its stages, or one for each task"},
         {"l  Enter", "the task's log; it follows while it grows"},
         {"w", "why the task is not running, and what to do"},
         {"/", "find: only tasks with this in their id; Esc: all again"},
@@ -586,8 +592,19 @@ static void draw_help(struct top_canvas *canvas, struct grid_area area)
         cell.text = lines[ix].text;
         (void)top_draw_add(canvas, &area, cell);
     }
+    struct grid_text signs = {
+        .row = ARRAY_COUNT(lines),
+        .column = 1,
+        .text = canvas->unicode
+                    ? "stages: \u2713 done \u25b6 running \u25cb ready \u00b7 "
+                      "waiting = held ! parked ? in doubt \u2717 failed - "
+                      "skipped"
+                    : "stages: + done > running o ready . waiting = held ! "
+                      "parked ? in doubt x failed - skipped",
+    };
+    (void)top_draw_add(canvas, &area, signs);
     struct grid_text last = {
-        .row = ARRAY_COUNT(lines) + 1,
+        .row = ARRAY_COUNT(lines) + 2,
         .column = 1,
         .style = GRID_DIM,
         .text = canvas->top->read_only

@@ -56,6 +56,18 @@ const char *top_draw_flag(const struct top_run *run);
 /* How many limits stand side by side. */
 uint32_t top_draw_limits_in_row(uint32_t columns);
 
+/* The colour of a task. */
+unsigned top_draw_style(const struct top_task *task);
+
+/* Whether a task has ended, so that the time it took is of interest. */
+bool top_draw_is_ended(const struct top_task *task);
+
+/* A line of the list of issues. */
+void top_draw_issue(struct top_canvas *canvas,
+                    const struct grid_area *area,
+                    uint32_t row,
+                    const struct top_issue *issue);
+
 /* The panels. */
 void top_draw_runs(struct top_canvas *canvas, struct grid_area area);
 void top_draw_slots(struct top_canvas *canvas, struct grid_area area);

@@ -149,6 +149,9 @@ static enum err load(struct top_look *look,
     struct glance glance;
     struct glance_options options = {.store = look->dir, .run = look->only};
     enum err err = glance_take(&glance, &options, diag);
+    if (err == ERR_OK) {
+        err = glance_read_times(&glance, look->only, diag);
+    }
     if (err != ERR_OK) {
         glance_release(&glance);
         return err;

@@ -108,7 +108,6 @@ fill_slots(struct top_model *model, const struct glance *glance, uint32_t run)
 
 /* --- tasks -------------------------------------------------------------- */
 
-/* The part of a task; TOP_PART_COUNT: it is in flight. */
 static enum top_part
 part_of(const struct glance *glance, uint32_t run, uint32_t task)
 {
@@ -122,7 +121,7 @@ part_of(const struct glance *glance, uint32_t run, uint32_t task)
         return TOP_PART_READY;
     case TASK_CLAIMED:
     case TASK_RUNNING:
-        return TOP_PART_COUNT;
+        return TOP_PART_FLIGHT;
     case TASK_DONE:
     case TASK_SKIPPED:
     case TASK_CANCELLED:
@@ -142,7 +141,7 @@ fill_rows(struct top_model *model, const struct glance *glance, uint32_t run)
     uint32_t next[TOP_PART_COUNT] = {0};
     for (uint32_t ix = 0; ix < count; ix++) {
         enum top_part part = part_of(glance, run, ix);
-        if (part != TOP_PART_COUNT) {
+        if (part != TOP_PART_FLIGHT) {
             model->part_counts[part]++;
             model->row_count++;
         }
@@ -153,11 +152,117 @@ fill_rows(struct top_model *model, const struct glance *glance, uint32_t run)
     model->rows = mem_zalloc(model->row_count, sizeof(model->rows[0]));
     for (uint32_t ix = 0; ix < count; ix++) {
         enum top_part part = part_of(glance, run, ix);
-        if (part != TOP_PART_COUNT) {
+        if (part != TOP_PART_FLIGHT) {
             model->rows[next[part]++] =
                 (struct top_row){.task = ix, .part = part};
         }
     }
+}
+
+/* --- issues ------------------------------------------------------------- */
+
+/*
+ * Make an issue for each group, and for each task in none that is not in
+ * flight, in the order of the plan; each knows how many tasks it has. Returns
+ * how many there are. `of_tasks`: the issue of each task, or PLAN_NONE.
+ */
+static uint32_t add_issues(const struct top_model *model,
+                           const struct glance *glance,
+                           struct top_issue *issues,
+                           uint32_t *of_tasks)
+{
+    uint32_t run = model->shown;
+    const struct plan *plan = engine_run(glance->view.engine, run).plan;
+    uint32_t count = 0;
+    uint32_t *of_groups = mem_zalloc(plan->group_count, sizeof(*of_groups));
+    memset(of_groups, 0xff, plan->group_count * sizeof(*of_groups));
+    for (uint32_t ix = 0; ix < plan->task_count; ix++) {
+        const struct plan_task *task = &plan->tasks[ix];
+        bool group = task->group != PLAN_NONE;
+        of_tasks[ix] = group ? of_groups[task->group] : PLAN_NONE;
+        if (of_tasks[ix] == PLAN_NONE &&
+            (group || part_of(glance, run, ix) != TOP_PART_FLIGHT)) {
+            of_tasks[ix] = count;
+            issues[count++] = (struct top_issue){
+                .id = group ? plan->groups[task->group].id : task->id,
+                .group = group,
+                .part = TOP_PART_ENDED,
+            };
+        }
+        if (group) {
+            of_groups[task->group] = of_tasks[ix];
+        }
+        if (of_tasks[ix] != PLAN_NONE) {
+            issues[of_tasks[ix]].count++;
+        }
+    }
+    mem_free(of_groups);
+    return count;
+}
+
+/* Give issues their tasks. The first one of the part that comes first is the
+ * current stage; of an issue that has ended, the last. */
+static void add_stages(struct top_model *model,
+                       const struct glance *glance,
+                       struct top_issue *issues,
+                       uint32_t count,
+                       const uint32_t *of_tasks)
+{
+    uint32_t places = 0;
+    for (uint32_t ix = 0; ix < count; ix++) {
+        issues[ix].first = places;
+        places += issues[ix].count;
+        issues[ix].count = 0;
+    }
+    uint32_t tasks =
+        engine_run(glance->view.engine, model->shown).plan->task_count;
+    for (uint32_t ix = 0; ix < tasks; ix++) {
+        if (of_tasks[ix] == PLAN_NONE) {
+            continue;
+        }
+        struct top_issue *issue = &issues[of_tasks[ix]];
+        enum top_part part = part_of(glance, model->shown, ix);
+        if (part < issue->part || issue->part == TOP_PART_ENDED) {
+            issue->part = part;
+            issue->current = issue->count;
+        }
+        model->stages[issue->first + issue->count++] = ix;
+    }
+}
+
+/* Issues in the order of the plan, put into the places of their parts. */
+static void fill_issues(struct top_model *model, const struct glance *glance)
+{
+    const struct plan *plan =
+        engine_run(glance->view.engine, model->shown).plan;
+    if (plan->group_count == 0) {
+        return;
+    }
+    uint32_t next[TOP_PART_COUNT] = {0};
+    struct top_issue *issues = mem_zalloc(plan->task_count, sizeof(*issues));
+    uint32_t *of_tasks = mem_zalloc(plan->task_count, sizeof(*of_tasks));
+    model->stages = mem_zalloc(plan->task_count, sizeof(model->stages[0]));
+    uint32_t count = add_issues(model, glance, issues, of_tasks);
+    add_stages(model, glance, issues, count, of_tasks);
+    for (uint32_t ix = 0; ix < count; ix++) {
+        model->issue_counts[issues[ix].part]++;
+    }
+    for (uint32_t part = 1; part < TOP_PART_COUNT; part++) {
+        next[part] = next[part - 1] + model->issue_counts[part - 1];
+    }
+    model->issues = mem_zalloc(count, sizeof(model->issues[0]));
+    model->issue_count = count;
+    for (uint32_t ix = 0; ix < count; ix++) {
+        model->issues[next[issues[ix].part]++] = issues[ix];
+    }
+    mem_free(issues);
+    mem_free(of_tasks);
+}
+
+uint32_t top_model_current(const struct top_model *model,
+                           const struct top_issue *issue)
+{
+    return model->stages[issue->first + issue->current];
 }
 
 static const char *task_id(const struct top_model *model, uint32_t task)
@@ -178,8 +283,10 @@ static void describe(const struct top_model *model,
     struct reason reason = snapshot_reason(glance->snapshot, run, task);
     *out = (struct top_task){
         .id = engine_run(engine, run).plan->tasks[task].id,
+        .stage = engine_run(engine, run).plan->tasks[task].stage,
         .state = reason.state,
         .attempt = engine_attempt_number(engine, run, task),
+        .ran_ns = glance_ran_ns(glance, run, task),
         .held = core_task(glance, run, task).held,
         .revoked = reason.revoked,
     };
@@ -324,6 +431,7 @@ void top_model_fill(struct top_model *model,
     if (shown != STORE_NONE) {
         fill_slots(model, glance, shown);
         fill_rows(model, glance, shown);
+        fill_issues(model, glance);
         fill_limits(model, glance, shown);
         fill_gauges(model, glance, shown);
     }
@@ -334,6 +442,8 @@ void top_model_release(struct top_model *model)
     mem_free(model->runs);
     mem_free(model->slots);
     mem_free(model->rows);
+    mem_free(model->issues);
+    mem_free(model->stages);
     mem_free(model->limits);
     mem_free(model->gauges_made);
     strbuf_release(&model->usage_made);
@@ -344,13 +454,17 @@ void top_model_release(struct top_model *model)
     model->runs = NULL;
     model->slots = NULL;
     model->rows = NULL;
+    model->issues = NULL;
+    model->stages = NULL;
     model->limits = NULL;
     model->run = TOP_MODEL_NONE;
     model->run_count = 0;
     model->slot_count = 0;
     model->row_count = 0;
+    model->issue_count = 0;
     model->limit_count = 0;
     memset(model->part_counts, 0, sizeof(model->part_counts));
+    memset(model->issue_counts, 0, sizeof(model->issue_counts));
 }
 
 bool top_model_add_scheduler(struct strbuf *out, const struct client_view *view)

@@ -17,6 +17,7 @@
 /* The parts of the list of tasks, in their order. */
 enum top_part {
     TOP_PART_PEOPLE,  /* a person must act on it */
+    TOP_PART_FLIGHT,  /* in a session: tasks are listed as slots instead */
     TOP_PART_READY,   /* waits for nothing but room */
     TOP_PART_WAITING, /* waits for something else */
     TOP_PART_ENDED,   /* done, skipped, cancelled */
@@ -54,11 +55,26 @@ struct top_row {
     enum top_part part;
 };
 
+/*
+ * An issue: the tasks of a group, which are its stages; or one task that is in
+ * no group and not in flight.
+ */
+struct top_issue {
+    const char *id;   /* of the group, or of the task */
+    bool group;       /* it is one */
+    uint32_t first;   /* of its tasks, in the stages of the model */
+    uint32_t count;   /* of them, in the order of the plan */
+    uint32_t current; /* of them: the one that explains the part */
+    enum top_part part;
+};
+
 /* What is said about one task. */
 struct top_task {
     const char *id;
+    const char *stage; /* or NULL */
     enum task_state state;
     uint32_t attempt; /* number of the last; 0: none yet */
+    int64_t ran_ns;   /* all attempts that have ended; 0: none ran */
     bool held;
     bool revoked; /* done, but its result is in doubt */
 };
@@ -88,8 +104,8 @@ struct top_gauge {
 
 /*
  * A plain value; starts as {0}. Texts are borrowed from what it was made of.
- * top_model_fill() makes slots, rows, runs, limits and what is called `made`,
- * which top_model_release() frees; the rest is borrowed, too.
+ * top_model_fill() makes slots, rows, issues, stages, runs, limits and what is
+ * called `made`, which top_model_release() frees; the rest is borrowed, too.
  */
 struct top_model {
     const char *store;
@@ -109,6 +125,10 @@ struct top_model {
     struct top_row *rows; /* by part */
     uint32_t row_count;
     uint32_t part_counts[TOP_PART_COUNT];
+    struct top_issue *issues; /* by part */
+    uint32_t issue_count;     /* 0: the plan has no groups */
+    uint32_t issue_counts[TOP_PART_COUNT];
+    uint32_t *stages; /* tasks, issue by issue */
     struct top_limit *limits;
     uint32_t limit_count;
 
@@ -141,6 +161,10 @@ void top_model_fill(struct top_model *model,
                     const char *run,
                     bool only);
 void top_model_release(struct top_model *model);
+
+/* The task that an issue's current stage is. */
+uint32_t top_model_current(const struct top_model *model,
+                           const struct top_issue *issue);
 
 /* Append who schedules, in one line for a narrow terminal; whether it is well.
  */

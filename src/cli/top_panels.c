@@ -200,9 +200,12 @@ void top_draw_slots(struct top_canvas *canvas, struct grid_area area)
     }
 }
 
-static unsigned style_of(enum task_state state)
+unsigned top_draw_style(const struct top_task *task)
 {
-    switch (state) {
+    if (task->revoked) {
+        return GRID_RED | GRID_BOLD;
+    }
+    switch (task->state) {
     case TASK_WAITING:
     case TASK_SKIPPED:
     case TASK_CANCELLED:
@@ -221,6 +224,12 @@ static unsigned style_of(enum task_state state)
     return GRID_PLAIN;
 }
 
+bool top_draw_is_ended(const struct top_task *task)
+{
+    return task->state == TASK_DONE || task->state == TASK_FAILED ||
+           task->state == TASK_SKIPPED || task->state == TASK_CANCELLED;
+}
+
 static void draw_task(struct top_canvas *canvas,
                       const struct grid_area *area,
                       uint32_t row,
@@ -236,7 +245,7 @@ static void draw_task(struct top_canvas *canvas,
         .row = row,
         .column = 1,
         .columns = STATE_COLUMNS,
-        .style = about.revoked ? GRID_RED | GRID_BOLD : style_of(about.state),
+        .style = top_draw_style(&about),
         .text = about.revoked ? "in doubt" : sched_state_name(about.state),
     };
     cell.column = top_draw_put(canvas, area, cell) + 1;
@@ -244,26 +253,36 @@ static void draw_task(struct top_canvas *canvas,
     cell.style = GRID_PLAIN;
     cell.text = strbuf_text(&id);
     cell.column = top_draw_put(canvas, area, cell) + 1;
+    if (top_draw_is_ended(&about) && about.ran_ns > 0) {
+        strbuf_adds(&reason, " after ");
+        duration_add(&reason, about.ran_ns);
+    }
     cell.text = strbuf_text(&reason);
     (void)top_draw_add(canvas, area, cell);
     strbuf_release(&reason);
     strbuf_release(&id);
 }
 
-/* "tasks: 1 needs a person, 4 ready, 6 waiting". */
+/* "tasks: 1 needs a person, 4 ready, 6 waiting"; the same of issues, some of
+ * which are running. */
 static void add_tasks_title(struct strbuf *out, const struct top_canvas *canvas)
 {
-    const uint32_t *counts = canvas->model->part_counts;
+    bool issues = top_lists_issues(canvas->top, canvas->model);
+    const uint32_t *counts =
+        issues ? canvas->model->issue_counts : canvas->model->part_counts;
     uint32_t people = counts[TOP_PART_PEOPLE];
-    const char *comma = "";
-    strbuf_adds(out, "tasks: ");
+    strbuf_adds(out, issues ? "issues: " : "tasks: ");
     if (people > 0) {
-        strbuf_addf(out, "%u need%s a person", people, people == 1 ? "s" : "");
-        comma = ", ";
+        strbuf_addf(out,
+                    "%u need%s a person, ",
+                    people,
+                    people == 1 ? "s" : "");
+    }
+    if (issues) {
+        strbuf_addf(out, "%u running, ", counts[TOP_PART_FLIGHT]);
     }
     strbuf_addf(out,
-                "%s%u ready, %u waiting",
-                comma,
+                "%u ready, %u waiting",
                 counts[TOP_PART_READY],
                 counts[TOP_PART_WAITING]);
     if (top_lists_ended(canvas->top, canvas->model)) {
@@ -293,7 +312,14 @@ void top_draw_tasks(struct top_canvas *canvas, struct grid_area area)
         if (place >= top->row_count) {
             break;
         }
-        draw_task(canvas, &area, row, model->rows[top->rows[place]].task);
+        if (top_lists_issues(top, model)) {
+            top_draw_issue(canvas,
+                           &area,
+                           row,
+                           &model->issues[top->rows[place]]);
+        } else {
+            draw_task(canvas, &area, row, model->rows[top->rows[place]].task);
+        }
         if (place == chosen) {
             top_draw_mark(canvas, &area, row, top->panel != TOP_RUNS);
         }
