@@ -107,6 +107,7 @@ struct program {
     bool due;      /* to be started when the batch is written */
     bool stopped;  /* it was told to end */
     bool ours;     /* this process has started or watched it */
+    bool stored;   /* a process before this one may have started it */
     bool begun;    /* it has run: if no file says so, they were removed */
     char nonce[ATTEMPT_NONCE_BYTES]; /* of the call under way */
     int64_t pid;

@@ -33,6 +33,7 @@ struct notice {
     uint64_t number;         /* of the event */
     uint32_t run;            /* number of the run, not its index */
     uint32_t tries;          /* that have failed */
+    bool stored;             /* a process before this one may have called it */
     int64_t next_ns;         /* not before that */
     json_t *json;            /* as stored */
     const char **argv;       /* of the hook; NULL: it is a text for the shell */
@@ -71,8 +72,9 @@ void notices_release(struct engine *engine)
     engine->notice_count = 0;
 }
 
-/* Take one in; it is due at once. False: it makes no sense. */
-static bool take(struct engine *engine, json_t *json)
+/* Take one in, new or from the store; it is due at once. False: it makes no
+ * sense. */
+static bool take(struct engine *engine, json_t *json, bool stored)
 {
     const json_t *argv = json_object_get(json, "argv");
     const json_t *event = json_object_get(json, "event");
@@ -80,6 +82,7 @@ static bool take(struct engine *engine, json_t *json)
     struct notice notice = {
         .number = (uint64_t)json_integer_value(json_object_get(event, "event")),
         .run = (uint32_t)json_integer_value(json_object_get(json, "number")),
+        .stored = stored,
         .json = json,
         .event = event != NULL ? json_dumps(event, JSON_COMPACT) : NULL,
     };
@@ -189,7 +192,7 @@ void notices_add(struct engine *engine,
         (void)json_object_del(json, "argv");
     }
     char *text = json_dumps(json, JSON_COMPACT);
-    if (take(engine, json)) {
+    if (take(engine, json, false)) {
         struct strbuf name = {0};
         add_name(&name, &engine->notices[engine->notice_count - 1]);
         rows_setting(engine, strbuf_text(&name), text);
@@ -201,7 +204,7 @@ void notices_add(struct engine *engine,
 
 void notices_restore(struct engine *engine, const char *value)
 {
-    (void)take(engine, json_loads(value, 0, NULL));
+    (void)take(engine, json_loads(value, 0, NULL), true);
 }
 
 /* --- delivery ----------------------------------------------------------- */
@@ -361,6 +364,7 @@ void notices_turn(struct engine *engine)
         if (notice->program == NULL && notice->next_ns <= engine->now_ns &&
             is_first(engine, ix)) {
             notice->program = program_new(engine, &ops, STORE_NONE, 0);
+            notice->program->stored = notice->stored;
             program_call(engine, notice->program);
         }
     }

@@ -166,7 +166,27 @@ static void adopt(struct engine *engine,
     }
 }
 
-/* Look into its directory. `may_start`: it is not known to have been tried. */
+/* Nothing is in its directory. `may_start`: it is not known to have been
+ * tried. */
+static void look_never(struct engine *engine,
+                       struct program *program,
+                       const char *dir,
+                       bool may_start)
+{
+    /* It has run, or runs, and its directory was removed. Nothing of it goes
+     * on beside the next call. */
+    if (program->begun ||
+        (program->stored && engine->world->has_strays(engine->ctx, dir))) {
+        engine->world->kill_strays(engine->ctx, dir);
+        end(engine, program, dir, "the program vanished");
+    } else if (may_start && program->ops->is_wanted(engine, program)) {
+        start(engine, program, dir);
+    } else {
+        end(engine, program, dir, "the program could not be started");
+    }
+}
+
+/* Look into its directory. */
 static void look(struct engine *engine, struct program *program, bool may_start)
 {
     struct strbuf dir = {0};
@@ -194,17 +214,7 @@ static void look(struct engine *engine, struct program *program, bool may_start)
     }
     switch (found.state) {
     case ATTEMPT_NEVER:
-        if (program->begun) { /* its directory was removed */
-            engine->world->kill_strays(engine->ctx, strbuf_text(&dir));
-            end(engine, program, strbuf_text(&dir), "the program vanished");
-        } else if (may_start && program->ops->is_wanted(engine, program)) {
-            start(engine, program, strbuf_text(&dir));
-        } else {
-            end(engine,
-                program,
-                strbuf_text(&dir),
-                "the program could not be started");
-        }
+        look_never(engine, program, strbuf_text(&dir), may_start);
         break;
     case ATTEMPT_STARTING:
         program->recheck_ns = engine_now(engine) + RECHECK_NS;

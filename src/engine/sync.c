@@ -101,6 +101,7 @@ static void ended(struct engine *engine,
         /* In the same barrier, as the core sees it. */
         sync->number = sync->next;
         sync->next = 0;
+        program->stored = false;
         program_call(engine, program);
     }
     rows_set_run(engine, run);
@@ -169,7 +170,8 @@ void sync_restore(struct engine_run *run, uint32_t barrier)
 void sync_due(struct engine *engine, uint32_t run)
 {
     struct engine_run *r = &engine->runs[run];
-    if (r->sync.number == 0) {
+    bool stored = r->sync.number != 0;
+    if (!stored) {
         struct sched_run view = sched_run(engine->sched, (struct run_id){run});
         r->sync.number = view.completions / r->plan->sync.every;
         r->sync.next = 0;
@@ -178,5 +180,6 @@ void sync_due(struct engine *engine, uint32_t run)
     if (r->sync.program == NULL) {
         r->sync.program = program_new(engine, &ops, run, 0);
     }
+    r->sync.program->stored = stored;
     program_call(engine, r->sync.program);
 }
