@@ -66,6 +66,12 @@ uint32_t chronicle_group(const struct chronicle *chronicle, uint32_t task)
     return group != PLAN_NONE ? group : chronicle->plan->group_count + task;
 }
 
+bool chronicle_is_loose(const struct chronicle *chronicle, uint32_t task)
+{
+    return chronicle->tasks[task].state == TASK_FAILED &&
+           chronicle->plan->tasks[task].settings.optional;
+}
+
 static const char *copy_text(struct chronicle *chronicle, const char *text)
 {
     return text != NULL ? arena_strndup(&chronicle->arena, text, strlen(text))

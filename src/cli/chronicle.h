@@ -176,4 +176,7 @@ bool chronicle_is_bad(enum chronicle_outcome outcome);
 /* The group of a task, or a number of its own behind those of the plan. */
 uint32_t chronicle_group(const struct chronicle *chronicle, uint32_t task);
 
+/* Whether a task is optional and has failed: nobody need act on it. */
+bool chronicle_is_loose(const struct chronicle *chronicle, uint32_t task);
+
 #endif /* CLI_CHRONICLE_H */

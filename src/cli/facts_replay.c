@@ -134,6 +134,8 @@ static enum bucket bucket_of(const struct replay *replay, uint32_t ix)
     case TASK_RUNNING:
         return BUCKET_FLIGHT;
     case TASK_FAILED:
+        return replay->plan->tasks[ix].settings.optional ? BUCKET_NONE
+                                                         : BUCKET_PERSON;
     case TASK_PARKED:
         return BUCKET_PERSON;
     case TASK_DONE:

@@ -84,16 +84,33 @@ static enum task_state state_of(const struct repo_view *repo, uint32_t task)
         .state;
 }
 
-/* The task that says how far a group is: the first that is not done, or
- * PLAN_NONE. */
+/* Whether the group goes on without it: it is optional, and failed or was
+ * skipped, and not because of what it needs. */
+static bool is_given_up(const struct repo_view *repo, uint32_t task)
+{
+    struct sched_task view = sched_task(engine_sched(repo->engine),
+                                        load_task(repo->view.loaded, task));
+    return repo->view.plan->tasks[task].settings.optional &&
+           (view.state == TASK_FAILED ||
+            (view.state == TASK_SKIPPED && view.unmet == 0));
+}
+
+/* The task that says how far a group is: the first that is neither done nor
+ * given up, or of a group without a done task the first; or PLAN_NONE. */
 static uint32_t open_task(const struct repo_view *repo, uint32_t first)
 {
+    bool done = false;
     for (uint32_t ix = first; ix < repo->view.plan->task_count; ix++) {
-        if (is_member(repo, first, ix) && state_of(repo, ix) != TASK_DONE) {
+        if (!is_member(repo, first, ix)) {
+            continue;
+        }
+        if (state_of(repo, ix) == TASK_DONE) {
+            done = true;
+        } else if (!is_given_up(repo, ix)) {
             return ix;
         }
     }
-    return PLAN_NONE;
+    return done ? PLAN_NONE : first;
 }
 
 /* The groups that work in the repository. */
@@ -140,6 +157,23 @@ add_attempts(struct strbuf *out, const struct repo_view *repo, uint32_t first)
     }
 }
 
+/* Append ": `TASK` is STATE", and why. */
+static void
+add_state(struct strbuf *out, const struct repo_view *repo, uint32_t task)
+{
+    const char *reason = engine_reason(repo->engine, repo->run, task);
+    strbuf_adds(out, ": ");
+    add_code(out, repo->view.plan->tasks[task].id);
+    strbuf_addf(out,
+                " is %s%s",
+                is_given_up(repo, task) ? "optional and " : "",
+                sched_state_name(state_of(repo, task)));
+    if (reason != NULL) {
+        strbuf_adds(out, ": ");
+        add_plain(out, reason);
+    }
+}
+
 static void
 add_head(struct strbuf *out, const struct repo_view *repo, size_t ix)
 {
@@ -163,22 +197,21 @@ add_done(struct strbuf *out, const struct repo_view *repo, size_t ix)
     }
     strbuf_adds(out, " (attempts: ");
     add_attempts(out, repo, repo->first[ix]);
-    strbuf_adds(out, ")\n");
+    strbuf_adds(out, ")");
+    for (uint32_t task = repo->first[ix]; task < repo->view.plan->task_count;
+         task++) {
+        if (is_member(repo, repo->first[ix], task) && is_given_up(repo, task)) {
+            add_state(out, repo, task);
+        }
+    }
+    strbuf_adds(out, "\n");
 }
 
 static void
 add_open(struct strbuf *out, const struct repo_view *repo, size_t ix)
 {
-    uint32_t task = open_task(repo, repo->first[ix]);
-    const char *reason = engine_reason(repo->engine, repo->run, task);
     add_head(out, repo, ix);
-    strbuf_adds(out, ": ");
-    add_code(out, repo->view.plan->tasks[task].id);
-    strbuf_addf(out, " is %s", sched_state_name(state_of(repo, task)));
-    if (reason != NULL) {
-        strbuf_adds(out, ": ");
-        add_plain(out, reason);
-    }
+    add_state(out, repo, open_task(repo, repo->first[ix]));
     strbuf_adds(out, "\n");
 }
 
@@ -188,7 +221,8 @@ static bool needs_person(const struct repo_view *repo, size_t ix)
     uint32_t task = open_task(repo, repo->first[ix]);
     enum task_state state =
         task != PLAN_NONE ? state_of(repo, task) : TASK_DONE;
-    return state == TASK_PARKED || state == TASK_FAILED;
+    return state == TASK_PARKED ||
+           (state == TASK_FAILED && !is_given_up(repo, task));
 }
 
 enum section { SECTION_DONE, SECTION_PERSON, SECTION_OPEN, SECTION_COUNT };

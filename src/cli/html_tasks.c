@@ -39,6 +39,7 @@ static uint32_t attention(const struct report *report, uint32_t task)
 {
     switch (report->chronicle->tasks[task].state) {
     case TASK_FAILED:
+        return chronicle_is_loose(report->chronicle, task) ? 1 : 0;
     case TASK_PARKED:
         return 0;
     case TASK_CANCELLED:

@@ -215,17 +215,23 @@ static void add_failures(struct strbuf *out, const struct report *report)
     }
 }
 
-static void add_left(struct strbuf *out, const struct report *report)
+/* List the tasks that are parked or failed: those that are optional and failed,
+ * or the others, for which a person is needed. */
+static void
+add_left(struct strbuf *out, const struct report *report, bool optional)
 {
     const struct chronicle *chronicle = report->chronicle;
     uint32_t found = 0;
     for (uint32_t ix = 0; ix < chronicle->plan->task_count; ix++) {
         enum task_state state = chronicle->tasks[ix].state;
-        if (state != TASK_PARKED && state != TASK_FAILED) {
+        if ((state != TASK_PARKED && state != TASK_FAILED) ||
+            chronicle_is_loose(chronicle, ix) != optional) {
             continue;
         }
         if (found++ == 0) {
-            strbuf_adds(out, "\n## A person is needed\n\n");
+            strbuf_adds(out,
+                        optional ? "\n## Optional tasks that failed\n\n"
+                                 : "\n## A person is needed\n\n");
         }
         if (found > ROWS_MAX) {
             continue;
@@ -247,7 +253,8 @@ static void add_left(struct strbuf *out, const struct report *report)
 void report_md(struct strbuf *out, const struct report *report)
 {
     add_head(out, report);
-    add_left(out, report);
+    add_left(out, report, false);
+    add_left(out, report, true);
     add_waits(out, report);
     add_classes(out, report);
     if (report->facts->path_count > 0) {
