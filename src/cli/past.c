@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "cli/lines.h"
 #include "cli/plain.h"
+#include "plan/revise.h"
 
 #include <jansson.h>
 #include <string.h>
@@ -53,6 +54,18 @@ static enum err on_run(void *ctx, const struct store_run *row)
         search->id = mem_strndup(row->id, strlen(row->id));
         search->text = mem_strndup(row->text, row->text_bytes);
         search->number = row->number;
+    }
+    return ERR_OK;
+}
+
+/* A version of the plan that came later: its text is that of the run. */
+static enum err on_fragment(void *ctx, const struct store_fragment *row)
+{
+    struct search *search = ctx;
+    if (search->id != NULL && row->run == search->number &&
+        revise_is_update(row->file)) {
+        mem_free(search->text);
+        search->text = mem_strndup(row->text, row->text_bytes);
     }
     return ERR_OK;
 }
@@ -109,7 +122,10 @@ enum err past_find(struct store *store,
                    uint32_t *number_out,
                    struct diag *diag)
 {
-    static const struct store_visitor visitor = {.run = on_run};
+    static const struct store_visitor visitor = {
+        .run = on_run,
+        .fragment = on_fragment,
+    };
     static const struct store_query query = {.finished = true};
     struct search search = {.plan = plan};
     struct store_info info = {0};
