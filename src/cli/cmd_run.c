@@ -78,6 +78,8 @@ struct run {
     bool troubled;    /* the store cannot be written at present */
     bool over;        /* nothing more will happen by itself */
     bool past;        /* the run had finished before */
+    bool removed;     /* and is not in the store any more */
+    bool cancelled;   /* of a removed one */
     enum err failed;
     struct diag diag;
 };
@@ -546,8 +548,12 @@ static enum err look_back(struct run *run)
         .folder = run->folder,
         .text = run->file.text,
     };
-    enum err err =
-        past_find(run->store, &plan, &run->id, &run->number, &run->diag);
+    struct past_run found;
+    enum err err = past_find(run->store, &plan, &found, &run->diag);
+    run->id = found.id;
+    run->number = found.number;
+    run->removed = found.removed;
+    run->cancelled = found.cancelled;
     run->past = err == ERR_OK;
     run->over = run->past;
     if (err == ERR_CONFLICT) {
@@ -679,11 +685,41 @@ add_next(struct strbuf *out, const struct run *run, const struct engine *engine)
     strbuf_release(&command);
 }
 
+/* Say that the run has finished, of which nothing else is known; the exit code.
+ */
+static int conclude_removed(const struct run *run)
+{
+    struct strbuf text = {0};
+    if (run->json) {
+        strbuf_adds(&text, "{\"run\":");
+        jsonw_string(&text, run->id);
+        strbuf_adds(&text,
+                    ",\"kind\":\"run\",\"to\":\"finished\","
+                    "\"removed\":true}\n");
+    } else {
+        struct strbuf command = {0};
+        add_command(&command, run, "--new");
+        strbuf_addf(&text,
+                    "run %s had finished before, and 'sluice gc' has removed "
+                    "it: nothing was started\n\n    %-36s starts another run "
+                    "of this plan\n",
+                    run->id,
+                    strbuf_text(&command));
+        strbuf_release(&command);
+    }
+    print_text(&text);
+    strbuf_release(&text);
+    return run->cancelled ? CLI_NOT_ALL_DONE : CLI_OK;
+}
+
 /* How it ended: the exit code, and a summary for people. */
 static int conclude(struct run *run)
 {
     if (run->id == NULL) {
         return run->interrupted ? CLI_INTERRUPTED : CLI_OK;
+    }
+    if (run->removed) {
+        return conclude_removed(run);
     }
     struct client_view view;
     struct diag diag = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Only the rows of runs are read. A run that has finished stays so, therefore
- * no lock is needed to find one; that none was found is only certain for the
- * holder of the lock, who asks again.
+ * Only the rows of runs are read, and what is left of removed ones. A run that
+ * has finished stays so, therefore no lock is needed to find one; that none was
+ * found is only certain for the holder of the lock, who asks again.
  */
 #include "cli/past.h"
 
@@ -10,6 +10,7 @@
 #include "cli/lines.h"
 #include "cli/plain.h"
 #include "plan/revise.h"
+#include "store/pruned.h"
 
 #include <jansson.h>
 #include <string.h>
@@ -18,10 +19,10 @@ enum { SHOWN_COLUMNS = 60 }; /* of a line that differs */
 
 struct search {
     const struct past_plan *plan;
-    bool unfinished; /* one of that name is */
-    char *id;        /* of the last finished one of that plan */
-    uint32_t number;
-    char *text;
+    bool unfinished;       /* one of that name is */
+    struct past_run found; /* the last finished one of that plan */
+    char *text;            /* NULL: it was removed */
+    bool changed;          /* of a removed one: its text was another */
 };
 
 static const char *base_of(const char *path)
@@ -39,6 +40,18 @@ static bool is_same(const struct past_plan *plan, const struct store_run *row)
            (text || strcmp(base_of(row->file), base_of(plan->file)) == 0);
 }
 
+/* Note a run in place of what was found before. */
+static void take(struct search *search, const char *id, uint32_t number)
+{
+    mem_free(search->found.id);
+    mem_free(search->text);
+    search->text = NULL;
+    search->found = (struct past_run){
+        .id = mem_strndup(id, strlen(id)),
+        .number = number,
+    };
+}
+
 static enum err on_run(void *ctx, const struct store_run *row)
 {
     struct search *search = ctx;
@@ -48,12 +61,10 @@ static enum err on_run(void *ctx, const struct store_run *row)
     if (!row->finished) {
         search->unfinished = search->unfinished ||
                              strcmp(row->folder, search->plan->folder) == 0;
-    } else if (row->number >= search->number && is_same(search->plan, row)) {
-        mem_free(search->id);
-        mem_free(search->text);
-        search->id = mem_strndup(row->id, strlen(row->id));
+    } else if (row->number >= search->found.number &&
+               is_same(search->plan, row)) {
+        take(search, row->id, row->number);
         search->text = mem_strndup(row->text, row->text_bytes);
-        search->number = row->number;
     }
     return ERR_OK;
 }
@@ -62,11 +73,44 @@ static enum err on_run(void *ctx, const struct store_run *row)
 static enum err on_fragment(void *ctx, const struct store_fragment *row)
 {
     struct search *search = ctx;
-    if (search->id != NULL && row->run == search->number &&
+    if (search->text != NULL && row->run == search->found.number &&
         revise_is_update(row->file)) {
         mem_free(search->text);
         search->text = mem_strndup(row->text, row->text_bytes);
     }
+    return ERR_OK;
+}
+
+static const char *text_of(const json_t *json, const char *name)
+{
+    const char *text = json_string_value(json_object_get(json, name));
+    return text != NULL ? text : "";
+}
+
+/* What is left of a run that was removed. */
+static enum err on_setting(void *ctx, const struct store_setting *row)
+{
+    struct search *search = ctx;
+    const struct past_plan *plan = search->plan;
+    if (strncmp(row->name, PRUNED_PREFIX, strlen(PRUNED_PREFIX)) != 0) {
+        return ERR_OK;
+    }
+    json_t *json = json_loads(row->value, 0, NULL);
+    json_int_t number = json_integer_value(json_object_get(json, "number"));
+    struct pruned_text text = pruned_text(plan->text, strlen(plan->text));
+    bool same = strcmp(text_of(json, "text"), text.digits) == 0;
+    if (number > search->found.number &&
+        strcmp(text_of(json, "name"), plan->name) == 0 &&
+        strcmp(text_of(json, "folder"), plan->folder) == 0 &&
+        (same ||
+         strcmp(base_of(text_of(json, "file")), base_of(plan->file)) == 0)) {
+        take(search, row->name + strlen(PRUNED_PREFIX), (uint32_t)number);
+        search->found.removed = true;
+        search->found.cancelled =
+            json_is_true(json_object_get(json, "cancelled"));
+        search->changed = !same;
+    }
+    json_decref(json);
     return ERR_OK;
 }
 
@@ -91,6 +135,13 @@ static void add_line(struct strbuf *out, const char *text)
 /* Refuse a plan that differs from that of the finished run. */
 static enum err refuse(const struct search *search, struct diag *diag)
 {
+    if (search->found.removed) {
+        return diag_set(diag,
+                        ERR_CONFLICT,
+                        "run \"%s\" has finished, and its plan has changed "
+                        "since; use --new to start another run",
+                        search->found.id);
+    }
     const char *was = search->text;
     const char *is = search->plan->text;
     uint32_t line = 1;
@@ -105,7 +156,7 @@ static enum err refuse(const struct search *search, struct diag *diag)
     strbuf_addf(&text,
                 "run \"%s\" has finished, and its plan has changed since: line "
                 "%u was ",
-                search->id,
+                search->found.id,
                 line);
     add_line(&text, was + begin);
     strbuf_adds(&text, " and is ");
@@ -118,29 +169,30 @@ static enum err refuse(const struct search *search, struct diag *diag)
 
 enum err past_find(struct store *store,
                    const struct past_plan *plan,
-                   char **id_out,
-                   uint32_t *number_out,
+                   struct past_run *out,
                    struct diag *diag)
 {
     static const struct store_visitor visitor = {
         .run = on_run,
         .fragment = on_fragment,
+        .setting = on_setting,
     };
     static const struct store_query query = {.finished = true};
     struct search search = {.plan = plan};
     struct store_info info = {0};
-    *id_out = NULL;
+    *out = (struct past_run){0};
     enum err err = store_read(store, &query, &visitor, &search, &info, diag);
-    if (err == ERR_OK && (search.unfinished || search.id == NULL)) {
+    if (err == ERR_OK && (search.unfinished || search.found.id == NULL)) {
         err = ERR_NOT_FOUND;
-    } else if (err == ERR_OK && strcmp(search.text, plan->text) != 0) {
+    } else if (err == ERR_OK &&
+               (search.text != NULL ? strcmp(search.text, plan->text) != 0
+                                    : search.changed)) {
         err = refuse(&search, diag);
     } else if (err == ERR_OK) {
-        *id_out = search.id;
-        *number_out = search.number;
-        search.id = NULL;
+        *out = search.found;
+        search.found.id = NULL;
     }
-    mem_free(search.id);
+    mem_free(search.found.id);
     mem_free(search.text);
     return err;
 }

@@ -22,18 +22,25 @@ struct past_plan {
     const char *text;
 };
 
+/* The run that was found. */
+struct past_run {
+    char *id; /* the caller frees it */
+    uint32_t number;
+    bool removed;   /* `gc --rows` has left nothing but this of it */
+    bool cancelled; /* of a removed one: it, or a task of it */
+};
+
 /*
  * Find the last run of that plan: of the same name and folder, and of the same
- * file or text. ERR_OK: it has finished, and the text is the same; *id_out,
- * which the caller frees, and *number_out name it. ERR_NOT_FOUND: there is
- * none, or an unfinished one of that name, so that the plan is to be submitted.
- * ERR_CONFLICT: it has finished, and its plan was another text; *diag says
- * where they differ. Otherwise the store cannot be read.
+ * file or text. ERR_OK: it has finished, and the text is the same; *out has it.
+ * ERR_NOT_FOUND: there is none, or an unfinished one of that name, so that the
+ * plan is to be submitted. ERR_CONFLICT: it has finished, and its plan was
+ * another text; *diag says where they differ, as far as that is known.
+ * Otherwise the store cannot be read.
  */
 MUST_USE enum err past_find(struct store *store,
                             const struct past_plan *plan,
-                            char **id_out,
-                            uint32_t *number_out,
+                            struct past_run *out,
                             struct diag *diag);
 
 /* Append the event that a run has finished, as `sluice run --json` prints it.

@@ -18,6 +18,7 @@
 #include "base/crash.h"
 #include "base/invariant.h"
 #include "base/mem.h"
+#include "store/pruned.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -305,8 +306,8 @@ static enum err on_setting(void *ctx, const struct store_setting *row)
         history_restore(loading->engine, row->name, row->value);
     } else if (strncmp(row->name, "notice/", strlen("notice/")) == 0) {
         notices_restore(loading->engine, row->value);
-    } else if (strncmp(row->name, "pruned/", strlen("pruned/")) == 0) {
-        add_finished(loading->engine, row->name + strlen("pruned/"));
+    } else if (strncmp(row->name, PRUNED_PREFIX, strlen(PRUNED_PREFIX)) == 0) {
+        add_finished(loading->engine, row->name + strlen(PRUNED_PREFIX));
     } else if (strcmp(row->name, "override") == 0) {
         loading->engine->override = strcmp(row->value, "true") == 0;
     } else {

@@ -171,7 +171,8 @@ struct store_command {
  */
 enum store_prune_part {
     STORE_PRUNE_EVENTS, /* its events with numbers from first to last */
-    STORE_PRUNE_TASKS,  /* tasks of these indexes, with their attempts */
+    STORE_PRUNE_TASKS,  /* tasks of these indexes, with their attempts; a run
+                           whose tasks were cancelled counts as cancelled */
     STORE_PRUNE_RUN,    /* the run, its texts, limits and settings. Its id is
                            never given out again: setting "pruned/ID" */
 };

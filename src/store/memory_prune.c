@@ -8,9 +8,10 @@
 #include "base/invariant.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "plan/revise.h"
 #include "store/event.h"
+#include "store/pruned.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* The gap that ends before `number`, or begins with it; false: none does. */
@@ -125,6 +126,10 @@ static void prune_tasks(struct store_memory_db *db,
     prune_attempts(db, prune);
     for (uint32_t ix = 0; ix < run->task_count; ix++) {
         struct memory_task *task = &run->tasks[ix];
+        if (ix >= prune->first && ix <= prune->last && task->present &&
+            strcmp(task->row.state, "cancelled") == 0) {
+            run->row.cancelled = true;
+        }
         if (ix >= prune->first && ix <= prune->last &&
             task->last_attempt == STORE_NONE) {
             *task = (struct memory_task){.last_attempt = STORE_NONE};
@@ -163,12 +168,21 @@ static void prune_run(struct store_memory_db *db, struct memory_run *run)
             return;
         }
     }
-    struct strbuf text = {0};
-    strbuf_addf(&text, "pruned/%s", run->row.id);
-    char value[32];
-    (void)snprintf(value, sizeof(value), "{\"number\":%u}", run->row.number);
-    set(db, strbuf_text(&text), value);
-    strbuf_release(&text);
+    struct store_run row = run->row;
+    for (uint32_t ix = 0; ix < run->fragment_count; ix++) {
+        const struct store_fragment *fragment = &run->fragments[ix];
+        if (strncmp(fragment->file, REVISE_MARK, strlen(REVISE_MARK)) == 0) {
+            row.text = fragment->text;
+            row.text_bytes = fragment->text_bytes;
+        }
+    }
+    struct strbuf name = {0};
+    struct strbuf value = {0};
+    strbuf_addf(&name, PRUNED_PREFIX "%s", row.id);
+    pruned_add(&value, &row);
+    set(db, strbuf_text(&name), strbuf_text(&value));
+    strbuf_release(&name);
+    strbuf_release(&value);
     drop_settings(db, run->row.number);
     /* Its id stays in run_ids, so that no other run gets it. */
     mem_free(run->fragments);

@@ -10,6 +10,10 @@
 #include "store/sqlite_internal.h"
 
 #include "base/mem.h"
+#include "plan/revise.h"
+#include "store/pruned.h"
+
+#include <string.h>
 
 /* The statement's run, ?1, is there and has finished. */
 #define GOING                                                                  \
@@ -90,26 +94,36 @@ enum err sqlite_find_gap(struct sqlite_store *store,
                     diag);
 }
 
-/* Set or, with a statement of one parameter, remove the row of a gap. */
-static enum err put_gap(struct sqlite_store *store,
-                        const char *sql,
-                        const struct event_gap *gap,
-                        struct diag *diag)
+/* Set or, with a statement of one parameter, remove a setting. */
+static enum err put_setting(struct sqlite_store *store,
+                            const char *sql,
+                            const char *name,
+                            const char *text,
+                            struct diag *diag)
 {
-    struct event_gap_texts texts = event_gap_write(gap);
     sqlite3_stmt *stmt = NULL;
     enum err err = sqlite_prepare(store, sql, &stmt, diag);
     if (err == ERR_OK) {
         bool value = sqlite3_bind_parameter_count(stmt) > 1;
-        int rc = sqlite3_bind_text(stmt, 1, texts.name, -1, SQLITE_STATIC);
+        int rc = sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
         if (rc == SQLITE_OK && value) {
-            rc = sqlite3_bind_text(stmt, 2, texts.value, -1, SQLITE_STATIC);
+            rc = sqlite3_bind_text(stmt, 2, text, -1, SQLITE_STATIC);
         }
         err = rc == SQLITE_OK ? sqlite_step(store, stmt, diag)
                               : sqlite_fail(store, rc, diag);
     }
     (void)sqlite3_finalize(stmt);
     return err;
+}
+
+/* The same for the row of a gap. */
+static enum err put_gap(struct sqlite_store *store,
+                        const char *sql,
+                        const struct event_gap *gap,
+                        struct diag *diag)
+{
+    struct event_gap_texts texts = event_gap_write(gap);
+    return put_setting(store, sql, texts.name, texts.value, diag);
 }
 
 /* Note a gap, as one with those it touches. */
@@ -221,11 +235,69 @@ static enum err prune_events(struct sqlite_store *store,
     return err;
 }
 
+/* Keep what is remembered of a run, if nothing else of it is left to go. */
+static enum err
+note_run(struct sqlite_store *store, uint32_t number, struct diag *diag)
+{
+    sqlite3_stmt *stmt = NULL;
+    enum err err = sqlite_prepare(
+        store,
+        "SELECT id, name, run.file, folder, cancelled, text FROM run"
+        " CROSS JOIN fragment ON fragment.run = run.number"
+        " WHERE run.number = ?1 AND finished = 1 AND (fragment.number = 0"
+        "  OR substr(fragment.file, 1, length(?2)) = ?2)"
+        " AND NOT EXISTS (SELECT 1 FROM attempt WHERE attempt.run = ?1)"
+        " AND NOT EXISTS (SELECT 1 FROM task"
+        "  WHERE key BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295)"
+        " ORDER BY fragment.number DESC LIMIT 1",
+        &stmt,
+        diag);
+    if (err != ERR_OK) {
+        return err;
+    }
+    struct strbuf name = {0};
+    struct strbuf value = {0};
+    int rc = sqlite3_bind_int64(stmt, 1, number);
+    rc = rc == SQLITE_OK
+             ? sqlite3_bind_text(stmt, 2, REVISE_MARK, -1, SQLITE_STATIC)
+             : rc;
+    rc = rc == SQLITE_OK ? sqlite3_step(stmt) : rc;
+    if (rc == SQLITE_ROW) {
+        struct sqlite_row row = {.stmt = stmt};
+        strbuf_addf(&name, PRUNED_PREFIX "%s", sqlite_text(&row, 0));
+        struct store_run run = {
+            .number = number,
+            .name = sqlite_text(&row, 1),
+            .file = sqlite_text(&row, 2),
+            .folder = sqlite_text(&row, 3),
+            .cancelled = sqlite_i64(&row, 4) != 0,
+            .text = sqlite3_column_blob(stmt, 5),
+            .text_bytes = (size_t)sqlite3_column_bytes(stmt, 5),
+        };
+        pruned_add(&value, &run);
+        err = put_setting(store,
+                          "INSERT OR REPLACE INTO setting VALUES (?1, ?2)",
+                          strbuf_text(&name),
+                          strbuf_text(&value),
+                          diag);
+    } else if (rc != SQLITE_DONE) {
+        err = sqlite_fail(store, rc, diag);
+    }
+    (void)sqlite3_finalize(stmt);
+    strbuf_release(&name);
+    strbuf_release(&value);
+    return err;
+}
+
 enum err sqlite_prune(struct sqlite_store *store,
                       const struct store_prune *prune,
                       struct diag *diag)
 {
     static const char *const tasks[] = {
+        "UPDATE run SET cancelled = 1 WHERE number = ?1 AND finished = 1"
+        " AND EXISTS (SELECT 1 FROM task WHERE state = 'cancelled'"
+        "  AND key BETWEEN (?1 << 32) + ?2"
+        "  AND (?1 << 32) + min(?3, 4294967295))",
         "DELETE FROM attempt WHERE attempt.run = ?1"
         " AND task BETWEEN ?2 AND ?3 AND state = 'ended' AND" GOING,
         "DELETE FROM task WHERE key BETWEEN (?1 << 32) + ?2"
@@ -235,11 +307,6 @@ enum err sqlite_prune(struct sqlite_store *store,
         NULL,
     };
     static const char *const run[] = {
-        "INSERT OR REPLACE INTO setting SELECT 'pruned/' || id,"
-        " '{\"number\":' || number || '}' FROM run WHERE number = ?1"
-        " AND finished = 1 AND NOT EXISTS (SELECT 1 FROM attempt"
-        "  WHERE attempt.run = ?1) AND NOT EXISTS (SELECT 1 FROM task"
-        "  WHERE key BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295)",
         "DELETE FROM run WHERE number = ?1 AND EXISTS (SELECT 1 FROM setting"
         "  WHERE setting.name = 'pruned/' || run.id)",
         "DELETE FROM fragment WHERE run = ?1"
@@ -258,8 +325,10 @@ enum err sqlite_prune(struct sqlite_store *store,
         return prune_events(store, prune, diag);
     case STORE_PRUNE_TASKS:
         return change_all(store, tasks, prune, diag);
-    case STORE_PRUNE_RUN:
-        return change_all(store, run, prune, diag);
+    case STORE_PRUNE_RUN: {
+        enum err err = note_run(store, prune->run, diag);
+        return err == ERR_OK ? change_all(store, run, prune, diag) : err;
+    }
     }
     return ERR_INVALID;
 }

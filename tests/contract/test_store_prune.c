@@ -128,7 +128,7 @@ static void expect_only_young(struct store *store)
         "task 2.0",
         "setting budget/12/0 6",
         "setting history/implement {\"count\":2}",
-        "setting pruned/old {\"number\":1}",
+        "setting pruned/old {\"number\":1,\"name\":",
     };
     for (size_t ix = 0; ix < ARRAY_COUNT(gone); ix++) {
         if (strstr(strbuf_text(&all), gone[ix]) != NULL) {
@@ -181,6 +181,42 @@ static void a_finished_run_goes_and_the_rest_stays_sound(void **state)
     expect_events(store, 3, (uint64_t[]){5}, 1);
     expect_events(store, 4, (uint64_t[]){5}, 1);
     expect_events(store, 7, NULL, 0);
+    store_close(store);
+}
+
+/* How a plan has ended is known after its tasks have gone. */
+static void a_removed_run_with_a_cancelled_task_counts_as_such(void **state)
+{
+    struct fixture *fixture = *state;
+    uint64_t epoch = 0;
+    struct store *store = fixture_take(fixture, &epoch);
+    struct store_change changes[] = {
+        fixture_run(1, "old"),
+        fixture_task(1, 0, "done"),
+        fixture_task(1, 1, "cancelled"),
+        finish(1),
+        fixture_run(2, "well"),
+        fixture_task(2, 0, "done"),
+        finish(2),
+        prune(1, STORE_PRUNE_TASKS, 0, 0),
+        prune(1, STORE_PRUNE_TASKS, 1, 1),
+        prune(1, STORE_PRUNE_RUN, 0, 0),
+        prune(2, STORE_PRUNE_TASKS, 0, 1),
+        prune(2, STORE_PRUNE_RUN, 0, 0),
+    };
+    for (size_t ix = 0; ix < ARRAY_COUNT(changes); ix++) {
+        write_all(store, epoch, &changes[ix], 1);
+    }
+    struct strbuf all = fixture_contents(store);
+    const char *old = strstr(strbuf_text(&all), "setting pruned/old ");
+    const char *well = strstr(strbuf_text(&all), "setting pruned/well ");
+    assert_non_null(old);
+    assert_non_null(well);
+    assert_true(old < well);
+    const char *cancelled = strstr(old, "\"cancelled\":true}");
+    assert_true(cancelled != NULL && cancelled < well);
+    assert_non_null(strstr(well, "\"cancelled\":false}"));
+    strbuf_release(&all);
     store_close(store);
 }
 
@@ -345,6 +381,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         FIXTURE_EACH(a_finished_run_goes_and_the_rest_stays_sound),
+        FIXTURE_EACH(a_removed_run_with_a_cancelled_task_counts_as_such),
         FIXTURE_EACH(the_log_goes_on_after_a_gap_at_its_end),
         FIXTURE_EACH(what_has_not_finished_is_left_alone),
         FIXTURE_EACH(an_id_is_never_given_out_again),
