@@ -115,7 +115,8 @@ MUST_USE enum err attempt_fence(const char *dir,
 /*
  * End every process that belongs to the attempt, found by the marker in its
  * environment (SLUICE_RESULT is the attempt's own file), when the shim is gone
- * and cannot do it. Returns the number ended. Signals go through pidfds.
+ * and cannot do it. Returns the number ended. Signals go through pidfds. Then
+ * kill all that is left in the control group of its shim, the shim included.
  */
 uint32_t attempt_kill_strays(const char *dir);
 

@@ -5,8 +5,7 @@
  * Its processes are no longer below anything of ours, and their numbers are
  * not written down anywhere. But a process carries the environment that it was
  * started with, and SLUICE_RESULT in it names one attempt. Only processes of
- * our own user are looked at; one that has cleared its environment cannot be
- * found.
+ * our own user are looked at.
  *
  * Each is held by a pidfd before it is looked at, so that the signal goes to
  * what was looked at. All of them are stopped before any is killed: a stopped
@@ -14,15 +13,23 @@
  * is just executing another program has no environment to be seen for a
  * moment, in which it runs or waits for a disk: while there is such a one, all
  * are looked at again, for half a second at most.
+ *
+ * One that has cleared its environment is found in the control group of its
+ * shim, if it has one, by the attribute with the directory: see cgroup.h. All
+ * that is in the group is killed, and the group removed. All groups of the
+ * machine are searched, because the shim's scheduler may have run in another
+ * one than this process.
  */
 #include "exec/attempt.h"
 
 #include "base/mem.h"
+#include "exec/cgroup.h"
 #include "exec/record.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -30,6 +37,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 enum {
@@ -175,6 +183,57 @@ static void release(struct strays *strays)
     mem_free(strays->found);
 }
 
+/* A search for the groups of an attempt. */
+struct groups {
+    const char *dir;
+    bool kill;
+    bool populated; /* one with processes was found */
+};
+
+/* Whether a group is of this attempt, and our own user's. */
+static bool is_of(int fd, const char *dir)
+{
+    char value[PATH_MAX];
+    struct stat stat;
+    ssize_t len = fgetxattr(fd, CGROUP_ATTRIBUTE, value, sizeof(value));
+    return len > 0 && (size_t)len == strlen(dir) &&
+           memcmp(value, dir, (size_t)len) == 0 && fstat(fd, &stat) == 0 &&
+           stat.st_uid == geteuid();
+}
+
+/* End what is in a group, if it is one of the attempt; but not ourselves. */
+static void look_at_group(void *ctx, int parent_fd, const char *name)
+{
+    struct groups *groups = ctx;
+    if (strncmp(name, CGROUP_PREFIX, sizeof(CGROUP_PREFIX) - 1) != 0) {
+        return;
+    }
+    int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    int fd = openat(parent_fd, name, flags);
+    if (fd >= 0 && is_of(fd, groups->dir) && !cgroup_is_in(name)) {
+        groups->populated = groups->populated || cgroup_is_populated(fd);
+        if (groups->kill) {
+            cgroup_end(fd);
+            cgroup_remove(parent_fd, name);
+        }
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+}
+
+/* Look for groups of the attempt; whether one has processes. */
+static bool search_groups(const char *dir, bool kill)
+{
+    struct groups groups = {.dir = dir, .kill = kill};
+    int fd = cgroup_open_root();
+    if (fd >= 0) {
+        cgroup_walk(fd, look_at_group, &groups);
+        (void)close(fd);
+    }
+    return groups.populated;
+}
+
 bool attempt_has_strays(const char *dir)
 {
     struct strays strays = {0};
@@ -191,7 +250,7 @@ bool attempt_has_strays(const char *dir)
         (void)closedir(proc);
     }
     release(&strays);
-    return found;
+    return found || search_groups(dir, false);
 }
 
 uint32_t attempt_kill_strays(const char *dir)
@@ -213,5 +272,6 @@ uint32_t attempt_kill_strays(const char *dir)
         }
     }
     release(&strays);
+    (void)search_groups(dir, true);
     return ended;
 }

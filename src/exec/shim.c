@@ -56,6 +56,7 @@ enum phase {
 /* Points in time are those of CLOCK_MONOTONIC, in nanoseconds. */
 struct shim {
     struct shim_job job;
+    struct shim_cgroup *group;
     int dir_fd;
     int lock_fd;
     struct shim_log log;
@@ -128,7 +129,8 @@ static void end_for(struct shim *shim, enum attempt_cause cause, int64_t now)
 
 /*
  * One round of killing. The first is plain. Whatever survives it is forking
- * faster than we walk: it is stopped first, so that it cannot.
+ * faster than we walk: the kernel kills the whole group or, where there is
+ * none, it is stopped first, so that it cannot.
  */
 static void kill_round(struct shim *shim, int64_t now)
 {
@@ -138,6 +140,7 @@ static void kill_round(struct shim *shim, int64_t now)
         shim->kill_rounds = 0;
         shim->kill_pause_ns = KILL_PAUSE_NS_MIN;
     } else {
+        shim_cgroup_kill(shim->group);
         signal_tree(shim, SIGSTOP);
         signal_tree(shim, SIGSTOP);
     }
@@ -427,6 +430,8 @@ static int begin(struct shim *shim,
     }
     *claimed_out = true;
     crash_point("shim-started");
+    shim_cgroup_set(shim->group, shim->job.dir);
+    crash_point("shim-cgroup-set");
     const struct shim_wire_request *head = &shim->job.head;
     shim->exit.begun_ns = started.at_ns;
     shim->timeout_at = shim_sum(now, head->timeout_ns);
@@ -461,9 +466,11 @@ static void release(struct shim *shim)
 
 int shim_run(const struct shim_message *message,
              const struct record_started *self,
+             struct shim_cgroup *group,
              bool *clean_out)
 {
     struct shim shim = {
+        .group = group,
         .dir_fd = -1,
         .lock_fd = -1,
         .log = {.fd = -1},
@@ -483,6 +490,9 @@ int shim_run(const struct shim_message *message,
     } else if (claimed) {
         shim.exit.cause = ATTEMPT_SPAWN;
         shim.exit.error = error;
+    }
+    if (shim.clean) {
+        shim_cgroup_set(group, NULL); /* the shim may take another request */
     }
     bool told = claimed && finish(&shim) == 0;
     *clean_out = told && shim.clean;

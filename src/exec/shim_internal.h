@@ -11,9 +11,11 @@
  *   shim_dir.c     the files of an attempt: lock, started, exit
  *   shim_spawn.c   starting a command
  *   shim_tree.c    the processes below a shim: signals, CPU time
+ *   shim_cgroup.c  the control group of a shim
  *   shim_log.c     keeping the log below its limit
  *
- * It shares checkpoint.c, idle.c, proctree.c and record.c with the scheduler.
+ * It shares cgroup.c, checkpoint.c, idle.c, proctree.c and record.c with the
+ * scheduler.
  */
 #ifndef EXEC_SHIM_INTERNAL_H
 #define EXEC_SHIM_INTERNAL_H
@@ -41,8 +43,41 @@ struct shim_message {
     size_t len;
 };
 
+/* Bytes of the name of a group: see cgroup.h. */
+enum { SHIM_CGROUP_BYTES = 48 };
+
+/* The control group of a shim. */
+struct shim_cgroup {
+    char name[SHIM_CGROUP_BYTES]; /* "": there is none */
+    int fd;                       /* in the shim; -1: there is none */
+    int parent_fd;
+    bool left; /* the shim itself is not in it any more */
+};
+
+/* Open the group in which those of shims are created, and remove what earlier
+ * servers have left there; -1: there is none. */
+int shim_cgroup_open(void);
+
+/* Fork into a new group below `parent_fd`, or just fork where that cannot be.
+ * `number` is another one for each call. Returns as fork() does. */
+pid_t shim_cgroup_fork(struct shim_cgroup *group,
+                       int parent_fd,
+                       uint32_t number);
+
+/* Note whose processes are in the group: those of the attempt in this
+ * directory, or with NULL, of none. */
+void shim_cgroup_set(const struct shim_cgroup *group, const char *dir);
+
+/* Leave the group, and kill all that is in it. */
+void shim_cgroup_kill(struct shim_cgroup *group);
+
+/* Leave the group and remove it, because the server, which would do that when
+ * this process has ended, is gone. */
+void shim_cgroup_remove(struct shim_cgroup *group);
+
 /* What a shim gets from the server that forks it. */
 struct shim_birth {
+    struct shim_cgroup group;
     struct shim_message message; /* the shim's own */
     const char *boot_id;
     int64_t forked_ns; /* CLOCK_BOOTTIME, just before the fork */
@@ -59,12 +94,13 @@ struct shim_done {
 enum { SHIM_NEXT_BYTES_MAX = 16 << 10 };
 
 /* Be a shim. The exit code: 0, or the errno for which nothing ran. */
-int shim_live(const struct shim_birth *birth);
+int shim_live(struct shim_birth *birth);
 
 /* Carry out one request; 0, or the errno for which nothing ran. *clean_out:
  * its session has ended by itself and has left nothing behind. */
 int shim_run(const struct shim_message *message,
              const struct record_started *self,
+             struct shim_cgroup *group,
              bool *clean_out);
 
 /* A clock in nanoseconds. */

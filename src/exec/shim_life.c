@@ -61,7 +61,8 @@ static size_t receive(int fd, char *bytes, size_t size)
     return len > 0 ? (size_t)len : 0;
 }
 
-int shim_live(const struct shim_birth *birth)
+/* Carry out one request after the other; the exit code. */
+static int live(struct shim_birth *birth)
 {
     char bytes[SHIM_NEXT_BYTES_MAX];
     struct shim_message message = birth->message;
@@ -75,7 +76,7 @@ int shim_live(const struct shim_birth *birth)
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     for (;;) {
         bool clean;
-        int error = shim_run(&message, &self, &clean);
+        int error = shim_run(&message, &self, &birth->group, &clean);
         if (!clean || birth->next_fd < 0) {
             return error;
         }
@@ -91,4 +92,21 @@ int shim_live(const struct shim_birth *birth)
         }
         crash_point("shim-next");
     }
+}
+
+/* Whether the server has closed its ends. One that dies closes them one by one,
+ * so both are looked at. */
+static bool server_is_gone(const struct shim_birth *birth)
+{
+    struct pollfd fds[] = {{.fd = birth->done_fd}, {.fd = birth->next_fd}};
+    return poll(fds, ARRAY_COUNT(fds), 0) > 0;
+}
+
+int shim_live(struct shim_birth *birth)
+{
+    int error = live(birth);
+    if (server_is_gone(birth)) {
+        shim_cgroup_remove(&birth->group);
+    }
+    return error;
 }

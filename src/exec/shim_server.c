@@ -21,6 +21,7 @@
  * timeouts.
  */
 #include "base/crash.h"
+#include "exec/cgroup.h"
 #include "exec/shim_internal.h"
 #include "exec/shim_wire.h"
 
@@ -56,6 +57,7 @@ struct live {
     int next_fd; /* takes another request; -1: none */
     bool busy;   /* with the request `id` */
     uint64_t id;
+    char group[SHIM_CGROUP_BYTES]; /* "": none */
 };
 
 struct server {
@@ -75,6 +77,8 @@ struct server {
     size_t socket_count; /* those with a next_fd */
     int done_in;         /* the pipe for shim_done; -1: there is none */
     int done_out;
+    int group_fd;         /* where groups are created; -1: nowhere */
+    uint32_t group_count; /* that were */
 };
 
 static void on_child(int signal)
@@ -219,6 +223,9 @@ static void reap(struct server *server)
                        WIFEXITED(status) ? WEXITSTATUS(status) : 0);
         }
         drop_socket(server, live);
+        if (live->group[0] != '\0') { /* what a killed shim left, stays */
+            cgroup_remove(server->group_fd, live->group);
+        }
         *live = server->live[--server->live_count];
     }
 }
@@ -316,7 +323,10 @@ static int fork_shim(struct server *server,
     birth->next_fd = ends[1];
     birth->forked_ns = shim_clock(CLOCK_BOOTTIME);
     int fault = crash_fault("fork");
-    pid_t pid = fault != 0 ? -1 : fork();
+    pid_t pid = fault != 0 ? -1
+                           : shim_cgroup_fork(&birth->group,
+                                              server->group_fd,
+                                              ++server->group_count);
     int error = fault != 0 ? fault : errno;
     *is_shim_out = pid == 0;
     if (ends[0] >= 0) {
@@ -339,6 +349,7 @@ static int fork_shim(struct server *server,
         .start_ticks = shim_start_ticks(pid, birth->forked_ns),
         .next_fd = ends[0],
     };
+    memcpy(live->group, birth->group.name, sizeof(live->group));
     server->socket_count += ends[0] >= 0 ? 1 : 0;
     report_start(server, live, id);
     return 0;
@@ -468,6 +479,7 @@ static void detach(struct server *server)
     (void)setsid();
     (void)!chdir("/");
     read_boot_id(server->boot_id);
+    server->group_fd = shim_cgroup_open();
 }
 
 /* Block all signals that do not come from a fault, and set their actions as
@@ -528,6 +540,7 @@ int shim_serve(int fd)
         .send_ns = NEVER,
         .done_in = -1,
         .done_out = -1,
+        .group_fd = -1,
     };
     struct shim_birth birth;
     detach(&server);

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The group of a shim: see cgroup.h.
+ *
+ * A process that is moved into a group makes all forks of the machine wait for
+ * more than 10 ms. One that is born there (CLONE_INTO_CGROUP) costs what a fork
+ * costs. So the shim itself is forked into its group, and what it starts is
+ * born there, too; and a group is created for a shim, not for an attempt: a
+ * shim that takes another request keeps it, because its session has left
+ * nothing behind. Only the attribute changes.
+ *
+ * While the shim lives it finds its processes by walking down. The group is for
+ * what is left when it was killed, and for its own last resort: it leaves the
+ * group and has the kernel kill all that is in it.
+ *
+ * The server removes the group when it reaps the shim. A shim that has outlived
+ * its server removes the group itself. Where both were killed, the next server
+ * finds the group empty, with the number of a dead server in its name.
+ */
+#include "base/crash.h"
+#include "exec/cgroup.h"
+#include "exec/shim_internal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+/* Of <linux/sched.h>, which not every C library lets us include. */
+#define INTO_CGROUP UINT64_C(0x200000000)
+
+/* struct clone_args of Linux 5.7. */
+struct clone_call {
+    uint64_t flags;
+    uint64_t pidfd;
+    uint64_t child_tid;
+    uint64_t parent_tid;
+    uint64_t exit_signal;
+    uint64_t stack;
+    uint64_t stack_size;
+    uint64_t tls;
+    uint64_t set_tid;
+    uint64_t set_tid_size;
+    uint64_t cgroup;
+};
+
+static char *add_number(char *at, uint64_t number)
+{
+    char digits[24];
+    size_t ix = sizeof(digits) - 1;
+    digits[ix] = '\0';
+    do {
+        digits[--ix] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    memcpy(at, digits + ix, sizeof(digits) - ix);
+    return at + sizeof(digits) - ix - 1;
+}
+
+/* Remove the groups that dead servers and their shims have left. */
+static void sweep(int parent_fd)
+{
+    int fd = openat(parent_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    if (dir == NULL) {
+        if (fd >= 0) {
+            (void)close(fd);
+        }
+        return;
+    }
+    const size_t len = sizeof(CGROUP_PREFIX) - 1;
+    struct dirent *entry;
+    while ((entry = readdir(dir)) != NULL) {
+        const char *name = entry->d_name;
+        if (strncmp(name, CGROUP_PREFIX, len) == 0) {
+            pid_t server = (pid_t)strtol(name + len, NULL, 10);
+            if (server > 0 && kill(server, 0) != 0 && errno == ESRCH) {
+                cgroup_remove(parent_fd, name);
+            }
+        }
+    }
+    (void)closedir(dir);
+}
+
+int shim_cgroup_open(void)
+{
+    int fd = cgroup_open_own();
+    if (fd >= 0) {
+        sweep(fd);
+    }
+    return fd;
+}
+
+/* Fork into the group. What the C library does around a fork is for threads,
+ * and there is one. */
+static pid_t fork_into(int fd)
+{
+    struct clone_call call = {
+        .flags = INTO_CGROUP,
+        .exit_signal = SIGCHLD,
+        .cgroup = (uint64_t)fd,
+    };
+    return (pid_t)syscall(SYS_clone3, &call, sizeof(call));
+}
+
+/* Create the group and open it; without a name: there is none. */
+static void create(struct shim_cgroup *group, uint32_t number)
+{
+    char name[SHIM_CGROUP_BYTES] = CGROUP_PREFIX;
+    char *end = name + sizeof(CGROUP_PREFIX) - 1;
+    end = add_number(end, (uint64_t)getpid());
+    *end++ = '-';
+    (void)add_number(end, number);
+    if (group->parent_fd < 0 || mkdirat(group->parent_fd, name, 0755) != 0) {
+        return;
+    }
+    int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    group->fd = openat(group->parent_fd, name, flags);
+    if (group->fd < 0) {
+        cgroup_remove(group->parent_fd, name);
+        return;
+    }
+    memcpy(group->name, name, sizeof(name));
+}
+
+pid_t shim_cgroup_fork(struct shim_cgroup *group,
+                       int parent_fd,
+                       uint32_t number)
+{
+    *group = (struct shim_cgroup){
+        .fd = -1,
+        .parent_fd = parent_fd,
+    };
+    create(group, number);
+    crash_point("server-cgroup-made");
+    if (group->fd < 0) {
+        return fork();
+    }
+    pid_t pid = fork_into(group->fd);
+    if (pid == 0) {
+        return 0;
+    }
+    (void)close(group->fd);
+    group->fd = -1;
+    if (pid < 0) { /* the kernel, or a filter, does not allow it */
+        cgroup_remove(parent_fd, group->name);
+        group->name[0] = '\0';
+        pid = fork();
+    }
+    return pid;
+}
+
+void shim_cgroup_set(const struct shim_cgroup *group, const char *dir)
+{
+    if (group->fd >= 0 && dir != NULL) {
+        (void)fsetxattr(group->fd, CGROUP_ATTRIBUTE, dir, strlen(dir), 0);
+    } else if (group->fd >= 0) {
+        (void)fremovexattr(group->fd, CGROUP_ATTRIBUTE);
+    }
+}
+
+void shim_cgroup_kill(struct shim_cgroup *group)
+{
+    if (group->fd >= 0 && !group->left) {
+        group->left = cgroup_enter(group->parent_fd);
+    }
+    if (group->left) {
+        cgroup_kill(group->fd);
+    }
+}
+
+void shim_cgroup_remove(struct shim_cgroup *group)
+{
+    if (group->fd >= 0 && (group->left || cgroup_enter(group->parent_fd))) {
+        cgroup_remove(group->parent_fd, group->name);
+    }
+}
