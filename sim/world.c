@@ -164,6 +164,15 @@ static enum err on_store_write(void *ctx,
 
 /* --- faults ------------------------------------------------------------- */
 
+static void begin_boot(struct world *world)
+{
+    (void)snprintf(world->boot_id,
+                   sizeof(world->boot_id),
+                   "%08x-0000-4000-8000-000000000000",
+                   world->boots++);
+    world->next_pid = 1; /* numbers come again */
+}
+
 static void take_over(struct world *world)
 {
     if (world->current == WORLD_NONE) {
@@ -176,19 +185,54 @@ static void take_over(struct world *world)
     world_process_boot(world, NULL);
 }
 
+/* The worker that works at present, or NULL. */
+static struct world_worker *present_worker(const struct world *world)
+{
+    uint32_t ix = world->remote;
+    if (ix == WORLD_NONE && world->current != WORLD_NONE) {
+        ix = world->processes[world->current]->worker;
+    }
+    return ix != WORLD_NONE && world->workers[ix]->alive ? world->workers[ix]
+                                                         : NULL;
+}
+
 static void kill_server(struct world *world)
 {
-    if (world->current == WORLD_NONE) {
+    const struct world_worker *worker = present_worker(world);
+    if (worker == NULL) {
         return;
     }
-    struct world_process *process = world->processes[world->current];
-    world->servers[process->server].alive = false;
-    world_say(world, "the server of process %u dies", process->ix);
+    world->servers[worker->server].alive = false;
+    world_say(world, "the server of worker %u dies", worker->ix);
     (void)world_plan_event(world,
                            WORLD_RESPAWN,
                            world->now_ns + world_delay(world, 50 * WORLD_MS),
-                           process->ix,
+                           worker->ix,
                            0);
+}
+
+/* Something happens to a worker that is a process of its own. */
+static void strike_worker(struct world *world)
+{
+    struct world_worker *worker = present_worker(world);
+    if (worker == NULL || worker->process != NULL) {
+        return;
+    }
+    switch (rng_below(&world->rng, 3)) {
+    case 0:
+        world_worker_end(worker);
+        break;
+    case 1: /* its machine reboots, and the scheduler's does not */
+        world_worker_end(worker);
+        if (world_has(world, WORLD_REBOOT)) {
+            world_machine_reboot(world);
+            begin_boot(world);
+        }
+        break;
+    default:
+        world_link_cut(world, world_delay(world, 20 * WORLD_SECOND));
+        break;
+    }
 }
 
 static void kill_shim(struct world *world)
@@ -206,15 +250,13 @@ static void reboot(struct world *world)
     for (uint32_t ix = 0; ix < world->process_count; ix++) {
         world_process_bury(world->processes[ix]);
     }
+    if (world->remote != WORLD_NONE) {
+        world_worker_end(world->workers[world->remote]);
+    }
     world_machine_reboot(world);
-    world->boots++;
-    (void)snprintf(world->boot_id,
-                   sizeof(world->boot_id),
-                   "%08x-0000-4000-8000-000000000000",
-                   world->boots);
+    begin_boot(world);
     world->boot_ns = -world->now_ns;
     world->wall_ns += rng_below(&world->rng, 300) * WORLD_SECOND;
-    world->next_pid = 1; /* numbers come again */
 }
 
 static void shift_clocks(struct world *world)
@@ -279,6 +321,7 @@ static void strike(struct world *world)
         WORLD_CLOCK,
         WORLD_STALL,
         WORLD_DRAIN,
+        WORLD_WORKERS,
     };
     uint32_t kind = kinds[rng_below(&world->rng, (uint32_t)ARRAY_COUNT(kinds))];
     if ((world->options.features & kind) == 0) {
@@ -305,27 +348,35 @@ static void strike(struct world *world)
             world->now_ns + world_delay(world, 60 * WORLD_SECOND);
     } else if (kind == WORLD_DRAIN && rng_below(&world->rng, 2) == 0) {
         leave(world);
+    } else if (kind == WORLD_WORKERS) {
+        strike_worker(world);
     }
 }
 
 /* --- the course of events ----------------------------------------------- */
 
+/* Have it happen when a process that is stopped goes on. */
+static bool is_later(struct world *world,
+                     const struct world_process *process,
+                     const struct world_event *event)
+{
+    if (process == NULL || process->stalled_ns <= world->now_ns) {
+        return false;
+    }
+    struct world_event *later = world_plan_event(world,
+                                                 event->type,
+                                                 process->stalled_ns,
+                                                 event->who,
+                                                 event->value);
+    later->report = event->report;
+    return true;
+}
+
 /* What happens to a scheduler; one that is stopped hears of it later. */
 static void deliver(struct world *world, const struct world_event *event)
 {
-    bool reports = event->type == WORLD_REPORT;
-    uint32_t ix = reports ? world->servers[event->who].process : event->who;
-    struct world_process *process = world->processes[ix];
-    if (!process->alive || (reports && !world->servers[event->who].alive)) {
-        return;
-    }
-    if (process->stalled_ns > world->now_ns) {
-        struct world_event *later = world_plan_event(world,
-                                                     event->type,
-                                                     process->stalled_ns,
-                                                     event->who,
-                                                     event->value);
-        later->report = event->report;
+    struct world_process *process = world->processes[event->who];
+    if (!process->alive || is_later(world, process, event)) {
         return;
     }
     if (event->type == WORLD_TURN) {
@@ -334,14 +385,29 @@ static void deliver(struct world *world, const struct world_event *event)
         world_process_apply(process);
     } else if (event->type == WORLD_WRITTEN) {
         world_process_written(process);
-    } else if (event->type == WORLD_REPORT) {
-        world_process_report(process, &event->report);
-    } else if (event->type == WORLD_GONE) {
-        world_process_gone(process, (uint32_t)event->value);
-    } else if (event->type == WORLD_RESPAWN) {
-        world_process_respawn(process);
     } else {
         world_process_bury(process);
+    }
+}
+
+/* The same for a worker, which is stopped with the process that it is in. */
+static void deliver_work(struct world *world, const struct world_event *event)
+{
+    bool reports = event->type == WORLD_REPORT;
+    uint32_t ix = reports ? world->servers[event->who].worker : event->who;
+    struct world_worker *worker = world->workers[ix];
+    if (!worker->alive || (reports && !world->servers[event->who].alive) ||
+        is_later(world, worker->process, event)) {
+        return;
+    }
+    if (reports) {
+        world_worker_report(worker, &event->report);
+    } else if (event->type == WORLD_GONE) {
+        world_worker_gone(worker, (uint32_t)event->value);
+    } else if (event->type == WORLD_RESPAWN) {
+        world_worker_respawn(worker);
+    } else {
+        world_worker_look(worker);
     }
 }
 
@@ -374,11 +440,22 @@ static void happen(struct world *world, const struct world_event *event)
     case WORLD_TURN:
     case WORLD_APPLY:
     case WORLD_WRITTEN:
+    case WORLD_EXIT:
+        deliver(world, event);
+        break;
     case WORLD_REPORT:
     case WORLD_GONE:
     case WORLD_RESPAWN:
-    case WORLD_EXIT:
-        deliver(world, event);
+    case WORLD_LOOK:
+        deliver_work(world, event);
+        break;
+    case WORLD_MESSAGE:
+        world_link_deliver(world, event->who);
+        break;
+    case WORLD_LINKED:
+        if (event->value == world->link) {
+            world_link_again(world);
+        }
         break;
     case WORLD_REQUEST:
         world_machine_serve(world, event->who);
@@ -454,10 +531,11 @@ static void begin(struct world *world)
     world->boot_ns = 1000 * WORLD_SECOND;
     world->chaos = true;
     world->current = WORLD_NONE;
-    (void)snprintf(world->boot_id,
-                   sizeof(world->boot_id),
-                   "%08x-0000-4000-8000-000000000000",
-                   0);
+    world->remote = WORLD_NONE;
+    begin_boot(world);
+    if (world_has(world, WORLD_WORKERS)) {
+        world->remote = world_worker_begin(world, NULL);
+    }
     world->plan_count = 1;
     if (world_has(world, WORLD_RUNS)) {
         world->plan_count += rng_below(&world->rng, WORLD_PLANS_MAX);
@@ -521,9 +599,12 @@ static void release(struct world *world)
             engine_free(process->engine);
             store_close(process->store);
         }
-        mem_free(process->watched_shims);
         mem_free(process);
     }
+    for (uint32_t ix = 0; ix < world->worker_count; ix++) {
+        world_worker_free(world->workers[ix]);
+    }
+    world_link_release(world);
     for (uint32_t ix = 0; ix < world->request_count; ix++) {
         mem_free(world->requests[ix].run);
         mem_free(world->requests[ix].task);
@@ -542,6 +623,7 @@ static void release(struct world *world)
     }
     world_check_release(world);
     mem_free(world->processes);
+    mem_free(world->workers);
     mem_free(world->requests);
     mem_free(world->sessions);
     mem_free(world->servers);

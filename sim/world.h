@@ -57,7 +57,10 @@ enum world_feature {
     WORLD_HOOKS = 1 << 19, /* hooks that are told of events */
     WORLD_USAGE = 1 << 20, /* meters that rise and fall */
     WORLD_MONEY = 1 << 21, /* budgets */
-    WORLD_ALL = (1 << 22) - 1,
+    /* The worker is a process of its own, which dies, comes back, and is cut
+     * off from its scheduler. */
+    WORLD_WORKERS = 1 << 22,
+    WORLD_ALL = (1 << 22) - 1, /* but WORLD_WORKERS, which has its own seeds */
 };
 
 /* How a scripted session goes. Starts as "done after a minute". */

@@ -9,6 +9,7 @@
 #include "engine/engine.h"
 #include "sim/world.h"
 #include "store/memory.h"
+#include "work/worker.h"
 
 #define WORLD_NONE UINT32_MAX
 #define WORLD_MS INT64_C(1000000)
@@ -24,9 +25,12 @@ enum world_event_type {
     WORLD_TURN,    /* process: it wakes up */
     WORLD_APPLY,   /* process: its batch reaches the disk */
     WORLD_WRITTEN, /* process: it is told so */
-    WORLD_REPORT,  /* server: a report of it reaches its client */
-    WORLD_GONE,    /* process: a shim that it watches has ended */
-    WORLD_RESPAWN, /* process: it has a new spawn server */
+    WORLD_REPORT,  /* server: a report of it reaches its worker */
+    WORLD_GONE,    /* worker: a shim that it watches has ended */
+    WORLD_RESPAWN, /* worker: it has a new spawn server */
+    WORLD_LOOK,    /* worker: it wakes up */
+    WORLD_MESSAGE, /* message: it reaches a worker or a scheduler */
+    WORLD_LINKED,  /* worker and scheduler can reach each other again */
     WORLD_EXIT,    /* process: it ends by itself */
     WORLD_REQUEST, /* server: a request reaches it */
     WORLD_STEP,    /* shim: its next step */
@@ -136,18 +140,20 @@ struct world_session {
     bool live;  /* its processes are there */
     bool stray; /* ... without their shim */
     enum world_ending ending;
-    const char *outcome; /* as it should be recorded; NULL: not known yet */
+    const char *outcome;  /* as it should be recorded; NULL: not known yet */
+    const char *reported; /* ... or so, if that was reported before a power cut
+                             took the record; NULL: no */
 };
 
 struct world_server {
-    uint32_t process;
+    uint32_t worker;
     bool alive;         /* it answers */
     bool orphan;        /* its client is gone; it does what it was asked */
     int64_t request_ns; /* of the last request on its way, and report */
     int64_t report_ns;
 };
 
-/* A shim that a scheduler watches. */
+/* A shim that a worker watches. */
 struct world_watch {
     uint32_t shim;
     uint64_t token;
@@ -166,7 +172,9 @@ struct world_process {
     struct engine *engine;
     struct store *store;
     uint64_t epoch;
-    uint32_t server;
+    uint32_t worker;
+    bool remote;   /* the worker is another process ... */
+    uint32_t link; /* ... at the end of this connection */
     bool alive;
     bool died; /* within the present call: no call has an effect any more */
     bool superseded;
@@ -184,8 +192,23 @@ struct world_process {
     int64_t stalled_ns;
     uint32_t commits;
     uint64_t event_number; /* of the last event that it has told */
+};
+
+/* A worker. It is the ctx of its machine. */
+struct world_worker {
+    struct world *world;
+    uint32_t ix;
+    struct worker *worker;
+    struct world_process *process; /* that it is part of; NULL: of its own */
+    uint32_t server;
+    bool alive;
+    bool died;       /* within the present call */
+    int64_t wake_ns; /* of its next WORLD_LOOK */
     WORLD_LIST(struct world_watch, watched_shim);
 };
+
+/* Something on its way between a scheduler and a worker. */
+struct world_message;
 
 /* A task, by what was made durable and by what the machine saw. */
 struct world_task {
@@ -266,6 +289,16 @@ struct world {
     struct world_process **processes;
     uint32_t process_count;
     uint32_t process_capacity;
+    struct world_worker **workers;
+    uint32_t worker_count;
+    uint32_t worker_capacity;
+    uint32_t remote; /* worker that is a process of its own, or WORLD_NONE */
+    uint32_t link;   /* counts connections of a scheduler and a worker */
+    uint32_t link_process; /* scheduler at its end */
+    bool linked;           /* they can reach each other */
+    int64_t orders_ns;     /* arrival of the last message, each way */
+    int64_t reports_ns;
+    WORLD_LIST(struct world_message *, message);
     WORLD_LIST(struct world_server, server);
     WORLD_LIST(struct world_request, request);
     WORLD_LIST(struct world_shim, shim);
@@ -309,15 +342,58 @@ void world_process_turn(struct world_process *process);
 void world_process_apply(struct world_process *process);
 void world_process_written(struct world_process *process);
 void world_process_report(struct world_process *process,
-                          const struct exec_report *report);
-void world_process_gone(struct world_process *process, uint32_t shim);
-void world_process_respawn(struct world_process *process);
+                          const struct work_report *report);
+void world_process_linked(struct world_process *process);
 void world_process_order(struct world_process *process,
                          uint64_t order,
                          const char *json);
 void world_process_stop(struct world_process *process);
+/* After a call into the worker of the process. */
+void world_process_after(struct world_process *process);
+/* Whether it is dead, perhaps only now. */
+bool world_process_dies(struct world_process *process);
 /* It dies between two calls. */
 void world_process_bury(struct world_process *process);
+
+/* world_worker.c: a worker begins, in a process or as one of its own. */
+uint32_t world_worker_begin(struct world *world, struct world_process *process);
+struct work_mark world_worker_mark(const struct world *world, uint32_t ix);
+/* It dies between two calls. */
+void world_worker_end(struct world_worker *worker);
+void world_worker_free(struct world_worker *worker);
+/* Until it wants to look again; SCHED_NEVER. */
+int64_t world_worker_wait_ns(const struct world_worker *worker);
+/* After each call into a worker. */
+void world_worker_after(struct world_worker *worker);
+/* Calls into a worker. It may be gone after each of them. */
+void world_worker_look(struct world_worker *worker);
+void world_worker_report(struct world_worker *worker,
+                         const struct exec_report *report);
+void world_worker_gone(struct world_worker *worker, uint32_t shim);
+void world_worker_respawn(struct world_worker *worker);
+
+/* world_link.c: what schedulers and a worker of its own send each other. */
+void world_link_assign(struct world_process *process,
+                       const struct work_order *order);
+void world_link_want(struct world_process *process,
+                     uint64_t token,
+                     enum work_want want);
+void world_link_ask(struct world_process *process,
+                    const struct work_id *id,
+                    const struct work_mark *mark,
+                    bool begun,
+                    enum work_want want);
+void world_link_forget(struct world_process *process, const struct work_id *id);
+void world_link_report(struct world_worker *worker,
+                       const struct work_report *report);
+/* A message arrives. */
+void world_link_deliver(struct world *world, uint32_t message);
+/* A scheduler connects; nothing that was on its way arrives any more. */
+void world_link_up(struct world_process *process);
+/* They cannot reach each other for a while; they can again. */
+void world_link_cut(struct world *world, int64_t for_ns);
+void world_link_again(struct world *world);
+void world_link_release(struct world *world);
 
 /* world_notice.c: what hooks are told, against what is stored. */
 void world_notice_stored(struct world *world, const struct store_setting *row);

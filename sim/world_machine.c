@@ -230,9 +230,9 @@ static void vanish(struct world *world, uint32_t ix)
     if (world->servers[shim->server].alive) {
         report(world, shim, request->id, EXEC_ENDED, 0);
     }
-    for (uint32_t n = 0; n < world->process_count; n++) {
-        if (world->processes[n]->alive) {
-            /* For those who watch it: see world_process_gone(). */
+    for (uint32_t n = 0; n < world->worker_count; n++) {
+        if (world->workers[n]->alive) {
+            /* For those who watch it: see world_worker_gone(). */
             (void)world_plan_event(world,
                                    WORLD_GONE,
                                    world->now_ns + world_delay(world, WORLD_MS),
@@ -656,7 +656,10 @@ static void lose_files(struct world *world, struct world_dir *dir)
     if (dir->has_exit && rng_below(&world->rng, 2) == 0) {
         dir->has_exit = false;
         if (dir->session != WORLD_NONE) {
-            world->sessions[dir->session].outcome = "lost";
+            struct world_session *session = &world->sessions[dir->session];
+            session->reported =
+                world_has(world, WORLD_WORKERS) ? session->outcome : NULL;
+            session->outcome = "lost";
         }
     }
     if (!dir->has_exit && rng_below(&world->rng, 2) == 0) {

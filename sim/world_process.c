@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Schedulers, and the table of functions through which their engines see the
- * world.
+ * world. A worker is in the same process, or in one of its own
+ * (world_worker.c), behind a link (world_link.c).
  *
  * A scheduler can die in any of these functions, before or after what the
  * function does. The engine's frames are still on the stack then, so it is
@@ -32,6 +33,11 @@ static bool dies(struct world_process *process, uint32_t odds)
         process->died = true;
     }
     return process->died;
+}
+
+bool world_process_dies(struct world_process *process)
+{
+    return dies(process, DEATH_ODDS);
 }
 
 static int64_t on_now(void *ctx)
@@ -78,261 +84,68 @@ static void on_write(void *ctx, const struct store_batch *batch)
     (void)dies(process, DEATH_ODDS);
 }
 
-static enum err
-on_start(void *ctx, const struct exec_request *request, struct diag *diag)
+/* The worker in the same process: direct calls. */
+static struct worker *own_worker(const struct world_process *process)
 {
-    struct world_process *process = ctx;
-    (void)diag;
-    if (dies(process, DEATH_ODDS)) {
-        return ERR_OK;
-    }
-    check_able(process, "starts a session");
-    world_check_claimed(process->world, request);
-    world_say(process->world,
-              "process %u starts %llx in %s",
-              process->ix,
-              (unsigned long long)request->id,
-              request->dir);
-    enum err err =
-        world_machine_request(process->world, process->server, request);
-    (void)dies(process, DEATH_ODDS);
-    return err;
+    return process->world->workers[process->worker]->worker;
 }
 
-/* An order to end must be durable before it is carried out. */
-static void check_end(struct world_process *process, uint32_t shim)
+static void on_assign(void *ctx, const struct work_order *order)
 {
-    struct world *world = process->world;
-    uint64_t token = world->requests[world->shims[shim].request].id;
-    if (token > world->claim_count) {
+    struct world_process *process = ctx;
+    if (dies(process, DEATH_ODDS)) {
         return;
     }
-    const struct world_claim *claim = &world->claims[token - 1];
-    const struct world_task *task = &world->runs[claim->run].tasks[claim->task];
-    if (!claim->ended && (task->flags & SCHED_RECORD_ENDING) == 0) {
-        world_fault(world,
-                    "attempt %llu is ended, but no order says so",
-                    (unsigned long long)token);
+    check_able(process, "assigns work");
+    if (process->remote) {
+        world_link_assign(process, order);
+    } else {
+        worker_assign(own_worker(process), order);
     }
+    (void)dies(process, DEATH_ODDS);
 }
 
-static enum err on_end(void *ctx,
-                       int64_t pid,
-                       uint64_t start_ticks,
-                       uint64_t id,
-                       enum exec_end how)
+static void on_want(void *ctx, uint64_t token, enum work_want want)
 {
     struct world_process *process = ctx;
-    struct world *world = process->world;
     if (dies(process, DEATH_ODDS)) {
-        return ERR_OK;
-    }
-    if (world_strikes(world, WORLD_FILES, 30)) {
-        return ERR_IO;
+        return;
     }
     check_able(process, "ends a session");
-    uint32_t shim = world_machine_find(world, pid, start_ticks);
-    world_say(world,
-              "process %u ends shim %lld%s",
-              process->ix,
-              (long long)pid,
-              shim == WORLD_NONE ? ", which is gone" : "");
-    if (shim != WORLD_NONE) {
-        if (world->requests[world->shims[shim].request].id != id) {
-            world_fault(world,
-                        "an order about request %llu goes to shim %lld, "
-                        "which has another",
-                        (unsigned long long)id,
-                        (long long)pid);
-        }
-        if (how == EXEC_CANCEL) {
-            check_end(process, shim);
-        }
-        (void)world_plan_event(world,
-                               WORLD_SIGNAL,
-                               world->now_ns + world_delay(world, WORLD_MS),
-                               shim,
-                               (uint64_t)how);
+    if (process->remote) {
+        world_link_want(process, token, want);
+    } else {
+        worker_want(own_worker(process), token, want);
     }
-    (void)dies(process, DEATH_ODDS);
-    return shim != WORLD_NONE ? ERR_OK : ERR_NOT_FOUND;
 }
 
-static enum err
-on_watch(void *ctx, uint64_t token, int64_t pid, uint64_t start_ticks)
-{
-    struct world_process *process = ctx;
-    struct world *world = process->world;
-    if (dies(process, DEATH_ODDS)) {
-        return ERR_UNAVAILABLE;
-    }
-    uint32_t shim = world_machine_find(world, pid, start_ticks);
-    if (shim == WORLD_NONE) {
-        return ERR_NOT_FOUND;
-    }
-    if (world_strikes(world, WORLD_FILES, 30)) {
-        return ERR_UNAVAILABLE;
-    }
-    WORLD_GROW(process->watched_shims,
-               process->watched_shim_count,
-               process->watched_shim_capacity);
-    process->watched_shims[process->watched_shim_count++] =
-        (struct world_watch){
-            .shim = shim,
-            .token = token,
-        };
-    return ERR_OK;
-}
-
-static enum err on_inspect(void *ctx,
-                           const char *dir,
-                           const char *boot_id,
-                           struct attempt_found *out,
-                           struct diag *diag)
-{
-    struct world_process *process = ctx;
-    struct world *world = process->world;
-    *out = (struct attempt_found){0};
-    if (dies(process, DEATH_ODDS) || world_strikes(world, WORLD_FILES, 30)) {
-        return diag_set(diag, ERR_IO, "open %s: too many files", dir);
-    }
-    world_machine_inspect(world, world_machine_at(world, dir), boot_id, out);
-    world_say(world,
-              "process %u finds %s in state %d",
-              process->ix,
-              dir,
-              (int)out->state);
-    return ERR_OK;
-}
-
-/* No directory is ever of another attempt here. */
-static enum err on_set_aside(void *ctx, const char *path, struct diag *diag)
-{
-    struct world_process *process = ctx;
-    world_fault(process->world, "%s is taken for a foreign one", path);
-    return diag_set(diag, ERR_IO, "rename %s: failed", path);
-}
-
-static enum err on_fence(void *ctx,
-                         const char *path,
-                         const char *nonce,
-                         bool *fenced_out,
-                         struct diag *diag)
-{
-    struct world_process *process = ctx;
-    struct world *world = process->world;
-    *fenced_out = false;
-    if (dies(process, DEATH_ODDS) || world_strikes(world, WORLD_FILES, 30)) {
-        return diag_set(diag, ERR_IO, "fence %s: no space", path);
-    }
-    struct world_dir *dir = world_machine_at(world, path);
-    if (!dir->started && dir->holder == WORLD_NONE) {
-        dir->started = true;
-        dir->started_pid = 0;
-        dir->started_ticks = 0;
-        (void)snprintf(dir->nonce, sizeof(dir->nonce), "%s", nonce);
-        dir->touched_ns = world->now_ns;
-        *fenced_out = true;
-        world_say(world, "process %u fences %s", process->ix, path);
-    }
-    (void)dies(process, DEATH_ODDS);
-    return ERR_OK;
-}
-
-static bool on_has_strays(void *ctx, const char *path)
-{
-    struct world_process *process = ctx;
-    const struct world *world = process->world;
-    if (dies(process, DEATH_ODDS)) {
-        return false;
-    }
-    uint32_t session = world_machine_at(process->world, path)->session;
-    return session != WORLD_NONE && world->sessions[session].live;
-}
-
-static void on_kill_strays(void *ctx, const char *dir)
+static void on_ask(void *ctx,
+                   const struct work_id *id,
+                   const struct work_mark *mark,
+                   bool begun,
+                   enum work_want want)
 {
     struct world_process *process = ctx;
     if (dies(process, DEATH_ODDS)) {
         return;
     }
-    world_machine_kill_strays(process->world,
-                              world_machine_dir(process->world, dir));
-    (void)dies(process, DEATH_ODDS);
+    if (process->remote) {
+        world_link_ask(process, id, mark, begun, want);
+    } else {
+        worker_ask(own_worker(process), id, mark, begun, want);
+    }
 }
 
-static enum err on_result(void *ctx,
-                          const char *path,
-                          struct attempt_result *out,
-                          struct diag *diag)
+static void on_forget(void *ctx, const struct work_id *id)
 {
     struct world_process *process = ctx;
-    struct world *world = process->world;
-    *out = (struct attempt_result){0};
     if (dies(process, DEATH_ODDS)) {
-        return ERR_OK;
+        return;
     }
-    if (world_strikes(world, WORLD_FILES, 30)) {
-        return diag_set(diag, ERR_UNAVAILABLE, "result: too many files");
-    }
-    const char *text = world_machine_at(world, path)->result;
-    return text != NULL ? attempt_parse_result(text, strlen(text), out, diag)
-                        : ERR_OK;
-}
-
-static void
-on_log_tail(void *ctx, const char *dir, size_t bytes, struct strbuf *out)
-{
-    struct world_process *process = ctx;
-    (void)dies(process, DEATH_ODDS);
-    (void)bytes;
-    strbuf_addf(out, "the log in %s\n", dir);
-}
-
-static enum err on_put(void *ctx,
-                       const char *path,
-                       const char *name,
-                       const struct strbuf *text,
-                       struct diag *diag)
-{
-    struct world_process *process = ctx;
-    struct world *world = process->world;
-    if (dies(process, DEATH_ODDS) || world_strikes(world, WORLD_FILES, 30)) {
-        return diag_set(diag, ERR_IO, "write %s/%s: no space", path, name);
-    }
-    struct world_dir *dir = world_machine_at(world, path);
-    if (strcmp(name, "batch") == 0) {
-        mem_free(dir->batch);
-        dir->batch = mem_strndup(strbuf_text(text), text->len);
-    } else if (strcmp(name, "event") == 0) {
-        mem_free(dir->event);
-        dir->event = mem_strndup(strbuf_text(text), text->len);
-    }
-    (void)dies(process, DEATH_ODDS);
-    return ERR_OK;
-}
-
-static enum err on_get(void *ctx,
-                       const char *path,
-                       const char *name,
-                       struct strbuf *out,
-                       struct diag *diag)
-{
-    struct world_process *process = ctx;
-    struct world *world = process->world;
-    if (dies(process, DEATH_ODDS) || world_strikes(world, WORLD_FILES, 30)) {
-        return diag_set(diag, ERR_IO, "read %s/%s: failed", path, name);
-    }
-    const char *text = world_machine_at(world, path)->fragment;
-    strbuf_adds(out, text != NULL ? text : "");
-    return ERR_OK;
-}
-
-static void on_drop(void *ctx, const char *path)
-{
-    struct world_process *process = ctx;
-    if (!dies(process, DEATH_ODDS)) {
-        world_machine_drop(process->world, path);
+    if (process->remote) {
+        world_link_forget(process, id);
+    } else {
+        worker_forget(own_worker(process), id);
     }
     (void)dies(process, DEATH_ODDS);
 }
@@ -375,19 +188,10 @@ static const struct engine_world table = {
     .now_ns = on_now,
     .wall_ns = on_wall,
     .write = on_write,
-    .start = on_start,
-    .end = on_end,
-    .watch = on_watch,
-    .inspect = on_inspect,
-    .set_aside = on_set_aside,
-    .fence = on_fence,
-    .has_strays = on_has_strays,
-    .kill_strays = on_kill_strays,
-    .result = on_result,
-    .log_tail = on_log_tail,
-    .put = on_put,
-    .get = on_get,
-    .drop = on_drop,
+    .assign = on_assign,
+    .want = on_want,
+    .ask = on_ask,
+    .forget = on_forget,
     .answer = on_answer,
     .event = on_event,
 };
@@ -424,7 +228,9 @@ void world_process_bury(struct world_process *process)
     process->engine = NULL;
     process->store = NULL;
     process->batch = NULL;
-    world->servers[process->server].orphan = true;
+    if (!process->remote) {
+        world_worker_end(world->workers[process->worker]);
+    }
     if (process->commits == 0) {
         world->streak++;
     }
@@ -464,8 +270,8 @@ static void wake(struct world_process *process, int64_t at_ns)
     }
 }
 
-/* After each call into an engine. */
-static void after(struct world_process *process)
+/* After each call into an engine, or into a worker beside it. */
+void world_process_after(struct world_process *process)
 {
     struct world *world = process->world;
     if (process->died) {
@@ -492,22 +298,16 @@ static void after(struct world_process *process)
         return;
     }
     int64_t wait_ns = engine_wait_ns(process->engine);
+    int64_t look_ns =
+        process->remote ? SCHED_NEVER
+                        : world_worker_wait_ns(world->workers[process->worker]);
+    wait_ns = look_ns < wait_ns ? look_ns : wait_ns;
     if (process->died) {
         world_process_bury(process);
     } else if (wait_ns != SCHED_NEVER) {
         wake(process,
              world->now_ns + wait_ns + world_delay(world, WORLD_MS / 4) + 1);
     }
-}
-
-static uint32_t open_server(struct world *world, uint32_t process)
-{
-    WORLD_GROW(world->servers, world->server_count, world->server_capacity);
-    world->servers[world->server_count] = (struct world_server){
-        .process = process,
-        .alive = true,
-    };
-    return world->server_count++;
 }
 
 void world_process_boot(struct world *world, const char *order)
@@ -526,7 +326,12 @@ void world_process_boot(struct world *world, const char *order)
     process->wake_ns = SCHED_NEVER;
     world->processes[world->process_count++] = process;
     world->report->schedulers++;
-    process->server = open_server(world, process->ix);
+    process->remote = world_has(world, WORLD_WORKERS);
+    if (process->remote) {
+        process->worker = world->remote;
+    } else {
+        process->worker = world_worker_begin(world, process);
+    }
     process->store = store_memory_open(world->db, STORE_WRITE);
     struct store_owner owner = {.pid = ++world->next_pid};
     struct diag diag = {0};
@@ -539,8 +344,7 @@ void world_process_boot(struct world *world, const char *order)
         .seed = process->ix,
         .world = &table,
         .ctx = process,
-        .store = "/s",
-        .boot_id = world->boot_id,
+        .mark = world_worker_mark(world, process->worker),
         .epoch = process->epoch,
     });
     world_say(world,
@@ -560,22 +364,27 @@ void world_process_boot(struct world *world, const char *order)
     if (order != NULL) {
         process->visitor = true;
         process->leaving = true;
+        world_link_up(process);
         engine_drain(process->engine, true);
         world_process_order(process, ++world->last_order, order);
     } else {
+        world_link_up(process);
         engine_recover(process->engine);
-        after(process);
+        world_process_after(process);
     }
 }
 
 void world_process_turn(struct world_process *process)
 {
     process->wake_ns = SCHED_NEVER;
+    if (!process->remote) {
+        worker_tick(own_worker(process));
+    }
     engine_turn(process->engine);
     if (!process->died && rng_below(&process->world->rng, 8) == 0) {
         sched_verify(engine_sched(process->engine));
     }
-    after(process);
+    world_process_after(process);
 }
 
 void world_process_apply(struct world_process *process)
@@ -601,44 +410,27 @@ void world_process_written(struct world_process *process)
                    process->apply_err,
                    process->apply_diag.text);
     process->publishing = false;
-    after(process);
+    world_process_after(process);
 }
 
 void world_process_report(struct world_process *process,
-                          const struct exec_report *report)
+                          const struct work_report *report)
 {
     world_say(process->world,
               "process %u hears %d of %llx",
               process->ix,
               (int)report->type,
-              (unsigned long long)report->id);
+              (unsigned long long)report->token);
     engine_reported(process->engine, report);
-    after(process);
+    world_process_after(process);
 }
 
-void world_process_gone(struct world_process *process, uint32_t shim)
+void world_process_linked(struct world_process *process)
 {
-    for (uint32_t ix = process->watched_shim_count; ix > 0; ix--) {
-        if (process->watched_shims[ix - 1].shim != shim) {
-            continue;
-        }
-        uint64_t token = process->watched_shims[ix - 1].token;
-        process->watched_shims[ix - 1] =
-            process->watched_shims[--process->watched_shim_count];
-        engine_gone(process->engine, token);
-        after(process);
-        if (!process->alive) {
-            return;
-        }
-    }
-}
-
-void world_process_respawn(struct world_process *process)
-{
-    process->server = open_server(process->world, process->ix);
-    world_say(process->world, "process %u has a new server", process->ix);
-    engine_respawn(process->engine);
-    after(process);
+    struct work_mark mark = world_worker_mark(process->world, process->worker);
+    world_say(process->world, "process %u has its worker again", process->ix);
+    engine_worker_came(process->engine, &mark);
+    world_process_after(process);
 }
 
 void world_process_order(struct world_process *process,
@@ -654,7 +446,7 @@ void world_process_order(struct world_process *process,
     if (strstr(json, "\"drain\"") != NULL) {
         process->leaving = true;
     }
-    after(process);
+    world_process_after(process);
 }
 
 void world_process_stop(struct world_process *process)
@@ -662,5 +454,5 @@ void world_process_stop(struct world_process *process)
     world_say(process->world, "process %u is told to stop", process->ix);
     process->leaving = true;
     engine_stop(process->engine);
-    after(process);
+    world_process_after(process);
 }

@@ -399,7 +399,6 @@ enum err client_look(struct client_view *out,
     enum err err = open_view(out, dir, diag);
     if (err == ERR_OK) {
         out->engine = engine_new(&(struct engine_options){
-            .store = dir,
             .wall_ns = loop_wall_ns(),
         });
         err = engine_load(out->engine, out->store, query, diag);
@@ -415,7 +414,6 @@ enum err client_look_ahead(const char *dir,
     enum err err = open_view(&view, dir, diag);
     if (err == ERR_OK) {
         view.engine = engine_new(&(struct engine_options){
-            .store = dir,
             .wall_ns = loop_wall_ns(),
             .update = update,
         });

@@ -16,6 +16,7 @@
 #include "cli/plain.h"
 #include "engine/doorway.h"
 #include "engine/loop.h"
+#include "work/home.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -488,11 +489,11 @@ static bool check_flight(struct doctor *doctor, const struct flight *flight)
     if (flight->run_id == NULL || flight->task_id == NULL) {
         return false; /* said by store_verify() */
     }
-    engine_add_dir(&dir,
-                   doctor->dir,
-                   flight->run_id,
-                   flight->task_id,
-                   flight->number);
+    home_add_attempt(&dir,
+                     doctor->dir,
+                     flight->run_id,
+                     flight->task_id,
+                     flight->number);
     enum err err =
         attempt_inspect(strbuf_text(&dir), flight->boot_id, &found, &diag);
     strbuf_release(&dir);

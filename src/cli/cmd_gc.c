@@ -27,6 +27,7 @@
 #include "cli/plain.h"
 #include "engine/engine.h"
 #include "engine/loop.h"
+#include "work/home.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -106,7 +107,7 @@ static enum err on_task(void *ctx, const struct store_task *row)
 {
     struct known *known = ctx;
     struct strbuf path = {0};
-    engine_add_dir(&path, "", "", row->id, 1);
+    home_add_attempt(&path, "", "", row->id, 1);
     /* "/runs//NAME/1" */
     path.text[path.len - 2] = '\0';
     const char *name = strrchr(path.text, '/') + 1;

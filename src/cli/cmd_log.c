@@ -19,6 +19,7 @@
 #include "cli/target.h"
 #include "engine/engine.h"
 #include "engine/loop.h"
+#include "work/home.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -153,11 +154,11 @@ find_path(struct log *log, const struct attempt *attempt, struct diag *diag)
         err = store_read(log->store, &query, &visitor, &naming, NULL, diag);
     }
     strbuf_clear(&log->path);
-    engine_add_dir(&log->path,
-                   log->dir,
-                   target->run_id,
-                   naming.id != NULL ? naming.id : target->task_id,
-                   attempt->number);
+    home_add_attempt(&log->path,
+                     log->dir,
+                     target->run_id,
+                     naming.id != NULL ? naming.id : target->task_id,
+                     attempt->number);
     mem_free(naming.id);
     return err;
 }

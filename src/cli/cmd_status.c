@@ -219,7 +219,7 @@ add_limits(struct strbuf *out, const struct glance *glance, uint32_t run)
  * looked yet what became of it. */
 static bool has_ended(const struct engine_session_view *session)
 {
-    return session->pid > 0 && attempt_start_ticks(session->pid) == 0;
+    return mark_is_gone(&session->mark);
 }
 
 static void
@@ -234,8 +234,10 @@ add_sessions(struct strbuf *out, const struct glance *glance, uint32_t run)
         strbuf_adds(out, "    ");
         add_name(out, view.plan->tasks[session.task].id);
         strbuf_addf(out, "attempt %u, ", session.number);
-        if (session.pid > 0) {
-            strbuf_addf(out, "pid %lld, ", (long long)session.pid);
+        if (mark_process(&session.mark) > 0) {
+            strbuf_addf(out,
+                        "pid %lld, ",
+                        (long long)mark_process(&session.mark));
         }
         strbuf_adds(out, session.begun_ns > 0 ? "" : "starting for ");
         duration_add(out, glance_elapsed_ns(glance, &session));
@@ -483,8 +485,8 @@ json_sessions(struct strbuf *out, const struct glance *glance, uint32_t run)
                     ", \"attempt\": %u, \"tasks\": %u, \"pid\": ",
                     session.number,
                     session.task_count);
-        if (session.pid > 0) {
-            strbuf_addf(out, "%lld", (long long)session.pid);
+        if (mark_process(&session.mark) > 0) {
+            strbuf_addf(out, "%lld", (long long)mark_process(&session.mark));
         } else {
             strbuf_adds(out, "null");
         }

@@ -12,6 +12,7 @@
 #include "cli/plain.h"
 #include "cli/target.h"
 #include "plan/suggest.h"
+#include "work/home.h"
 
 #include <getopt.h>
 #include <string.h>
@@ -195,11 +196,11 @@ add_log(struct strbuf *out, const struct answer *answer, uint32_t ix)
     if (number == 0) {
         return false;
     }
-    engine_add_dir(out,
-                   answer->glance->dir,
-                   engine_run(engine, link.run).id,
-                   id_of(answer, ix),
-                   number);
+    home_add_attempt(out,
+                     answer->glance->dir,
+                     engine_run(engine, link.run).id,
+                     id_of(answer, ix),
+                     number);
     strbuf_adds(out, "/log");
     return true;
 }

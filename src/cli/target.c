@@ -229,7 +229,7 @@ enum err target_find_group(struct target_group *out,
     struct store_query query = {.finished = true, .run = run};
     struct diag problem = {0};
     struct engine *engine = engine_new(
-        &(struct engine_options){.store = "", .wall_ns = loop_wall_ns()});
+        &(struct engine_options){.wall_ns = loop_wall_ns()});
     enum err err = engine_load(engine, store, &query, &problem);
     uint32_t open = 0;
     for (uint32_t ix = 0; err == ERR_OK && ix < engine_run_count(engine);

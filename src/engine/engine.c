@@ -32,20 +32,11 @@ struct engine *engine_new(const struct engine_options *options)
     struct engine *engine = mem_zalloc(1, sizeof(*engine));
     engine->world = options->world;
     engine->ctx = options->ctx;
-    engine->store = mem_strndup(options->store, strlen(options->store));
-    const char *git = options->git != NULL ? options->git : "sluice-git";
-    const char *agent =
-        options->agent != NULL ? options->agent : "sluice-agent";
-    engine->git = mem_strndup(git, strlen(git));
-    engine->agent = mem_strndup(agent, strlen(agent));
+    engine->mark = options->mark;
     engine->epoch = options->epoch;
     rng_init(&engine->nonces, options->seed);
     engine->wall_ns = options->wall_ns;
     engine->update = options->update;
-    (void)snprintf(engine->boot_id,
-                   sizeof(engine->boot_id),
-                   "%s",
-                   options->boot_id != NULL ? options->boot_id : "");
     engine->sched = sched_new();
     engine->load = load_new(engine->sched);
     engine->retry_ns = SCHED_NEVER;
@@ -59,7 +50,8 @@ static void release_todo(struct engine_todo *todo)
         mem_free(todo->answers[ix].json);
     }
     for (uint32_t ix = 0; ix < todo->drop_count; ix++) {
-        mem_free(todo->drops[ix]);
+        mem_free(todo->drops[ix].run);
+        mem_free(todo->drops[ix].name);
     }
     mem_free(todo->drops);
     mem_free(todo->answers);
@@ -87,6 +79,9 @@ void engine_free(struct engine *engine)
     mem_free(engine->executor_paused);
     notices_release(engine);
     history_release(engine);
+    for (uint32_t ix = 0; ix < engine->session_count; ix++) {
+        mem_free(engine->sessions[ix].refusal);
+    }
     mem_free(engine->sessions);
     for (uint32_t ix = 0; ix < engine->program_count; ix++) {
         mem_free(engine->programs[ix]);
@@ -96,13 +91,10 @@ void engine_free(struct engine *engine)
     store_batch_release(&engine->written);
     release_todo(&engine->todo);
     release_todo(&engine->written_todo);
-    mem_free(engine->store);
     for (uint32_t ix = 0; ix < engine->executor_count; ix++) {
         mem_free(engine->executor_reasons[ix]);
     }
     mem_free(engine->executor_reasons);
-    mem_free(engine->git);
-    mem_free(engine->agent);
     mem_free(engine);
 }
 
@@ -133,7 +125,7 @@ void engine_fail(struct engine *engine, enum err err, const char *text)
     }
 }
 
-void engine_drop_later(struct engine *engine, const char *dir)
+void engine_drop_later(struct engine *engine, const struct work_id *id)
 {
     struct engine_todo *todo = &engine->todo;
     if (todo->drop_count == todo->drop_capacity) {
@@ -143,7 +135,11 @@ void engine_drop_later(struct engine *engine, const char *dir)
                                  todo->drop_capacity,
                                  sizeof(todo->drops[0]));
     }
-    todo->drops[todo->drop_count++] = mem_strndup(dir, strlen(dir));
+    todo->drops[todo->drop_count++] = (struct engine_drop){
+        .run = mem_strndup(id->run, strlen(id->run)),
+        .task = id->task,
+        .name = mem_strndup(id->name, strlen(id->name)),
+    };
 }
 
 /*
@@ -210,9 +206,8 @@ static void take_effect(struct engine *engine,
     switch (effect->type) {
     case EFFECT_END:
         session = session_find(engine, effect->token);
-        if (session != NULL) {
-            session->end_due = true;
-            session->how = EXEC_CANCEL;
+        if (session != NULL && session->want == WORK_RUN) {
+            session->want = WORK_CANCEL;
         }
         return;
     case EFFECT_START:
@@ -274,24 +269,12 @@ static void begin_write(struct engine *engine)
     engine->world->write(engine->ctx, &engine->written);
 }
 
-/*
- * Tell of sessions that have run for a while, and look again at those that
- * could not be judged before.
- */
-static void look_at_sessions(struct engine *engine)
+/* Tell of sessions that have run for a while. */
+static void tell_sessions(struct engine *engine)
 {
     for (uint32_t ix = 0; ix < engine->session_count; ix++) {
-        struct session *session = &engine->sessions[ix];
-        if (session->tell_ns <= engine->now_ns) {
-            session_tell(engine, session);
-        }
-        if (session->recheck_ns <= engine->now_ns) {
-            uint32_t before = engine->session_count;
-            session->recheck_ns = SCHED_NEVER;
-            session_look(engine, session);
-            if (engine->session_count < before) {
-                ix--; /* another one has taken its place */
-            }
+        if (engine->sessions[ix].tell_ns <= engine->now_ns) {
+            session_tell(engine, &engine->sessions[ix]);
         }
     }
 }
@@ -305,7 +288,6 @@ static int64_t next_ns(const struct engine *engine)
     int64_t next_ns = sched_next_timer(engine->sched);
     const int64_t others[] = {
         engine->burst_ns,
-        program_next_ns(engine),
         usage_next_ns(engine),
         notices_next_ns(engine),
     };
@@ -313,9 +295,8 @@ static int64_t next_ns(const struct engine *engine)
         next_ns = others[ix] < next_ns ? others[ix] : next_ns;
     }
     for (uint32_t ix = 0; ix < engine->session_count; ix++) {
-        const struct session *session = &engine->sessions[ix];
-        next_ns = session->recheck_ns < next_ns ? session->recheck_ns : next_ns;
-        next_ns = session->tell_ns < next_ns ? session->tell_ns : next_ns;
+        int64_t tell_ns = engine->sessions[ix].tell_ns;
+        next_ns = tell_ns < next_ns ? tell_ns : next_ns;
     }
     return next_ns;
 }
@@ -331,8 +312,8 @@ static bool is_awaited(const struct engine *engine)
 {
     for (uint32_t ix = 0; ix < engine->session_count; ix++) {
         const struct session *session = &engine->sessions[ix];
-        if (session->end_due && !session->ended &&
-            session->phase == SESSION_RUNNING && session->pid != 0) {
+        if (session->want != WORK_RUN && !session->told &&
+            session->phase != SESSION_CLAIMED) {
             return true;
         }
     }
@@ -352,8 +333,7 @@ void engine_turn(struct engine *engine)
         }
         return;
     }
-    look_at_sessions(engine);
-    program_recheck(engine);
+    tell_sessions(engine);
     usage_turn(engine);
     notices_turn(engine);
     caps_turn(engine);
@@ -424,20 +404,28 @@ static void carry_out(struct engine *engine)
     struct engine_todo *todo = &engine->written_todo;
     for (uint32_t ix = 0; ix < todo->start_count; ix++) {
         struct session *session = session_find(engine, todo->starts[ix]);
-        INVARIANT(session != NULL);
-        crash_point("before-start");
-        session_start(engine, session);
+        if (session != NULL && session->phase == SESSION_CLAIMED) {
+            crash_point("before-start");
+            session_assign(engine, session);
+        } /* else: another report was faster than the batch */
     }
     todo->start_count = 0;
     for (uint32_t ix = 0; ix < todo->drop_count; ix++) {
-        engine->world->drop(engine->ctx, todo->drops[ix]);
-        mem_free(todo->drops[ix]);
+        struct engine_drop *drop = &todo->drops[ix];
+        engine->world->forget(engine->ctx,
+                              &(struct work_id){
+                                  .run = drop->run,
+                                  .task = drop->task,
+                                  .name = drop->name,
+                              });
+        mem_free(drop->run);
+        mem_free(drop->name);
     }
     todo->drop_count = 0;
-    for (uint32_t ix = 0; ix < engine->session_count; ix++) {
-        struct session *session = &engine->sessions[ix];
-        if (session->end_due && !session->ended) {
-            session_end(engine, session, session->how);
+    for (uint32_t ix = engine->session_count; ix > 0; ix--) {
+        struct session *session = &engine->sessions[ix - 1];
+        if (session->want != WORK_RUN && !session->told) {
+            session_want(engine, session);
         }
     }
     program_start_due(engine);
@@ -479,12 +467,11 @@ void engine_stop(struct engine *engine)
 {
     engine_drain(engine, true);
     engine->stopping = true;
-    for (uint32_t ix = 0; ix < engine->session_count; ix++) {
-        struct session *session = &engine->sessions[ix];
-        if (!session->ended) {
-            session->end_due = true;
-            session->how = EXEC_STOP; /* an order may not be durable yet */
-            session_end(engine, session, session->how);
+    for (uint32_t ix = engine->session_count; ix > 0; ix--) {
+        struct session *session = &engine->sessions[ix - 1];
+        if (!session->told) {
+            session->want = WORK_STOP; /* an order may not be durable yet */
+            session_want(engine, session);
         }
     }
     for (uint32_t ix = 0; ix < engine->program_count; ix++) {

@@ -27,10 +27,10 @@
 
 #include "base/diag.h"
 #include "core/why.h"
-#include "exec/attempt.h"
-#include "exec/exec.h"
 #include "plan/load.h"
 #include "store/store.h"
+#include "work/order.h"
+#include "work/report.h"
 
 /* What the engine calls. `ctx` is the world's own. */
 struct engine_world {
@@ -40,59 +40,19 @@ struct engine_world {
     int64_t (*wall_ns)(void *ctx);
     /* Begin to write; engine_written() is called later, not from within. */
     void (*write)(void *ctx, const struct store_batch *batch);
-    /* Begin to start a session; engine_reported() tells of it. An error: it
-     * can never be started, and *diag says why. */
-    enum err (*start)(void *ctx,
-                      const struct exec_request *request,
-                      struct diag *diag);
-    /* End the session of the request with this id, whose shim this is.
-     * ERR_NOT_FOUND: it is gone already. */
-    enum err (*end)(void *ctx,
-                    int64_t pid,
-                    uint64_t start_ticks,
-                    uint64_t id,
-                    enum exec_end how);
-    /* Watch a shim that was started by another process: engine_gone() tells
-     * that it has ended. ERR_NOT_FOUND: it is gone already. */
-    enum err (*watch)(void *ctx,
-                      uint64_t token,
-                      int64_t pid,
-                      uint64_t start_ticks);
-    /* The directory of an attempt: see exec/attempt.h. */
-    enum err (*inspect)(void *ctx,
-                        const char *dir,
-                        const char *boot_id,
-                        struct attempt_found *out,
-                        struct diag *diag);
-    enum err (*set_aside)(void *ctx, const char *dir, struct diag *diag);
-    enum err (*fence)(void *ctx,
-                      const char *dir,
-                      const char *nonce,
-                      bool *fenced_out,
-                      struct diag *diag);
-    bool (*has_strays)(void *ctx, const char *dir);
-    void (*kill_strays)(void *ctx, const char *dir);
-    enum err (*result)(void *ctx,
-                       const char *dir,
-                       struct attempt_result *out,
-                       struct diag *diag);
-    void (*log_tail)(void *ctx,
-                     const char *dir,
-                     size_t bytes,
-                     struct strbuf *out);
-    /* Write, and read, a small file of a directory. */
-    enum err (*put)(void *ctx,
-                    const char *dir,
-                    const char *name,
-                    const struct strbuf *text,
-                    struct diag *diag);
-    enum err (*get)(void *ctx,
-                    const char *dir,
-                    const char *name,
-                    struct strbuf *out,
-                    struct diag *diag);
-    /* Remove a directory and its files, if that can be done. */
-    void (*drop)(void *ctx, const char *dir);
+    /* Hand an order to the worker: engine_reported() tells what comes of it,
+     * maybe from within. */
+    void (*assign)(void *ctx, const struct work_order *order);
+    /* Tell the worker what is wanted of work that was assigned. */
+    void (*want)(void *ctx, uint64_t token, enum work_want want);
+    /* Ask the worker for a report about work that was assigned before. */
+    void (*ask)(void *ctx,
+                const struct work_id *id,
+                const struct work_mark *mark,
+                bool begun,
+                enum work_want want);
+    /* The end of this program's call is recorded. */
+    void (*forget)(void *ctx, const struct work_id *id);
     /* An order is carried out and durable: its answer, a JSON object. */
     void (*answer)(void *ctx, uint64_t order, const char *json);
     /* An event is durable. */
@@ -111,13 +71,10 @@ struct engine_update {
 struct engine_options {
     const struct engine_world *world; /* NULL: only to look at */
     void *ctx;
-    const char *store;   /* absolute path of its directory */
-    const char *git;     /* path of sluice-git; NULL: none is needed */
-    const char *agent;   /* path of sluice-agent; the same */
-    const char *boot_id; /* present one */
-    uint64_t epoch;      /* from store_take() */
-    uint64_t seed;       /* of the nonces of attempts: random */
-    int64_t wall_ns;     /* without a world: what the time is */
+    struct work_mark mark; /* of the worker's present work */
+    uint64_t epoch;        /* from store_take() */
+    uint64_t seed;         /* of the nonces of attempts: random */
+    int64_t wall_ns;       /* without a world: what the time is */
     /*
      * NULL, or an update that engine_load() makes; with a world it is durable
      * with the first batch. ERR_NOT_FOUND: there is no such run. ERR_CONFLICT:
@@ -171,15 +128,12 @@ int64_t engine_wait_ns(struct engine *engine);
  */
 void engine_written(struct engine *engine, enum err err, const char *text);
 
-/* A report about a session that was started here. */
-void engine_reported(struct engine *engine, const struct exec_report *report);
+/* A report of the worker. Reports about work that has ended are ignored. */
+void engine_reported(struct engine *engine, const struct work_report *report);
 
-/* A shim that is watched has ended. */
-void engine_gone(struct engine *engine, uint64_t token);
-
-/* The process that starts sessions has died and there is a new one: watch what
- * runs, send again what was not reported. */
-void engine_respawn(struct engine *engine);
+/* There is another worker in place of one that is gone, or that could not be
+ * reached: ask it about all that is in flight. `mark` is its present one. */
+void engine_worker_came(struct engine *engine, const struct work_mark *mark);
 
 /*
  * An order, as a JSON object (see engine/orders.h for the verbs). The answer
@@ -240,7 +194,7 @@ struct engine_session_view {
     uint32_t task; /* in the plan */
     uint32_t number;
     uint32_t task_count;
-    int64_t pid;        /* of its shim; 0: not known */
+    struct work_mark mark;
     int64_t claimed_ns; /* wall clock */
     int64_t begun_ns;
 };
@@ -323,12 +277,5 @@ engine_attempt_number(const struct engine *engine, uint32_t run, uint32_t task);
 
 /* A path of a plan that stands in `folder`: relative to that, or absolute. */
 void engine_add_path(struct strbuf *out, const char *folder, const char *path);
-
-/* The directory of an attempt: "STORE/runs/RUN/TASK/N". */
-void engine_add_dir(struct strbuf *out,
-                    const char *store,
-                    const char *run,
-                    const char *task,
-                    uint32_t number);
 
 #endif /* ENGINE_ENGINE_H */

@@ -5,11 +5,11 @@
  * The life of a session:
  *
  *   CLAIMED   the core handed it out; its row is in a batch
- *   STARTING  the batch is written and the start was asked for
- *   RUNNING   its shim was reported, or found alive
+ *   ASSIGNED  the batch is written and the worker has the order
+ *   RUNNING   the worker has reported its start
  *
  * When its end is known it leaves the list at once: the outcome goes to the
- * core and its row into the batch. What is asked of the world (start, end,
+ * core and its row into the batch. What is asked of the world (assign, want,
  * answer) waits in lists until the batch that tells of it is written.
  */
 #ifndef ENGINE_ENGINE_INTERNAL_H
@@ -19,8 +19,10 @@
 #include "engine/engine.h"
 #include "exec/meters.h"
 #include "plan/revise.h"
+#include "work/order.h"
+#include "work/report.h"
 
-enum session_phase { SESSION_CLAIMED, SESSION_STARTING, SESSION_RUNNING };
+enum session_phase { SESSION_CLAIMED, SESSION_ASSIGNED, SESSION_RUNNING };
 
 struct session {
     uint64_t token;
@@ -30,20 +32,16 @@ struct session {
     uint32_t task_count;
     uint32_t slot; /* from 1; 0: not known */
     enum session_phase phase;
-    bool foreign;   /* its shim was not started through our server */
-    bool begun;     /* it has run: if no file says so, they were removed */
-    bool end_due;   /* to be ended, as soon as it can be */
-    bool ended;     /* was told to end */
-    uint8_t unread; /* how often its result could not be read */
-    enum exec_end how;
-    int64_t pid;
-    uint64_t start_ticks;
-    int64_t recheck_ns; /* look at its directory again; SCHED_NEVER: no */
-    int64_t tell_ns;    /* tell that it runs; SCHED_NEVER: not to be told */
+    bool begun; /* it was stored that it runs */
+    bool asked; /* our worker knows it */
+    bool told;  /* ... and what is wanted of it */
+    enum work_want want;
+    char *refusal;         /* why it is not started, or NULL */
+    struct work_mark mark; /* the worker's */
+    int64_t tell_ns;       /* tell that it runs; SCHED_NEVER: not to be told */
     int64_t claimed_ns;
     int64_t begun_ns;
     uint64_t epoch;
-    char boot_id[37];
     char nonce[ATTEMPT_NONCE_BYTES];
 };
 
@@ -68,14 +66,17 @@ struct engine_limit {
     uint32_t percent;
 };
 
-/* What a program of the plan is run with. Texts are borrowed. */
+/* What a program of the plan is run with. Strings are borrowed. */
 struct program_call {
-    const char *shell; /* one of the two */
+    const char *shell; /* one of the two, or ... */
     const char **argv;
+    bool agent; /* ... sluice-agent, with `argv` as arguments */
+    const char *const *env;
+    uint32_t env_count;
     const char *folder;
     const char *run;      /* id */
-    const char *file;     /* in its directory: what it prints goes there ... */
-    const char *input;    /* ... or, with this text in it, it reads from it */
+    const char *file;     /* that it prints to ... */
+    const char *input;    /* ... or, with this text in it, reads from */
     const char *variable; /* that names the file in its environment */
     int64_t timeout_ns;
 };
@@ -84,17 +85,20 @@ struct program;
 
 /* What is particular to one kind of program. */
 struct program_ops {
-    void (*add_dir)(struct strbuf *out,
-                    const struct engine *engine,
-                    const struct program *program);
+    const char *task; /* that names its directories: begins with a dot */
+    void (*add_name)(struct strbuf *out,
+                     const struct engine *engine,
+                     const struct program *program);
     struct program_call (*call)(const struct engine *engine,
                                 const struct program *program);
     bool (*is_wanted)(const struct engine *engine,
                       const struct program *program);
-    /* It is over; `error` NULL: well. The program may be freed here. */
+    /* It is over; `error` NULL: well, and this is what it has printed. The
+     * program may be freed here. */
     void (*ended)(struct engine *engine,
                   struct program *program,
-                  const char *dir,
+                  const struct work_id *id,
+                  const struct work_report *report,
                   const char *error);
 };
 
@@ -103,16 +107,12 @@ struct program {
     const struct program_ops *ops;
     uint32_t run;  /* index */
     uint32_t part; /* of the run, for those that have several */
-    uint64_t id;   /* of the call under way, for the world; 0: none */
-    bool due;      /* to be started when the batch is written */
+    uint64_t id;   /* of the call under way, for the worker; 0: none */
+    bool due;      /* to be assigned when the batch is written */
     bool stopped;  /* it was told to end */
-    bool ours;     /* this process has started or watched it */
-    bool stored;   /* a process before this one may have started it */
-    bool begun;    /* it has run: if no file says so, they were removed */
+    bool ours;     /* it ran in the time of this process */
+    bool stored;   /* a process before this one may have had it assigned */
     char nonce[ATTEMPT_NONCE_BYTES]; /* of the call under way */
-    int64_t pid;
-    uint64_t start_ticks;
-    int64_t recheck_ns; /* look at its directory again; SCHED_NEVER: no */
 };
 
 /* The sync hook of a run, while it is under way. */
@@ -125,9 +125,9 @@ struct engine_sync {
 /* What a usage monitor has seen, and what follows from it. */
 struct engine_usage {
     struct program *program;
-    const char **words; /* command that reads an agent's meters, or NULL */
-    uint32_t readings;  /* of this process */
-    uint32_t kept;      /* reading that failed, whose directory is left */
+    const char *words[3]; /* that ask sluice-agent for an agent's meters */
+    uint32_t readings;    /* of this process */
+    uint32_t kept;        /* reading that failed, whose directory is left */
     struct meter *meters;
     uint32_t meter_count;
     uint32_t governs; /* the meter that is closest to its limit */
@@ -201,6 +201,13 @@ struct engine_answer {
     char *json;
 };
 
+/* The call of a program whose directory is not needed any more. */
+struct engine_drop {
+    char *run;
+    const char *task;
+    char *name;
+};
+
 /* What is to be done when a batch is written. */
 struct engine_todo {
     uint64_t *starts; /* tokens */
@@ -209,7 +216,7 @@ struct engine_todo {
     struct engine_answer *answers;
     uint32_t answer_count;
     uint32_t answer_capacity;
-    char **drops; /* directories of programs that are not needed any more */
+    struct engine_drop *drops;
     uint32_t drop_count;
     uint32_t drop_capacity;
 };
@@ -219,10 +226,7 @@ struct notice;
 struct engine {
     const struct engine_world *world;
     void *ctx;
-    char *store;
-    char *git;   /* path of sluice-git */
-    char *agent; /* path of sluice-agent */
-    char boot_id[37];
+    struct work_mark mark; /* of what is assigned now */
     uint64_t epoch;
     struct rng nonces;
     int64_t now_ns;
@@ -278,8 +282,8 @@ struct engine {
 int64_t engine_now(struct engine *engine);
 enum err engine_apply(struct engine *engine, struct sched_event event);
 void engine_fail(struct engine *engine, enum err err, const char *text);
-/* Remove the directory of a program when the present batch is written. */
-void engine_drop_later(struct engine *engine, const char *dir);
+/* Have the worker forget a program's call when the present batch is written. */
+void engine_drop_later(struct engine *engine, const struct work_id *id);
 
 /* rows.c: what is written. */
 void rows_add_run(struct engine *engine, const struct engine_run *run);
@@ -323,40 +327,34 @@ void rows_end_session(struct engine *engine, const struct rows_end *end);
 void session_new(struct engine *engine, const struct sched_effect *effect);
 struct session *session_add(struct engine *engine);
 struct session *session_find(struct engine *engine, uint64_t token);
-void session_start(struct engine *engine, struct session *session);
-void session_end(struct engine *engine,
-                 struct session *session,
-                 enum exec_end how);
-void session_look(struct engine *engine, struct session *session);
+/* Ask the worker what became of it. */
+void session_ask(struct engine *engine, struct session *session);
+/* Hand it to the worker. */
+void session_assign(struct engine *engine, struct session *session);
+/* Tell the worker what is wanted of it. */
+void session_want(struct engine *engine, struct session *session);
+/* Store that it runs. */
 void session_tell(struct engine *engine, struct session *session);
-void session_adopt(struct engine *engine, struct session *session);
 
-/* request_git.c: a session in a git repository is run by sluice-git. */
-bool request_is_git(const struct engine *engine, const struct session *session);
-void request_wrap(const struct engine *engine,
-                  const struct session *session,
-                  const char *dir,
-                  const char *path,
-                  struct arena *arena,
-                  struct exec_request *request);
+/* assign.c: orders for the worker. */
+enum { ASSIGN_NAME_BYTES = 16 };
+struct work_id assign_id(const struct engine *engine,
+                         const struct session *session,
+                         char name[ASSIGN_NAME_BYTES]);
+/* ERR_INVALID: it can never be ordered. */
+enum err assign_session(struct engine *engine,
+                        const struct session *session,
+                        struct diag *diag);
+void assign_program(struct engine *engine,
+                    const struct program *program,
+                    const struct work_id *id);
+bool assign_is_git(const struct engine *engine, const struct session *session);
 
-/* request_agent.c: a session of a coding agent is run by sluice-agent. */
-enum err request_put_brief(struct engine *engine,
-                           const struct session *session,
-                           const char *dir,
-                           struct diag *diag);
-
-/* request.c: what a session is told. */
-enum err request_start(struct engine *engine,
-                       const struct session *session,
-                       struct diag *diag);
-enum err request_start_program(struct engine *engine,
-                               const struct program *program,
-                               const char *dir,
-                               struct diag *diag);
-void request_add_dir(struct strbuf *out,
-                     const struct engine *engine,
-                     const struct session *session);
+/* assign_agent.c: append what sluice-agent must know. */
+enum err assign_add_brief(const struct engine *engine,
+                          const struct session *session,
+                          struct strbuf *out,
+                          struct diag *diag);
 
 /* runs.c: adding a run, and work to one. */
 struct engine_run *runs_add(struct engine *engine);
@@ -435,7 +433,7 @@ void update_write(struct engine *engine, const struct updating *updating);
 bool update_is_same(const struct engine_run *run,
                     const struct engine_run *made);
 
-/* program.c: programs of a plan that are no sessions. To the world they are:
+/* program.c: programs of a plan that are no sessions. To the worker they are:
  * their ids are those of no session and of no other call. */
 struct program *program_new(struct engine *engine,
                             const struct program_ops *ops,
@@ -447,13 +445,10 @@ void program_call(struct engine *engine, struct program *program);
 void program_stop(struct engine *engine, struct program *program);
 bool program_is_due(const struct engine *engine);
 void program_start_due(struct engine *engine);
-/* Directories that are to be looked at again by time alone. */
-int64_t program_next_ns(const struct engine *engine);
-void program_recheck(struct engine *engine);
 bool program_is_id(uint64_t id);
-void program_reported(struct engine *engine, const struct exec_report *report);
-void program_gone(struct engine *engine, uint64_t id);
-void program_respawn(struct engine *engine);
+void program_reported(struct engine *engine, const struct work_report *report);
+/* There is another worker: assign what is under way once more. */
+void program_ask_all(struct engine *engine);
 
 /* usage.c: monitors. */
 void usage_init(struct engine *engine, uint32_t run);

@@ -13,7 +13,7 @@
 #include "base/invariant.h"
 #include "base/mem.h"
 #include "engine/doorway.h"
-#include "exec/put.h"
+#include "work/link_local.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,10 +33,8 @@
 enum {
     /* Longest sleep: the heartbeat, and what a lost wake-up costs at most. */
     TICK_MS = 1000,
-    /* Descriptors that are kept free of watches, for all else that is done. */
-    FILES_RESERVED = 16,
-    /* How often a spawn server is started that dies at once. */
-    REOPEN_TRIES = 3,
+    /* Descriptors that libuv opens first, and more. */
+    FILES_NEEDED = 16,
     /* That libuv makes for its work, if nobody asks for another number. */
     THREADS = 4,
 };
@@ -45,24 +43,15 @@ static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 
 enum { SIGNAL_COUNT = sizeof(signals) / sizeof(signals[0]) };
 
-/* An adopted shim. */
-struct watch {
-    uv_poll_t poll;
-    struct loop *loop;
-    uint64_t token;
-    int pidfd;
-};
-
 struct loop {
     uv_loop_t uv;
     uv_prepare_t prepare;
     uv_timer_t timer;
-    uv_poll_t exec_poll;
     uv_signal_t signals[SIGNAL_COUNT];
     uv_work_t work;
     struct loop_options options;
     struct engine *engine;
-    struct exec *exec;
+    struct link_local *link;
     struct doorway *doorway;
     const struct store_batch *batch; /* being written */
     enum err write_err;
@@ -70,10 +59,7 @@ struct loop {
     int64_t beat_ns;
     char trouble[128];   /* as in the last beat */
     struct rlimit files; /* for sessions; zero: not known */
-    bool exec_polled;
-    int exec_events; /* that it is polled for */
     bool stopping;
-    bool closing;
     bool loaded;
     enum err failed;
     struct diag diag;
@@ -145,180 +131,32 @@ static void world_write(void *ctx, const struct store_batch *batch)
     must(uv_queue_work(&loop->uv, &loop->work, write_in_thread, write_done));
 }
 
-static void exec_ready(uv_poll_t *poll, int status, int events);
-
-/* Poll for what the server's socket is waited for. */
-static void poll_exec(struct loop *loop)
-{
-    int events = UV_READABLE;
-    if (exec_wants_write(loop->exec)) {
-        events |= UV_WRITABLE;
-    }
-    if (events == loop->exec_events) {
-        return;
-    }
-    loop->exec_events = events;
-    must(uv_poll_start(&loop->exec_poll, events, exec_ready));
-}
-
-static enum err
-world_start(void *ctx, const struct exec_request *request, struct diag *diag)
+static void world_assign(void *ctx, const struct work_order *order)
 {
     struct loop *loop = ctx;
-    if (loop->exec == NULL) {
-        return ERR_OK; /* engine_respawn() asks again */
-    }
-    enum err err = exec_start(loop->exec, request, diag);
-    if (err == ERR_OK && exec_wants_write(loop->exec)) {
-        poll_exec(loop);
-    }
-    return err;
+    worker_assign(link_local_worker(loop->link), order);
 }
 
-static enum err world_end(void *ctx,
-                          int64_t pid,
-                          uint64_t start_ticks,
-                          uint64_t id,
-                          enum exec_end how)
-{
-    (void)ctx;
-    struct diag diag = {0};
-    return exec_signal(pid, start_ticks, id, how, &diag);
-}
-
-static void free_watch(uv_handle_t *handle)
-{
-    struct watch *watch = handle->data;
-    (void)close(watch->pidfd);
-    mem_free(watch);
-}
-
-static void watch_ready(uv_poll_t *poll, int status, int events)
-{
-    (void)status;
-    (void)events;
-    struct watch *watch = poll->data;
-    struct loop *loop = watch->loop;
-    uint64_t token = watch->token;
-    must(uv_poll_stop(poll));
-    uv_close((uv_handle_t *)poll, free_watch);
-    engine_gone(loop->engine, token);
-}
-
-/* Whether a new descriptor leaves enough of them for everything else. */
-static bool is_spare(int fd)
-{
-    struct rlimit files;
-    return getrlimit(RLIMIT_NOFILE, &files) == 0 &&
-           (rlim_t)fd + FILES_RESERVED < files.rlim_cur;
-}
-
-static enum err
-world_watch(void *ctx, uint64_t token, int64_t pid, uint64_t start_ticks)
+static void world_want(void *ctx, uint64_t token, enum work_want want)
 {
     struct loop *loop = ctx;
-    struct diag diag = {0};
-    int pidfd;
-    enum err err = exec_watch(pid, start_ticks, &pidfd, &diag);
-    if (err != ERR_OK) {
-        return err;
-    }
-    if (!is_spare(pidfd)) {
-        (void)close(pidfd);
-        return ERR_LIMIT; /* it is looked at now and then instead */
-    }
-    struct watch *watch = mem_zalloc(1, sizeof(*watch));
-    watch->loop = loop;
-    watch->token = token;
-    watch->pidfd = pidfd;
-    watch->poll.data = watch;
-    if (uv_poll_init(&loop->uv, &watch->poll, pidfd) != 0) {
-        (void)close(pidfd);
-        mem_free(watch);
-        return ERR_UNAVAILABLE;
-    }
-    must(uv_poll_start(&watch->poll, UV_READABLE, watch_ready));
-    return ERR_OK;
+    worker_want(link_local_worker(loop->link), token, want);
 }
 
-static enum err world_inspect(void *ctx,
-                              const char *dir,
-                              const char *boot_id,
-                              struct attempt_found *out,
-                              struct diag *diag)
+static void world_ask(void *ctx,
+                      const struct work_id *id,
+                      const struct work_mark *mark,
+                      bool begun,
+                      enum work_want want)
 {
-    (void)ctx;
-    return attempt_inspect(dir, boot_id, out, diag);
+    struct loop *loop = ctx;
+    worker_ask(link_local_worker(loop->link), id, mark, begun, want);
 }
 
-static enum err world_set_aside(void *ctx, const char *dir, struct diag *diag)
+static void world_forget(void *ctx, const struct work_id *id)
 {
-    (void)ctx;
-    return attempt_set_aside(dir, diag);
-}
-
-static enum err world_fence(void *ctx,
-                            const char *dir,
-                            const char *nonce,
-                            bool *fenced_out,
-                            struct diag *diag)
-{
-    (void)ctx;
-    return attempt_fence(dir, nonce, fenced_out, diag);
-}
-
-static bool world_has_strays(void *ctx, const char *dir)
-{
-    (void)ctx;
-    return attempt_has_strays(dir);
-}
-
-static void world_kill_strays(void *ctx, const char *dir)
-{
-    (void)ctx;
-    (void)attempt_kill_strays(dir);
-}
-
-static enum err world_result(void *ctx,
-                             const char *dir,
-                             struct attempt_result *out,
-                             struct diag *diag)
-{
-    (void)ctx;
-    return attempt_read_result(dir, out, diag);
-}
-
-static void
-world_log_tail(void *ctx, const char *dir, size_t bytes, struct strbuf *out)
-{
-    (void)ctx;
-    attempt_add_log_tail(dir, bytes, out);
-}
-
-static enum err world_put(void *ctx,
-                          const char *dir,
-                          const char *name,
-                          const struct strbuf *text,
-                          struct diag *diag)
-{
-    (void)ctx;
-    return put_write(dir, name, text, diag);
-}
-
-static enum err world_get(void *ctx,
-                          const char *dir,
-                          const char *name,
-                          struct strbuf *out,
-                          struct diag *diag)
-{
-    (void)ctx;
-    return put_read(dir, name, out, diag);
-}
-
-static void world_drop(void *ctx, const char *dir)
-{
-    (void)ctx;
-    put_drop(dir);
+    struct loop *loop = ctx;
+    worker_forget(link_local_worker(loop->link), id);
 }
 
 static void world_answer(void *ctx, uint64_t order, const char *json)
@@ -343,19 +181,10 @@ static const struct engine_world world = {
     .now_ns = world_now_ns,
     .wall_ns = world_wall_ns,
     .write = world_write,
-    .start = world_start,
-    .end = world_end,
-    .watch = world_watch,
-    .inspect = world_inspect,
-    .set_aside = world_set_aside,
-    .fence = world_fence,
-    .has_strays = world_has_strays,
-    .kill_strays = world_kill_strays,
-    .result = world_result,
-    .log_tail = world_log_tail,
-    .put = world_put,
-    .get = world_get,
-    .drop = world_drop,
+    .assign = world_assign,
+    .want = world_want,
+    .ask = world_ask,
+    .forget = world_forget,
     .answer = world_answer,
     .event = world_event,
 };
@@ -370,89 +199,15 @@ static void leave(struct loop *loop, enum err err, const char *text)
     loop->stopping = true;
 }
 
-static void on_report(void *ctx, const struct exec_report *report)
+static void on_report(void *ctx, const struct work_report *report)
 {
     struct loop *loop = ctx;
     engine_reported(loop->engine, report);
 }
 
-static void close_exec(struct loop *loop)
+static void on_failed(void *ctx, enum err err, const char *text)
 {
-    if (loop->exec_polled) {
-        must(uv_poll_stop(&loop->exec_poll));
-    }
-    exec_close(loop->exec);
-    loop->exec = NULL;
-}
-
-static void reopened(uv_handle_t *handle);
-
-/* The server has died: another one takes its place. */
-static void reopen_exec(struct loop *loop)
-{
-    close_exec(loop);
-    loop->exec_polled = false;
-    loop->exec_poll.data = loop;
-    uv_close((uv_handle_t *)&loop->exec_poll, reopened);
-}
-
-static void exec_ready(uv_poll_t *poll, int status, int events)
-{
-    struct loop *loop = poll->data;
-    struct diag diag = {0};
-    enum err err = ERR_OK;
-    if (status != 0) {
-        loop->exec_events = 0; /* libuv does not poll any more */
-    }
-    if (status == 0 && (events & UV_WRITABLE) != 0) {
-        err = exec_flush(loop->exec, &diag);
-    }
-    if (err == ERR_OK) {
-        err = exec_read(loop->exec, on_report, loop, &diag);
-    }
-    if (err != ERR_OK) {
-        reopen_exec(loop);
-    } else {
-        poll_exec(loop);
-    }
-}
-
-static enum err open_exec(struct loop *loop, struct diag *diag)
-{
-    enum err err = exec_open(&loop->exec, loop->options.shim, diag);
-    if (err != ERR_OK) {
-        return err;
-    }
-    if (loop->files.rlim_max > 0) {
-        exec_limit_files(loop->exec, &loop->files);
-    }
-    if (uv_poll_init(&loop->uv, &loop->exec_poll, exec_fd(loop->exec)) != 0) {
-        return diag_set(diag, ERR_UNAVAILABLE, "cannot watch the spawn server");
-    }
-    loop->exec_poll.data = loop;
-    loop->exec_polled = true;
-    loop->exec_events = 0;
-    poll_exec(loop);
-    return ERR_OK;
-}
-
-static void reopened(uv_handle_t *handle)
-{
-    struct loop *loop = handle->data;
-    struct diag diag = {0};
-    if (loop->closing) {
-        return;
-    }
-    enum err err = ERR_UNAVAILABLE;
-    for (int tries = 0; tries < REOPEN_TRIES && err == ERR_UNAVAILABLE;
-         tries++) {
-        err = open_exec(loop, &diag); /* what kills one may kill another */
-    }
-    if (err != ERR_OK) {
-        leave(loop, err, diag.text);
-    } else {
-        engine_respawn(loop->engine);
-    }
+    leave(ctx, err, text);
 }
 
 static void on_order(void *ctx, uint64_t id, const char *who, const char *json)
@@ -496,6 +251,12 @@ static void on_timer(uv_timer_t *timer)
 static void set_timer(struct loop *loop)
 {
     int64_t wait_ns = engine_wait_ns(loop->engine);
+    int64_t look_ns = worker_next_ns(link_local_worker(loop->link));
+    if (look_ns != INT64_MAX) {
+        look_ns -= loop_now_ns();
+        look_ns = look_ns > 0 ? look_ns : 0;
+        wait_ns = look_ns < wait_ns ? look_ns : wait_ns;
+    }
     uint64_t wait_ms = TICK_MS;
     if (wait_ns < INT64_C(1000000) * TICK_MS) {
         wait_ms = (uint64_t)((wait_ns + 999999) / 1000000);
@@ -507,6 +268,7 @@ static void before_wait(uv_prepare_t *prepare)
 {
     struct loop *loop = prepare->data;
     const char *text;
+    worker_tick(link_local_worker(loop->link));
     engine_turn(loop->engine);
     enum err err = engine_failed(loop->engine, &text);
     if (err != ERR_OK) {
@@ -528,40 +290,34 @@ static void before_wait(uv_prepare_t *prepare)
 
 static enum err open_engine(struct loop *loop, struct diag *diag)
 {
-    char boot_id[37];
-    attempt_boot_id(boot_id);
-    struct strbuf git = {0};
-    struct strbuf agent = {0};
     uint64_t seed;
-    enum err err = ERR_OK;
     if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed)) {
-        err = diag_set(diag, ERR_IO, "random bytes: %s", strerror(errno));
+        return diag_set(diag, ERR_IO, "random bytes: %s", strerror(errno));
     }
-    if (err == ERR_OK) {
-        err = exec_find_program("sluice-git", "SLUICE_GIT", &git, diag);
-    }
-    if (err == ERR_OK) {
-        err = exec_find_program("sluice-agent", "SLUICE_AGENT", &agent, diag);
-    }
+    enum err err = link_local_open(&loop->link,
+                                   &(struct link_local_options){
+                                       .uv = &loop->uv,
+                                       .store = loop->options.dir,
+                                       .home = loop->options.dir,
+                                       .shim = loop->options.shim,
+                                       .files = loop->files,
+                                       .report = on_report,
+                                       .failed = on_failed,
+                                       .ctx = loop,
+                                   },
+                                   diag);
     if (err != ERR_OK) {
-        goto out;
+        return err;
     }
     loop->engine = engine_new(&(struct engine_options){
         .world = &world,
         .ctx = loop,
-        .store = loop->options.dir,
-        .git = strbuf_text(&git),
-        .agent = strbuf_text(&agent),
-        .boot_id = boot_id,
+        .mark = worker_mark(link_local_worker(loop->link)),
         .epoch = loop->options.epoch,
         .seed = seed,
         .update = loop->options.update,
     });
-    err = engine_load(loop->engine, loop->options.store, NULL, diag);
-out:
-    strbuf_release(&git);
-    strbuf_release(&agent);
-    return err;
+    return engine_load(loop->engine, loop->options.store, NULL, diag);
 }
 
 /* Something that every machine has is not to be had now. */
@@ -625,10 +381,10 @@ static int try_threads(void)
 /* The same of the descriptors that it opens first. */
 static int try_files(void)
 {
-    int fds[FILES_RESERVED];
+    int fds[FILES_NEEDED];
     int error = 0;
     int count = 0;
-    while (count < FILES_RESERVED && error == 0) {
+    while (count < FILES_NEEDED && error == 0) {
         fds[count] = open("/dev/null", O_RDONLY | O_CLOEXEC);
         error = fds[count] < 0 ? -errno : 0;
         count += error == 0 ? 1 : 0;
@@ -681,7 +437,7 @@ static enum err serve(struct loop *loop, struct diag *diag)
                                 loop,
                                 diag);
     if (err == ERR_OK) {
-        err = open_exec(loop, diag);
+        err = link_local_serve(loop->link, diag);
     }
     if (err == ERR_OK) {
         engine_recover(loop->engine);
@@ -720,15 +476,10 @@ enum err loop_open(struct loop **out,
 
 static void close_handle(uv_handle_t *handle, void *ctx)
 {
-    const struct loop *loop = ctx;
-    if (uv_is_closing(handle)) {
-        return;
+    (void)ctx;
+    if (!uv_is_closing(handle)) {
+        uv_close(handle, NULL);
     }
-    bool ours = handle == (const uv_handle_t *)&loop->prepare ||
-                handle == (const uv_handle_t *)&loop->timer ||
-                handle == (const uv_handle_t *)&loop->exec_poll ||
-                handle->type == UV_SIGNAL;
-    uv_close(handle, ours ? NULL : free_watch);
 }
 
 void loop_close(struct loop *loop)
@@ -736,15 +487,15 @@ void loop_close(struct loop *loop)
     if (loop == NULL) {
         return;
     }
-    loop->closing = true;
     must(uv_prepare_stop(&loop->prepare)); /* no more turns */
     doorway_close(loop->doorway);
     must(uv_run(&loop->uv, UV_RUN_NOWAIT) >= 0 ? 0 : -1);
-    uv_walk(&loop->uv, close_handle, loop);
+    link_local_close(loop->link);
+    uv_walk(&loop->uv, close_handle, NULL);
     while (uv_run(&loop->uv, UV_RUN_DEFAULT) != 0) {
     }
     must(uv_loop_close(&loop->uv));
-    exec_close(loop->exec);
+    link_local_free(loop->link);
     engine_free(loop->engine);
     mem_free(loop);
 }

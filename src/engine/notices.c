@@ -220,15 +220,13 @@ static struct notice *notice_of(const struct engine *engine,
     return &engine->notices[ix];
 }
 
-static void add_dir(struct strbuf *out,
+static void add_try(struct strbuf *out,
                     const struct engine *engine,
                     const struct program *program)
 {
     const struct notice *notice = notice_of(engine, program);
     strbuf_addf(out,
-                "%s/runs/%s/.hooks/%llu-%u",
-                engine->store,
-                text_of(notice, "run"),
+                "%llu-%u",
                 (unsigned long long)notice->number,
                 notice->tries + 1);
 }
@@ -292,9 +290,11 @@ give_up(struct engine *engine, const struct notice *notice, const char *error)
 
 static void ended(struct engine *engine,
                   struct program *program,
-                  const char *dir,
+                  const struct work_id *id,
+                  const struct work_report *report,
                   const char *error)
 {
+    (void)report;
     struct notice *notice = notice_of(engine, program);
     int64_t retries =
         json_integer_value(json_object_get(notice->json, "retries"));
@@ -305,7 +305,7 @@ static void ended(struct engine *engine,
     if (error != NULL && stopped) {
         /* It is tried again, by the next scheduler if this one is to end, as
          * if there had been no try. */
-        engine->world->drop(engine->ctx, dir);
+        engine->world->forget(engine->ctx, id);
         return;
     }
     if (error != NULL && notice->tries < retries) {
@@ -318,14 +318,15 @@ static void ended(struct engine *engine,
     if (error != NULL) {
         give_up(engine, notice, error);
     } else {
-        engine_drop_later(engine, dir);
+        engine_drop_later(engine, id);
     }
     crash_point("notice-taken");
     drop(engine, notice);
 }
 
 static const struct program_ops ops = {
-    .add_dir = add_dir,
+    .task = ".hooks",
+    .add_name = add_try,
     .call = call,
     .is_wanted = is_wanted,
     .ended = ended,

@@ -580,13 +580,10 @@ static void restore_session(struct engine *engine,
     session->phase =
         task.state == TASK_RUNNING ? SESSION_RUNNING : SESSION_CLAIMED;
     session->begun = strcmp(row->state, "running") == 0;
-    session->pid = row->pid;
-    session->start_ticks = row->start_ticks;
+    session->mark = mark_get(row);
     session->claimed_ns = row->claimed_ns;
     session->begun_ns = row->begun_ns;
     session->epoch = row->epoch;
-    session->foreign = true;
-    memcpy(session->boot_id, row->boot_id, sizeof(session->boot_id));
     memcpy(session->nonce, row->nonce, sizeof(session->nonce));
     for (struct task_id next = engine_core_task(engine, run, row->task);
          next.v != ID_NONE;
@@ -691,32 +688,21 @@ enum err engine_load(struct engine *engine,
     return err;
 }
 
-/* An attempt that is in flight for nobody: see that it ends. */
+/* An attempt that is in flight for nobody: see that it ends. Nothing more can
+ * be done about it, so no report is waited for. */
 static void end_stray(struct engine *engine, const struct store_attempt *row)
 {
-    uint32_t run = find_run(engine, row->run);
-    struct strbuf dir = {0};
-    engine_add_dir(&dir,
-                   engine->store,
-                   engine->runs[run].id,
-                   engine->runs[run].plan->tasks[row->task].id,
-                   row->number);
-    struct attempt_found found;
-    struct diag diag = {0};
-    enum err err = engine->world->inspect(engine->ctx,
-                                          strbuf_text(&dir),
-                                          row->boot_id,
-                                          &found,
-                                          &diag);
-    if (err == ERR_OK && found.state == ATTEMPT_LIVE &&
-        strcmp(found.nonce, row->nonce) == 0) {
-        /* Nothing more can be done about it than this. */
-        (void)engine->world->end(engine->ctx,
-                                 found.pid,
-                                 found.start_ticks,
-                                 row->token,
-                                 EXEC_CANCEL);
-    }
+    struct session stray = {
+        .token = row->token,
+        .run = find_run(engine, row->run),
+        .task = row->task,
+        .number = row->number,
+    };
+    memcpy(stray.nonce, row->nonce, sizeof(stray.nonce));
+    char name[ASSIGN_NAME_BYTES];
+    struct work_id id = assign_id(engine, &stray, name);
+    struct work_mark mark = mark_get(row);
+    engine->world->ask(engine->ctx, &id, &mark, true, WORK_CANCEL);
     struct store_change change = {
         .type = STORE_ATTEMPT_SET,
         .as.attempt = *row,
@@ -727,32 +713,22 @@ static void end_stray(struct engine *engine, const struct store_attempt *row)
     change.as.attempt.reason = "its task is not in flight";
     change.as.attempt.ended_ns = engine->world->wall_ns(engine->ctx);
     store_batch_add(&engine->batch, &change);
-    strbuf_release(&dir);
 }
 
 /* See to it that no session of a task's last attempt lives, or begins. */
-static void end_orphan(struct engine *engine, struct task_id id)
+static void end_orphan(struct engine *engine, struct task_id id, uint64_t token)
 {
-    uint32_t ix = sched_task(engine->sched, id).run.v;
-    const struct engine_run *run = &engine->runs[ix];
-    uint32_t task = load_plan_task(run->loaded, id);
-    struct strbuf dir = {0};
-    struct diag diag = {0};
-    bool fenced = false;
-    engine_add_dir(&dir,
-                   engine->store,
-                   run->id,
-                   run->plan->tasks[task].id,
-                   run->tasks[task].number);
-    enum err err = engine->world->fence(engine->ctx,
-                                        strbuf_text(&dir),
-                                        "",
-                                        &fenced,
-                                        &diag);
-    if (err != ERR_OK || !fenced) {
-        engine->world->kill_strays(engine->ctx, strbuf_text(&dir));
-    }
-    strbuf_release(&dir);
+    uint32_t run = sched_task(engine->sched, id).run.v;
+    uint32_t task = load_plan_task(engine->runs[run].loaded, id);
+    struct session orphan = {
+        .token = token,
+        .run = run,
+        .task = task,
+        .number = engine->runs[run].tasks[task].number,
+    };
+    char name[ASSIGN_NAME_BYTES];
+    struct work_id work = assign_id(engine, &orphan, name);
+    engine->world->ask(engine->ctx, &work, &engine->mark, false, WORK_CANCEL);
 }
 
 /* Tasks in flight without an attempt: nothing may run for them. */
@@ -771,7 +747,7 @@ static void lose_orphans(struct engine *engine)
             session_find(engine, task.token) != NULL) {
             continue;
         }
-        end_orphan(engine, id);
+        end_orphan(engine, id, task.token);
         enum sched_outcome lost = OUTCOME_LOST;
         enum err err = engine_apply(engine,
                                     (struct sched_event){
@@ -805,10 +781,7 @@ static void tell_scheduler(struct engine *engine, uint32_t found)
 {
     uint32_t adopted = 0;
     for (uint32_t ix = 0; ix < engine->session_count; ix++) {
-        adopted += engine->sessions[ix].foreign &&
-                           engine->sessions[ix].phase == SESSION_RUNNING
-                       ? 1
-                       : 0;
+        adopted += engine->sessions[ix].phase == SESSION_RUNNING ? 1 : 0;
     }
     struct strbuf data = {0};
     strbuf_addf(&data,
@@ -832,7 +805,7 @@ void engine_recover(struct engine *engine)
     tell_unknown(engine);
     for (uint32_t ix = engine->session_count; ix > 0; ix--) {
         crash_point("recover-session");
-        session_look(engine, &engine->sessions[ix - 1]);
+        session_ask(engine, &engine->sessions[ix - 1]);
     }
     tell_scheduler(engine, found);
     crash_point("recover-end");

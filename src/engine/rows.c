@@ -232,13 +232,11 @@ static struct store_attempt row_of_session(const struct engine *engine,
         .slot = session->slot,
         .state = session->phase == SESSION_RUNNING ? "running" : "claimed",
         .epoch = session->epoch,
-        .pid = session->pid,
-        .start_ticks = session->start_ticks,
         .claimed_ns = session->claimed_ns,
         .begun_ns = session->begun_ns,
         .code = -1,
     };
-    memcpy(row.boot_id, session->boot_id, sizeof(row.boot_id));
+    mark_put(&session->mark, &row);
     memcpy(row.nonce, session->nonce, sizeof(row.nonce));
     return row;
 }

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sessions, from the claim to the end.
- *
- * Reports say that something has happened, not what: what became of a session
- * is always read from its directory, so it does not matter which process
- * started it, how often a report comes, or whether it comes at all.
+ * Sessions, from the claim to the end. The worker runs them; here is what its
+ * reports mean.
  */
 #include "engine/engine_internal.h"
 
@@ -15,12 +12,8 @@
 #include "engine/carry.h"
 #include "engine/verdict.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-
-/* When to look again at a directory in which a shim is about to begin. */
-#define RECHECK_NS (INT64_C(20) * 1000000)
 
 /* A session that is over sooner is never told to be running. */
 #define TELL_NS (INT64_C(25) * 1000000)
@@ -29,14 +22,7 @@
 #define BURST_NS (INT64_C(1) * 1000000)
 enum { BUSY_SESSIONS = 4 };
 
-enum {
-    FEEDBACK_BYTES = 16 << 10, /* of a log, at most */
-    MISSING_BYTES = 1024,      /* of a log that names what is missing */
-    READS_MAX = 10,            /* of a result that cannot be read */
-};
-
-/* How long to wait before that is tried again. */
-#define REREAD_NS (INT64_C(1000) * 1000000)
+enum { MISSING_BYTES = 1024 }; /* of a log that names what is missing */
 
 struct session *session_add(struct engine *engine)
 {
@@ -48,10 +34,7 @@ struct session *session_add(struct engine *engine)
                                       sizeof(engine->sessions[0]));
     }
     struct session *session = &engine->sessions[engine->session_count++];
-    *session = (struct session){
-        .recheck_ns = SCHED_NEVER,
-        .tell_ns = SCHED_NEVER,
-    };
+    *session = (struct session){.tell_ns = SCHED_NEVER};
     return session;
 }
 
@@ -67,6 +50,7 @@ struct session *session_find(struct engine *engine, uint64_t token)
 
 static void drop(struct engine *engine, struct session *session)
 {
+    mem_free(session->refusal);
     *session = engine->sessions[--engine->session_count];
 }
 
@@ -127,7 +111,7 @@ void session_new(struct engine *engine, const struct sched_effect *effect)
     session->slot = free_slot(engine);
     session->epoch = engine->epoch;
     session->claimed_ns = engine->world->wall_ns(engine->ctx);
-    memcpy(session->boot_id, engine->boot_id, sizeof(session->boot_id));
+    session->mark = engine->mark;
     make_nonce(engine, session);
     for (struct task_id next = effect->task; next.v != ID_NONE;
          next = sched_session_next(engine->sched, next)) {
@@ -149,7 +133,7 @@ struct end {
     struct attempt_result result;
     struct verdict verdict;
     struct strbuf reason;
-    const char *dir;
+    const char *log; /* its last lines */
 };
 
 /* What the session says of one of its tasks. */
@@ -163,12 +147,10 @@ struct said {
  * The end of a log, without the events of agents that were run as plain
  * commands: nobody can read them, and they would fill a prompt.
  */
-static void add_log(struct engine *engine, const char *dir, struct strbuf *out)
+static void add_log(const char *log, struct strbuf *out)
 {
-    struct strbuf log = {0};
-    engine->world->log_tail(engine->ctx, dir, FEEDBACK_BYTES, &log);
-    const char *end = strbuf_text(&log) + log.len;
-    for (const char *at = strbuf_text(&log); at < end;) {
+    const char *end = log + strlen(log);
+    for (const char *at = log; at < end;) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         size_t len = (size_t)((newline != NULL ? newline + 1 : end) - at);
         bool event = len > 2 && at[0] == '{' && at[1] == '"' &&
@@ -178,7 +160,6 @@ static void add_log(struct engine *engine, const char *dir, struct strbuf *out)
         }
         at += len;
     }
-    strbuf_release(&log);
 }
 
 /*
@@ -210,7 +191,7 @@ static void pass_feedback(struct engine *engine,
                 words != NULL ? words : "changes requested");
     if (!told && from->agent == PLAN_NONE) {
         strbuf_adds(&text, "\n");
-        add_log(engine, end->dir, &text);
+        add_log(end->log, &text);
     }
     set_text(&to->feedback, strbuf_text(&text));
     carry_send_back(&to->carry);
@@ -412,12 +393,12 @@ static bool names_missing(const char *line)
 }
 
 /* Name what is missing: the shell, or the shim, has written it to the log. */
-static void
-add_missing(struct engine *engine, const char *dir, struct strbuf *reason)
+static void add_missing(const char *log, struct strbuf *reason)
 {
-    struct strbuf log = {0};
-    engine->world->log_tail(engine->ctx, dir, MISSING_BYTES, &log);
-    char *copy = mem_strndup(strbuf_text(&log), log.len);
+    size_t len = strlen(log);
+    char *copy = len > MISSING_BYTES
+                     ? mem_strndup(log + len - MISSING_BYTES, MISSING_BYTES)
+                     : mem_strndup(log, len);
     char *rest = NULL;
     const char *found = NULL;
     for (const char *line = strtok_r(copy, "\n", &rest); line != NULL;
@@ -430,64 +411,57 @@ add_missing(struct engine *engine, const char *dir, struct strbuf *reason)
                 ": %s",
                 found != NULL ? found : "its command cannot be run");
     mem_free(copy);
-    strbuf_release(&log);
 }
 
-/* Judge what was found in its directory; `why` of a lost one, or NULL. */
+/* It has ended, or is lost: judge what the worker found. */
 static void conclude(struct engine *engine,
                      struct session *session,
-                     const char *dir,
-                     const struct attempt_found *found,
-                     const char *why)
+                     const struct work_report *report)
 {
-    struct end end = {.found = *found, .dir = dir};
-    struct diag diag = {0};
-    /* Of a lost one, what it had used counts as far as it was told. */
-    enum err err = engine->world->result(engine->ctx, dir, &end.result, &diag);
-    if (err == ERR_UNAVAILABLE && ++session->unread < READS_MAX) {
-        session->recheck_ns = engine_now(engine) + REREAD_NS;
-        return;
-    }
-    end.verdict = verdict_of(found,
+    bool ended = report->type == WORK_ENDED;
+    struct end end = {
+        .found = {.state = ended ? ATTEMPT_ENDED : ATTEMPT_LOST},
+        .result = *report->result,
+        .log = report->log,
+    };
+    end.found.exit = report->exit;
+    end.verdict = verdict_of(&end.found,
                              &end.result,
-                             err != ERR_OK ? diag.text : NULL,
+                             report->result_err != ERR_OK ? report->text : NULL,
                              &end.reason);
     end.verdict.batch = session->task_count > 1;
-    if (err == ERR_UNAVAILABLE && found->state == ATTEMPT_ENDED) {
+    if (ended && report->result_err == ERR_UNAVAILABLE) {
         /* That is the machine's fault: what the session has done is kept. */
         end.verdict = (struct verdict){.outcome = OUTCOME_BLOCKED};
         strbuf_clear(&end.reason);
         strbuf_addf(&end.reason,
-                    "%s/%s: sluice could not read what the session says; "
+                    "%s: sluice could not read what the session says; "
                     "when that is repaired, retry the task",
-                    dir,
-                    diag.text);
-    }
-    if (why != NULL) {
+                    report->text);
+    } else if (report->vanished) {
         strbuf_clear(&end.reason);
-        strbuf_adds(&end.reason, why);
+        strbuf_adds(&end.reason, "lost: its directory was removed");
     } else if (end.verdict.missing) {
-        add_missing(engine, dir, &end.reason);
+        add_missing(end.log, &end.reason);
     }
-    if (end.result.add != NULL && found->state == ATTEMPT_ENDED) {
+    if (ended && end.result.add != NULL) {
         add_tasks(engine, session, &end);
     }
     finish(engine, session, &end);
-    attempt_result_release(&end.result);
     strbuf_release(&end.reason);
 }
 
-/*
- * It never ran, and never will. The reason is in `text`, or follows from
- * `error`. With a text, an `error` tells that it may succeed later.
- */
+/* It never ran, and never will. */
 static void conclude_never(struct engine *engine,
                            struct session *session,
                            int error,
                            const char *text)
 {
-    struct end end = {.found.state = ATTEMPT_NEVER, .dir = ""};
-    if (session->end_due) {
+    struct end end = {.found.state = ATTEMPT_NEVER, .log = ""};
+    if (session->refusal != NULL) {
+        strbuf_adds(&end.reason, session->refusal);
+        end.verdict.outcome = OUTCOME_BLOCKED;
+    } else if (session->want != WORK_RUN) {
         strbuf_adds(&end.reason, "ended before it was started");
         end.verdict.outcome = OUTCOME_STOPPED;
     } else if (text != NULL) {
@@ -500,94 +474,53 @@ static void conclude_never(struct engine *engine,
     strbuf_release(&end.reason);
 }
 
-/*
- * Make sure that it never runs. ERR_OK with *fenced false: a shim was faster.
- */
-static enum err
-fence(struct engine *engine, const struct session *session, bool *fenced)
+void session_assign(struct engine *engine, struct session *session)
 {
-    struct strbuf dir = {0};
-    request_add_dir(&dir, engine, session);
-    struct diag diag = {0};
-    *fenced = false;
-    enum err err = engine->world->fence(engine->ctx,
-                                        strbuf_text(&dir),
-                                        session->nonce,
-                                        fenced,
-                                        &diag);
-    strbuf_release(&dir);
-    return err;
-}
-
-/*
- * It could not be started this time. An earlier request for it, of a server
- * or a scheduler that is gone, may still be carried out: only when that cannot
- * be any more, it is over.
- */
-static void conclude_failed(struct engine *engine,
-                            struct session *session,
-                            int error,
-                            const char *text)
-{
-    bool fenced;
-    enum err err = fence(engine, session, &fenced);
-    if (err == ERR_OK && fenced) {
-        conclude_never(engine, session, error, text);
-    } else {
-        session->recheck_ns =
-            engine_now(engine) + (err == ERR_OK ? 1 : 50) * RECHECK_NS;
-    }
-}
-
-void session_start(struct engine *engine, struct session *session)
-{
-    struct diag diag = {0};
-    bool fenced = false;
-    if (session->end_due && fence(engine, session, &fenced) == ERR_OK &&
-        fenced) {
-        conclude_never(engine, session, 0, NULL);
-        return;
-    }
-    session->phase = SESSION_STARTING;
-    session->foreign = false;
+    INVARIANT(session->phase == SESSION_CLAIMED);
     struct strbuf broke = {0};
-    if (caps_is_broke(engine, session->run, session->task, &broke)) {
-        conclude_failed(engine, session, 0, strbuf_text(&broke));
-        strbuf_release(&broke);
-        return;
+    if (session->want == WORK_RUN &&
+        caps_is_broke(engine, session->run, session->task, &broke)) {
+        set_text(&session->refusal, strbuf_text(&broke));
     }
-    enum err err = request_start(engine, session, &diag);
-    if (err != ERR_OK) {
-        /* Its files could not be written: there is no room, say. Anything
-         * else is a request that no shim will ever take. */
-        conclude_failed(engine, session, err == ERR_IO ? EIO : 0, diag.text);
+    strbuf_release(&broke);
+    session->phase = SESSION_ASSIGNED;
+    session->asked = true;
+    session->told = session->want != WORK_RUN;
+    uint64_t token = session->token;
+    struct diag diag = {0};
+    if (assign_session(engine, session, &diag) != ERR_OK) {
+        session = session_find(engine, token);
+        INVARIANT(session != NULL); /* no worker has heard of it */
+        set_text(&session->refusal, diag.text);
+        conclude_never(engine, session, 0, NULL);
     }
-    crash_point("start-asked");
 }
 
-void session_end(struct engine *engine,
-                 struct session *session,
-                 enum exec_end how)
+void session_ask(struct engine *engine, struct session *session)
 {
-    if (session->phase != SESSION_RUNNING || session->pid == 0) {
-        return; /* the report of its start will bring us here again */
-    }
-    crash_point("before-end");
-    enum err err = engine->world->end(engine->ctx,
-                                      session->pid,
-                                      session->start_ticks,
-                                      session->token,
-                                      how);
-    session->ended = err == ERR_OK || err == ERR_NOT_FOUND;
-    if (!session->ended) { /* no descriptor is to be had, say: once more */
-        session->recheck_ns = engine_now(engine) + 50 * RECHECK_NS;
-    }
-    crash_point("end-asked");
+    char name[ASSIGN_NAME_BYTES];
+    struct work_id id = assign_id(engine, session, name);
+    session->asked = true;
+    session->told = session->want != WORK_RUN;
+    struct work_mark mark = session->mark;
+    engine->world->ask(engine->ctx, &id, &mark, session->begun, session->want);
+}
+
+void session_want(struct engine *engine, struct session *session)
+{
+    INVARIANT(session->want != WORK_RUN);
+    if (session->asked && session->phase != SESSION_CLAIMED) {
+        session->told = true;
+        engine->world->want(engine->ctx, session->token, session->want);
+    } else if (session->phase == SESSION_RUNNING) {
+        session_ask(engine, session);
+    } /* else: it is assigned with what is wanted */
 }
 
 void session_tell(struct engine *engine, struct session *session)
 {
     session->tell_ns = SCHED_NEVER;
+    session->begun = true;
     struct sched_event event = {
         .type = EVENT_STARTED,
         .task = engine_core_task(engine, session->run, session->task),
@@ -600,168 +533,22 @@ void session_tell(struct engine *engine, struct session *session)
 }
 
 /*
- * Its shim is there. Nothing waits for this to be stored: were it lost, the
- * directory would tell. So it is told when the session has run for a while.
+ * Nothing waits for this to be stored: were it lost, the worker would tell. So
+ * it is told when the session has run for a while.
  */
 static void set_running(struct engine *engine,
                         struct session *session,
-                        int64_t pid,
-                        uint64_t start_ticks)
+                        const struct work_mark *mark)
 {
     if (session->phase != SESSION_RUNNING) {
         session->tell_ns = engine_now(engine) + TELL_NS;
     }
     session->phase = SESSION_RUNNING;
-    if (session->pid != pid || session->start_ticks != start_ticks) {
-        session->ended = false; /* that was told to a shim that came too late */
-    }
-    session->pid = pid;
-    session->start_ticks = start_ticks;
+    session->mark = *mark;
+    set_text(&session->refusal, NULL); /* it has been faster */
     if (session->begun_ns == 0) {
         session->begun_ns = engine->world->wall_ns(engine->ctx);
     }
-    /* An order waits for its batch, and is carried out with it. */
-    bool pending = engine->writing || engine->retry_ns != SCHED_NEVER;
-    if (session->end_due && !session->ended &&
-        (session->how == EXEC_STOP || !pending)) {
-        session_end(engine, session, session->how);
-    }
-}
-
-void session_adopt(struct engine *engine, struct session *session)
-{
-    session->foreign = true;
-    enum err err = engine->world->watch(engine->ctx,
-                                        session->token,
-                                        session->pid,
-                                        session->start_ticks);
-    if (err != ERR_OK) {
-        /* It is gone, or there is no descriptor left to watch it with. */
-        session->recheck_ns =
-            engine_now(engine) +
-            (err == ERR_NOT_FOUND ? RECHECK_NS : 50 * RECHECK_NS);
-    }
-    crash_point("session-adopted");
-}
-
-/*
- * It has begun, but its directory tells nothing any more: somebody has removed
- * it. What it has done is not known, and it may still run. So that nothing of
- * it goes on beside the next attempt, its directory is fenced against a shim
- * that comes late, its shim is told to end, and its processes are ended.
- */
-static void
-look_vanished(struct engine *engine, struct session *session, const char *dir)
-{
-    bool fenced;
-    enum err err = fence(engine, session, &fenced);
-    if (err != ERR_OK || !fenced) {
-        session->recheck_ns =
-            engine_now(engine) + (err == ERR_OK ? 1 : 50) * RECHECK_NS;
-        return;
-    }
-    if (session->pid != 0) { /* else, or if it is gone: the strays are all */
-        (void)engine->world->end(engine->ctx,
-                                 session->pid,
-                                 session->start_ticks,
-                                 session->token,
-                                 EXEC_STOP);
-    }
-    engine->world->kill_strays(engine->ctx, dir);
-    struct attempt_found lost = {.state = ATTEMPT_LOST};
-    conclude(engine, session, dir, &lost, "lost: its directory was removed");
-}
-
-/* Nothing ran, and no shim is there; or there is no trace of it any more. */
-static void
-look_never(struct engine *engine, struct session *session, const char *dir)
-{
-    if (session->begun) {
-        look_vanished(engine, session, dir);
-        return;
-    }
-    if (session->foreign || session->phase == SESSION_CLAIMED) {
-        if (engine->world->has_strays(engine->ctx, dir)) {
-            /* It has begun since, or its directory has vanished. */
-            session->begun = true;
-            session->recheck_ns = engine_now(engine) + RECHECK_NS;
-            return;
-        }
-        /* The same attempt, once more; unless it has been told to end, which
-         * the next turn knows. */
-        session->phase = SESSION_CLAIMED;
-        start_later(engine, session);
-        engine->changed = true;
-        return;
-    }
-    /* Our own shim ended before it could begin: there is no room for its
-     * directory, say. */
-    conclude_failed(engine, session, EAGAIN, NULL);
-}
-
-/*
- * The directory is of another attempt: one of a store that was here before, or
- * of what this store knew before an older copy of it was put back. Nothing in
- * it counts. What still runs there would write its result into the directory
- * of this attempt, so it is ended first.
- */
-static void
-look_foreign(struct engine *engine, struct session *session, const char *dir)
-{
-    struct diag diag = {0};
-    engine->world->kill_strays(engine->ctx, dir);
-    if (engine->world->set_aside(engine->ctx, dir, &diag) != ERR_OK) {
-        session->recheck_ns = engine_now(engine) + 50 * RECHECK_NS;
-        return;
-    }
-    session->phase = SESSION_CLAIMED; /* no shim has it, whatever was said */
-    session->tell_ns = SCHED_NEVER;
-    look_never(engine, session, dir);
-}
-
-void session_look(struct engine *engine, struct session *session)
-{
-    struct strbuf dir = {0};
-    request_add_dir(&dir, engine, session);
-    struct attempt_found found;
-    struct diag diag = {0};
-    enum err err = engine->world->inspect(engine->ctx,
-                                          strbuf_text(&dir),
-                                          session->boot_id,
-                                          &found,
-                                          &diag);
-    if (err != ERR_OK) {
-        session->recheck_ns = engine_now(engine) + 50 * RECHECK_NS;
-        goto out;
-    }
-    if (found.named && strcmp(found.nonce, session->nonce) != 0) {
-        look_foreign(engine, session, strbuf_text(&dir));
-        goto out;
-    }
-    switch (found.state) {
-    case ATTEMPT_NEVER:
-        look_never(engine, session, strbuf_text(&dir));
-        break;
-    case ATTEMPT_STARTING:
-        session->recheck_ns = engine_now(engine) + RECHECK_NS;
-        break;
-    case ATTEMPT_LIVE:
-        session->begun = true;
-        set_running(engine, session, found.pid, found.start_ticks);
-        session_adopt(engine, session);
-        break;
-    case ATTEMPT_ENDED:
-        conclude(engine, session, strbuf_text(&dir), &found, NULL);
-        break;
-    case ATTEMPT_LOST:
-        crash_point("before-strays");
-        engine->world->kill_strays(engine->ctx, strbuf_text(&dir));
-        crash_point("strays-killed");
-        conclude(engine, session, strbuf_text(&dir), &found, NULL);
-        break;
-    }
-out:
-    strbuf_release(&dir);
 }
 
 /*
@@ -769,10 +556,12 @@ out:
  * moment: in a burst of ends several share a batch, which costs less than the
  * moment does.
  */
-static void ended(struct engine *engine, struct session *session)
+static void end_in_burst(struct engine *engine,
+                         struct session *session,
+                         const struct work_report *report)
 {
     bool changed = engine->changed;
-    session_look(engine, session);
+    conclude(engine, session, report);
     if (engine->session_count >= BUSY_SESSIONS) {
         int64_t until_ns = engine->now_ns + BURST_NS;
         engine->changed = changed;
@@ -781,76 +570,57 @@ static void ended(struct engine *engine, struct session *session)
     }
 }
 
-void engine_reported(struct engine *engine, const struct exec_report *report)
+void engine_reported(struct engine *engine, const struct work_report *report)
 {
     if (engine->failed != ERR_OK) {
-        return; /* another scheduler will look at it */
+        return; /* another scheduler will ask for it */
     }
-    if (program_is_id(report->id)) {
+    if (program_is_id(report->token)) {
         program_reported(engine, report);
         return;
     }
-    struct session *session = session_find(engine, report->id);
+    struct session *session = session_find(engine, report->token);
     if (session == NULL) {
         return; /* its end was known before */
     }
     switch (report->type) {
-    case EXEC_STARTED:
-        crash_point("report-started");
-        if (session->phase == SESSION_STARTING) {
-            set_running(engine, session, report->pid, report->start_ticks);
+    case WORK_STARTED:
+        set_running(engine, session, &report->mark);
+        return;
+    case WORK_ENDED:
+        end_in_burst(engine, session, report);
+        return;
+    case WORK_REFUSED:
+        conclude_never(engine, session, report->error, report->text);
+        return;
+    case WORK_LOST:
+        conclude(engine, session, report);
+        return;
+    case WORK_UNKNOWN:
+        /* The same attempt, once more; unless it has been told to end, which
+         * the next turn knows. */
+        if (session->phase != SESSION_CLAIMED || session->asked) {
+            session->phase = SESSION_CLAIMED;
+            session->asked = false;
+            session->tell_ns = SCHED_NEVER;
+            start_later(engine, session);
+            engine->changed = true;
         }
         return;
-    case EXEC_FAILED:
-        crash_point("report-failed");
-        conclude_failed(engine, session, report->error, NULL);
-        return;
-    case EXEC_ENDED:
-        crash_point("report-ended");
-        /* With an error nothing ran: there was no room, say. */
-        session->begun = session->begun || report->error == 0;
-        ended(engine, session);
-        return;
     }
 }
 
-void engine_gone(struct engine *engine, uint64_t token)
+void engine_worker_came(struct engine *engine, const struct work_mark *mark)
 {
     if (engine->failed != ERR_OK) {
-        return; /* another scheduler will look at it */
+        return; /* another scheduler will ask for it */
     }
-    if (program_is_id(token)) {
-        program_gone(engine, token);
-        return;
-    }
-    struct session *session = session_find(engine, token);
-    if (session != NULL) {
-        crash_point("adopted-gone");
-        session_look(engine, session);
-    }
-}
-
-void engine_respawn(struct engine *engine)
-{
-    if (engine->failed != ERR_OK) {
-        return; /* another scheduler will look at it */
-    }
+    engine->mark = *mark;
     for (uint32_t ix = engine->session_count; ix > 0; ix--) {
         struct session *session = &engine->sessions[ix - 1];
-        if (session->phase == SESSION_CLAIMED) {
-            continue;
-        }
-        if (session->phase == SESSION_STARTING && !session->foreign) {
-            /* Whether it was started is not known: asking again is safe. */
-            session_start(engine, session);
-        } else {
-            /* The report of its end may have died with the server, and its
-             * shim may have another session since. If it has not begun, it
-             * may be asked for again, as one of another scheduler. */
-            session->foreign = true;
-            session->begun = session->begun || session->tell_ns == SCHED_NEVER;
-            session_look(engine, session);
+        if (session->phase != SESSION_CLAIMED || session->asked) {
+            session_ask(engine, session);
         }
     }
-    program_respawn(engine);
+    program_ask_all(engine);
 }

@@ -49,32 +49,26 @@ static bool is_wanted(const struct engine *engine,
 /* Add what it printed to the run; `error` says why there is nothing. */
 static enum err add_output(struct engine *engine,
                            uint32_t run,
-                           const char *dir,
+                           const struct work_report *report,
                            const char *error,
                            struct diag *diag)
 {
     if (error != NULL) {
         return diag_set(diag, ERR_IO, "%s", error);
     }
-    struct strbuf text = {0};
-    enum err err =
-        engine->world->get(engine->ctx, dir, "fragment", &text, diag);
-    if (err == ERR_OK) {
-        err = runs_hot_load(engine,
-                            run,
-                            "output of the sync hook",
-                            strbuf_text(&text),
-                            text.len,
-                            diag);
-    }
-    strbuf_release(&text);
-    return err;
+    return runs_hot_load(engine,
+                         run,
+                         "output of the sync hook",
+                         report->output,
+                         report->output_len,
+                         diag);
 }
 
 /* The hook is over, well or not. */
 static void ended(struct engine *engine,
                   struct program *program,
-                  const char *dir,
+                  const struct work_id *id,
+                  const struct work_report *report,
                   const char *error)
 {
     uint32_t run = program->run;
@@ -83,13 +77,13 @@ static void ended(struct engine *engine,
     if (error != NULL && (program->stopped || engine->stopping) &&
         is_wanted(engine, program)) {
         /* A scheduler was told to end, and has ended it: once more. */
-        engine->world->drop(engine->ctx, dir);
+        engine->world->forget(engine->ctx, id);
         if (!engine->stopping) {
             program_call(engine, program);
         }
         return;
     }
-    enum err err = add_output(engine, run, dir, error, &diag);
+    enum err err = add_output(engine, run, report, error, &diag);
     tell(engine,
          run,
          err == ERR_OK ? "done" : "failed",
@@ -116,17 +110,11 @@ static void ended(struct engine *engine,
     INVARIANT(err == ERR_OK);
 }
 
-static void add_dir(struct strbuf *out,
-                    const struct engine *engine,
-                    const struct program *program)
+static void add_name(struct strbuf *out,
+                     const struct engine *engine,
+                     const struct program *program)
 {
-    const struct engine_run *run = &engine->runs[program->run];
-    /* No task's directory begins with a dot. */
-    strbuf_addf(out,
-                "%s/runs/%s/.sync/%u",
-                engine->store,
-                run->id,
-                run->sync.number);
+    strbuf_addf(out, "%u", engine->runs[program->run].sync.number);
 }
 
 static struct program_call call(const struct engine *engine,
@@ -145,7 +133,8 @@ static struct program_call call(const struct engine *engine,
 }
 
 static const struct program_ops ops = {
-    .add_dir = add_dir,
+    .task = ".sync",
+    .add_name = add_name,
     .call = call,
     .is_wanted = is_wanted,
     .ended = ended,

@@ -42,27 +42,10 @@ void usage_release(struct engine_run *run)
     for (uint32_t ix = 0; run->usages != NULL && ix < run->plan->usage_count;
          ix++) {
         meters_free(run->usages[ix].meters, run->usages[ix].meter_count);
-        mem_free(run->usages[ix].words);
         mem_free(run->usages[ix].error);
     }
     mem_free(run->usages);
     run->usages = NULL;
-}
-
-/* What the program has printed. */
-static enum err get_meters(struct engine *engine,
-                           const char *dir,
-                           struct meter **out,
-                           uint32_t *count_out,
-                           struct diag *diag)
-{
-    struct strbuf text = {0};
-    enum err err = engine->world->get(engine->ctx, dir, "meters", &text, diag);
-    if (err == ERR_OK) {
-        err = meters_parse(strbuf_text(&text), text.len, out, count_out, diag);
-    }
-    strbuf_release(&text);
-    return err;
 }
 
 /* --- what follows from them --------------------------------------------- */
@@ -309,36 +292,51 @@ static void tell_change(struct engine *engine,
 
 /* --- the program -------------------------------------------------------- */
 
-static void add_dir(struct strbuf *out,
-                    const struct engine *engine,
-                    const struct program *program)
+#define TASK ".usage"
+
+/* Of a reading under way nothing is kept over a restart: it is made again. So
+ * its name must be one that no other process has used. */
+static void add_reading(struct strbuf *out,
+                        const struct engine *engine,
+                        const struct program *program,
+                        uint32_t reading)
 {
-    /* Of a reading under way nothing is kept over a restart: it is made
-     * again. So its directory must be one that no other process has used. */
     strbuf_addf(out,
-                "%s/runs/%s/.usage/%u/%llu-%u",
-                engine->store,
-                engine->runs[program->run].id,
+                "%u-%llu-%u",
                 program->part + 1,
                 (unsigned long long)engine->epoch,
-                usage_of(engine, program)->readings);
+                reading);
+}
+
+static void add_call(struct strbuf *out,
+                     const struct engine *engine,
+                     const struct program *program)
+{
+    add_reading(out, engine, program, usage_of(engine, program)->readings);
 }
 
 static struct program_call call(const struct engine *engine,
                                 const struct program *program)
 {
+    const struct engine_run *run = &engine->runs[program->run];
     const struct plan_usage *plan = plan_of(engine, program);
-    return (struct program_call){
+    struct program_call call = {
         .shell = plan->shell,
-        .argv = usage_of(engine, program)->words != NULL
-                    ? usage_of(engine, program)->words
-                    : plan->argv,
-        .folder = engine->runs[program->run].folder,
-        .run = engine->runs[program->run].id,
+        .argv = plan->argv,
+        .folder = run->folder,
+        .run = run->id,
         .file = "meters",
         .variable = "SLUICE_METERS",
         .timeout_ns = plan->timeout_ns,
     };
+    if (plan->agent != PLAN_NONE) {
+        const struct plan_agent *agent = &run->plan->agents[plan->agent];
+        call.agent = true;
+        call.argv = usage_of(engine, program)->words;
+        call.env = (const char *const *)agent->env;
+        call.env_count = agent->env_count;
+    }
+    return call;
 }
 
 static bool is_wanted(const struct engine *engine,
@@ -354,12 +352,15 @@ static void keep_last(struct engine *engine, const struct program *program)
     struct engine_usage *usage = usage_of(engine, program);
     uint32_t present = usage->readings;
     if (usage->kept > 0) {
-        struct strbuf dir = {0};
-        usage->readings = usage->kept;
-        add_dir(&dir, engine, program);
-        usage->readings = present;
-        engine_drop_later(engine, strbuf_text(&dir));
-        strbuf_release(&dir);
+        struct strbuf name = {0};
+        add_reading(&name, engine, program, usage->kept);
+        engine_drop_later(engine,
+                          &(struct work_id){
+                              .run = engine->runs[program->run].id,
+                              .task = TASK,
+                              .name = strbuf_text(&name),
+                          });
+        strbuf_release(&name);
     }
     usage->kept = present;
 }
@@ -380,7 +381,8 @@ static void note_error(struct engine *engine,
 
 static void ended(struct engine *engine,
                   struct program *program,
-                  const char *dir,
+                  const struct work_id *id,
+                  const struct work_report *report,
                   const char *error)
 {
     const struct plan_usage *plan = plan_of(engine, program);
@@ -393,9 +395,12 @@ static void ended(struct engine *engine,
     if (!is_wanted(engine, program) || engine->stopping) {
         return;
     }
-    enum err err = error != NULL
-                       ? diag_set(&diag, ERR_IO, "%s", error)
-                       : get_meters(engine, dir, &meters, &count, &diag);
+    enum err err = error != NULL ? diag_set(&diag, ERR_IO, "%s", error)
+                                 : meters_parse(report->output,
+                                                report->output_len,
+                                                &meters,
+                                                &count,
+                                                &diag);
     if (err == ERR_OK) {
         usage->known = true;
         mem_free(usage->error);
@@ -404,7 +409,7 @@ static void ended(struct engine *engine,
         usage->meters = meters;
         usage->meter_count = count;
         follow(engine, plan, usage);
-        engine_drop_later(engine, dir);
+        engine_drop_later(engine, id);
     } else {
         do_without(engine, plan, usage);
         keep_last(engine, program);
@@ -416,30 +421,14 @@ static void ended(struct engine *engine,
 }
 
 static const struct program_ops ops = {
-    .add_dir = add_dir,
+    .task = TASK,
+    .add_name = add_call,
     .call = call,
     .is_wanted = is_wanted,
     .ended = ended,
 };
 
 /* --- time --------------------------------------------------------------- */
-
-/* The command that prints the meters of an agent, in its environment. */
-static const char **agent_words(const struct engine *engine,
-                                const struct plan_agent *agent)
-{
-    enum { FIXED = 5 };
-    const char **words = mem_zalloc(agent->env_count + FIXED, sizeof(words[0]));
-    uint32_t count = 0;
-    words[count++] = "/usr/bin/env";
-    for (uint32_t ix = 0; ix < agent->env_count; ix++) {
-        words[count++] = agent->env[ix];
-    }
-    words[count++] = engine->agent;
-    words[count++] = "--meters";
-    words[count] = agent->adapter->name;
-    return words;
-}
 
 void usage_init(struct engine *engine, uint32_t run)
 {
@@ -451,7 +440,8 @@ void usage_init(struct engine *engine, uint32_t run)
         r->usages[ix].program = program_new(engine, &ops, run, ix);
         uint32_t agent = r->plan->usages[ix].agent;
         if (agent != PLAN_NONE) {
-            r->usages[ix].words = agent_words(engine, &r->plan->agents[agent]);
+            r->usages[ix].words[0] = "--meters";
+            r->usages[ix].words[1] = r->plan->agents[agent].adapter->name;
         }
     }
 }

@@ -58,7 +58,7 @@ struct engine_session_view engine_session(const struct engine *engine,
         .task = session->task,
         .number = session->number,
         .task_count = session->task_count,
-        .pid = session->pid,
+        .mark = session->mark,
         .claimed_ns = session->claimed_ns,
         .begun_ns = session->begun_ns,
     };
@@ -201,26 +201,4 @@ void engine_add_path(struct strbuf *out, const char *folder, const char *path)
         strbuf_adds(out, "/");
     }
     strbuf_adds(out, path);
-}
-
-/*
- * A task's id may contain slashes; as a directory it must be one name, and
- * "a" with its attempt 1 must not be the directory of a task "a/1". A plus is
- * not in the alphabet of ids.
- */
-void engine_add_dir(struct strbuf *out,
-                    const char *store,
-                    const char *run,
-                    const char *task,
-                    uint32_t number)
-{
-    strbuf_addf(out, "%s/runs/%s/", store, run);
-    size_t from = out->len;
-    strbuf_adds(out, task);
-    for (size_t ix = from; ix < out->len; ix++) {
-        if (out->text[ix] == '/') {
-            out->text[ix] = '+';
-        }
-    }
-    strbuf_addf(out, "/%u", number);
 }

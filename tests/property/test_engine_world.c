@@ -2,9 +2,10 @@
 /*
  * Random worlds with faults around the real engine: see sim/world.h.
  *
- * usage: test_engine_world [--cases N] [--first SEED]
+ * usage: test_engine_world [--workers] [--cases N] [--first SEED]
  *        test_engine_world --replay SEED TASKS FEATURES
- *        test_engine_world --compare SEED
+ *        test_engine_world --compare SEED [--workers]
+ * With --workers, the worker is a process of its own in every world.
  * A failing world is made smaller, then printed as the line that replays it.
  * A world whose schedulers only crash must also end like the one in which
  * nothing goes wrong.
@@ -36,7 +37,7 @@ static const uint32_t crash_features =
     WORLD_CRASH | WORLD_ZOMBIE | WORLD_FULL | WORLD_BROKEN | WORLD_STALL;
 
 /* Features of a seed: mostly all, sometimes some, to see them alone. */
-static struct world_options options_of(uint64_t seed)
+static struct world_options options_of(uint64_t seed, uint32_t always)
 {
     struct rng rng;
     rng_init(&rng, ~seed);
@@ -48,6 +49,7 @@ static struct world_options options_of(uint64_t seed)
     if (rng_below(&rng, 3) == 0) {
         options.features = rng_below(&rng, WORLD_ALL + 1);
     }
+    options.features |= always;
     return options;
 }
 
@@ -73,7 +75,7 @@ static bool live(const struct world_options *options)
 }
 
 /* Whether a history with crashes ends like the one without. */
-static bool ends_alike(uint64_t seed)
+static bool ends_alike(uint64_t seed, uint32_t always)
 {
     struct world_options options = {
         .seed = seed,
@@ -83,7 +85,7 @@ static bool ends_alike(uint64_t seed)
     struct world_report calm = {0};
     struct world_report wild = {0};
     bool good = world_run(&options, &calm);
-    options.features |= crash_features;
+    options.features |= crash_features | always;
     good = world_run(&options, &wild) && good;
     if (!good ||
         strcmp(strbuf_text(&calm.states), strbuf_text(&wild.states)) != 0) {
@@ -98,15 +100,15 @@ static bool ends_alike(uint64_t seed)
     return good;
 }
 
-static bool is_good(uint64_t seed)
+static bool is_good(uint64_t seed, uint32_t always)
 {
-    struct world_options options = options_of(seed);
+    struct world_options options = options_of(seed, always);
     bool good = live(&options);
-    return (seed % 8 != 0 || ends_alike(seed)) && good;
+    return (seed % 8 != 0 || ends_alike(seed, always)) && good;
 }
 
 /* Run cases in a child; return the seed that failed, or `first + count`. */
-static uint64_t run_batch(uint64_t first, uint64_t count)
+static uint64_t run_batch(uint64_t first, uint64_t count, uint32_t always)
 {
     int ends[2];
     if (pipe(ends) != 0) {
@@ -122,7 +124,7 @@ static uint64_t run_batch(uint64_t first, uint64_t count)
             if (write(ends[1], &seed, sizeof(seed)) != sizeof(seed)) {
                 _exit(2);
             }
-            if (!is_good(seed)) {
+            if (!is_good(seed, always)) {
                 exit(1);
             }
         }
@@ -204,13 +206,13 @@ static struct world_options shrink(struct world_options options)
     return options;
 }
 
-static int run_all(uint64_t first, uint64_t cases)
+static int run_all(uint64_t first, uint64_t cases, uint32_t always)
 {
     uint64_t batches = (cases + BATCH - 1) / BATCH;
     printf("1..%" PRIu64 "\n", batches);
     for (uint64_t ix = 0; ix < batches; ix++) {
         uint64_t from = first + ix * BATCH;
-        uint64_t bad = run_batch(from, BATCH);
+        uint64_t bad = run_batch(from, BATCH, always);
         bool ok = bad == from + BATCH;
         printf("%s %" PRIu64 " - worlds %" PRIu64 " to %" PRIu64
                " come to a good end\n",
@@ -220,10 +222,11 @@ static int run_all(uint64_t first, uint64_t cases)
                from + BATCH - 1);
         (void)fflush(stdout);
         if (!ok) {
-            struct world_options given = options_of(bad);
+            struct world_options given = options_of(bad, always);
             if (!fails(given)) {
-                printf("# replay: test_engine_world --compare %" PRIu64 "\n",
-                       bad);
+                printf("# replay: test_engine_world --compare %" PRIu64 "%s\n",
+                       bad,
+                       always != 0 ? " --workers" : "");
                 return 1;
             }
             printf("# replay: test_engine_world --replay %" PRIu64 " %u 0x%x\n",
@@ -256,19 +259,22 @@ int main(int argc, char **argv)
         printf("the world %s\n", good ? "is good" : "has a fault");
         return good ? 0 : 1;
     }
-    if (argc == 3 && strcmp(argv[1], "--compare") == 0) {
-        bool good = ends_alike(strtoull(argv[2], NULL, 10));
+    uint32_t always = 0;
+    uint64_t first = 1;
+    uint64_t cases = 1000;
+    for (int ix = 1; ix < argc; ix++) {
+        if (strcmp(argv[ix], "--workers") == 0) {
+            always = WORLD_WORKERS;
+        } else if (strcmp(argv[ix], "--cases") == 0 && ix + 1 < argc) {
+            cases = strtoull(argv[++ix], NULL, 10);
+        } else if (strcmp(argv[ix], "--first") == 0 && ix + 1 < argc) {
+            first = strtoull(argv[++ix], NULL, 10);
+        }
+    }
+    if (argc >= 3 && strcmp(argv[1], "--compare") == 0) {
+        bool good = ends_alike(strtoull(argv[2], NULL, 10), always);
         printf("the two worlds %s\n", good ? "end alike" : "differ");
         return good ? 0 : 1;
     }
-    uint64_t first = 1;
-    uint64_t cases = 1000;
-    for (int ix = 1; ix + 1 < argc; ix += 2) {
-        if (strcmp(argv[ix], "--cases") == 0) {
-            cases = strtoull(argv[ix + 1], NULL, 10);
-        } else if (strcmp(argv[ix], "--first") == 0) {
-            first = strtoull(argv[ix + 1], NULL, 10);
-        }
-    }
-    return run_all(first, cases);
+    return run_all(first, cases, always);
 }

@@ -126,7 +126,6 @@ look(const char *plan, const struct row *rows, uint32_t count)
     assert_int_equal(err, ERR_OK);
     store_batch_release(&batch);
     sight.engine = engine_new(&(struct engine_options){
-        .store = "/nowhere",
         .wall_ns = WALL_NS + MINUTE_NS,
     });
     err = engine_load(sight.engine, sight.store, NULL, &diag);

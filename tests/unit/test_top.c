@@ -882,7 +882,6 @@ static struct glance look(struct store_memory_db *db)
     assert_int_equal(err, ERR_OK);
     store_batch_release(&batch);
     glance.view.engine = engine_new(&(struct engine_options){
-        .store = "/nowhere",
         .wall_ns = glance.wall_ns,
     });
     err = engine_load(glance.view.engine, glance.view.store, NULL, &diag);

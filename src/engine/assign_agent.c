@@ -160,10 +160,10 @@ static void add_story(json_t *brief,
     carry_release(&carry);
 }
 
-enum err request_put_brief(struct engine *engine,
-                           const struct session *session,
-                           const char *dir,
-                           struct diag *diag)
+enum err assign_add_brief(const struct engine *engine,
+                          const struct session *session,
+                          struct strbuf *out,
+                          struct diag *diag)
 {
     const struct engine_run *run = &engine->runs[session->run];
     const struct plan *plan = run->plan;
@@ -175,7 +175,7 @@ enum err request_put_brief(struct engine *engine,
         "kind",
         kind_of(plan, session),
         "writes",
-        request_is_git(engine, session) &&
+        assign_is_git(engine, session) &&
             strcmp(plan->classes[task->class_ix].name, "implement") == 0,
         "prompt",
         text_of(task->prompt),
@@ -189,10 +189,7 @@ enum err request_put_brief(struct engine *engine,
     if (made == NULL) {
         return diag_set(diag, ERR_INVALID, "its texts are not valid UTF-8");
     }
-    struct strbuf text = {0};
-    strbuf_adds(&text, made);
+    strbuf_adds(out, made);
     free(made);
-    enum err err = engine->world->put(engine->ctx, dir, "brief", &text, diag);
-    strbuf_release(&text);
-    return err;
+    return ERR_OK;
 }

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Workers, and the table of functions through which they see the machine. A
+ * worker is in the process of its scheduler, and dies with it; or it is a
+ * process of its own, which dies alone.
+ *
+ * It can die in any of these functions, before or after what the function
+ * does. Its frames are still on the stack then, so it is only marked: from
+ * there on nothing that it calls has an effect, and it is buried when the call
+ * into it returns.
+ */
+#include "sim/world_internal.h"
+
+#include "base/invariant.h"
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { DEATH_ODDS = 160 }; /* per call, before and after it */
+
+/* Whether the worker is dead, perhaps only now. */
+static bool dies(struct world_worker *worker)
+{
+    if (worker->process != NULL) {
+        return world_process_dies(worker->process);
+    }
+    if (!worker->died &&
+        world_strikes(worker->world, WORLD_CRASH, DEATH_ODDS)) {
+        world_say(worker->world, "worker %u dies", worker->ix);
+        worker->died = true;
+    }
+    return worker->died;
+}
+
+static int64_t on_now(void *ctx)
+{
+    const struct world_worker *worker = ctx;
+    return worker->world->now_ns + worker->world->boot_ns;
+}
+
+static enum err
+on_start(void *ctx, const struct exec_request *request, struct diag *diag)
+{
+    struct world_worker *worker = ctx;
+    (void)diag;
+    if (dies(worker)) {
+        return ERR_OK;
+    }
+    world_check_claimed(worker->world, request);
+    world_say(worker->world,
+              "worker %u starts %llx in %s",
+              worker->ix,
+              (unsigned long long)request->id,
+              request->dir);
+    enum err err =
+        world_machine_request(worker->world, worker->server, request);
+    (void)dies(worker);
+    return err;
+}
+
+/* An order to end must be durable before it is carried out. */
+static void check_end(struct world_worker *worker, uint32_t shim)
+{
+    struct world *world = worker->world;
+    uint64_t token = world->requests[world->shims[shim].request].id;
+    if (token > world->claim_count) {
+        return;
+    }
+    const struct world_claim *claim = &world->claims[token - 1];
+    const struct world_task *task = &world->runs[claim->run].tasks[claim->task];
+    if (!claim->ended && (task->flags & SCHED_RECORD_ENDING) == 0) {
+        world_fault(world,
+                    "attempt %llu is ended, but no order says so",
+                    (unsigned long long)token);
+    }
+}
+
+static enum err
+on_end(void *ctx, const struct work_mark *mark, uint64_t id, enum exec_end how)
+{
+    struct world_worker *worker = ctx;
+    struct world *world = worker->world;
+    if (dies(worker)) {
+        return ERR_OK;
+    }
+    if (world_strikes(world, WORLD_FILES, 30)) {
+        return ERR_IO;
+    }
+    uint32_t shim = world_machine_find(world, mark->pid, mark->start_ticks);
+    world_say(world,
+              "worker %u ends shim %lld%s",
+              worker->ix,
+              (long long)mark->pid,
+              shim == WORLD_NONE ? ", which is gone" : "");
+    if (shim != WORLD_NONE) {
+        if (world->requests[world->shims[shim].request].id != id) {
+            world_fault(world,
+                        "an order about request %llu goes to shim %lld, "
+                        "which has another",
+                        (unsigned long long)id,
+                        (long long)mark->pid);
+        }
+        if (how == EXEC_CANCEL) {
+            check_end(worker, shim);
+        }
+        (void)world_plan_event(world,
+                               WORLD_SIGNAL,
+                               world->now_ns + world_delay(world, WORLD_MS),
+                               shim,
+                               (uint64_t)how);
+    }
+    (void)dies(worker);
+    return shim != WORLD_NONE ? ERR_OK : ERR_NOT_FOUND;
+}
+
+static enum err
+on_watch(void *ctx, const struct work_mark *mark, uint64_t token)
+{
+    struct world_worker *worker = ctx;
+    struct world *world = worker->world;
+    if (dies(worker)) {
+        return ERR_UNAVAILABLE;
+    }
+    uint32_t shim = world_machine_find(world, mark->pid, mark->start_ticks);
+    if (shim == WORLD_NONE) {
+        return ERR_NOT_FOUND;
+    }
+    if (world_strikes(world, WORLD_FILES, 30)) {
+        return ERR_UNAVAILABLE;
+    }
+    WORLD_GROW(worker->watched_shims,
+               worker->watched_shim_count,
+               worker->watched_shim_capacity);
+    worker->watched_shims[worker->watched_shim_count++] = (struct world_watch){
+        .shim = shim,
+        .token = token,
+    };
+    return ERR_OK;
+}
+
+static enum err on_inspect(void *ctx,
+                           const char *dir,
+                           const char *boot_id,
+                           struct attempt_found *out,
+                           struct diag *diag)
+{
+    struct world_worker *worker = ctx;
+    struct world *world = worker->world;
+    *out = (struct attempt_found){0};
+    if (dies(worker) || world_strikes(world, WORLD_FILES, 30)) {
+        return diag_set(diag, ERR_IO, "open %s: too many files", dir);
+    }
+    world_machine_inspect(world, world_machine_at(world, dir), boot_id, out);
+    world_say(world,
+              "worker %u finds %s in state %d",
+              worker->ix,
+              dir,
+              (int)out->state);
+    return ERR_OK;
+}
+
+/* No directory is ever of another attempt here. */
+static enum err on_set_aside(void *ctx, const char *path, struct diag *diag)
+{
+    struct world_worker *worker = ctx;
+    world_fault(worker->world, "%s is taken for a foreign one", path);
+    return diag_set(diag, ERR_IO, "rename %s: failed", path);
+}
+
+static enum err on_fence(void *ctx,
+                         const char *path,
+                         const char *nonce,
+                         bool *fenced_out,
+                         struct diag *diag)
+{
+    struct world_worker *worker = ctx;
+    struct world *world = worker->world;
+    *fenced_out = false;
+    if (dies(worker) || world_strikes(world, WORLD_FILES, 30)) {
+        return diag_set(diag, ERR_IO, "fence %s: no space", path);
+    }
+    struct world_dir *dir = world_machine_at(world, path);
+    if (!dir->started && dir->holder == WORLD_NONE) {
+        dir->started = true;
+        dir->started_pid = 0;
+        dir->started_ticks = 0;
+        (void)snprintf(dir->nonce, sizeof(dir->nonce), "%s", nonce);
+        dir->touched_ns = world->now_ns;
+        *fenced_out = true;
+        world_say(world, "worker %u fences %s", worker->ix, path);
+    }
+    (void)dies(worker);
+    return ERR_OK;
+}
+
+static bool on_has_strays(void *ctx, const char *path)
+{
+    struct world_worker *worker = ctx;
+    const struct world *world = worker->world;
+    if (dies(worker)) {
+        return false;
+    }
+    uint32_t session = world_machine_at(worker->world, path)->session;
+    return session != WORLD_NONE && world->sessions[session].live;
+}
+
+static void on_kill_strays(void *ctx, const char *dir)
+{
+    struct world_worker *worker = ctx;
+    if (dies(worker)) {
+        return;
+    }
+    world_machine_kill_strays(worker->world,
+                              world_machine_dir(worker->world, dir));
+    (void)dies(worker);
+}
+
+static enum err on_result(void *ctx,
+                          const char *path,
+                          struct attempt_result *out,
+                          struct diag *diag)
+{
+    struct world_worker *worker = ctx;
+    struct world *world = worker->world;
+    *out = (struct attempt_result){0};
+    if (dies(worker)) {
+        return ERR_OK;
+    }
+    if (world_strikes(world, WORLD_FILES, 30)) {
+        return diag_set(diag, ERR_UNAVAILABLE, "result: too many files");
+    }
+    const char *text = world_machine_at(world, path)->result;
+    return text != NULL ? attempt_parse_result(text, strlen(text), out, diag)
+                        : ERR_OK;
+}
+
+static void
+on_log_tail(void *ctx, const char *dir, size_t bytes, struct strbuf *out)
+{
+    struct world_worker *worker = ctx;
+    (void)dies(worker);
+    (void)bytes;
+    strbuf_addf(out, "the log in %s\n", dir);
+}
+
+static enum err on_put(void *ctx,
+                       const char *path,
+                       const char *name,
+                       const struct strbuf *text,
+                       struct diag *diag)
+{
+    struct world_worker *worker = ctx;
+    struct world *world = worker->world;
+    if (dies(worker) || world_strikes(world, WORLD_FILES, 30)) {
+        return diag_set(diag, ERR_IO, "write %s/%s: no space", path, name);
+    }
+    struct world_dir *dir = world_machine_at(world, path);
+    if (strcmp(name, "batch") == 0) {
+        mem_free(dir->batch);
+        dir->batch = mem_strndup(strbuf_text(text), text->len);
+    } else if (strcmp(name, "event") == 0) {
+        mem_free(dir->event);
+        dir->event = mem_strndup(strbuf_text(text), text->len);
+    }
+    (void)dies(worker);
+    return ERR_OK;
+}
+
+static enum err on_get(void *ctx,
+                       const char *path,
+                       const char *name,
+                       struct strbuf *out,
+                       struct diag *diag)
+{
+    struct world_worker *worker = ctx;
+    struct world *world = worker->world;
+    if (dies(worker) || world_strikes(world, WORLD_FILES, 30)) {
+        return diag_set(diag, ERR_IO, "read %s/%s: failed", path, name);
+    }
+    const char *text = world_machine_at(world, path)->fragment;
+    strbuf_adds(out, text != NULL ? text : "");
+    return ERR_OK;
+}
+
+static void on_drop(void *ctx, const char *path)
+{
+    struct world_worker *worker = ctx;
+    if (!dies(worker)) {
+        world_machine_drop(worker->world, path);
+    }
+    (void)dies(worker);
+}
+
+static const struct work_machine table = {
+    .now_ns = on_now,
+    .start = on_start,
+    .end = on_end,
+    .watch = on_watch,
+    .inspect = on_inspect,
+    .set_aside = on_set_aside,
+    .fence = on_fence,
+    .has_strays = on_has_strays,
+    .kill_strays = on_kill_strays,
+    .result = on_result,
+    .log_tail = on_log_tail,
+    .put = on_put,
+    .get = on_get,
+    .drop = on_drop,
+};
+
+/* --- its life ----------------------------------------------------------- */
+
+static void on_report(void *ctx, const struct work_report *report)
+{
+    struct world_worker *worker = ctx;
+    if (worker->process == NULL) {
+        world_link_report(worker, report);
+    } else if (!worker->process->died) {
+        engine_reported(worker->process->engine, report);
+    }
+}
+
+static uint32_t open_server(struct world *world, uint32_t worker)
+{
+    WORLD_GROW(world->servers, world->server_count, world->server_capacity);
+    world->servers[world->server_count] = (struct world_server){
+        .worker = worker,
+        .alive = true,
+    };
+    return world->server_count++;
+}
+
+uint32_t world_worker_begin(struct world *world, struct world_process *process)
+{
+    struct world_worker *worker = mem_zalloc(1, sizeof(*worker));
+    world->workers = world_grow(world->workers,
+                                world->worker_count,
+                                &world->worker_capacity,
+                                sizeof(void *));
+    worker->world = world;
+    worker->ix = world->worker_count;
+    worker->process = process;
+    worker->alive = true;
+    worker->wake_ns = SCHED_NEVER;
+    world->workers[world->worker_count++] = worker;
+    worker->server = open_server(world, worker->ix);
+    worker->worker = worker_new(&(struct worker_options){
+        .machine = &table,
+        .ctx = worker,
+        .store = "/s",
+        .home = "/s",
+        .git = "sluice-git",
+        .agent = "sluice-agent",
+        .boot_id = world->boot_id,
+        .report = on_report,
+        .link = worker,
+    });
+    world_say(world, "worker %u begins", worker->ix);
+    return worker->ix;
+}
+
+struct work_mark world_worker_mark(const struct world *world, uint32_t ix)
+{
+    return worker_mark(world->workers[ix]->worker);
+}
+
+void world_worker_end(struct world_worker *worker)
+{
+    if (!worker->alive) {
+        return;
+    }
+    struct world *world = worker->world;
+    worker->alive = false;
+    world->servers[worker->server].orphan = true;
+    if (worker->process == NULL) {
+        world_say(world, "worker %u is gone", worker->ix);
+        world_link_cut(world, world_delay(world, WORLD_SECOND));
+    }
+}
+
+int64_t world_worker_wait_ns(const struct world_worker *worker)
+{
+    int64_t next_ns = worker_next_ns(worker->worker);
+    if (next_ns == SCHED_NEVER) {
+        return SCHED_NEVER;
+    }
+    int64_t wait_ns = next_ns - worker->world->now_ns - worker->world->boot_ns;
+    return wait_ns > 0 ? wait_ns : 0;
+}
+
+void world_worker_after(struct world_worker *worker)
+{
+    struct world *world = worker->world;
+    if (worker->process != NULL) {
+        world_process_after(worker->process);
+        return;
+    }
+    if (worker->died) {
+        world_worker_end(worker);
+        return;
+    }
+    int64_t wait_ns = world_worker_wait_ns(worker);
+    int64_t at_ns = world->now_ns + wait_ns + 1;
+    if (wait_ns != SCHED_NEVER && at_ns < worker->wake_ns) {
+        worker->wake_ns = at_ns;
+        (void)world_plan_event(world, WORLD_LOOK, at_ns, worker->ix, 0);
+    }
+}
+
+void world_worker_look(struct world_worker *worker)
+{
+    worker->wake_ns = SCHED_NEVER;
+    worker_tick(worker->worker);
+    world_worker_after(worker);
+}
+
+void world_worker_report(struct world_worker *worker,
+                         const struct exec_report *report)
+{
+    world_say(worker->world,
+              "worker %u hears %d of %llx",
+              worker->ix,
+              (int)report->type,
+              (unsigned long long)report->id);
+    worker_reported(worker->worker, report);
+    world_worker_after(worker);
+}
+
+void world_worker_gone(struct world_worker *worker, uint32_t shim)
+{
+    for (uint32_t ix = worker->watched_shim_count; ix > 0; ix--) {
+        if (worker->watched_shims[ix - 1].shim != shim) {
+            continue;
+        }
+        uint64_t token = worker->watched_shims[ix - 1].token;
+        worker->watched_shims[ix - 1] =
+            worker->watched_shims[--worker->watched_shim_count];
+        worker_gone(worker->worker, token);
+        world_worker_after(worker);
+        if (!worker->alive) {
+            return;
+        }
+    }
+}
+
+void world_worker_respawn(struct world_worker *worker)
+{
+    worker->server = open_server(worker->world, worker->ix);
+    world_say(worker->world, "worker %u has a new server", worker->ix);
+    worker_respawn(worker->worker);
+    world_worker_after(worker);
+}
+
+void world_worker_free(struct world_worker *worker)
+{
+    worker_free(worker->worker);
+    mem_free(worker->watched_shims);
+    mem_free(worker);
+}

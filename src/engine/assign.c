@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Orders for the worker: what a session or program is told, by the plan and by
+ * what came before. Where it runs is the worker's business.
+ */
+#include "engine/engine_internal.h"
+
+#include "base/invariant.h"
+#include "base/mem.h"
+#include "engine/carry.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { FILES_MAX = 4 };
+
+/* A program that is no session has no settings of its own for this. */
+#define PROGRAM_GRACE_NS (INT64_C(10) * 1000000000)
+
+/* An order that is being made, and the strings in it. */
+struct making {
+    struct engine *engine;
+    const struct session *session;
+    const struct engine_run *run;
+    const struct plan_task *task;
+    struct arena arena;
+    const char **env;
+    uint32_t env_count;
+    uint32_t env_capacity;
+    struct work_file files[FILES_MAX];
+    uint32_t file_count;
+    struct strbuf text; /* of the item that is being made */
+};
+
+/* What was collected, as a string of its own. */
+static const char *take_text(struct making *making)
+{
+    const char *text = arena_strndup(&making->arena,
+                                     strbuf_text(&making->text),
+                                     making->text.len);
+    strbuf_clear(&making->text);
+    return text;
+}
+
+/* Add what was collected as the next variable. */
+static void take(struct making *making)
+{
+    if (making->env_count == making->env_capacity) {
+        making->env_capacity = making->env_capacity * 2 + 32;
+        making->env = mem_resize(making->env,
+                                 making->env_capacity,
+                                 sizeof(making->env[0]));
+    }
+    making->env[making->env_count++] = take_text(making);
+}
+
+static void set(struct making *making, const char *name, const char *value)
+{
+    strbuf_adds(&making->text, name);
+    strbuf_adds(&making->text, "=");
+    strbuf_adds(&making->text, value != NULL ? value : "");
+    take(making);
+}
+
+static void set_number(struct making *making, const char *name, uint64_t value)
+{
+    strbuf_addf(&making->text, "%s=%llu", name, (unsigned long long)value);
+    take(making);
+}
+
+/* A file for the session; the text is what was collected. */
+static void
+take_file(struct making *making, const char *name, const char *variable)
+{
+    INVARIANT(making->file_count < FILES_MAX);
+    size_t len = making->text.len;
+    making->files[making->file_count++] = (struct work_file){
+        .name = name,
+        .variable = variable,
+        .text = take_text(making),
+        .len = len,
+    };
+}
+
+static void release(struct making *making)
+{
+    arena_release(&making->arena);
+    mem_free(making->env);
+    strbuf_release(&making->text);
+}
+
+/* The text of the issue: a file of the plan, or one of the attempt. */
+static void add_body(struct making *making)
+{
+    const struct plan_task *task = making->task;
+    const struct plan_group *group =
+        task->group != PLAN_NONE ? &making->run->plan->groups[task->group]
+                                 : NULL;
+    bool own = group == NULL || task->body != NULL || task->body_file != NULL;
+    const char *body = own ? task->body : group->body;
+    const char *file = own ? task->body_file : group->body_file;
+    if (file != NULL) {
+        strbuf_adds(&making->text, "SLUICE_BODY=");
+        engine_add_path(&making->text, making->run->folder, file);
+        take(making);
+    } else if (body != NULL) {
+        strbuf_adds(&making->text, body);
+        take_file(making, "body", "SLUICE_BODY");
+    } else {
+        set(making, "SLUICE_BODY", NULL);
+    }
+}
+
+/* Feedback for the session, and the list of the tasks of a batch. */
+static void add_files(struct making *making)
+{
+    const struct session *session = making->session;
+    const char *feedback = making->run->tasks[session->task].feedback;
+    if (feedback == NULL) {
+        set(making, "SLUICE_FEEDBACK", NULL);
+    } else {
+        strbuf_adds(&making->text, feedback);
+        take_file(making, "feedback", "SLUICE_FEEDBACK");
+    }
+    if (session->task_count == 1) {
+        set(making, "SLUICE_BATCH", NULL);
+        return;
+    }
+    struct task_id next =
+        engine_core_task(making->engine, session->run, session->task);
+    for (uint32_t n = 0; n < session->task_count; n++) {
+        uint32_t ix = load_plan_task(making->run->loaded, next);
+        strbuf_addf(&making->text, "%s\n", making->run->plan->tasks[ix].id);
+        next = sched_session_next(making->engine->sched, next);
+    }
+    take_file(making, "batch", "SLUICE_BATCH");
+}
+
+static void set_task(struct making *making)
+{
+    const struct plan *plan = making->run->plan;
+    const struct plan_task *task = making->task;
+    set(making, "SLUICE_RUN", making->run->id);
+    set(making, "SLUICE_TASK", task->id);
+    set(making,
+        "SLUICE_GROUP",
+        task->group != PLAN_NONE ? plan->groups[task->group].id : NULL);
+    set(making, "SLUICE_STAGE", task->stage);
+    set(making, "SLUICE_CLASS", plan->classes[task->class_ix].name);
+    const struct plan_repo *repo =
+        task->repo != PLAN_NONE ? &plan->repos[task->repo] : NULL;
+    set(making, "SLUICE_REPO", repo != NULL ? repo->name : NULL);
+    set(making, "SLUICE_BASE", repo != NULL ? repo->base : NULL);
+    set(making, "SLUICE_BRANCH", NULL);
+    set(making, "SLUICE_START", NULL); /* sluice-git knows them, here too */
+    set(making,
+        "SLUICE_TITLE",
+        task->group != PLAN_NONE ? plan->groups[task->group].title
+                                 : task->title);
+    set(making, "SLUICE_PLAN_DIR", making->run->folder);
+    set_number(making, "SLUICE_ATTEMPT", making->session->number);
+    set_number(making, "SLUICE_TOKEN", making->session->token);
+    set_number(making, "SLUICE_SLOT", making->session->slot);
+}
+
+/* Append a name as a part of a variable's. */
+static void add_upper(struct strbuf *out, const char *name)
+{
+    for (const char *at = name; *at != '\0'; at++) {
+        char letter = (char)toupper((unsigned char)*at);
+        bool plain = (letter >= 'A' && letter <= 'Z') ||
+                     (letter >= '0' && letter <= '9');
+        strbuf_add(out, plain ? &letter : "_", 1);
+    }
+}
+
+/* Where the repositories are: SLUICE_REPO_<NAME>, as a shell can write it. */
+static void set_repos(struct making *making)
+{
+    const struct plan *plan = making->run->plan;
+    for (uint32_t ix = 0; ix < plan->repo_count; ix++) {
+        if (plan->repos[ix].path == NULL) {
+            continue;
+        }
+        strbuf_adds(&making->text, "SLUICE_REPO_");
+        add_upper(&making->text, plan->repos[ix].name);
+        strbuf_adds(&making->text, "=");
+        engine_add_path(&making->text,
+                        making->run->folder,
+                        plan->repos[ix].path);
+        take(making);
+    }
+}
+
+/* What the attempt before has left, and when this one will be ended. */
+static void set_story(struct making *making)
+{
+    int64_t timeout_ns = making->task->settings.timeout_ns;
+    const struct engine *engine = making->engine;
+    struct carry carry =
+        carry_read(making->run->tasks[making->session->task].carry);
+    set(making, "SLUICE_RESUME", carry.resume);
+    carry_release(&carry);
+    if (timeout_ns == PLAN_UNSET || timeout_ns == PLAN_UNLIMITED) {
+        set(making, "SLUICE_DEADLINE", NULL);
+    } else {
+        int64_t until_ns = engine->world->wall_ns(engine->ctx) + timeout_ns;
+        set_number(making,
+                   "SLUICE_DEADLINE",
+                   (uint64_t)(until_ns / 1000000000));
+    }
+}
+
+static int64_t time_or_never(int64_t time_ns)
+{
+    return time_ns == PLAN_UNSET || time_ns == PLAN_UNLIMITED ? EXEC_NEVER
+                                                              : time_ns;
+}
+
+bool assign_is_git(const struct engine *engine, const struct session *session)
+{
+    const struct plan *plan = engine->runs[session->run].plan;
+    uint32_t repo = plan->tasks[session->task].repo;
+    return repo != PLAN_NONE && plan->repos[repo].path != NULL &&
+           plan->repos[repo].base != NULL;
+}
+
+/* The tasks of a session, their groups and what those are about. A task
+ * without a group is a group of its own. */
+static const struct work_member *members_of(struct making *making)
+{
+    const struct session *session = making->session;
+    const struct plan *plan = making->run->plan;
+    struct work_member *members =
+        arena_alloc(&making->arena, session->task_count, sizeof(members[0]));
+    struct task_id next =
+        engine_core_task(making->engine, session->run, session->task);
+    for (uint32_t n = 0; n < session->task_count; n++) {
+        uint32_t ix = load_plan_task(making->run->loaded, next);
+        const struct plan_task *task = &plan->tasks[ix];
+        const struct plan_group *group =
+            task->group != PLAN_NONE ? &plan->groups[task->group] : NULL;
+        members[n] = (struct work_member){
+            .task = task->id,
+            .group = group != NULL ? group->id : task->id,
+            .title = group != NULL ? group->title : task->title,
+        };
+        next = sched_session_next(making->engine->sched, next);
+    }
+    return members;
+}
+
+/* How often a task was sent back to work again, by whatever follows it. */
+static uint32_t round_of(const struct engine *engine,
+                         const struct session *session)
+{
+    const struct plan *plan = engine->runs[session->run].plan;
+    uint32_t round = 0;
+    for (uint32_t ix = 0; ix < plan->task_count; ix++) {
+        if (plan->tasks[ix].rework_to == session->task) {
+            struct task_id id = engine_core_task(engine, session->run, ix);
+            round += sched_record(engine->sched, id).reworks;
+        }
+    }
+    return round;
+}
+
+/* The message of a commit that an agent has not made: the issue's title. */
+static const char *message_of(struct making *making,
+                              const struct work_member *member)
+{
+    strbuf_addf(&making->text,
+                "%s%s%s",
+                member->group,
+                member->title != NULL ? ": " : "",
+                member->title != NULL ? member->title : "");
+    return take_text(making);
+}
+
+static struct work_git git_of(struct making *making)
+{
+    const struct plan *plan = making->run->plan;
+    const struct plan_task *task = making->task;
+    const struct plan_repo *repo = &plan->repos[task->repo];
+    const struct work_member *members = members_of(making);
+    bool writes = strcmp(plan->classes[task->class_ix].name, "implement") == 0;
+    return (struct work_git){
+        .repo = repo->name,
+        .base = repo->base,
+        .created_ns = making->run->created_ns,
+        .merge = task->merge,
+        .update = repo->sync,
+        .writes = writes,
+        .allow_empty = task->settings.allow_empty,
+        .round = writes ? round_of(making->engine, making->session) : 0,
+        .gate = repo->gate,
+        .repair = repo->repair,
+        .message =
+            task->agent != PLAN_NONE ? message_of(making, &members[0]) : NULL,
+        .members = members,
+        .member_count = making->session->task_count,
+    };
+}
+
+/* Where the session works, by the plan; whether that is a repository. */
+static bool find_folder(struct making *making, const char **out)
+{
+    const struct plan_task *task = making->task;
+    *out = making->run->folder;
+    if (task->repo == PLAN_NONE) {
+        return false;
+    }
+    const char *path = making->run->plan->repos[task->repo].path;
+    if (path != NULL) {
+        engine_add_path(&making->text, making->run->folder, path);
+        *out = take_text(making);
+    }
+    return true;
+}
+
+struct work_id assign_id(const struct engine *engine,
+                         const struct session *session,
+                         char name[ASSIGN_NAME_BYTES])
+{
+    const struct engine_run *run = &engine->runs[session->run];
+    (void)snprintf(name, ASSIGN_NAME_BYTES, "%u", session->number);
+    return (struct work_id){
+        .token = session->token,
+        .nonce = session->nonce,
+        .run = run->id,
+        .task = run->plan->tasks[session->task].id,
+        .name = name,
+    };
+}
+
+enum err assign_session(struct engine *engine,
+                        const struct session *session,
+                        struct diag *diag)
+{
+    const struct engine_run *run = &engine->runs[session->run];
+    const struct plan_task *task = &run->plan->tasks[session->task];
+    struct making making = {
+        .engine = engine,
+        .session = session,
+        .run = run,
+        .task = task,
+    };
+    char name[ASSIGN_NAME_BYTES];
+    struct work_order order = {
+        .id = assign_id(engine, session, name),
+        .want = session->refusal != NULL ? WORK_WITHDRAW : session->want,
+        .prepare = task->prepare,
+        .shell = task->shell,
+        .argv = (const char *const *)task->argv,
+        .agent = task->agent != PLAN_NONE,
+        .timeout_ns = time_or_never(task->settings.timeout_ns),
+        .idle_ns = time_or_never(task->settings.idle_timeout_ns),
+        .checkpoint_ns = time_or_never(task->settings.checkpoint_after_ns),
+        .grace_ns = task->settings.grace_ns,
+    };
+    enum err err = ERR_OK;
+    if (order.want == WORK_RUN) {
+        order.checkout = find_folder(&making, &order.folder);
+        set_task(&making);
+        set_repos(&making);
+        set_story(&making);
+        add_files(&making);
+        add_body(&making);
+        if (assign_is_git(engine, session)) {
+            order.git = git_of(&making);
+        }
+        if (order.agent) {
+            err = assign_add_brief(engine, session, &making.text, diag);
+            take_file(&making, "brief", NULL);
+        }
+    }
+    order.env = making.env;
+    order.env_count = making.env_count;
+    order.files = making.files;
+    order.file_count = making.file_count;
+    if (err == ERR_OK) {
+        engine->world->assign(engine->ctx, &order);
+    }
+    release(&making);
+    return err;
+}
+
+void assign_program(struct engine *engine,
+                    const struct program *program,
+                    const struct work_id *id)
+{
+    struct program_call call = program->ops->call(engine, program);
+    struct making making = {.engine = engine};
+    set(&making, "SLUICE_RUN", id->run);
+    for (uint32_t ix = 0; ix < call.env_count; ix++) {
+        strbuf_adds(&making.text, call.env[ix]);
+        take(&making);
+    }
+    struct work_file file = {
+        .name = call.file,
+        .variable = call.variable,
+        .text = call.input,
+        .len = call.input != NULL ? strlen(call.input) : 0,
+    };
+    bool wanted = program->ops->is_wanted(engine, program);
+    struct work_order order = {
+        .id = *id,
+        .want = wanted ? WORK_RUN : WORK_STOP,
+        .again = program->stored,
+        .folder = call.folder,
+        .shell = call.shell,
+        .argv = (const char *const *)call.argv,
+        .agent = call.agent,
+        .env = making.env,
+        .env_count = making.env_count,
+        .files = &file,
+        .file_count = 1,
+        .timeout_ns = call.timeout_ns,
+        .idle_ns = EXEC_NEVER,
+        .checkpoint_ns = EXEC_NEVER,
+        .grace_ns = PROGRAM_GRACE_NS,
+    };
+    engine->world->assign(engine->ctx, &order);
+    release(&making);
+}

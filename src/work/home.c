@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+#include "work/home.h"
+
+#include "base/invariant.h"
+
+/*
+ * A task's id may contain slashes; as a directory it must be one name, and
+ * "a" with its attempt 1 must not be the directory of a task "a/1". A plus is
+ * not in the alphabet of ids.
+ */
+void home_add_dir(struct strbuf *out,
+                  const char *home,
+                  const char *run,
+                  const char *task,
+                  const char *name)
+{
+    strbuf_addf(out, "%s/runs/%s/", home, run);
+    size_t from = out->len;
+    strbuf_adds(out, task);
+    for (size_t ix = from; ix < out->len; ix++) {
+        if (out->text[ix] == '/') {
+            out->text[ix] = '+';
+        }
+    }
+    strbuf_addf(out, "/%s", name);
+    INVARIANT(out->len > from);
+}
+
+void home_add_attempt(struct strbuf *out,
+                      const char *home,
+                      const char *run,
+                      const char *task,
+                      uint32_t number)
+{
+    struct strbuf name = {0};
+    strbuf_addf(&name, "%u", number);
+    home_add_dir(out, home, run, task, strbuf_text(&name));
+    strbuf_release(&name);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * home: where a worker keeps what it works on: HOME/runs/RUN/TASK/NAME is the
+ * directory of an attempt or of a program's call.
+ */
+#ifndef WORK_HOME_H
+#define WORK_HOME_H
+
+#include "base/strbuf.h"
+
+#include <stdint.h>
+
+/* Append the directory. `name` is the number of an attempt, or of a call. */
+void home_add_dir(struct strbuf *out,
+                  const char *home,
+                  const char *run,
+                  const char *task,
+                  const char *name);
+
+/* The same for an attempt. */
+void home_add_attempt(struct strbuf *out,
+                      const char *home,
+                      const char *run,
+                      const char *task,
+                      uint32_t number);
+
+#endif /* WORK_HOME_H */

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * launch: from an order to a request for the spawn server.
+ *
+ * Values reach a session as environment variables and files, never as part of
+ * a shell's command line.
+ */
+#ifndef WORK_LAUNCH_H
+#define WORK_LAUNCH_H
+
+#include "base/arena.h"
+#include "work/machine.h"
+#include "work/order.h"
+
+/* What the worker adds to an order. All of it is borrowed. */
+struct launch {
+    const struct work_machine *machine;
+    void *ctx;         /* of the machine */
+    const char *store; /* address of the store */
+    const char *home;
+    const char *git;   /* path of sluice-git */
+    const char *agent; /* path of sluice-agent */
+};
+
+/*
+ * Write the files of the order into `dir`, and have it started. ERR_IO: a file
+ * could not be written. Other errors: it can never be started.
+ */
+MUST_USE enum err launch_start(const struct launch *launch,
+                               const struct work_order *order,
+                               const char *dir,
+                               struct diag *diag);
+
+/* launch_git.c: have sluice-git run the request, or merge. */
+void launch_wrap_git(const struct launch *launch,
+                     const struct work_order *order,
+                     struct arena *arena,
+                     struct exec_request *request);
+
+#endif /* WORK_LAUNCH_H */

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#include "work/mark.h"
+
+#include "base/invariant.h"
+#include "exec/attempt.h"
+
+#include <assert.h>
+#include <string.h>
+
+void mark_put(const struct work_mark *mark, struct store_attempt *row)
+{
+    INVARIANT(mark->pid >= 0);
+    static_assert(sizeof(row->boot_id) == sizeof(mark->boot_id), "one format");
+    row->pid = mark->pid;
+    row->start_ticks = mark->start_ticks;
+    memcpy(row->boot_id, mark->boot_id, sizeof(row->boot_id));
+}
+
+struct work_mark mark_get(const struct store_attempt *row)
+{
+    struct work_mark mark = {
+        .pid = row->pid,
+        .start_ticks = row->start_ticks,
+    };
+    memcpy(mark.boot_id, row->boot_id, sizeof(mark.boot_id));
+    return mark;
+}
+
+int64_t mark_process(const struct work_mark *mark)
+{
+    return mark->pid;
+}
+
+bool mark_is_gone(const struct work_mark *mark)
+{
+    return mark->pid > 0 && attempt_start_ticks(mark->pid) == 0;
+}

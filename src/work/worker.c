@@ -1,0 +1,667 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The life of a job:
+ *
+ *   ASKED     nobody here has had it started: its directory tells
+ *   STARTING  the spawn server was asked to start it
+ *   RUNNING   its shim was reported, or found alive
+ *
+ * Reports of the spawn server say that something has happened, not what: what
+ * became of a job is always read from its directory, so it does not matter
+ * which process started it, how often a report comes, or whether it comes.
+ */
+#include "work/worker.h"
+
+#include "base/crash.h"
+#include "base/invariant.h"
+#include "base/mem.h"
+#include "work/home.h"
+#include "work/launch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MS INT64_C(1000000)
+
+/* When to look again at a directory in which a shim is about to begin; and at
+ * one that cannot be used now: no descriptor or no space is left, say. */
+#define RECHECK_NS (20 * MS)
+#define TROUBLE_NS (1000 * MS)
+
+/* A shim that was reported so long ago has begun. */
+#define BEGUN_NS (25 * MS)
+
+enum {
+    LOG_BYTES = 16 << 10, /* of a log, in a report */
+    READS_MAX = 10,       /* of a result that cannot be read */
+};
+
+enum phase { JOB_ASKED, JOB_STARTING, JOB_RUNNING };
+
+struct job {
+    uint64_t token;
+    char nonce[ATTEMPT_NONCE_BYTES];
+    char *dir;
+    char *output; /* file that a program prints to, or NULL */
+    bool program;
+    bool ours;      /* our spawn server has it */
+    bool begun;     /* it has run: if no file says so, they were removed */
+    bool told;      /* its shim was told what is wanted */
+    uint8_t unread; /* how often its result could not be read */
+    enum phase phase;
+    enum work_want want;
+    struct work_mark mark;
+    int64_t since_ns;   /* when its shim was reported */
+    int64_t recheck_ns; /* look again then; INT64_MAX: do not */
+};
+
+struct worker {
+    struct launch launch;
+    char *store;
+    char *home;
+    char *git;
+    char *agent;
+    char boot_id[37];
+    work_report_fn report;
+    void *link;
+    struct job *jobs; /* in no particular order */
+    uint32_t job_count;
+    uint32_t job_capacity;
+};
+
+static char *copy(const char *text)
+{
+    return mem_strndup(text, strlen(text));
+}
+
+struct worker *worker_new(const struct worker_options *options)
+{
+    INVARIANT(options->machine != NULL && options->report != NULL);
+    struct worker *worker = mem_zalloc(1, sizeof(*worker));
+    worker->store = copy(options->store);
+    worker->home = copy(options->home);
+    worker->git = copy(options->git);
+    worker->agent = copy(options->agent);
+    worker->report = options->report;
+    worker->link = options->link;
+    int len = snprintf(worker->boot_id,
+                       sizeof(worker->boot_id),
+                       "%s",
+                       options->boot_id);
+    INVARIANT(len > 0 && (size_t)len < sizeof(worker->boot_id));
+    worker->launch = (struct launch){
+        .machine = options->machine,
+        .ctx = options->ctx,
+        .store = worker->store,
+        .home = worker->home,
+        .git = worker->git,
+        .agent = worker->agent,
+    };
+    return worker;
+}
+
+static void release_job(struct job *job)
+{
+    mem_free(job->dir);
+    mem_free(job->output);
+}
+
+void worker_free(struct worker *worker)
+{
+    if (worker == NULL) {
+        return;
+    }
+    for (uint32_t ix = 0; ix < worker->job_count; ix++) {
+        release_job(&worker->jobs[ix]);
+    }
+    mem_free(worker->jobs);
+    mem_free(worker->store);
+    mem_free(worker->home);
+    mem_free(worker->git);
+    mem_free(worker->agent);
+    mem_free(worker);
+}
+
+static const struct work_machine *machine_of(const struct worker *worker)
+{
+    return worker->launch.machine;
+}
+
+static void recheck(const struct worker *worker, struct job *job, int64_t in_ns)
+{
+    INVARIANT(in_ns > 0);
+    job->recheck_ns = machine_of(worker)->now_ns(worker->launch.ctx) + in_ns;
+}
+
+struct work_mark worker_mark(const struct worker *worker)
+{
+    struct work_mark mark = {0};
+    memcpy(mark.boot_id, worker->boot_id, sizeof(mark.boot_id));
+    return mark;
+}
+
+static struct job *find(const struct worker *worker, uint64_t token)
+{
+    for (uint32_t ix = 0; ix < worker->job_count; ix++) {
+        if (worker->jobs[ix].token == token) {
+            return &worker->jobs[ix];
+        }
+    }
+    return NULL;
+}
+
+static struct job *add(struct worker *worker, const struct work_id *id)
+{
+    INVARIANT(find(worker, id->token) == NULL);
+    if (worker->job_count == worker->job_capacity) {
+        worker->job_capacity =
+            worker->job_capacity > 0 ? worker->job_capacity * 2 : 16;
+        worker->jobs = mem_resize(worker->jobs,
+                                  worker->job_capacity,
+                                  sizeof(worker->jobs[0]));
+    }
+    struct strbuf dir = {0};
+    home_add_dir(&dir, worker->home, id->run, id->task, id->name);
+    struct job *job = &worker->jobs[worker->job_count++];
+    *job = (struct job){
+        .token = id->token,
+        .dir = mem_strndup(strbuf_text(&dir), dir.len),
+        .program = work_is_program(id),
+        .recheck_ns = INT64_MAX,
+    };
+    strbuf_release(&dir);
+    int len = snprintf(job->nonce, sizeof(job->nonce), "%s", id->nonce);
+    INVARIANT(len >= 0 && (size_t)len < sizeof(job->nonce));
+    return job;
+}
+
+/* Report the end of a job, which is gone after this. */
+static void
+end(struct worker *worker, struct job *job, struct work_report *report)
+{
+    INVARIANT(report->type != WORK_STARTED);
+    INVARIANT(job >= worker->jobs && job < worker->jobs + worker->job_count);
+    struct job over = *job;
+    *job = worker->jobs[--worker->job_count];
+    report->token = over.token;
+    worker->report(worker->link, report);
+    release_job(&over);
+}
+
+/* Tell its shim what is wanted of it. */
+static void deliver(struct worker *worker, struct job *job)
+{
+    if (job->want <= WORK_WITHDRAW || job->told || job->phase != JOB_RUNNING ||
+        job->mark.pid == 0) {
+        return; /* the report of its start will bring us here again */
+    }
+    crash_point("before-end");
+    enum err err = machine_of(worker)->end(
+        worker->launch.ctx,
+        &job->mark,
+        job->token,
+        job->want == WORK_CANCEL ? EXEC_CANCEL : EXEC_STOP);
+    job->told = err == ERR_OK || err == ERR_NOT_FOUND;
+    if (!job->told) {
+        recheck(worker, job, TROUBLE_NS);
+    }
+    crash_point("end-asked");
+}
+
+/*
+ * It has not begun. See to it that it never does, then report that. An earlier
+ * request for it, of a server or worker that is gone, may still be carried
+ * out: only when that cannot be any more, it is over.
+ */
+static void
+refuse(struct worker *worker, struct job *job, int error, const char *text)
+{
+    struct diag diag = {0};
+    bool fenced = false;
+    enum err err = machine_of(worker)->fence(worker->launch.ctx,
+                                             job->dir,
+                                             job->nonce,
+                                             &fenced,
+                                             &diag);
+    if (err != ERR_OK || !fenced) {
+        recheck(worker, job, err == ERR_OK ? RECHECK_NS : TROUBLE_NS);
+        return;
+    }
+    struct work_report report = {
+        .type = WORK_REFUSED,
+        .error = error,
+        .text = text,
+        .withdrawn = job->want != WORK_RUN,
+    };
+    end(worker, job, &report);
+}
+
+/* Watch the shim of a job that another process has had started. */
+static void adopt(struct worker *worker, struct job *job)
+{
+    job->ours = false;
+    enum err err =
+        machine_of(worker)->watch(worker->launch.ctx, &job->mark, job->token);
+    if (err != ERR_OK) {
+        /* It is gone, or there is no descriptor left to watch it with. */
+        recheck(worker, job, err == ERR_NOT_FOUND ? RECHECK_NS : TROUBLE_NS);
+    }
+    crash_point("session-adopted");
+}
+
+static void report_start(struct worker *worker, const struct job *job)
+{
+    INVARIANT(job->phase == JOB_RUNNING);
+    worker->report(worker->link,
+                   &(struct work_report){
+                       .token = job->token,
+                       .type = WORK_STARTED,
+                       .mark = job->mark,
+                   });
+}
+
+/* Its shim is there; `found`: in its directory, maybe by another worker. */
+static void set_running(struct worker *worker,
+                        struct job *job,
+                        int64_t pid,
+                        uint64_t start_ticks,
+                        bool found)
+{
+    INVARIANT(pid > 0);
+    bool another = job->mark.pid != pid || job->mark.start_ticks != start_ticks;
+    bool news = another || job->phase != JOB_RUNNING;
+    if (another) {
+        job->told = false; /* that was told to a shim that came too late */
+    }
+    if (job->want == WORK_WITHDRAW) {
+        job->want = WORK_RUN; /* too late */
+    }
+    job->phase = JOB_RUNNING;
+    job->since_ns = machine_of(worker)->now_ns(worker->launch.ctx);
+    job->mark = worker_mark(worker);
+    job->mark.pid = pid;
+    job->mark.start_ticks = start_ticks;
+    if (found) {
+        adopt(worker, job);
+    }
+    deliver(worker, job);
+    if (news) {
+        report_start(worker, job);
+    }
+}
+
+/* Whether it ended so well that nobody will want to read its log. */
+static bool is_plain(const struct work_report *report)
+{
+    const struct attempt_result *result = report->result;
+    return report->exit.cause == ATTEMPT_EXIT && report->exit.code == 0 &&
+           report->result_err == ERR_OK && result->task_count == 0 &&
+           (result->outcome == NULL || strcmp(result->outcome, "done") == 0);
+}
+
+/* What a program has printed. */
+static void add_output(struct worker *worker,
+                       const struct job *job,
+                       struct strbuf *output,
+                       struct diag *diag,
+                       struct work_report *report)
+{
+    if (job->output == NULL || report->type != WORK_ENDED) {
+        return;
+    }
+    enum err err = machine_of(worker)->get(worker->launch.ctx,
+                                           job->dir,
+                                           job->output,
+                                           output,
+                                           diag);
+    if (err == ERR_OK) {
+        report->output = strbuf_text(output);
+        report->output_len = output->len;
+    } else {
+        report->text = diag->text;
+    }
+}
+
+/* What a session says about itself, and the end of its log. */
+static enum err add_result(struct worker *worker,
+                           const struct job *job,
+                           struct attempt_result *result,
+                           struct strbuf *log,
+                           struct diag *diag,
+                           struct work_report *report)
+{
+    struct diag found = {0};
+    report->result_err = machine_of(worker)->result(worker->launch.ctx,
+                                                    job->dir,
+                                                    result,
+                                                    &found);
+    if (report->result_err == ERR_UNAVAILABLE) {
+        (void)diag_set(diag, ERR_UNAVAILABLE, "%s/%s", job->dir, found.text);
+    } else {
+        *diag = found;
+    }
+    report->text = report->result_err != ERR_OK ? diag->text : NULL;
+    if (report->type == WORK_ENDED && !is_plain(report)) {
+        machine_of(worker)->log_tail(worker->launch.ctx,
+                                     job->dir,
+                                     LOG_BYTES,
+                                     log);
+        report->log = strbuf_text(log);
+    }
+    return report->result_err;
+}
+
+/* It has ended, or is lost: report what it has left. */
+static void
+conclude(struct worker *worker, struct job *job, struct work_report *report)
+{
+    struct attempt_result result = {0};
+    struct strbuf text = {0};
+    struct diag diag = {0};
+    enum err err = ERR_OK;
+    report->result = &result;
+    report->log = "";
+    if (job->program) {
+        add_output(worker, job, &text, &diag, report);
+    } else {
+        err = add_result(worker, job, &result, &text, &diag, report);
+    }
+    if (err == ERR_UNAVAILABLE && ++job->unread < READS_MAX) {
+        recheck(worker, job, TROUBLE_NS);
+    } else {
+        end(worker, job, report);
+    }
+    attempt_result_release(&result);
+    strbuf_release(&text);
+}
+
+/*
+ * It has begun, but its directory tells nothing any more: somebody has removed
+ * it. What it has done is not known, and it may still run. So that nothing of
+ * it goes on beside the next attempt, its directory is fenced against a shim
+ * that comes late, its shim is told to end, and its processes are killed.
+ */
+static void look_vanished(struct worker *worker, struct job *job)
+{
+    const struct work_machine *machine = machine_of(worker);
+    struct diag diag = {0};
+    bool fenced = false;
+    enum err err = machine->fence(worker->launch.ctx,
+                                  job->dir,
+                                  job->nonce,
+                                  &fenced,
+                                  &diag);
+    if (err != ERR_OK || !fenced) {
+        recheck(worker, job, err == ERR_OK ? RECHECK_NS : TROUBLE_NS);
+        return;
+    }
+    if (job->mark.pid != 0) { /* else, or if it is gone: the strays are all */
+        (void)
+            machine->end(worker->launch.ctx, &job->mark, job->token, EXEC_STOP);
+    }
+    machine->kill_strays(worker->launch.ctx, job->dir);
+    conclude(worker,
+             job,
+             &(struct work_report){.type = WORK_LOST, .vanished = true});
+}
+
+/* Have it started. */
+static void
+start(struct worker *worker, struct job *job, const struct work_order *order)
+{
+    struct diag diag = {0};
+    job->phase = JOB_STARTING;
+    job->ours = true;
+    enum err err = launch_start(&worker->launch, order, job->dir, &diag);
+    if (err != ERR_OK) {
+        /* Its files could not be written: there is no room, say. Anything
+         * else is a request that no shim will ever take. */
+        refuse(worker, job, err == ERR_IO ? EIO : 0, diag.text);
+    }
+    crash_point("start-asked");
+}
+
+/*
+ * Nothing ran, and no shim is there; or there is no trace of it any more.
+ * `order`, or NULL: how to start it.
+ */
+static void look_never(struct worker *worker,
+                       struct job *job,
+                       const struct work_order *order)
+{
+    if (job->begun) {
+        look_vanished(worker, job);
+    } else if (!job->ours && (order == NULL || order->again) &&
+               machine_of(worker)->has_strays(worker->launch.ctx, job->dir)) {
+        /* It has begun since, or its directory has vanished. */
+        job->begun = true;
+        recheck(worker, job, RECHECK_NS);
+    } else if (job->want != WORK_RUN) {
+        refuse(worker, job, 0, NULL);
+    } else if (job->ours) {
+        /* Our own shim ended before it could begin: there is no room for its
+         * directory, say. */
+        refuse(worker, job, EAGAIN, NULL);
+    } else if (order != NULL) {
+        start(worker, job, order);
+    } else {
+        end(worker, job, &(struct work_report){.type = WORK_UNKNOWN});
+    }
+}
+
+/*
+ * The directory is of another attempt: one of a store that was here before, or
+ * of what this store knew before an older copy of it was put back. Nothing in
+ * it counts. What still runs there would write its result into the directory
+ * of this attempt, so it is killed first.
+ */
+static void look_foreign(struct worker *worker,
+                         struct job *job,
+                         const struct work_order *order)
+{
+    const struct work_machine *machine = machine_of(worker);
+    struct diag diag = {0};
+    machine->kill_strays(worker->launch.ctx, job->dir);
+    if (machine->set_aside(worker->launch.ctx, job->dir, &diag) != ERR_OK) {
+        recheck(worker, job, TROUBLE_NS);
+        return;
+    }
+    job->phase = JOB_ASKED; /* no shim has it, whatever was reported */
+    job->ours = false;
+    look_never(worker, job, order);
+}
+
+/* Find out from its directory what became of it. */
+static void
+look(struct worker *worker, struct job *job, const struct work_order *order)
+{
+    struct attempt_found found;
+    struct diag diag = {0};
+    enum err err = machine_of(worker)->inspect(worker->launch.ctx,
+                                               job->dir,
+                                               job->mark.boot_id,
+                                               &found,
+                                               &diag);
+    if (err != ERR_OK) {
+        recheck(worker, job, TROUBLE_NS);
+        return;
+    }
+    if (found.named && strcmp(found.nonce, job->nonce) != 0) {
+        look_foreign(worker, job, order);
+        return;
+    }
+    switch (found.state) {
+    case ATTEMPT_NEVER:
+        look_never(worker, job, order);
+        break;
+    case ATTEMPT_STARTING:
+        recheck(worker, job, RECHECK_NS);
+        break;
+    case ATTEMPT_LIVE:
+        job->begun = true;
+        set_running(worker, job, found.pid, found.start_ticks, true);
+        break;
+    case ATTEMPT_ENDED:
+        conclude(worker,
+                 job,
+                 &(struct work_report){
+                     .type = WORK_ENDED,
+                     .exit = found.exit,
+                 });
+        break;
+    case ATTEMPT_LOST:
+        crash_point("before-strays");
+        machine_of(worker)->kill_strays(worker->launch.ctx, job->dir);
+        crash_point("strays-killed");
+        conclude(worker, job, &(struct work_report){.type = WORK_LOST});
+        break;
+    }
+}
+
+/* A job that is known already is assigned or asked for: its scheduler may have
+ * missed a report. The next one comes anyhow. */
+static void repeat(struct worker *worker, struct job *job, enum work_want want)
+{
+    worker_want(worker, job->token, want);
+    if (job->phase == JOB_RUNNING) {
+        report_start(worker, job);
+    }
+}
+
+void worker_assign(struct worker *worker, const struct work_order *order)
+{
+    INVARIANT(order->id.token != 0);
+    struct job *known = find(worker, order->id.token);
+    if (known != NULL) {
+        repeat(worker, known, order->want);
+        return;
+    }
+    struct job *job = add(worker, &order->id);
+    job->mark = worker_mark(worker);
+    job->want = order->want;
+    if (job->program && order->files[0].text == NULL) {
+        job->output = copy(order->files[0].name);
+    }
+    if (job->program) {
+        look(worker, job, order);
+    } else if (job->want != WORK_RUN) {
+        refuse(worker, job, 0, NULL);
+    } else {
+        start(worker, job, order);
+    }
+}
+
+void worker_ask(struct worker *worker,
+                const struct work_id *id,
+                const struct work_mark *mark,
+                bool begun,
+                enum work_want want)
+{
+    INVARIANT(id->token != 0);
+    struct job *job = find(worker, id->token);
+    if (job != NULL) {
+        repeat(worker, job, want);
+        return;
+    }
+    job = add(worker, id);
+    job->mark = *mark;
+    job->begun = begun;
+    job->want = want;
+    look(worker, job, NULL);
+}
+
+void worker_want(struct worker *worker, uint64_t token, enum work_want want)
+{
+    struct job *job = find(worker, token);
+    if (job != NULL && !job->told) {
+        job->want = want;
+        deliver(worker, job);
+    }
+}
+
+void worker_forget(struct worker *worker, const struct work_id *id)
+{
+    INVARIANT(work_is_program(id));
+    struct strbuf dir = {0};
+    home_add_dir(&dir, worker->home, id->run, id->task, id->name);
+    machine_of(worker)->drop(worker->launch.ctx, strbuf_text(&dir));
+    strbuf_release(&dir);
+}
+
+void worker_reported(struct worker *worker, const struct exec_report *report)
+{
+    struct job *job = find(worker, report->id);
+    if (job == NULL) {
+        return; /* its end was known before */
+    }
+    switch (report->type) {
+    case EXEC_STARTED:
+        crash_point("report-started");
+        if (job->phase == JOB_STARTING) {
+            set_running(worker, job, report->pid, report->start_ticks, false);
+        }
+        return;
+    case EXEC_FAILED:
+        crash_point("report-failed");
+        refuse(worker, job, report->error, NULL);
+        return;
+    case EXEC_ENDED:
+        crash_point("report-ended");
+        /* With an error nothing ran: there was no room, say. */
+        job->begun = job->begun || report->error == 0;
+        look(worker, job, NULL);
+        return;
+    }
+}
+
+void worker_gone(struct worker *worker, uint64_t token)
+{
+    struct job *job = find(worker, token);
+    if (job != NULL) {
+        crash_point("adopted-gone");
+        look(worker, job, NULL);
+    }
+}
+
+void worker_respawn(struct worker *worker)
+{
+    int64_t now_ns = machine_of(worker)->now_ns(worker->launch.ctx);
+    for (uint32_t ix = worker->job_count; ix > 0; ix--) {
+        struct job *job = &worker->jobs[ix - 1];
+        if (job->ours && job->phase == JOB_STARTING) {
+            /* Whether it was started is not known: asking again is safe. */
+            end(worker, job, &(struct work_report){.type = WORK_UNKNOWN});
+            continue;
+        }
+        /* The report of its end may have died with the server, and its shim
+         * may have another job since. If it has not begun, it may be assigned
+         * again, as one of another worker. */
+        job->begun = job->begun || (job->phase == JOB_RUNNING &&
+                                    now_ns - job->since_ns >= BEGUN_NS);
+        job->ours = false;
+        look(worker, job, NULL);
+    }
+}
+
+int64_t worker_next_ns(const struct worker *worker)
+{
+    int64_t next_ns = INT64_MAX;
+    for (uint32_t ix = 0; ix < worker->job_count; ix++) {
+        int64_t at_ns = worker->jobs[ix].recheck_ns;
+        next_ns = at_ns < next_ns ? at_ns : next_ns;
+    }
+    return next_ns;
+}
+
+void worker_tick(struct worker *worker)
+{
+    int64_t now_ns = machine_of(worker)->now_ns(worker->launch.ctx);
+    for (uint32_t ix = worker->job_count; ix > 0; ix--) {
+        struct job *job = &worker->jobs[ix - 1];
+        if (job->recheck_ns <= now_ns) {
+            job->recheck_ns = INT64_MAX;
+            look(worker, job, NULL);
+        }
+    }
+}
