@@ -15,6 +15,7 @@
  *
  * --every N takes one instance in N.
  */
+#include "base/duration.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "sim/sim.h"
@@ -25,8 +26,6 @@
 #include <time.h>
 
 enum { TASKS_MAX = 1024, NUMBERS_MAX = 128, RESOURCES = 4, POLICIES = 4 };
-
-#define MINUTE_NS (INT64_C(60) * 1000000000)
 
 struct instance {
     uint32_t count; /* with the two empty ones; numbered from 1 */

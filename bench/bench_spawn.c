@@ -9,6 +9,7 @@
  * that keeps no record of anything, as the limit of the machine.
  */
 #include "base/diag.h"
+#include "base/duration.h"
 #include "base/invariant.h"
 #include "exec/exec.h"
 
@@ -35,7 +36,7 @@ static int64_t now_ns(void)
 {
     struct timespec now;
     INVARIANT(clock_gettime(CLOCK_MONOTONIC, &now) == 0);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    return (int64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
 }
 
 /* Start as many as may be in flight. */

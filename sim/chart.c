@@ -5,6 +5,7 @@
  */
 #include "sim/chart.h"
 
+#include "base/duration.h"
 #include "base/invariant.h"
 #include "base/macros.h"
 #include "base/mem.h"
@@ -13,11 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define SECOND_NS INT64_C(1000000000)
-#define MINUTE_NS (60 * SECOND_NS)
-#define HOUR_NS (60 * MINUTE_NS)
-#define DAY_NS (24 * HOUR_NS)
 
 /* End of the axis of a chart in which no time passes. */
 #define EMPTY_END_NS MINUTE_NS

@@ -161,12 +161,7 @@ static struct moments collect_moments(const struct sweep *sweep)
 static struct chart_period *add_period(struct sweep *sweep)
 {
     struct chart *chart = sweep->chart;
-    if (chart->period_count == sweep->period_capacity) {
-        sweep->period_capacity = 2 * sweep->period_capacity + 16;
-        chart->periods = mem_resize(chart->periods,
-                                    sweep->period_capacity,
-                                    sizeof(*chart->periods));
-    }
+    MEM_GROW(chart->periods, chart->period_count, sweep->period_capacity);
     return &chart->periods[chart->period_count++];
 }
 

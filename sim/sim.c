@@ -28,12 +28,7 @@ static bool comes_first(const struct sim_future *a, const struct sim_future *b)
 static void
 push_future(struct sim *sim, int64_t at_ns, uint32_t session, uint64_t token)
 {
-    if (sim->future_count == sim->future_capacity) {
-        sim->future_capacity = sim->future_capacity * 2 + 64;
-        sim->futures = mem_resize(sim->futures,
-                                  sim->future_capacity,
-                                  sizeof(sim->futures[0]));
-    }
+    MEM_GROW(sim->futures, sim->future_count, sim->future_capacity);
     struct sim_future future = {at_ns, sim->planned_seq++, session, token};
     uint32_t hole = sim->future_count++;
     while (hole > 0 && comes_first(&future, &sim->futures[(hole - 1) / 2])) {
@@ -157,12 +152,7 @@ static int64_t duration_of(const struct sim *sim, uint32_t task)
 static struct sim_span *add_span(struct sim *sim, struct task_id task)
 {
     struct sim_result *result = sim->result;
-    if (result->span_count == result->span_capacity) {
-        result->span_capacity = result->span_capacity * 2 + 64;
-        result->spans = mem_resize(result->spans,
-                                   result->span_capacity,
-                                   sizeof(result->spans[0]));
-    }
+    MEM_GROW(result->spans, result->span_count, result->span_capacity);
     uint32_t ix = load_plan_task(sim->run, task);
     struct sim_span *span = &result->spans[result->span_count++];
     *span = (struct sim_span){
@@ -367,10 +357,7 @@ static void take_turns(struct sim *sim)
             if (effect.type == EFFECT_TASK) {
                 continue;
             }
-            if (count == capacity) {
-                capacity = capacity * 2 + 16;
-                effects = mem_resize(effects, capacity, sizeof(effects[0]));
-            }
+            MEM_GROW(effects, count, capacity);
             effects[count++] = effect;
         }
         for (uint32_t ix = 0; ix < count; ix++) {

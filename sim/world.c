@@ -20,20 +20,10 @@
 enum {
     EVENTS_MAX = 4000000, /* more is a scheduler that runs in circles */
     GIVE_UPS_MAX = 60,
-    LIST_MIN = 16,
 };
 
 /* In calm everything must be over by then. */
 #define CALM_NS_MAX (INT64_C(30) * 86400 * WORLD_SECOND)
-
-void *world_grow(void *items, uint32_t count, uint32_t *capacity, size_t bytes)
-{
-    if (count < *capacity) {
-        return items;
-    }
-    *capacity = *capacity > 0 ? *capacity * 2 : LIST_MIN;
-    return mem_resize(items, *capacity, bytes);
-}
 
 void world_fault(struct world *world, const char *format, ...)
 {
@@ -99,7 +89,7 @@ struct world_event *world_plan_event(struct world *world,
                                      uint32_t who,
                                      uint64_t value)
 {
-    WORLD_GROW(world->events, world->event_count, world->event_capacity);
+    MEM_GROW(world->events, world->event_count, world->event_capacity);
     struct world_event event = {
         .at_ns = at_ns,
         .seq = ++world->seq,

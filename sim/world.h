@@ -26,6 +26,7 @@
 #ifndef SIM_WORLD_H
 #define SIM_WORLD_H
 
+#include "base/duration.h"
 #include "base/strbuf.h"
 
 #include <stdbool.h>
@@ -96,7 +97,7 @@ struct world_script {
 };
 
 /* Some day in 2026. */
-#define WORLD_WALL_NS (INT64_C(1790000000) * 1000000000)
+#define WORLD_WALL_NS (1790000000 * SECOND_NS)
 
 typedef void (*world_say_fn)(void *ctx, int64_t now_ns, const char *text);
 

@@ -52,7 +52,7 @@ static void grow_tasks(struct world_run *run)
 
 static void note_run(struct world *world, const struct store_run *row)
 {
-    WORLD_GROW(world->runs, world->run_count, world->run_capacity);
+    MEM_GROW(world->runs, world->run_count, world->run_capacity);
     struct world_run *run = &world->runs[world->run_count];
     *run = (struct world_run){
         .number = row->number,
@@ -192,7 +192,7 @@ static void note_claim(struct world *world, const struct store_attempt *row)
                     world->claim_count);
         return;
     }
-    WORLD_GROW(world->claims, world->claim_count, world->claim_capacity);
+    MEM_GROW(world->claims, world->claim_count, world->claim_capacity);
     struct world_claim *claim = &world->claims[world->claim_count++];
     *claim = (struct world_claim){
         .run = run,

@@ -309,11 +309,6 @@ struct world {
     WORLD_LIST(struct world_notice, notice);
 };
 
-/* Make room for one more element. */
-void *world_grow(void *items, uint32_t count, uint32_t *capacity, size_t bytes);
-#define WORLD_GROW(items, count, capacity)                                     \
-    ((items) = world_grow((items), (count), &(capacity), sizeof((items)[0])))
-
 /* world.c: note the first thing that is wrong, which ends the world. */
 void world_fault(struct world *world, const char *format, ...)
     PRINTF_LIKE(2, 3);

@@ -64,10 +64,7 @@ send(struct world *world, enum message_type type, uint32_t process)
     message->type = type;
     message->link = world->link;
     message->process = process;
-    world->messages = world_grow(world->messages,
-                                 world->message_count,
-                                 &world->message_capacity,
-                                 sizeof(void *));
+    MEM_GROW(world->messages, world->message_count, world->message_capacity);
     world->messages[world->message_count] = message;
     int64_t *last_ns =
         type == MESSAGE_REPORT ? &world->reports_ns : &world->orders_ns;
@@ -177,7 +174,6 @@ static void copy_result(struct world_message *message,
 {
     struct attempt_result *to = &message->result;
     *to = *from;
-    to->outcome = copy_result_text(message, from->outcome);
     to->reason = copy_result_text(message, from->reason);
     to->feedback = copy_result_text(message, from->feedback);
     to->resume = copy_result_text(message, from->resume);
@@ -188,7 +184,7 @@ static void copy_result(struct world_message *message,
     for (uint32_t ix = 0; ix < from->task_count; ix++) {
         to->tasks[ix] = (struct attempt_task_result){
             .task = copy_result_text(message, from->tasks[ix].task),
-            .outcome = copy_result_text(message, from->tasks[ix].outcome),
+            .outcome = from->tasks[ix].outcome,
             .reason = copy_result_text(message, from->tasks[ix].reason),
             .feedback = copy_result_text(message, from->tasks[ix].feedback),
         };

@@ -28,7 +28,7 @@ uint32_t world_machine_dir(struct world *world, const char *path)
     if (found != STRMAP_NONE) {
         return found;
     }
-    WORLD_GROW(world->dirs, world->dir_count, world->dir_capacity);
+    MEM_GROW(world->dirs, world->dir_count, world->dir_capacity);
     uint32_t ix = world->dir_count++;
     world->dirs[ix] = (struct world_dir){
         .path = arena_strndup(&world->arena, path, strlen(path)),
@@ -153,7 +153,7 @@ enum err world_machine_request(struct world *world,
 {
     struct world_server *server = &world->servers[server_ix];
     const char *number = get_env(request, "SLUICE_ATTEMPT");
-    WORLD_GROW(world->requests, world->request_count, world->request_capacity);
+    MEM_GROW(world->requests, world->request_count, world->request_capacity);
     uint32_t ix = world->request_count++;
     world->requests[ix] = (struct world_request){
         .id = request->id,
@@ -207,7 +207,7 @@ void world_machine_serve(struct world *world, uint32_t ix)
         report(world, &shim, request->id, EXEC_FAILED, EAGAIN);
         return;
     }
-    WORLD_GROW(world->shims, world->shim_count, world->shim_capacity);
+    MEM_GROW(world->shims, world->shim_count, world->shim_capacity);
     world->shims[world->shim_count++] = shim;
     report(world, &shim, request->id, EXEC_STARTED, 0);
     int64_t delay_ns = world_delay(world, WORLD_MS);
@@ -316,7 +316,7 @@ static void begin_session(struct world *world, uint32_t ix)
     struct world_shim *shim = &world->shims[ix];
     const struct world_request *request = &world->requests[shim->request];
     struct world_dir *dir = &world->dirs[request->dir];
-    WORLD_GROW(world->sessions, world->session_count, world->session_capacity);
+    MEM_GROW(world->sessions, world->session_count, world->session_capacity);
     struct world_session *session = &world->sessions[world->session_count];
     shim->session = world->session_count++;
     *session = (struct world_session){

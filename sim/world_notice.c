@@ -6,6 +6,7 @@
 #include "sim/world_internal.h"
 
 #include "base/mem.h"
+#include "store/event.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,7 @@ void world_notice_stored(struct world *world, const struct store_setting *row)
     unsigned long long event = strtoull(end + 1, NULL, 10);
     struct world_notice *known = find(world, run, event);
     if (row->value != NULL) {
-        WORLD_GROW(world->notices, world->notice_count, world->notice_capacity);
+        MEM_GROW(world->notices, world->notice_count, world->notice_capacity);
         world->notices[world->notice_count++] = (struct world_notice){
             .run = run,
             .event = event,
@@ -54,17 +55,17 @@ void world_notice_stored(struct world *world, const struct store_setting *row)
 
 void world_notice_event(struct world *world, const struct store_event *row)
 {
-    static const char member[] = "\"of\":";
-    const char *of = strstr(row->data, member);
-    if (strcmp(row->kind, "hook") != 0 || of == NULL) {
+    if (event_kind_of(row) != EVENT_KIND_HOOK) {
         return;
     }
-    unsigned long long event = strtoull(of + strlen(member), NULL, 10);
+    struct event event = {0};
+    event_read(&event, row);
     for (uint32_t ix = 0; ix < world->notice_count; ix++) {
-        if (world->notices[ix].event == event) {
+        if (world->notices[ix].event == event.as.hook.of) {
             world->notices[ix].given_up = true;
         }
     }
+    event_release(&event);
 }
 
 /* The notice that a directory of a hook is for, or NULL. */

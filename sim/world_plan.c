@@ -335,7 +335,7 @@ enum world_ending world_plan_ending(const struct world *world,
     uint64_t sum = mix(mix(world->options.seed, run), task);
     rng_init(&rng, sum + number * UINT64_C(0x9e3779b97f4a7c15));
     *duration_ns_out = WORLD_SECOND * (1 + rng_below(&rng, 40));
-    *duration_ns_out += rng_below(&rng, 1000000000);
+    *duration_ns_out += rng_below(&rng, SECOND_NS);
     uint32_t total = 0;
     for (uint32_t ix = 0; ix < ARRAY_COUNT(odds); ix++) {
         total += odds[ix].weight;

@@ -316,10 +316,7 @@ void world_process_boot(struct world *world, const char *order)
         return;
     }
     struct world_process *process = mem_zalloc(1, sizeof(*process));
-    world->processes = world_grow(world->processes,
-                                  world->process_count,
-                                  &world->process_capacity,
-                                  sizeof(void *));
+    MEM_GROW(world->processes, world->process_count, world->process_capacity);
     process->world = world;
     process->ix = world->process_count;
     process->alive = true;

@@ -129,9 +129,9 @@ on_watch(void *ctx, const struct work_mark *mark, uint64_t token)
     if (world_strikes(world, WORLD_FILES, 30)) {
         return ERR_UNAVAILABLE;
     }
-    WORLD_GROW(worker->watched_shims,
-               worker->watched_shim_count,
-               worker->watched_shim_capacity);
+    MEM_GROW(worker->watched_shims,
+             worker->watched_shim_count,
+             worker->watched_shim_capacity);
     worker->watched_shims[worker->watched_shim_count++] = (struct world_watch){
         .shim = shim,
         .token = token,
@@ -323,7 +323,7 @@ static void on_report(void *ctx, const struct work_report *report)
 
 static uint32_t open_server(struct world *world, uint32_t worker)
 {
-    WORLD_GROW(world->servers, world->server_count, world->server_capacity);
+    MEM_GROW(world->servers, world->server_count, world->server_capacity);
     world->servers[world->server_count] = (struct world_server){
         .worker = worker,
         .alive = true,
@@ -334,10 +334,7 @@ static uint32_t open_server(struct world *world, uint32_t worker)
 uint32_t world_worker_begin(struct world *world, struct world_process *process)
 {
     struct world_worker *worker = mem_zalloc(1, sizeof(*worker));
-    world->workers = world_grow(world->workers,
-                                world->worker_count,
-                                &world->worker_capacity,
-                                sizeof(void *));
+    MEM_GROW(world->workers, world->worker_count, world->worker_capacity);
     worker->world = world;
     worker->ix = world->worker_count;
     worker->process = process;

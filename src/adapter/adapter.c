@@ -91,11 +91,9 @@ static void add_to(struct arena *arena,
                    uint32_t *capacity,
                    const char *text)
 {
-    if (*count + 1 >= *capacity) {
-        *capacity = *capacity * 2 + 32;
-        *list = mem_resize(*list, *capacity, sizeof((*list)[0]));
-    }
+    MEM_GROW(*list, *count, *capacity);
     (*list)[(*count)++] = arena_strndup(arena, text, strlen(text));
+    MEM_GROW(*list, *count, *capacity);
     (*list)[*count] = NULL;
 }
 

@@ -28,32 +28,8 @@ struct answer_usage answer_price(const struct adapter_usage *tokens,
     return out;
 }
 
-int answer_code(enum judge_outcome outcome)
-{
-    switch (outcome) {
-    case JUDGE_DONE:
-    case JUDGE_CHECKPOINT: /* the result says so */
-        return 0;
-    case JUDGE_FAILED:
-        return 1;
-    case JUDGE_CHANGES:
-        return 20;
-    case JUDGE_BLOCKED:
-        return 30;
-    case JUDGE_REFUSED:
-        return 75;
-    }
-    return 1;
-}
-
-/* A member with a text, cut where a character ends. */
-static void add_text(struct strbuf *out, const char *name, const char *text)
-{
-    strbuf_addf(out, ",\"%s\":", name);
-    jsonw_string(out, text);
-}
-
-static void add_reason(struct strbuf *out, const char *text)
+/* The reason, cut where a character ends. */
+static void add_reason(struct jsonw *json, const char *text)
 {
     struct strbuf reason = {0};
     size_t len = strlen(text);
@@ -65,62 +41,66 @@ static void add_reason(struct strbuf *out, const char *text)
     }
     strbuf_add(&reason, text, len);
     strbuf_adds(&reason, text[len] != '\0' ? " ..." : "");
-    add_text(out, "reason", strbuf_text(&reason));
+    jsonw_text(json, "reason", strbuf_text(&reason));
     strbuf_release(&reason);
 }
 
-static void add_usage(struct strbuf *out, const struct answer_usage *usage)
+static void add_usage(struct jsonw *json, const struct answer_usage *usage)
 {
     if (!usage->tokens.known && !usage->usd_known) {
         return;
     }
-    strbuf_adds(out, ",\"usage\":{");
+    jsonw_object(json, "usage");
     if (usage->tokens.known) {
-        strbuf_addf(out,
-                    "\"input_tokens\":%lld,\"cached_tokens\":%lld,"
-                    "\"output_tokens\":%lld",
-                    (long long)usage->tokens.input,
-                    (long long)usage->tokens.cached,
-                    (long long)usage->tokens.output);
+        jsonw_int(json, "input_tokens", usage->tokens.input);
+        jsonw_int(json, "cached_tokens", usage->tokens.cached);
+        jsonw_int(json, "output_tokens", usage->tokens.output);
     }
     if (usage->usd_known) {
-        strbuf_addf(out,
-                    "%s\"usd\":%.9g",
-                    usage->tokens.known ? "," : "",
-                    usage->usd);
+        jsonw_number(json, "usd", 9, usage->usd);
     }
-    strbuf_adds(out, "}");
+    jsonw_object_end(json);
 }
 
 /* Reason, and the whole of it as feedback where a stage is to work again. */
 static void
-add_words(struct strbuf *out, enum judge_outcome outcome, const char *words)
+add_words(struct jsonw *json, enum sched_outcome outcome, const char *words)
 {
     if (words[0] != '\0') {
-        add_reason(out, words);
-        if (outcome == JUDGE_CHANGES) {
-            add_text(out, "feedback", words);
+        add_reason(json, words);
+        if (outcome == OUTCOME_CHANGES) {
+            jsonw_text(json, "feedback", words);
         }
     }
 }
 
-static void add_tasks(struct strbuf *out,
+static void add_tasks(struct jsonw *json,
                       const struct brief *brief,
                       const struct judgement *judgement)
 {
     if (judgement->task_count == 0) {
         return;
     }
-    strbuf_adds(out, ",\"tasks\":[");
+    jsonw_array(json, "tasks");
     for (uint32_t ix = 0; ix < judgement->task_count; ix++) {
         const struct judge_task *task = &judgement->tasks[ix];
-        strbuf_adds(out, ix > 0 ? ",{\"task\":" : "{\"task\":");
-        jsonw_string(out, brief->tasks[ix].task);
-        add_text(out, "outcome", judge_outcome_name(task->outcome));
-        add_words(out, task->outcome, task->reason);
-        strbuf_adds(out, "}");
+        jsonw_object(json, NULL);
+        jsonw_text(json, "task", brief->tasks[ix].task);
+        jsonw_text(json, "outcome", outcome_name(task->outcome));
+        add_words(json, task->outcome, task->reason);
+        jsonw_object_end(json);
     }
-    strbuf_adds(out, "]");
+    jsonw_array_end(json);
+}
+
+/* End the object, and write the file. */
+static enum err put(const char *dir, struct jsonw *json, struct diag *diag)
+{
+    jsonw_object_end(json);
+    strbuf_adds(json->out, "\n");
+    enum err err = put_write(dir, "result", json->out, diag);
+    strbuf_release(json->out);
+    return err;
 }
 
 enum err answer_write(const char *dir,
@@ -131,28 +111,28 @@ enum err answer_write(const char *dir,
                       struct diag *diag)
 {
     struct strbuf text = {0};
-    strbuf_addf(&text,
-                "{\"outcome\":\"%s\"",
-                judge_outcome_name(judgement->outcome));
-    add_words(&text,
+    struct jsonw json = {.out = &text};
+    jsonw_object(&json, NULL);
+    jsonw_text(&json, "outcome", outcome_name(judgement->outcome));
+    add_words(&json,
               judgement->outcome,
               judgement->feedback.len > 0 ? strbuf_text(&judgement->feedback)
                                           : strbuf_text(&judgement->reason));
+    if (judgement->lacks != OUTCOME_LACKS_ANSWER) {
+        jsonw_text(&json, "lacks", outcome_lack_name(judgement->lacks));
+    }
     if (judgement->retry_at > 0) {
-        strbuf_addf(&text,
-                    ",\"retry_at\":%lld",
-                    (long long)judgement->retry_at);
+        jsonw_int(&json, "retry_at", judgement->retry_at);
     }
-    strbuf_adds(&text, judgement->stop ? ",\"stop\":true" : "");
+    if (judgement->stop) {
+        jsonw_bool(&json, "stop", true);
+    }
     if (resume != NULL) {
-        add_text(&text, "resume", resume);
+        jsonw_text(&json, "resume", resume);
     }
-    add_usage(&text, usage);
-    add_tasks(&text, brief, judgement);
-    strbuf_adds(&text, "}\n");
-    enum err err = put_write(dir, "result", &text, diag);
-    strbuf_release(&text);
-    return err;
+    add_usage(&json, usage);
+    add_tasks(&json, brief, judgement);
+    return put(dir, &json, diag);
 }
 
 enum err answer_write_usage(const char *dir,
@@ -160,12 +140,10 @@ enum err answer_write_usage(const char *dir,
                             struct diag *diag)
 {
     struct strbuf text = {0};
-    strbuf_adds(
-        &text,
-        "{\"outcome\":\"failed\",\"reason\":\"the session was killed\"");
-    add_usage(&text, usage);
-    strbuf_adds(&text, "}\n");
-    enum err err = put_write(dir, "result", &text, diag);
-    strbuf_release(&text);
-    return err;
+    struct jsonw json = {.out = &text};
+    jsonw_object(&json, NULL);
+    jsonw_text(&json, "outcome", outcome_name(OUTCOME_FAILED));
+    jsonw_text(&json, "reason", "the session was killed");
+    add_usage(&json, usage);
+    return put(dir, &json, diag);
 }

@@ -34,7 +34,4 @@ MUST_USE enum err answer_write_usage(const char *dir,
                                      const struct answer_usage *usage,
                                      struct diag *diag);
 
-/* Exit code for an outcome. */
-int answer_code(enum judge_outcome outcome);
-
 #endif /* AGENT_ANSWER_H */

@@ -330,8 +330,8 @@ static struct judgement judge(struct drive *drive, const struct runner_end *end)
 static struct judgement judge_start(enum err err, const struct diag *diag)
 {
     struct judgement out = {
-        .outcome = err == ERR_NOT_FOUND || err == ERR_IO ? JUDGE_REFUSED
-                                                         : JUDGE_BLOCKED,
+        .outcome = err == ERR_NOT_FOUND || err == ERR_IO ? OUTCOME_REJECTED
+                                                         : OUTCOME_BLOCKED,
         .stop = err == ERR_NOT_FOUND,
     };
     strbuf_adds(&out.reason, diag->text);
@@ -352,7 +352,7 @@ static bool lacks(const struct drive *drive, struct judgement *out)
     if (given) {
         return false;
     }
-    *out = (struct judgement){.outcome = JUDGE_REFUSED, .stop = true};
+    *out = (struct judgement){.outcome = OUTCOME_REJECTED, .stop = true};
     strbuf_addf(&out->reason,
                 "%s refuses permissions: full as root without %s=1 in its "
                 "environment; set it (agents: {%s: {env: {%s: \"1\"}}}) if "
@@ -414,7 +414,7 @@ static int finish(struct drive *drive, const struct judgement *judgement)
     struct diag diag = {0};
     struct answer_usage usage = usage_of(drive);
     add_resume(&resume, drive);
-    adapter_describe(&line, judge_outcome_name(judgement->outcome), "");
+    adapter_describe(&line, outcome_name(judgement->outcome), "");
     if (judgement->reason.len > 0) {
         adapter_describe(&line, ": ", strbuf_text(&judgement->reason));
     }
@@ -425,7 +425,7 @@ static int finish(struct drive *drive, const struct judgement *judgement)
                                 &usage,
                                 resume.len > 0 ? strbuf_text(&resume) : NULL,
                                 &diag);
-    int code = answer_code(judgement->outcome);
+    int code = outcome_code(judgement->outcome);
     if (err != ERR_OK) {
         print_text(diag.text);
         code = code == 0 ? 1 : code;
@@ -460,7 +460,7 @@ int drive_session(const char *dir)
     }
     if (err != ERR_OK) {
         print_text(diag.text);
-        return answer_code(JUDGE_BLOCKED);
+        return outcome_code(OUTCOME_BLOCKED);
     }
     for (uint32_t ix = 0; ix < drive.brief.env_count; ix++) {
         take_variable(drive.brief.env[ix]);

@@ -12,25 +12,6 @@ enum {
     FENCES_MAX = 8, /* blocks of JSON that are tried, from the last */
 };
 
-const char *judge_outcome_name(enum judge_outcome outcome)
-{
-    switch (outcome) {
-    case JUDGE_DONE:
-        return "done";
-    case JUDGE_FAILED:
-        return "failed";
-    case JUDGE_REFUSED:
-        return "refused";
-    case JUDGE_CHANGES:
-        return "changes";
-    case JUDGE_BLOCKED:
-        return "blocked";
-    case JUDGE_CHECKPOINT:
-        return "checkpoint";
-    }
-    return "failed";
-}
-
 /* The object that a text begins with, or NULL. */
 static json_t *load_object(const char *text, size_t flags)
 {
@@ -67,14 +48,14 @@ static json_t *find_block(const char *text)
 }
 
 /* A verdict by its name; false: it is none. */
-static bool read_verdict(const json_t *answer, enum judge_outcome *out)
+static bool read_verdict(const json_t *answer, enum sched_outcome *out)
 {
     if (adapter_is(answer, "verdict", "approve")) {
-        *out = JUDGE_DONE;
+        *out = OUTCOME_DONE;
         return true;
     }
     if (adapter_is(answer, "verdict", "changes")) {
-        *out = JUDGE_CHANGES;
+        *out = OUTCOME_CHANGES;
         return true;
     }
     return false;
@@ -84,13 +65,13 @@ static void judge_review(struct judgement *out, const json_t *answer)
 {
     const char *feedback = adapter_text(answer, "feedback");
     if (!read_verdict(answer, &out->outcome)) {
-        out->outcome = JUDGE_FAILED;
+        out->outcome = OUTCOME_FAILED;
         strbuf_adds(&out->reason,
                     answer == NULL
                         ? "the review gave no verdict"
                         : "the review gave a verdict that is neither approve "
                           "nor changes");
-    } else if (out->outcome == JUDGE_CHANGES) {
+    } else if (out->outcome == OUTCOME_CHANGES) {
         strbuf_adds(&out->feedback, feedback);
         strbuf_adds(&out->reason,
                     feedback[0] != '\0' ? feedback
@@ -118,7 +99,7 @@ judge_member(struct judge_task *out, const char *task, const json_t *answers)
     }
     const char *reason = adapter_text(found, "feedback");
     if (found == NULL || twice || !read_verdict(found, &out->outcome)) {
-        out->outcome = JUDGE_FAILED;
+        out->outcome = OUTCOME_FAILED;
         reason = twice ? "the review gave two verdicts on it"
                        : "the review gave no verdict on it";
     }
@@ -130,7 +111,7 @@ static void judge_batch(struct judgement *out,
                         const json_t *answer)
 {
     const json_t *answers = json_object_get(answer, "tasks");
-    out->outcome = JUDGE_DONE;
+    out->outcome = OUTCOME_DONE;
     out->tasks = mem_zalloc(brief->task_count, sizeof(out->tasks[0]));
     out->task_count = brief->task_count;
     for (uint32_t ix = 0; ix < brief->task_count; ix++) {
@@ -146,7 +127,7 @@ static void judge_work(struct judgement *out, const json_t *answer)
     const char *question = adapter_text(answer, "question");
     const char *summary = adapter_text(answer, "summary");
     if (strcmp(outcome, "blocked") == 0) {
-        out->outcome = JUDGE_BLOCKED;
+        out->outcome = OUTCOME_BLOCKED;
         if (question[0] == '\0') {
             question =
                 summary[0] != '\0' ? summary : adapter_text(answer, "reason");
@@ -155,12 +136,12 @@ static void judge_work(struct judgement *out, const json_t *answer)
                     question[0] != '\0' ? question
                                         : "blocked, without a question");
     } else if (outcome[0] != '\0' && strcmp(outcome, "done") != 0) {
-        out->outcome = JUDGE_FAILED;
+        out->outcome = OUTCOME_FAILED;
         adapter_describe(&out->reason,
                          "unknown outcome in the answer: ",
                          outcome);
     } else {
-        out->outcome = JUDGE_DONE;
+        out->outcome = OUTCOME_DONE;
         strbuf_adds(&out->reason, summary);
     }
 }
@@ -240,7 +221,7 @@ static void judge_failure(struct judgement *out,
                              input->end->code,
                              input->errors)) {
     case ADAPTER_LIMIT:
-        out->outcome = JUDGE_REFUSED;
+        out->outcome = OUTCOME_REJECTED;
         out->retry_at = input->seen->retry_at;
         if (out->retry_at == 0 && input->now > 0) {
             out->retry_at = rollout_parse_time(strbuf_text(&input->seen->error),
@@ -248,22 +229,23 @@ static void judge_failure(struct judgement *out,
         }
         break;
     case ADAPTER_KEY:
-        out->outcome = JUDGE_REFUSED;
+        out->outcome = OUTCOME_REJECTED;
         out->stop = true;
         break;
     case ADAPTER_GONE:
-        out->outcome = JUDGE_FAILED;
+        out->outcome = OUTCOME_FAILED;
         out->again = input->brief->call.resume != NULL;
         break;
     case ADAPTER_SPENT: /* as the scheduler says it before a start */
-        out->outcome = JUDGE_BLOCKED;
+        out->outcome = OUTCOME_BLOCKED;
+        out->lacks = OUTCOME_LACKS_MONEY;
         strbuf_adds(&out->reason,
                     "budget: the session has spent what was left; its work is "
                     "kept");
         return;
     case ADAPTER_NONE:
     case ADAPTER_ERROR:
-        out->outcome = JUDGE_FAILED;
+        out->outcome = OUTCOME_FAILED;
         break;
     }
     add_error(&out->reason, input);
@@ -271,18 +253,18 @@ static void judge_failure(struct judgement *out,
 
 struct judgement judge_session(const struct judge_input *input)
 {
-    struct judgement out = {.outcome = JUDGE_FAILED};
+    struct judgement out = {.outcome = OUTCOME_FAILED};
     const struct adapter_seen *seen = input->seen;
     if (input->end->stop == RUNNER_TERMINATED) {
         strbuf_adds(&out.reason, "the session was stopped from outside");
     } else if (input->end->stop == RUNNER_CHECKPOINT) {
-        out.outcome = JUDGE_CHECKPOINT;
+        out.outcome = OUTCOME_CHECKPOINT;
     } else if (!seen->finished || !seen->succeeded || input->end->signal != 0) {
         judge_failure(&out, input);
     } else if (seen->denials.len > 0 && input->brief->writes &&
                !input->committed) {
         const char *denials = strbuf_text(&seen->denials);
-        out.outcome = JUDGE_BLOCKED;
+        out.outcome = OUTCOME_BLOCKED;
         strbuf_adds(&out.reason, "denied: ");
         strbuf_add(&out.reason,
                    denials,

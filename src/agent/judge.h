@@ -26,18 +26,7 @@
 
 #include "agent/brief.h"
 #include "agent/runner.h"
-
-enum judge_outcome {
-    JUDGE_DONE,
-    JUDGE_FAILED,
-    JUDGE_REFUSED,
-    JUDGE_CHANGES,
-    JUDGE_BLOCKED,
-    JUDGE_CHECKPOINT,
-};
-
-/* As results have it: "done", "failed", ... */
-const char *judge_outcome_name(enum judge_outcome outcome);
+#include "exec/outcome.h"
 
 /* All that is known when the program has exited. */
 struct judge_input {
@@ -51,18 +40,19 @@ struct judge_input {
 
 /* The verdict on one task of a batch, in the order of the brief. */
 struct judge_task {
-    enum judge_outcome outcome;
+    enum sched_outcome outcome;
     char *reason;
 };
 
 /* Release with judge_release(). */
 struct judgement {
-    enum judge_outcome outcome;
-    struct strbuf reason;   /* for people */
-    struct strbuf feedback; /* for the stage that works again; may be empty */
-    int64_t retry_at;       /* of a refusal; seconds since 1970, 0: unknown */
-    bool stop;              /* a person must act before the provider is used */
-    bool again;             /* the conversation is gone: start without it */
+    enum sched_outcome outcome;
+    struct strbuf reason;    /* for people */
+    struct strbuf feedback;  /* for the stage that works again; may be empty */
+    int64_t retry_at;        /* of a refusal; seconds since 1970, 0: unknown */
+    enum outcome_lack lacks; /* of a blocked one */
+    bool stop;               /* a person must act before the provider is used */
+    bool again;              /* the conversation is gone: start without it */
     struct judge_task *tasks;
     uint32_t task_count;
 };

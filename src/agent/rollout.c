@@ -125,20 +125,15 @@ static int ascending(const void *a, const void *b)
 struct stack {
     char **paths;
     int *depths;
-    size_t count;
-    size_t capacity;
+    uint32_t count;
+    uint32_t capacity;
 };
 
 static void push(struct stack *stack, const char *path, int depth)
 {
-    if (stack->count == stack->capacity) {
-        stack->capacity = stack->capacity * 2 + 16;
-        stack->paths =
-            mem_resize(stack->paths, stack->capacity, sizeof(stack->paths[0]));
-        stack->depths = mem_resize(stack->depths,
-                                   stack->capacity,
-                                   sizeof(stack->depths[0]));
-    }
+    uint32_t capacity = stack->capacity;
+    MEM_GROW(stack->paths, stack->count, capacity);
+    MEM_GROW(stack->depths, stack->count, stack->capacity);
     stack->depths[stack->count] = depth;
     stack->paths[stack->count++] = mem_strndup(path, strlen(path));
 }

@@ -13,11 +13,11 @@ struct unit {
 
 /* Largest first: in one duration the units get smaller. */
 static const struct unit units[] = {
-    {"d", INT64_C(86400000000000)},
-    {"h", INT64_C(3600000000000)},
-    {"m", INT64_C(60000000000)},
-    {"s", INT64_C(1000000000)},
-    {"ms", INT64_C(1000000)},
+    {"d", DAY_NS},
+    {"h", HOUR_NS},
+    {"m", MINUTE_NS},
+    {"s", SECOND_NS},
+    {"ms", MS_NS},
 };
 
 /* What is left of the text. */
@@ -135,7 +135,7 @@ void duration_add(struct strbuf *out, int64_t duration_ns)
 {
     INVARIANT(duration_ns >= 0);
     long long seconds =
-        duration_ns / 1000000000 + (duration_ns % 1000000000 >= 500000000);
+        duration_ns / SECOND_NS + (duration_ns % SECOND_NS >= SECOND_NS / 2);
     long long minutes = seconds / 60;
     long long hours = minutes / 60;
     if (hours >= 48) {

@@ -10,8 +10,15 @@
 
 #include <stdint.h>
 
+/* Units of time in nanoseconds, for all. */
+#define MS_NS INT64_C(1000000)
+#define SECOND_NS (1000 * MS_NS)
+#define MINUTE_NS (60 * SECOND_NS)
+#define HOUR_NS (60 * MINUTE_NS)
+#define DAY_NS (24 * HOUR_NS)
+
 /* Longest duration accepted: 365 days. */
-#define DURATION_MAX_NS (INT64_C(365) * 86400 * 1000000000)
+#define DURATION_MAX_NS (365 * DAY_NS)
 
 /*
  * Read a duration: one or more numbers with a unit each (ms, s, m, h, d), the

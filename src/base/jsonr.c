@@ -179,3 +179,8 @@ int64_t jsonr_int(struct jsonr value)
     long long number = strtoll(text, &end, 10);
     return *end == '\0' ? number : 0;
 }
+
+bool jsonr_bool(struct jsonr value)
+{
+    return value.len == strlen("true") && memcmp(value.at, "true", 4) == 0;
+}

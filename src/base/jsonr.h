@@ -47,6 +47,9 @@ bool jsonr_add_text(struct strbuf *out, struct jsonr value);
 /* A whole number, or 0. */
 int64_t jsonr_int(struct jsonr value);
 
+/* Whether it is true. */
+bool jsonr_bool(struct jsonr value);
+
 /* A number, or 0. */
 double jsonr_number(struct jsonr value);
 

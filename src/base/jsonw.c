@@ -1,10 +1,124 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/jsonw.h"
 
+#include "base/duration.h"
+#include "base/invariant.h"
+#include "base/utc.h"
 #include "base/utf8.h"
 
 #include <string.h>
-#include <time.h>
+
+/* Whether a value stands before: a comma is due. */
+static bool is_after_value(const struct strbuf *out)
+{
+    size_t len = out->len;
+    while (len > 0 && out->text[len - 1] == ' ') {
+        len--;
+    }
+    return len > 0 && strchr("{[:,\n", out->text[len - 1]) == NULL;
+}
+
+/* What stands before a member or an element, and its name. */
+static void begin(struct jsonw *json, const char *name)
+{
+    struct strbuf *out = json->out;
+    bool comma = is_after_value(out);
+    if (json->indent > 0) {
+        strbuf_adds(out, comma ? ",\n" : "\n");
+        strbuf_pad(out, ' ', json->indent);
+        json->indent = 0;
+    } else if (comma) {
+        strbuf_adds(out, json->spaced ? ", " : ",");
+    }
+    if (name != NULL) {
+        strbuf_adds(out, "\"");
+        strbuf_adds(out, name);
+        strbuf_adds(out, json->spaced ? "\": " : "\":");
+    }
+}
+
+void jsonw_line(struct jsonw *json, uint32_t indent)
+{
+    INVARIANT(indent > 0);
+    json->indent = indent;
+}
+
+void jsonw_object(struct jsonw *json, const char *name)
+{
+    begin(json, name);
+    strbuf_adds(json->out, "{");
+}
+
+void jsonw_object_end(struct jsonw *json)
+{
+    strbuf_adds(json->out, "}");
+}
+
+void jsonw_array(struct jsonw *json, const char *name)
+{
+    begin(json, name);
+    strbuf_adds(json->out, "[");
+}
+
+void jsonw_array_end(struct jsonw *json)
+{
+    strbuf_adds(json->out, "]");
+}
+
+void jsonw_text(struct jsonw *json, const char *name, const char *text)
+{
+    begin(json, name);
+    jsonw_string(json->out, text);
+}
+
+void jsonw_int(struct jsonw *json, const char *name, int64_t number)
+{
+    begin(json, name);
+    strbuf_addf(json->out, "%lld", (long long)number);
+}
+
+void jsonw_bool(struct jsonw *json, const char *name, bool value)
+{
+    jsonw_raw(json, name, value ? "true" : "false");
+}
+
+void jsonw_null(struct jsonw *json, const char *name)
+{
+    jsonw_raw(json, name, "null");
+}
+
+void jsonw_number(struct jsonw *json,
+                  const char *name,
+                  int digits,
+                  double number)
+{
+    begin(json, name);
+    strbuf_addf(json->out, "%.*g", digits, number);
+}
+
+void jsonw_duration(struct jsonw *json, const char *name, int64_t duration_ns)
+{
+    begin(json, name);
+    jsonw_seconds(json->out, duration_ns);
+}
+
+void jsonw_moment(struct jsonw *json, const char *name, int64_t wall_ns)
+{
+    begin(json, name);
+    jsonw_time(json->out, wall_ns);
+}
+
+void jsonw_raw(struct jsonw *json, const char *name, const char *value)
+{
+    begin(json, name);
+    strbuf_adds(json->out, value != NULL ? value : "null");
+}
+
+void jsonw_name(struct jsonw *json, const char *name)
+{
+    INVARIANT(name != NULL);
+    begin(json, name);
+}
 
 void jsonw_string(struct strbuf *out, const char *text)
 {
@@ -39,14 +153,13 @@ void jsonw_string(struct strbuf *out, const char *text)
 
 void jsonw_seconds(struct strbuf *out, int64_t duration_ns)
 {
-    const int64_t second = 1000000000;
     if (duration_ns < 0) {
         strbuf_adds(out, "-");
     }
     uint64_t ns =
         duration_ns < 0 ? 0 - (uint64_t)duration_ns : (uint64_t)duration_ns;
-    strbuf_addf(out, "%llu", (unsigned long long)(ns / (uint64_t)second));
-    uint64_t part = ns % (uint64_t)second;
+    strbuf_addf(out, "%llu", (unsigned long long)(ns / (uint64_t)SECOND_NS));
+    uint64_t part = ns % (uint64_t)SECOND_NS;
     if (part > 0) {
         strbuf_addf(out, ".%09llu", (unsigned long long)part);
         while (out->text[out->len - 1] == '0') {
@@ -57,14 +170,12 @@ void jsonw_seconds(struct strbuf *out, int64_t duration_ns)
 
 void jsonw_time(struct strbuf *out, int64_t wall_ns)
 {
-    const int64_t second = 1000000000;
-    time_t seconds = (time_t)(wall_ns / second);
-    struct tm utc = {0};
-    char text[32];
-    if (wall_ns < 0 || gmtime_r(&seconds, &utc) == NULL ||
-        strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &utc) == 0) {
+    size_t begin = out->len;
+    strbuf_adds(out, "\"");
+    if (!utc_add(out, wall_ns)) {
+        out->len = begin;
         strbuf_adds(out, "null");
         return;
     }
-    strbuf_addf(out, "\"%s.%03dZ\"", text, (int)(wall_ns % second / 1000000));
+    strbuf_adds(out, "\"");
 }

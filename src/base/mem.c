@@ -77,6 +77,16 @@ mem_resize_lines(void *block, size_t old_count, size_t count, size_t bytes)
     return moved;
 }
 
+void *mem_grown(void *block, uint32_t count, uint32_t *capacity, size_t bytes)
+{
+    if (count < *capacity) {
+        return block;
+    }
+    INVARIANT(count < UINT32_MAX / 2);
+    *capacity = count + count / 2 + 16;
+    return mem_resize(block, *capacity, bytes);
+}
+
 char *mem_strndup(const char *text, size_t len)
 {
     INVARIANT(len < SIZE_MAX);

@@ -11,6 +11,7 @@
 #define BASE_MEM_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* `count` elements of `bytes` bytes each, zeroed. */
 void *mem_zalloc(size_t count, size_t bytes);
@@ -24,6 +25,15 @@ void *mem_resize(void *block, size_t count, size_t bytes);
  */
 void *
 mem_resize_lines(void *block, size_t old_count, size_t count, size_t bytes);
+
+/*
+ * Room for one more than `count` elements, in an array that grows by half of
+ * itself: MEM_GROW(list->items, list->count, list->capacity). `capacity` is an
+ * uint32_t; the new part is not initialised.
+ */
+#define MEM_GROW(items, count, capacity)                                       \
+    ((items) = mem_grown((items), (count), &(capacity), sizeof((items)[0])))
+void *mem_grown(void *block, uint32_t count, uint32_t *capacity, size_t bytes);
 
 /* A copy of `len` bytes of `text`, with a NUL behind them. */
 char *mem_strndup(const char *text, size_t len);

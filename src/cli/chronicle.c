@@ -13,6 +13,7 @@
 #include "base/macros.h"
 #include "base/mem.h"
 #include "plan/revise.h"
+#include "store/event.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -23,22 +24,12 @@ enum { RUNS_NAMED_MAX = 8 };
 /* No session costs more. */
 #define USD_MAX 1e9
 
-static const char *const outcome_names[CHRONICLE_OUTCOMES] = {
-    [CHRONICLE_DONE] = "done",
-    [CHRONICLE_FAILED] = "failed",
-    [CHRONICLE_REFUSED] = "refused",
-    [CHRONICLE_CHANGES] = "changes",
-    [CHRONICLE_BLOCKED] = "blocked",
-    [CHRONICLE_CHECKPOINT] = "checkpoint",
-    [CHRONICLE_LOST] = "lost",
-    [CHRONICLE_STOPPED] = "stopped",
-    [CHRONICLE_OPEN] = "running",
-};
-
 const char *chronicle_outcome_name(enum chronicle_outcome outcome)
 {
     INVARIANT(outcome < CHRONICLE_OUTCOMES);
-    return outcome_names[outcome];
+    return outcome == CHRONICLE_OPEN
+               ? "running"
+               : outcome_name((enum sched_outcome)outcome);
 }
 
 bool chronicle_is_bad(enum chronicle_outcome outcome)
@@ -96,12 +87,9 @@ void chronicle_init(struct chronicle *chronicle, struct plan *plan_take)
 void chronicle_add_event(struct chronicle *chronicle,
                          const struct chronicle_event *event)
 {
-    if (chronicle->event_count == chronicle->event_capacity) {
-        chronicle->event_capacity = 2 * chronicle->event_capacity + 64;
-        chronicle->events = mem_resize(chronicle->events,
-                                       chronicle->event_capacity,
-                                       sizeof(chronicle->events[0]));
-    }
+    MEM_GROW(chronicle->events,
+             chronicle->event_count,
+             chronicle->event_capacity);
     uint32_t ix = chronicle->event_count++;
     struct chronicle_event *added = &chronicle->events[ix];
     *added = *event;
@@ -121,12 +109,9 @@ void chronicle_add_event(struct chronicle *chronicle,
 void chronicle_add_session(struct chronicle *chronicle,
                            const struct chronicle_session *session)
 {
-    if (chronicle->session_count == chronicle->session_capacity) {
-        chronicle->session_capacity = 2 * chronicle->session_capacity + 64;
-        chronicle->sessions = mem_resize(chronicle->sessions,
-                                         chronicle->session_capacity,
-                                         sizeof(chronicle->sessions[0]));
-    }
+    MEM_GROW(chronicle->sessions,
+             chronicle->session_count,
+             chronicle->session_capacity);
     uint32_t ix = chronicle->session_count++;
     struct chronicle_session *added = &chronicle->sessions[ix];
     struct chronicle_task *task = &chronicle->tasks[session->task];
@@ -240,6 +225,7 @@ struct reader {
     struct strbuf names;
     uint32_t run_count;
     uint64_t last_event; /* that belongs to the rows */
+    struct event event;  /* the one that is being read */
 };
 
 static enum err name_run(void *ctx, const struct store_run *run)
@@ -391,10 +377,9 @@ static enum chronicle_outcome outcome_of(const struct store_attempt *attempt)
     if (attempt->outcome == NULL || strcmp(attempt->state, "ended") != 0) {
         return CHRONICLE_OPEN;
     }
-    for (enum chronicle_outcome ix = 0; ix < CHRONICLE_OPEN; ix++) {
-        if (strcmp(outcome_names[ix], attempt->outcome) == 0) {
-            return ix;
-        }
+    enum sched_outcome outcome;
+    if (outcome_read(attempt->outcome, &outcome)) {
+        return (enum chronicle_outcome)outcome;
     }
     return CHRONICLE_FAILED; /* of a newer version: at least not done */
 }
@@ -432,17 +417,6 @@ static enum err take_attempt(void *ctx, const struct store_attempt *attempt)
     return ERR_OK;
 }
 
-static bool read_state(struct jsonr value, enum task_state *out)
-{
-    for (uint32_t ix = 0; ix < TASK_STATE_COUNT; ix++) {
-        if (jsonr_is(value, sched_state_name((enum task_state)ix))) {
-            *out = (enum task_state)ix;
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Limits of the run that an order has set. */
 static void take_limits(struct chronicle *chronicle,
                         struct chronicle_event made,
@@ -464,7 +438,7 @@ static void take_limits(struct chronicle *chronicle,
 }
 
 /* The kind of an order that is about a run or a task; false: another one. */
-static bool read_verb(struct jsonr verb, enum chronicle_kind *out)
+static bool read_verb(const struct event *event, enum chronicle_kind *out)
 {
     static const struct {
         const char *verb;
@@ -477,7 +451,7 @@ static bool read_verb(struct jsonr verb, enum chronicle_kind *out)
         {"resume", CHRONICLE_RESUME},
     };
     for (size_t ix = 0; ix < ARRAY_COUNT(verbs); ix++) {
-        if (jsonr_is(verb, verbs[ix].verb)) {
+        if (event_is_order(event, verbs[ix].verb)) {
             *out = verbs[ix].kind;
             return true;
         }
@@ -485,32 +459,26 @@ static bool read_verb(struct jsonr verb, enum chronicle_kind *out)
     return false;
 }
 
-static bool is_true(struct jsonr value)
-{
-    return value.len == 4 && memcmp(value.at, "true", 4) == 0;
-}
-
 /* An order that was carried out, if it is one of those that matter here. */
 static void take_order(struct chronicle *chronicle,
-                       struct jsonr data,
+                       const struct event *event,
                        struct chronicle_event made)
 {
-    struct jsonr verb = jsonr_get(data, "verb");
-    struct jsonr answer = jsonr_get(data, "answer");
-    if (!is_true(jsonr_get(answer, "ok"))) {
+    struct jsonr answer = event_answer(event);
+    if (!jsonr_bool(jsonr_get(answer, "ok"))) {
         return;
     }
     struct jsonr override = jsonr_get(answer, "override");
     if (override.at != NULL) { /* it is about all runs */
         made.kind = CHRONICLE_OVERRIDE;
-        made.max = is_true(override) ? 1 : 0;
+        made.max = jsonr_bool(override) ? 1 : 0;
         chronicle_add_event(chronicle, &made);
     }
     if (!jsonr_is(jsonr_get(answer, "run"), chronicle->id)) {
         return;
     }
     take_limits(chronicle, made, jsonr_get(answer, "limits"));
-    if (!read_verb(verb, &made.kind)) {
+    if (!read_verb(event, &made.kind)) {
         return;
     }
     made.max = jsonr_int(jsonr_get(answer, "max"));
@@ -528,19 +496,19 @@ static void take_order(struct chronicle *chronicle,
 
 /* A usage monitor of the run has come to another state. */
 static void take_usage(struct chronicle *chronicle,
-                       struct jsonr data,
+                       const struct event *event,
                        struct chronicle_event made)
 {
     const struct plan *plan = chronicle->plan;
-    struct jsonr provider = jsonr_get(data, "provider");
-    struct jsonr cap = jsonr_get(data, "cap");
+    const char *provider = event->as.usage.provider;
+    int64_t cap = event->as.usage.cap;
     made.kind = CHRONICLE_USAGE;
-    made.max = cap.at != NULL ? jsonr_int(cap) : PLAN_UNLIMITED;
+    made.max = cap >= 0 ? cap : PLAN_UNLIMITED;
     for (uint32_t ix = 0; ix < plan->usage_count; ix++) {
         uint32_t of = plan->usages[ix].provider;
-        bool is_it = of == PLAN_NONE
-                         ? provider.at == NULL
-                         : jsonr_is(provider, plan->providers[of].name);
+        bool is_it = of == PLAN_NONE || provider == NULL
+                         ? of == PLAN_NONE && provider == NULL
+                         : strcmp(provider, plan->providers[of].name) == 0;
         if (is_it) {
             made.part = ix;
             chronicle_add_event(chronicle, &made);
@@ -548,43 +516,38 @@ static void take_usage(struct chronicle *chronicle,
     }
 }
 
-static enum err take_event(void *ctx, const struct store_event *event)
+static enum err take_event(void *ctx, const struct store_event *row)
 {
     struct reader *reader = ctx;
     struct chronicle *chronicle = reader->chronicle;
+    struct event *event = &reader->event;
     struct chronicle_event made = {
-        .at_ns = since(chronicle, event->wall_ns),
-        .task = event->task,
+        .at_ns = since(chronicle, row->wall_ns),
+        .task = row->task,
     };
-    struct jsonr data = jsonr_of(event->data);
-    if (event->number > reader->last_event) {
-        return ERR_OK; /* it happened after the rows were read */
+    if (row->number > reader->last_event ||
+        (row->run != STORE_NONE && row->run != chronicle->number)) {
+        return ERR_OK; /* it happened after the rows were read, or elsewhere */
     }
-    if (event->run == STORE_NONE) {
-        if (strcmp(event->kind, "order") == 0) {
-            take_order(chronicle, data, made);
-        }
-        return ERR_OK;
-    }
-    if (event->run != chronicle->number) {
-        return ERR_OK;
-    }
-    if (event->task == STORE_NONE) {
-        if (strcmp(event->kind, "usage") == 0) {
-            take_usage(chronicle, data, made);
-        }
-        return ERR_OK;
-    }
-    if (event->task >= chronicle->plan->task_count) {
+    bool of_task = row->run != STORE_NONE && row->task != STORE_NONE;
+    if (of_task && row->task >= chronicle->plan->task_count) {
         return refuse(reader, "an event");
     }
-    made.number = (uint32_t)jsonr_int(jsonr_get(data, "attempt"));
-    if (strcmp(event->kind, "attempt") == 0) {
+    event_read(event, row);
+    if (row->run == STORE_NONE && event->kind == EVENT_KIND_ORDER) {
+        take_order(chronicle, event, made);
+    } else if (row->run != STORE_NONE && !of_task &&
+               event->kind == EVENT_KIND_USAGE) {
+        take_usage(chronicle, event, made);
+    } else if (of_task && event->kind == EVENT_KIND_ATTEMPT) {
         made.kind = CHRONICLE_END;
+        made.number = event->as.attempt.attempt;
         chronicle_add_event(chronicle, &made);
-    } else if (strcmp(event->kind, "task") == 0 &&
-               read_state(jsonr_get(data, "to"), &made.to)) {
+    } else if (of_task && event->kind == EVENT_KIND_TASK &&
+               event->as.task.to != TASK_STATE_COUNT) {
         made.kind = CHRONICLE_TASK;
+        made.number = event->as.task.attempt;
+        made.to = (enum task_state)event->as.task.to;
         chronicle_add_event(chronicle, &made);
     }
     return ERR_OK;
@@ -622,6 +585,7 @@ enum err chronicle_read(struct chronicle *out,
     if (err == ERR_OK) {
         err = store_events(store, 0, take_event, &reader, diag);
     }
+    event_release(&reader.event);
     if (err == ERR_OK) {
         chronicle_finish(out, since(out, wall_ns));
     }

@@ -20,7 +20,7 @@
 
 #include "base/arena.h"
 #include "base/diag.h"
-#include "core/sched.h"
+#include "exec/outcome.h"
 #include "plan/plan.h"
 #include "store/store.h"
 
@@ -55,16 +55,17 @@ struct chronicle_event {
     uint32_t session; /* TASK to claimed, END: the session, if known */
 };
 
+/* As exec/outcome.h has them, and one more. */
 enum chronicle_outcome {
-    CHRONICLE_DONE,
-    CHRONICLE_FAILED,
-    CHRONICLE_REFUSED,
-    CHRONICLE_CHANGES,
-    CHRONICLE_BLOCKED,
-    CHRONICLE_CHECKPOINT,
-    CHRONICLE_LOST,
-    CHRONICLE_STOPPED,
-    CHRONICLE_OPEN, /* it has not ended */
+    CHRONICLE_DONE = OUTCOME_DONE,
+    CHRONICLE_FAILED = OUTCOME_FAILED,
+    CHRONICLE_REFUSED = OUTCOME_REJECTED,
+    CHRONICLE_CHANGES = OUTCOME_CHANGES,
+    CHRONICLE_BLOCKED = OUTCOME_BLOCKED,
+    CHRONICLE_CHECKPOINT = OUTCOME_CHECKPOINT,
+    CHRONICLE_LOST = OUTCOME_LOST,
+    CHRONICLE_STOPPED = OUTCOME_STOPPED,
+    CHRONICLE_OPEN = OUTCOME_COUNT, /* it has not ended */
     CHRONICLE_OUTCOMES,
 };
 

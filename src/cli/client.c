@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/client.h"
 
+#include "base/duration.h"
 #include "base/invariant.h"
 #include "base/mem.h"
 #include "engine/doorway.h"
@@ -21,8 +22,6 @@ enum {
     BUSY_WAIT_US = 20000,
     ORDER_KEY_BYTES = 16,
 };
-
-#define SECOND_NS INT64_C(1000000000)
 
 /* Without a sign of life for this long, a scheduler is said to be silent. */
 #define SILENT_NS (5 * SECOND_NS)

@@ -46,7 +46,7 @@ enum {
 };
 
 /* How long what has ended is kept, unless said otherwise. */
-#define KEEP_NS (INT64_C(86400) * 1000000000)
+#define KEEP_NS DAY_NS
 
 /* Where programs of the plan that are no sessions have their directories. */
 static const char *const program_folders[] = {".hooks", ".sync", ".usage"};

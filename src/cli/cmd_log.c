@@ -11,6 +11,7 @@
  * first and the log read after it: when the store says that a session has
  * ended, everything that it wrote is in the file.
  */
+#include "base/duration.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "base/strip.h"
@@ -41,7 +42,7 @@ enum {
 
 /* So long nobody may be the scheduler before following ends: one may be about
  * to take the place of another. */
-#define ABANDONED_NS (INT64_C(5) * 1000000000)
+#define ABANDONED_NS (5 * SECOND_NS)
 
 /* The end of the line that stands where a log was cut: see exec/shim_log.c. */
 static const char mark_end[] = " bytes were cut here]\n";

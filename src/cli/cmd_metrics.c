@@ -13,11 +13,13 @@
  * Unfinished runs are loaded together, because they share limits; each finished
  * one is loaded alone.
  */
-#include "base/jsonr.h"
+#include "base/duration.h"
 #include "base/mem.h"
 #include "cli/glance.h"
 #include "cli/target.h"
 #include "cli/usage.h"
+#include "exec/outcome.h"
+#include "store/event.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,27 +29,17 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { OPT_EVERY = 1, OPT_WATCH, BUCKETS = 9, OUTCOMES = 8 };
+enum { OPT_EVERY = 1, OPT_WATCH, BUCKETS = 9 };
 
-#define SECOND_NS INT64_C(1000000000)
-#define KEPT_NS (86400 * SECOND_NS) /* a finished run is shown for so long */
+#define KEPT_NS DAY_NS /* a finished run is shown for so long */
 
 /* Upper bounds of the histogram of waits, in seconds. */
 static const int64_t bounds[BUCKETS] =
     {1, 5, 15, 60, 300, 900, 3600, 14400, 43200};
 
-static const char *const outcomes[OUTCOMES] = {"done",
-                                               "failed",
-                                               "refused",
-                                               "changes",
-                                               "blocked",
-                                               "checkpoint",
-                                               "lost",
-                                               "stopped"};
-
 /* What is counted for one class of one run. */
 struct counts {
-    uint64_t attempts[OUTCOMES];
+    uint64_t attempts[OUTCOME_COUNT];
     uint64_t waits[BUCKETS + 1];
     int64_t waited_ns;
     uint64_t wait_count;
@@ -85,6 +77,7 @@ struct metrics {
     struct tally *runs;
     uint32_t run_count;
     struct strbuf out;
+    struct event event; /* the one that is being read */
 };
 
 /* --- counting ----------------------------------------------------------- */
@@ -116,30 +109,26 @@ static void count_wait(struct counts *counts, int64_t waited_ns)
     counts->waited_ns += waited_ns;
 }
 
-static void count_outcome(struct counts *counts, struct jsonr outcome)
+static enum err on_event(void *ctx, const struct store_event *row)
 {
-    for (uint32_t ix = 0; ix < OUTCOMES; ix++) {
-        counts->attempts[ix] += jsonr_is(outcome, outcomes[ix]) ? 1 : 0;
-    }
-}
-
-static enum err on_event(void *ctx, const struct store_event *event)
-{
-    struct tally *run = find_run(ctx, event->run);
-    if (run == NULL || event->task >= run->view.plan->task_count) {
+    struct metrics *metrics = ctx;
+    struct tally *run = find_run(metrics, row->run);
+    if (run == NULL || row->task >= run->view.plan->task_count) {
         return ERR_OK;
     }
-    struct jsonr data = jsonr_of(event->data);
-    if (strcmp(event->kind, "attempt") == 0) {
-        count_outcome(class_of(run, event->task), jsonr_get(data, "outcome"));
-    } else if (strcmp(event->kind, "task") == 0) {
-        struct jsonr to = jsonr_get(data, "to");
-        int64_t *since_ns = &run->ready_ns[event->task];
-        if (jsonr_is(to, "starting")) {
-            count_wait(class_of(run, event->task),
-                       *since_ns > 0 ? event->wall_ns - *since_ns : 0);
+    struct event *event = &metrics->event;
+    event_read(event, row);
+    enum sched_outcome outcome;
+    if (event->kind == EVENT_KIND_ATTEMPT &&
+        outcome_read(event->as.attempt.outcome, &outcome)) {
+        class_of(run, row->task)->attempts[outcome]++;
+    } else if (event->kind == EVENT_KIND_TASK) {
+        int64_t *since_ns = &run->ready_ns[row->task];
+        if (event->as.task.to == TASK_CLAIMED) {
+            count_wait(class_of(run, row->task),
+                       *since_ns > 0 ? row->wall_ns - *since_ns : 0);
         }
-        *since_ns = jsonr_is(to, "ready") ? event->wall_ns : 0;
+        *since_ns = event->as.task.to == TASK_READY ? row->wall_ns : 0;
     }
     return ERR_OK;
 }
@@ -406,7 +395,7 @@ static void add_attempts(struct metrics *metrics,
                          const struct tally *run,
                          uint32_t class_ix)
 {
-    for (uint32_t ix = 0; ix < OUTCOMES; ix++) {
+    for (uint32_t ix = 0; ix < OUTCOME_COUNT; ix++) {
         begin(metrics,
               "sluice_attempts_total",
               run,
@@ -414,7 +403,7 @@ static void add_attempts(struct metrics *metrics,
               run->view.plan->classes[class_ix].name);
         strbuf_addf(&metrics->out,
                     ",outcome=\"%s\"} %llu\n",
-                    outcomes[ix],
+                    outcome_name(ix),
                     (unsigned long long)run->classes[class_ix].attempts[ix]);
     }
 }
@@ -786,6 +775,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
     }
     code = carry_out(&metrics);
     strbuf_release(&metrics.out);
+    event_release(&metrics.event);
     return code;
 }
 

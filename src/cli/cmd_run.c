@@ -7,6 +7,7 @@
  * again: when the scheduler dies, one of the watchers is the next one.
  */
 #include "base/crash.h"
+#include "base/duration.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -22,6 +23,7 @@
 #include "engine/doorway.h"
 #include "engine/loop.h"
 #include "engine/orders.h"
+#include "store/event.h"
 
 #include <jansson.h>
 #include <malloc.h>
@@ -48,7 +50,7 @@ enum {
 
 /* An order that is carried out without a scheduler gives a sign of life at its
  * begin, and then each second. One that is silent for this long hangs. */
-#define ORDER_SILENT_NS (INT64_C(60) * 1000000000)
+#define ORDER_SILENT_NS (60 * SECOND_NS)
 
 struct run {
     const struct cli_command *command;
@@ -365,36 +367,21 @@ static enum err schedule(struct run *run, uint64_t epoch)
 
 /* --- watching another one ----------------------------------------------- */
 
-/* Whether an operator has had the scheduler drained. */
-static bool is_drain(const struct store_event *event)
-{
-    if (strcmp(event->kind, "order") != 0) {
-        return false;
-    }
-    json_t *json = json_loads(event->data, 0, NULL);
-    const char *verb = json_string_value(json_object_get(json, "verb"));
-    bool drain = verb != NULL && strcmp(verb, "drain") == 0;
-    json_decref(json);
-    return drain;
-}
-
-static enum err on_watched(void *ctx, const struct store_event *event)
+static enum err on_watched(void *ctx, const struct store_event *row)
 {
     struct run *run = ctx;
-    show_event(run, event);
-    if (is_drain(event)) {
+    struct event event = {0};
+    show_event(run, row);
+    event_read(&event, row);
+    if (event_is_order(&event, "drain")) {
         run->interrupted = true; /* nobody is to go on with it now */
     }
-    if (event->run != run->number || strcmp(event->kind, "run") != 0) {
-        return ERR_OK;
+    if (row->run == run->number && event.kind == EVENT_KIND_RUN) {
+        enum event_word to = event.as.run.to;
+        run->over = to == EVENT_WORD_FINISHED ||
+                    (to == EVENT_WORD_WAITING && !run->wait);
     }
-    json_t *json = json_loads(event->data, 0, NULL);
-    const char *to = json_string_value(json_object_get(json, "to"));
-    if (to != NULL) {
-        bool finished = strcmp(to, "finished") == 0;
-        run->over = finished || (strcmp(to, "waiting") == 0 && !run->wait);
-    }
-    json_decref(json);
+    event_release(&event);
     return ERR_OK;
 }
 
@@ -422,7 +409,7 @@ static enum err submit(struct run *run)
 static void draw_watched(struct run *run, bool changed)
 {
     int64_t now_ns = loop_wall_ns();
-    if (!changed && now_ns - run->drawn_ns < INT64_C(1000000000)) {
+    if (!changed && now_ns - run->drawn_ns < SECOND_NS) {
         return;
     }
     struct client_view view;

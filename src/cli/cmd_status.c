@@ -55,7 +55,6 @@ static const char *scheduler_state(const struct client_view *view)
 
 static void add_scheduler(struct strbuf *out, const struct client_view *view)
 {
-    const char *state = scheduler_state(view);
     long long pid = (long long)view->owner.pid;
     strbuf_adds(out, "scheduler: ");
     if (!view->owned) {
@@ -85,7 +84,7 @@ static void add_scheduler(struct strbuf *out, const struct client_view *view)
     if (age_ns >= 0) {
         strbuf_addf(out,
                     ", %s for ",
-                    strcmp(state, "alive") == 0 ? state : "running");
+                    view->owner.trouble[0] == '\0' ? "alive" : "running");
         duration_add(out, age_ns);
     }
     if (view->owner.trouble[0] != '\0') {

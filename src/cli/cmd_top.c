@@ -9,6 +9,7 @@
  * process of its own (see child.h): orders one after the other in the order of
  * the keys, each naming its run and its task.
  */
+#include "base/duration.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "cli/child.h"
@@ -37,8 +38,6 @@ enum {
     KEYS_MAX = 256,  /* read before something is drawn again */
 };
 
-#define MS_NS INT64_C(1000000)
-#define SECOND_NS INT64_C(1000000000)
 #define INTERVAL_MIN_NS (100 * MS_NS)
 #define INTERVAL_MAX_NS (3600 * SECOND_NS)
 

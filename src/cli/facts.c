@@ -170,7 +170,7 @@ static void add_sessions(struct facts *facts, const uint32_t *group_of)
             facts->retries +=
                 before == CHRONICLE_FAILED || before == CHRONICLE_LOST ? 1 : 0;
         }
-        if (strcmp(plan->classes[class_ix].name, "review") == 0) {
+        if (plan->classes[class_ix].role == PLAN_ROLE_REVIEW) {
             facts_add(&facts->review_ns,
                       1,
                       session->ended_ns - session->claimed_ns);

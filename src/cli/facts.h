@@ -134,7 +134,7 @@ struct facts {
     int64_t over_ns; /* sessions beyond a cap that was lowered */
     int64_t idle_ns[FACTS_IDLES];
     double slot_use;   /* working / (offered + over); 0 without slots */
-    int64_t review_ns; /* working time of the class "review" */
+    int64_t review_ns; /* working time of reviews */
     uint32_t lane_count;
     uint32_t *lanes;        /* of each session: lowest slot that was free */
     struct facts_cap *caps; /* over time; the first one is from 0 on */

@@ -54,11 +54,7 @@ static void add_segment(struct walk *walk, struct facts_segment segment)
     if (segment.start_ns == walk->at_ns && segment.step != FACTS_STEP_WORK) {
         return;
     }
-    if (facts->path_count == walk->capacity) {
-        walk->capacity = 2 * walk->capacity + 16;
-        facts->path =
-            mem_resize(facts->path, walk->capacity, sizeof(facts->path[0]));
-    }
+    MEM_GROW(facts->path, facts->path_count, walk->capacity);
     facts->path[facts->path_count++] = segment;
     facts->path_ns[segment.step] += segment.end_ns - segment.start_ns;
     walk->at_ns = segment.start_ns;

@@ -63,11 +63,7 @@ static void see(struct row *row, int64_t wall_ns)
 static enum err on_run(void *ctx, const struct store_run *run)
 {
     struct table *table = ctx;
-    if (table->count == table->capacity) {
-        table->capacity = table->capacity > 0 ? 2 * table->capacity : 64;
-        table->rows =
-            mem_resize(table->rows, table->capacity, sizeof(table->rows[0]));
-    }
+    MEM_GROW(table->rows, table->count, table->capacity);
     table->rows[table->count++] = (struct row){
         .run.id = arena_strndup(&table->texts, run->id, strlen(run->id)),
         .number = run->number,

@@ -271,7 +271,7 @@ static void add_gates(struct strbuf *out, const struct repo_view *repo)
         const struct plan_task *task = &plan->tasks[ix];
         uint32_t number = engine_attempt_number(repo->engine, repo->run, ix);
         if (task->repo != repo->repo || number == 0 ||
-            strcmp(plan->classes[task->class_ix].name, "gate") != 0) {
+            !plan_has_role(plan, task, PLAN_ROLE_GATE)) {
             continue;
         }
         strbuf_adds(out, any ? "" : "\n## Gates\n\n");

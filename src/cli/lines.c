@@ -9,41 +9,27 @@
 
 #include "base/duration.h"
 #include "base/jsonr.h"
-#include "base/jsonw.h"
 #include "base/macros.h"
+#include "base/utc.h"
 #include "cli/plain.h"
+#include "exec/outcome.h"
+#include "store/event.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#define SECOND_NS INT64_C(1000000000)
-
-/* Append the text of a member, in one line. */
-static void add_text(struct strbuf *out, struct jsonr data, const char *name)
+/* Append a text in one line. */
+static void add_text(struct strbuf *out, const char *text)
 {
-    struct strbuf text = {0};
-    if (jsonr_add_text(&text, jsonr_get(data, name))) {
-        plain_add(out, strbuf_text(&text));
-    }
-    strbuf_release(&text);
-}
-
-static int64_t int_of(struct jsonr data, const char *name)
-{
-    return jsonr_int(jsonr_get(data, name));
-}
-
-static bool is(const char *text, const char *wanted)
-{
-    return strcmp(text, wanted) == 0;
+    plain_add(out, text != NULL ? text : "");
 }
 
 /* The time of day, and a word for what happened. */
 static void
-begin(struct strbuf *out, const struct store_event *event, const char *word)
+begin(struct strbuf *out, const struct store_event *row, const char *word)
 {
-    time_t seconds = (time_t)(event->wall_ns / SECOND_NS);
+    time_t seconds = (time_t)(row->wall_ns / SECOND_NS);
     struct tm local = {0};
     char text[16];
     if (localtime_r(&seconds, &local) == NULL ||
@@ -53,308 +39,299 @@ begin(struct strbuf *out, const struct store_event *event, const char *word)
     strbuf_addf(out, "%s %-10s ", text, word);
 }
 
-static void add_attempt(struct strbuf *out, struct jsonr data)
+static void add_attempt(struct strbuf *out, uint32_t number)
 {
-    int64_t number = int_of(data, "attempt");
     if (number > 1) {
-        strbuf_addf(out, " (attempt %lld)", (long long)number);
+        strbuf_addf(out, " (attempt %u)", number);
     }
 }
 
-static void add_reason(struct strbuf *out, struct jsonr data)
+static void add_reason(struct strbuf *out, const char *reason)
 {
-    if (jsonr_get(data, "reason").len > strlen("\"\"")) {
+    if (reason != NULL && reason[0] != '\0') {
         strbuf_adds(out, ": ");
-        add_text(out, data, "reason");
+        plain_add(out, reason);
     }
+}
+
+static void add_tasks(struct strbuf *out, int64_t count)
+{
+    strbuf_addf(out, "%lld task%s", (long long)count, count == 1 ? "" : "s");
 }
 
 /* What became of a task, beside the end of its session. */
-static bool
-add_task(struct strbuf *out, const struct store_event *event, struct jsonr data)
+static bool add_task(struct strbuf *out,
+                     const struct store_event *row,
+                     const struct event *event)
 {
-    static const char *const told[] = {"parked",
-                                       "failed",
-                                       "skipped",
-                                       "cancelled",
-                                       "done"};
-    struct jsonr to = jsonr_get(data, "to");
-    const char *word = jsonr_is(to, "starting") ? "start" : NULL;
-    for (size_t ix = 0; ix < ARRAY_COUNT(told); ix++) {
-        word = jsonr_is(to, told[ix]) ? told[ix] : word;
-    }
-    bool rode = jsonr_get(data, "attempt").len == 0;
-    if (word == NULL || (is(word, "done") && !rode)) {
+    uint32_t to = event->as.task.to;
+    bool rode = event->as.task.attempt == 0;
+    if (to != TASK_CLAIMED && to != TASK_PARKED && to != TASK_FAILED &&
+        to != TASK_SKIPPED && to != TASK_CANCELLED &&
+        !(to == TASK_DONE && rode)) {
         return false;
     }
-    begin(out, event, word);
-    add_text(out, data, "task");
-    if (is(word, "start")) {
-        add_attempt(out, data);
-    } else if (is(word, "failed")) {
+    begin(out,
+          row,
+          to == TASK_CLAIMED ? "start" : sched_state_name((enum task_state)to));
+    add_text(out, event->as.task.task);
+    if (to == TASK_CLAIMED) {
+        add_attempt(out, event->as.task.attempt);
+    } else if (to == TASK_FAILED) {
         strbuf_adds(out, ", and is not tried again");
-        add_reason(out, data);
-    } else if (is(word, "parked")) {
-        add_reason(out, data);
+        add_reason(out, event->as.task.reason);
+    } else if (to == TASK_PARKED) {
+        add_reason(out, event->as.task.reason);
     }
     return true;
 }
 
-/* How a session ended. */
-static bool
-add_end(struct strbuf *out, const struct store_event *event, struct jsonr data)
+/* How a session ended, or what it says of one task of a batch. */
+static bool add_end(struct strbuf *out,
+                    const struct store_event *row,
+                    const struct event *event)
 {
-    struct strbuf word = {0};
-    add_text(&word, data, "outcome");
-    if (word.len == 0) {
-        strbuf_release(&word);
+    bool whole = event->kind == EVENT_KIND_ATTEMPT;
+    const char *word =
+        whole ? event->as.attempt.outcome : event->as.member.outcome;
+    enum sched_outcome outcome = OUTCOME_FAILED;
+    if (word == NULL || word[0] == '\0') {
         return false;
     }
-    begin(out, event, strbuf_text(&word));
-    bool done = is(strbuf_text(&word), "done");
-    strbuf_release(&word);
-    add_text(out, data, "task");
-    add_attempt(out, data);
-    double seconds = jsonr_number(jsonr_get(data, "seconds"));
-    if (seconds > 0 && seconds < 1e9) {
-        strbuf_adds(out, " after ");
-        duration_add(out, (int64_t)(seconds * 1e9));
+    begin(out, row, word);
+    add_text(out, whole ? event->as.attempt.task : event->as.member.task);
+    if (whole) {
+        add_attempt(out, event->as.attempt.attempt);
     }
-    if (!done) {
-        add_reason(out, data);
+    if (whole && event->as.attempt.took_ns > 0) {
+        strbuf_adds(out, " after ");
+        duration_add(out, event->as.attempt.took_ns);
+    }
+    if (!outcome_read(word, &outcome) || outcome != OUTCOME_DONE) {
+        add_reason(out,
+                   whole ? event->as.attempt.reason : event->as.member.reason);
     }
     return true;
 }
 
 /* The numbers of tasks by state: "10 done, 2 parked". */
-static void add_counts(struct strbuf *out, struct jsonr data)
+static void add_counts(struct strbuf *out, const uint32_t *counts)
 {
-    static const char *const states[] = {
-        "done",
-        "failed",
-        "parked",
-        "skipped",
-        "cancelled",
-        "running",
-        "starting",
-        "ready",
-        "waiting",
+    static const enum task_state states[] = {
+        TASK_DONE,
+        TASK_FAILED,
+        TASK_PARKED,
+        TASK_SKIPPED,
+        TASK_CANCELLED,
+        TASK_RUNNING,
+        TASK_CLAIMED,
+        TASK_READY,
+        TASK_WAITING,
     };
     const char *comma = ": ";
     for (size_t ix = 0; ix < ARRAY_COUNT(states); ix++) {
-        int64_t count = int_of(data, states[ix]);
-        if (count > 0) {
-            strbuf_addf(out, "%s%lld %s", comma, (long long)count, states[ix]);
+        if (counts[states[ix]] > 0) {
+            strbuf_addf(out,
+                        "%s%u %s",
+                        comma,
+                        counts[states[ix]],
+                        sched_state_name(states[ix]));
             comma = ", ";
         }
     }
 }
 
-static bool
-add_run(struct strbuf *out, const struct store_event *event, struct jsonr data)
+static bool add_run(struct strbuf *out,
+                    const struct store_event *row,
+                    const struct event *event)
 {
-    struct jsonr to = jsonr_get(data, "to");
-    if (jsonr_is(to, "submitted")) {
-        int64_t tasks = int_of(data, "tasks");
-        begin(out, event, "run");
-        add_text(out, data, "id");
-        strbuf_addf(out,
-                    ": %lld task%s",
-                    (long long)tasks,
-                    tasks == 1 ? "" : "s");
-    } else if (jsonr_is(to, "finished")) {
-        begin(out, event, "finished");
-        strbuf_adds(out, "nothing is left to do");
-        add_counts(out, data);
-    } else if (jsonr_is(to, "waiting")) {
-        begin(out, event, "waiting");
-        strbuf_adds(out, "nothing more happens by itself");
-        add_counts(out, data);
-    } else {
+    enum event_word to = event->as.run.to;
+    if (to == EVENT_WORD_SUBMITTED) {
+        int64_t tasks = event->as.run.tasks;
+        begin(out, row, "run");
+        add_text(out, event->as.run.id);
+        strbuf_adds(out, ": ");
+        add_tasks(out, tasks > 0 ? tasks : 0);
+        return true;
+    }
+    if (to != EVENT_WORD_FINISHED && to != EVENT_WORD_WAITING) {
         return false;
     }
+    begin(out, row, event_word_name(to));
+    strbuf_adds(out,
+                to == EVENT_WORD_FINISHED ? "nothing is left to do"
+                                          : "nothing more happens by itself");
+    add_counts(out, event->as.run.counts);
     return true;
 }
 
 static bool add_order(struct strbuf *out,
-                      const struct store_event *event,
-                      struct jsonr data)
+                      const struct store_event *row,
+                      const struct event *event)
 {
-    struct jsonr answer = jsonr_get(data, "answer");
-    struct jsonr said = jsonr_get(answer, "ok");
-    bool ok = said.len == strlen("true") && said.at[0] == 't';
-    if (jsonr_is(jsonr_get(data, "verb"), "submit") && ok) {
+    struct jsonr answer = event_answer(event);
+    bool ok = jsonr_bool(jsonr_get(answer, "ok"));
+    if (ok && event_is_order(event, "submit")) {
         return false; /* the run tells of itself */
     }
-    begin(out, event, "order");
-    add_text(out, data, "verb");
+    begin(out, row, "order");
+    add_text(out, event->as.order.verb);
     strbuf_adds(out, " by ");
-    add_text(out, data, "by");
+    add_text(out, event->as.order.by);
     strbuf_adds(out, ok ? ": " : ": refused: ");
-    add_text(out, answer, "text");
+    struct strbuf text = {0};
+    if (jsonr_add_text(&text, jsonr_get(answer, "text"))) {
+        plain_add(out, strbuf_text(&text));
+    }
+    strbuf_release(&text);
     return true;
 }
 
 /* A usage monitor, or a provider, has come to another state. */
-static void add_usage(struct strbuf *out,
-                      const struct store_event *event,
-                      struct jsonr data)
+static void add_usage(struct strbuf *out, const struct event *event)
 {
-    begin(out, event, "usage");
-    if (jsonr_get(data, "provider").len > 0) {
+    if (event->as.usage.provider != NULL) {
         strbuf_adds(out, "provider ");
-        add_text(out, data, "provider");
+        add_text(out, event->as.usage.provider);
         strbuf_adds(out, " ");
     }
-    if (jsonr_is(jsonr_get(data, "to"), "failed")) {
+    if (event->as.usage.to == EVENT_WORD_FAILED) {
         strbuf_adds(out, "cannot be read");
-        add_reason(out, data);
+        add_reason(out, event->as.usage.reason);
         return;
     }
-    add_text(out, data, "to");
-    if (jsonr_get(data, "cap").len > 0 && int_of(data, "cap") > 0) {
-        strbuf_addf(out, " at %lld", (long long)int_of(data, "cap"));
+    strbuf_adds(out, event_word_name(event->as.usage.to));
+    if (event->as.usage.cap > 0) {
+        strbuf_addf(out, " at %lld", (long long)event->as.usage.cap);
     }
-    if (jsonr_get(data, "until").len > 0) {
+    if (event->as.usage.until_ns > 0) {
         strbuf_adds(out, " until ");
-        add_text(out, data, "until");
+        (void)!utc_add(out, event->as.usage.until_ns);
     }
-    if (jsonr_get(data, "meter").len > 0) {
+    if (event->as.usage.meter != NULL) {
         strbuf_adds(out, ", meter ");
-        add_text(out, data, "meter");
-        strbuf_addf(out,
-                    " at %.4g %%",
-                    jsonr_number(jsonr_get(data, "percent")));
+        add_text(out, event->as.usage.meter);
+        strbuf_addf(out, " at %.4g %%", event->as.usage.percent);
     }
 }
 
-static void add_updated(struct strbuf *out,
-                        const struct store_event *event,
-                        struct jsonr data)
+/* Tasks were added. */
+static void add_added(struct strbuf *out, const struct event *event)
 {
-    begin(out, event, "updated");
-    strbuf_addf(out,
-                "plan: tasks changed %lld, added %lld, removed %lld",
-                (long long)int_of(data, "changed"),
-                (long long)int_of(data, "added"),
-                (long long)int_of(data, "removed"));
+    add_tasks(out, event->as.added.tasks);
+    if (event->as.added.by != NULL) {
+        strbuf_adds(out, " by ");
+        add_text(out, event->as.added.by);
+    }
 }
 
-static void add_scheduler(struct strbuf *out,
-                          const struct store_event *event,
-                          struct jsonr data)
+static void add_scheduler(struct strbuf *out, const struct event *event)
 {
-    int64_t found = int_of(data, "found");
-    begin(out, event, "scheduler");
+    uint32_t found = event->as.scheduler.found;
     strbuf_addf(out,
-                "goes on: %lld session%s in flight before, %lld adopted",
-                (long long)found,
+                "goes on: %u session%s in flight before, %u adopted",
+                found,
                 found == 1 ? "" : "s",
-                (long long)int_of(data, "adopted"));
+                event->as.scheduler.adopted);
 }
 
-/* A provider was stopped, or an operator has resumed it. */
-static void add_provider(struct strbuf *out,
-                         const struct store_event *event,
-                         struct jsonr data)
-{
-    begin(out, event, "provider");
-    add_text(out, data, "provider");
-    strbuf_adds(out, " is ");
-    add_text(out, data, "to");
-    add_reason(out, data);
-}
-
+/* Events about a run or the store; the word is the name of the kind. */
 static bool add_other(struct strbuf *out,
-                      const struct store_event *event,
-                      struct jsonr data)
+                      const struct store_event *row,
+                      const struct event *event)
 {
-    if (is(event->kind, "sync")) {
-        bool done = jsonr_is(jsonr_get(data, "result"), "done");
-        begin(out, event, "sync");
-        strbuf_adds(out, done ? "the hook is done" : "the hook failed");
-        add_reason(out, data);
-        return true;
+    if (event->kind == EVENT_KIND_UNKNOWN ||
+        (event->kind == EVENT_KIND_SCHEDULER &&
+         event->as.scheduler.found == 0)) {
+        return false;
     }
-    if (is(event->kind, "added")) {
-        int64_t tasks = int_of(data, "tasks");
-        begin(out, event, "added");
+    begin(out,
+          row,
+          event->kind == EVENT_KIND_ADD_REFUSED ? "refused"
+                                                : event_kind_name(event->kind));
+    switch (event->kind) {
+    case EVENT_KIND_SYNC:
+        strbuf_adds(out,
+                    event->as.sync.result == EVENT_WORD_DONE
+                        ? "the hook is done"
+                        : "the hook failed");
+        add_reason(out, event->as.sync.reason);
+        break;
+    case EVENT_KIND_ADDED:
+        add_added(out, event);
+        break;
+    case EVENT_KIND_UPDATED:
         strbuf_addf(out,
-                    "%lld task%s",
-                    (long long)tasks,
-                    tasks == 1 ? "" : "s");
-        if (jsonr_get(data, "by").len > 0) {
-            strbuf_adds(out, " by ");
-            add_text(out, data, "by");
-        }
-        return true;
-    }
-    if (is(event->kind, "updated")) {
-        add_updated(out, event, data);
-        return true;
-    }
-    if (is(event->kind, "add-refused")) {
-        begin(out, event, "refused");
+                    "plan: tasks changed %u, added %u, removed %u",
+                    event->as.updated.changed,
+                    event->as.updated.added,
+                    event->as.updated.removed);
+        break;
+    case EVENT_KIND_ADD_REFUSED:
         strbuf_adds(out, "what ");
-        add_text(out, data, "task");
+        add_text(out, event->as.add_refused.task);
         strbuf_adds(out, " adds");
-        add_reason(out, data);
-        return true;
-    }
-    if (is(event->kind, "hook")) {
-        begin(out, event, "hook");
-        add_text(out, data, "hook");
+        add_reason(out, event->as.add_refused.reason);
+        break;
+    case EVENT_KIND_HOOK:
+        add_text(out, event->as.hook.hook);
         strbuf_adds(out, " was not delivered");
-        add_reason(out, data);
-        return true;
-    }
-    if (is(event->kind, "budget")) {
-        begin(out, event, "budget");
+        add_reason(out, event->as.hook.reason);
+        break;
+    case EVENT_KIND_BUDGET:
         strbuf_adds(out, "nothing more is started: the ");
-        add_text(out, data, "budget");
+        add_text(out, event->as.budget.budget);
         strbuf_adds(out, " is reached");
-        return true;
-    }
-    if (is(event->kind, "usage")) {
-        add_usage(out, event, data);
-        return true;
-    }
-    if (is(event->kind, "scheduler") && int_of(data, "found") > 0) {
-        add_scheduler(out, event, data);
-        return true;
-    }
-    if (is(event->kind, "provider")) {
-        add_provider(out, event, data);
-        return true;
-    }
-    if (is(event->kind, "circuit")) {
-        begin(out, event, "circuit");
+        break;
+    case EVENT_KIND_USAGE:
+        add_usage(out, event);
+        break;
+    case EVENT_KIND_SCHEDULER:
+        add_scheduler(out, event);
+        break;
+    case EVENT_KIND_PROVIDER:
+        add_text(out, event->as.provider.provider);
+        strbuf_addf(out, " is %s", event_word_name(event->as.provider.to));
+        add_reason(out, event->as.provider.reason);
+        break;
+    case EVENT_KIND_CIRCUIT:
         strbuf_adds(out, "provider ");
-        add_text(out, data, "executor");
+        add_text(out, event->as.circuit.executor);
         strbuf_adds(out, " failed or refused too often: one try at a time");
-        return true;
+        break;
+    case EVENT_KIND_TASK:
+    case EVENT_KIND_ATTEMPT:
+    case EVENT_KIND_MEMBER:
+    case EVENT_KIND_RUN:
+    case EVENT_KIND_ORDER:
+    case EVENT_KIND_UNKNOWN:
+    case EVENT_KIND_COUNT:
+        break;
     }
-    return false;
+    return true;
 }
 
-bool lines_add(struct strbuf *out, const struct store_event *event)
+bool lines_add(struct strbuf *out, const struct store_event *row)
 {
-    struct jsonr data = jsonr_of(event->data);
+    struct event event = {0};
     bool added = false;
-    if (is(event->kind, "task")) {
-        added = add_task(out, event, data);
-    } else if (is(event->kind, "attempt") || is(event->kind, "member")) {
-        added = add_end(out, event, data);
-    } else if (is(event->kind, "run")) {
-        added = add_run(out, event, data);
-    } else if (is(event->kind, "order")) {
-        added = add_order(out, event, data);
+    event_read(&event, row);
+    if (event.kind == EVENT_KIND_TASK) {
+        added = add_task(out, row, &event);
+    } else if (event.kind == EVENT_KIND_ATTEMPT ||
+               event.kind == EVENT_KIND_MEMBER) {
+        added = add_end(out, row, &event);
+    } else if (event.kind == EVENT_KIND_RUN) {
+        added = add_run(out, row, &event);
+    } else if (event.kind == EVENT_KIND_ORDER) {
+        added = add_order(out, row, &event);
     } else {
-        added = add_other(out, event, data);
+        added = add_other(out, row, &event);
     }
     if (added) {
         strbuf_adds(out, "\n");
     }
+    event_release(&event);
     return added;
 }
 
@@ -376,34 +353,10 @@ bool lines_add_date(struct strbuf *out, int64_t wall_ns, int64_t day_ns)
     return true;
 }
 
-/* Whether a member has a name that is ours. */
-static bool is_taken(struct jsonr name)
-{
-    return jsonr_is(name, "event") || jsonr_is(name, "time") ||
-           jsonr_is(name, "run") || jsonr_is(name, "kind");
-}
-
 void lines_add_json(struct strbuf *out,
-                    const struct store_event *event,
+                    const struct store_event *row,
                     const char *run)
 {
-    strbuf_addf(out,
-                "{\"event\":%llu,\"time\":",
-                (unsigned long long)event->number);
-    jsonw_time(out, event->wall_ns);
-    strbuf_adds(out, ",\"run\":");
-    jsonw_string(out, run);
-    strbuf_adds(out, ",\"kind\":");
-    jsonw_string(out, event->kind);
-    struct jsonr_member member;
-    size_t cursor = 0;
-    while (jsonr_next(jsonr_of(event->data), &cursor, &member)) {
-        if (!is_taken(member.name)) {
-            strbuf_adds(out, ",");
-            strbuf_add(out, member.name.at, member.name.len);
-            strbuf_adds(out, ":");
-            strbuf_add(out, member.value.at, member.value.len);
-        }
-    }
-    strbuf_adds(out, "}\n");
+    event_add_json(out, row, run, NULL);
+    strbuf_adds(out, "\n");
 }

@@ -33,8 +33,6 @@ enum {
     WAITING_MAX = 12, /* rows for what waits, however many there are */
 };
 
-#define SECOND_NS INT64_C(1000000000)
-#define HOUR_NS (3600 * SECOND_NS)
 #define DRAW_NS (SECOND_NS / 10)
 #define DRAW_NS_PER_TASK INT64_C(5000)
 

@@ -11,8 +11,8 @@
 #include "cli/plain.h"
 #include "plan/revise.h"
 #include "store/pruned.h"
+#include "store/event.h"
 
-#include <jansson.h>
 #include <string.h>
 
 enum { SHOWN_COLUMNS = 60 }; /* of a line that differs */
@@ -203,18 +203,19 @@ struct finding {
     uint32_t number;
 };
 
-static enum err on_event(void *ctx, const struct store_event *event)
+static enum err on_event(void *ctx, const struct store_event *row)
 {
     struct finding *finding = ctx;
-    if (event->run != finding->number || strcmp(event->kind, "run") != 0) {
+    if (row->run != finding->number) {
         return ERR_OK;
     }
-    json_t *json = json_loads(event->data, 0, NULL);
-    const char *to = json_string_value(json_object_get(json, "to"));
-    if (to != NULL && strcmp(to, "finished") == 0) {
-        lines_add_json(finding->out, event, finding->id);
+    struct event event = {0};
+    event_read(&event, row);
+    if (event.kind == EVENT_KIND_RUN &&
+        event.as.run.to == EVENT_WORD_FINISHED) {
+        lines_add_json(finding->out, row, finding->id);
     }
-    json_decref(json);
+    event_release(&event);
     return ERR_OK;
 }
 

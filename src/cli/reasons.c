@@ -178,18 +178,17 @@ static void add_holder(struct strbuf *out, const struct reason *reason)
 static void
 add_budget(struct strbuf *out, const struct reason *reason, const char *limit)
 {
-    static const char cost[] = "cost of ";
-    if (strncmp(limit, cost, strlen(cost)) != 0) {
+    if (!reason->limit_unpriced) {
         strbuf_addf(out, "budget: too little is left of the %s", limit);
     } else if (reason->max == 0) {
         strbuf_addf(out,
                     "budget: too little is left for a session of class %s",
-                    limit + strlen(cost));
+                    reason->limit_class);
     } else {
         strbuf_addf(out,
                     "budget: one session of class %s at a time until its cost "
                     "is known",
-                    limit + strlen(cost));
+                    reason->limit_class);
     }
 }
 
@@ -399,9 +398,7 @@ const struct reasons_remedy *reasons_remedies(const struct reason *reason)
     case WHY_STOPPED:
         return stopped_remedies;
     case WHY_BUDGET:
-        return reason->limit != NULL && strncmp(reason->limit, "usd", 3) == 0
-                   ? budget_remedies
-                   : tokens_remedies;
+        return reason->limit_usd ? budget_remedies : tokens_remedies;
     case WHY_NEEDS:
     case WHY_BLOCKED:
     case WHY_ASKED:
@@ -432,14 +429,11 @@ void reasons_add_command(struct strbuf *out,
     if (remedy->text != NULL) {
         strbuf_addf(out, " %s", remedy->text);
     }
-    const char *of = reason->code == WHY_BUDGET && reason->limit != NULL
-                         ? strstr(reason->limit, " of ")
-                         : NULL;
     if (reason->code == WHY_STOPPED && reason->executor != NULL) {
         strbuf_addf(out, " %s", reason->executor);
     }
-    if (of != NULL) {
-        strbuf_addf(out, " --class %s", of + strlen(" of "));
+    if (reason->code == WHY_BUDGET && reason->limit_class != NULL) {
+        strbuf_addf(out, " --class %s", reason->limit_class);
     }
     if (run != NULL && !remedy->of_store) {
         strbuf_addf(out, " --run %s", run);

@@ -19,6 +19,9 @@ struct reason {
     const char *run; /* of `task`, when it is another one */
     const char *group;
     const char *limit;
+    const char *limit_class; /* of what is counted for one class; else NULL */
+    bool limit_usd;          /* it is a budget in dollars */
+    bool limit_unpriced;     /* it counts sessions whose cost is not known */
     const char *executor;
     int64_t left_ns; /* until it may go on; SCHED_NEVER: not known */
     int64_t max;     /* of the limit; -1: not known */

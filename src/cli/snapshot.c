@@ -6,10 +6,6 @@
 
 #include <string.h>
 
-/* How reasons of sessions that never began start: see engine/verdict.c and
- * git/result.c. */
-static const char not_started[] = "it could not be started: ";
-
 struct snapshot_task {
     enum task_state state;
     struct why why;
@@ -290,17 +286,22 @@ snapshot_reason(const struct snapshot *snapshot, uint32_t run, uint32_t task)
         .held = sched_task(sched, load_task(view.loaded, task)).held &&
                 (t->state == TASK_WAITING || t->state == TASK_READY),
     };
-    const char *said = engine_reason(engine, run, task);
-    reason.broke = why->code == WHY_PARKED && said != NULL &&
-                   strncmp(said, "budget: ", strlen("budget: ")) == 0;
-    reason.unready = why->code == WHY_PARKED &&
-                     why->parked == SCHED_PARKED_BLOCKED && said != NULL &&
-                     strncmp(said, not_started, strlen(not_started)) == 0;
+    if (why->code == WHY_PARKED) {
+        enum outcome_lack lack = engine_lack(engine, run, task);
+        reason.broke = lack == OUTCOME_LACKS_MONEY;
+        reason.unready =
+            why->parked == SCHED_PARKED_BLOCKED && lack == OUTCOME_LACKS_START;
+    }
     name_holder(snapshot, run, why, &reason);
     if (why->limit.v != ID_NONE) {
         uint32_t limit = load_plan_limit(view.loaded, why->limit);
         INVARIANT(limit != PLAN_NONE);
-        reason.limit = view.plan->limits[limit].name;
+        const struct plan_limit *of = &view.plan->limits[limit];
+        reason.limit = of->name;
+        reason.limit_usd = of->kind == PLAN_LIMIT_BUDGET_USD;
+        reason.limit_unpriced = of->kind == PLAN_LIMIT_COST;
+        reason.limit_class =
+            plan_is_paid(of) && of->where_count > 0 ? of->where[0].value : NULL;
         reason.max = sched_limit_max(sched, why->limit);
         name_usage(engine, run, limit, &reason);
     }

@@ -26,8 +26,6 @@ enum {
     ROWS_SMALL = 30, /* below, tasks come first */
 };
 
-#define SECOND_NS INT64_C(1000000000)
-
 /* Panels, by how much a person needs them. */
 enum panel {
     PANEL_SLOTS,

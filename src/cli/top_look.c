@@ -9,10 +9,11 @@
  */
 #include "cli/top_look.h"
 
-#include "base/jsonr.h"
+#include "base/duration.h"
 #include "base/mem.h"
 #include "cli/lines.h"
 #include "engine/loop.h"
+#include "store/event.h"
 
 #include <string.h>
 
@@ -23,7 +24,7 @@ enum {
 
 /* Nothing depends on it, but a state that changes without a batch must not be
  * shown for ever. */
-#define ANEW_NS (INT64_C(10) * 1000000000)
+#define ANEW_NS (10 * SECOND_NS)
 
 struct top_look {
     char *dir;
@@ -77,15 +78,13 @@ void top_look_free(struct top_look *look)
 
 /* --- events ------------------------------------------------------------- */
 
-static void note_drain(struct top_look *look, const struct store_event *event)
+static void note_drain(struct top_look *look, const struct store_event *row)
 {
-    if (strcmp(event->kind, "scheduler") == 0) {
-        look->drain = false;
-    }
-    if (strcmp(event->kind, "order") == 0 &&
-        jsonr_is(jsonr_get(jsonr_of(event->data), "verb"), "drain")) {
-        look->drain = true;
-    }
+    struct event event = {0};
+    event_read(&event, row);
+    look->drain = event_is_order(&event, "drain") ||
+                  (look->drain && event.kind != EVENT_KIND_SCHEDULER);
+    event_release(&event);
 }
 
 static enum err on_event(void *ctx, const struct store_event *event)

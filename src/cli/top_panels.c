@@ -12,8 +12,6 @@
 
 #include <string.h>
 
-#define DAY_NS (INT64_C(86400) * 1000000000)
-
 enum {
     LIMIT_COLUMNS = 38, /* of one in a row of limits */
     STATE_COLUMNS = 9,  /* "starting" and a blank */

@@ -7,9 +7,6 @@
 
 #include <time.h>
 
-#define SECOND_NS INT64_C(1000000000)
-#define DAY_NS (INT64_C(24) * 3600 * SECOND_NS)
-
 void usage_add_time(struct strbuf *out, int64_t at_ns, int64_t wall_ns)
 {
     time_t seconds = (time_t)(at_ns / SECOND_NS);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/words.h"
 
+#include "base/duration.h"
 #include "base/invariant.h"
 #include "base/mem.h"
 
@@ -8,10 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#define MS_NS INT64_C(1000000)
-#define SECOND_NS (1000 * MS_NS)
-#define MINUTE_NS (60 * SECOND_NS)
 
 /* "3 h 05 min": a large unit and the next one, rounded to that. */
 static void add_two(struct strbuf *out, int64_t ns)
@@ -174,7 +171,8 @@ void words_add_cause(struct strbuf *out,
     if (cause == NULL) {
         return;
     }
-    if (strcmp(cause, "exit") == 0 && session->code >= 0) {
+    if (strcmp(cause, attempt_cause_name(ATTEMPT_EXIT)) == 0 &&
+        session->code >= 0) {
         strbuf_addf(out, "exit code %d", session->code);
     } else if (session->signal > 0) {
         strbuf_addf(out, "%s, signal %d", cause, session->signal);

@@ -16,15 +16,6 @@
 /* Most rooms one task can ask for: limits of its run, and two gates. */
 enum { ROOMS_MAX = SCHED_LIMITS_MAX + 2 };
 
-/* Make room for one more in an array of the scheduler. */
-#define GROW(array, count, capacity)                                           \
-    do {                                                                       \
-        if ((count) == (capacity)) {                                           \
-            (capacity) = (capacity) + (capacity) / 2 + 16;                     \
-            (array) = mem_resize((array), (capacity), sizeof((array)[0]));     \
-        }                                                                      \
-    } while (0)
-
 struct executor_id sched_add_executor(struct sched *sched,
                                       const struct executor_spec *spec)
 {
@@ -117,12 +108,12 @@ intern_set(struct sched *sched, const struct room_need *needs, uint32_t count)
             return set;
         }
     }
-    GROW(sched->sets, sched->set_count, sched->set_capacity);
+    MEM_GROW(sched->sets, sched->set_count, sched->set_capacity);
     uint32_t set = sched->set_count++;
     sched->sets[set] = (struct need_set){sched->need_count, count, first};
     idmap_put(&sched->sets_by_hash, hash, set);
     for (uint32_t ix = 0; ix < count; ix++) {
-        GROW(sched->needs, sched->need_count, sched->need_capacity);
+        MEM_GROW(sched->needs, sched->need_count, sched->need_capacity);
         sched->needs[sched->need_count++] = needs[ix];
     }
     return set;
@@ -131,7 +122,7 @@ intern_set(struct sched *sched, const struct room_need *needs, uint32_t count)
 static uint32_t add_queue(struct sched *sched, uint32_t set, uint32_t and_set)
 {
     uint32_t capacity = sched->queue_capacity;
-    GROW(sched->queues, sched->queue_count, sched->queue_capacity);
+    MEM_GROW(sched->queues, sched->queue_count, sched->queue_capacity);
     if (sched->queue_capacity != capacity) {
         sched->queue_links = mem_resize(sched->queue_links,
                                         sched->queue_capacity,
@@ -167,7 +158,7 @@ static uint32_t intern_shape(struct sched *sched, struct shape like)
     like.closed_queue = add_queue(sched, like.needs, like.group_needs);
     like.next_same_hash = first;
     like.bin_count = 0;
-    GROW(sched->shapes, sched->shape_count, sched->shape_capacity);
+    MEM_GROW(sched->shapes, sched->shape_count, sched->shape_capacity);
     uint32_t ix = sched->shape_count++;
     sched->shapes[ix] = like;
     idmap_put(&sched->shapes_by_hash, hash, ix);
@@ -285,7 +276,7 @@ static uint32_t intern_failure(struct sched *sched,
             return ix;
         }
     }
-    GROW(sched->failures, sched->failure_count, sched->failure_capacity);
+    MEM_GROW(sched->failures, sched->failure_count, sched->failure_capacity);
     sched->failures[sched->failure_count] = *spec;
     return sched->failure_count++;
 }
@@ -374,7 +365,7 @@ static uint32_t bin_for(struct sched *sched, uint32_t group, uint32_t shape)
         g->bin = bin;
         return group * 2;
     }
-    GROW(sched->bins, sched->bin_count, sched->bin_capacity);
+    MEM_GROW(sched->bins, sched->bin_count, sched->bin_capacity);
     uint32_t ix = sched->bin_count++ * 2 + 1;
     sched->bins[ix / 2] = bin;
     g->bin.next_of_group = ix;

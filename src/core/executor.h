@@ -29,6 +29,8 @@
 #ifndef CORE_EXECUTOR_H
 #define CORE_EXECUTOR_H
 
+#include "base/duration.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -40,7 +42,7 @@ enum { EXECUTOR_PATIENCE = 6 };
 
 /* How long one that was accepted then must run before others follow; not
  * longer than the longest back-off. */
-#define EXECUTOR_CONFIRM_NS (INT64_C(60) * 1000000000)
+#define EXECUTOR_CONFIRM_NS (60 * SECOND_NS)
 
 struct executor_spec {
     int64_t backoff_ns; /* first step, > 0 */

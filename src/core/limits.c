@@ -57,12 +57,7 @@ static struct attribute *copied(const struct attribute *from, uint32_t count)
 uint32_t limits_add(struct limits *limits, const struct limit_spec *spec)
 {
     INVARIANT(limits->limit_count < UINT32_MAX / 4);
-    if (limits->limit_count == limits->limit_capacity) {
-        limits->limit_capacity = limits->limit_capacity * 2 + 8;
-        limits->limits = mem_resize(limits->limits,
-                                    limits->limit_capacity,
-                                    sizeof(limits->limits[0]));
-    }
+    MEM_GROW(limits->limits, limits->limit_count, limits->limit_capacity);
     uint32_t ix = limits->limit_count++;
     struct limit *limit = &limits->limits[ix];
     *limit = (struct limit){
@@ -101,12 +96,7 @@ static uint32_t counter_for(struct limits *limits, uint32_t limit, uint32_t key)
     if (found != ID_NONE) {
         return found;
     }
-    if (limits->counter_count == limits->counter_capacity) {
-        limits->counter_capacity = limits->counter_capacity * 2 + 16;
-        limits->counters = mem_resize(limits->counters,
-                                      limits->counter_capacity,
-                                      sizeof(limits->counters[0]));
-    }
+    MEM_GROW(limits->counters, limits->counter_count, limits->counter_capacity);
     uint32_t ix = limits->counter_count++;
     limits->counters[ix] = (struct counter){
         .first_room = ID_NONE,
@@ -119,15 +109,9 @@ static uint32_t counter_for(struct limits *limits, uint32_t limit, uint32_t key)
 
 static uint32_t new_room(struct limits *limits)
 {
-    if (limits->room_count == limits->room_capacity) {
-        limits->room_capacity = limits->room_capacity * 2 + 16;
-        limits->rooms = mem_resize(limits->rooms,
-                                   limits->room_capacity,
-                                   sizeof(limits->rooms[0]));
-        limits->room_links = mem_resize(limits->room_links,
-                                        limits->room_capacity,
-                                        sizeof(limits->room_links[0]));
-    }
+    uint32_t capacity = limits->room_capacity;
+    MEM_GROW(limits->rooms, limits->room_count, capacity);
+    MEM_GROW(limits->room_links, limits->room_count, limits->room_capacity);
     uint32_t ix = limits->room_count++;
     pheap_init(&limits->room_links[ix], 1);
     return ix;

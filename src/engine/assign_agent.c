@@ -168,21 +168,21 @@ enum err assign_add_brief(const struct engine *engine,
     const struct engine_run *run = &engine->runs[session->run];
     const struct plan *plan = run->plan;
     const struct plan_task *task = &plan->tasks[session->task];
-    json_t *brief = json_pack(
-        "{s:o, s:s, s:b, s:o, s:o, s:o}",
-        "agent",
-        agent_of(&plan->agents[task->agent]),
-        "kind",
-        kind_of(plan, session),
-        "writes",
-        assign_is_git(engine, session) &&
-            strcmp(plan->classes[task->class_ix].name, "implement") == 0,
-        "prompt",
-        text_of(task->prompt),
-        "prompt_file",
-        path_of(run, task->prompt_file),
-        "tasks",
-        tasks_of(engine, session));
+    json_t *brief =
+        json_pack("{s:o, s:s, s:b, s:o, s:o, s:o}",
+                  "agent",
+                  agent_of(&plan->agents[task->agent]),
+                  "kind",
+                  kind_of(plan, session),
+                  "writes",
+                  assign_is_git(engine, session) &&
+                      plan_has_role(plan, task, PLAN_ROLE_IMPLEMENT),
+                  "prompt",
+                  text_of(task->prompt),
+                  "prompt_file",
+                  path_of(run, task->prompt_file),
+                  "tasks",
+                  tasks_of(engine, session));
     add_story(brief, engine, session);
     char *made = json_dumps(brief, JSON_INDENT(1));
     json_decref(brief);

@@ -9,7 +9,6 @@
 #include "engine/engine_internal.h"
 
 #include "base/invariant.h"
-#include "base/jsonw.h"
 #include "base/mem.h"
 
 #include <jansson.h>
@@ -403,18 +402,15 @@ waits_for_money(struct engine *engine, uint32_t run, uint32_t *limit_out)
 static void tell_budget(struct engine *engine, uint32_t run, uint32_t limit)
 {
     const struct engine_run *r = &engine->runs[run];
-    struct strbuf data = {0};
-    strbuf_adds(&data, "{\"to\":\"reached\",\"budget\":");
-    jsonw_string(&data, r->plan->limits[limit].name);
-    strbuf_adds(&data, "}");
-    uint64_t number = rows_event(engine, run, STORE_NONE, "budget", &data);
-    notices_add(engine,
-                run,
-                "budget-reached",
-                number,
-                "budget",
-                strbuf_text(&data));
-    strbuf_release(&data);
+    struct event event = {
+        .kind = EVENT_KIND_BUDGET,
+        .as.budget =
+            {
+                .to = EVENT_WORD_REACHED,
+                .budget = r->plan->limits[limit].name,
+            },
+    };
+    rows_event(engine, run, STORE_NONE, &event);
 }
 
 void caps_turn(struct engine *engine)
@@ -444,6 +440,6 @@ void caps_check_money(struct engine *engine)
         }
         r->broke = true;
         tell_budget(engine, run, limit);
-        runs_tell(engine, run, "waiting");
+        runs_tell(engine, run, EVENT_WORD_WAITING);
     }
 }

@@ -66,28 +66,19 @@ static json_t *open_text(const char *text)
     return json != NULL ? json : json_object();
 }
 
+/* What the next attempt is told: how this one ended, as far as it matters. */
 static const char *name_of(enum sched_outcome outcome)
 {
-    switch (outcome) {
-    case OUTCOME_DONE:
-    case OUTCOME_CHANGES: /* of its own: it has judged the work of others */
-        return "done";
-    case OUTCOME_FAILED:
-    case OUTCOME_LOST:
-        return "failed";
-    case OUTCOME_REJECTED:
-        return "refused";
-    case OUTCOME_BLOCKED:
-        return "blocked";
-    case OUTCOME_CHECKPOINT:
-        return "checkpoint";
-    case OUTCOME_STOPPED:
-        return "stopped";
+    if (outcome == OUTCOME_CHANGES) {
+        outcome = OUTCOME_DONE; /* of its own: it has judged others' work */
+    } else if (outcome == OUTCOME_LOST) {
+        outcome = OUTCOME_FAILED;
     }
-    return "failed";
+    return outcome_name(outcome);
 }
 
 void carry_end(char **text,
+               const struct verdict *verdict,
                enum sched_outcome outcome,
                const char *reason,
                const struct attempt_result *result)
@@ -102,6 +93,9 @@ void carry_end(char **text,
                 outcome == OUTCOME_STOPPED;
     bool kept = outcome == OUTCOME_REJECTED && result->resume == NULL;
     set(json, "after", name_of(outcome));
+    set(json,
+        "lacks",
+        outcome == OUTCOME_BLOCKED ? outcome_lack_name(verdict->lacks) : NULL);
     set(json, "reason", reason);
     set(json, "question", outcome == OUTCOME_BLOCKED ? reason : NULL);
     set(json, "answer", NULL);
@@ -114,7 +108,7 @@ void carry_end(char **text,
 void carry_send_back(char **text)
 {
     json_t *json = open_text(*text);
-    set(json, "after", "changes");
+    set(json, "after", outcome_name(OUTCOME_CHANGES));
     replace(text, json);
 }
 
@@ -124,4 +118,27 @@ void carry_answer(char **text, const char *answer)
     set(json, "after", "answer");
     set(json, "answer", answer);
     replace(text, json);
+}
+
+/* Rows of earlier versions say it only by the words of the reason. */
+static enum outcome_lack lack_of_old_row(const char *reason)
+{
+    static const char money[] = "budget: ";
+    static const char start[] = "it could not be started: ";
+    if (reason != NULL && strncmp(reason, money, strlen(money)) == 0) {
+        return OUTCOME_LACKS_MONEY;
+    }
+    return reason != NULL && strncmp(reason, start, strlen(start)) == 0
+               ? OUTCOME_LACKS_START
+               : OUTCOME_LACKS_ANSWER;
+}
+
+enum outcome_lack carry_lack(const char *text, const char *reason)
+{
+    json_t *json = parse(text);
+    const char *lacks = member(json, "lacks");
+    enum outcome_lack lack =
+        lacks != NULL ? outcome_read_lack(lacks) : lack_of_old_row(reason);
+    json_decref(json);
+    return lack;
 }

@@ -7,6 +7,8 @@
  *   after     how the attempt before ended: "done", "failed", "refused",
  *             "changes" (sent back), "blocked", "answer" (blocked, and an
  *             operator has answered), "checkpoint", "stopped"
+ *   lacks     of "blocked": what it needs, a word of exec/outcome.h; absent
+ *             in rows of earlier versions
  *   reason    its reason, in words
  *   question  what it asked, and
  *   answer    the operator's answer
@@ -20,7 +22,8 @@
 #define ENGINE_CARRY_H
 
 #include "core/sched.h"
-#include "exec/attempt.h"
+#include "exec/attempt_result.h"
+#include "exec/verdict.h"
 
 /* Parsed; strings are borrowed from `json`, NULL: none. */
 struct carry {
@@ -42,10 +45,14 @@ void carry_release(struct carry *carry);
  * question that the reason has.
  */
 void carry_end(char **text,
+               const struct verdict *verdict,
                enum sched_outcome outcome,
                const char *reason,
                const struct attempt_result *result);
 void carry_send_back(char **text);
 void carry_answer(char **text, const char *answer);
+
+/* What a task that is parked lacks, by its carry and its reason. */
+enum outcome_lack carry_lack(const char *text, const char *reason);
 
 #endif /* ENGINE_CARRY_H */

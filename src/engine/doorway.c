@@ -106,13 +106,7 @@ static void drop_client(struct client *client)
 static void take_order(struct client *client, const char *json)
 {
     struct doorway *doorway = client->doorway;
-    if (doorway->order_count == doorway->order_capacity) {
-        doorway->order_capacity =
-            doorway->order_capacity > 0 ? doorway->order_capacity * 2 : 8;
-        doorway->orders = mem_resize(doorway->orders,
-                                     doorway->order_capacity,
-                                     sizeof(doorway->orders[0]));
-    }
+    MEM_GROW(doorway->orders, doorway->order_count, doorway->order_capacity);
     uint64_t id = ++doorway->last_order;
     doorway->orders[doorway->order_count++] = (struct doorway_order){
         .id = id,

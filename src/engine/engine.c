@@ -9,8 +9,8 @@
 #include "engine/engine.h"
 
 #include "base/crash.h"
+#include "base/duration.h"
 #include "base/invariant.h"
-#include "base/jsonw.h"
 #include "base/mem.h"
 #include "engine/engine_internal.h"
 
@@ -25,7 +25,7 @@
 enum { THINK = 20000 };
 
 /* How long to wait before a batch that found the disk full is tried again. */
-#define RETRY_NS (INT64_C(1000) * 1000000)
+#define RETRY_NS (1000 * MS_NS)
 
 struct engine *engine_new(const struct engine_options *options)
 {
@@ -128,13 +128,7 @@ void engine_fail(struct engine *engine, enum err err, const char *text)
 void engine_drop_later(struct engine *engine, const struct work_id *id)
 {
     struct engine_todo *todo = &engine->todo;
-    if (todo->drop_count == todo->drop_capacity) {
-        todo->drop_capacity =
-            todo->drop_capacity > 0 ? todo->drop_capacity * 2 : 4;
-        todo->drops = mem_resize(todo->drops,
-                                 todo->drop_capacity,
-                                 sizeof(todo->drops[0]));
-    }
+    MEM_GROW(todo->drops, todo->drop_count, todo->drop_capacity);
     todo->drops[todo->drop_count++] = (struct engine_drop){
         .run = mem_strndup(id->run, strlen(id->run)),
         .task = id->task,
@@ -179,24 +173,18 @@ static void quiet_run(struct engine *engine, uint32_t ix)
         run->finished = true;
         rows_set_run(engine, ix);
     }
-    runs_tell(engine, ix, run->finished ? "finished" : "waiting");
+    runs_tell(engine,
+              ix,
+              run->finished ? EVENT_WORD_FINISHED : EVENT_WORD_WAITING);
 }
 
 static void tell_circuit(struct engine *engine, struct executor_id executor)
 {
-    struct strbuf data = {0};
-    strbuf_adds(&data, "{\"executor\":");
-    jsonw_string(&data, load_executor_name(engine->load, executor));
-    strbuf_adds(&data, "}");
-    uint64_t number =
-        rows_event(engine, STORE_NONE, STORE_NONE, "circuit", &data);
-    rows_notify_users(engine,
-                      executor,
-                      "circuit-open",
-                      number,
-                      "circuit",
-                      strbuf_text(&data));
-    strbuf_release(&data);
+    struct event event = {
+        .kind = EVENT_KIND_CIRCUIT,
+        .as.circuit = {.executor = load_executor_name(engine->load, executor)},
+    };
+    rows_executor_event(engine, executor, &event);
 }
 
 static void take_effect(struct engine *engine,

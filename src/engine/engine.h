@@ -269,7 +269,10 @@ int64_t engine_wall_ns(const struct engine *engine);
 /* Index of the run of that id (slug), or STORE_NONE. */
 uint32_t engine_find_run(const struct engine *engine, const char *id);
 
-/* Why it is parked or failed, in words, or NULL; number of its last attempt. */
+/* Why it is parked or failed, in words, or NULL; what it lacks when it is
+ * parked; number of its last attempt. */
+enum outcome_lack
+engine_lack(const struct engine *engine, uint32_t run, uint32_t task);
 const char *
 engine_reason(const struct engine *engine, uint32_t run, uint32_t task);
 uint32_t

@@ -19,6 +19,7 @@
 #include "engine/engine.h"
 #include "exec/meters.h"
 #include "plan/revise.h"
+#include "store/event.h"
 #include "work/order.h"
 #include "work/report.h"
 
@@ -35,6 +36,7 @@ struct session {
     bool begun; /* it was stored that it runs */
     bool asked; /* our worker knows it */
     bool told;  /* ... and what is wanted of it */
+    bool broke; /* the budget of its task does not suffice */
     enum work_want want;
     char *refusal;         /* why it is not started, or NULL */
     struct work_mark mark; /* the worker's */
@@ -298,20 +300,15 @@ void rows_stop_reason(struct engine *engine,
                       const char *reason);
 /* Set, or with NULL remove, a setting. */
 void rows_setting(struct engine *engine, const char *name, const char *value);
-/* Append an event; the number that it will have. */
-uint64_t rows_event(struct engine *engine,
-                    uint32_t run,
-                    uint32_t task,
-                    const char *kind,
-                    const struct strbuf *data);
-const char *rows_outcome_name(enum sched_outcome outcome);
-/* Have the hook called in all unfinished runs that use the executor. */
-void rows_notify_users(struct engine *engine,
-                       struct executor_id executor,
-                       const char *hook,
-                       uint64_t number,
-                       const char *kind,
-                       const char *data);
+/* Append an event, and have the hook called that is told of it. */
+void rows_event(struct engine *engine,
+                uint32_t run,
+                uint32_t task,
+                const struct event *event);
+/* The same for one that is about all unfinished runs that use the executor. */
+void rows_executor_event(struct engine *engine,
+                         struct executor_id executor,
+                         const struct event *event);
 
 /* How a session ended, for its row. */
 struct rows_end {
@@ -389,7 +386,7 @@ enum err runs_add_by_session(struct engine *engine,
                              uint32_t task,
                              const char *text,
                              struct diag *diag);
-void runs_tell(struct engine *engine, uint32_t run, const char *state);
+void runs_tell(struct engine *engine, uint32_t run, enum event_word to);
 void runs_grow_tasks(struct engine_run *run);
 void runs_release(struct engine_run *run);
 
@@ -459,13 +456,11 @@ int64_t usage_next_ns(const struct engine *engine);
 int64_t usage_cap(const struct engine_usage *usage);
 void usage_turn(struct engine *engine);
 
-/* notices.c: hooks that are to be told of an event. `data` is its object. */
+/* notices.c: hooks that are to be told of an event. */
 void notices_add(struct engine *engine,
                  uint32_t run,
                  const char *hook,
-                 uint64_t number,
-                 const char *kind,
-                 const char *data);
+                 const struct store_event *event);
 void notices_restore(struct engine *engine, const char *value);
 void notices_release(struct engine *engine);
 int64_t notices_next_ns(const struct engine *engine);

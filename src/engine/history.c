@@ -9,6 +9,7 @@
  */
 #include "engine/engine_internal.h"
 
+#include "base/duration.h"
 #include "base/mem.h"
 
 #include <jansson.h>
@@ -16,7 +17,7 @@
 #include <string.h>
 
 /* A session that has lasted longer tells of a clock that was set. */
-#define SESSION_NS_MAX (INT64_C(30) * 86400 * 1000000000)
+#define SESSION_NS_MAX (30 * DAY_NS)
 
 static const char prefix[] = "history/";
 

@@ -10,6 +10,7 @@
 #include "engine/loop.h"
 
 #include "base/crash.h"
+#include "base/duration.h"
 #include "base/invariant.h"
 #include "base/mem.h"
 #include "engine/doorway.h"
@@ -71,7 +72,7 @@ static int64_t clock_ns(clockid_t clock)
     if (clock_gettime(clock, &now) != 0) {
         return 0; /* cannot be: both clocks exist on Linux */
     }
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    return (int64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
 }
 
 int64_t loop_now_ns(void)

@@ -18,7 +18,6 @@
 #include "base/crash.h"
 #include "base/duration.h"
 #include "base/invariant.h"
-#include "base/jsonw.h"
 #include "base/mem.h"
 
 #include <jansson.h>
@@ -26,8 +25,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BACKOFF_NS (INT64_C(1000000000))
-#define BACKOFF_NS_MAX (60 * INT64_C(1000000000))
+#define BACKOFF_NS SECOND_NS
+#define BACKOFF_NS_MAX MINUTE_NS
 
 struct notice {
     uint64_t number;         /* of the event */
@@ -96,13 +95,7 @@ static bool take(struct engine *engine, json_t *json, bool stored)
             notice.argv[ix] = json_string_value(json_array_get(argv, ix));
         }
     }
-    if (engine->notice_count == engine->notice_capacity) {
-        uint32_t capacity = engine->notice_capacity * 2;
-        engine->notice_capacity = capacity > 0 ? capacity : 8;
-        engine->notices = mem_resize(engine->notices,
-                                     engine->notice_capacity,
-                                     sizeof(engine->notices[0]));
-    }
+    MEM_GROW(engine->notices, engine->notice_count, engine->notice_capacity);
     /* By number: what was stored is read in another order. */
     uint32_t at = engine->notice_count++;
     while (at > 0 && engine->notices[at - 1].number > notice.number) {
@@ -124,47 +117,19 @@ static const struct plan_hook *find_hook(const struct plan *plan,
     return NULL;
 }
 
-/* What the hook is told: the event as `run --json` prints it. */
-static json_t *event_of(struct engine *engine,
-                        const struct engine_run *run,
-                        const char *hook,
-                        uint64_t number,
-                        const char *kind,
-                        const char *data)
-{
-    struct strbuf time = {0};
-    jsonw_time(&time, engine->world->wall_ns(engine->ctx));
-    json_t *json =
-        json_pack("{s:I, s:s, s:o, s:s, s:s}",
-                  "event",
-                  (json_int_t)number,
-                  "hook",
-                  hook,
-                  "time",
-                  json_loads(strbuf_text(&time), JSON_DECODE_ANY, NULL),
-                  "run",
-                  run->id,
-                  "kind",
-                  kind);
-    json_t *members = json_loads(data, 0, NULL);
-    (void)json_object_update_missing(json, members);
-    json_decref(members);
-    strbuf_release(&time);
-    return json;
-}
-
 void notices_add(struct engine *engine,
                  uint32_t run,
                  const char *hook,
-                 uint64_t number,
-                 const char *kind,
-                 const char *data)
+                 const struct store_event *event)
 {
     const struct engine_run *r = &engine->runs[run];
     const struct plan_hook *found = find_hook(r->plan, hook);
     if (found == NULL || engine->world == NULL) {
         return;
     }
+    /* What the hook is told: the event as `run --json` prints it. */
+    struct strbuf told = {0};
+    event_add_json(&told, event, r->id, hook);
     json_t *argv = NULL;
     for (uint32_t ix = 0; found->argv != NULL && found->argv[ix] != NULL;
          ix++) {
@@ -187,7 +152,8 @@ void notices_add(struct engine *engine,
                              "retries",
                              (json_int_t)found->retries,
                              "event",
-                             event_of(engine, r, hook, number, kind, data));
+                             json_loads(strbuf_text(&told), 0, NULL));
+    strbuf_release(&told);
     if (argv == NULL) {
         (void)json_object_del(json, "argv");
     }
@@ -275,17 +241,18 @@ give_up(struct engine *engine, const struct notice *notice, const char *error)
 {
     const json_t *event = json_object_get(notice->json, "event");
     const char *hook = json_string_value(json_object_get(event, "hook"));
-    struct strbuf data = {0};
-    strbuf_adds(&data, "{\"hook\":");
-    jsonw_string(&data, hook != NULL ? hook : "");
-    strbuf_addf(&data,
-                ",\"of\":%llu,\"result\":\"failed\",\"reason\":",
-                (unsigned long long)notice->number);
-    jsonw_string(&data, error);
-    strbuf_adds(&data, "}");
+    struct event given_up = {
+        .kind = EVENT_KIND_HOOK,
+        .as.hook =
+            {
+                .hook = hook != NULL ? hook : "",
+                .of = notice->number,
+                .result = EVENT_WORD_FAILED,
+                .reason = error,
+            },
+    };
     uint32_t run = engine_find_run(engine, text_of(notice, "run"));
-    (void)rows_event(engine, run, STORE_NONE, "hook", &data);
-    strbuf_release(&data);
+    rows_event(engine, run, STORE_NONE, &given_up);
 }
 
 static void ended(struct engine *engine,

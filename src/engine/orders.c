@@ -26,6 +26,7 @@ struct order {
     struct strbuf extra; /* further members of the answer */
     bool silent;         /* it is not noted: repeating it does no harm */
     struct diag diag;
+    enum err missing; /* of the last name that was not found */
 };
 
 void orders_add_text(struct strbuf *json, const char *name, const char *text)
@@ -47,10 +48,10 @@ static uint32_t find_run(struct order *order)
     if (id != NULL) {
         uint32_t ix = engine_find_run(engine, id);
         if (ix == STORE_NONE) {
-            (void)diag_set(&order->diag,
-                           ERR_NOT_FOUND,
-                           "there is no unfinished run \"%s\"",
-                           id);
+            order->missing = diag_set(&order->diag,
+                                      ERR_NOT_FOUND,
+                                      "there is no unfinished run \"%s\"",
+                                      id);
         }
         return ix;
     }
@@ -67,15 +68,15 @@ static uint32_t find_run(struct order *order)
         }
     }
     if (count == 0) {
-        (void)diag_set(&order->diag,
-                       ERR_NOT_FOUND,
-                       "there is no unfinished run");
+        order->missing =
+            diag_set(&order->diag, ERR_NOT_FOUND, "there is no unfinished run");
     } else if (count > 1) {
         found = STORE_NONE;
-        (void)diag_set(&order->diag,
-                       ERR_INVALID,
-                       "several runs are unfinished (%s): say which with --run",
-                       strbuf_text(&names));
+        order->missing =
+            diag_set(&order->diag,
+                     ERR_INVALID,
+                     "several runs are unfinished (%s): say which with --run",
+                     strbuf_text(&names));
     }
     strbuf_release(&names);
     return found;
@@ -110,13 +111,13 @@ static void refuse_name(struct order *order, const char *name)
             (void)suggest_offer(&guess, plan->tasks[n].id);
         }
     }
-    (void)diag_set(&order->diag,
-                   ERR_NOT_FOUND,
-                   "there is no task \"%s\" in %s%s%s",
-                   name,
-                   run != NULL ? "run " : "an unfinished run",
-                   run != NULL ? run : "",
-                   suggest_hint(&guess));
+    order->missing = diag_set(&order->diag,
+                              ERR_NOT_FOUND,
+                              "there is no task \"%s\" in %s%s%s",
+                              name,
+                              run != NULL ? "run " : "an unfinished run",
+                              run != NULL ? run : "",
+                              suggest_hint(&guess));
 }
 
 /*
@@ -152,10 +153,11 @@ static bool find_named(struct order *order,
     if (count == 0) {
         refuse_name(order, id);
     } else if (count > 1) {
-        (void)diag_set(&order->diag,
-                       ERR_INVALID,
-                       "several runs have a task \"%s\": say which with --run",
-                       id);
+        order->missing =
+            diag_set(&order->diag,
+                     ERR_INVALID,
+                     "several runs have a task \"%s\": say which with --run",
+                     id);
     }
     return count == 1;
 }
@@ -171,13 +173,6 @@ static bool find_task(struct order *order, uint32_t *run_out, uint32_t *out)
         refuse_name(order, get_text(order, "task"));
     }
     return *out != PLAN_NONE;
-}
-
-/* ERR_NOT_FOUND or ERR_INVALID, after find_run() or find_task() failed. */
-static enum err not_found(const struct order *order)
-{
-    return strncmp(order->diag.text, "several", 7) == 0 ? ERR_INVALID
-                                                        : ERR_NOT_FOUND;
 }
 
 static enum err do_submit(struct order *order)
@@ -213,7 +208,9 @@ static enum err do_submit(struct order *order)
         return ERR_OK;
     }
     if (continued && engine_is_quiet(order->engine, run)) {
-        runs_tell(order->engine, run, "waiting"); /* whoever asks now, too */
+        runs_tell(order->engine,
+                  run,
+                  EVENT_WORD_WAITING); /* whoever asks now, too */
     }
     strbuf_addf(&order->text,
                 continued ? "run %s goes on" : "run %s is submitted",
@@ -226,7 +223,7 @@ static enum err do_cap(struct order *order)
     struct engine *engine = order->engine;
     uint32_t run = find_run(order);
     if (run == STORE_NONE) {
-        return not_found(order);
+        return order->missing;
     }
     int64_t before = caps_configured(engine, run, 0);
     const json_t *max = json_object_get(order->json, "max");
@@ -328,7 +325,7 @@ static enum err set_task_budget(struct order *order,
     uint32_t run;
     uint32_t task;
     if (!find_task(order, &run, &task)) {
-        return not_found(order);
+        return order->missing;
     }
     struct plan_cost budget = caps_task_budget(engine, run, task);
     budget.usd = amount->usd != PLAN_UNSET ? amount->usd : budget.usd;
@@ -339,8 +336,7 @@ static enum err set_task_budget(struct order *order,
     struct task_id id = engine_core_task(engine, run, task);
     struct strbuf reason = {0};
     if (sched_task(engine->sched, id).state == TASK_PARKED &&
-        t->reason != NULL &&
-        strncmp(t->reason, "budget: ", strlen("budget: ")) == 0 &&
+        carry_lack(t->carry, t->reason) == OUTCOME_LACKS_MONEY &&
         !caps_is_broke(engine, run, task, &reason)) {
         enum err err =
             engine_apply(engine,
@@ -415,7 +411,7 @@ static enum err do_budget(struct order *order)
     }
     uint32_t run = find_run(order);
     if (run == STORE_NONE) {
-        return not_found(order);
+        return order->missing;
     }
     uint32_t usd = 0;
     uint32_t tokens = 0;
@@ -445,7 +441,7 @@ do_run(struct order *order, enum sched_event_type type, const char *done)
 {
     uint32_t run = find_run(order);
     if (run == STORE_NONE) {
-        return not_found(order);
+        return order->missing;
     }
     enum err err =
         engine_apply(order->engine,
@@ -555,7 +551,7 @@ do_task(struct order *order, enum sched_event_type type, const char *done)
     uint32_t task;
     uint32_t group;
     if (!find_named(order, &run, &task, &group)) {
-        return not_found(order);
+        return order->missing;
     }
     return task != PLAN_NONE ? apply_task(order, run, task, type, done)
                              : apply_group(order, run, group, type, done);
@@ -598,7 +594,7 @@ static enum err do_answer(struct order *order)
         return diag_set(&order->diag, ERR_INVALID, "the answer has no text");
     }
     if (!find_named(order, &run, &task, &group)) {
-        return not_found(order);
+        return order->missing;
     }
     task = task != PLAN_NONE ? task : find_asker(order, run, group);
     if (task == PLAN_NONE) {
@@ -627,7 +623,7 @@ static enum err do_add(struct order *order)
     }
     uint32_t ix = find_run(order);
     if (ix == STORE_NONE) {
-        return not_found(order);
+        return order->missing;
     }
     struct engine_run *run = &order->engine->runs[ix];
     uint32_t before = run->plan->task_count;
@@ -862,13 +858,7 @@ static char *make_answer(struct order *order, enum err err)
 static void keep_answer(struct engine *engine, uint64_t order, char *json)
 {
     struct engine_todo *todo = &engine->todo;
-    if (todo->answer_count == todo->answer_capacity) {
-        todo->answer_capacity =
-            todo->answer_capacity > 0 ? todo->answer_capacity * 2 : 4;
-        todo->answers = mem_resize(todo->answers,
-                                   todo->answer_capacity,
-                                   sizeof(todo->answers[0]));
-    }
+    MEM_GROW(todo->answers, todo->answer_count, todo->answer_capacity);
     todo->answers[todo->answer_count++] =
         (struct engine_answer){.order = order, .json = json};
 }
@@ -897,13 +887,11 @@ static void note(const struct order *order,
     };
     store_batch_add(&engine->batch, &change);
     free(args);
-    struct strbuf data = {0};
-    strbuf_adds(&data, "{\"verb\":");
-    jsonw_string(&data, order->verb);
-    orders_add_text(&data, "by", who);
-    strbuf_addf(&data, ",\"answer\":%s}", answer);
-    (void)rows_event(engine, STORE_NONE, STORE_NONE, "order", &data);
-    strbuf_release(&data);
+    struct event event = {
+        .kind = EVENT_KIND_ORDER,
+        .as.order = {.verb = order->verb, .by = who, .answer = answer},
+    };
+    rows_event(engine, STORE_NONE, STORE_NONE, &event);
 }
 
 void orders_apply(struct engine *engine,

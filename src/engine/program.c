@@ -10,9 +10,10 @@
 #include "engine/engine_internal.h"
 
 #include "base/crash.h"
+#include "base/duration.h"
 #include "base/invariant.h"
 #include "base/mem.h"
-#include "engine/verdict.h"
+#include "exec/verdict.h"
 #include "store/sum.h"
 
 #include <stdio.h>

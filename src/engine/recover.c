@@ -18,6 +18,7 @@
 #include "base/crash.h"
 #include "base/invariant.h"
 #include "base/mem.h"
+#include "exec/outcome.h"
 #include "store/pruned.h"
 
 #include <stdio.h>
@@ -708,8 +709,8 @@ static void end_stray(struct engine *engine, const struct store_attempt *row)
         .as.attempt = *row,
     };
     change.as.attempt.state = "ended";
-    change.as.attempt.outcome = "lost";
-    change.as.attempt.cause = "lost";
+    change.as.attempt.outcome = outcome_name(OUTCOME_LOST);
+    change.as.attempt.cause = outcome_name(OUTCOME_LOST);
     change.as.attempt.reason = "its task is not in flight";
     change.as.attempt.ended_ns = engine->world->wall_ns(engine->ctx);
     store_batch_add(&engine->batch, &change);
@@ -783,14 +784,16 @@ static void tell_scheduler(struct engine *engine, uint32_t found)
     for (uint32_t ix = 0; ix < engine->session_count; ix++) {
         adopted += engine->sessions[ix].phase == SESSION_RUNNING ? 1 : 0;
     }
-    struct strbuf data = {0};
-    strbuf_addf(&data,
-                "{\"epoch\":%llu,\"found\":%u,\"adopted\":%u}",
-                (unsigned long long)engine->epoch,
-                found,
-                adopted);
-    (void)rows_event(engine, STORE_NONE, STORE_NONE, "scheduler", &data);
-    strbuf_release(&data);
+    struct event event = {
+        .kind = EVENT_KIND_SCHEDULER,
+        .as.scheduler =
+            {
+                .epoch = engine->epoch,
+                .found = found,
+                .adopted = adopted,
+            },
+    };
+    rows_event(engine, STORE_NONE, STORE_NONE, &event);
 }
 
 void engine_recover(struct engine *engine)

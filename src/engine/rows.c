@@ -7,27 +7,11 @@
 #include "engine/engine_internal.h"
 
 #include "base/invariant.h"
-#include "base/jsonw.h"
 #include "base/mem.h"
+#include "exec/outcome.h"
 
 #include <stdio.h>
 #include <string.h>
-
-const char *rows_outcome_name(enum sched_outcome outcome)
-{
-    static const char *const names[] = {
-        [OUTCOME_DONE] = "done",
-        [OUTCOME_FAILED] = "failed",
-        [OUTCOME_REJECTED] = "refused",
-        [OUTCOME_CHANGES] = "changes",
-        [OUTCOME_BLOCKED] = "blocked",
-        [OUTCOME_CHECKPOINT] = "checkpoint",
-        [OUTCOME_LOST] = "lost",
-        [OUTCOME_STOPPED] = "stopped",
-    };
-    INVARIANT(outcome < ARRAY_COUNT(names));
-    return names[outcome];
-}
 
 static void add(struct engine *engine, const struct store_change *change)
 {
@@ -84,12 +68,14 @@ void rows_setting(struct engine *engine, const char *name, const char *value)
     add(engine, &change);
 }
 
-uint64_t rows_event(struct engine *engine,
-                    uint32_t run,
-                    uint32_t task,
-                    const char *kind,
-                    const struct strbuf *data)
+/* Append an event; the row that it will be, whose data is that of `data`. */
+static struct store_event add_event(struct engine *engine,
+                                    uint32_t run,
+                                    uint32_t task,
+                                    const struct event *event,
+                                    struct strbuf *data)
 {
+    event_write(data, event);
     struct store_change change = {
         .type = STORE_EVENT,
         .as.event =
@@ -98,33 +84,44 @@ uint64_t rows_event(struct engine *engine,
                 .run =
                     run == STORE_NONE ? STORE_NONE : engine->runs[run].number,
                 .task = task,
-                .kind = kind,
+                .kind = event_kind_name(event->kind),
                 .data = strbuf_text(data),
             },
     };
     add(engine, &change);
-    return ++engine->event_number;
+    change.as.event.number = ++engine->event_number;
+    return change.as.event;
 }
 
-/* The hook that is told when a task comes to this state, or NULL. */
-static const char *hook_of(const struct sched_record *record)
+void rows_event(struct engine *engine,
+                uint32_t run,
+                uint32_t task,
+                const struct event *event)
 {
-    switch (record->state) {
-    case TASK_DONE:
-        return "done";
-    case TASK_FAILED:
-        return "failed";
-    case TASK_PARKED:
-        return (record->flags & SCHED_RECORD_ASKING) != 0 ? "asked" : "parked";
-    case TASK_WAITING:
-    case TASK_READY:
-    case TASK_CLAIMED:
-    case TASK_RUNNING:
-    case TASK_SKIPPED:
-    case TASK_CANCELLED:
-        return NULL;
+    struct strbuf data = {0};
+    struct store_event row = add_event(engine, run, task, event, &data);
+    const char *hook = event_hook(event);
+    if (hook != NULL && run != STORE_NONE) {
+        notices_add(engine, run, hook, &row);
     }
-    return NULL;
+    strbuf_release(&data);
+}
+
+void rows_executor_event(struct engine *engine,
+                         struct executor_id executor,
+                         const struct event *event)
+{
+    struct strbuf data = {0};
+    struct store_event row =
+        add_event(engine, STORE_NONE, STORE_NONE, event, &data);
+    const char *hook = event_hook(event);
+    for (uint32_t run = 0; hook != NULL && run < engine->run_count; run++) {
+        const struct engine_run *r = &engine->runs[run];
+        if (!r->finished && load_uses_executor(r->loaded, executor)) {
+            notices_add(engine, run, hook, &row);
+        }
+    }
+    strbuf_release(&data);
 }
 
 /* Tell that a task has come to another state. */
@@ -134,27 +131,19 @@ static void tell_task(struct engine *engine,
                       const struct sched_record *record)
 {
     struct engine_task *task = &engine->runs[run].tasks[ix];
-    struct strbuf data = {0};
-    strbuf_adds(&data, "{\"task\":");
-    jsonw_string(&data, engine->runs[run].plan->tasks[ix].id);
-    if (task->told != TASK_STATE_COUNT) {
-        strbuf_addf(&data, ",\"from\":\"%s\"", sched_state_name(task->told));
-    }
-    strbuf_addf(&data, ",\"to\":\"%s\"", sched_state_name(record->state));
-    if (task->number > 0) {
-        strbuf_addf(&data, ",\"attempt\":%u", task->number);
-    }
-    if (task->reason != NULL) {
-        strbuf_adds(&data, ",\"reason\":");
-        jsonw_string(&data, task->reason);
-    }
-    strbuf_adds(&data, "}");
-    uint64_t number = rows_event(engine, run, ix, "task", &data);
-    const char *hook = hook_of(record);
-    if (hook != NULL) {
-        notices_add(engine, run, hook, number, "task", strbuf_text(&data));
-    }
-    strbuf_release(&data);
+    struct event event = {
+        .kind = EVENT_KIND_TASK,
+        .as.task =
+            {
+                .task = engine->runs[run].plan->tasks[ix].id,
+                .from = task->told,
+                .to = record->state,
+                .attempt = task->number,
+                .reason = task->reason,
+                .asks = (record->flags & SCHED_RECORD_ASKING) != 0,
+            },
+    };
+    rows_event(engine, run, ix, &event);
     task->told = (uint8_t)record->state;
     task->told_number = task->number;
 }
@@ -264,33 +253,24 @@ static void tell_end(struct engine *engine, const struct store_attempt *row)
 {
     const struct session *session = session_find(engine, row->token);
     INVARIANT(session != NULL);
-    struct strbuf data = {0};
-    strbuf_adds(&data, "{\"task\":");
-    jsonw_string(&data,
-                 engine->runs[session->run].plan->tasks[session->task].id);
-    strbuf_addf(&data,
-                ",\"attempt\":%u,\"token\":%llu,\"outcome\":\"%s\","
-                "\"cause\":\"%s\"",
-                row->number,
-                (unsigned long long)row->token,
-                row->outcome,
-                row->cause);
-    if (row->code >= 0) {
-        strbuf_addf(&data, ",\"code\":%d", row->code);
-    }
-    if (row->signal > 0) {
-        strbuf_addf(&data, ",\"signal\":%d", row->signal);
-    }
-    strbuf_adds(&data, ",\"seconds\":");
     int64_t took_ns = row->ended_ns - row->begun_ns;
-    jsonw_seconds(&data, row->begun_ns > 0 && took_ns > 0 ? took_ns : 0);
-    if (row->reason != NULL) {
-        strbuf_adds(&data, ",\"reason\":");
-        jsonw_string(&data, row->reason);
-    }
-    strbuf_adds(&data, "}");
-    (void)rows_event(engine, session->run, session->task, "attempt", &data);
-    strbuf_release(&data);
+    struct event event = {
+        .kind = EVENT_KIND_ATTEMPT,
+        .as.attempt =
+            {
+                .task =
+                    engine->runs[session->run].plan->tasks[session->task].id,
+                .attempt = row->number,
+                .token = row->token,
+                .outcome = row->outcome,
+                .cause = row->cause,
+                .code = row->code,
+                .signal = row->signal > 0 ? (uint32_t)row->signal : 0,
+                .took_ns = row->begun_ns > 0 && took_ns > 0 ? took_ns : 0,
+                .reason = row->reason,
+            },
+    };
+    rows_event(engine, session->run, session->task, &event);
 }
 
 void rows_end_session(struct engine *engine, const struct rows_end *end)
@@ -301,21 +281,18 @@ void rows_end_session(struct engine *engine, const struct rows_end *end)
     };
     struct store_attempt *row = &change.as.attempt;
     row->state = "ended";
-    row->outcome = rows_outcome_name(end->outcome);
+    row->outcome = outcome_name(end->outcome);
     row->reason = end->reason;
-    row->cause = "lost";
+    row->cause = outcome_cause(end->found);
     row->ended_ns = engine->world->wall_ns(engine->ctx);
     if (end->found->state == ATTEMPT_ENDED) {
         const struct attempt_exit *record = &end->found->exit;
-        row->cause = attempt_cause_name(record->cause);
         row->code = record->code;
         row->signal = record->signal;
         row->ended_ns = record->ended_ns;
         if (record->begun_ns > 0) {
             row->begun_ns = record->begun_ns;
         }
-    } else if (end->found->state == ATTEMPT_NEVER) {
-        row->cause = "spawn";
     }
     row->input_tokens = end->result->input_tokens;
     row->cached_tokens = end->result->cached_tokens;
@@ -347,21 +324,6 @@ static bool is_same(const struct sched_executor_record *a,
            a->probe_at_ns == b->probe_at_ns && a->stopped == b->stopped;
 }
 
-void rows_notify_users(struct engine *engine,
-                       struct executor_id executor,
-                       const char *hook,
-                       uint64_t number,
-                       const char *kind,
-                       const char *data)
-{
-    for (uint32_t run = 0; run < engine->run_count; run++) {
-        const struct engine_run *r = &engine->runs[run];
-        if (!r->finished && load_uses_executor(r->loaded, executor)) {
-            notices_add(engine, run, hook, number, kind, data);
-        }
-    }
-}
-
 /* Tell when a provider has named a time, and when that is over. */
 static void tell_pause(struct engine *engine,
                        struct executor_id id,
@@ -372,27 +334,22 @@ static void tell_pause(struct engine *engine,
         return;
     }
     engine->executor_paused[id.v] = paused;
-    struct strbuf data = {0};
-    strbuf_addf(&data,
-                "{\"to\":\"%s\",\"provider\":",
-                paused ? "paused" : "resumed");
-    jsonw_string(&data, load_executor_name(engine->load, id));
+    struct event event = {
+        .kind = EVENT_KIND_USAGE,
+        .as.usage =
+            {
+                .to = paused ? EVENT_WORD_PAUSED : EVENT_WORD_RESUMED,
+                .provider = load_executor_name(engine->load, id),
+                .cap = -1,
+                .percent = -1,
+                .by = "session",
+            },
+    };
     if (paused) {
-        strbuf_adds(&data, ",\"until\":");
-        jsonw_time(&data,
-                   engine->world->wall_ns(engine->ctx) +
-                       (record->shut_until_ns - engine->now_ns));
+        event.as.usage.until_ns = engine->world->wall_ns(engine->ctx) +
+                                  (record->shut_until_ns - engine->now_ns);
     }
-    strbuf_adds(&data, ",\"by\":\"session\"}");
-    uint64_t number =
-        rows_event(engine, STORE_NONE, STORE_NONE, "usage", &data);
-    rows_notify_users(engine,
-                      id,
-                      paused ? "usage-paused" : "usage-resumed",
-                      number,
-                      "usage",
-                      strbuf_text(&data));
-    strbuf_release(&data);
+    rows_executor_event(engine, id, &event);
 }
 
 /* Tell that a provider is stopped, or is not any more. */
@@ -400,28 +357,17 @@ static void tell_stop(struct engine *engine,
                       struct executor_id id,
                       const struct sched_executor_record *record)
 {
-    const char *reason = engine->executor_reasons[id.v];
-    struct strbuf data = {0};
-    strbuf_addf(&data,
-                "{\"to\":\"%s\",\"provider\":",
-                record->stopped ? "stopped" : "resumed");
-    jsonw_string(&data, load_executor_name(engine->load, id));
-    if (record->stopped && reason != NULL) {
-        strbuf_adds(&data, ",\"reason\":");
-        jsonw_string(&data, reason);
-    }
-    strbuf_adds(&data, "}");
-    uint64_t number =
-        rows_event(engine, STORE_NONE, STORE_NONE, "provider", &data);
-    if (record->stopped) {
-        rows_notify_users(engine,
-                          id,
-                          "provider-stopped",
-                          number,
-                          "provider",
-                          strbuf_text(&data));
-    }
-    strbuf_release(&data);
+    struct event event = {
+        .kind = EVENT_KIND_PROVIDER,
+        .as.provider =
+            {
+                .to = record->stopped ? EVENT_WORD_STOPPED : EVENT_WORD_RESUMED,
+                .provider = load_executor_name(engine->load, id),
+                .reason =
+                    record->stopped ? engine->executor_reasons[id.v] : NULL,
+            },
+    };
+    rows_executor_event(engine, id, &event);
 }
 
 /* Room for executors that are new. */

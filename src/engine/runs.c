@@ -8,7 +8,6 @@
 
 #include "base/crash.h"
 #include "base/invariant.h"
-#include "base/jsonw.h"
 #include "base/mem.h"
 
 #include <stdio.h>
@@ -264,16 +263,16 @@ static enum err load_added(struct engine *engine,
     change.as.fragment.run = run->number;
     change.as.fragment.number = run->fragment_count;
     store_batch_add(&engine->batch, &change);
-    struct strbuf data = {0};
-    strbuf_addf(&data, "{\"tasks\":%u", run->plan->task_count - before);
-    if (adder != PLAN_NONE) {
-        strbuf_adds(&data, ",\"by\":");
-        jsonw_string(&data, run->plan->tasks[adder].id);
-    }
-    strbuf_adds(&data, "}");
-    (void)rows_event(engine, ix, STORE_NONE, "added", &data);
+    struct event event = {
+        .kind = EVENT_KIND_ADDED,
+        .as.added =
+            {
+                .tasks = run->plan->task_count - before,
+                .by = adder != PLAN_NONE ? run->plan->tasks[adder].id : NULL,
+            },
+    };
+    rows_event(engine, ix, STORE_NONE, &event);
     crash_point("fragment-added");
-    strbuf_release(&data);
     return ERR_OK;
 }
 
@@ -362,25 +361,15 @@ enum err runs_add_by_session(struct engine *engine,
 }
 
 /* Tell that a run has come to another state. */
-void runs_tell(struct engine *engine, uint32_t ix, const char *state)
+void runs_tell(struct engine *engine, uint32_t ix, enum event_word to)
 {
     struct sched_run view = sched_run(engine->sched, (struct run_id){ix});
-    struct strbuf data = {0};
-    strbuf_addf(&data, "{\"to\":\"%s\"", state);
-    for (uint32_t n = 0; n < TASK_STATE_COUNT; n++) {
-        if (view.counts[n] > 0) {
-            strbuf_addf(&data,
-                        ",\"%s\":%u",
-                        sched_state_name((enum task_state)n),
-                        view.counts[n]);
-        }
-    }
-    strbuf_adds(&data, "}");
-    uint64_t number = rows_event(engine, ix, STORE_NONE, "run", &data);
-    const char *hook =
-        strcmp(state, "finished") == 0 ? "run-finished" : "run-waiting";
-    notices_add(engine, ix, hook, number, "run", strbuf_text(&data));
-    strbuf_release(&data);
+    struct event event = {
+        .kind = EVENT_KIND_RUN,
+        .as.run = {.to = to, .tasks = -1},
+    };
+    memcpy(event.as.run.counts, view.counts, sizeof(event.as.run.counts));
+    rows_event(engine, ix, STORE_NONE, &event);
 }
 
 /* Letters and digits of the name in lower case, a dash for all else. */
@@ -552,12 +541,16 @@ take_in(struct engine *engine, struct engine_run *made, struct diag *diag)
     caps_apply(engine, ix);
     rows_add_run(engine, run);
     crash_point("run-added");
-    struct strbuf data = {0};
-    strbuf_adds(&data, "{\"to\":\"submitted\",\"id\":");
-    jsonw_string(&data, run->id);
-    strbuf_addf(&data, ",\"tasks\":%u}", run->task_count);
-    (void)rows_event(engine, ix, STORE_NONE, "run", &data);
-    strbuf_release(&data);
+    struct event event = {
+        .kind = EVENT_KIND_RUN,
+        .as.run =
+            {
+                .to = EVENT_WORD_SUBMITTED,
+                .id = run->id,
+                .tasks = run->task_count,
+            },
+    };
+    rows_event(engine, ix, STORE_NONE, &event);
     engine->changed = true;
     return ERR_OK;
 }

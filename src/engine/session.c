@@ -6,33 +6,28 @@
 #include "engine/engine_internal.h"
 
 #include "base/crash.h"
+#include "base/duration.h"
 #include "base/invariant.h"
-#include "base/jsonw.h"
 #include "base/mem.h"
 #include "engine/carry.h"
-#include "engine/verdict.h"
+#include "exec/outcome.h"
+#include "exec/verdict.h"
 
 #include <stdio.h>
 #include <string.h>
 
 /* A session that is over sooner is never told to be running. */
-#define TELL_NS (INT64_C(25) * 1000000)
+#define TELL_NS (25 * MS_NS)
 
 /* How long an end waits for others while so many sessions run. */
-#define BURST_NS (INT64_C(1) * 1000000)
+#define BURST_NS (1 * MS_NS)
 enum { BUSY_SESSIONS = 4 };
 
 enum { MISSING_BYTES = 1024 }; /* of a log that names what is missing */
 
 struct session *session_add(struct engine *engine)
 {
-    if (engine->session_count == engine->session_capacity) {
-        uint32_t capacity = engine->session_capacity * 2;
-        engine->session_capacity = capacity > 0 ? capacity : 16;
-        engine->sessions = mem_resize(engine->sessions,
-                                      engine->session_capacity,
-                                      sizeof(engine->sessions[0]));
-    }
+    MEM_GROW(engine->sessions, engine->session_count, engine->session_capacity);
     struct session *session = &engine->sessions[engine->session_count++];
     *session = (struct session){.tell_ns = SCHED_NEVER};
     return session;
@@ -58,13 +53,7 @@ static void drop(struct engine *engine, struct session *session)
 static void start_later(struct engine *engine, const struct session *session)
 {
     struct engine_todo *todo = &engine->todo;
-    if (todo->start_count == todo->start_capacity) {
-        todo->start_capacity =
-            todo->start_capacity > 0 ? todo->start_capacity * 2 : 16;
-        todo->starts = mem_resize(todo->starts,
-                                  todo->start_capacity,
-                                  sizeof(todo->starts[0]));
-    }
+    MEM_GROW(todo->starts, todo->start_count, todo->start_capacity);
     todo->starts[todo->start_count++] = session->token;
 }
 
@@ -179,7 +168,7 @@ static void pass_feedback(struct engine *engine,
     }
     const char *words = said->feedback != NULL ? said->feedback : said->reason;
     const struct plan *plan = engine->runs[run].plan;
-    bool review = strcmp(plan->classes[from->class_ix].name, "review") == 0;
+    bool review = plan_has_role(plan, from, PLAN_ROLE_REVIEW);
     bool told =
         said->feedback != NULL || (review && said->outcome == OUTCOME_CHANGES &&
                                    end->result.reason != NULL);
@@ -214,19 +203,18 @@ static void tell_member(struct engine *engine,
                         const struct said *said)
 {
     const struct plan *plan = engine->runs[session->run].plan;
-    struct strbuf data = {0};
-    strbuf_adds(&data, "{\"task\":");
-    jsonw_string(&data, plan->tasks[ix].id);
-    strbuf_adds(&data, ",\"leader\":");
-    jsonw_string(&data, plan->tasks[session->task].id);
-    strbuf_addf(&data,
-                ",\"token\":%llu,\"outcome\":\"%s\",\"reason\":",
-                (unsigned long long)session->token,
-                rows_outcome_name(said->outcome));
-    jsonw_string(&data, said->reason);
-    strbuf_adds(&data, "}");
-    (void)rows_event(engine, session->run, ix, "member", &data);
-    strbuf_release(&data);
+    struct event event = {
+        .kind = EVENT_KIND_MEMBER,
+        .as.member =
+            {
+                .task = plan->tasks[ix].id,
+                .leader = plan->tasks[session->task].id,
+                .token = session->token,
+                .outcome = outcome_name(said->outcome),
+                .reason = said->reason,
+            },
+    };
+    rows_event(engine, session->run, ix, &event);
 }
 
 /*
@@ -241,7 +229,7 @@ static bool blames_nobody(const struct engine_run *run,
     const struct plan_task *from = &run->plan->tasks[task];
     return end->verdict.cannot_tell && from->rework_to != PLAN_NONE &&
            (outcome == OUTCOME_FAILED || outcome == OUTCOME_BLOCKED) &&
-           strcmp(run->plan->classes[from->class_ix].name, "gate") == 0;
+           plan_has_role(run->plan, from, PLAN_ROLE_GATE);
 }
 
 /* Outcomes of the tasks of a session, in its order; the caller frees them. */
@@ -275,7 +263,11 @@ static enum sched_outcome *judge_tasks(struct engine *engine,
         }
         struct engine_task *task = &run->tasks[ix];
         set_text(&task->reason, said.reason);
-        carry_end(&task->carry, said.outcome, said.reason, &end->result);
+        carry_end(&task->carry,
+                  &end->verdict,
+                  said.outcome,
+                  said.reason,
+                  &end->result);
         if (said.outcome == OUTCOME_DONE) {
             set_text(&task->feedback, NULL);
         }
@@ -357,22 +349,17 @@ static void add_tasks(struct engine *engine,
     if (err == ERR_OK) {
         return;
     }
-    struct strbuf data = {0};
-    strbuf_adds(&data, "{\"task\":");
-    jsonw_string(&data,
-                 engine->runs[session->run].plan->tasks[session->task].id);
-    strbuf_addf(&data, ",\"attempt\":%u,\"reason\":", session->number);
-    jsonw_string(&data, diag.text);
-    strbuf_adds(&data, "}");
-    uint64_t number =
-        rows_event(engine, session->run, session->task, "add-refused", &data);
-    notices_add(engine,
-                session->run,
-                "add-refused",
-                number,
-                "add-refused",
-                strbuf_text(&data));
-    strbuf_release(&data);
+    struct event event = {
+        .kind = EVENT_KIND_ADD_REFUSED,
+        .as.add_refused =
+            {
+                .task =
+                    engine->runs[session->run].plan->tasks[session->task].id,
+                .attempt = session->number,
+                .reason = diag.text,
+            },
+    };
+    rows_event(engine, session->run, session->task, &event);
 }
 
 /* Whether a line of a log reads like one that names what is missing. */
@@ -461,12 +448,15 @@ static void conclude_never(struct engine *engine,
     if (session->refusal != NULL) {
         strbuf_adds(&end.reason, session->refusal);
         end.verdict.outcome = OUTCOME_BLOCKED;
+        end.verdict.lacks =
+            session->broke ? OUTCOME_LACKS_MONEY : OUTCOME_LACKS_ANSWER;
     } else if (session->want != WORK_RUN) {
         strbuf_adds(&end.reason, "ended before it was started");
         end.verdict.outcome = OUTCOME_STOPPED;
     } else if (text != NULL) {
         strbuf_adds(&end.reason, text);
         end.verdict.outcome = error != 0 ? OUTCOME_REJECTED : OUTCOME_BLOCKED;
+        end.verdict.lacks = OUTCOME_LACKS_ANSWER;
     } else {
         end.verdict = verdict_of_failed_start(error, &end.reason);
     }
@@ -478,8 +468,9 @@ void session_assign(struct engine *engine, struct session *session)
 {
     INVARIANT(session->phase == SESSION_CLAIMED);
     struct strbuf broke = {0};
-    if (session->want == WORK_RUN &&
-        caps_is_broke(engine, session->run, session->task, &broke)) {
+    session->broke = session->want == WORK_RUN &&
+                     caps_is_broke(engine, session->run, session->task, &broke);
+    if (session->broke) {
         set_text(&session->refusal, strbuf_text(&broke));
     }
     strbuf_release(&broke);

@@ -11,32 +11,24 @@
  */
 #include "engine/engine_internal.h"
 
+#include "base/duration.h"
 #include "base/invariant.h"
-#include "base/jsonw.h"
 
 /* It may take so long. */
-#define TIMEOUT_NS (INT64_C(600) * 1000000000)
+#define TIMEOUT_NS (600 * SECOND_NS)
 
-static void
-tell(struct engine *engine, uint32_t run, const char *result, const char *text)
+/* Tell how it ended; `error` is NULL if all went well. */
+static void tell(struct engine *engine, uint32_t run, const char *error)
 {
-    struct strbuf data = {0};
-    strbuf_addf(&data, "{\"result\":\"%s\"", result);
-    if (text != NULL) {
-        strbuf_adds(&data, ",\"reason\":");
-        jsonw_string(&data, text);
-    }
-    strbuf_adds(&data, "}");
-    uint64_t number = rows_event(engine, run, STORE_NONE, "sync", &data);
-    if (text != NULL) {
-        notices_add(engine,
-                    run,
-                    "barrier-failed",
-                    number,
-                    "sync",
-                    strbuf_text(&data));
-    }
-    strbuf_release(&data);
+    struct event event = {
+        .kind = EVENT_KIND_SYNC,
+        .as.sync =
+            {
+                .result = error == NULL ? EVENT_WORD_DONE : EVENT_WORD_FAILED,
+                .reason = error,
+            },
+    };
+    rows_event(engine, run, STORE_NONE, &event);
 }
 
 /* What it would add to a run that is cancelled is not wanted. */
@@ -84,10 +76,7 @@ static void ended(struct engine *engine,
         return;
     }
     enum err err = add_output(engine, run, report, error, &diag);
-    tell(engine,
-         run,
-         err == ERR_OK ? "done" : "failed",
-         err == ERR_OK ? NULL : diag.text);
+    tell(engine, run, err == ERR_OK ? NULL : diag.text);
     sync->number = 0;
     if (engine->runs[run].stored.cancelled) {
         sync->next = 0;

@@ -348,14 +348,11 @@ void update_write(struct engine *engine, const struct updating *updating)
         removed += was && !is ? 1 : 0;
         changed += was && is && revise_compare(old, run->plan, ix) != 0 ? 1 : 0;
     }
-    struct strbuf data = {0};
-    strbuf_addf(&data,
-                "{\"changed\":%u,\"added\":%u,\"removed\":%u}",
-                changed,
-                added,
-                removed);
-    (void)rows_event(engine, updating->run, STORE_NONE, "updated", &data);
-    strbuf_release(&data);
+    struct event event = {
+        .kind = EVENT_KIND_UPDATED,
+        .as.updated = {.changed = changed, .added = added, .removed = removed},
+    };
+    rows_event(engine, updating->run, STORE_NONE, &event);
 }
 
 bool update_is_same(const struct engine_run *run, const struct engine_run *made)

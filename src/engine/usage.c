@@ -19,7 +19,6 @@
 
 #include "base/duration.h"
 #include "base/invariant.h"
-#include "base/jsonw.h"
 #include "base/mem.h"
 
 #include <jansson.h>
@@ -234,44 +233,32 @@ static void restore(struct engine_usage *usage, const char *text)
 }
 
 /* Tell that a monitor has come to another state. */
-static void tell(struct engine *engine,
-                 uint32_t run,
-                 uint32_t ix,
-                 const char *to,
-                 const char *hook)
+static void
+tell(struct engine *engine, uint32_t run, uint32_t ix, enum event_word to)
 {
     const struct engine_run *r = &engine->runs[run];
     const struct engine_usage *usage = &r->usages[ix];
-    const struct plan_usage *plan = &r->plan->usages[ix];
-    struct strbuf data = {0};
-    strbuf_addf(&data, "{\"to\":\"%s\"", to);
-    if (plan->provider != PLAN_NONE) {
-        strbuf_adds(&data, ",\"provider\":");
-        jsonw_string(&data, r->plan->providers[plan->provider].name);
-    }
-    if (usage->cap != LIMIT_NONE) {
-        strbuf_addf(&data, ",\"cap\":%lld", (long long)usage->cap);
-    }
-    if (usage->meter_count > 0) {
-        const struct meter *meter = &usage->meters[usage->governs];
-        strbuf_adds(&data, ",\"meter\":");
-        jsonw_string(&data, meter->name);
-        strbuf_addf(&data, ",\"percent\":%.10g", meter->percent);
-    }
-    if (usage->cap == 0 && usage->until_ns > 0) {
-        strbuf_adds(&data, ",\"until\":");
-        jsonw_time(&data, usage->until_ns);
-    }
-    if (usage->error != NULL) {
-        strbuf_adds(&data, ",\"reason\":");
-        jsonw_string(&data, usage->error);
-    }
-    strbuf_adds(&data, "}");
-    uint64_t number = rows_event(engine, run, STORE_NONE, "usage", &data);
-    if (hook != NULL) {
-        notices_add(engine, run, hook, number, "usage", strbuf_text(&data));
-    }
-    strbuf_release(&data);
+    uint32_t provider = r->plan->usages[ix].provider;
+    const struct meter *meter =
+        usage->meter_count > 0 ? &usage->meters[usage->governs] : NULL;
+    struct event event = {
+        .kind = EVENT_KIND_USAGE,
+        .as.usage =
+            {
+                .to = to,
+                .provider = provider != PLAN_NONE
+                                ? r->plan->providers[provider].name
+                                : NULL,
+                .cap = usage->cap != LIMIT_NONE ? usage->cap : -1,
+                .meter = meter != NULL ? meter->name : NULL,
+                .percent = meter != NULL ? meter->percent : -1,
+                .until_ns = usage->cap == 0 && usage->until_ns > 0
+                                ? usage->until_ns
+                                : 0,
+                .reason = usage->error,
+            },
+    };
+    rows_event(engine, run, STORE_NONE, &event);
 }
 
 /* What differs from before the reading is told. */
@@ -282,11 +269,11 @@ static void tell_change(struct engine *engine,
 {
     const struct engine_usage *usage = usage_of(engine, program);
     if (usage->cap == 0 && (cap != 0 || usage->until_ns > until_ns)) {
-        tell(engine, program->run, program->part, "paused", "usage-paused");
+        tell(engine, program->run, program->part, EVENT_WORD_PAUSED);
     } else if (usage->cap != 0 && cap == 0) {
-        tell(engine, program->run, program->part, "resumed", "usage-resumed");
+        tell(engine, program->run, program->part, EVENT_WORD_RESUMED);
     } else if (usage->cap != cap) {
-        tell(engine, program->run, program->part, "capped", NULL);
+        tell(engine, program->run, program->part, EVENT_WORD_CAPPED);
     }
 }
 
@@ -375,7 +362,7 @@ static void note_error(struct engine *engine,
     mem_free(usage->error);
     usage->error = mem_strndup(error, strlen(error));
     if (!told) {
-        tell(engine, program->run, program->part, "failed", "usage-failed");
+        tell(engine, program->run, program->part, EVENT_WORD_FAILED);
     }
 }
 

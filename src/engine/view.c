@@ -3,6 +3,7 @@
 #include "engine/engine_internal.h"
 
 #include "base/invariant.h"
+#include "engine/carry.h"
 
 #include <string.h>
 
@@ -176,6 +177,15 @@ uint32_t engine_find_run(const struct engine *engine, const char *id)
         }
     }
     return STORE_NONE;
+}
+
+enum outcome_lack
+engine_lack(const struct engine *engine, uint32_t run, uint32_t task)
+{
+    INVARIANT(run < engine->run_count);
+    INVARIANT(task < engine->runs[run].task_count);
+    const struct engine_task *t = &engine->runs[run].tasks[task];
+    return carry_lack(t->carry, t->reason);
 }
 
 const char *

@@ -30,6 +30,7 @@
 #include "exec/attempt.h"
 
 #include "base/crash.h"
+#include "base/duration.h"
 #include "base/utf8.h"
 #include "exec/record.h"
 
@@ -322,7 +323,7 @@ static int make_started(int dir_fd, const char *nonce)
     struct timespec now = {0};
     (void)clock_gettime(CLOCK_REALTIME, &now);
     struct record_started started = {
-        .at_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
+        .at_ns = (int64_t)now.tv_sec * SECOND_NS + now.tv_nsec,
     };
     attempt_boot_id(started.boot_id);
     (void)snprintf(started.nonce, sizeof(started.nonce), "%s", nonce);

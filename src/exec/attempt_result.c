@@ -6,10 +6,11 @@
  * than we read. What we do know must be right: a result that is half
  * understood could say "done" of a task that is not.
  */
-#include "exec/attempt.h"
+#include "exec/attempt_result.h"
 
 #include "base/crash.h"
 #include "base/mem.h"
+#include "base/utc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,19 +31,8 @@ enum {
     RESUME_BYTES_MAX = 4096,
 };
 
-/* The last second that a number of nanoseconds can hold, in the year 2262. */
-#define SECONDS_MAX (INT64_MAX / 1000000000 - 1)
 #define TOKENS_MAX INT64_C(1000000000000000)
 #define USD_MAX 1e9
-
-static const char *const outcomes[] = {
-    "blocked",
-    "changes",
-    "checkpoint",
-    "done",
-    "failed",
-    "refused",
-};
 
 static enum err bad(struct diag *diag, const char *what)
 {
@@ -73,19 +63,18 @@ static char *clean(const char *text, size_t len, size_t max)
 }
 
 /* Read `outcome`, which is optional. */
-static enum err
-read_outcome(const json_t *object, char **out, struct diag *diag)
+static enum err read_outcome(const json_t *object,
+                             bool *has_out,
+                             enum sched_outcome *out,
+                             struct diag *diag)
 {
     const json_t *value = json_object_get(object, "outcome");
     if (value == NULL || json_is_null(value)) {
         return ERR_OK;
     }
-    const char *text = json_string_value(value);
-    for (size_t ix = 0; text != NULL && ix < ARRAY_COUNT(outcomes); ix++) {
-        if (strcmp(outcomes[ix], text) == 0) {
-            *out = mem_strndup(text, strlen(text));
-            return ERR_OK;
-        }
+    *has_out = outcome_read_said(json_string_value(value), out);
+    if (*has_out) {
+        return ERR_OK;
     }
     return bad(diag,
                "outcome must be one of blocked, changes, checkpoint, done, "
@@ -151,89 +140,6 @@ read_flag(const json_t *root, const char *name, bool *out, struct diag *diag)
     return ERR_OK;
 }
 
-/* Days from 1970-01-01 to a day of the Gregorian calendar. */
-static int64_t days_to(int year, int month, int day)
-{
-    static const int before[] =
-        {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
-    int64_t past = year - 1;
-    int64_t days = past * 365 + past / 4 - past / 100 + past / 400;
-    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    days += before[month - 1] + (leap && month > 2 ? 1 : 0) + day - 1;
-    return days - 719162; /* of 1970-01-01 itself */
-}
-
-/* The number in exactly `len` digits, which move *at on; -1: it is none. */
-static int take_digits(const char **at, int len)
-{
-    int number = 0;
-    for (int ix = 0; ix < len; ix++) {
-        char digit = (*at)[ix];
-        if (digit < '0' || digit > '9') {
-            return -1;
-        }
-        number = number * 10 + (digit - '0');
-    }
-    *at += len;
-    return number;
-}
-
-/* The number in `len` digits behind one of these characters; -1: none. */
-static int take_part(const char **at, const char *before, int len)
-{
-    if (**at == '\0' || strchr(before, **at) == NULL) {
-        return -1;
-    }
-    (*at)++;
-    return take_digits(at, len);
-}
-
-/* The offset from UTC at the end of a time, in seconds; false: bad. */
-static bool take_zone(const char *at, int *seconds_out)
-{
-    if ((*at == 'Z' || *at == 'z') && at[1] == '\0') {
-        *seconds_out = 0;
-        return true;
-    }
-    int sign = *at == '-' ? -1 : 1;
-    int hours = take_part(&at, "+-", 2);
-    int minutes = hours < 0 ? -1 : take_part(&at, ":", 2);
-    *seconds_out = sign * (hours * 3600 + minutes * 60);
-    return minutes >= 0 && minutes < 60 && hours < 24 && *at == '\0';
-}
-
-bool attempt_read_time(const char *at, int64_t *ns_out)
-{
-    int year = take_digits(&at, 4);
-    int month = year < 1970 ? -1 : take_part(&at, "-", 2);
-    int day = month < 1 || month > 12 ? -1 : take_part(&at, "-", 2);
-    int hour = day < 1 || day > 31 ? -1 : take_part(&at, "Tt ", 2);
-    int minute = hour < 0 || hour > 23 ? -1 : take_part(&at, ":", 2);
-    int second = minute < 0 || minute > 59 ? -1 : take_part(&at, ":", 2);
-    if (second < 0 || second > 60) {
-        return false;
-    }
-    int64_t fraction_ns = 0;
-    if (*at == '.') {
-        int64_t unit_ns = 100000000;
-        for (at++; *at >= '0' && *at <= '9'; at++, unit_ns /= 10) {
-            fraction_ns += (*at - '0') * unit_ns;
-        }
-    }
-    int zone = 0;
-    if (!take_zone(at, &zone)) {
-        return false;
-    }
-    int64_t minutes = (int64_t)hour * 60 + minute;
-    int64_t seconds = days_to(year, month, day) * 86400 + minutes * 60;
-    seconds += second - zone;
-    if (seconds < 0 || seconds > SECONDS_MAX) {
-        return false;
-    }
-    *ns_out = seconds * 1000000000 + fraction_ns;
-    return true;
-}
-
 /* Read `retry_at`: seconds since 1970, or a time as text. */
 static enum err
 read_retry_at(const json_t *root, int64_t *out, struct diag *diag)
@@ -244,12 +150,12 @@ read_retry_at(const json_t *root, int64_t *out, struct diag *diag)
     }
     if (json_is_number(value)) {
         double seconds = json_number_value(value);
-        if (seconds >= 0 && seconds <= (double)SECONDS_MAX) {
+        if (seconds >= 0 && seconds <= (double)UTC_SECONDS_MAX) {
             *out = (int64_t)(seconds * 1e9);
             return ERR_OK;
         }
     } else if (json_is_string(value) &&
-               attempt_read_time(json_string_value(value), out)) {
+               utc_read(json_string_value(value), out)) {
         return ERR_OK;
     }
     *out = 0;
@@ -319,8 +225,9 @@ static enum err read_task(const json_t *value,
         return bad(diag, "tasks: each needs a task, which is its id");
     }
     out->task = clean(json_string_value(task), len, TASK_BYTES_MAX);
-    enum err err = read_outcome(value, &out->outcome, diag);
-    if (err == ERR_OK && out->outcome == NULL) {
+    bool has = false;
+    enum err err = read_outcome(value, &has, &out->outcome, diag);
+    if (err == ERR_OK && !has) {
         err = bad(diag, "tasks: each needs an outcome");
     }
     if (err == ERR_OK) {
@@ -380,7 +287,7 @@ read_root(const json_t *root, struct attempt_result *out, struct diag *diag)
     if (!json_is_object(root)) {
         return bad(diag, "it must be an object");
     }
-    enum err err = read_outcome(root, &out->outcome, diag);
+    enum err err = read_outcome(root, &out->has_outcome, &out->outcome, diag);
     if (err == ERR_OK) {
         err = read_words(root, &out->reason, &out->feedback, diag);
     }
@@ -390,6 +297,8 @@ read_root(const json_t *root, struct attempt_result *out, struct diag *diag)
     if (err == ERR_OK) {
         err = read_resume(root, &out->resume, diag);
     }
+    out->lacks =
+        outcome_read_lack(json_string_value(json_object_get(root, "lacks")));
     if (err == ERR_OK) {
         err = read_flag(root, "stop", &out->stop, diag);
     }
@@ -500,12 +409,10 @@ void attempt_result_release(struct attempt_result *result)
 {
     for (uint32_t ix = 0; ix < result->task_count; ix++) {
         mem_free(result->tasks[ix].task);
-        mem_free(result->tasks[ix].outcome);
         mem_free(result->tasks[ix].reason);
         mem_free(result->tasks[ix].feedback);
     }
     mem_free(result->tasks);
-    mem_free(result->outcome);
     mem_free(result->reason);
     mem_free(result->feedback);
     mem_free(result->resume);

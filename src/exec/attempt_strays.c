@@ -122,12 +122,7 @@ static void take(struct strays *strays, int proc_fd, const char *name)
         (void)close(fd);
         return;
     }
-    if (strays->count == strays->capacity) {
-        strays->capacity = strays->capacity * 2 + 16;
-        strays->found = mem_resize(strays->found,
-                                   strays->capacity,
-                                   sizeof(strays->found[0]));
-    }
+    MEM_GROW(strays->found, strays->count, strays->capacity);
     strays->found[strays->count++] =
         (struct pollfd){.fd = fd, .events = POLLIN};
     (void)syscall(SYS_pidfd_send_signal, fd, SIGSTOP, NULL, 0U);

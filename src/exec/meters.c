@@ -2,7 +2,7 @@
 #include "exec/meters.h"
 
 #include "base/mem.h"
-#include "exec/attempt.h"
+#include "base/utc.h"
 
 #include <jansson.h>
 #include <string.h>
@@ -11,9 +11,6 @@ enum {
     METERS_MAX = 100,
     NAME_BYTES_MAX = 100,
 };
-
-/* The last second that a number of nanoseconds can hold. */
-#define SECONDS_MAX (INT64_MAX / 1000000000 - 1)
 
 void meters_free(struct meter *meters, uint32_t count)
 {
@@ -31,11 +28,11 @@ static bool read_resets_at(const json_t *value, int64_t *out)
         return true;
     }
     if (json_is_string(value)) {
-        return attempt_read_time(json_string_value(value), out);
+        return utc_read(json_string_value(value), out);
     }
     double seconds = json_number_value(value);
     if (!json_is_number(value) || seconds < 0 ||
-        seconds > (double)SECONDS_MAX) {
+        seconds > (double)UTC_SECONDS_MAX) {
         return false;
     }
     *out = (int64_t)(seconds * 1e9);

@@ -20,6 +20,7 @@
  * our own processes, as at a shutdown of the machine; otherwise it is ignored.
  */
 #include "base/crash.h"
+#include "base/duration.h"
 #include "exec/checkpoint.h"
 #include "exec/shim_internal.h"
 
@@ -34,16 +35,16 @@
 #include <unistd.h>
 
 /* Leftovers of a session that ended by itself get no more than this. */
-#define LEFTOVER_GRACE_NS (2 * SHIM_SECOND)
+#define LEFTOVER_GRACE_NS (2 * SECOND_NS)
 /* What is left after so many rounds of SIGKILL cannot be ended by us. They
  * take 0.9 s; longer, when this process has to wait for a CPU, as then those
  * that it kills have to. */
 #define KILL_ROUNDS 22
-#define KILL_PAUSE_NS_MIN (2 * SHIM_MS)
-#define KILL_PAUSE_NS_MAX (50 * SHIM_MS)
+#define KILL_PAUSE_NS_MIN (2 * MS_NS)
+#define KILL_PAUSE_NS_MAX (50 * MS_NS)
 /* The last record is tried again for five seconds. */
 #define RECORD_TRIES 20
-#define RECORD_PAUSE_NS (250 * SHIM_MS)
+#define RECORD_PAUSE_NS (250 * MS_NS)
 
 enum phase {
     PHASE_PREPARE, /* the leader is the prepare command */
@@ -79,7 +80,7 @@ int64_t shim_clock(clockid_t clock)
     if (clock_gettime(clock, &now) != 0) {
         return 0;
     }
-    return (int64_t)now.tv_sec * SHIM_SECOND + now.tv_nsec;
+    return (int64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
 }
 
 int64_t shim_sum(int64_t a_ns, int64_t b_ns)
@@ -165,7 +166,7 @@ static void reap(struct shim *shim)
             return;
         }
         shim->exit.cpu_ns +=
-            (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * SHIM_SECOND +
+            (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * SECOND_NS +
             (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
         if (pid == shim->leader) {
             shim->leader = 0;
@@ -281,7 +282,7 @@ static void end_if_idle(struct shim *shim, int64_t now)
     if (fstatat(shim->dir_fd, "progress", &stat, AT_SYMLINK_NOFOLLOW) == 0) {
         sample.progress_bytes = stat.st_size;
         sample.progress_ns =
-            (int64_t)stat.st_mtim.tv_sec * SHIM_SECOND + stat.st_mtim.tv_nsec;
+            (int64_t)stat.st_mtim.tv_sec * SECOND_NS + stat.st_mtim.tv_nsec;
     }
     if (idle_add(&shim->idle, &sample)) {
         end_for(shim, ATTEMPT_IDLE, now);
@@ -368,8 +369,8 @@ static int sleep_until(int64_t at, siginfo_t *info)
     int64_t left_ns = at - shim_clock(CLOCK_MONOTONIC);
     left_ns = left_ns > 0 ? left_ns : 0;
     struct timespec left = {
-        .tv_sec = (time_t)(left_ns / SHIM_SECOND),
-        .tv_nsec = (long)(left_ns % SHIM_SECOND),
+        .tv_sec = (time_t)(left_ns / SECOND_NS),
+        .tv_nsec = (long)(left_ns % SECOND_NS),
     };
     return sigtimedwait(&all, info, &left);
 }

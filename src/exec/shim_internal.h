@@ -30,8 +30,6 @@
 #include <sys/types.h>
 
 #define SHIM_NEVER INT64_MAX
-#define SHIM_MS INT64_C(1000000)
-#define SHIM_SECOND INT64_C(1000000000)
 
 /* Serve requests from this socket until the other end is closed; the exit
  * code of the program. */

@@ -20,6 +20,7 @@
  * or so of its instances.)
  */
 #include "base/crash.h"
+#include "base/duration.h"
 #include "exec/shim_internal.h"
 
 #include <errno.h>
@@ -29,9 +30,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define PAUSE_NS_MIN (50 * SHIM_MS)
-#define PAUSE_NS_MAX (250 * SHIM_MS)
-#define PAUSE_NS_BLIND (2 * SHIM_SECOND)
+#define PAUSE_NS_MIN (50 * MS_NS)
+#define PAUSE_NS_MAX (250 * MS_NS)
+#define PAUSE_NS_BLIND (2 * SECOND_NS)
 
 enum {
     BLOCK_BYTES = 4096, /* holes begin and end at multiples of this */

@@ -22,6 +22,7 @@
  */
 #include "base/crash.h"
 #include "exec/cgroup.h"
+#include "base/duration.h"
 #include "exec/shim_internal.h"
 #include "exec/shim_wire.h"
 
@@ -47,7 +48,7 @@ enum {
 };
 
 /* How long the report of a start may be kept back. */
-#define KEEP_BACK_NS (INT64_C(5) * 1000000)
+#define KEEP_BACK_NS (5 * MS_NS)
 #define NEVER INT64_MAX
 
 /* A shim that was forked and not yet reaped. */

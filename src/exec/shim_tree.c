@@ -7,6 +7,7 @@
  * A walk may miss what is being forked meanwhile. The caller repeats it until
  * waitpid() says that there are no children.
  */
+#include "base/duration.h"
 #include "exec/proctree.h"
 #include "exec/shim_internal.h"
 
@@ -16,7 +17,7 @@
 #include <unistd.h>
 
 /* A tick of /proc: USER_HZ is 100, whatever the kernel's own rate. */
-#define TICK_NS (10 * SHIM_MS)
+#define TICK_NS (10 * MS_NS)
 
 /* Signal a process, if it is still the one that was found. */
 static void signal_found(const struct proctree_process *found, int signal)

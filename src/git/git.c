@@ -36,8 +36,8 @@ struct git {
     const char *path;
     const char *common_dir;
     const char **env;
-    size_t env_count;
-    size_t env_capacity;
+    uint32_t env_count;
+    uint32_t env_capacity;
     size_t config_count;
     bool helper_reset; /* the repository's credential helpers are off */
     bool stale; /* a command ran that may have changed the configuration */
@@ -157,11 +157,9 @@ static const char *const hooked[] = {
 
 static void add_env(struct git *git, const char *text)
 {
-    if (git->env_count + 1 >= git->env_capacity) {
-        git->env_capacity = git->env_capacity > 0 ? git->env_capacity * 2 : 64;
-        git->env = mem_resize(git->env, git->env_capacity, sizeof(git->env[0]));
-    }
+    MEM_GROW(git->env, git->env_count, git->env_capacity);
     git->env[git->env_count++] = text;
+    MEM_GROW(git->env, git->env_count, git->env_capacity);
     git->env[git->env_count] = NULL;
 }
 

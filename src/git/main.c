@@ -229,7 +229,7 @@ static int run_session(struct order *order, const char *const *argv)
     order->session.member_count = order->member_count;
     order->session.worktree = path;
     order->session.argv = argv;
-    int code = RESULT_REFUSED;
+    int code = OUTCOME_EXIT_REFUSED;
     if (setenv("SLUICE_WORKTREE", path, 1) == 0 &&
         setenv("PWD", path, 1) == 0 &&
         setenv("SLUICE_BRANCH", strbuf_text(&branch), 1) == 0) {
@@ -249,7 +249,7 @@ static int run_merge(struct order *order)
     order->merge.worktree = path;
     order->merge.members = order->members;
     order->merge.member_count = order->member_count;
-    int code = RESULT_REFUSED;
+    int code = OUTCOME_EXIT_REFUSED;
     if (setenv("SLUICE_WORKTREE", path, 1) == 0 &&
         setenv("SLUICE_BRANCH", strbuf_text(&branch), 1) == 0) {
         code = merge_run(&order->merge);
@@ -283,7 +283,7 @@ int main(int argc, char **argv)
     }
     if (!good || !known || !is_complete(&order) || merges == (optind < argc)) {
         say("sluice-git is run by sluice, not by hand");
-        return RESULT_BLOCKED;
+        return OUTCOME_EXIT_BLOCKED;
     }
     for (size_t ix = 0; ix < ARRAY_COUNT(misleading); ix++) {
         (void)unsetenv(misleading[ix]);

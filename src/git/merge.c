@@ -88,13 +88,13 @@ find_tip(struct queue *queue, struct candidate *candidate, struct diag *diag)
     candidate->tip = *branch;
     if (branch->text[0] == '\0') {
         merge_decide(candidate,
-                     RESULT_BLOCKED,
+                     OUTCOME_EXIT_BLOCKED,
                      "there is no branch to merge: no stage of its group has "
                      "worked in this repository");
     } else if (passed->text[0] != '\0' &&
                strcmp(passed->text, branch->text) != 0) {
         merge_decide(candidate,
-                     RESULT_CHANGES,
+                     OUTCOME_EXIT_CHANGES,
                      "its branch is not at the commit that its stages have "
                      "seen: it was changed from outside");
     }
@@ -114,7 +114,7 @@ static enum err check_merged(struct queue *queue,
                                                         &merged,
                                                         diag);
     if (err == ERR_OK && merged) {
-        merge_decide(candidate, RESULT_DONE, "");
+        merge_decide(candidate, OUTCOME_EXIT_DONE, "");
     }
     return err;
 }
@@ -192,14 +192,14 @@ static enum err round_of(struct queue *queue,
                        "the gate \"%.200s\" fails when it is merged into %s",
                        queue->options->gate,
                        queue->agent.names.agent + strlen("refs/heads/"));
-        decide_all(merged, RESULT_CHANGES, reason);
+        decide_all(merged, OUTCOME_EXIT_CHANGES, reason);
         *max = PARTS_MAX;
         return ERR_OK;
     }
     err = agent_move(&queue->agent, &merged->from, &merged->commit, diag);
     merged->late = err == ERR_CONFLICT;
     if (err == ERR_OK) {
-        decide_all(merged, RESULT_DONE, "");
+        decide_all(merged, OUTCOME_EXIT_DONE, "");
     }
     return err;
 }
@@ -255,7 +255,7 @@ static enum err sync_base(struct queue *queue, struct diag *diag)
         err = work_off(&alone, diag);
     }
     queue->lock = alone.lock;
-    if (err == ERR_OK && base.code != RESULT_DONE) {
+    if (err == ERR_OK && base.code != OUTCOME_EXIT_DONE) {
         say("%s is not taken in: %s",
             queue->options->agent.base,
             strbuf_text(&base.reason));
@@ -298,7 +298,8 @@ static int tell(const struct queue *queue)
                                strbuf_text(&candidate->reason)) &&
                told;
     }
-    return told ? RESULT_DONE : RESULT_REFUSED; /* silence would mean done */
+    return told ? OUTCOME_EXIT_DONE
+                : OUTCOME_EXIT_REFUSED; /* silence would mean done */
 }
 
 int merge_run(const struct merge_options *options)

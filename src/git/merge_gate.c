@@ -10,9 +10,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Exit codes of a shell that could not run the command at all. */
-enum { SHELL_NOT_EXECUTABLE = 126, SHELL_NOT_FOUND = 127 };
-
 enum err merge_checkout(struct queue *queue,
                         const struct git_id *commit,
                         struct diag *diag)
@@ -45,8 +42,8 @@ enum err merge_command(struct queue *queue,
     if (err != ERR_OK) {
         return err;
     }
-    if (end.signal != 0 || proc_is_ending() || end.code == RESULT_REFUSED ||
-        end.code == SHELL_NOT_EXECUTABLE || end.code == SHELL_NOT_FOUND) {
+    if (end.signal != 0 || proc_is_ending() || outcome_is_missing(end.code) ||
+        outcome_of_code(end.code) == OUTCOME_REJECTED) {
         *out = MERGE_UNKNOWN;
     } else {
         *out = end.code == 0 ? MERGE_GOOD : MERGE_BAD;

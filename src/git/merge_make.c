@@ -121,7 +121,7 @@ static void blame(struct queue *queue,
                 ": merge %s into its branch and resolve them",
                 queue->agent.names.agent + strlen("refs/heads/"));
     say_text(strbuf_text(text));
-    merge_decide(candidate, RESULT_CHANGES, strbuf_text(&reason));
+    merge_decide(candidate, OUTCOME_EXIT_CHANGES, strbuf_text(&reason));
     strbuf_release(&reason);
 }
 
@@ -321,7 +321,7 @@ static enum err add_one(struct queue *queue,
     bool alone = merged->count == 0;
     if (err == ERR_CONFLICT) { /* git cannot merge it at all */
         say_text(strbuf_text(&text));
-        merge_decide(candidate, RESULT_FAILED, diag->text);
+        merge_decide(candidate, OUTCOME_EXIT_FAILED, diag->text);
         err = ERR_OK;
         alone = false;
     }

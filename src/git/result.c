@@ -15,15 +15,15 @@ int result_code(enum err err)
 {
     switch (err) {
     case ERR_OK:
-        return RESULT_DONE;
+        return OUTCOME_EXIT_DONE;
     case ERR_DENIED:
     case ERR_INVALID:
     case ERR_NOT_FOUND:
-        return RESULT_BLOCKED;
+        return OUTCOME_EXIT_BLOCKED;
     case ERR_BUSY:
     case ERR_UNAVAILABLE:
     case ERR_TIMEOUT:
-        return RESULT_REFUSED;
+        return OUTCOME_EXIT_REFUSED;
     case ERR_CONFLICT:
     case ERR_LIMIT:
     case ERR_CANCELLED:
@@ -32,23 +32,7 @@ int result_code(enum err err)
     case ERR_COUNT:
         break;
     }
-    return RESULT_FAILED;
-}
-
-const char *result_outcome(int code)
-{
-    switch (code) {
-    case RESULT_DONE:
-        return "done";
-    case RESULT_CHANGES:
-        return "changes";
-    case RESULT_BLOCKED:
-        return "blocked";
-    case RESULT_REFUSED:
-        return "refused";
-    default:
-        return "failed";
-    }
+    return OUTCOME_EXIT_FAILED;
 }
 
 /* Outcome and reason into a JSON object. Git's paths may have any bytes. */
@@ -58,9 +42,10 @@ static bool set(json_t *object, int code, const char *reason)
     if (text == NULL) {
         text = json_string("see its log"); /* the reason is not UTF-8 */
     }
-    return json_object_set_new(object,
-                               "outcome",
-                               json_string(result_outcome(code))) == 0 &&
+    return json_object_set_new(
+               object,
+               "outcome",
+               json_string(outcome_name(outcome_of_code(code)))) == 0 &&
            (reason[0] == '\0'
                 ? (json_decref(text), true)
                 : json_object_set_new(object, "reason", text) == 0);
@@ -87,7 +72,8 @@ static json_t *load(const char *path)
     return root;
 }
 
-void result_say(int code, const char *reason)
+/* Say it; `lacks` is a word of exec/outcome.h, or NULL. */
+static void say_whole(int code, const char *reason, const char *lacks)
 {
     const char *path = getenv("SLUICE_RESULT");
     if (reason[0] != '\0') {
@@ -97,21 +83,32 @@ void result_say(int code, const char *reason)
         return;
     }
     json_t *root = load(path);
-    if (!set(root, code, reason) || !store(path, root)) {
+    bool good = set(root, code, reason) &&
+                (lacks == NULL ||
+                 json_object_set_new(root, "lacks", json_string(lacks)) == 0);
+    if (!good || !store(path, root)) {
         say("%s cannot be written: %s", path, strerror(errno));
     }
     json_decref(root);
 }
 
+void result_say(int code, const char *reason)
+{
+    say_whole(code, reason, NULL);
+}
+
 void result_refuse(int code, const char *reason)
 {
+    bool blocked = outcome_of_code(code) == OUTCOME_BLOCKED;
     char text[DIAG_BYTES + 64];
     (void)snprintf(text,
                    sizeof(text),
                    "%s%s",
-                   code == RESULT_BLOCKED ? "it could not be started: " : "",
+                   blocked ? "it could not be started: " : "",
                    reason);
-    result_say(code, text);
+    say_whole(code,
+              text,
+              blocked ? outcome_lack_name(OUTCOME_LACKS_START) : NULL);
 }
 
 void result_say_progress(void)
@@ -133,7 +130,7 @@ bool result_say_task(const char *task, int code, const char *reason)
     const char *path = getenv("SLUICE_RESULT");
     say("%s: %s%s%s",
         task,
-        result_outcome(code),
+        outcome_name(outcome_of_code(code)),
         reason[0] != '\0' ? ": " : "",
         reason);
     if (path == NULL) {

@@ -7,16 +7,9 @@
 #define GIT_RESULT_H
 
 #include "base/diag.h"
+#include "exec/outcome.h"
 
 #include <stdbool.h>
-
-enum {
-    RESULT_DONE = 0,
-    RESULT_FAILED = 1,
-    RESULT_CHANGES = 20,
-    RESULT_BLOCKED = 30,
-    RESULT_REFUSED = 75,
-};
 
 /* Exit code for an error before anything was done: blocked when a person must
  * look, refused when it may succeed later. */
@@ -31,9 +24,6 @@ void result_say(int code, const char *reason);
 /* The same when it could not begin: when a person must look, the reason says
  * that it could not be started. */
 void result_refuse(int code, const char *reason);
-
-/* The outcome that an exit code means: "done", "blocked", ... */
-const char *result_outcome(int code);
 
 /* Say that the session has made progress since the last checkpoint. */
 void result_say_progress(void);

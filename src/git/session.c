@@ -16,7 +16,7 @@
 #include "git/session.h"
 
 #include "base/crash.h"
-#include "exec/attempt.h"
+#include "exec/verdict.h"
 #include "git/result.h"
 #include "git/say.h"
 #include "git/worktree.h"
@@ -27,8 +27,6 @@
 #include <unistd.h>
 
 enum refs { KEPT, PASSED, BY, BRANCH, REFS_COUNT };
-
-enum { OUTCOME_BYTES = 16 };
 
 struct session {
     const struct session_options *options;
@@ -109,46 +107,20 @@ static enum err run(const struct session *session,
     return proc_run(&proc, end, diag);
 }
 
-/* What the session says: its exit code, unless its result says more. */
-static void find_outcome(const struct session *session,
-                         int code,
-                         char outcome[OUTCOME_BYTES])
+/* What the session says of itself; a result that is not valid is a failure. */
+static enum sched_outcome find_outcome(const struct session *session, int code)
 {
     struct attempt_result result = {0};
     enum err err = attempt_read_result(session->options->dir, &result, NULL);
-    const char *said = "";
-    if (err == ERR_OK && code == RESULT_DONE) {
-        said = result.outcome != NULL
-                   ? result.outcome
-                   : (result.retry_at_ns > 0 ? "refused" : "done");
-    } else if (code == RESULT_CHANGES || code == RESULT_BLOCKED ||
-               code == RESULT_REFUSED) {
-        said = result_outcome(code);
-    } else if (err == ERR_OK && result.outcome != NULL) {
-        said = result.outcome;
-    }
-    (void)snprintf(outcome, OUTCOME_BYTES, "%s", said);
+    enum sched_outcome outcome = verdict_of_code(code, &result);
     attempt_result_release(&result);
+    return err != ERR_OK && code == OUTCOME_EXIT_DONE ? OUTCOME_FAILED
+                                                      : outcome;
 }
 
-/* Whether the work of a session that says so is kept. */
-static bool is_kept(const char *outcome)
+static bool is_passed(enum sched_outcome outcome)
 {
-    static const char *const kept[] = {"done",
-                                       "changes",
-                                       "checkpoint",
-                                       "refused",
-                                       "blocked"};
-    size_t ix = 0;
-    while (ix < ARRAY_COUNT(kept) && strcmp(kept[ix], outcome) != 0) {
-        ix++;
-    }
-    return ix < ARRAY_COUNT(kept);
-}
-
-static bool is_passed(const char *outcome)
-{
-    return strcmp(outcome, "done") == 0 || strcmp(outcome, "changes") == 0;
+    return outcome == OUTCOME_DONE || outcome == OUTCOME_CHANGES;
 }
 
 static enum err put_mark(struct session *session, struct diag *diag)
@@ -337,7 +309,8 @@ static enum err keep(struct session *session,
 }
 
 /* Its work is kept: see what it has committed. */
-static int conclude(struct session *session, const char *outcome, int code)
+static int
+conclude(struct session *session, enum sched_outcome outcome, int code)
 {
     const struct session_options *options = session->options;
     struct git_ref *branch = &session->refs[BRANCH];
@@ -357,7 +330,7 @@ static int conclude(struct session *session, const char *outcome, int code)
     }
     bool evidence = true;
     if (err == ERR_OK && options->writes && !options->allow_empty &&
-        strcmp(outcome, "done") == 0) {
+        outcome == OUTCOME_DONE) {
         err = has_evidence(session, &branch->id, &evidence, &diag);
     }
     if (err == ERR_OK && !evidence) {
@@ -374,17 +347,17 @@ static int conclude(struct session *session, const char *outcome, int code)
     if (err == ERR_OK && (moved || is_passed(outcome))) {
         err = keep(session, &branch->id, is_passed(outcome), &diag);
     }
-    if (err == ERR_OK && moved && strcmp(outcome, "checkpoint") == 0) {
+    if (err == ERR_OK && moved && outcome == OUTCOME_CHECKPOINT) {
         result_say_progress();
     }
     if (err == ERR_OK) {
         return code;
     }
-    if (!is_passed(outcome) && strcmp(outcome, "checkpoint") != 0) {
+    if (!is_passed(outcome) && outcome != OUTCOME_CHECKPOINT) {
         say("its work cannot be kept: %s", diag.text);
         return code; /* what it says of itself is true all the same */
     }
-    code = err == ERR_CONFLICT ? RESULT_FAILED : result_code(err);
+    code = err == ERR_CONFLICT ? OUTCOME_EXIT_FAILED : result_code(err);
     result_say(code, diag.text);
     return code;
 }
@@ -400,8 +373,8 @@ static int run_prepared(struct session *session)
         err = run(session, shell, false, &end, &diag);
         if (err == ERR_OK &&
             (end.code != 0 || end.signal != 0 || proc_is_ending())) {
-            int code =
-                end.code == RESULT_REFUSED ? RESULT_REFUSED : RESULT_FAILED;
+            int code = end.code == OUTCOME_EXIT_REFUSED ? OUTCOME_EXIT_REFUSED
+                                                        : OUTCOME_EXIT_FAILED;
             result_say(code, "its prepare command failed");
             return code;
         }
@@ -418,14 +391,13 @@ static int run_prepared(struct session *session)
     if (end.signal != 0) {
         return -end.signal;
     }
-    char outcome[OUTCOME_BYTES];
-    find_outcome(session, end.code, outcome);
-    if (proc_is_ending() && strcmp(outcome, "checkpoint") != 0) {
+    enum sched_outcome outcome = find_outcome(session, end.code);
+    if (proc_is_ending() && outcome != OUTCOME_CHECKPOINT) {
         /* Its timeout or an order has ended it, whatever it says. */
-        return end.code != RESULT_DONE ? end.code : RESULT_FAILED;
+        return end.code != OUTCOME_EXIT_DONE ? end.code : OUTCOME_EXIT_FAILED;
     }
-    if (!is_kept(outcome)) {
-        return end.code;
+    if (outcome == OUTCOME_FAILED) {
+        return end.code; /* what it has done is not kept */
     }
     return conclude(session, outcome, end.code);
 }

@@ -29,10 +29,7 @@ void plan_errors_add(struct plan_errors *errors,
     va_start(args, format);
     int len = vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    errors->items = plan_grown(errors->items,
-                               errors->count,
-                               &errors->capacity,
-                               sizeof(errors->items[0]));
+    MEM_GROW(errors->items, errors->count, errors->capacity);
     errors->items[errors->count++] = (struct plan_error){
         .mark = mark,
         .text = mem_strndup(text, len < 0 ? 0 : strlen(text)),

@@ -49,12 +49,7 @@ static void add_error(struct import *import,
         errors->cut = true;
         return;
     }
-    if (errors->count == errors->capacity) {
-        errors->capacity = errors->capacity == 0 ? 8 : errors->capacity * 2;
-        errors->items = mem_resize(errors->items,
-                                   errors->capacity,
-                                   sizeof(errors->items[0]));
-    }
+    MEM_GROW(errors->items, errors->count, errors->capacity);
     struct import_error *error = &errors->items[errors->count++];
     *error = *where;
     error->text = mem_strndup(text, strlen(text));

@@ -230,7 +230,7 @@ static void add_classes(struct load_run *run)
         struct sched_class_spec spec = {
             .tier = from->tier,
             .defer = from->defer,
-            .queue = strcmp(from->name, "merge") == 0,
+            .queue = from->role == PLAN_ROLE_MERGE,
             .batch = from->batch,
             .marginal = from->batch_marginal,
             .max_wait_ns = from->max_wait_ns == PLAN_UNLIMITED
@@ -382,7 +382,6 @@ static struct sched_failure_spec failure_of(const struct plan *plan,
         [PLAN_ON_FAILURE_SKIP] = SCHED_SKIP,
         [PLAN_ON_FAILURE_ASK] = SCHED_ASK,
     };
-    const char *class_name = plan->classes[task->class_ix].name;
     const struct plan_settings *settings = &task->settings;
     return (struct sched_failure_spec){
         .retry_max = settings->retry_max,
@@ -392,8 +391,8 @@ static struct sched_failure_spec failure_of(const struct plan *plan,
         .rework_max = task->rework_max,
         .on_failure = actions[settings->on_failure],
         .optional = settings->optional,
-        .rework_on_failure =
-            task->rework_to != PLAN_NONE && strcmp(class_name, "gate") == 0,
+        .rework_on_failure = task->rework_to != PLAN_NONE &&
+                             plan_has_role(plan, task, PLAN_ROLE_GATE),
     };
 }
 

@@ -169,10 +169,7 @@ static void resolve_entry(struct resolver *resolver,
         return;
     }
     resolver->seen[need] = resolver->serial;
-    reader->needs = plan_grown(reader->needs,
-                               reader->need_count,
-                               &reader->need_capacity,
-                               sizeof(reader->needs[0]));
+    MEM_GROW(reader->needs, reader->need_count, reader->need_capacity);
     reader->needs[reader->need_count++] = (struct plan_need){
         .dependent = dependent,
         .need = need,
@@ -577,10 +574,7 @@ static void list_needs(const struct resolver *resolver, uint32_t task_ix)
 
 static void add_plan_edge(struct plan *plan, uint32_t dependent, uint32_t need)
 {
-    plan->edges = plan_grown(plan->edges,
-                             plan->edge_count,
-                             &plan->private->edge_capacity,
-                             sizeof(plan->edges[0]));
+    MEM_GROW(plan->edges, plan->edge_count, plan->private->edge_capacity);
     plan->edges[plan->edge_count++] = (struct plan_edge){dependent, need};
 }
 
@@ -596,10 +590,9 @@ static void extend_needs(const struct resolver *resolver, uint32_t task_ix)
         task->needs = old.needs;
         return;
     }
-    private->old_needs = plan_grown(private->old_needs,
-                                    private->old_needs_count,
-                                    &private->old_needs_capacity,
-                                    sizeof(private->old_needs[0]));
+    MEM_GROW(private->old_needs,
+             private->old_needs_count,
+             private->old_needs_capacity);
     private->old_needs[private->old_needs_count++] = old;
     uint32_t at = 0;
     for (uint32_t ix = 0; ix < task->need_count; ix++) {

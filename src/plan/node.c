@@ -292,11 +292,7 @@ static struct node *add_node(struct builder *builder, struct plan_mark mark)
         STOP(builder, mark, "more than %d values", NODE_COUNT_MAX);
         return NULL;
     }
-    if (tree->count == tree->capacity) {
-        tree->capacity = tree->capacity > 0 ? tree->capacity * 2 : BLANK_SLOTS;
-        tree->nodes =
-            mem_resize(tree->nodes, tree->capacity, sizeof(tree->nodes[0]));
-    }
+    MEM_GROW(tree->nodes, tree->count, tree->capacity);
     uint32_t ix = tree->count++;
     if (builder->depth > 0) {
         uint32_t *last = &builder->last[builder->depth - 1];

@@ -123,10 +123,7 @@ const char *plan_intern(struct plan *plan, const char *text, size_t len)
     if (ix != STRMAP_NONE) {
         return private->texts[ix];
     }
-    private->texts = plan_grown(private->texts,
-                                private->text_count,
-                                &private->text_capacity,
-                                sizeof(private->texts[0]));
+    MEM_GROW(private->texts, private->text_count, private->text_capacity);
     ix = private->text_count++;
     private->texts[ix] = arena_strndup(&private->arena, text, len);
     (void)strmap_add(&private->text_names, private->texts[ix], ix);

@@ -16,6 +16,7 @@
 #define PLAN_PLAN_H
 
 #include "adapter/adapter.h"
+#include "base/duration.h"
 #include "base/macros.h"
 
 #include <stdbool.h>
@@ -35,7 +36,7 @@ enum { PLAN_LOCAL = 0 };
 #define PLAN_UNLIMITED INT64_MAX
 
 /* Expected duration of a task about which nothing is known. */
-#define PLAN_ESTIMATE_NS (INT64_C(600) * 1000000000)
+#define PLAN_ESTIMATE_NS (600 * SECOND_NS)
 
 /* Money is counted in ten-thousandths of a US dollar. */
 enum { PLAN_USD = 10000 };
@@ -196,8 +197,19 @@ struct plan_settings {
     struct plan_cost budget; /* of all its sessions together */
 };
 
+/* What the tasks of a class do, where that makes a difference. The built-in
+ * classes have a role, by their names; see plan_has_role(). */
+enum plan_role {
+    PLAN_ROLE_NONE,
+    PLAN_ROLE_IMPLEMENT, /* it changes the code: commits are its evidence */
+    PLAN_ROLE_GATE,      /* it tests what others did, without an opinion */
+    PLAN_ROLE_MERGE,     /* it queues: one per repository may be in flight */
+    PLAN_ROLE_REVIEW,    /* it judges what others did */
+};
+
 struct plan_class {
     const char *name;
+    enum plan_role role;
     uint32_t tier;      /* 0 is best */
     uint32_t base_tier; /* tier by which starvation is measured */
     bool defer;
@@ -432,6 +444,14 @@ bool plan_is_cost_unknown(const struct plan *plan,
 uint32_t plan_budget_units(const struct plan *plan,
                            const struct plan_limit *limit,
                            const struct plan_task *task);
+
+/* Whether the class of the task has the role. */
+static inline bool plan_has_role(const struct plan *plan,
+                                 const struct plan_task *task,
+                                 enum plan_role role)
+{
+    return plan->classes[task->class_ix].role == role;
+}
 
 /* Whether the task's answer is a verdict on the work of others. */
 bool plan_is_review(const struct plan *plan, const struct plan_task *task);

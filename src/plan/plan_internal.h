@@ -192,17 +192,6 @@ static inline uint32_t plan_target_ix(uint32_t target)
     return target / 2;
 }
 
-/* `items` with room for one more than `count`; it may have moved. */
-static inline void *
-plan_grown(void *items, uint32_t count, uint32_t *capacity, size_t bytes)
-{
-    if (count < *capacity) {
-        return items;
-    }
-    *capacity = count + count / 2 + 16;
-    return mem_resize(items, *capacity, bytes);
-}
-
 /* errors.c */
 
 /* A text in quotes, short and on one line, for use in an error. */

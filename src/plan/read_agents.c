@@ -160,10 +160,7 @@ static uint32_t add_agent(struct plan *plan,
                           const struct adapter *adapter)
 {
     struct plan_private *private = plan->private;
-    plan->agents = plan_grown(plan->agents,
-                              plan->agent_count,
-                              &private->agent_capacity,
-                              sizeof(plan->agents[0]));
+    MEM_GROW(plan->agents, plan->agent_count, private->agent_capacity);
     uint32_t ix = plan->agent_count++;
     plan->agents[ix] = (struct plan_agent){
         .name = plan_intern(plan, name, len),
@@ -378,7 +375,7 @@ void plan_check_agents(struct reader *reader)
 
 bool plan_is_review(const struct plan *plan, const struct plan_task *task)
 {
-    return strcmp(plan->classes[task->class_ix].name, "review") == 0 ||
+    return plan_has_role(plan, task, PLAN_ROLE_REVIEW) ||
            (task->rework_to != PLAN_NONE &&
-            strcmp(plan->classes[task->class_ix].name, "implement") != 0);
+            !plan_has_role(plan, task, PLAN_ROLE_IMPLEMENT));
 }

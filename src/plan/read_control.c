@@ -5,11 +5,10 @@
  */
 #include "plan/plan_internal.h"
 
+#include "base/duration.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#define SECOND_NS INT64_C(1000000000)
-#define MINUTE_NS (60 * SECOND_NS)
 
 enum {
     EVERY_MAX = 1000000,

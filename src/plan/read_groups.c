@@ -261,18 +261,9 @@ add_group(struct reader *reader, const struct node *id, uint32_t repo)
     struct plan_private *private = plan->private;
     uint32_t ix = plan->group_count;
     uint32_t fresh = ix - reader->before.groups;
-    plan->groups = plan_grown(plan->groups,
-                              ix,
-                              &private->group_capacity,
-                              sizeof(plan->groups[0]));
-    private->group_more = plan_grown(private->group_more,
-                                     ix,
-                                     &private->group_more_capacity,
-                                     sizeof(private->group_more[0]));
-    reader->pending_groups = plan_grown(reader->pending_groups,
-                                        fresh,
-                                        &reader->pending_groups_capacity,
-                                        sizeof(reader->pending_groups[0]));
+    MEM_GROW(plan->groups, ix, private->group_capacity);
+    MEM_GROW(private->group_more, ix, private->group_more_capacity);
+    MEM_GROW(reader->pending_groups, fresh, reader->pending_groups_capacity);
     /* A limit can name the group: then that copy of the text is the one. */
     uint32_t text = strmap_find(&private->text_names, id->text, id->count);
     plan->groups[ix] = (struct plan_group){

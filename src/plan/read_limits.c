@@ -22,10 +22,7 @@ enum {
 uint32_t plan_add_limit(struct plan *plan, struct plan_limit limit)
 {
     struct plan_private *private = plan->private;
-    plan->limits = plan_grown(plan->limits,
-                              plan->limit_count,
-                              &private->limit_capacity,
-                              sizeof(plan->limits[0]));
+    MEM_GROW(plan->limits, plan->limit_count, private->limit_capacity);
     uint32_t ix = plan->limit_count++;
     plan->limits[ix] = limit;
     (void)strmap_add(&private->limit_names, limit.name, ix);

@@ -9,10 +9,9 @@
  */
 #include "plan/plan_internal.h"
 
-#include <string.h>
+#include "base/duration.h"
 
-#define SECOND_NS INT64_C(1000000000)
-#define MINUTE_NS (60 * SECOND_NS)
+#include <string.h>
 
 enum {
     TIER_MAX = 99,
@@ -146,10 +145,7 @@ void plan_read_repos(struct reader *reader, const struct node *node)
         };
         (void)fields_read(reader, node_value(key), &schema, &repo);
         check_repair(reader, key, &repo);
-        plan->repos = plan_grown(plan->repos,
-                                 plan->repo_count,
-                                 &private->repo_capacity,
-                                 sizeof(plan->repos[0]));
+        MEM_GROW(plan->repos, plan->repo_count, private->repo_capacity);
         (void)strmap_add(&private->repo_names, repo.name, plan->repo_count);
         plan->repos[plan->repo_count++] = repo;
     }
@@ -192,10 +188,7 @@ uint32_t plan_add_provider(struct plan *plan, const char *name, size_t len)
     if (ix != STRMAP_NONE) {
         return ix;
     }
-    plan->providers = plan_grown(plan->providers,
-                                 plan->provider_count,
-                                 &private->provider_capacity,
-                                 sizeof(plan->providers[0]));
+    MEM_GROW(plan->providers, plan->provider_count, private->provider_capacity);
     ix = plan->provider_count++;
     plan->providers[ix] = (struct plan_provider){
         .name = plan_intern(plan, name, len),
@@ -336,14 +329,10 @@ static uint32_t add_class(struct plan *plan, const char *name, size_t len)
     if (ix != STRMAP_NONE) {
         return ix;
     }
-    plan->classes = plan_grown(plan->classes,
-                               plan->class_count,
-                               &private->class_capacity,
-                               sizeof(plan->classes[0]));
-    private->class_settings = plan_grown(private->class_settings,
-                                         plan->class_count,
-                                         &private->class_settings_capacity,
-                                         sizeof(private->class_settings[0]));
+    MEM_GROW(plan->classes, plan->class_count, private->class_capacity);
+    MEM_GROW(private->class_settings,
+             plan->class_count,
+             private->class_settings_capacity);
     ix = plan->class_count++;
     plan->classes[ix] = (struct plan_class){
         .name = plan_intern(plan, name, len),
@@ -360,11 +349,21 @@ static uint32_t add_class(struct plan *plan, const char *name, size_t len)
 
 void plan_add_built_ins(struct plan *plan)
 {
-    static const char *const names[] = {"implement", "gate", "merge"};
-    for (size_t ix = 0; ix < ARRAY_COUNT(names); ix++) {
-        (void)add_class(plan, names[ix], strlen(names[ix]));
+    static const struct {
+        const char *name;
+        enum plan_role role;
+    } built_ins[] = {
+        {"implement", PLAN_ROLE_IMPLEMENT},
+        {"gate", PLAN_ROLE_GATE},
+        {"merge", PLAN_ROLE_MERGE},
+        {"review", PLAN_ROLE_REVIEW},
+    };
+    uint32_t review = 0; /* the last one */
+    for (size_t ix = 0; ix < ARRAY_COUNT(built_ins); ix++) {
+        const char *name = built_ins[ix].name;
+        review = add_class(plan, name, strlen(name));
+        plan->classes[review].role = built_ins[ix].role;
     }
-    uint32_t review = add_class(plan, "review", strlen("review"));
     plan->classes[review].tier = 1;
     plan->classes[review].base_tier = 1;
     plan->classes[review].defer = true;

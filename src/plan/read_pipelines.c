@@ -245,7 +245,7 @@ static void default_rework(const struct reader *reader,
     const struct plan_class *classes = reader->plan->classes;
     for (uint32_t ix = pipeline->stage_count; ix > 0; ix--) {
         const struct plan_stage *before = &pipeline->stages[ix - 1];
-        if (strcmp(classes[before->class_ix].name, "implement") == 0) {
+        if (classes[before->class_ix].role == PLAN_ROLE_IMPLEMENT) {
             stage->rework_to = ix - 1;
             stage->rework_max = REWORK_DEFAULT;
             return;
@@ -346,10 +346,9 @@ static void read_pipeline(struct reader *reader, const struct node *key)
             read_stage(reader, stage, &pipeline);
         }
     }
-    private->pipelines = plan_grown(private->pipelines,
-                                    private->pipeline_count,
-                                    &private->pipeline_capacity,
-                                    sizeof(private->pipelines[0]));
+    MEM_GROW(private->pipelines,
+             private->pipeline_count,
+             private->pipeline_capacity);
     (void)strmap_add(&private->pipeline_names,
                      pipeline.name,
                      private->pipeline_count);

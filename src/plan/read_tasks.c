@@ -5,12 +5,13 @@
  */
 #include "plan/plan_internal.h"
 
+#include "base/duration.h"
 #include "base/invariant.h"
 
 #include <string.h>
 
 /* How long the session of an agent goes on before it is renewed. */
-#define AGENT_CHECKPOINT_NS (INT64_C(30) * 60 * 1000000000)
+#define AGENT_CHECKPOINT_NS (30 * MINUTE_NS)
 
 struct raw_task {
     const struct node *id;
@@ -76,18 +77,9 @@ struct plan_task *plan_new_task(struct reader *reader, struct plan_mark mark)
         return NULL;
     }
     uint32_t fresh = ix - reader->before.tasks;
-    plan->tasks = plan_grown(plan->tasks,
-                             ix,
-                             &private->task_capacity,
-                             sizeof(plan->tasks[0]));
-    private->next_member = plan_grown(private->next_member,
-                                      ix,
-                                      &private->next_member_capacity,
-                                      sizeof(private->next_member[0]));
-    reader->pending = plan_grown(reader->pending,
-                                 fresh,
-                                 &reader->pending_capacity,
-                                 sizeof(reader->pending[0]));
+    MEM_GROW(plan->tasks, ix, private->task_capacity);
+    MEM_GROW(private->next_member, ix, private->next_member_capacity);
+    MEM_GROW(reader->pending, fresh, reader->pending_capacity);
     private->next_member[ix] = PLAN_NONE;
     reader->pending[fresh] = (struct plan_pending){0};
     plan->tasks[ix] = (struct plan_task){
@@ -154,7 +146,7 @@ static void settle_agent(const struct plan *plan,
     }
     /* Only what was committed can be continued. */
     if (own->checkpoint_after_ns == PLAN_UNSET &&
-        strcmp(plan->classes[task->class_ix].name, "implement") == 0) {
+        plan_has_role(plan, task, PLAN_ROLE_IMPLEMENT)) {
         own->checkpoint_after_ns = AGENT_CHECKPOINT_NS;
     }
 }

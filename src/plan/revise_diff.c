@@ -350,10 +350,7 @@ struct pending {
 static void
 push(struct pending *pending, const struct node *a, const struct node *b)
 {
-    pending->pairs = plan_grown(pending->pairs,
-                                pending->count,
-                                &pending->capacity,
-                                sizeof(pending->pairs[0]));
+    MEM_GROW(pending->pairs, pending->count, pending->capacity);
     pending->pairs[pending->count++] = (struct node_pair){a, b};
 }
 

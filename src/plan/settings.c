@@ -2,13 +2,11 @@
 #include "plan/settings.h"
 
 #include "adapter/template.h"
+#include "base/duration.h"
 #include "plan/plan_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#define SECOND_NS INT64_C(1000000000)
-#define MINUTE_NS (60 * SECOND_NS)
 
 enum {
     TRIES_MAX = 1000,

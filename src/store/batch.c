@@ -177,14 +177,7 @@ void store_batch_add(struct store_batch *batch,
                      const struct store_change *change)
 {
     INVARIANT(batch->count <= batch->capacity);
-    if (batch->count == batch->capacity) {
-        INVARIANT(batch->capacity <= UINT32_MAX / 2);
-        batch->capacity =
-            batch->capacity == 0 ? CHANGES_MIN : 2 * batch->capacity;
-        batch->changes = mem_resize(batch->changes,
-                                    batch->capacity,
-                                    sizeof(batch->changes[0]));
-    }
+    MEM_GROW(batch->changes, batch->count, batch->capacity);
     struct store_change *added = &batch->changes[batch->count++];
     *added = *change;
     copy_texts(batch, added);

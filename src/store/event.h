@@ -1,15 +1,198 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * event: what every back end must do alike with rows of the log.
+ * event: what happened, as rows of the log.
+ *
+ * This module knows every kind of event, its members and their JSON. To add a
+ * kind: its name and its members here, in event.c the rows of the two tables,
+ * and event_write() where it happens; whoever shows events asks for it.
+ *
+ * The names and the order of members are a format: stores keep them, hooks and
+ * `run --json` give them to other programs. Members may be added at the end.
+ * What every back end must do alike with rows is here, too.
  */
 #ifndef STORE_EVENT_H
 #define STORE_EVENT_H
 
+#include "base/jsonr.h"
+#include "base/strbuf.h"
+#include "core/sched.h"
 #include "store/batch.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* --- kinds --------------------------------------------------------------- */
+
+enum event_kind {
+    EVENT_KIND_UNKNOWN, /* of another version */
+    EVENT_KIND_TASK,
+    EVENT_KIND_ATTEMPT,
+    EVENT_KIND_MEMBER,
+    EVENT_KIND_RUN,
+    EVENT_KIND_ADDED,
+    EVENT_KIND_ADD_REFUSED,
+    EVENT_KIND_UPDATED,
+    EVENT_KIND_SYNC,
+    EVENT_KIND_HOOK,
+    EVENT_KIND_BUDGET,
+    EVENT_KIND_USAGE,
+    EVENT_KIND_PROVIDER,
+    EVENT_KIND_CIRCUIT,
+    EVENT_KIND_ORDER,
+    EVENT_KIND_SCHEDULER,
+    EVENT_KIND_COUNT,
+};
+
+/* What something has come to, where that is no state of a task. */
+enum event_word {
+    EVENT_WORD_NONE,
+    EVENT_WORD_CAPPED,
+    EVENT_WORD_DONE,
+    EVENT_WORD_FAILED,
+    EVENT_WORD_FINISHED,
+    EVENT_WORD_PAUSED,
+    EVENT_WORD_REACHED,
+    EVENT_WORD_RESUMED,
+    EVENT_WORD_STOPPED,
+    EVENT_WORD_SUBMITTED,
+    EVENT_WORD_WAITING,
+    EVENT_WORD_COUNT,
+};
+
+/*
+ * An event and its members. Texts are borrowed from whoever has made it, or
+ * are in `texts` of one that was read. NULL, 0, -1, TASK_STATE_COUNT and
+ * EVENT_WORD_NONE stand for members that are absent, as their comments say.
+ */
+struct event {
+    enum event_kind kind;
+    struct strbuf texts; /* of event_read(); see event_release() */
+    union {
+        struct {
+            const char *task;
+            uint32_t from;      /* enum task_state; TASK_STATE_COUNT: none */
+            uint32_t to;        /* enum task_state */
+            uint32_t attempt;   /* 0: none, or in the session of another one */
+            const char *reason; /* or NULL */
+            bool asks; /* parked with a question; for event_hook() only */
+        } task;        /* a task has come to another state */
+        struct {
+            const char *task; /* the first one of the session */
+            uint32_t attempt;
+            uint64_t token;
+            const char *outcome; /* exec/outcome.h has the words */
+            const char *cause;
+            int64_t code;    /* -1: none */
+            uint32_t signal; /* 0: none */
+            int64_t took_ns;
+            const char *reason; /* or NULL */
+        } attempt;              /* a session has ended */
+        struct {
+            const char *task;
+            const char *leader; /* first task of the session */
+            uint64_t token;
+            const char *outcome;
+            const char *reason; /* or NULL */
+        } member; /* what the session of a batch says of another task */
+        struct {
+            enum event_word to; /* SUBMITTED, WAITING, FINISHED */
+            const char *id;     /* of SUBMITTED, with its tasks; or NULL */
+            int64_t tasks;      /* -1: none */
+            uint32_t counts[TASK_STATE_COUNT]; /* tasks by state */
+        } run;
+        struct {
+            uint32_t tasks;
+            const char *by; /* the task whose session did it, or NULL */
+        } added;
+        struct {
+            const char *task;
+            uint32_t attempt;
+            const char *reason;
+        } add_refused;
+        struct {
+            uint32_t changed;
+            uint32_t added;
+            uint32_t removed;
+        } updated; /* tasks, by another version of the plan */
+        struct {
+            enum event_word result; /* DONE, FAILED */
+            const char *reason;     /* or NULL */
+        } sync;
+        struct {
+            const char *hook;
+            uint64_t of; /* number of the event */
+            enum event_word result;
+            const char *reason;
+        } hook; /* nobody took it */
+        struct {
+            enum event_word to; /* REACHED */
+            const char *budget;
+        } budget;
+        struct {
+            enum event_word to;   /* PAUSED, RESUMED, CAPPED, FAILED */
+            const char *provider; /* or NULL */
+            int64_t cap;          /* -1: none */
+            const char *meter;    /* or NULL */
+            double percent;       /* of the meter; -1: none */
+            int64_t until_ns;     /* wall clock; 0: not known */
+            const char *by;       /* "session", or NULL: a monitor */
+            const char *reason;   /* or NULL */
+        } usage;
+        struct {
+            enum event_word to; /* STOPPED, RESUMED */
+            const char *provider;
+            const char *reason; /* or NULL */
+        } provider;
+        struct {
+            const char *executor;
+        } circuit;
+        struct {
+            const char *verb;
+            const char *by;
+            const char *answer; /* JSON */
+        } order;
+        struct {
+            uint64_t epoch;
+            uint32_t found; /* sessions in flight */
+            uint32_t adopted;
+        } scheduler; /* one has begun */
+    } as;
+};
+
+const char *event_kind_name(enum event_kind kind);
+const char *event_word_name(enum event_word word);
+
+/* The kind of a row. */
+enum event_kind event_kind_of(const struct store_event *row);
+
+/* Append the data of a row: a JSON object. */
+void event_write(struct strbuf *out, const struct event *event);
+
+/*
+ * Read a row. *out starts as {0}, and may be used for one row after the other;
+ * whatever is not there, or not of its type, is absent.
+ */
+void event_read(struct event *out, const struct store_event *row);
+void event_release(struct event *event);
+
+/* Whether it is an order with this verb; the answer to an order. */
+bool event_is_order(const struct event *event, const char *verb);
+struct jsonr event_answer(const struct event *event);
+
+/* The hook of plans that is told of it, or NULL. */
+const char *event_hook(const struct event *event);
+
+/*
+ * Append the event as other programs get it: a JSON object, with the id of its
+ * run, or NULL, and the hook that is told, or NULL.
+ */
+void event_add_json(struct strbuf *out,
+                    const struct store_event *row,
+                    const char *run,
+                    const char *hook);
+
+/* --- rows ---------------------------------------------------------------- */
 
 /*
  * The sum of an event whose `number` is set, chained to `before`, the sum of

@@ -383,7 +383,8 @@ static void check_states(const struct verifying *verifying)
         mem_zalloc((size_t)seen_from[db->run_count] + 1, sizeof(*seen));
     for (uint32_t ix = db->event_count; ix-- > 0;) {
         const struct store_event *event = &db->events[ix];
-        if (strcmp(event->kind, "task") != 0 || event->task == STORE_NONE) {
+        if (event_kind_of(event) != EVENT_KIND_TASK ||
+            event->task == STORE_NONE) {
             continue;
         }
         const struct memory_run *run = memory_find_run(db, event->run);

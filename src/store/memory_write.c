@@ -17,23 +17,8 @@
 #include <string.h>
 
 enum {
-    LIST_MIN = 8,
     SHORT_BYTES_MAX = 24,
 };
-
-/* Make room for one more element. */
-#define GROW(items, count, capacity)                                           \
-    ((items) = grow((items), (count), &(capacity), sizeof((items)[0])))
-
-static void *grow(void *items, uint32_t count, uint32_t *capacity, size_t bytes)
-{
-    if (count < *capacity) {
-        return items;
-    }
-    INVARIANT(*capacity <= UINT32_MAX / 2);
-    *capacity = *capacity == 0 ? LIST_MIN : 2 * *capacity;
-    return mem_resize(items, *capacity, bytes);
-}
 
 /* A text that lives as long as the database; `old` stood there before. */
 static const char *
@@ -50,7 +35,7 @@ keep(struct store_memory_db *db, const char *old, const char *text)
     if (ix != STRMAP_NONE) {
         return db->texts[ix];
     }
-    GROW(db->texts, db->text_count, db->text_capacity);
+    MEM_GROW(db->texts, db->text_count, db->text_capacity);
     const char *kept = arena_strndup(&db->arena, text, len);
     db->texts[db->text_count] = kept;
     (void)strmap_add(&db->text_map, kept, db->text_count++);
@@ -95,7 +80,7 @@ static struct memory_attempt *find_attempt(const struct store_memory_db *db,
 static struct memory_undo *add_undo(struct store_memory_db *db,
                                     enum store_change_type type)
 {
-    GROW(db->undos, db->undo_count, db->undo_capacity);
+    MEM_GROW(db->undos, db->undo_count, db->undo_capacity);
     struct memory_undo *undo = &db->undos[db->undo_count++];
     undo->type = type;
     undo->added = true;
@@ -124,7 +109,7 @@ static enum err add_run(struct store_memory_db *db,
         strmap_find(&db->run_ids, from->id, strlen(from->id)) != STRMAP_NONE) {
         return misfit(diag, "run", from->number);
     }
-    GROW(db->runs, db->run_count, db->run_capacity);
+    MEM_GROW(db->runs, db->run_count, db->run_capacity);
     struct memory_run *run = &db->runs[db->run_count];
     *run = (struct memory_run){.row = *from};
     run->row.id = arena_strndup(&db->arena, from->id, strlen(from->id));
@@ -167,7 +152,7 @@ static enum err add_fragment(struct store_memory_db *db,
     if (from->number != run->fragment_count + 1) {
         return misfit(diag, "fragment", from->number);
     }
-    GROW(run->fragments, run->fragment_count, run->fragment_capacity);
+    MEM_GROW(run->fragments, run->fragment_count, run->fragment_capacity);
     struct store_fragment *fragment = &run->fragments[run->fragment_count++];
     *fragment = *from;
     fragment->file = keep(db, NULL, from->file);
@@ -196,7 +181,7 @@ static enum err set_limit(struct store_memory_db *db,
     undo->added =
         ix == run->limit_count || strcmp(run->limits[ix].name, from->name) != 0;
     if (undo->added) {
-        GROW(run->limits, run->limit_count, run->limit_capacity);
+        MEM_GROW(run->limits, run->limit_count, run->limit_capacity);
         memmove(&run->limits[ix + 1],
                 &run->limits[ix],
                 (run->limit_count - ix) * sizeof(run->limits[0]));
@@ -222,7 +207,7 @@ static void set_executor(struct store_memory_db *db,
     undo->added = ix == db->executor_count ||
                   strcmp(db->executors[ix].name, from->name) != 0;
     if (undo->added) {
-        GROW(db->executors, db->executor_count, db->executor_capacity);
+        MEM_GROW(db->executors, db->executor_count, db->executor_capacity);
         memmove(&db->executors[ix + 1],
                 &db->executors[ix],
                 (db->executor_count - ix) * sizeof(db->executors[0]));
@@ -250,7 +235,7 @@ struct store_setting memory_replace_setting(struct store_memory_db *db,
         old = db->settings[ix];
     }
     if (setting.value != NULL && !there) {
-        GROW(db->settings, db->setting_count, db->setting_capacity);
+        MEM_GROW(db->settings, db->setting_count, db->setting_capacity);
         memmove(&db->settings[ix + 1],
                 &db->settings[ix],
                 (db->setting_count++ - ix) * sizeof(db->settings[0]));
@@ -281,7 +266,7 @@ static struct memory_task *place_of(struct memory_run *run, uint32_t ix)
 {
     INVARIANT(ix != STORE_NONE);
     while (run->task_count <= ix) {
-        GROW(run->tasks, run->task_count, run->task_capacity);
+        MEM_GROW(run->tasks, run->task_count, run->task_capacity);
         run->tasks[run->task_count++] = (struct memory_task){
             .last_attempt = STORE_NONE,
         };
@@ -359,7 +344,7 @@ static enum err claim(struct store_memory_db *db,
                         from->task,
                         from->run);
     }
-    GROW(db->attempts, db->attempt_count, db->attempt_capacity);
+    MEM_GROW(db->attempts, db->attempt_count, db->attempt_capacity);
     struct memory_attempt *attempt = &db->attempts[db->attempt_count];
     *attempt = (struct memory_attempt){
         .row = *from,
@@ -409,7 +394,7 @@ static enum err set_attempt(struct store_memory_db *db,
 static void add_event(struct store_memory_db *db,
                       const struct store_event *from)
 {
-    GROW(db->events, db->event_count, db->event_capacity);
+    MEM_GROW(db->events, db->event_count, db->event_capacity);
     struct store_event *event = &db->events[db->event_count++];
     *event = *from;
     event->kind = keep(db, NULL, from->kind);
@@ -425,7 +410,7 @@ static enum err put_command(struct store_memory_db *db,
                             struct diag *diag)
 {
     if (from->number == 0) {
-        GROW(db->commands, db->command_count, db->command_capacity);
+        MEM_GROW(db->commands, db->command_count, db->command_capacity);
         struct store_command *command = &db->commands[db->command_count++];
         *command = *from;
         command->number = ++db->info.last_command;

@@ -5,6 +5,7 @@
  */
 #include "store/store.h"
 
+#include "base/duration.h"
 #include "base/invariant.h"
 #include "store/sqlite_internal.h"
 
@@ -81,7 +82,7 @@ static int64_t clock_ns(void)
     if (clock_gettime(CLOCK_MONOTONIC, &now) != 0) {
         return 0; /* cannot be: this clock exists on Linux */
     }
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    return (int64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
 }
 
 enum err store_write(struct store *store,

@@ -8,6 +8,7 @@
 #define WORK_MACHINE_H
 
 #include "exec/attempt.h"
+#include "exec/attempt_result.h"
 #include "exec/exec.h"
 #include "work/mark.h"
 

@@ -9,6 +9,7 @@
 #define WORK_REPORT_H
 
 #include "exec/attempt.h"
+#include "exec/attempt_result.h"
 #include "work/mark.h"
 
 enum work_report_type {

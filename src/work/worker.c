@@ -13,6 +13,7 @@
 #include "work/worker.h"
 
 #include "base/crash.h"
+#include "base/duration.h"
 #include "base/invariant.h"
 #include "base/mem.h"
 #include "work/home.h"
@@ -22,15 +23,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MS INT64_C(1000000)
-
 /* When to look again at a directory in which a shim is about to begin; and at
  * one that cannot be used now: no descriptor or no space is left, say. */
-#define RECHECK_NS (20 * MS)
-#define TROUBLE_NS (1000 * MS)
+#define RECHECK_NS (20 * MS_NS)
+#define TROUBLE_NS (1000 * MS_NS)
 
 /* A shim that was reported so long ago has begun. */
-#define BEGUN_NS (25 * MS)
+#define BEGUN_NS (25 * MS_NS)
 
 enum {
     LOG_BYTES = 16 << 10, /* of a log, in a report */
@@ -154,13 +153,7 @@ static struct job *find(const struct worker *worker, uint64_t token)
 static struct job *add(struct worker *worker, const struct work_id *id)
 {
     INVARIANT(find(worker, id->token) == NULL);
-    if (worker->job_count == worker->job_capacity) {
-        worker->job_capacity =
-            worker->job_capacity > 0 ? worker->job_capacity * 2 : 16;
-        worker->jobs = mem_resize(worker->jobs,
-                                  worker->job_capacity,
-                                  sizeof(worker->jobs[0]));
-    }
+    MEM_GROW(worker->jobs, worker->job_count, worker->job_capacity);
     struct strbuf dir = {0};
     home_add_dir(&dir, worker->home, id->run, id->task, id->name);
     struct job *job = &worker->jobs[worker->job_count++];
@@ -297,7 +290,7 @@ static bool is_plain(const struct work_report *report)
     const struct attempt_result *result = report->result;
     return report->exit.cause == ATTEMPT_EXIT && report->exit.code == 0 &&
            report->result_err == ERR_OK && result->task_count == 0 &&
-           (result->outcome == NULL || strcmp(result->outcome, "done") == 0);
+           (!result->has_outcome || result->outcome == OUTCOME_DONE);
 }
 
 /* What a program has printed. */

@@ -79,13 +79,13 @@ static void check_judgement(const struct judge_input *input)
 {
     struct judgement judgement = judge_session(input);
     check_time(judgement.retry_at);
-    INVARIANT(judge_outcome_name(judgement.outcome) != NULL);
-    INVARIANT(!judgement.stop || judgement.outcome == JUDGE_REFUSED);
-    INVARIANT(!judgement.again || judgement.outcome == JUDGE_FAILED);
-    INVARIANT(judgement.retry_at == 0 || judgement.outcome == JUDGE_REFUSED);
+    INVARIANT(outcome_name(judgement.outcome) != NULL);
+    INVARIANT(!judgement.stop || judgement.outcome == OUTCOME_REJECTED);
+    INVARIANT(!judgement.again || judgement.outcome == OUTCOME_FAILED);
+    INVARIANT(judgement.retry_at == 0 || judgement.outcome == OUTCOME_REJECTED);
     INVARIANT(judgement.task_count == 0 ||
               judgement.task_count == input->brief->task_count);
-    if (judgement.outcome == JUDGE_FAILED) {
+    if (judgement.outcome == OUTCOME_FAILED) {
         INVARIANT(judgement.reason.len > 0);
     }
     for (uint32_t ix = 0; ix < judgement.task_count; ix++) {

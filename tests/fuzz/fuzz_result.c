@@ -6,6 +6,7 @@
  */
 #include "base/invariant.h"
 #include "exec/attempt.h"
+#include "exec/attempt_result.h"
 #include "exec/meters.h"
 #include "exec/record.h"
 
@@ -27,7 +28,7 @@ static void check_text(const char *text)
 
 static void check_result(const struct attempt_result *result)
 {
-    check_text(result->outcome);
+    INVARIANT(!result->has_outcome || result->outcome < OUTCOME_LOST);
     check_text(result->reason);
     INVARIANT(result->retry_at_ns >= 0);
     INVARIANT(result->input_tokens >= 0 && result->output_tokens >= 0);
@@ -35,7 +36,7 @@ static void check_result(const struct attempt_result *result)
     for (uint32_t ix = 0; ix < result->task_count; ix++) {
         const struct attempt_task_result *task = &result->tasks[ix];
         INVARIANT(task->task != NULL && task->task[0] != '\0');
-        INVARIANT(task->outcome != NULL);
+        INVARIANT(task->outcome < OUTCOME_LOST);
         check_text(task->task);
         check_text(task->reason);
     }

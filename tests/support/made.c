@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/support/made.h"
 
+#include "base/duration.h"
 #include "base/mem.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#define SECOND_NS INT64_C(1000000000)
 
 void made_init(struct made *made)
 {

@@ -13,10 +13,8 @@
 #ifndef TESTS_UNIT_SIM_FIXTURE_H
 #define TESTS_UNIT_SIM_FIXTURE_H
 
+#include "base/duration.h"
 #include "sim/sim.h"
-
-#define SECOND_NS INT64_C(1000000000)
-#define MINUTE_NS (60 * SECOND_NS)
 
 struct sim_fixture {
     struct plan *plan;

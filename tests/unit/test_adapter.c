@@ -92,7 +92,7 @@ static void add_judgement(struct strbuf *out, const struct judgement *judgement)
 {
     strbuf_addf(out,
                 "  %s%s",
-                judge_outcome_name(judgement->outcome),
+                outcome_name(judgement->outcome),
                 judgement->stop ? ", stop the provider" : "");
     if (judgement->retry_at > 0) {
         strbuf_addf(out, ", retry at %lld", (long long)judgement->retry_at);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "exec/attempt.h"
+#include "exec/attempt_result.h"
 
 #include "base/macros.h"
 #include "base/strbuf.h"
+#include "exec/outcome.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -40,7 +41,8 @@ static void everything_that_may_be_said_is_read(void **state)
         " \"tasks\": [{\"task\": \"a\", \"outcome\": \"done\"},"
         " {\"task\": \"b\", \"outcome\": \"changes\", \"reason\": \"why\"}],"
         " \"more\": [1, {}]}");
-    assert_string_equal(result.outcome, "refused");
+    assert_true(result.has_outcome);
+    assert_int_equal(result.outcome, OUTCOME_REJECTED);
     assert_string_equal(result.reason, "limit  reached");
     assert_true(result.retry_at_ns == 1896087600 * SECOND + SECOND / 4);
     assert_true(result.has_usage);
@@ -49,7 +51,8 @@ static void everything_that_may_be_said_is_read(void **state)
     assert_true(result.usd > 0.49 && result.usd < 0.51);
     assert_int_equal(result.task_count, 2);
     assert_string_equal(result.tasks[0].task, "a");
-    assert_string_equal(result.tasks[0].outcome, "done");
+    assert_int_equal(result.tasks[0].outcome, OUTCOME_DONE);
+    assert_int_equal(result.tasks[1].outcome, OUTCOME_CHANGES);
     assert_null(result.tasks[0].reason);
     assert_string_equal(result.tasks[1].reason, "why");
     attempt_result_release(&result);
@@ -69,7 +72,7 @@ static void nothing_need_be_said(void **state)
     };
     for (size_t ix = 0; ix < ARRAY_COUNT(texts); ix++) {
         struct attempt_result result = parsed(texts[ix]);
-        assert_null(result.outcome);
+        assert_false(result.has_outcome);
         assert_null(result.reason);
         assert_int_equal(result.task_count, 0);
         assert_false(result.has_usage);
@@ -87,7 +90,7 @@ static void all_outcomes_are_known(void **state)
         (void)
             snprintf(text, sizeof(text), "{\"outcome\":\"%s\"}", outcomes[ix]);
         struct attempt_result result = parsed(text);
-        assert_string_equal(result.outcome, outcomes[ix]);
+        assert_string_equal(outcome_name(result.outcome), outcomes[ix]);
         attempt_result_release(&result);
     }
 }
@@ -195,7 +198,7 @@ static void whatever_is_wrong_is_refused_with_a_text(void **state)
         }
         assert_false(result.present);
         assert_null(result.tasks);
-        assert_null(result.outcome);
+        assert_false(result.has_outcome);
     }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sim/chart.h"
 
+#include "base/duration.h"
 #include "tests/support/made.h"
 
 #include <setjmp.h>
@@ -9,8 +10,6 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-
-#define SECOND_NS INT64_C(1000000000)
 
 static void assert_time(int64_t time_ns, const char *time, const char *duration)
 {

@@ -11,11 +11,6 @@
 
 #include <cmocka.h>
 
-#define SECOND_NS INT64_C(1000000000)
-#define MINUTE_NS (60 * SECOND_NS)
-#define HOUR_NS (60 * MINUTE_NS)
-#define DAY_NS (24 * HOUR_NS)
-
 static enum err read_text(const char *text, int64_t *out)
 {
     return duration_read(text, strlen(text), out);

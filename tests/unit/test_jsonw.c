@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/jsonw.h"
 
+#include "base/duration.h"
 #include "base/macros.h"
 
 #include <setjmp.h>
@@ -10,8 +11,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-#define SECOND_NS INT64_C(1000000000)
 
 static void writes_plain_text_in_quotes(void **state)
 {
@@ -125,6 +124,85 @@ static void writes_seconds_without_useless_zeros(void **state)
     }
 }
 
+static void the_writer_puts_the_punctuation(void **state)
+{
+    (void)state;
+    struct strbuf out = {0};
+    struct jsonw json = {.out = &out};
+    jsonw_object(&json, NULL);
+    jsonw_text(&json, "task", "a\"b");
+    jsonw_text(&json, "reason", NULL);
+    jsonw_int(&json, "least", INT64_MIN);
+    jsonw_bool(&json, "ok", true);
+    jsonw_null(&json, "nothing");
+    jsonw_object(&json, "empty");
+    jsonw_object_end(&json);
+    jsonw_array(&json, "list");
+    jsonw_int(&json, NULL, 1);
+    jsonw_text(&json, NULL, ":");
+    jsonw_array(&json, NULL);
+    jsonw_array_end(&json);
+    jsonw_object(&json, NULL);
+    jsonw_number(&json, "usd", 10, 0.25);
+    jsonw_object_end(&json);
+    jsonw_array_end(&json);
+    jsonw_duration(&json, "seconds", SECOND_NS / 4);
+    jsonw_moment(&json, "time", 90 * SECOND_NS);
+    jsonw_raw(&json, "answer", "{\"a\":1}");
+    jsonw_name(&json, "last");
+    jsonw_string(&out, "{");
+    jsonw_object_end(&json);
+    assert_string_equal(strbuf_text(&out),
+                        "{\"task\":\"a\\\"b\",\"reason\":null,"
+                        "\"least\":-9223372036854775808,\"ok\":true,"
+                        "\"nothing\":null,\"empty\":{},"
+                        "\"list\":[1,\":\",[],{\"usd\":0.25}],"
+                        "\"seconds\":0.25,"
+                        "\"time\":\"1970-01-01T00:01:30.000Z\","
+                        "\"answer\":{\"a\":1},\"last\":\"{\"}");
+    strbuf_release(&out);
+}
+
+static void for_people_there_are_spaces_and_lines(void **state)
+{
+    (void)state;
+    struct strbuf out = {0};
+    struct jsonw json = {.out = &out, .spaced = true};
+    jsonw_object(&json, NULL);
+    jsonw_int(&json, "a", 1);
+    jsonw_int(&json, "b", 2);
+    jsonw_line(&json, 1);
+    jsonw_array(&json, "c");
+    for (int ix = 0; ix < 2; ix++) {
+        jsonw_line(&json, 2);
+        jsonw_object(&json, NULL);
+        jsonw_int(&json, "d", ix);
+        jsonw_object_end(&json);
+    }
+    jsonw_array_end(&json);
+    jsonw_int(&json, "e", 3);
+    jsonw_object_end(&json);
+    assert_string_equal(strbuf_text(&out),
+                        "{\"a\": 1, \"b\": 2,\n \"c\": [\n  {\"d\": 0},"
+                        "\n  {\"d\": 1}], \"e\": 3}");
+    strbuf_release(&out);
+}
+
+/* A text of one line after another: each object begins anew. */
+static void a_line_break_before_begins_anew(void **state)
+{
+    (void)state;
+    struct strbuf out = {0};
+    for (int ix = 0; ix < 2; ix++) {
+        struct jsonw json = {.out = &out};
+        jsonw_object(&json, NULL);
+        jsonw_object_end(&json);
+        strbuf_adds(&out, "\n");
+    }
+    assert_string_equal(strbuf_text(&out), "{}\n{}\n");
+    strbuf_release(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -136,6 +214,9 @@ int main(void)
         cmocka_unit_test(what_is_not_utf8_becomes_question_marks),
         cmocka_unit_test(no_byte_gets_through_that_json_forbids),
         cmocka_unit_test(writes_seconds_without_useless_zeros),
+        cmocka_unit_test(the_writer_puts_the_punctuation),
+        cmocka_unit_test(for_people_there_are_spaces_and_lines),
+        cmocka_unit_test(a_line_break_before_begins_anew),
     };
     return cmocka_run_group_tests_name("json", tests, NULL, NULL);
 }

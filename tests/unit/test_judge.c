@@ -23,7 +23,7 @@ static struct adapter_seen finished(const char *text)
 
 /* Require an outcome and a part of its reason for a last message. */
 static void
-expect(enum brief_kind kind, const char *text, enum judge_outcome outcome)
+expect(enum brief_kind kind, const char *text, enum sched_outcome outcome)
 {
     struct brief brief = agent_fixture_brief("gemini", kind);
     struct adapter_seen seen = finished(text);
@@ -31,8 +31,8 @@ expect(enum brief_kind kind, const char *text, enum judge_outcome outcome)
     if (judgement.outcome != outcome) {
         fail_msg("%s: %s, not %s",
                  text,
-                 judge_outcome_name(judgement.outcome),
-                 judge_outcome_name(outcome));
+                 outcome_name(judgement.outcome),
+                 outcome_name(outcome));
     }
     judge_release(&judgement);
     adapter_seen_release(&seen);
@@ -41,27 +41,27 @@ expect(enum brief_kind kind, const char *text, enum judge_outcome outcome)
 static void work_is_done_unless_the_answer_objects(void **state)
 {
     (void)state;
-    expect(BRIEF_WORK, "", JUDGE_DONE);
-    expect(BRIEF_WORK, "All done.", JUDGE_DONE);
-    expect(BRIEF_WORK, "```json\n{\"outcome\":\"done\"}\n```", JUDGE_DONE);
-    expect(BRIEF_WORK, "{\"outcome\":\"blocked\"}", JUDGE_BLOCKED);
-    expect(BRIEF_WORK, "{\"outcome\":\"impossible\"}", JUDGE_FAILED);
-    expect(BRIEF_WORK, "{\"outcome\":7}", JUDGE_DONE);
+    expect(BRIEF_WORK, "", OUTCOME_DONE);
+    expect(BRIEF_WORK, "All done.", OUTCOME_DONE);
+    expect(BRIEF_WORK, "```json\n{\"outcome\":\"done\"}\n```", OUTCOME_DONE);
+    expect(BRIEF_WORK, "{\"outcome\":\"blocked\"}", OUTCOME_BLOCKED);
+    expect(BRIEF_WORK, "{\"outcome\":\"impossible\"}", OUTCOME_FAILED);
+    expect(BRIEF_WORK, "{\"outcome\":7}", OUTCOME_DONE);
 }
 
 static void a_review_needs_a_verdict(void **state)
 {
     (void)state;
-    expect(BRIEF_REVIEW, "", JUDGE_FAILED);
-    expect(BRIEF_REVIEW, "I approve.", JUDGE_FAILED);
-    expect(BRIEF_REVIEW, "{\"verdict\":\"approve\"}", JUDGE_DONE);
-    expect(BRIEF_REVIEW, "{\"verdict\":\"changes\"}", JUDGE_CHANGES);
-    expect(BRIEF_REVIEW, "{\"verdict\":\"Approve\"}", JUDGE_FAILED);
-    expect(BRIEF_REVIEW, "{\"verdict\":[\"approve\"]}", JUDGE_FAILED);
-    expect(BRIEF_REVIEW, "[{\"verdict\":\"approve\"}]", JUDGE_FAILED);
+    expect(BRIEF_REVIEW, "", OUTCOME_FAILED);
+    expect(BRIEF_REVIEW, "I approve.", OUTCOME_FAILED);
+    expect(BRIEF_REVIEW, "{\"verdict\":\"approve\"}", OUTCOME_DONE);
+    expect(BRIEF_REVIEW, "{\"verdict\":\"changes\"}", OUTCOME_CHANGES);
+    expect(BRIEF_REVIEW, "{\"verdict\":\"Approve\"}", OUTCOME_FAILED);
+    expect(BRIEF_REVIEW, "{\"verdict\":[\"approve\"]}", OUTCOME_FAILED);
+    expect(BRIEF_REVIEW, "[{\"verdict\":\"approve\"}]", OUTCOME_FAILED);
     expect(BRIEF_REVIEW,
            "{\"verdict\":\"approve\",\"verdict\":\"changes\"}",
-           JUDGE_FAILED);
+           OUTCOME_FAILED);
 }
 
 static void the_last_block_of_json_is_the_answer(void **state)
@@ -70,20 +70,20 @@ static void the_last_block_of_json_is_the_answer(void **state)
     expect(BRIEF_REVIEW,
            "First I thought:\n```json\n{\"verdict\":\"approve\"}\n```\nBut:\n"
            "```json\n{\"verdict\":\"changes\",\"feedback\":\"x\"}\n```\n",
-           JUDGE_CHANGES);
+           OUTCOME_CHANGES);
     expect(BRIEF_REVIEW,
            "```json\n{\"verdict\":\"changes\",\"feedback\":"
            "\"write ```json\\n{}\\n``` there\"}\n```\n",
-           JUDGE_CHANGES);
-    expect(BRIEF_REVIEW, "```json\n{\"verdict\":\"approve\"}", JUDGE_DONE);
+           OUTCOME_CHANGES);
+    expect(BRIEF_REVIEW, "```json\n{\"verdict\":\"approve\"}", OUTCOME_DONE);
     expect(BRIEF_REVIEW,
            "```json\n{\"verdict\":\"approve\"}\n```\n```json\nno\n```",
-           JUDGE_DONE);
+           OUTCOME_DONE);
     /* Only so many blocks are tried. */
     expect(BRIEF_REVIEW,
            "```json\n{\"verdict\":\"approve\"}\n```\n"
            "```json ```json ```json ```json ```json ```json ```json ```json",
-           JUDGE_FAILED);
+           OUTCOME_FAILED);
 }
 
 static void feedback_reaches_the_next_session(void **state)
@@ -97,7 +97,7 @@ static void feedback_reaches_the_next_session(void **state)
                             "feedback",
                             "line 3 lacks a check");
     struct judgement judgement = agent_fixture_judge(&brief, &seen, 0, "");
-    assert_int_equal(judgement.outcome, JUDGE_CHANGES);
+    assert_int_equal(judgement.outcome, OUTCOME_CHANGES);
     assert_string_equal(strbuf_text(&judgement.feedback),
                         "line 3 lacks a check");
     judge_release(&judgement);
@@ -115,7 +115,7 @@ static void a_verdict_with_a_nul_is_none(void **state)
                              NULL);
     assert_non_null(seen.answer);
     struct judgement judgement = agent_fixture_judge(&brief, &seen, 0, "");
-    assert_int_equal(judgement.outcome, JUDGE_FAILED);
+    assert_int_equal(judgement.outcome, OUTCOME_FAILED);
     judge_release(&judgement);
     adapter_seen_release(&seen);
 }
@@ -125,30 +125,30 @@ static void a_batch_judges_each_task_once(void **state)
     (void)state;
     static const struct {
         const char *text;
-        enum judge_outcome a;
-        enum judge_outcome b;
+        enum sched_outcome a;
+        enum sched_outcome b;
     } cases[] = {
         {"{\"tasks\":[{\"task\":\"a\",\"verdict\":\"approve\"},"
          "{\"task\":\"b\",\"verdict\":\"changes\"}]}",
-         JUDGE_DONE,
-         JUDGE_CHANGES},
+         OUTCOME_DONE,
+         OUTCOME_CHANGES},
         {"{\"tasks\":[{\"task\":\"b\",\"verdict\":\"approve\"}]}",
-         JUDGE_FAILED,
-         JUDGE_DONE},
+         OUTCOME_FAILED,
+         OUTCOME_DONE},
         {"{\"tasks\":[{\"task\":\"a\",\"verdict\":\"approve\"},"
          "{\"task\":\"a\",\"verdict\":\"approve\"},"
          "{\"task\":\"a\",\"verdict\":\"approve\"},"
          "{\"task\":\"b\",\"verdict\":\"approve\"}]}",
-         JUDGE_FAILED,
-         JUDGE_DONE},
-        {"{\"tasks\":{\"a\":\"approve\"}}", JUDGE_FAILED, JUDGE_FAILED},
-        {"", JUDGE_FAILED, JUDGE_FAILED},
+         OUTCOME_FAILED,
+         OUTCOME_DONE},
+        {"{\"tasks\":{\"a\":\"approve\"}}", OUTCOME_FAILED, OUTCOME_FAILED},
+        {"", OUTCOME_FAILED, OUTCOME_FAILED},
     };
     struct brief brief = agent_fixture_brief("gemini", BRIEF_BATCH);
     for (size_t ix = 0; ix < ARRAY_COUNT(cases); ix++) {
         struct adapter_seen seen = finished(cases[ix].text);
         struct judgement judgement = agent_fixture_judge(&brief, &seen, 0, "");
-        assert_int_equal(judgement.outcome, JUDGE_DONE);
+        assert_int_equal(judgement.outcome, OUTCOME_DONE);
         assert_int_equal(judgement.task_count, 2);
         assert_int_equal(judgement.tasks[0].outcome, cases[ix].a);
         assert_int_equal(judgement.tasks[1].outcome, cases[ix].b);
@@ -157,7 +157,7 @@ static void a_batch_judges_each_task_once(void **state)
     }
 }
 
-static enum judge_outcome outcome_of(const struct adapter_seen *seen,
+static enum sched_outcome outcome_of(const struct adapter_seen *seen,
                                      struct runner_end end,
                                      bool committed)
 {
@@ -169,7 +169,7 @@ static enum judge_outcome outcome_of(const struct adapter_seen *seen,
         .errors = "",
         .committed = committed,
     });
-    enum judge_outcome outcome = judgement.outcome;
+    enum sched_outcome outcome = judgement.outcome;
     judge_release(&judgement);
     return outcome;
 }
@@ -182,11 +182,11 @@ static void a_session_that_was_stopped_has_no_answer(void **state)
     struct adapter_seen silent = {0};
     struct adapter_seen good = finished("{\"outcome\":\"done\"}");
     struct runner_end end = {.code = 143, .stop = RUNNER_TERMINATED};
-    assert_int_equal(outcome_of(&silent, end, false), JUDGE_FAILED);
-    assert_int_equal(outcome_of(&good, end, false), JUDGE_FAILED);
+    assert_int_equal(outcome_of(&silent, end, false), OUTCOME_FAILED);
+    assert_int_equal(outcome_of(&good, end, false), OUTCOME_FAILED);
     end.stop = RUNNER_CHECKPOINT;
-    assert_int_equal(outcome_of(&silent, end, false), JUDGE_CHECKPOINT);
-    assert_int_equal(outcome_of(&good, end, false), JUDGE_CHECKPOINT);
+    assert_int_equal(outcome_of(&silent, end, false), OUTCOME_CHECKPOINT);
+    assert_int_equal(outcome_of(&good, end, false), OUTCOME_CHECKPOINT);
     adapter_seen_release(&good);
 }
 
@@ -196,12 +196,12 @@ static void success_counts_only_if_the_program_exited_by_itself(void **state)
     struct adapter_seen silent = {0};
     struct adapter_seen good = finished("");
     struct runner_end end = {.code = 0};
-    assert_int_equal(outcome_of(&good, end, false), JUDGE_DONE);
-    assert_int_equal(outcome_of(&silent, end, false), JUDGE_FAILED);
+    assert_int_equal(outcome_of(&good, end, false), OUTCOME_DONE);
+    assert_int_equal(outcome_of(&silent, end, false), OUTCOME_FAILED);
     end.code = 3;
-    assert_int_equal(outcome_of(&good, end, false), JUDGE_DONE);
+    assert_int_equal(outcome_of(&good, end, false), OUTCOME_DONE);
     end = (struct runner_end){.code = -1, .signal = SIGKILL};
-    assert_int_equal(outcome_of(&good, end, false), JUDGE_FAILED);
+    assert_int_equal(outcome_of(&good, end, false), OUTCOME_FAILED);
     adapter_seen_release(&good);
 }
 
@@ -212,8 +212,8 @@ static void denied_tools_block_work_without_a_commit(void **state)
     struct runner_end end = {.code = 0};
     strbuf_pad(&seen.denials, 'x', 999);
     strbuf_adds(&seen.denials, "\xe2\x80\x99 end");
-    assert_int_equal(outcome_of(&seen, end, false), JUDGE_BLOCKED);
-    assert_int_equal(outcome_of(&seen, end, true), JUDGE_DONE);
+    assert_int_equal(outcome_of(&seen, end, false), OUTCOME_BLOCKED);
+    assert_int_equal(outcome_of(&seen, end, true), OUTCOME_DONE);
 
     struct brief brief = agent_fixture_brief("claude", BRIEF_WORK);
     struct judgement judgement = agent_fixture_judge(&brief, &seen, 0, "");
@@ -221,7 +221,7 @@ static void denied_tools_block_work_without_a_commit(void **state)
     judge_release(&judgement);
     brief.writes = false;
     judgement = agent_fixture_judge(&brief, &seen, 0, "");
-    assert_int_equal(judgement.outcome, JUDGE_DONE);
+    assert_int_equal(judgement.outcome, OUTCOME_DONE);
     judge_release(&judgement);
     adapter_seen_release(&seen);
 }
@@ -234,7 +234,7 @@ static void a_conversation_that_is_gone_is_started_again_once(void **state)
     const char *errors = "No saved session found with title \"x\".\n";
     brief.call.resume = "x";
     struct judgement judgement = agent_fixture_judge(&brief, &seen, 1, errors);
-    assert_int_equal(judgement.outcome, JUDGE_FAILED);
+    assert_int_equal(judgement.outcome, OUTCOME_FAILED);
     assert_true(judgement.again);
     judge_release(&judgement);
     brief.call.resume = NULL;
@@ -249,7 +249,7 @@ static void expect_reason(const char *errors, const char *reason)
     struct brief brief = agent_fixture_brief("codex", BRIEF_WORK);
     struct adapter_seen seen = {0};
     struct judgement judgement = agent_fixture_judge(&brief, &seen, 1, errors);
-    assert_int_equal(judgement.outcome, JUDGE_FAILED);
+    assert_int_equal(judgement.outcome, OUTCOME_FAILED);
     assert_string_equal(strbuf_text(&judgement.reason), reason);
     judge_release(&judgement);
 }
@@ -274,7 +274,7 @@ static void a_limit_may_name_its_time_in_the_text(void **state)
                     "You\xe2\x80\x99ve hit your usage limit. Upgrade to Pro or "
                     "try again at 6:01 PM.");
     struct judgement judgement = agent_fixture_judge(&brief, &seen, 1, "");
-    assert_int_equal(judgement.outcome, JUDGE_REFUSED);
+    assert_int_equal(judgement.outcome, OUTCOME_REJECTED);
     assert_int_equal(judgement.retry_at, 1794852060);
     assert_false(judgement.stop);
     judge_release(&judgement);

@@ -166,8 +166,10 @@ static void runs_orders_and_hooks_have_lines(void **state)
                 "{\"to\":\"capped\",\"cap\":2,\"meter\":\"5h\",\"percent\":63}",
                 "05:06:07 usage      capped at 2, meter 5h at 63 %");
     assert_line("usage",
-                "{\"to\":\"paused\",\"provider\":\"p\",\"until\":\"T\"}",
-                "05:06:07 usage      provider p paused until T");
+                "{\"to\":\"paused\",\"provider\":\"p\",\"until\":"
+                "\"2026-03-04T06:00:00.250Z\"}",
+                "05:06:07 usage      provider p paused until "
+                "2026-03-04T06:00:00.250Z");
     assert_line("usage",
                 "{\"to\":\"failed\",\"reason\":\"exit code 1\"}",
                 "05:06:07 usage      cannot be read: exit code 1");

@@ -2,6 +2,7 @@
 /* What is shown of a run: the live picture, the reasons, the summary. */
 #include "cli/live.h"
 
+#include "base/duration.h"
 #include "base/macros.h"
 #include "base/mem.h"
 #include "cli/plain.h"
@@ -18,8 +19,6 @@
 
 #include <cmocka.h>
 
-#define SECOND_NS INT64_C(1000000000)
-#define MINUTE_NS (60 * SECOND_NS)
 #define WALL_NS (INT64_C(1772600767) * SECOND_NS)
 
 /* A task as it is stored. */

@@ -2,6 +2,7 @@
 /* From plans into one scheduler, and the way back. */
 #include "plan/load.h"
 
+#include "base/duration.h"
 #include "base/strbuf.h"
 #include "core/why.h"
 
@@ -12,9 +13,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-#define SECOND_NS INT64_C(1000000000)
-#define MINUTE_NS (60 * SECOND_NS)
 
 #define HEAD "sluice: 1\nname: test\n"
 

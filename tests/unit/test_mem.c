@@ -51,6 +51,26 @@ static void resize_to_nothing_is_still_a_block(void **state)
     mem_free(block);
 }
 
+static void an_array_grows_when_it_is_full_and_keeps_what_it_has(void **state)
+{
+    (void)state;
+    uint64_t *items = NULL;
+    uint32_t capacity = 0;
+    uint32_t growths = 0;
+    for (uint32_t count = 0; count < 1000; count++) {
+        uint32_t before = capacity;
+        MEM_GROW(items, count, capacity);
+        assert_true(count < capacity);
+        growths += capacity != before ? 1 : 0;
+        items[count] = count;
+    }
+    for (uint32_t ix = 0; ix < 1000; ix++) {
+        assert_int_equal(items[ix], ix);
+    }
+    assert_in_range(growths, 2, 15);
+    mem_free(items);
+}
+
 static void strndup_takes_so_many_bytes_and_a_nul(void **state)
 {
     (void)state;
@@ -88,6 +108,7 @@ int main(void)
         cmocka_unit_test(zalloc_of_nothing_is_still_a_block),
         cmocka_unit_test(resize_starts_grows_and_shrinks),
         cmocka_unit_test(resize_to_nothing_is_still_a_block),
+        cmocka_unit_test(an_array_grows_when_it_is_full_and_keeps_what_it_has),
         cmocka_unit_test(strndup_takes_so_many_bytes_and_a_nul),
         cmocka_unit_test(free_accepts_null),
         cmocka_unit_test(a_size_that_overflows_stops_the_program),

@@ -5,6 +5,7 @@
  */
 #include "plan/plan.h"
 
+#include "base/duration.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
 
@@ -16,10 +17,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-#define SECOND_NS INT64_C(1000000000)
-#define MINUTE_NS (60 * SECOND_NS)
-#define HOUR_NS (60 * MINUTE_NS)
 
 #define HEAD "sluice: 1\nname: test\n"
 

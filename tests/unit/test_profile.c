@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sim/profile.h"
 
+#include "base/duration.h"
 #include "base/strbuf.h"
 
 #include <setjmp.h>
@@ -11,8 +12,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-#define MINUTE_NS (INT64_C(60) * 1000000000)
 
 static struct plan *read_plan(const char *tasks)
 {

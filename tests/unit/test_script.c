@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sim/script.h"
 
+#include "base/duration.h"
 #include "base/macros.h"
 
 #include <setjmp.h>
@@ -10,9 +11,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-#define SECOND_NS INT64_C(1000000000)
-#define MINUTE_NS (60 * SECOND_NS)
 
 static void add_good(struct sim_script *script, const char *line)
 {

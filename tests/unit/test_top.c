@@ -8,6 +8,7 @@
  */
 #include "cli/top_draw.h"
 
+#include "base/duration.h"
 #include "base/macros.h"
 #include "base/mem.h"
 #include "store/memory.h"
@@ -24,8 +25,6 @@
 
 #include <cmocka.h>
 
-#define SECOND_NS INT64_C(1000000000)
-#define MINUTE_NS (60 * SECOND_NS)
 #define WALL_NS (INT64_C(1772600767) * SECOND_NS) /* 05:06:07 UTC */
 
 enum { TASKS_MAX = 10000 };

@@ -4,6 +4,7 @@
  */
 #include "cli/top_draw.h"
 
+#include "base/duration.h"
 #include "base/macros.h"
 #include "base/mem.h"
 #include "store/memory.h"
@@ -20,8 +21,6 @@
 
 #include <cmocka.h>
 
-#define SECOND_NS INT64_C(1000000000)
-#define MINUTE_NS (60 * SECOND_NS)
 #define WALL_NS (INT64_C(1772600767) * SECOND_NS) /* 05:06:07 UTC */
 
 static const char plan[] =
@@ -191,7 +190,6 @@ static struct scene *new_scene(void)
     assert_int_equal(err, ERR_OK);
     store_batch_release(&batch);
     glance->view.engine = engine_new(&(struct engine_options){
-        .store = "/nowhere",
         .wall_ns = glance->wall_ns,
     });
     err = engine_load(glance->view.engine, glance->view.store, NULL, &diag);

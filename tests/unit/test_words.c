@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/words.h"
 
+#include "base/duration.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,10 +11,6 @@
 #include <time.h>
 
 #include <cmocka.h>
-
-#define MS_NS INT64_C(1000000)
-#define SECOND_NS (1000 * MS_NS)
-#define HOUR_NS (3600 * SECOND_NS)
 
 static void assert_time(int64_t ns, const char *wanted)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/verdict.h"
+#include "exec/verdict.h"
 
 #include "base/invariant.h"
 
@@ -35,53 +35,8 @@ struct verdict verdict_of_failed_start(int error, struct strbuf *reason)
         .outcome = passing ? OUTCOME_REJECTED : OUTCOME_BLOCKED,
         .cannot_tell = !passing,
         .missing = !passing,
+        .lacks = passing ? OUTCOME_LACKS_ANSWER : OUTCOME_LACKS_START,
     };
-}
-
-/* The outcome that a result names; false: it names none. */
-static bool read_outcome(const char *name, enum sched_outcome *out)
-{
-    static const struct {
-        const char *name;
-        enum sched_outcome outcome;
-    } known[] = {
-        {"blocked", OUTCOME_BLOCKED},
-        {"changes", OUTCOME_CHANGES},
-        {"checkpoint", OUTCOME_CHECKPOINT},
-        {"done", OUTCOME_DONE},
-        {"failed", OUTCOME_FAILED},
-        {"refused", OUTCOME_REJECTED},
-    };
-    for (size_t ix = 0; name != NULL && ix < ARRAY_COUNT(known); ix++) {
-        if (strcmp(known[ix].name, name) == 0) {
-            *out = known[ix].outcome;
-            return true;
-        }
-    }
-    return false;
-}
-
-static enum sched_outcome outcome_of_code(int code)
-{
-    switch (code) {
-    case VERDICT_EXIT_DONE:
-        return OUTCOME_DONE;
-    case VERDICT_EXIT_CHANGES:
-        return OUTCOME_CHANGES;
-    case VERDICT_EXIT_BLOCKED:
-        return OUTCOME_BLOCKED;
-    case VERDICT_EXIT_REFUSED:
-        return OUTCOME_REJECTED;
-    default:
-        return OUTCOME_FAILED;
-    }
-}
-
-/* Whether a shell says that it could not run the command. */
-static bool is_missing(int code)
-{
-    return code == VERDICT_EXIT_NOT_EXECUTABLE ||
-           code == VERDICT_EXIT_NOT_FOUND;
 }
 
 static void add_end(struct strbuf *reason, const struct attempt_exit *end)
@@ -100,41 +55,48 @@ static bool is_empty(const struct attempt_result *result)
            result->output_tokens == 0;
 }
 
+enum sched_outcome verdict_of_code(int code,
+                                   const struct attempt_result *result)
+{
+    enum sched_outcome outcome = outcome_of_code(code);
+    if (outcome == OUTCOME_DONE && result->has_outcome) {
+        return result->outcome;
+    }
+    if (outcome == OUTCOME_DONE && result->retry_at_ns > 0) {
+        return OUTCOME_REJECTED; /* a limit, ended politely */
+    }
+    if (outcome == OUTCOME_FAILED && result->has_outcome &&
+        result->outcome != OUTCOME_DONE) {
+        return result->outcome; /* what kind of failure it is, no denial */
+    }
+    return outcome;
+}
+
 /* It ended by itself. */
 static struct verdict of_exit(const struct attempt_exit *end,
                               const struct attempt_result *result,
                               const char *result_error,
                               struct strbuf *reason)
 {
-    struct verdict verdict = {.outcome = outcome_of_code(end->code)};
+    struct verdict verdict = {.outcome = verdict_of_code(end->code, result)};
+    bool said = result->has_outcome && result->outcome != OUTCOME_DONE;
     if (end->signal != 0) {
         verdict.outcome = OUTCOME_FAILED;
         verdict.cannot_tell = true;
-    } else if (result_error != NULL && end->code == VERDICT_EXIT_DONE) {
+    } else if (result_error != NULL && end->code == OUTCOME_EXIT_DONE) {
         strbuf_addf(reason, "its result is not valid: %s", result_error);
         verdict.outcome = OUTCOME_FAILED;
         return verdict;
-    } else if (end->code == VERDICT_EXIT_DONE) {
-        (void)read_outcome(result->outcome, &verdict.outcome);
-        if (result->outcome == NULL && result->retry_at_ns > 0) {
-            verdict.outcome = OUTCOME_REJECTED; /* a limit, ended politely */
-        }
-        if (verdict.outcome == OUTCOME_DONE && is_empty(result)) {
-            strbuf_adds(reason, "it used no tokens: it never began to work");
-            verdict.outcome = OUTCOME_FAILED;
-            return verdict;
-        }
-    } else if (verdict.outcome == OUTCOME_FAILED) {
-        /* The result may say what kind of failure it is, not deny it. */
-        enum sched_outcome said;
-        if (read_outcome(result->outcome, &said) && said != OUTCOME_DONE) {
-            verdict.outcome = said;
-        } else if (is_missing(end->code)) {
-            verdict.outcome = OUTCOME_BLOCKED;
-            verdict.cannot_tell = true;
-            verdict.missing = true;
-        }
+    } else if (verdict.outcome == OUTCOME_DONE && is_empty(result)) {
+        strbuf_adds(reason, "it used no tokens: it never began to work");
+        verdict.outcome = OUTCOME_FAILED;
+        return verdict;
+    } else if (outcome_is_missing(end->code) && !said) {
+        verdict.outcome = OUTCOME_BLOCKED;
+        verdict.cannot_tell = true;
+        verdict.missing = true;
     }
+    verdict.lacks = result->lacks;
     verdict.retry_at_ns = result->retry_at_ns;
     if (result->reason != NULL) {
         strbuf_adds(reason, result->reason);
@@ -176,11 +138,11 @@ struct verdict verdict_of(const struct attempt_found *found,
         strbuf_adds(reason, "its prepare command failed: ");
         add_end(reason, end);
         return (struct verdict){
-            .outcome = end->code == VERDICT_EXIT_REFUSED ? OUTCOME_REJECTED
-                       : is_missing(end->code)           ? OUTCOME_BLOCKED
+            .outcome = end->code == OUTCOME_EXIT_REFUSED ? OUTCOME_REJECTED
+                       : outcome_is_missing(end->code)   ? OUTCOME_BLOCKED
                                                          : OUTCOME_FAILED,
-            .cannot_tell = end->code != VERDICT_EXIT_REFUSED,
-            .missing = is_missing(end->code),
+            .cannot_tell = end->code != OUTCOME_EXIT_REFUSED,
+            .missing = outcome_is_missing(end->code),
         };
     }
     return (struct verdict){.outcome = OUTCOME_FAILED};
@@ -198,10 +160,9 @@ enum sched_outcome verdict_of_task(const struct verdict *verdict,
         const struct attempt_task_result *said = &result->tasks[ix];
         if (strcmp(said->task, task) == 0) {
             listed = true;
-            enum sched_outcome named;
+            enum sched_outcome named = said->outcome;
             /* A session that failed as a whole did none of them well. */
-            if (read_outcome(said->outcome, &named) &&
-                named != OUTCOME_REJECTED &&
+            if (named != OUTCOME_REJECTED &&
                 (verdict->outcome == OUTCOME_DONE || named != OUTCOME_DONE)) {
                 outcome = named;
                 *reason_out = said->reason != NULL || named == OUTCOME_DONE

@@ -8,22 +8,13 @@
  * cannot be run (exit code 126 or 127, or no start at all) is blocked: trying
  * it again does not help. Pure.
  */
-#ifndef ENGINE_VERDICT_H
-#define ENGINE_VERDICT_H
+#ifndef EXEC_VERDICT_H
+#define EXEC_VERDICT_H
 
 #include "base/strbuf.h"
 #include "core/sched.h"
 #include "exec/attempt.h"
-
-/* Exit codes of sessions that mean something. */
-enum {
-    VERDICT_EXIT_DONE = 0,
-    VERDICT_EXIT_CHANGES = 20,
-    VERDICT_EXIT_BLOCKED = 30,
-    VERDICT_EXIT_REFUSED = 75,
-    VERDICT_EXIT_NOT_EXECUTABLE = 126, /* of a shell, as the next one */
-    VERDICT_EXIT_NOT_FOUND = 127,
-};
+#include "exec/attempt_result.h"
 
 struct verdict {
     enum sched_outcome outcome;
@@ -31,8 +22,17 @@ struct verdict {
     bool cannot_tell;    /* killed, or not run at all: no verdict on the work
                             of others, whatever the outcome */
     bool batch;          /* of several tasks: it must name each that is done */
+    enum outcome_lack lacks; /* of OUTCOME_BLOCKED */
     bool missing; /* its command cannot be run: the end of its log says why */
 };
+
+/*
+ * The outcome of a session that has ended by itself with this exit code, and
+ * says this. A result that was not valid is one that is absent: the caller
+ * knows that it counts as a failure.
+ */
+enum sched_outcome verdict_of_code(int code,
+                                   const struct attempt_result *result);
 
 /*
  * Judge a session whose end is known (ATTEMPT_ENDED) or that is lost. Appends
@@ -57,4 +57,4 @@ enum sched_outcome verdict_of_task(const struct verdict *verdict,
                                    const char **reason_out,
                                    const char **feedback_out);
 
-#endif /* ENGINE_VERDICT_H */
+#endif /* EXEC_VERDICT_H */

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+#include "exec/verdict.h"
+
+#include "base/macros.h"
+#include "exec/outcome.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct row {
+    enum attempt_cause cause;
+    int code;
+    int signal;
+    const char *said; /* outcome of the result, or NULL */
+    enum sched_outcome wanted;
+    bool cannot_tell;
+    bool missing;
+};
+
+static void check(const struct row *row)
+{
+    struct attempt_found found = {
+        .state = ATTEMPT_ENDED,
+        .exit = {.cause = row->cause, .code = row->code, .signal = row->signal},
+    };
+    struct attempt_result result = {.present = row->said != NULL};
+    result.has_outcome = outcome_read_said(row->said, &result.outcome);
+    struct strbuf reason = {0};
+    struct verdict verdict = verdict_of(&found, &result, NULL, &reason);
+    if (verdict.outcome != row->wanted ||
+        verdict.cannot_tell != row->cannot_tell ||
+        verdict.missing != row->missing) {
+        fail_msg("cause %d, code %d, says %s: %s",
+                 row->cause,
+                 row->code,
+                 row->said != NULL ? row->said : "nothing",
+                 outcome_name(verdict.outcome));
+    }
+    /* Whoever did not do well is told why. */
+    assert_int_equal(reason.len > 0, verdict.outcome != OUTCOME_DONE);
+    strbuf_release(&reason);
+}
+
+static void the_worse_of_code_and_result_counts(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {
+        {ATTEMPT_EXIT, 0, 0, NULL, OUTCOME_DONE, false, false},
+        {ATTEMPT_EXIT, 0, 0, "done", OUTCOME_DONE, false, false},
+        {ATTEMPT_EXIT, 0, 0, "changes", OUTCOME_CHANGES, false, false},
+        {ATTEMPT_EXIT, 0, 0, "refused", OUTCOME_REJECTED, false, false},
+        {ATTEMPT_EXIT, 0, 0, "checkpoint", OUTCOME_CHECKPOINT, false, false},
+        {ATTEMPT_EXIT, 1, 0, NULL, OUTCOME_FAILED, false, false},
+        {ATTEMPT_EXIT, 1, 0, "done", OUTCOME_FAILED, false, false},
+        {ATTEMPT_EXIT, 1, 0, "blocked", OUTCOME_BLOCKED, false, false},
+        {ATTEMPT_EXIT, 20, 0, NULL, OUTCOME_CHANGES, false, false},
+        {ATTEMPT_EXIT, 20, 0, "done", OUTCOME_CHANGES, false, false},
+        {ATTEMPT_EXIT, 30, 0, "refused", OUTCOME_BLOCKED, false, false},
+        {ATTEMPT_EXIT, 75, 0, "done", OUTCOME_REJECTED, false, false},
+        {ATTEMPT_EXIT, 127, 0, NULL, OUTCOME_BLOCKED, true, true},
+        {ATTEMPT_EXIT, 126, 0, "done", OUTCOME_BLOCKED, true, true},
+        {ATTEMPT_EXIT, 127, 0, "failed", OUTCOME_FAILED, false, false},
+        {ATTEMPT_EXIT, -1, 9, "done", OUTCOME_FAILED, true, false},
+    };
+    for (size_t ix = 0; ix < ARRAY_COUNT(rows); ix++) {
+        check(&rows[ix]);
+    }
+}
+
+static void who_was_ended_has_said_nothing(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {
+        {ATTEMPT_TIMEOUT, -1, 15, "done", OUTCOME_FAILED, false, false},
+        {ATTEMPT_IDLE, -1, 15, "done", OUTCOME_FAILED, false, false},
+        {ATTEMPT_CANCELLED, 0, 0, "done", OUTCOME_STOPPED, false, false},
+        {ATTEMPT_STOPPED, 0, 0, "done", OUTCOME_STOPPED, false, false},
+        {ATTEMPT_PREPARE, 1, 0, NULL, OUTCOME_FAILED, true, false},
+        {ATTEMPT_PREPARE, 75, 0, NULL, OUTCOME_REJECTED, false, false},
+        {ATTEMPT_PREPARE, 127, 0, NULL, OUTCOME_BLOCKED, true, true},
+    };
+    for (size_t ix = 0; ix < ARRAY_COUNT(rows); ix++) {
+        check(&rows[ix]);
+    }
+}
+
+static void a_lost_session_blames_nobody(void **state)
+{
+    (void)state;
+    struct attempt_found found = {.state = ATTEMPT_LOST};
+    struct attempt_result result = {0};
+    struct strbuf reason = {0};
+    assert_int_equal(verdict_of(&found, &result, NULL, &reason).outcome,
+                     OUTCOME_LOST);
+    assert_true(reason.len > 0);
+    strbuf_release(&reason);
+}
+
+static void what_is_wrong_with_a_result_counts_only_for_success(void **state)
+{
+    (void)state;
+    struct attempt_found found = {.state = ATTEMPT_ENDED};
+    struct attempt_result result = {0};
+    struct strbuf reason = {0};
+    assert_int_equal(verdict_of(&found, &result, "line 1", &reason).outcome,
+                     OUTCOME_FAILED);
+    assert_string_equal(strbuf_text(&reason),
+                        "its result is not valid: line 1");
+    strbuf_clear(&reason);
+    found.exit.code = OUTCOME_EXIT_REFUSED;
+    assert_int_equal(verdict_of(&found, &result, "line 1", &reason).outcome,
+                     OUTCOME_REJECTED);
+    strbuf_release(&reason);
+}
+
+static void who_used_no_tokens_did_not_work(void **state)
+{
+    (void)state;
+    struct attempt_found found = {.state = ATTEMPT_ENDED};
+    struct attempt_result result = {.has_usage = true};
+    struct strbuf reason = {0};
+    assert_int_equal(verdict_of(&found, &result, NULL, &reason).outcome,
+                     OUTCOME_FAILED);
+    result.output_tokens = 1;
+    assert_int_equal(verdict_of(&found, &result, NULL, &reason).outcome,
+                     OUTCOME_DONE);
+    strbuf_release(&reason);
+}
+
+static void a_time_to_retry_at_is_a_refusal(void **state)
+{
+    (void)state;
+    struct attempt_found found = {.state = ATTEMPT_ENDED};
+    struct attempt_result result = {.retry_at_ns = 5};
+    struct strbuf reason = {0};
+    struct verdict verdict = verdict_of(&found, &result, NULL, &reason);
+    assert_int_equal(verdict.outcome, OUTCOME_REJECTED);
+    assert_int_equal(verdict.retry_at_ns, 5);
+    strbuf_release(&reason);
+}
+
+static void a_start_that_may_succeed_later_is_refused(void **state)
+{
+    (void)state;
+    struct strbuf reason = {0};
+    struct verdict verdict = verdict_of_failed_start(EAGAIN, &reason);
+    assert_int_equal(verdict.outcome, OUTCOME_REJECTED);
+    assert_false(verdict.missing);
+    verdict = verdict_of_failed_start(ENOENT, &reason);
+    assert_int_equal(verdict.outcome, OUTCOME_BLOCKED);
+    assert_true(verdict.missing);
+    strbuf_release(&reason);
+}
+
+static void each_task_of_a_batch_has_its_own(void **state)
+{
+    (void)state;
+    char a[] = "a";
+    char b[] = "b";
+    char words[] = "words";
+    struct attempt_task_result tasks[] = {
+        {.task = a, .outcome = OUTCOME_CHANGES, .feedback = words},
+        {.task = b, .outcome = OUTCOME_REJECTED},
+    };
+    struct attempt_result result = {.tasks = tasks, .task_count = 2};
+    struct verdict verdict = {.outcome = OUTCOME_DONE, .batch = true};
+    const char *reason = NULL;
+    const char *feedback = NULL;
+    assert_int_equal(
+        verdict_of_task(&verdict, &result, "a", &reason, &feedback),
+        OUTCOME_CHANGES);
+    assert_non_null(reason);
+    assert_ptr_equal(feedback, words);
+    /* One task alone cannot be refused: that is the session's to say. */
+    assert_int_equal(
+        verdict_of_task(&verdict, &result, "b", &reason, &feedback),
+        OUTCOME_DONE);
+    assert_int_equal(
+        verdict_of_task(&verdict, &result, "c", &reason, &feedback),
+        OUTCOME_FAILED);
+    /* A session that failed as a whole did none of them well. */
+    verdict.outcome = OUTCOME_LOST;
+    tasks[0].outcome = OUTCOME_DONE;
+    assert_int_equal(
+        verdict_of_task(&verdict, &result, "a", &reason, &feedback),
+        OUTCOME_LOST);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_worse_of_code_and_result_counts),
+        cmocka_unit_test(who_was_ended_has_said_nothing),
+        cmocka_unit_test(a_lost_session_blames_nobody),
+        cmocka_unit_test(what_is_wrong_with_a_result_counts_only_for_success),
+        cmocka_unit_test(who_used_no_tokens_did_not_work),
+        cmocka_unit_test(a_time_to_retry_at_is_a_refusal),
+        cmocka_unit_test(a_start_that_may_succeed_later_is_refused),
+        cmocka_unit_test(each_task_of_a_batch_has_its_own),
+    };
+    return cmocka_run_group_tests_name("verdict", tests, NULL, NULL);
+}
