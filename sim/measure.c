@@ -35,16 +35,14 @@ static uint32_t count_tiers(const struct plan *plan)
     return kinds;
 }
 
-/* A task is worth the best of its own tier and of those who need it. */
-static void find_worth(struct sim *sim)
+void sim_find_worth(const struct plan *plan, uint32_t *worth)
 {
-    const struct plan *plan = sim->plan;
     uint32_t count = plan->task_count;
     uint32_t *waiting = mem_zalloc(count, sizeof(waiting[0]));
     uint32_t *queue = mem_zalloc(count, sizeof(queue[0]));
     for (uint32_t ix = 0; ix < count; ix++) {
         const struct plan_task *task = &plan->tasks[ix];
-        sim->worth[ix] = plan->classes[task->class_ix].base_tier;
+        worth[ix] = plan->classes[task->class_ix].base_tier;
         for (uint32_t n = 0; n < task->need_count; n++) {
             waiting[task->needs[n]]++;
         }
@@ -59,7 +57,7 @@ static void find_worth(struct sim *sim)
         const struct plan_task *task = &plan->tasks[queue[ix]];
         for (uint32_t n = 0; n < task->need_count; n++) {
             uint32_t need = task->needs[n];
-            sim->worth[need] = smaller(sim->worth[need], sim->worth[queue[ix]]);
+            worth[need] = smaller(worth[need], worth[queue[ix]]);
             if (--waiting[need] == 0) {
                 queue[queued++] = need;
             }
@@ -78,7 +76,7 @@ void measure_prepare(struct sim *sim)
             smaller(sim->worth_best, sim->plan->classes[ix].base_tier);
     }
     if (sim->worth_kinds > 1) {
-        find_worth(sim);
+        sim_find_worth(sim->plan, sim->worth);
     }
 }
 

@@ -110,6 +110,10 @@ MUST_USE enum err sim_run(struct sim_result **out,
 /* Free a result. NULL is allowed. */
 void sim_result_free(struct sim_result *result);
 
+/* The tier by which starvation is measured, for each task of a plan: the best
+ * of its own class and of all that need it, whatever the plan's rules. */
+void sim_find_worth(const struct plan *plan, uint32_t *worth);
+
 /* Stable names: "rank", "fair", "fifo"; "done", "failed" ... */
 const char *sim_policy_name(enum plan_policy policy);
 const char *sim_end_name(enum sim_end end);

@@ -25,6 +25,7 @@ enum {
     COLUMNS_MIN = 40,
     COLUMNS_DEFAULT = 80,
     PROCESSORS_MAX = 100000,
+    ID_BYTES_MAX = 300, /* of a task or run */
 };
 
 /* Largest plan file: 256 MiB. */
@@ -129,6 +130,58 @@ int cli_fail(const struct cli_command *command, const char *format, ...)
     (void)fputs(strbuf_text(&text), stderr);
     strbuf_release(&text);
     return CLI_USAGE;
+}
+
+int cli_fail_store(const struct cli_command *command,
+                   enum err err,
+                   const struct diag *diag)
+{
+    (void)fprintf(stderr, "sluice %s: %s\n", command->name, diag->text);
+    return err == ERR_INVALID || err == ERR_NOT_FOUND ? err_exit_code(err)
+                                                      : CLI_STORE;
+}
+
+int cli_check_id(const struct cli_command *command,
+                 const char *what,
+                 const char *name)
+{
+    static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz"
+                                   "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                   "0123456789._#:/-";
+    size_t len = strlen(name);
+    if (len == 0 || len > ID_BYTES_MAX) {
+        return cli_fail(command,
+                        len == 0 ? "the %s's id is empty"
+                                 : "the %s's id is too long",
+                        what);
+    }
+    if (strspn(name, alphabet) != len) {
+        return cli_fail(command,
+                        "\"%s\" cannot be the id of a %s: ids have letters, "
+                        "digits and . _ # : / - only",
+                        name,
+                        what);
+    }
+    return CLI_OK;
+}
+
+int cli_run_operand(const struct cli_command *command,
+                    int argc,
+                    char **argv,
+                    const char **run)
+{
+    if (optind == argc) {
+        return CLI_OK;
+    }
+    const char *operand = argv[optind];
+    bool twice = *run != NULL && strcmp(*run, operand) != 0;
+    if (twice || optind + 1 < argc) {
+        return cli_fail(command,
+                        "one run at a time: unexpected argument \"%s\"",
+                        twice ? operand : argv[optind + 1]);
+    }
+    *run = operand;
+    return cli_check_id(command, "run", operand);
 }
 
 int cli_read_duration(const struct cli_command *command,

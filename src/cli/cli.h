@@ -41,35 +41,58 @@ struct cli_command {
     int (*run)(const struct cli_command *command, int argc, char **argv);
 };
 
-/* The commands, sorted by name. */
-extern const struct cli_command cli_add;
-extern const struct cli_command cli_answer;
-extern const struct cli_command cli_budget;
-extern const struct cli_command cli_cancel;
-extern const struct cli_command cli_cap;
-extern const struct cli_command cli_check;
-extern const struct cli_command cli_doctor;
-extern const struct cli_command cli_drain;
-extern const struct cli_command cli_gc;
-extern const struct cli_command cli_handoff;
-extern const struct cli_command cli_hold;
-extern const struct cli_command cli_import;
-extern const struct cli_command cli_init;
-extern const struct cli_command cli_log;
-extern const struct cli_command cli_metrics;
-extern const struct cli_command cli_pause;
-extern const struct cli_command cli_release;
-extern const struct cli_command cli_report;
-extern const struct cli_command cli_resume;
-extern const struct cli_command cli_retry;
-extern const struct cli_command cli_run;
-extern const struct cli_command cli_simulate;
-extern const struct cli_command cli_skip;
-extern const struct cli_command cli_status;
-extern const struct cli_command cli_top;
-extern const struct cli_command cli_usage;
-extern const struct cli_command cli_wait;
-extern const struct cli_command cli_why;
+/* All commands, sorted by name: cli_add, cli_answer ... */
+#define CLI_COMMANDS(X)                                                        \
+    X(add)                                                                     \
+    X(answer)                                                                  \
+    X(budget)                                                                  \
+    X(cancel)                                                                  \
+    X(cap)                                                                     \
+    X(check)                                                                   \
+    X(doctor)                                                                  \
+    X(drain)                                                                   \
+    X(gc)                                                                      \
+    X(handoff)                                                                 \
+    X(hold)                                                                    \
+    X(import)                                                                  \
+    X(init)                                                                    \
+    X(log)                                                                     \
+    X(metrics)                                                                 \
+    X(pause)                                                                   \
+    X(release)                                                                 \
+    X(report)                                                                  \
+    X(resume)                                                                  \
+    X(retry)                                                                   \
+    X(run)                                                                     \
+    X(simulate)                                                                \
+    X(skip)                                                                    \
+    X(status)                                                                  \
+    X(top)                                                                     \
+    X(usage)                                                                   \
+    X(wait)                                                                    \
+    X(why)
+
+#define CLI_DECLARE(name) extern const struct cli_command cli_##name;
+CLI_COMMANDS(CLI_DECLARE)
+#undef CLI_DECLARE
+
+/* The options that every command on a store has, for its table. */
+#define CLIENT_OPTION_STORE                                                    \
+    {                                                                          \
+        "store", "DIR",                                                        \
+            "the store (default: $SLUICE_STORE, or the nearest .sluice)",      \
+            CLIENT_OPT_STORE                                                   \
+    }
+#define CLIENT_OPTION_RUN                                                      \
+    {                                                                          \
+        "run", "RUN", "the run, when there are several", CLIENT_OPT_RUN        \
+    }
+#define CLIENT_OPTION_JSON                                                     \
+    {                                                                          \
+        "json", NULL, "print JSON", CLIENT_OPT_JSON                            \
+    }
+
+enum { CLIENT_OPT_STORE = 301, CLIENT_OPT_RUN, CLIENT_OPT_JSON };
 
 enum { CLI_END = -1, CLI_BAD = -2, CLI_HELP = -3 };
 
@@ -93,6 +116,29 @@ cli_operand(const struct cli_command *command, int argc, char **argv);
 /* Print "sluice NAME: text" and where to find help; return CLI_USAGE. */
 int cli_fail(const struct cli_command *command, const char *format, ...)
     PRINTF_LIKE(2, 3);
+
+/* Print "sluice NAME: text" for an error of a store; the exit code. */
+int cli_fail_store(const struct cli_command *command,
+                   enum err err,
+                   const struct diag *diag);
+
+/*
+ * Whether a word of the command line can be the id of a task or run: CLI_OK,
+ * or CLI_USAGE with an error printed. `what` is "task" or "run".
+ */
+int cli_check_id(const struct cli_command *command,
+                 const char *what,
+                 const char *name);
+
+/*
+ * The run that a command line names, as its one operand or by --run, which mean
+ * the same: sets *run (the argument of --run, or NULL) to the operand if there
+ * is one. CLI_OK, or CLI_USAGE with an error printed.
+ */
+int cli_run_operand(const struct cli_command *command,
+                    int argc,
+                    char **argv,
+                    const char **run);
 
 /*
  * Read the argument of an option that is a length of time ("90s", "1h30m").

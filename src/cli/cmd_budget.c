@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* sluice budget: what was spent of what; set how much there is. */
 #include "base/jsonw.h"
-#include "cli/glance.h"
+#include "cli/cli.h"
 #include "cli/order.h"
-#include "cli/target.h"
-#include "cli/usage.h"
+#include "cli/show.h"
 #include "engine/orders.h"
+#include "view/glance.h"
+#include "view/target.h"
+#include "view/usage.h"
 
 #include <getopt.h>
 #include <string.h>
@@ -99,7 +101,7 @@ static int show(const struct line *line)
         return cli_fail(line->command,
                         "how much? Give --usd, --tokens or both");
     }
-    return glance_show(line->command,
+    return show_glance(line->command,
                        &line->wanted,
                        line->json ? add_json : add_text);
 }
@@ -112,16 +114,16 @@ static int take_option(struct line *line, int code, const char *argument)
         return CLI_OK;
     case CLIENT_OPT_RUN:
         line->wanted.run = argument;
-        return target_check_name(line->command, "run", argument);
+        return cli_check_id(line->command, "run", argument);
     case CLIENT_OPT_JSON:
         line->json = true;
         return CLI_OK;
     case OPT_CLASS:
         line->class_name = argument;
-        return target_check_name(line->command, "class", argument);
+        return cli_check_id(line->command, "class", argument);
     case OPT_TASK:
         line->task = argument;
-        return target_check_name(line->command, "task", argument);
+        return cli_check_id(line->command, "task", argument);
     case OPT_TOKENS:
         line->tokens = argument;
         return CLI_OK;
@@ -150,7 +152,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
             return code;
         }
     }
-    int code = target_run_operand(command, argc, argv, &line.wanted.run);
+    int code = cli_run_operand(command, argc, argv, &line.wanted.run);
     if (code != CLI_OK) {
         return code;
     }

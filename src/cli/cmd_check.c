@@ -4,15 +4,15 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "cli/cli.h"
-#include "cli/client.h"
 #include "cli/disk.h"
 #include "cli/results.h"
-#include "cli/usage.h"
 #include "cli/warnings.h"
 #include "engine/engine.h"
 #include "plan/load.h"
 #include "sim/profile.h"
 #include "sim/sim.h"
+#include "view/client.h"
+#include "view/usage.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -430,7 +430,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
         err = client_expect(plan, store, &diag);
     }
     if (err != ERR_OK) {
-        code = client_fail(command, err, &diag);
+        code = cli_fail_store(command, err, &diag);
     } else if (plan != NULL && can_run(&file, plan, path, &check)) {
         code = summarise(command, &file, plan, &check);
     }

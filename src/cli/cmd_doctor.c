@@ -11,11 +11,12 @@
 #include "base/duration.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
+#include "base/plain.h"
 #include "cli/cli.h"
-#include "cli/client.h"
-#include "cli/plain.h"
 #include "engine/doorway.h"
 #include "engine/loop.h"
+#include "exec/attempt_row.h"
+#include "view/client.h"
 #include "work/home.h"
 
 #include <dirent.h>
@@ -427,8 +428,7 @@ struct flight {
     uint32_t run;
     uint32_t task;
     uint32_t number;
-    char boot_id[37];
-    char nonce[ATTEMPT_NONCE_BYTES];
+    struct attempt_row row;
     char *run_id;
     char *task_id;
 };
@@ -449,9 +449,8 @@ static enum err on_attempt(void *ctx, const struct store_attempt *row)
         .run = row->run,
         .task = row->task,
         .number = row->number,
+        .row = attempt_row_of(row),
     };
-    memcpy(flight->boot_id, row->boot_id, sizeof(flight->boot_id));
-    memcpy(flight->nonce, row->nonce, sizeof(flight->nonce));
     return ERR_OK;
 }
 
@@ -484,7 +483,7 @@ static enum err on_task(void *ctx, const struct store_task *row)
 static bool check_flight(struct doctor *doctor, const struct flight *flight)
 {
     struct strbuf dir = {0};
-    struct attempt_found found = {0};
+    enum attempt_state state = ATTEMPT_NEVER;
     struct diag diag = {0};
     if (flight->run_id == NULL || flight->task_id == NULL) {
         return false; /* said by store_verify() */
@@ -495,7 +494,7 @@ static bool check_flight(struct doctor *doctor, const struct flight *flight)
                      flight->task_id,
                      flight->number);
     enum err err =
-        attempt_inspect(strbuf_text(&dir), flight->boot_id, &found, &diag);
+        attempt_row_state(&flight->row, strbuf_text(&dir), &state, &diag);
     strbuf_release(&dir);
     const char *what = NULL;
     enum level level = doctor->view.owned ? LEVEL_NOTE : LEVEL_WARNING;
@@ -503,10 +502,7 @@ static bool check_flight(struct doctor *doctor, const struct flight *flight)
         say(doctor, LEVEL_WARNING, "attempts", "%s", diag.text);
         return false;
     }
-    if (found.named && strcmp(found.nonce, flight->nonce) != 0) {
-        found.state = ATTEMPT_NEVER; /* the files are of another attempt */
-    }
-    switch (found.state) {
+    switch (state) {
     case ATTEMPT_LIVE:
     case ATTEMPT_STARTING:
         return true;
@@ -644,7 +640,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
     struct diag diag = {0};
     doctor.dir = client_find_store(doctor.store_option, false, &diag);
     if (doctor.dir == NULL) {
-        return client_fail(command, ERR_NOT_FOUND, &diag);
+        return cli_fail_store(command, ERR_NOT_FOUND, &diag);
     }
     examine(&doctor);
     int code = report(&doctor);

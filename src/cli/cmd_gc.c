@@ -19,14 +19,15 @@
 #include "base/jsonw.h"
 #include "base/macros.h"
 #include "base/mem.h"
+#include "base/plain.h"
 #include "base/strmap.h"
 #include "cli/cli.h"
-#include "cli/client.h"
 #include "cli/gc_git.h"
 #include "cli/gc_rows.h"
-#include "cli/plain.h"
 #include "engine/engine.h"
 #include "engine/loop.h"
+#include "exec/attempt_row.h"
+#include "view/client.h"
 #include "work/home.h"
 
 #include <dirent.h>
@@ -407,20 +408,17 @@ static bool
 is_live(const struct folder *folder, const char *task, const char *attempt)
 {
     struct strbuf path = {0};
-    struct attempt_found found = {0};
+    enum attempt_state state = ATTEMPT_LIVE;
     struct diag diag = {0};
-    char boot_id[37];
-    attempt_boot_id(boot_id);
     strbuf_addf(&path,
                 "%s/runs/%s/%s/%s",
                 folder->gc->dir,
                 folder->run,
                 task,
                 attempt);
-    enum err err = attempt_inspect(strbuf_text(&path), boot_id, &found, &diag);
+    enum err err = attempt_row_state(NULL, strbuf_text(&path), &state, &diag);
     strbuf_release(&path);
-    return err != ERR_OK || found.state == ATTEMPT_LIVE ||
-           found.state == ATTEMPT_STARTING;
+    return err != ERR_OK || state == ATTEMPT_LIVE || state == ATTEMPT_STARTING;
 }
 
 /* Whether no attempt of a task is alive, or may be. */
@@ -771,11 +769,11 @@ static int run(const struct cli_command *command, int argc, char **argv)
     struct diag diag = {0};
     gc.dir = client_find_store(gc.store_option, false, &diag);
     if (gc.dir == NULL) {
-        return client_fail(command, ERR_NOT_FOUND, &diag);
+        return cli_fail_store(command, ERR_NOT_FOUND, &diag);
     }
     enum err err = collect(&gc, &diag);
     int code =
-        err == ERR_OK ? print_report(&gc) : client_fail(command, err, &diag);
+        err == ERR_OK ? print_report(&gc) : cli_fail_store(command, err, &diag);
     strbuf_release(&gc.text);
     strbuf_release(&gc.removed);
     strbuf_release(&gc.kept);

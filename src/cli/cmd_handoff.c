@@ -4,9 +4,10 @@
  * push of its branches.
  */
 #include "base/mem.h"
-#include "cli/client.h"
-#include "cli/handoff.h"
-#include "cli/target.h"
+#include "cli/cli.h"
+#include "view/client.h"
+#include "view/handoff.h"
+#include "view/target.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -102,7 +103,7 @@ static int hand_off(const struct cli_command *command,
         }
         handoff_release(notes, count);
     } else {
-        code = client_fail(command, err, &diag);
+        code = cli_fail_store(command, err, &diag);
     }
     client_view_release(&view);
     mem_free(dir);
@@ -134,7 +135,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
             return CLI_USAGE;
         }
     }
-    int code = target_run_operand(command, argc, argv, &order.run);
+    int code = cli_run_operand(command, argc, argv, &order.run);
     return code == CLI_OK ? hand_off(command, &order) : code;
 }
 

@@ -8,10 +8,10 @@
 #include "adapter/adapter.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
+#include "base/plain.h"
 #include "cli/cli.h"
 #include "cli/import_out.h"
-#include "cli/plain.h"
-#include "plan/import.h"
+#include "import/import.h"
 #include "plan/suggest.h"
 
 #include <getopt.h>

@@ -8,8 +8,8 @@
  */
 #include "base/jsonw.h"
 #include "base/mem.h"
+#include "base/plain.h"
 #include "cli/cli.h"
-#include "cli/plain.h"
 #include "cli/survey.h"
 #include "exec/put.h"
 

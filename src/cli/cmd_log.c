@@ -11,16 +11,12 @@
  * first and the log read after it: when the store says that a session has
  * ended, everything that it wrote is in the file.
  */
-#include "base/duration.h"
-#include "base/jsonw.h"
 #include "base/mem.h"
 #include "base/strip.h"
 #include "cli/cli.h"
-#include "cli/client.h"
-#include "cli/target.h"
-#include "engine/engine.h"
 #include "engine/loop.h"
-#include "work/home.h"
+#include "view/client.h"
+#include "view/task_log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,18 +38,10 @@ enum {
 
 /* So long nobody may be the scheduler before following ends: one may be about
  * to take the place of another. */
-#define ABANDONED_NS (5 * SECOND_NS)
+#define ABANDONED_NS (INT64_C(5) * 1000000000)
 
 /* The end of the line that stands where a log was cut: see exec/shim_log.c. */
 static const char mark_end[] = " bytes were cut here]\n";
-
-/* One attempt, as the store has it. */
-struct attempt {
-    uint64_t token;  /* 0: there is none */
-    uint32_t leader; /* index of the task whose directory it is */
-    uint32_t number;
-    char boot_id[37];
-};
 
 struct log {
     const struct cli_command *command;
@@ -69,100 +57,19 @@ struct log {
     struct target target;
     bool news; /* the target has moved since it was found */
     uint64_t last_event;
-    struct attempt last;  /* as of the target */
-    struct attempt shown; /* whose log is shown */
-    struct strbuf path;   /* of its directory */
-    int fd;               /* of its log; -1: not open */
-    off_t at;             /* how far it was read */
-    size_t matched;       /* bytes of mark_end that came last */
-    bool after_mark;      /* NUL bytes are of the cut */
+    struct task_log last;  /* as of the target */
+    struct task_log shown; /* whose log is shown */
+    struct strbuf path;    /* of its directory */
+    int fd;                /* of its log; -1: not open */
+    off_t at;              /* how far it was read */
+    size_t matched;        /* bytes of mark_end that came last */
+    bool after_mark;       /* NUL bytes are of the cut */
     struct strip strip;
     struct strbuf line; /* of JSON: what was read of a line so far */
     int code;           /* of the exit, when writing fails */
 };
 
 /* --- finding it --------------------------------------------------------- */
-
-/* Looking for an attempt of a task. */
-struct pick {
-    const struct target *target;
-    uint32_t number; /* 0: the last one */
-    struct attempt found;
-};
-
-/* Sessions of several tasks are the first one's; the others know the token of
- * their last session. */
-static enum err on_attempt(void *ctx, const struct store_attempt *row)
-{
-    struct pick *pick = ctx;
-    bool own = row->task == pick->target->task;
-    bool shared = row->token == pick->target->token;
-    if ((own || shared) && (pick->number == 0 || pick->number == row->number) &&
-        row->token > pick->found.token) {
-        pick->found = (struct attempt){
-            .token = row->token,
-            .leader = row->task,
-            .number = row->number,
-        };
-        memcpy(pick->found.boot_id, row->boot_id, sizeof(pick->found.boot_id));
-    }
-    return ERR_OK;
-}
-
-/* Find an attempt of the target; token 0: there is none. */
-static enum err pick_attempt(const struct log *log,
-                             uint32_t number,
-                             struct attempt *out,
-                             struct diag *diag)
-{
-    static const struct store_visitor visitor = {.attempt = on_attempt};
-    struct pick pick = {.target = &log->target, .number = number};
-    struct store_query query = {
-        .finished = true,
-        .run = log->target.run_id,
-        .ended = true,
-    };
-    enum err err = store_read(log->store, &query, &visitor, &pick, NULL, diag);
-    *out = pick.found;
-    return err;
-}
-
-/* The id of a task, by its index. */
-struct naming {
-    uint32_t task;
-    char *id;
-};
-
-static enum err on_task(void *ctx, const struct store_task *row)
-{
-    struct naming *naming = ctx;
-    if (row->ix == naming->task && naming->id == NULL) {
-        naming->id = mem_strndup(row->id, strlen(row->id));
-    }
-    return ERR_OK;
-}
-
-/* Make log->path the directory of an attempt. */
-static enum err
-find_path(struct log *log, const struct attempt *attempt, struct diag *diag)
-{
-    static const struct store_visitor visitor = {.task = on_task};
-    const struct target *target = &log->target;
-    struct naming naming = {.task = attempt->leader};
-    enum err err = ERR_OK;
-    if (attempt->leader != target->task) {
-        struct store_query query = {.finished = true, .run = target->run_id};
-        err = store_read(log->store, &query, &visitor, &naming, NULL, diag);
-    }
-    strbuf_clear(&log->path);
-    home_add_attempt(&log->path,
-                     log->dir,
-                     target->run_id,
-                     naming.id != NULL ? naming.id : target->task_id,
-                     attempt->number);
-    mem_free(naming.id);
-    return err;
-}
 
 /* Open the log of the attempt, if it is there. */
 static void open_log(struct log *log)
@@ -197,13 +104,11 @@ static void write_out(struct log *log, const struct strbuf *text)
 static void write_line(struct log *log)
 {
     struct strbuf out = {0};
-    strbuf_adds(&out, "{\"run\": ");
-    jsonw_string(&out, log->target.run_id);
-    strbuf_adds(&out, ", \"task\": ");
-    jsonw_string(&out, log->target.task_id);
-    strbuf_addf(&out, ", \"attempt\": %u, \"line\": ", log->shown.number);
-    jsonw_string(&out, strbuf_text(&log->line));
-    strbuf_adds(&out, "}\n");
+    task_log_add_json(&out,
+                      &log->target,
+                      &log->shown,
+                      "line",
+                      strbuf_text(&log->line));
     write_out(log, &out);
     strbuf_clear(&log->line);
     strbuf_release(&out);
@@ -385,7 +290,7 @@ static enum err refresh(struct log *log, struct diag *diag)
         target_release(&log->target);
         log->target = now;
         log->news = false;
-        err = pick_attempt(log, 0, &log->last, diag);
+        err = task_log_find(&log->last, log->store, &log->target, 0, diag);
     } else {
         target_release(&now);
     }
@@ -421,7 +326,7 @@ static bool has_ended(const struct target *target)
 
 /* Begin with an attempt's log. */
 static enum err
-begin(struct log *log, const struct attempt *attempt, struct diag *diag)
+begin(struct log *log, const struct task_log *attempt, struct diag *diag)
 {
     bool another = log->shown.token != 0;
     if (another) {
@@ -434,22 +339,23 @@ begin(struct log *log, const struct attempt *attempt, struct diag *diag)
         write_out(log, &head);
         strbuf_release(&head);
     }
-    return find_path(log, attempt, diag);
+    strbuf_clear(&log->path);
+    return task_log_add_dir(&log->path,
+                            log->store,
+                            log->dir,
+                            &log->target,
+                            attempt,
+                            diag);
 }
 
 /* Whether nobody is there who could go on with the task. */
 static bool is_abandoned(const struct log *log, int64_t *since_ns)
 {
     struct store_owner owner;
-    struct attempt_found found = {0};
     struct diag diag = {0};
     bool alone = store_owner(log->store, &owner, &diag) == ERR_NOT_FOUND;
     if (alone && is_in_flight(&log->target)) {
-        alone = attempt_inspect(strbuf_text(&log->path),
-                                log->shown.boot_id,
-                                &found,
-                                &diag) == ERR_OK &&
-                found.state != ATTEMPT_LIVE && found.state != ATTEMPT_STARTING;
+        alone = task_log_is_over(strbuf_text(&log->path), &log->shown);
     }
     int64_t now_ns = loop_now_ns();
     if (!alone) {
@@ -507,20 +413,18 @@ static enum err follow(struct log *log, struct diag *diag)
 static int print_path(const struct log *log)
 {
     struct strbuf out = {0};
+    struct strbuf path = {0};
+    strbuf_addf(&path, "%s/log", strbuf_text(&log->path));
     if (log->json) {
-        strbuf_adds(&out, "{\"run\": ");
-        jsonw_string(&out, log->target.run_id);
-        strbuf_adds(&out, ", \"task\": ");
-        jsonw_string(&out, log->target.task_id);
-        strbuf_addf(&out, ", \"attempt\": %u, \"path\": ", log->shown.number);
-        struct strbuf path = {0};
-        strbuf_addf(&path, "%s/log", strbuf_text(&log->path));
-        jsonw_string(&out, strbuf_text(&path));
-        strbuf_release(&path);
-        strbuf_adds(&out, "}\n");
+        task_log_add_json(&out,
+                          &log->target,
+                          &log->shown,
+                          "path",
+                          strbuf_text(&path));
     } else {
-        strbuf_addf(&out, "%s/log\n", strbuf_text(&log->path));
+        strbuf_addf(&out, "%s\n", strbuf_text(&path));
     }
+    strbuf_release(&path);
     int code = cli_write(&out);
     strbuf_release(&out);
     return code;
@@ -555,7 +459,7 @@ static int show_log(struct log *log, struct diag *diag)
     if (log->follow) {
         enum err err = follow(log, diag);
         if (err != ERR_OK) {
-            return client_fail(log->command, err, diag);
+            return cli_fail_store(log->command, err, diag);
         }
         show_end(log);
         return log->code;
@@ -578,7 +482,7 @@ static int show_log(struct log *log, struct diag *diag)
 static int look(struct log *log, const char *task)
 {
     struct diag diag = {0};
-    struct attempt attempt = {0};
+    struct task_log attempt = {0};
     enum err err = store_open(&log->store, log->dir, STORE_READ, &diag);
     if (err == ERR_OK) {
         err = target_find(&log->target,
@@ -590,16 +494,20 @@ static int look(struct log *log, const char *task)
     }
     if (err == ERR_OK) {
         log->last_event = log->target.last_event;
-        err = pick_attempt(log, log->attempt, &attempt, &diag);
+        err = task_log_find(&attempt,
+                            log->store,
+                            &log->target,
+                            log->attempt,
+                            &diag);
     }
     if (err == ERR_OK && log->follow) {
-        err = pick_attempt(log, 0, &log->last, &diag);
+        err = task_log_find(&log->last, log->store, &log->target, 0, &diag);
     }
     if (err == ERR_OK && attempt.token != 0) {
         err = begin(log, &attempt, &diag);
     }
     if (err != ERR_OK) {
-        return client_fail(log->command, err, &diag);
+        return cli_fail_store(log->command, err, &diag);
     }
     bool waits = log->follow && !log->path_only && log->attempt == 0;
     if (attempt.token == 0 && !waits) {
@@ -616,7 +524,7 @@ static int take_option(struct log *log, int code, const char *argument)
         return CLI_OK;
     case CLIENT_OPT_RUN:
         log->run = argument;
-        return target_check_name(log->command, "run", argument);
+        return cli_check_id(log->command, "run", argument);
     case CLIENT_OPT_JSON:
         log->json = true;
         return CLI_OK;
@@ -672,13 +580,13 @@ static int run(const struct cli_command *command, int argc, char **argv)
                         optind == argc ? "whose log? Give the id of a task"
                                        : "one task at a time");
     }
-    if (target_check_name(command, "task", argv[optind]) != CLI_OK) {
+    if (cli_check_id(command, "task", argv[optind]) != CLI_OK) {
         return CLI_USAGE;
     }
     struct diag diag = {0};
     log.dir = client_find_store(log.store_option, false, &diag);
     if (log.dir == NULL) {
-        return client_fail(command, ERR_NOT_FOUND, &diag);
+        return cli_fail_store(command, ERR_NOT_FOUND, &diag);
     }
     int code = look(&log, argv[optind]);
     if (log.fd >= 0) {

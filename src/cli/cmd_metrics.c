@@ -1,710 +1,40 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * sluice metrics: the runs of a store as Prometheus text: those that are
- * unfinished, and those that have finished within the last day, so that a
- * collector sees the last numbers of each run.
- *
- * Everything is read from the store, so it is the same with a scheduler and
- * without one. Counters and histograms are made from the whole log and all
- * attempts each time: they belong to the run and not to a process, and never
- * go back. Cost and tokens have no label but the run, because an update of the
- * plan can move a task to another class.
- *
- * Unfinished runs are loaded together, because they share limits; each finished
- * one is loaded alone.
- */
-#include "base/duration.h"
-#include "base/mem.h"
-#include "cli/glance.h"
-#include "cli/target.h"
-#include "cli/usage.h"
-#include "exec/outcome.h"
-#include "store/event.h"
+/* sluice metrics: print the state of runs for Prometheus. */
+#include "cli/cli.h"
+#include "view/metrics.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { OPT_EVERY = 1, OPT_WATCH, BUCKETS = 9 };
+enum { OPT_EVERY = 1, OPT_WATCH };
 
-#define KEPT_NS DAY_NS /* a finished run is shown for so long */
-
-/* Upper bounds of the histogram of waits, in seconds. */
-static const int64_t bounds[BUCKETS] =
-    {1, 5, 15, 60, 300, 900, 3600, 14400, 43200};
-
-/* What is counted for one class of one run. */
-struct counts {
-    uint64_t attempts[OUTCOME_COUNT];
-    uint64_t waits[BUCKETS + 1];
-    int64_t waited_ns;
-    uint64_t wait_count;
-    uint32_t tasks[TASK_STATE_COUNT];
-    int64_t oldest_ns; /* that has been ready longest */
-};
-
-/* What the attempts of a run have cost. */
-enum cost { COST_USD, COST_INPUT, COST_CACHED, COST_OUTPUT, COSTS };
-
-struct tally {
-    const struct glance *glance; /* that has it, not owned */
-    uint32_t ix;                 /* there */
-    struct engine_run_view view;
-    struct counts *classes;
-    int64_t *ready_ns; /* of each task: since when, by the wall; 0: it is not */
-    double costs[COSTS];
-};
-
-/* A run that has finished within the last day. */
-struct ended {
-    uint32_t number;
-    char *id; /* NULL: not known */
-};
-
-struct metrics {
+struct request {
     const struct cli_command *command;
     struct glance_options options;
     const char *file; /* NULL: print once */
     int64_t every_ns;
-    struct glance glance;   /* of the unfinished runs, or of the named one */
-    struct ended *ended;    /* finished runs beside these */
-    struct glance *glances; /* of each */
-    uint32_t ended_count;
-    struct tally *runs;
-    uint32_t run_count;
     struct strbuf out;
-    struct event event; /* the one that is being read */
 };
 
-/* --- counting ----------------------------------------------------------- */
-
-static struct tally *find_run(struct metrics *metrics, uint32_t number)
-{
-    for (uint32_t ix = 0; ix < metrics->run_count; ix++) {
-        if (metrics->runs[ix].view.number == number) {
-            return &metrics->runs[ix];
-        }
-    }
-    return NULL;
-}
-
-static struct counts *class_of(const struct tally *run, uint32_t task)
-{
-    return &run->classes[run->view.plan->tasks[task].class_ix];
-}
-
-static void count_wait(struct counts *counts, int64_t waited_ns)
-{
-    waited_ns = waited_ns > 0 ? waited_ns : 0;
-    uint32_t bucket = 0;
-    while (bucket < BUCKETS && waited_ns > bounds[bucket] * SECOND_NS) {
-        bucket++;
-    }
-    counts->waits[bucket]++;
-    counts->wait_count++;
-    counts->waited_ns += waited_ns;
-}
-
-static enum err on_event(void *ctx, const struct store_event *row)
-{
-    struct metrics *metrics = ctx;
-    struct tally *run = find_run(metrics, row->run);
-    if (run == NULL || row->task >= run->view.plan->task_count) {
-        return ERR_OK;
-    }
-    struct event *event = &metrics->event;
-    event_read(event, row);
-    enum sched_outcome outcome;
-    if (event->kind == EVENT_KIND_ATTEMPT &&
-        outcome_read(event->as.attempt.outcome, &outcome)) {
-        class_of(run, row->task)->attempts[outcome]++;
-    } else if (event->kind == EVENT_KIND_TASK) {
-        int64_t *since_ns = &run->ready_ns[row->task];
-        if (event->as.task.to == TASK_CLAIMED) {
-            count_wait(class_of(run, row->task),
-                       *since_ns > 0 ? row->wall_ns - *since_ns : 0);
-        }
-        *since_ns = event->as.task.to == TASK_READY ? row->wall_ns : 0;
-    }
-    return ERR_OK;
-}
-
-/* Count the tasks of a run as they are now. */
-static void count_tasks(struct tally *run)
-{
-    for (uint32_t task = 0; task < run->view.plan->task_count; task++) {
-        struct counts *counts = class_of(run, task);
-        enum task_state state =
-            snapshot_state(run->glance->snapshot, run->ix, task);
-        int64_t since_ns = run->ready_ns[task];
-        counts->tasks[state]++;
-        int64_t age_ns = run->glance->wall_ns - since_ns;
-        if (state == TASK_READY && since_ns > 0 && age_ns > counts->oldest_ns) {
-            counts->oldest_ns = age_ns;
-        }
-    }
-}
-
-static enum err on_attempt(void *ctx, const struct store_attempt *row)
-{
-    struct tally *run = ctx;
-    const double costs[COSTS] = {
-        [COST_USD] = row->usd,
-        [COST_INPUT] = (double)row->input_tokens,
-        [COST_CACHED] = (double)row->cached_tokens,
-        [COST_OUTPUT] = (double)row->output_tokens,
-    };
-    for (uint32_t ix = 0; ix < COSTS; ix++) {
-        run->costs[ix] += costs[ix] > 0 ? costs[ix] : 0;
-    }
-    return ERR_OK;
-}
-
-/* Add up what the attempts of a run have cost. */
-static enum err
-count_costs(struct tally *run, struct store *store, struct diag *diag)
-{
-    static const struct store_visitor visitor = {.attempt = on_attempt};
-    struct store_query query = {
-        .finished = true,
-        .run = run->view.id,
-        .ended = true,
-    };
-    struct store_info ignored;
-    return store_read(store, &query, &visitor, run, &ignored, diag);
-}
-
-/* Add the runs of a glance that were asked for. */
-static void add_runs(struct metrics *metrics, const struct glance *glance)
-{
-    const struct engine *engine = glance->view.engine;
-    for (uint32_t ix = 0; ix < engine_run_count(engine); ix++) {
-        struct engine_run_view view = engine_run(engine, ix);
-        if (!glance_is_meant(&metrics->options, &view)) {
-            continue;
-        }
-        metrics->runs = mem_resize(metrics->runs,
-                                   metrics->run_count + 1,
-                                   sizeof(metrics->runs[0]));
-        metrics->runs[metrics->run_count++] = (struct tally){
-            .glance = glance,
-            .ix = ix,
-            .view = view,
-            .classes =
-                mem_zalloc(view.plan->class_count, sizeof(struct counts)),
-            .ready_ns = mem_zalloc(view.plan->task_count, sizeof(int64_t)),
-        };
-    }
-}
-
-static enum err count_all(struct metrics *metrics, struct diag *diag)
-{
-    struct store *store = metrics->glance.view.store;
-    enum err err = store_events(store, 0, on_event, metrics, diag);
-    for (uint32_t ix = 0; ix < metrics->run_count && err == ERR_OK; ix++) {
-        count_tasks(&metrics->runs[ix]);
-        err = count_costs(&metrics->runs[ix], store, diag);
-    }
-    return err;
-}
-
-static void release_counts(struct metrics *metrics)
-{
-    for (uint32_t ix = 0; ix < metrics->run_count; ix++) {
-        mem_free(metrics->runs[ix].classes);
-        mem_free(metrics->runs[ix].ready_ns);
-    }
-    for (uint32_t ix = 0; ix < metrics->ended_count; ix++) {
-        glance_release(&metrics->glances[ix]);
-        mem_free(metrics->ended[ix].id);
-    }
-    mem_free(metrics->runs);
-    mem_free(metrics->glances);
-    mem_free(metrics->ended);
-    metrics->runs = NULL;
-    metrics->glances = NULL;
-    metrics->ended = NULL;
-    metrics->run_count = 0;
-    metrics->ended_count = 0;
-}
-
-/* --- finished runs ------------------------------------------------------ */
-
-static enum err on_finish(void *ctx, const struct store_event *event)
-{
-    struct metrics *metrics = ctx;
-    if (strcmp(event->kind, "run") != 0 ||
-        !jsonr_is(jsonr_get(jsonr_of(event->data), "to"), "finished") ||
-        metrics->glance.wall_ns - event->wall_ns >= KEPT_NS ||
-        find_run(metrics, event->run) != NULL) {
-        return ERR_OK;
-    }
-    metrics->ended = mem_resize(metrics->ended,
-                                metrics->ended_count + 1,
-                                sizeof(metrics->ended[0]));
-    metrics->ended[metrics->ended_count++] =
-        (struct ended){.number = event->run};
-    return ERR_OK;
-}
-
-static enum err on_run(void *ctx, const struct store_run *row)
-{
-    struct metrics *metrics = ctx;
-    for (uint32_t ix = 0; ix < metrics->ended_count; ix++) {
-        struct ended *ended = &metrics->ended[ix];
-        if (ended->number == row->number && ended->id == NULL) {
-            ended->id = mem_strndup(row->id, strlen(row->id));
-        }
-    }
-    return ERR_OK;
-}
-
-/* Add the runs that have finished within the last day. */
-static enum err add_finished(struct metrics *metrics, struct diag *diag)
-{
-    static const struct store_visitor visitor = {.run = on_run};
-    static const struct store_query query = {.finished = true};
-    struct store *store = metrics->glance.view.store;
-    struct store_info ignored;
-    enum err err = store_events(store, 0, on_finish, metrics, diag);
-    if (err == ERR_OK && metrics->ended_count > 0) {
-        err = store_read(store, &query, &visitor, metrics, &ignored, diag);
-    }
-    metrics->glances =
-        mem_zalloc(metrics->ended_count, sizeof(metrics->glances[0]));
-    for (uint32_t ix = 0; ix < metrics->ended_count && err == ERR_OK; ix++) {
-        const struct ended *ended = &metrics->ended[ix];
-        if (ended->id == NULL || find_run(metrics, ended->number) != NULL) {
-            continue; /* 'sluice gc' has removed it; it is there already */
-        }
-        struct glance *glance = &metrics->glances[ix];
-        struct diag gone = {0};
-        err =
-            glance_take_finished(glance, metrics->glance.dir, ended->id, &gone);
-        if (err == ERR_OK) {
-            add_runs(metrics, glance);
-        } else {
-            err = err == ERR_NOT_FOUND ? ERR_OK
-                                       : diag_set(diag, err, "%s", gone.text);
-        }
-    }
-    return err;
-}
-
-/* --- writing ------------------------------------------------------------ */
-
-static void head(struct metrics *metrics,
-                 const char *name,
-                 const char *type,
-                 const char *help)
-{
-    strbuf_addf(&metrics->out,
-                "# HELP %s %s\n# TYPE %s %s\n",
-                name,
-                help,
-                name,
-                type);
-}
-
-/* A label's value, with what Prometheus wants escaped. */
-static void add_label(struct strbuf *out, const char *name, const char *value)
-{
-    strbuf_addf(out, "%s=\"", name);
-    for (; *value != '\0'; value++) {
-        if (*value == '\\' || *value == '"') {
-            strbuf_adds(out, "\\");
-        }
-        strbuf_add(out, *value == '\n' ? " " : value, 1);
-    }
-    strbuf_adds(out, "\"");
-}
-
-/* A line up to its value: "name{run="...",class="..."". */
-static void begin(struct metrics *metrics,
-                  const char *name,
-                  const struct tally *run,
-                  const char *label,
-                  const char *value)
-{
-    strbuf_addf(&metrics->out, "%s{", name);
-    add_label(&metrics->out, "run", run->view.id);
-    if (label != NULL) {
-        strbuf_adds(&metrics->out, ",");
-        add_label(&metrics->out, label, value);
-    }
-}
-
-static void
-add_tasks(struct metrics *metrics, const struct tally *run, uint32_t class_ix)
-{
-    const char *class = run->view.plan->classes[class_ix].name;
-    for (uint32_t state = 0; state < TASK_STATE_COUNT; state++) {
-        begin(metrics, "sluice_tasks", run, "class", class);
-        strbuf_adds(&metrics->out, ",");
-        add_label(&metrics->out,
-                  "state",
-                  sched_state_name((enum task_state)state));
-        strbuf_addf(&metrics->out,
-                    "} %u\n",
-                    run->classes[class_ix].tasks[state]);
-    }
-}
-
-static void
-add_oldest(struct metrics *metrics, const struct tally *run, uint32_t class_ix)
-{
-    begin(metrics,
-          "sluice_oldest_ready_seconds",
-          run,
-          "class",
-          run->view.plan->classes[class_ix].name);
-    strbuf_addf(&metrics->out,
-                "} %.3f\n",
-                (double)run->classes[class_ix].oldest_ns / 1e9);
-}
-
-static void
-add_waits(struct metrics *metrics, const struct tally *run, uint32_t class_ix)
-{
-    const struct counts *counts = &run->classes[class_ix];
-    const char *class = run->view.plan->classes[class_ix].name;
-    uint64_t sum = 0;
-    for (uint32_t ix = 0; ix <= BUCKETS; ix++) {
-        sum += counts->waits[ix];
-        begin(metrics, "sluice_wait_seconds_bucket", run, "class", class);
-        if (ix < BUCKETS) {
-            strbuf_addf(&metrics->out, ",le=\"%lld\"", (long long)bounds[ix]);
-        } else {
-            strbuf_adds(&metrics->out, ",le=\"+Inf\"");
-        }
-        strbuf_addf(&metrics->out, "} %llu\n", (unsigned long long)sum);
-    }
-    begin(metrics, "sluice_wait_seconds_sum", run, "class", class);
-    strbuf_addf(&metrics->out, "} %.3f\n", (double)counts->waited_ns / 1e9);
-    begin(metrics, "sluice_wait_seconds_count", run, "class", class);
-    strbuf_addf(&metrics->out,
-                "} %llu\n",
-                (unsigned long long)counts->wait_count);
-}
-
-static void add_attempts(struct metrics *metrics,
-                         const struct tally *run,
-                         uint32_t class_ix)
-{
-    for (uint32_t ix = 0; ix < OUTCOME_COUNT; ix++) {
-        begin(metrics,
-              "sluice_attempts_total",
-              run,
-              "class",
-              run->view.plan->classes[class_ix].name);
-        strbuf_addf(&metrics->out,
-                    ",outcome=\"%s\"} %llu\n",
-                    outcome_name(ix),
-                    (unsigned long long)run->classes[class_ix].attempts[ix]);
-    }
-}
-
-typedef void (*add_class_fn)(struct metrics *metrics,
-                             const struct tally *run,
-                             uint32_t class_ix);
-
-/* One metric for every class that has a task, in every run. */
-static void for_classes(struct metrics *metrics, add_class_fn add)
-{
-    for (uint32_t ix = 0; ix < metrics->run_count; ix++) {
-        const struct tally *run = &metrics->runs[ix];
-        for (uint32_t at = 0; at < run->view.plan->class_count; at++) {
-            uint32_t count = 0;
-            for (uint32_t s = 0; s < TASK_STATE_COUNT; s++) {
-                count += run->classes[at].tasks[s];
-            }
-            if (count > 0) {
-                add(metrics, run, at);
-            }
-        }
-    }
-}
-
-static void add_limits(struct metrics *metrics, bool used)
-{
-    for (uint32_t ix = 0; ix < metrics->run_count; ix++) {
-        const struct tally *run = &metrics->runs[ix];
-        const struct plan *plan = run->view.plan;
-        const struct engine *engine = run->glance->view.engine;
-        for (uint32_t limit = 0; limit < plan->limit_count; limit++) {
-            struct limit_id id = load_limit(run->view.loaded, limit);
-            int64_t max = sched_limit_max(engine_sched(engine), id);
-            if (max == LIMIT_NONE || plan_is_paid(&plan->limits[limit])) {
-                continue;
-            }
-            begin(metrics,
-                  used ? "sluice_limit_used" : "sluice_limit_max",
-                  run,
-                  "limit",
-                  plan->limits[limit].name);
-            int64_t value =
-                used ? snapshot_used(run->glance->snapshot, run->ix, limit)
-                     : max;
-            strbuf_addf(&metrics->out, "} %lld\n", (long long)value);
-        }
-    }
-}
-
-/* What a value of a monitor is asked for. */
-enum usage_value { USAGE_PERCENT, USAGE_CAP, USAGE_PAUSED, USAGE_READABLE };
-
-static void begin_usage(struct metrics *metrics,
-                        const char *name,
-                        const struct tally *run,
-                        const struct engine_usage_view *usage)
-{
-    begin(metrics,
-          name,
-          run,
-          "provider",
-          usage->provider != NULL ? usage->provider : "");
-}
-
-static void add_monitor(struct metrics *metrics,
-                        const struct tally *run,
-                        uint32_t monitor,
-                        enum usage_value value)
-{
-    const struct engine *engine = run->glance->view.engine;
-    struct engine_usage_view usage = engine_usage(engine, run->ix, monitor);
-    if (value == USAGE_CAP && usage.cap != LIMIT_NONE) {
-        begin_usage(metrics, "sluice_usage_cap", run, &usage);
-        strbuf_addf(&metrics->out, "} %lld\n", (long long)usage.cap);
-    } else if (value == USAGE_PAUSED) {
-        begin_usage(metrics, "sluice_usage_paused", run, &usage);
-        strbuf_addf(&metrics->out, "} %d\n", usage.cap == 0);
-    } else if (value == USAGE_READABLE) {
-        begin_usage(metrics, "sluice_usage_readable", run, &usage);
-        strbuf_addf(&metrics->out, "} %d\n", usage.error == NULL);
-    }
-    for (uint32_t n = 0; value == USAGE_PERCENT && n < usage.meter_count; n++) {
-        struct engine_meter meter =
-            engine_usage_meter(engine, run->ix, monitor, n);
-        begin_usage(metrics, "sluice_usage_percent", run, &usage);
-        strbuf_adds(&metrics->out, ",");
-        add_label(&metrics->out, "meter", meter.name);
-        strbuf_addf(&metrics->out, "} %.10g\n", meter.percent);
-    }
-}
-
-/* Monitors of finished runs read nothing: what they saw last is no news. */
-static void add_usage(struct metrics *metrics,
-                      const char *name,
-                      const char *help,
-                      enum usage_value value)
-{
-    head(metrics, name, "gauge", help);
-    for (uint32_t ix = 0; ix < metrics->run_count; ix++) {
-        const struct tally *run = &metrics->runs[ix];
-        uint32_t count = run->view.finished ? 0 : run->view.plan->usage_count;
-        for (uint32_t n = 0; n < count; n++) {
-            add_monitor(metrics, run, n, value);
-        }
-    }
-}
-
-static void add_budgets(struct metrics *metrics, bool spent)
-{
-    const char *name = spent ? "sluice_budget_spent" : "sluice_budget_max";
-    head(metrics,
-         name,
-         "gauge",
-         spent ? "What was spent of a budget, in USD or tokens."
-               : "A budget, in USD or tokens.");
-    for (uint32_t ix = 0; ix < metrics->run_count; ix++) {
-        const struct tally *run = &metrics->runs[ix];
-        const struct engine *engine = run->glance->view.engine;
-        for (uint32_t n = 0; n < run->view.plan->limit_count; n++) {
-            const struct plan_limit *limit = &run->view.plan->limits[n];
-            if (!plan_is_budget(limit)) {
-                continue;
-            }
-            int64_t units = spent ? engine_limit_spent(engine, run->ix, n)
-                                  : engine_limit_set(engine, run->ix, n);
-            double scale = limit->kind == PLAN_LIMIT_BUDGET_USD ? PLAN_USD : 1;
-            begin(metrics, name, run, "budget", limit->name);
-            strbuf_addf(&metrics->out, "} %.10g\n", (double)units / scale);
-        }
-    }
-}
-
-static void add_money_lines(struct metrics *metrics)
-{
-    add_usage(metrics,
-              "sluice_usage_percent",
-              "What a usage meter showed last.",
-              USAGE_PERCENT);
-    add_usage(metrics,
-              "sluice_usage_cap",
-              "Most sessions by a usage monitor; absent: it lowers nothing.",
-              USAGE_CAP);
-    add_usage(metrics,
-              "sluice_usage_paused",
-              "Whether a usage monitor lets nothing start.",
-              USAGE_PAUSED);
-    add_usage(metrics,
-              "sluice_usage_readable",
-              "Whether the last reading of a usage monitor succeeded.",
-              USAGE_READABLE);
-    add_budgets(metrics, false);
-    add_budgets(metrics, true);
-}
-
-/* What attempts that have ended have cost, by run. */
-static void add_costs(struct metrics *metrics)
-{
-    static const struct {
-        const char *name;
-        const char *help;
-    } costs[COSTS] = {
-        [COST_USD] = {"sluice_cost_usd_total", "Cost of attempts, in USD."},
-        [COST_INPUT] = {"sluice_input_tokens_total",
-                        "Input tokens of attempts, cached ones included."},
-        [COST_CACHED] = {"sluice_cached_tokens_total",
-                         "Input tokens of attempts that were cached."},
-        [COST_OUTPUT] = {"sluice_output_tokens_total",
-                         "Output tokens of attempts."},
-    };
-    for (uint32_t cost = 0; cost < COSTS; cost++) {
-        head(metrics, costs[cost].name, "counter", costs[cost].help);
-        for (uint32_t ix = 0; ix < metrics->run_count; ix++) {
-            begin(metrics, costs[cost].name, &metrics->runs[ix], NULL, NULL);
-            strbuf_addf(&metrics->out,
-                        cost == COST_USD ? "} %.6f\n" : "} %.0f\n",
-                        metrics->runs[ix].costs[cost]);
-        }
-    }
-}
-
-static void add_states(struct metrics *metrics)
-{
-    head(metrics,
-         "sluice_run_finished",
-         "gauge",
-         "Whether a run has finished; it is shown for a day after its end.");
-    for (uint32_t ix = 0; ix < metrics->run_count; ix++) {
-        const struct tally *run = &metrics->runs[ix];
-        begin(metrics, "sluice_run_finished", run, NULL, NULL);
-        strbuf_addf(&metrics->out, "} %d\n", run->view.finished);
-    }
-}
-
-static void add_run_lines(struct metrics *metrics)
-{
-    add_states(metrics);
-    head(metrics, "sluice_tasks", "gauge", "Tasks by class and state.");
-    for_classes(metrics, add_tasks);
-    head(metrics,
-         "sluice_oldest_ready_seconds",
-         "gauge",
-         "How long the oldest ready task of a class has been ready.");
-    for_classes(metrics, add_oldest);
-    head(metrics,
-         "sluice_wait_seconds",
-         "histogram",
-         "Time from being ready to being started.");
-    for_classes(metrics, add_waits);
-    head(metrics,
-         "sluice_attempts_total",
-         "counter",
-         "Sessions that have ended, by outcome.");
-    for_classes(metrics, add_attempts);
-    add_costs(metrics);
-    head(metrics, "sluice_limit_max", "gauge", "Units of a limit.");
-    add_limits(metrics, false);
-    head(metrics, "sluice_limit_used", "gauge", "Units of a limit in use.");
-    add_limits(metrics, true);
-}
-
-static void add_store_lines(struct metrics *metrics)
-{
-    const struct client_view *view = &metrics->glance.view;
-    const struct store_info *info = engine_info(view->engine);
-    head(metrics,
-         "sluice_scheduler_up",
-         "gauge",
-         "Whether a scheduler holds the store and shows signs of life.");
-    strbuf_addf(&metrics->out,
-                "sluice_scheduler_up %d\n",
-                view->owned && view->silent_ns == 0 && !view->stopped);
-    head(metrics,
-         "sluice_commit_seconds",
-         "summary",
-         "Time that commits of the present or last scheduler took.");
-    strbuf_addf(&metrics->out,
-                "sluice_commit_seconds_sum %.6f\n"
-                "sluice_commit_seconds_count %llu\n",
-                (double)view->owner.commit_ns / 1e9,
-                (unsigned long long)view->owner.commits);
-    head(metrics,
-         "sluice_usage_override",
-         "gauge",
-         "Whether usage monitors are overridden.");
-    strbuf_addf(&metrics->out,
-                "sluice_usage_override %d\n",
-                engine_is_overridden(view->engine));
-    head(metrics, "sluice_events_total", "counter", "Events in the log.");
-    strbuf_addf(&metrics->out,
-                "sluice_events_total %llu\n",
-                (unsigned long long)info->last_event);
-    head(metrics,
-         "sluice_sessions_total",
-         "counter",
-         "Sessions that were claimed, over all runs.");
-    strbuf_addf(&metrics->out,
-                "sluice_sessions_total %llu\n",
-                (unsigned long long)info->last_token);
-}
-
-/* --- the command -------------------------------------------------------- */
-
-/* Fill `out` with what is true now. */
-static enum err take(struct metrics *metrics, struct diag *diag)
-{
-    strbuf_clear(&metrics->out);
-    enum err err = glance_take(&metrics->glance, &metrics->options, diag);
-    if (err == ERR_OK) {
-        add_runs(metrics, &metrics->glance);
-        err =
-            metrics->options.run == NULL ? add_finished(metrics, diag) : ERR_OK;
-    }
-    if (err == ERR_OK) {
-        err = count_all(metrics, diag);
-    }
-    if (err == ERR_OK) {
-        add_store_lines(metrics);
-        add_run_lines(metrics);
-        add_money_lines(metrics);
-    }
-    release_counts(metrics);
-    glance_release(&metrics->glance);
-    return err;
-}
-
 /* Write the file whole, by rename: a collector may read it at any time. */
-static enum err write_file(const struct metrics *metrics, struct diag *diag)
+static enum err write_file(const struct request *request, struct diag *diag)
 {
     struct strbuf next = {0};
-    strbuf_addf(&next, "%s.next", metrics->file);
+    strbuf_addf(&next, "%s.next", request->file);
     int fd = open(strbuf_text(&next),
                   O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
                   0644);
-    bool good = fd >= 0 && write(fd, metrics->out.text, metrics->out.len) ==
-                               (ssize_t)metrics->out.len;
+    bool good = fd >= 0 && write(fd, request->out.text, request->out.len) ==
+                               (ssize_t)request->out.len;
     int error = errno;
     if (fd >= 0) {
         good = close(fd) == 0 && good;
     }
-    if (good && rename(strbuf_text(&next), metrics->file) != 0) {
+    if (good && rename(strbuf_text(&next), request->file) != 0) {
         error = errno;
         good = false;
     }
@@ -713,27 +43,28 @@ static enum err write_file(const struct metrics *metrics, struct diag *diag)
                 : diag_set(diag,
                            ERR_IO,
                            "write %s: %s",
-                           metrics->file,
+                           request->file,
                            strerror(error));
 }
 
-static int carry_out(struct metrics *metrics)
+static int carry_out(struct request *request)
 {
     struct diag diag = {0};
     for (;;) {
-        enum err err = take(metrics, &diag);
-        if (err == ERR_OK && metrics->file == NULL) {
-            return cli_write(&metrics->out);
+        strbuf_clear(&request->out);
+        enum err err = metrics_add(&request->out, &request->options, &diag);
+        if (err == ERR_OK && request->file == NULL) {
+            return cli_write(&request->out);
         }
         if (err == ERR_OK) {
-            err = write_file(metrics, &diag);
+            err = write_file(request, &diag);
         }
         if (err != ERR_OK) {
-            return client_fail(metrics->command, err, &diag);
+            return cli_fail_store(request->command, err, &diag);
         }
         struct timespec pause = {
-            .tv_sec = metrics->every_ns / SECOND_NS,
-            .tv_nsec = metrics->every_ns % SECOND_NS,
+            .tv_sec = request->every_ns / SECOND_NS,
+            .tv_nsec = request->every_ns % SECOND_NS,
         };
         (void)nanosleep(&pause, NULL);
     }
@@ -741,26 +72,26 @@ static int carry_out(struct metrics *metrics)
 
 static int run(const struct cli_command *command, int argc, char **argv)
 {
-    struct metrics metrics = {.command = command, .every_ns = 15 * SECOND_NS};
+    struct request request = {.command = command, .every_ns = 15 * SECOND_NS};
     const char *argument;
     int option;
     while ((option = cli_next(command, argc, argv, &argument)) != CLI_END) {
         int code = CLI_OK;
         switch (option) {
         case OPT_WATCH:
-            metrics.file = argument;
+            request.file = argument;
             break;
         case OPT_EVERY:
             code = cli_read_duration(command,
                                      "every",
                                      argument,
-                                     &metrics.every_ns);
+                                     &request.every_ns);
             break;
         case CLIENT_OPT_RUN:
-            metrics.options.run = argument;
+            request.options.run = argument;
             break;
         case CLIENT_OPT_STORE:
-            metrics.options.store = argument;
+            request.options.store = argument;
             break;
         default:
             return option == CLI_HELP ? CLI_OK : CLI_USAGE;
@@ -769,13 +100,12 @@ static int run(const struct cli_command *command, int argc, char **argv)
             return code;
         }
     }
-    int code = target_run_operand(command, argc, argv, &metrics.options.run);
+    int code = cli_run_operand(command, argc, argv, &request.options.run);
     if (code != CLI_OK) {
         return code;
     }
-    code = carry_out(&metrics);
-    strbuf_release(&metrics.out);
-    event_release(&metrics.event);
+    code = carry_out(&request);
+    strbuf_release(&request.out);
     return code;
 }
 

@@ -12,12 +12,12 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "cli/cli.h"
-#include "cli/client.h"
 #include "cli/order.h"
-#include "cli/target.h"
 #include "engine/doorway.h"
 #include "engine/loop.h"
 #include "engine/orders.h"
+#include "view/client.h"
+#include "view/target.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -62,13 +62,13 @@ static int take_option(struct line *line, int code, const char *argument)
         return CLI_OK;
     case CLIENT_OPT_RUN:
         line->run = argument;
-        return target_check_name(line->command, "run", argument);
+        return cli_check_id(line->command, "run", argument);
     case CLIENT_OPT_JSON:
         line->json = true;
         return CLI_OK;
     case OPT_PROVIDER:
         line->provider = argument;
-        return target_check_name(line->command, "provider", argument);
+        return cli_check_id(line->command, "provider", argument);
     case OPT_DOWN:
     case OPT_UP:
         if (line->step != 0) {
@@ -188,7 +188,7 @@ static int run_whole(const struct cli_command *command, int argc, char **argv)
     if (code != CLI_END) {
         return code;
     }
-    if (target_run_operand(command, argc, argv, &line.run) != CLI_OK) {
+    if (cli_run_operand(command, argc, argv, &line.run) != CLI_OK) {
         return CLI_USAGE;
     }
     if (line.provider != NULL && line.run != NULL) {
@@ -219,7 +219,7 @@ static const char *read_task(const struct line *line)
         return NULL;
     }
     const char *id = line->operands[0];
-    return target_check_name(line->command, "task", id) == CLI_OK ? id : NULL;
+    return cli_check_id(line->command, "task", id) == CLI_OK ? id : NULL;
 }
 
 /* hold, release, skip: a task must be named. */
@@ -394,7 +394,7 @@ static int run_answer(const struct cli_command *command, int argc, char **argv)
                               "standard input");
     }
     const char *task = line.operands[0];
-    if (target_check_name(command, "task", task) != CLI_OK) {
+    if (cli_check_id(command, "task", task) != CLI_OK) {
         return CLI_USAGE;
     }
     struct strbuf text = {0};

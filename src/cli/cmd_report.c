@@ -5,11 +5,12 @@
  * there unless another place is named.
  */
 #include "base/mem.h"
-#include "cli/client.h"
-#include "cli/report.h"
-#include "cli/target.h"
+#include "cli/cli.h"
 #include "engine/loop.h"
 #include "exec/put.h"
+#include "report/report.h"
+#include "view/client.h"
+#include "view/target.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -132,7 +133,7 @@ static int write_out(const struct request *request,
     }
     strbuf_adds(&path, "\n");
     int code = err == ERR_OK ? cli_write(&path)
-                             : client_fail(request->command, err, &diag);
+                             : cli_fail_store(request->command, err, &diag);
     strbuf_release(&path);
     return code;
 }
@@ -185,7 +186,7 @@ static int carry_out(const struct request *request)
     }
     store_close(store);
     int code = err == ERR_OK ? make(request, dir, &chronicle)
-                             : client_fail(request->command, err, &diag);
+                             : cli_fail_store(request->command, err, &diag);
     chronicle_release(&chronicle);
     mem_free(dir);
     return code;
@@ -240,7 +241,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
     if (request.output != NULL && request.output[0] == '\0') {
         return cli_fail(command, "--output needs the name of a file");
     }
-    int code = target_run_operand(command, argc, argv, &request.run);
+    int code = cli_run_operand(command, argc, argv, &request.run);
     return code == CLI_OK ? carry_out(&request) : code;
 }
 

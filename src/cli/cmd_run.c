@@ -12,18 +12,18 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "cli/cli.h"
-#include "cli/client.h"
-#include "cli/handoff.h"
-#include "cli/lines.h"
-#include "cli/live.h"
 #include "cli/next.h"
-#include "cli/past.h"
 #include "cli/preview.h"
-#include "cli/summary.h"
 #include "engine/doorway.h"
 #include "engine/loop.h"
 #include "engine/orders.h"
 #include "store/event.h"
+#include "term/live.h"
+#include "view/client.h"
+#include "view/handoff.h"
+#include "view/lines.h"
+#include "view/past.h"
+#include "view/summary.h"
 
 #include <jansson.h>
 #include <malloc.h>
@@ -62,10 +62,11 @@ struct run {
     bool wait;
     bool json;
     struct cli_file file;
-    const char *path; /* of the plan, as it was given */
-    char *name;       /* of the plan */
-    char *folder;     /* of the plan */
-    char *dir;        /* of the store */
+    const char *path;  /* of the plan, as it was given */
+    char *name;        /* of the plan */
+    struct plan *plan; /* until the scheduler has it; NULL: it does */
+    char *folder;      /* of the plan */
+    char *dir;         /* of the store */
     struct store *store;
     struct loop *loop;
     struct live *live;   /* NULL: plain lines */
@@ -327,6 +328,21 @@ static void on_signal(void *ctx, int number)
     }
 }
 
+/* The scheduler need not read the plan again. */
+static void offer_plan(struct run *run)
+{
+    struct plan_source source = {
+        .file = run->file.path,
+        .text = run->file.text,
+        .len = run->file.bytes,
+        .processors = cli_processors(),
+    };
+    if (run->plan != NULL) {
+        engine_offer_plan(loop_engine(run->loop), run->plan, &source);
+        run->plan = NULL;
+    }
+}
+
 static enum err schedule(struct run *run, uint64_t epoch)
 {
     struct engine_update update = {
@@ -354,6 +370,7 @@ static enum err schedule(struct run *run, uint64_t epoch)
     if (err == ERR_OK) {
         if (run->id == NULL) {
             struct strbuf json = {0};
+            offer_plan(run);
             add_submit(&json, run);
             loop_order(run->loop, strbuf_text(&json));
             strbuf_release(&json);
@@ -435,6 +452,8 @@ static enum err watch(struct run *run)
         if (err != ERR_OK) {
             return gone ? ERR_OK : err; /* try the lock again */
         }
+        plan_free(run->plan);
+        run->plan = NULL;
     }
     uint64_t before = run->last_event;
     enum err err =
@@ -714,8 +733,9 @@ static int conclude(struct run *run)
     int code = CLI_STORE;
     enum err err = client_look(&view, run->dir, &query, &diag);
     if (err == ERR_OK && engine_run_count(view.engine) == 1) {
-        code = run->interrupted ? CLI_INTERRUPTED
-                                : summary_exit_code(view.engine, 0);
+        code = run->interrupted                  ? CLI_INTERRUPTED
+               : summary_is_done(view.engine, 0) ? CLI_OK
+                                                 : CLI_NOT_ALL_DONE;
         struct strbuf text = {0};
         if (!run->json) {
             summary_add(&text, view.engine, 0);
@@ -733,7 +753,7 @@ static int conclude(struct run *run)
         }
         strbuf_release(&text);
     } else {
-        code = client_fail(run->command, err, &diag);
+        code = cli_fail_store(run->command, err, &diag);
     }
     client_view_release(&view);
     return code;
@@ -874,8 +894,9 @@ static int check_and_execute(struct run *run, const char *path)
         expect_history(run, plan);
         code = preview_print(plan, run->json);
     } else {
-        plan_free(plan); /* the scheduler reads it again */
-        return execute(run);
+        run->plan = plan;
+        code = execute(run);
+        plan = run->plan;
     }
     plan_free(plan);
     return code;

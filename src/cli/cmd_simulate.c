@@ -8,11 +8,11 @@
 #include "base/macros.h"
 #include "base/mem.h"
 #include "cli/cli.h"
-#include "cli/client.h"
 #include "cli/results.h"
 #include "sim/gantt.h"
 #include "sim/sim.h"
 #include "sim/svg.h"
+#include "view/client.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -333,7 +333,7 @@ static int simulate(const struct request *request,
     if (request->store != NULL) {
         enum err err = client_expect(out->plan, request->store, &diag);
         if (err != ERR_OK) {
-            return client_fail(request->command, err, &diag);
+            return cli_fail_store(request->command, err, &diag);
         }
     }
     struct sim_options options = request->options;

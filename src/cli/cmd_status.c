@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* sluice status: who schedules, what runs, what waits and why. */
 #include "base/duration.h"
-#include "base/jsonw.h"
-#include "base/macros.h"
 #include "base/mem.h"
+#include "base/plain.h"
 #include "base/strmap.h"
-#include "cli/glance.h"
-#include "cli/plain.h"
-#include "cli/target.h"
-#include "cli/usage.h"
-#include "engine/loop.h"
+#include "cli/cli.h"
+#include "cli/show.h"
+#include "view/glance.h"
+#include "view/status.h"
+#include "view/top_model.h"
+#include "view/usage.h"
 
-#include <getopt.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { OPT_ALL = 1 };
@@ -24,37 +22,11 @@ enum {
     NAME_COLUMNS = 30,
 };
 
-static const enum task_state count_order[] = {
-    TASK_DONE,
-    TASK_RUNNING,
-    TASK_CLAIMED,
-    TASK_READY,
-    TASK_WAITING,
-    TASK_PARKED,
-    TASK_FAILED,
-    TASK_SKIPPED,
-    TASK_CANCELLED,
-};
-
 /* --- the scheduler ------------------------------------------------------ */
-
-/* What is the matter with it, in one word; stable, for JSON. */
-static const char *scheduler_state(const struct client_view *view)
-{
-    if (!view->owned) {
-        return "none";
-    }
-    if (view->stopped) {
-        return "stopped";
-    }
-    if (view->silent_ns > 0) {
-        return "silent";
-    }
-    return view->owner.trouble[0] != '\0' ? "trouble" : "alive";
-}
 
 static void add_scheduler(struct strbuf *out, const struct client_view *view)
 {
+    const char *state = client_state_name(view);
     long long pid = (long long)view->owner.pid;
     strbuf_adds(out, "scheduler: ");
     if (!view->owned) {
@@ -84,7 +56,7 @@ static void add_scheduler(struct strbuf *out, const struct client_view *view)
     if (age_ns >= 0) {
         strbuf_addf(out,
                     ", %s for ",
-                    view->owner.trouble[0] == '\0' ? "alive" : "running");
+                    strcmp(state, "alive") == 0 ? state : "running");
         duration_add(out, age_ns);
     }
     if (view->owner.trouble[0] != '\0') {
@@ -93,33 +65,6 @@ static void add_scheduler(struct strbuf *out, const struct client_view *view)
         strbuf_adds(out, "; it tries again");
     }
     strbuf_adds(out, "\n");
-}
-
-static void json_scheduler(struct strbuf *out, const struct client_view *view)
-{
-    int64_t age_ns = client_age_ns(view);
-    strbuf_addf(out, "{\"state\": \"%s\", \"pid\": ", scheduler_state(view));
-    if (view->owned) {
-        strbuf_addf(out, "%lld", (long long)view->owner.pid);
-    } else {
-        strbuf_adds(out, "null");
-    }
-    strbuf_adds(out, ", \"host\": ");
-    jsonw_string(out, view->owned ? view->owner.host : NULL);
-    strbuf_adds(out, ", \"age_s\": ");
-    if (age_ns >= 0) {
-        jsonw_seconds(out, age_ns);
-    } else {
-        strbuf_adds(out, "null");
-    }
-    strbuf_adds(out, ", \"silent_s\": ");
-    jsonw_seconds(out, view->silent_ns);
-    strbuf_adds(out, ", \"trouble\": ");
-    jsonw_string(out,
-                 view->owned && view->owner.trouble[0] != '\0'
-                     ? view->owner.trouble
-                     : NULL);
-    strbuf_adds(out, "}");
 }
 
 /* --- a run, for people -------------------------------------------------- */
@@ -133,38 +78,29 @@ static void add_name(struct strbuf *out, const char *name)
     strbuf_pad(out, ' ', columns < NAME_COLUMNS ? NAME_COLUMNS - columns : 1);
 }
 
-static int64_t age_ns(const struct glance *glance, uint32_t run)
+static void add_head(struct strbuf *out, const struct top_run *run)
 {
-    int64_t created_ns = engine_run(glance->view.engine, run).created_ns;
-    int64_t age_ns = glance->wall_ns - created_ns;
-    return age_ns > 0 ? age_ns : 0;
-}
-
-static void
-add_head(struct strbuf *out, const struct glance *glance, uint32_t run)
-{
-    struct engine_run_view view = engine_run(glance->view.engine, run);
-    strbuf_addf(out, "\nrun %s: ", view.id);
-    plain_add(out, view.name);
+    strbuf_addf(out, "\nrun %s: ", run->id);
+    plain_add(out, run->name);
     strbuf_adds(out, ", submitted ");
-    duration_add(out, age_ns(glance, run));
+    duration_add(out, run->age_ns);
     strbuf_adds(out, " ago");
-    strbuf_adds(out, view.finished ? ", finished" : "");
-    strbuf_adds(out, view.sched.cancelled ? ", cancelled" : "");
-    strbuf_adds(out, view.sched.paused ? ", PAUSED" : "");
+    strbuf_adds(out, run->finished ? ", finished" : "");
+    strbuf_adds(out, run->cancelled ? ", cancelled" : "");
+    strbuf_adds(out, run->paused ? ", PAUSED" : "");
     strbuf_addf(out,
                 "\n  %u task%s",
-                view.plan->task_count,
-                view.plan->task_count == 1 ? "" : "s");
+                run->task_count,
+                run->task_count == 1 ? "" : "s");
     const char *comma = ": ";
-    for (size_t ix = 0; ix < ARRAY_COUNT(count_order); ix++) {
-        uint32_t count = snapshot_count(glance->snapshot, run, count_order[ix]);
-        if (count > 0) {
+    for (size_t ix = 0; ix < TASK_STATE_COUNT; ix++) {
+        enum task_state state = status_order[ix];
+        if (run->counts[state] > 0) {
             strbuf_addf(out,
                         "%s%u %s",
                         comma,
-                        count,
-                        sched_state_name(count_order[ix]));
+                        run->counts[state],
+                        sched_state_name(state));
             comma = ", ";
         }
     }
@@ -173,101 +109,84 @@ add_head(struct strbuf *out, const struct glance *glance, uint32_t run)
 
 /* The cap first, as in the plan; those that nobody uses, or that limit nothing,
  * are left out. */
-static void
-add_limits(struct strbuf *out, const struct glance *glance, uint32_t run)
+static void add_limits(struct strbuf *out, const struct top_model *model)
 {
-    struct engine_run_view view = engine_run(glance->view.engine, run);
-    const struct sched *sched = engine_sched(glance->view.engine);
     strbuf_adds(out, "  limits:");
     const char *comma = " ";
-    for (uint32_t ix = 0; ix < view.plan->limit_count; ix++) {
-        const struct plan_limit *limit = &view.plan->limits[ix];
-        int64_t used = snapshot_used(glance->snapshot, run, ix);
-        int64_t max = sched_limit_max(sched, load_limit(view.loaded, ix));
-        if (plan_is_paid(limit) ||
-            (ix > 0 && (used == 0 || max == LIMIT_NONE))) {
+    for (uint32_t ix = 0; ix < model->limit_total; ix++) {
+        const struct top_limit *limit = &model->limits[ix];
+        if (ix > 0 && (limit->used == 0 || limit->max == LIMIT_NONE)) {
             continue;
         }
-        strbuf_addf(out, "%s%s %lld", comma, limit->name, (long long)used);
+        strbuf_addf(out,
+                    "%s%s %lld",
+                    comma,
+                    limit->name,
+                    (long long)limit->used);
         comma = ", ";
-        if (max == LIMIT_NONE) {
+        if (limit->max == LIMIT_NONE) {
             strbuf_adds(out, " (no limit)");
-        } else if (limit->per != NULL) {
-            strbuf_addf(out,
-                        " (at most %lld per %s)",
-                        (long long)max,
-                        limit->per);
-        } else {
-            strbuf_addf(out, " of %lld", (long long)max);
+            continue;
         }
-        int64_t set = engine_limit_set(glance->view.engine, run, ix);
-        if (max != LIMIT_NONE && limit->percent == 0 && set > max) {
-            strbuf_addf(out, " (lowered by usage");
-            if (set != LIMIT_NONE) {
-                strbuf_addf(out, " from %lld", (long long)set);
+        strbuf_addf(out,
+                    limit->per != NULL ? " (at most %lld per " : " of %lld",
+                    (long long)limit->max);
+        if (limit->per != NULL) {
+            strbuf_addf(out, "%s)", limit->per);
+        }
+        if (limit->set > limit->max) {
+            strbuf_adds(out, " (lowered by usage");
+            if (limit->set != LIMIT_NONE) {
+                strbuf_addf(out, " from %lld", (long long)limit->set);
             }
             strbuf_adds(out, ")");
         }
     }
     strbuf_adds(out, "\n");
-    usage_add_monitors(out, glance->view.engine, run, glance->wall_ns, "  ");
-    usage_add_budgets(out, glance, run, "  ");
-}
-
-/* Whether its process is known to be gone; without a scheduler nobody has
- * looked yet what became of it. */
-static bool has_ended(const struct engine_session_view *session)
-{
-    return mark_is_gone(&session->mark);
 }
 
 static void
-add_sessions(struct strbuf *out, const struct glance *glance, uint32_t run)
+add_sessions(struct strbuf *out, const struct top_model *model, bool owned)
 {
-    struct engine_run_view view = engine_run(glance->view.engine, run);
-    bool any = false;
-    struct engine_session_view session = {0};
-    while (glance_next_session(glance, run, session.token, &session)) {
-        strbuf_adds(out, any ? "" : "  in flight:\n");
-        any = true;
+    strbuf_adds(out, model->slot_count > 0 ? "  in flight:\n" : "");
+    for (uint32_t ix = 0; ix < model->slot_count; ix++) {
+        const struct top_slot *slot = &model->slots[ix];
+        int64_t gone_ns = model->wall_ns - slot->since_ns;
         strbuf_adds(out, "    ");
-        add_name(out, view.plan->tasks[session.task].id);
-        strbuf_addf(out, "attempt %u, ", session.number);
-        if (mark_process(&session.mark) > 0) {
-            strbuf_addf(out,
-                        "pid %lld, ",
-                        (long long)mark_process(&session.mark));
+        add_name(out, slot->task);
+        strbuf_addf(out, "attempt %u, ", slot->attempt);
+        if (slot->pid > 0) {
+            strbuf_addf(out, "pid %lld, ", (long long)slot->pid);
         }
-        strbuf_adds(out, session.begun_ns > 0 ? "" : "starting for ");
-        duration_add(out, glance_elapsed_ns(glance, &session));
-        if (session.task_count > 1) {
-            strbuf_addf(out, ", with %u more tasks", session.task_count - 1);
+        strbuf_adds(out, slot->begun ? "" : "starting for ");
+        duration_add(out, gone_ns > 0 ? gone_ns : 0);
+        if (slot->more > 0) {
+            strbuf_addf(out, ", with %u more tasks", slot->more);
         }
-        if (!glance->view.owned && has_ended(&session)) {
+        if (!owned && slot->gone) {
             strbuf_adds(out, ", has ended: the next scheduler sees to it");
         }
         strbuf_adds(out, "\n");
     }
 }
 
-static void
-add_people(struct strbuf *out, const struct glance *glance, uint32_t run)
+static void add_people(struct strbuf *out,
+                       const struct glance *glance,
+                       const struct top_model *model)
 {
-    struct engine_run_view view = engine_run(glance->view.engine, run);
-    uint32_t count = 0;
-    for (uint32_t ix = 0; ix < view.plan->task_count; ix++) {
-        if (!snapshot_needs_person(glance->snapshot, run, ix) ||
-            ++count > PEOPLE_MAX) {
-            continue;
-        }
-        strbuf_adds(out,
-                    count > 1 ? ""
-                              : "  a person is needed ('sluice why TASK' says "
-                                "what to do):\n");
-        struct reason reason = snapshot_reason(glance->snapshot, run, ix);
-        const char *said = engine_reason(glance->view.engine, run, ix);
+    uint32_t count = model->part_counts[TOP_PART_PEOPLE];
+    strbuf_adds(out,
+                count == 0 ? ""
+                           : "  a person is needed ('sluice why TASK' says "
+                             "what to do):\n");
+    for (uint32_t ix = 0; ix < count && ix < PEOPLE_MAX; ix++) {
+        uint32_t task = model->rows[ix].task;
+        struct reason reason =
+            snapshot_reason(glance->snapshot, model->shown, task);
+        const char *said =
+            engine_reason(glance->view.engine, model->shown, task);
         strbuf_adds(out, "    ");
-        add_name(out, view.plan->tasks[ix].id);
+        add_name(out, model->id(model, task));
         reasons_add(out, &reason);
         if (said != NULL) {
             strbuf_adds(out, ": ");
@@ -315,32 +234,27 @@ add_to_group(struct waiting *waiting, const struct strbuf *text, uint32_t task)
 }
 
 /* Those that are ready come first: they wait for nothing but room. */
-static void
-group_waiting(struct waiting *out, const struct glance *glance, uint32_t run)
+static void group_waiting(struct waiting *out, const struct top_model *model)
 {
-    struct engine_run_view view = engine_run(glance->view.engine, run);
-    static const enum task_state states[] = {TASK_READY, TASK_WAITING};
-    for (size_t n = 0; n < ARRAY_COUNT(states); n++) {
-        for (uint32_t ix = 0; ix < view.plan->task_count; ix++) {
-            if (snapshot_state(glance->snapshot, run, ix) != states[n]) {
-                continue;
-            }
-            struct reason reason = snapshot_reason(glance->snapshot, run, ix);
-            struct strbuf text = {0};
-            reasons_add(&text, &reason);
-            add_to_group(out, &text, ix);
-            strbuf_release(&text);
-        }
+    uint32_t first = model->part_counts[TOP_PART_PEOPLE];
+    uint32_t end = first + model->part_counts[TOP_PART_READY] +
+                   model->part_counts[TOP_PART_WAITING];
+    for (uint32_t ix = first; ix < end; ix++) {
+        struct top_task task;
+        struct strbuf text = {0};
+        model->describe(model, model->rows[ix].task, &task, &text);
+        add_to_group(out, &text, model->rows[ix].task);
+        strbuf_release(&text);
     }
 }
 
 static void add_group(struct strbuf *out,
-                      const struct plan *plan,
+                      const struct top_model *model,
                       const struct waiting_group *group)
 {
     strbuf_adds(out, "    ");
     if (group->count == 1) {
-        add_name(out, plan->tasks[group->first[0]].id);
+        add_name(out, model->id(model, group->first[0]));
         strbuf_addf(out, "%s\n", group->text);
         return;
     }
@@ -353,20 +267,18 @@ static void add_group(struct strbuf *out,
         strbuf_addf(out,
                     "%s%s",
                     n > 0 ? ", " : "",
-                    plan->tasks[group->first[n]].id);
+                    model->id(model, group->first[n]));
     }
     strbuf_adds(out, group->count > NAMES_MAX ? ", ...)\n" : ")\n");
 }
 
-static void
-add_waiting(struct strbuf *out, const struct glance *glance, uint32_t run)
+static void add_waiting(struct strbuf *out, const struct top_model *model)
 {
-    const struct plan *plan = engine_run(glance->view.engine, run).plan;
     struct waiting waiting = {0};
-    group_waiting(&waiting, glance, run);
+    group_waiting(&waiting, model);
     strbuf_adds(out, waiting.count > 0 ? "  waiting:\n" : "");
     for (uint32_t ix = 0; ix < waiting.count; ix++) {
-        add_group(out, plan, &waiting.groups[ix]);
+        add_group(out, model, &waiting.groups[ix]);
     }
     if (waiting.left > 0) {
         strbuf_addf(out,
@@ -381,150 +293,27 @@ add_waiting(struct strbuf *out, const struct glance *glance, uint32_t run)
 }
 
 static void
-add_run(struct strbuf *out, const struct glance *glance, uint32_t run)
+add_run(struct strbuf *out, const struct glance *glance, const char *id)
 {
-    add_head(out, glance, run);
-    if (engine_run(glance->view.engine, run).finished) {
-        return;
-    }
-    add_limits(out, glance, run);
-    add_sessions(out, glance, run);
-    add_people(out, glance, run);
-    add_waiting(out, glance, run);
-    int64_t left_ns = snapshot_left_ns(glance->snapshot, run, glance->wall_ns);
-    if (left_ns > 0 && left_ns != SCHED_NEVER) {
-        strbuf_adds(out, "  about ");
-        duration_add(out, left_ns);
-        strbuf_adds(out, " left by estimates\n");
-    }
-}
-
-/* --- a run, for programs ------------------------------------------------ */
-
-static void
-json_head(struct strbuf *out, const struct glance *glance, uint32_t run)
-{
-    struct engine_run_view view = engine_run(glance->view.engine, run);
-    int64_t left_ns = snapshot_left_ns(glance->snapshot, run, glance->wall_ns);
-    strbuf_adds(out, "{\"run\": ");
-    jsonw_string(out, view.id);
-    strbuf_adds(out, ", \"name\": ");
-    jsonw_string(out, view.name);
-    strbuf_adds(out, ", \"plan\": ");
-    jsonw_string(out, view.file);
-    strbuf_addf(out,
-                ",\n   \"finished\": %s, \"paused\": %s, \"cancelled\": %s, "
-                "\"age_s\": ",
-                view.finished ? "true" : "false",
-                view.sched.paused ? "true" : "false",
-                view.sched.cancelled ? "true" : "false");
-    jsonw_seconds(out, age_ns(glance, run));
-    strbuf_adds(out, ", \"left_s\": ");
-    if (left_ns == SCHED_NEVER) {
-        strbuf_adds(out, "null");
-    } else {
-        jsonw_seconds(out, left_ns);
-    }
-    strbuf_adds(out, ",\n   \"states\": {");
-    for (size_t ix = 0; ix < ARRAY_COUNT(count_order); ix++) {
-        strbuf_addf(out,
-                    "%s\"%s\": %u",
-                    ix > 0 ? ", " : "",
-                    sched_state_name(count_order[ix]),
-                    snapshot_count(glance->snapshot, run, count_order[ix]));
-    }
-    strbuf_adds(out, "}");
-}
-
-static void
-json_limits(struct strbuf *out, const struct glance *glance, uint32_t run)
-{
-    struct engine_run_view view = engine_run(glance->view.engine, run);
-    const struct sched *sched = engine_sched(glance->view.engine);
-    const char *comma = "";
-    strbuf_adds(out, ",\n   \"limits\": [");
-    for (uint32_t ix = 0; ix < view.plan->limit_count; ix++) {
-        if (plan_is_paid(&view.plan->limits[ix])) {
-            continue; /* below */
+    struct top_model model = {0};
+    top_model_fill(&model, glance, id, true);
+    const struct top_run *run = &model.runs[model.run];
+    add_head(out, run);
+    if (!run->finished) {
+        struct engine *engine = glance->view.engine;
+        add_limits(out, &model);
+        usage_add_monitors(out, engine, model.shown, glance->wall_ns, "  ");
+        usage_add_budgets(out, glance, model.shown, "  ");
+        add_sessions(out, &model, glance->view.owned);
+        add_people(out, glance, &model);
+        add_waiting(out, &model);
+        if (run->left_ns > 0 && run->left_ns != SCHED_NEVER) {
+            strbuf_adds(out, "  about ");
+            duration_add(out, run->left_ns);
+            strbuf_adds(out, " left by estimates\n");
         }
-        int64_t max = sched_limit_max(sched, load_limit(view.loaded, ix));
-        strbuf_addf(out, "%s{\"limit\": ", comma);
-        comma = ", ";
-        jsonw_string(out, view.plan->limits[ix].name);
-        strbuf_addf(out,
-                    ", \"used\": %lld, \"max\": ",
-                    (long long)snapshot_used(glance->snapshot, run, ix));
-        if (max == LIMIT_NONE) {
-            strbuf_adds(out, "null");
-        } else {
-            strbuf_addf(out, "%lld", (long long)max);
-        }
-        strbuf_adds(out, ", \"per\": ");
-        jsonw_string(out, view.plan->limits[ix].per);
-        strbuf_adds(out, "}");
     }
-    strbuf_adds(out, "],\n   \"usage\": ");
-    usage_json_monitors(out, glance, run);
-    strbuf_adds(out, ",\n   \"budgets\": ");
-    usage_json_budgets(out, glance, run);
-}
-
-static void
-json_sessions(struct strbuf *out, const struct glance *glance, uint32_t run)
-{
-    struct engine_run_view view = engine_run(glance->view.engine, run);
-    const char *comma = "";
-    strbuf_adds(out, ",\n   \"sessions\": [");
-    struct engine_session_view session = {0};
-    while (glance_next_session(glance, run, session.token, &session)) {
-        strbuf_addf(out, "%s\n    {\"task\": ", comma);
-        comma = ",";
-        jsonw_string(out, view.plan->tasks[session.task].id);
-        strbuf_addf(out,
-                    ", \"attempt\": %u, \"tasks\": %u, \"pid\": ",
-                    session.number,
-                    session.task_count);
-        if (mark_process(&session.mark) > 0) {
-            strbuf_addf(out, "%lld", (long long)mark_process(&session.mark));
-        } else {
-            strbuf_adds(out, "null");
-        }
-        strbuf_addf(out,
-                    ", \"started\": %s, \"ended\": %s, \"elapsed_s\": ",
-                    session.begun_ns > 0 ? "true" : "false",
-                    has_ended(&session) ? "true" : "false");
-        jsonw_seconds(out, glance_elapsed_ns(glance, &session));
-        strbuf_adds(out, "}");
-    }
-    strbuf_adds(out, "]");
-}
-
-static void
-json_tasks(struct strbuf *out, const struct glance *glance, uint32_t run)
-{
-    struct engine_run_view view = engine_run(glance->view.engine, run);
-    strbuf_adds(out, ",\n   \"tasks\": [");
-    for (uint32_t ix = 0; ix < view.plan->task_count; ix++) {
-        struct reason reason = snapshot_reason(glance->snapshot, run, ix);
-        strbuf_adds(out, ix > 0 ? ",\n    {\"id\": " : "\n    {\"id\": ");
-        jsonw_string(out, view.plan->tasks[ix].id);
-        strbuf_addf(out,
-                    ", \"state\": \"%s\", \"attempt\": %u, \"reason\": ",
-                    sched_state_name(reason.state),
-                    engine_attempt_number(glance->view.engine, run, ix));
-        jsonw_string(out, engine_reason(glance->view.engine, run, ix));
-        double usd;
-        int64_t tokens;
-        engine_task_cost(glance->view.engine, run, ix, &usd, &tokens);
-        strbuf_addf(out,
-                    ", \"usd\": %.10g, \"tokens\": %lld",
-                    usd,
-                    (long long)tokens);
-        strbuf_adds(out, ",\n     \"why\": ");
-        reasons_add_json(out, &reason);
-        strbuf_adds(out, "}");
-    }
-    strbuf_adds(out, "]}");
+    top_model_release(&model);
 }
 
 /* --- the command -------------------------------------------------------- */
@@ -546,36 +335,9 @@ static void add_text(struct strbuf *out,
     for (uint32_t ix = 0; ix < engine_run_count(engine); ix++) {
         struct engine_run_view view = engine_run(engine, ix);
         if (glance_is_meant(options, &view)) {
-            add_run(out, glance, ix);
+            add_run(out, glance, view.id);
         }
     }
-}
-
-static void add_json(struct strbuf *out,
-                     const struct glance *glance,
-                     const struct glance_options *options)
-{
-    struct engine *engine = glance->view.engine;
-    const char *comma = "";
-    strbuf_adds(out, "{\"store\": ");
-    jsonw_string(out, glance->dir);
-    strbuf_adds(out, ",\n \"scheduler\": ");
-    json_scheduler(out, &glance->view);
-    strbuf_addf(out,
-                ",\n \"override\": %s,\n \"runs\": [",
-                engine_is_overridden(engine) ? "true" : "false");
-    for (uint32_t ix = 0; ix < engine_run_count(engine); ix++) {
-        struct engine_run_view view = engine_run(engine, ix);
-        if (glance_is_meant(options, &view)) {
-            strbuf_addf(out, "%s\n  ", comma);
-            comma = ",";
-            json_head(out, glance, ix);
-            json_limits(out, glance, ix);
-            json_sessions(out, glance, ix);
-            json_tasks(out, glance, ix);
-        }
-    }
-    strbuf_adds(out, "]}\n");
 }
 
 static int run(const struct cli_command *command, int argc, char **argv)
@@ -601,11 +363,11 @@ static int run(const struct cli_command *command, int argc, char **argv)
             wanted.finished = true;
         }
     }
-    int code = target_run_operand(command, argc, argv, &wanted.run);
+    int code = cli_run_operand(command, argc, argv, &wanted.run);
     if (code != CLI_OK) {
         return code;
     }
-    return glance_show(command, &wanted, json ? add_json : add_text);
+    return show_glance(command, &wanted, json ? status_add_json : add_text);
 }
 
 static const struct cli_option options[] = {

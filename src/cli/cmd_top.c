@@ -12,14 +12,15 @@
 #include "base/duration.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
-#include "cli/child.h"
-#include "cli/client.h"
-#include "cli/plain.h"
-#include "cli/screen.h"
-#include "cli/target.h"
-#include "cli/top_draw.h"
-#include "cli/top_look.h"
+#include "base/plain.h"
+#include "cli/cli.h"
 #include "engine/loop.h"
+#include "term/child.h"
+#include "term/screen.h"
+#include "term/top_draw.h"
+#include "view/client.h"
+#include "view/target.h"
+#include "view/top_look.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -123,7 +124,7 @@ static void drop_first(struct view *view)
 /* Start with the first order that waits, if none is under way. */
 static void give_next(struct view *view)
 {
-    while (view->order_count > 0 && view->order.pid == 0) {
+    while (view->order_count > 0 && view->order.process == 0) {
         const char *words[12];
         struct diag diag = {0};
         make_words(view, &view->orders[0], words);
@@ -404,7 +405,7 @@ static int watch(struct view *view)
     view->look = top_look_new(view->dir, view->run);
     enum err err = top_look_again(view->look, NULL, &diag);
     if (err != ERR_OK) {
-        return client_fail(view->command, err, &diag);
+        return cli_fail_store(view->command, err, &diag);
     }
     top_update(&view->top, top_look_model(view->look));
     err = catch_signals(view, &diag);
@@ -449,7 +450,7 @@ static int take_option(struct view *view, int code, const char *argument)
         return CLI_OK;
     case CLIENT_OPT_RUN:
         view->run = argument;
-        return target_check_name(view->command, "run", argument);
+        return cli_check_id(view->command, "run", argument);
     case OPT_READ_ONLY:
         view->read_only = true;
         return CLI_OK;
@@ -493,7 +494,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
             return code;
         }
     }
-    if (target_run_operand(command, argc, argv, &view.run) != CLI_OK) {
+    if (cli_run_operand(command, argc, argv, &view.run) != CLI_OK) {
         return CLI_USAGE;
     }
     if (isatty(STDIN_FILENO) != 1 || isatty(STDOUT_FILENO) != 1) {
@@ -504,7 +505,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
     struct diag diag = {0};
     view.dir = client_find_store(view.store_option, false, &diag);
     if (view.dir == NULL) {
-        return client_fail(command, ERR_NOT_FOUND, &diag);
+        return cli_fail_store(command, ERR_NOT_FOUND, &diag);
     }
     top_init(&view.top, view.read_only);
     int code = watch(&view);

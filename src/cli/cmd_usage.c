@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* sluice usage: what meters show, what follows from them; the override. */
 #include "base/jsonw.h"
-#include "cli/glance.h"
+#include "cli/cli.h"
 #include "cli/order.h"
-#include "cli/target.h"
-#include "cli/usage.h"
+#include "cli/show.h"
+#include "view/glance.h"
+#include "view/target.h"
+#include "view/usage.h"
 
 #include <getopt.h>
 #include <string.h>
@@ -126,7 +128,7 @@ static void add_json(struct strbuf *out,
 
 static int show(const struct line *line)
 {
-    return glance_show(line->command,
+    return show_glance(line->command,
                        &line->wanted,
                        line->json ? add_json : add_text);
 }
@@ -173,7 +175,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
             line.override = argument;
         }
     }
-    int code = target_run_operand(command, argc, argv, &line.wanted.run);
+    int code = cli_run_operand(command, argc, argv, &line.wanted.run);
     if (code != CLI_OK) {
         return code;
     }

@@ -10,14 +10,14 @@
 #include "base/duration.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
+#include "base/plain.h"
 #include "cli/cli.h"
-#include "cli/client.h"
-#include "cli/plain.h"
-#include "cli/target.h"
 #include "engine/loop.h"
-#include "store/event.h"
+#include "view/client.h"
+#include "view/target.h"
 
 #include <getopt.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -52,79 +52,90 @@ struct waiting {
     uint64_t last_event;
 };
 
-static void set_task(struct awaited *item, uint32_t state, const char *reason)
+static void
+set_task(struct awaited *item, const char *state, const char *reason)
 {
-    bool ends = state == TASK_CANCELLED || state == TASK_FAILED ||
-                state == TASK_PARKED || state == TASK_SKIPPED;
-    item->progress = state == TASK_DONE ? ENDED_WELL
-                     : ends             ? ENDED_BADLY
-                                        : GOING;
+    static const char *const ends[] = {
+        "cancelled",
+        "failed",
+        "parked",
+        "skipped",
+    };
+    item->progress = strcmp(state, "done") == 0 ? ENDED_WELL : GOING;
+    for (size_t ix = 0; ix < ARRAY_COUNT(ends); ix++) {
+        if (strcmp(state, ends[ix]) == 0) {
+            item->progress = ENDED_BADLY;
+        }
+    }
     strbuf_clear(&item->how);
-    strbuf_adds(&item->how,
-                state < TASK_STATE_COUNT
-                    ? sched_state_name((enum task_state)state)
-                    : "unknown");
-    if (reason != NULL && ends) {
+    plain_add(&item->how, state);
+    if (reason != NULL && item->progress == ENDED_BADLY) {
         strbuf_adds(&item->how, ": ");
         plain_add(&item->how, reason);
     }
 }
 
-/* It has finished, or nothing happens any more until a person decides. */
-static void set_run(struct awaited *item, const struct event *event)
+static int64_t count_of(const json_t *data, const char *state)
 {
-    static const enum task_state shown[] = {
-        TASK_DONE,
-        TASK_FAILED,
-        TASK_PARKED,
-        TASK_SKIPPED,
-        TASK_CANCELLED,
-    };
-    const uint32_t *counts = event->as.run.counts;
-    bool waits = event->as.run.to == EVENT_WORD_WAITING;
+    return json_integer_value(json_object_get(data, state));
+}
+
+/* An event of the kind "run": it has finished, or nothing happens any more
+ * until a person decides. */
+static void set_run(struct awaited *item, const json_t *data, const char *to)
+{
+    bool waits = strcmp(to, "waiting") == 0;
     strbuf_clear(&item->how);
-    if (!waits && event->as.run.to != EVENT_WORD_FINISHED) {
+    if (!waits && strcmp(to, "finished") != 0) {
         item->progress = GOING;
         strbuf_adds(&item->how, "running");
         return;
     }
-    bool well = !waits && counts[TASK_CANCELLED] == 0;
+    bool well = !waits && count_of(data, "cancelled") == 0;
     item->progress = well ? ENDED_WELL : ENDED_BADLY;
     strbuf_adds(&item->how, waits ? "waits for a person" : "finished");
+    static const char *const shown[] = {
+        "done",
+        "failed",
+        "parked",
+        "skipped",
+        "cancelled",
+    };
     const char *comma = ": ";
     for (size_t ix = 0; ix < ARRAY_COUNT(shown); ix++) {
-        if (counts[shown[ix]] > 0) {
+        int64_t count = count_of(data, shown[ix]);
+        if (count > 0) {
             strbuf_addf(&item->how,
-                        "%s%u %s",
+                        "%s%lld %s",
                         comma,
-                        counts[shown[ix]],
-                        sched_state_name(shown[ix]));
+                        (long long)count,
+                        shown[ix]);
             comma = ", ";
         }
     }
 }
 
-static void take_event(struct awaited *item, const struct store_event *row)
+static void take_event(struct awaited *item, const struct store_event *event)
 {
     bool is_run = item->target.task == STORE_NONE;
-    bool moves = event_kind_of(row) == EVENT_KIND_TASK;
-    if (row->number <= item->seen || row->run != item->target.run ||
-        (!is_run && (!moves || row->task != item->target.task))) {
+    bool moves = strcmp(event->kind, "task") == 0;
+    if (event->number <= item->seen || event->run != item->target.run ||
+        (!is_run && (!moves || event->task != item->target.task))) {
         return;
     }
-    item->seen = row->number;
+    item->seen = event->number;
     if (is_run && moves) {
         item->progress = GOING; /* something happens in it after all */
         return;
     }
-    struct event event = {0};
-    event_read(&event, row);
-    if (is_run && event.kind == EVENT_KIND_RUN) {
-        set_run(item, &event);
-    } else if (!is_run && event.as.task.to != TASK_STATE_COUNT) {
-        set_task(item, event.as.task.to, event.as.task.reason);
+    json_t *data = json_loads(event->data, 0, NULL);
+    const char *to = json_string_value(json_object_get(data, "to"));
+    if (to != NULL && is_run && strcmp(event->kind, "run") == 0) {
+        set_run(item, data, to);
+    } else if (to != NULL && !is_run) {
+        set_task(item, to, json_string_value(json_object_get(data, "reason")));
     }
-    event_release(&event);
+    json_decref(data);
 }
 
 static enum err on_event(void *ctx, const struct store_event *event)
@@ -139,17 +150,6 @@ static enum err on_event(void *ctx, const struct store_event *event)
     return ERR_OK;
 }
 
-/* The state of a task, as a value; TASK_STATE_COUNT: of another version. */
-static uint32_t state_of(const struct target *target)
-{
-    uint32_t ix = 0;
-    while (ix < TASK_STATE_COUNT &&
-           strcmp(sched_state_name((enum task_state)ix), target->state) != 0) {
-        ix++;
-    }
-    return ix;
-}
-
 /* Wait for a task or run. */
 static void
 add_item(struct waiting *waiting, struct target *target, const char *group)
@@ -161,7 +161,7 @@ add_item(struct waiting *waiting, struct target *target, const char *group)
     *item = (struct awaited){.target = *target, .group = group};
     if (target->task != STORE_NONE) {
         item->seen = target->last_event;
-        set_task(item, state_of(target), target->reason);
+        set_task(item, target->state, target->reason);
     }
     if (item->seen < waiting->last_event) {
         waiting->last_event = item->seen;
@@ -326,7 +326,7 @@ static int watch(struct waiting *waiting)
                                     waiting,
                                     &diag);
         if (err != ERR_OK) {
-            return client_fail(waiting->command, err, &diag);
+            return cli_fail_store(waiting->command, err, &diag);
         }
         if (tell(waiting) == 0 ||
             loop_now_ns() - begun_ns >= waiting->timeout_ns) {
@@ -354,7 +354,7 @@ static int read_line(struct waiting *waiting, int argc, char **argv)
             waiting->json = true;
         } else if (code == CLIENT_OPT_RUN) {
             waiting->run = argument;
-            code = target_check_name(waiting->command, "run", argument);
+            code = cli_check_id(waiting->command, "run", argument);
             if (code != CLI_OK) {
                 return code;
             }
@@ -375,11 +375,11 @@ static int check_names(const struct waiting *waiting, int argc, char **argv)
                         "for what? Name tasks or runs by their ids");
     }
     if (waiting->run != NULL &&
-        target_check_name(waiting->command, "run", waiting->run) != CLI_OK) {
+        cli_check_id(waiting->command, "run", waiting->run) != CLI_OK) {
         return CLI_USAGE;
     }
     for (int ix = optind; ix < argc; ix++) {
-        if (target_check_name(waiting->command, "task", argv[ix]) != CLI_OK) {
+        if (cli_check_id(waiting->command, "task", argv[ix]) != CLI_OK) {
             return CLI_USAGE;
         }
     }
@@ -400,7 +400,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
     }
     char *dir = client_find_store(waiting.store_option, false, &diag);
     if (dir == NULL) {
-        return client_fail(command, ERR_NOT_FOUND, &diag);
+        return cli_fail_store(command, ERR_NOT_FOUND, &diag);
     }
     enum err err = store_open(&waiting.store, dir, STORE_READ, &diag);
     if (err == ERR_OK) {
@@ -411,7 +411,8 @@ static int run(const struct cli_command *command, int argc, char **argv)
                        whole ? 1 : (uint32_t)(argc - optind),
                        &diag);
     }
-    code = err == ERR_OK ? watch(&waiting) : client_fail(command, err, &diag);
+    code =
+        err == ERR_OK ? watch(&waiting) : cli_fail_store(command, err, &diag);
     for (uint32_t ix = 0; ix < waiting.count; ix++) {
         target_release(&waiting.items[ix].target);
         strbuf_release(&waiting.items[ix].how);

@@ -2,8 +2,8 @@
 #include "cli/gc_git.h"
 
 #include "base/mem.h"
-#include "cli/client.h"
 #include "git/names.h"
+#include "view/client.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "cli/import_out.h"
 
 #include "base/mem.h"
-#include "cli/plain.h"
+#include "base/plain.h"
 #include "exec/put.h"
 
 #include <errno.h>

@@ -10,7 +10,7 @@
 #define CLI_IMPORT_OUT_H
 
 #include "cli/cli.h"
-#include "plan/import.h"
+#include "import/import.h"
 
 #include <stdbool.h>
 

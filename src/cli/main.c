@@ -10,14 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct cli_command *const commands[] = {
-    &cli_add,   &cli_answer,   &cli_budget, &cli_cancel, &cli_cap,
-    &cli_check, &cli_doctor,   &cli_drain,  &cli_gc,     &cli_handoff,
-    &cli_hold,  &cli_import,   &cli_init,   &cli_log,    &cli_metrics,
-    &cli_pause, &cli_release,  &cli_report, &cli_resume, &cli_retry,
-    &cli_run,   &cli_simulate, &cli_skip,   &cli_status, &cli_top,
-    &cli_usage, &cli_wait,     &cli_why,
-};
+#define POINTER(name) &cli_##name,
+static const struct cli_command *const commands[] = {CLI_COMMANDS(POINTER)};
 
 static const struct cli_command *find(const char *name)
 {

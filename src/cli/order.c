@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/order.h"
+#include "cli/cli.h"
 
 #include "base/macros.h"
 #include "base/mem.h"
+#include "base/plain.h"
 #include "base/strbuf.h"
-#include "cli/client.h"
 #include "cli/next.h"
-#include "cli/plain.h"
 #include "engine/orders.h"
+#include "view/client.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -62,7 +63,7 @@ int order_fail(const struct cli_command *command,
         (void)cli_write(&out);
         strbuf_release(&out);
     }
-    return client_fail(command, err, diag);
+    return cli_fail_store(command, err, diag);
 }
 
 /* Append a text line by line: each is plain, and stays one. */

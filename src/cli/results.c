@@ -4,7 +4,7 @@
 #include "base/duration.h"
 #include "base/jsonw.h"
 #include "base/macros.h"
-#include "cli/reasons.h"
+#include "view/reasons.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -225,10 +225,9 @@ static void touch_ready(struct sched *sched, uint32_t group)
     }
 }
 
-/* Close the groups that nothing keeps open any more; whether there were any. */
-bool dispatch_close_groups(struct sched *sched)
+/* Close a group that nothing keeps open any more; ID_NONE: there is none. */
+uint32_t dispatch_close_group(struct sched *sched)
 {
-    bool closed = false;
     while (sched->group_checks != ID_NONE) {
         uint32_t ix = sched->group_checks;
         struct group *group = sched_group(sched, ix);
@@ -236,11 +235,21 @@ bool dispatch_close_groups(struct sched *sched)
         group->checking = false;
         if (group->open && group->busy == 0) {
             group->open = false;
-            closed = true;
             dispatch_give(sched, group->needs);
             touch_ready(sched, ix);
             ready_rekey_group(sched, ix);
+            return ix;
         }
+    }
+    return ID_NONE;
+}
+
+/* Close all of them; whether there were any. */
+bool dispatch_close_groups(struct sched *sched)
+{
+    bool closed = false;
+    while (dispatch_close_group(sched) != ID_NONE) {
+        closed = true;
     }
     return closed;
 }

@@ -318,6 +318,7 @@ bool dispatch_takes(const struct sched *sched, uint32_t executor);
 void dispatch_gate_executor(struct sched *sched, uint32_t executor);
 void dispatch_rouse(struct sched *sched, uint32_t queue);
 void dispatch_open_group(struct sched *sched, uint32_t group);
+uint32_t dispatch_close_group(struct sched *sched);
 bool dispatch_close_groups(struct sched *sched);
 uint32_t dispatch_start(struct sched *sched);
 

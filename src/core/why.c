@@ -211,6 +211,7 @@ static uint32_t first_at(const struct sched *sched, uint32_t room)
     return sched_bin(sched, item / BIN_SIDES)->root[item % BIN_SIDES];
 }
 
+/* Why a limit lacks units, without who has them. */
 static struct why
 why_limit(const struct sched *sched, uint32_t task, uint32_t room)
 {
@@ -222,15 +223,24 @@ why_limit(const struct sched *sched, uint32_t task, uint32_t room)
     if (kept != ID_NONE && kept != task) {
         why.code = WHY_RESERVED;
         why.task.v = kept;
-        return why;
-    }
-    if (limit->spec.budget) {
+    } else if (limit->spec.budget) {
         why.code = WHY_BUDGET;
-        return why;
-    }
-    if (sched_has(sched, task, TASK_BACKGROUND) &&
-        !sched_has(sched, task, TASK_AGED)) {
+    } else if (sched_has(sched, task, TASK_BACKGROUND) &&
+               !sched_has(sched, task, TASK_AGED)) {
         why.code = WHY_DEFERRED;
+    }
+    return why;
+}
+
+/* Name who has the units of a limit, or comes first. */
+static struct why name_holder(const struct sched *sched,
+                              uint32_t task,
+                              uint32_t room,
+                              struct why why)
+{
+    const struct room *r = &sched->limits.rooms[room];
+    const struct limit *limit = &sched->limits.limits[r->limit];
+    if (why.code != WHY_LIMIT) {
         return why;
     }
     uint32_t first = first_at(sched, room);
@@ -272,7 +282,8 @@ why_room(const struct sched *sched, uint32_t task, uint32_t room)
     return plain(WHY_STARTABLE);
 }
 
-static struct why why_ready(const struct sched *sched, uint32_t task)
+/* The first room that keeps a ready task from starting, or ID_NONE. */
+static uint32_t room_lacking(const struct sched *sched, uint32_t task)
 {
     const struct shape *shape = sched_shape_of(sched, task);
     const struct group *group = sched_group(sched, sched->tasks[task].group);
@@ -285,9 +296,26 @@ static struct why why_ready(const struct sched *sched, uint32_t task)
             uint32_t kept = limits_reserved(&sched->limits, need.room);
             if (limits_free(&sched->limits, need.room) < need.units ||
                 (kept != ID_NONE && kept != task)) {
-                return why_room(sched, task, need.room);
+                return need.room;
             }
         }
+    }
+    return ID_NONE;
+}
+
+struct why why_limited(const struct sched *sched, struct task_id task)
+{
+    INVARIANT(sched->tasks[task.v].state == TASK_READY);
+    uint32_t room = room_lacking(sched, task.v);
+    return room != ID_NONE ? why_room(sched, task.v, room)
+                           : plain(WHY_STARTABLE);
+}
+
+static struct why why_ready(const struct sched *sched, uint32_t task)
+{
+    uint32_t room = room_lacking(sched, task);
+    if (room != ID_NONE) {
+        return name_holder(sched, task, room, why_room(sched, task, room));
     }
     uint32_t first = lookahead_held_for(sched, task);
     if (first == ID_NONE) {

@@ -50,6 +50,12 @@ struct why {
 struct why why_task(struct sched *sched, struct task_id task);
 
 /*
+ * The same for a task that is ready and not held, without who is in its way:
+ * its cost is the number of its rooms. Plans that look ahead do not count.
+ */
+struct why why_limited(const struct sched *sched, struct task_id task);
+
+/*
  * The same for every task, in order. `fn` must not change the scheduler. Costs
  * the size of the graph, not that for each task.
  */

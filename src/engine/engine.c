@@ -64,6 +64,7 @@ void engine_free(struct engine *engine)
     if (engine == NULL) {
         return;
     }
+    plan_free(engine->offered);
     load_free(engine->load);
     sched_free(engine->sched);
     for (uint32_t ix = 0; ix < engine->run_count; ix++) {

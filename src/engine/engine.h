@@ -89,6 +89,15 @@ struct engine;
 struct engine *engine_new(const struct engine_options *options);
 
 /*
+ * Give the engine a plan that was read from `source`, whose texts are borrowed
+ * as long as the engine lives: submitting the same source takes it instead of
+ * reading it again.
+ */
+void engine_offer_plan(struct engine *engine,
+                       struct plan *plan_take,
+                       const struct plan_source *source);
+
+/*
  * Refuse what can be simulated, but not run: a merge in something that is no
  * repository. ERR_INVALID: *diag says which task, *mark_out is its place.
  */
@@ -206,6 +215,10 @@ uint32_t engine_run_count(const struct engine *engine);
 struct engine_run_view engine_run(const struct engine *engine, uint32_t ix);
 struct engine_session_view engine_session(const struct engine *engine,
                                           uint32_t ix);
+/* The session of this token; false: it is not in flight. */
+bool engine_find_session(const struct engine *engine,
+                         uint64_t token,
+                         struct engine_session_view *out);
 
 /* A meter, as its program showed it last. */
 struct engine_meter {

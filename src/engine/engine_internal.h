@@ -235,6 +235,8 @@ struct engine {
     int64_t offset_ns; /* from the world's clock to the engine's */
     int64_t wall_ns;   /* of a reader */
     struct store_info info;
+    struct plan *offered; /* see engine_offer_plan(); NULL: none */
+    struct plan_source offered_source;
     uint64_t version; /* of the last task row */
 
     struct sched *sched;

@@ -482,8 +482,34 @@ enum err engine_check(const struct plan *plan,
     return ERR_OK;
 }
 
+void engine_offer_plan(struct engine *engine,
+                       struct plan *plan_take,
+                       const struct plan_source *source)
+{
+    INVARIANT(engine->offered == NULL && plan_take != NULL);
+    engine->offered = plan_take;
+    engine->offered_source = *source;
+}
+
+/* The plan that was offered, if it is the one of a run; else NULL. */
+static struct plan *take_offered(struct engine *engine,
+                                 const struct engine_run *run)
+{
+    const struct plan_source *source = &engine->offered_source;
+    struct plan *plan = engine->offered;
+    if (plan == NULL || source->processors != run->processors ||
+        strcmp(source->file, run->file) != 0 ||
+        source->len != run->text_bytes ||
+        memcmp(source->text, run->text, source->len) != 0) {
+        return NULL;
+    }
+    engine->offered = NULL;
+    return plan;
+}
+
 /* Read the plan into a run that is not one of the engine's yet. */
-static enum err prepare(struct engine_run *run,
+static enum err prepare(struct engine *engine,
+                        struct engine_run *run,
                         const struct runs_submission *submission,
                         struct diag *diag)
 {
@@ -492,7 +518,8 @@ static enum err prepare(struct engine_run *run,
     run->text = copy_text(submission->text);
     run->text_bytes = strlen(run->text);
     run->processors = submission->processors;
-    enum err err = runs_read_plan(run, diag);
+    run->plan = take_offered(engine, run);
+    enum err err = run->plan != NULL ? ERR_OK : runs_read_plan(run, diag);
     if (err == ERR_OK) {
         struct plan_mark mark;
         struct diag why = {0};
@@ -563,7 +590,7 @@ enum err runs_submit(struct engine *engine,
 {
     struct engine_run made = {0};
     *continued_out = false;
-    enum err err = prepare(&made, submission, diag);
+    enum err err = prepare(engine, &made, submission, diag);
     if (err != ERR_OK) {
         goto out;
     }

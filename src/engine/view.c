@@ -65,6 +65,19 @@ struct engine_session_view engine_session(const struct engine *engine,
     };
 }
 
+bool engine_find_session(const struct engine *engine,
+                         uint64_t token,
+                         struct engine_session_view *out)
+{
+    for (uint32_t ix = 0; ix < engine->session_count; ix++) {
+        *out = engine_session(engine, ix);
+        if (out->token == token) {
+            return true;
+        }
+    }
+    return false;
+}
+
 struct engine_usage_view
 engine_usage(const struct engine *engine, uint32_t run, uint32_t ix)
 {

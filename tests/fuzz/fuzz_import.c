@@ -5,8 +5,8 @@
  * that sluice would refuse, and its files stay below their directory.
  */
 #include "base/invariant.h"
-#include "plan/import.h"
-#include "plan/import_internal.h"
+#include "import/import.h"
+#include "import/import_internal.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -10,7 +10,7 @@
 #ifndef TESTS_UNIT_PAST_FIXTURE_H
 #define TESTS_UNIT_PAST_FIXTURE_H
 
-#include "cli/facts.h"
+#include "view/stats.h"
 
 struct past {
     struct chronicle chronicle;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Cells: clipping, wide characters, nothing that a terminal would obey. */
-#include "cli/grid.h"
+#include "term/grid.h"
 
-#include "cli/pager.h"
+#include "term/pager.h"
 
 #include <locale.h>
 #include <setjmp.h>

@@ -4,11 +4,11 @@
  * readers of all sources. The corpus, and everything with files, is in the
  * scenarios import-beads, import-github and import-taskmaster.
  */
-#include "plan/import.h"
+#include "import/import.h"
 
 #include "base/macros.h"
 #include "base/mem.h"
-#include "plan/import_internal.h"
+#include "import/import_internal.h"
 
 #include <inttypes.h>
 #include <setjmp.h>

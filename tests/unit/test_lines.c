@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/lines.h"
+#include "view/lines.h"
 
-#include "cli/plain.h"
+#include "base/plain.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,10 +3,9 @@
  * What `sluice top` shows, and what its keys ask for.
  *
  * Pictures are compared with files in tests/data/top. When one has changed on
- * purpose, SLUICE_PICTURES=write in the environment writes them anew; look at
- * the difference before it is committed.
+ * purpose, SLUICE_PICTURES=write writes them anew; check the difference.
  */
-#include "cli/top_draw.h"
+#include "term/top_draw.h"
 
 #include "base/duration.h"
 #include "base/macros.h"
@@ -44,7 +43,7 @@ struct scene {
     struct grid grid;
     struct fake *tasks;
     struct top_row rows[TASKS_MAX];
-    uint32_t described; /* how often a task was */
+    uint32_t described, *counter; /* how often a task was */
 };
 
 static const struct fake evening[] = {
@@ -110,9 +109,9 @@ static void fake_describe(const struct top_model *model,
                           struct top_task *out,
                           struct strbuf *reason)
 {
-    struct scene *scene = model->ctx;
+    const struct scene *scene = model->ctx;
     const struct fake *fake = &scene->tasks[task];
-    scene->described++;
+    ++*scene->counter;
     *out = (struct top_task){
         .id = fake->id,
         .state = fake->state,
@@ -175,6 +174,7 @@ static const struct top_event events[] = {
 static struct scene *new_scene(bool read_only)
 {
     struct scene *scene = mem_zalloc(1, sizeof(*scene));
+    scene->counter = &scene->described;
     scene->model = (struct top_model){
         .store = "/srv/wave/.sluice",
         .scheduler = "scheduler pid 4242 on build1, alive for 12m",

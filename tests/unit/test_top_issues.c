@@ -2,7 +2,7 @@
 /*
  * The list of issues of `sluice top`: from a store to lines and requests.
  */
-#include "cli/top_draw.h"
+#include "term/top_draw.h"
 
 #include "base/duration.h"
 #include "base/macros.h"

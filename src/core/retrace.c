@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A task leaves its state for TASK_WAITING, which every state allows, and is
+ * put into the next one as from a record. A task that is not there yet is
+ * skipped because of another one: so it is met by nothing and waits for
+ * nothing. One that was cancelled looks the same, because a scheduler leaves
+ * that state never and a damaged record might. A task that waits looks as if it
+ * backed off, without an end: the record says when it becomes ready.
+ */
+#include "core/retrace.h"
+
+#include "base/invariant.h"
+#include "core/sched_internal.h"
+
+enum { KIND_CLOSED, KIND_OPEN, KIND_BACKGROUND, KIND_SIDES };
+
+static void tell(const struct retrace *retrace, uint32_t task)
+{
+    retrace->changed(retrace->ctx, (struct task_id){task});
+}
+
+/* Let a task wait until the record says otherwise. It keeps its group open if
+ * nothing that it needs is missing: it is about to be ready, or backs off. */
+static void wait(struct sched *sched, uint32_t task)
+{
+    sched_raise(sched, task, TASK_BACKING_OFF);
+    if (sched->unmet[task] == 0 && !sched_has(sched, task, TASK_HELD) &&
+        !ready_is_background(sched, task)) {
+        ready_count_in(sched, task);
+    } else {
+        ready_count_out(sched, task);
+    }
+}
+
+/* Tell of those who need a task; what is not ready any more waits. */
+static void tell_dependents(const struct retrace *retrace, uint32_t task)
+{
+    struct sched *sched = retrace->sched;
+    const struct graph *graph = &sched->graph;
+    for (uint32_t edge = graph_first_dependent(graph, task); edge != ID_NONE;
+         edge = graph_next_dependent(graph, edge)) {
+        uint32_t dependent = graph_dependent(graph, edge);
+        if (sched->tasks[dependent].state == TASK_WAITING) {
+            wait(sched, dependent);
+        }
+        tell(retrace, dependent);
+    }
+}
+
+/* Tell of the tasks in a heap of a bin. */
+static void tell_heap(const struct retrace *retrace, uint32_t root)
+{
+    struct sched *sched = retrace->sched;
+    uint32_t depth = 0;
+    sched->stack[depth++] = root;
+    while (depth > 0) {
+        uint32_t task = sched->stack[--depth];
+        const struct pheap_link *link = &sched->bin_links[task];
+        bool solo = sched_is_solo(sched->tasks[task].group);
+        if (!solo && link->child != ID_NONE) {
+            sched->stack[depth++] = link->child;
+        }
+        if (!solo && task != root && link->next != ID_NONE) {
+            sched->stack[depth++] = link->next;
+        }
+        tell(retrace, task);
+    }
+}
+
+/* A group has opened or closed: its ready tasks need other rooms. */
+static void tell_group(const struct retrace *retrace, uint32_t group)
+{
+    uint32_t bin = group * 2;
+    while (bin != ID_NONE) {
+        const struct bin *b = sched_bin(retrace->sched, bin);
+        if (b->root[BIN_NORMAL] != ID_NONE) {
+            tell_heap(retrace, b->root[BIN_NORMAL]);
+        }
+        bin = b->next_of_group;
+    }
+}
+
+/* The end of a session: what it used comes back. */
+static void leave_session(struct sched *sched, uint32_t task)
+{
+    const struct shape *shape = sched_shape_of(sched, task);
+    if (sched->tasks[task].leader == task) {
+        INVARIANT(sched->runs[shape->run].sessions > 0);
+        sched->runs[shape->run].sessions--;
+        dispatch_give(sched, shape->needs);
+    }
+    ready_count_out(sched, task);
+}
+
+/* Bring a task into TASK_WAITING, where it is counted for nothing. */
+static void leave(struct sched *sched, uint32_t task)
+{
+    switch ((enum task_state)sched->tasks[task].state) {
+    case TASK_WAITING:
+        sched_lower(sched, task, TASK_BACKING_OFF);
+        ready_count_out(sched, task);
+        return;
+    case TASK_READY:
+        state_unready(sched, task);
+        break;
+    case TASK_CLAIMED:
+    case TASK_RUNNING:
+        leave_session(sched, task);
+        break;
+    case TASK_DONE:
+    case TASK_FAILED:
+    case TASK_PARKED:
+    case TASK_SKIPPED:
+    case TASK_CANCELLED:
+        sched_lower(sched, task, TASK_CASCADED);
+        break;
+    }
+    state_set(sched, task, TASK_WAITING);
+}
+
+/* Be in a session: the first task uses units, and opens its group. */
+static void
+enter_session(const struct retrace *retrace, uint32_t task, bool leads)
+{
+    struct sched *sched = retrace->sched;
+    const struct shape *shape = sched_shape_of(sched, task);
+    struct task *t = &sched->tasks[task];
+    bool background = ready_is_background(sched, task);
+    bool open = sched_group(sched, t->group)->open;
+    t->token = ++sched->last_token;
+    t->leader = leads ? task : ID_NONE;
+    t->next_in_session = ID_NONE;
+    if (leads) {
+        dispatch_occupy(sched, shape->needs);
+        sched->runs[shape->run].sessions++;
+    }
+    if (background || (!leads && !open)) {
+        sched_raise(sched, task, TASK_BACKGROUND);
+        return;
+    }
+    sched_lower(sched, task, TASK_BACKGROUND);
+    ready_count_in(sched, task);
+    if (!open) {
+        dispatch_open_group(sched, t->group);
+        tell_group(retrace, t->group);
+    }
+}
+
+static void enter(const struct retrace *retrace,
+                  uint32_t task,
+                  enum task_state state,
+                  bool leads)
+{
+    struct sched *sched = retrace->sched;
+    if (state == TASK_CANCELLED) {
+        sched_raise(sched, task, TASK_CASCADED);
+        state = TASK_SKIPPED;
+    }
+    if (state == TASK_WAITING) {
+        wait(sched, task);
+    } else {
+        state_restore(sched, task, state);
+    }
+    if (state == TASK_READY) {
+        sched->tasks[task].ready_ns = sched->now_ns;
+        sched->tasks[task].ready_seq =
+            sched->event_seq << SCHED_TASK_BITS | task;
+        state_join_ready(sched, task);
+    } else if (state_in_flight(sched, task)) {
+        enter_session(retrace, task, leads);
+    }
+}
+
+void retrace_begin(const struct retrace *retrace)
+{
+    struct sched *sched = retrace->sched;
+    for (uint32_t task = 0; task < sched->task_count; task++) {
+        leave(sched, task);
+        enter(retrace, task, TASK_CANCELLED, false);
+    }
+}
+
+void retrace_task(const struct retrace *retrace,
+                  int64_t now_ns,
+                  struct task_id task,
+                  enum task_state state,
+                  bool leads)
+{
+    struct sched *sched = retrace->sched;
+    INVARIANT(task.v < sched->task_count);
+    INVARIANT((unsigned)state < TASK_STATE_COUNT);
+    sched_advance(sched, now_ns);
+    enum task_state before = sched->tasks[task.v].state;
+    if (before == TASK_CLAIMED && state == TASK_RUNNING) {
+        state_set(sched, task.v, TASK_RUNNING);
+    } else if (before != state || leads) {
+        leave(sched, task.v);
+        enter(retrace, task.v, state, leads);
+    }
+    bool met = release_is_met(sched, task.v);
+    bool released = sched_has(sched, task.v, TASK_RELEASED);
+    if (met && !released) {
+        release_forward(sched, task.v);
+    } else if (!met && released) {
+        release_back(sched, task.v);
+    }
+    if (sched_has(sched, task.v, TASK_RELEASED) != released) {
+        tell_dependents(retrace, task.v);
+    }
+    tell(retrace, task.v);
+}
+
+void retrace_hold(const struct retrace *retrace, struct task_id task, bool held)
+{
+    struct sched *sched = retrace->sched;
+    INVARIANT(task.v < sched->task_count);
+    if (sched_has(sched, task.v, TASK_HELD) == held) {
+        return;
+    }
+    bool ready = sched->tasks[task.v].state == TASK_READY;
+    if (ready) {
+        state_unready(sched, task.v);
+    }
+    if (held) {
+        sched_raise(sched, task.v, TASK_HELD);
+    } else {
+        sched_lower(sched, task.v, TASK_HELD);
+    }
+    if (ready) {
+        state_join_ready(sched, task.v);
+    } else if (sched->tasks[task.v].state == TASK_WAITING) {
+        wait(sched, task.v);
+    }
+    tell(retrace, task.v);
+}
+
+void retrace_settle(const struct retrace *retrace)
+{
+    uint32_t group = dispatch_close_group(retrace->sched);
+    while (group != ID_NONE) {
+        tell_group(retrace, group);
+        group = dispatch_close_group(retrace->sched);
+    }
+}
+
+uint32_t retrace_kind_count(const struct sched *sched)
+{
+    return sched->shape_count * KIND_SIDES;
+}
+
+uint32_t retrace_kind(const struct sched *sched, struct task_id task)
+{
+    INVARIANT(task.v < sched->task_count);
+    INVARIANT(sched_has(sched, task.v, TASK_QUEUED));
+    const struct task *t = &sched->tasks[task.v];
+    uint32_t side =
+        sched_group(sched, t->group)->open ? KIND_OPEN : KIND_CLOSED;
+    if (sched_has(sched, task.v, TASK_BACKGROUND)) {
+        side = KIND_BACKGROUND;
+    }
+    return sched_bin(sched, t->bin)->shape * KIND_SIDES + side;
+}
+
+bool retrace_leads(const struct sched *sched, struct task_id task)
+{
+    INVARIANT(task.v < sched->task_count);
+    return state_in_flight(sched, task.v) &&
+           sched->tasks[task.v].leader == task.v;
+}

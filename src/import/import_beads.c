@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Issues of beads (bd), one object per line: .beads/issues.jsonl, or the output
+ * of `bd export` and `bd list --json`.
+ *
+ * A dependency stands in the issue that has to wait, or that is the child. Of
+ * its types, those that hold back work are needs, "parent-child" names the
+ * parent, and all others are links without an effect. An id with a dot, such
+ * as bd-a1b2.3, is that of a child. Zeros are left out by bd, so that an issue
+ * without a priority has the most urgent one.
+ */
+#include "import/import_read.h"
+
+#include <string.h>
+
+static bool
+is_one_of(struct import_span text, const char *const *words, size_t count)
+{
+    for (size_t ix = 0; ix < count; ix++) {
+        if (import_compare(text, import_span(words[ix])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Set the id; false after an error. */
+static bool set_id(const struct import_reading *reading,
+                   const json_t *entry,
+                   struct import_issue *issue)
+{
+    const json_t *id = json_object_get(entry, "id");
+    if (!json_is_object(entry)) {
+        import_fail(reading->import,
+                    reading->file,
+                    "entry %u: expected an issue, an object, not %s",
+                    reading->entry,
+                    import_read_kind(entry));
+        return false;
+    }
+    if (!json_is_string(id) || !import_read_id(reading->import,
+                                               import_read_text(id),
+                                               &issue->number,
+                                               &issue->key)) {
+        import_fail(reading->import,
+                    reading->file,
+                    "entry %u: \"id\" must be a text of 1 to %d letters, "
+                    "digits, \".\", \"_\" and \"-\", as in bd-a1b2",
+                    reading->entry,
+                    IMPORT_KEY_BYTES_MAX);
+        return false;
+    }
+    return true;
+}
+
+static bool set_body(const struct import_reading *reading,
+                     const json_t *entry,
+                     struct import_issue *issue)
+{
+    static const char *const sections[][2] = {
+        {"description", NULL},
+        {"design", "Design"},
+        {"acceptance_criteria", "Acceptance criteria"},
+        {"notes", "Notes"},
+    };
+    struct strbuf body = {0};
+    bool good = true;
+    for (size_t ix = 0; good && ix < ARRAY_COUNT(sections); ix++) {
+        good = import_read_section(reading,
+                                   issue,
+                                   entry,
+                                   sections[ix][0],
+                                   sections[ix][1],
+                                   &body);
+    }
+    struct import_span text = {
+        arena_strndup(&reading->import->arena, strbuf_text(&body), body.len),
+        body.len,
+    };
+    strbuf_release(&body);
+    return good && import_read_body(reading, "description", text, issue);
+}
+
+/* Statuses that a project has added are taken for open. */
+static bool set_state(const struct import_reading *reading,
+                      const json_t *entry,
+                      struct import_issue *issue)
+{
+    static const char *const closed[] = {"closed", "tombstone"};
+    static const char *const deferred[] = {"deferred", "pinned"};
+    /* Types with which bd keeps its own books; they are no work, and nothing
+     * waits for them. */
+    static const char *const records[] =
+        {"agent", "event", "message", "rig", "role", "slot"};
+    const json_t *status = json_object_get(entry, "status");
+    const json_t *type = json_object_get(entry, "issue_type");
+    if (status != NULL && !json_is_string(status)) {
+        return import_read_wrong(reading, issue, "status", "a text", status);
+    }
+    if (type != NULL && !json_is_string(type)) {
+        return import_read_wrong(reading, issue, "issue_type", "a text", type);
+    }
+    struct import_span said = import_read_text(status);
+    struct import_span kind = import_read_text(type);
+    issue->closed = is_one_of(said, closed, ARRAY_COUNT(closed)) ||
+                    is_one_of(kind, records, ARRAY_COUNT(records));
+    issue->deferred = is_one_of(said, deferred, ARRAY_COUNT(deferred)) ||
+                      json_is_true(json_object_get(entry, "is_template"));
+    if (import_compare(kind, import_span("gate")) == 0) {
+        issue->kind = IMPORT_GATE;
+    }
+    return true;
+}
+
+static bool set_priority(const struct import_reading *reading,
+                         const json_t *entry,
+                         struct import_issue *issue)
+{
+    const json_t *value = json_object_get(entry, "priority");
+    json_int_t priority = value == NULL ? 0 : json_integer_value(value);
+    if ((value != NULL && !json_is_integer(value)) || priority < 0 ||
+        priority > IMPORT_PRIORITY_MAX) {
+        import_fail_issue(reading->import,
+                          issue,
+                          "\"priority\" must be a whole number from 0 to %d",
+                          IMPORT_PRIORITY_MAX);
+        return false;
+    }
+    issue->priority = (uint32_t)priority;
+    return true;
+}
+
+/* Make a tie refer to the issue of that id; false when it will not do. An id
+ * of another project ("external:PROJECT:CAPABILITY") is in no file. */
+static bool set_reference(struct import *import,
+                          struct import_span id,
+                          struct import_reference *reference)
+{
+    reference->text = id;
+    if (id.len > 9 && memcmp(id.text, "external:", 9) == 0) {
+        reference->name = id;
+        return true;
+    }
+    return import_read_id(import, id, &reference->number, &reference->key);
+}
+
+/* Add the tie of one dependency; false after an error. */
+static bool add_dependency(const struct import_reading *reading,
+                           struct import_issue *issue,
+                           const json_t *dependency)
+{
+    static const char *const ids[] = {"depends_on_id", "id", NULL};
+    static const char *const types[] = {"type",
+                                        "dep_type",
+                                        "dependency_type",
+                                        NULL};
+    static const char *const needs[] = {"",
+                                        "blocks",
+                                        "conditional-blocks",
+                                        "waits-for"};
+    struct import_span type = import_read_first(dependency, types);
+    bool parent = import_compare(type, import_span("parent-child")) == 0;
+    if (json_is_object(dependency) && !parent &&
+        !is_one_of(type, needs, ARRAY_COUNT(needs))) {
+        return true;
+    }
+    struct import_reference reference = {0};
+    if (!set_reference(reading->import,
+                       import_read_first(dependency, ids),
+                       &reference)) {
+        return import_read_wrong(reading,
+                                 issue,
+                                 "dependencies",
+                                 "a list of objects with \"depends_on_id\", "
+                                 "the id of an issue",
+                                 dependency);
+    }
+    import_add_tie(reading->import,
+                   issue,
+                   parent ? IMPORT_PARENT : IMPORT_NEEDS)
+        ->reference = reference;
+    return true;
+}
+
+static bool set_dependencies(const struct import_reading *reading,
+                             const json_t *entry,
+                             struct import_issue *issue)
+{
+    const json_t *list = json_object_get(entry, "dependencies");
+    if (list != NULL && !json_is_null(list) && !json_is_array(list)) {
+        return import_read_wrong(reading,
+                                 issue,
+                                 "dependencies",
+                                 "a list",
+                                 list);
+    }
+    bool parent = false;
+    for (size_t ix = 0; ix < json_array_size(list); ix++) {
+        if (!add_dependency(reading, issue, json_array_get(list, ix))) {
+            return false;
+        }
+        parent = parent || (issue->last_tie != NULL &&
+                            issue->last_tie->kind == IMPORT_PARENT);
+    }
+    const char *dot = issue->key == NULL ? NULL : strrchr(issue->key, '.');
+    if (!parent && dot != NULL && dot > issue->key) {
+        struct import_span id = {issue->key, (size_t)(dot - issue->key)};
+        struct import_reference *reference =
+            &import_add_tie(reading->import, issue, IMPORT_PARENT)->reference;
+        (void)set_reference(reading->import, id, reference);
+    }
+    return true;
+}
+
+static void read_entry(struct import_reading *reading, const json_t *entry)
+{
+    struct import_issue issue = {
+        .file = reading->file,
+        .milestone = import_span(""),
+    };
+    struct import_span type = import_read_text(json_object_get(entry, "_type"));
+    if (type.len > 0 && import_compare(type, import_span("issue")) != 0) {
+        return;
+    }
+    if (!set_id(reading, entry, &issue) ||
+        !import_read_title(reading, entry, &issue, "") ||
+        !set_body(reading, entry, &issue) ||
+        !import_read_labels(reading, entry, "labels", &issue) ||
+        !set_state(reading, entry, &issue) ||
+        !set_priority(reading, entry, &issue) ||
+        !import_read_home(reading, &issue) ||
+        !set_dependencies(reading, entry, &issue)) {
+        return;
+    }
+    import_read_add(reading, &issue);
+}
+
+void import_read_beads(struct import_reading *reading, json_t *root)
+{
+    import_read_each(reading, root, read_entry);
+}

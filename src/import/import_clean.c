@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What of Markdown must be known to tell a statement from an example of one:
+ * fenced, indented and inline code, quotations, HTML comments and a few
+ * elements, text that is struck through. One pass over the lines, and in each
+ * line one over its bytes; each search is bounded, so that a hostile body costs
+ * no more than a long one.
+ */
+#include "import/import_internal.h"
+
+#include <string.h>
+
+enum {
+    TICKS_MAX = 32,  /* longer runs of backticks begin no code */
+    TAB_COLUMNS = 4, /* also the indentation of code */
+    FENCE_MIN = 3,
+    LEVEL_MAX = 6, /* of a heading */
+    ORDINAL_MAX = 9,
+};
+
+/* What is hidden from an opening to a closing text. */
+struct element {
+    const char *open;
+    const char *close;
+    char fill;
+};
+
+struct cleaner {
+    const struct element *inside; /* goes on in the next line, or NULL */
+    char fence;                   /* '`' or '~' in fenced code, else 0 */
+    size_t fence_len;
+    bool list;  /* the last paragraph was an item of a list */
+    bool blank; /* the line before was blank */
+    bool code;  /* the line before was indented code */
+};
+
+static const struct element elements[] = {
+    {"<!--", "-->", ' '},
+    {"<blockquote", "</blockquote>", ' '},
+    {"<code", "</code>", IMPORT_HIDDEN},
+    {"<del", "</del>", ' '},
+    {"<pre", "</pre>", IMPORT_HIDDEN},
+    {"<s>", "</s>", ' '},
+    {"<strike", "</strike>", ' '},
+};
+
+static bool is_blank(char byte)
+{
+    return byte == ' ' || byte == '\t';
+}
+
+static bool is_digit(char byte)
+{
+    return byte >= '0' && byte <= '9';
+}
+
+/* Whether the text at `at` begins with a word, whatever its case. */
+static bool begins(const char *at, const char *end, const char *word)
+{
+    size_t len = strlen(word);
+    return (size_t)(end - at) >= len &&
+           import_compare((struct import_span){at, len}, import_span(word)) ==
+               0;
+}
+
+/* How many bytes from `at` on are `byte`. */
+static size_t run_of(const char *at, const char *end, char byte)
+{
+    const char *from = at;
+    while (at < end && *at == byte) {
+        at++;
+    }
+    return (size_t)(at - from);
+}
+
+/* Length of the mark of a list item at `at`, the blank behind it included. */
+static size_t bullet_at(const char *at, const char *end)
+{
+    size_t len = 0;
+    while (len < ORDINAL_MAX && at + len < end && is_digit(at[len])) {
+        len++;
+    }
+    const char *marks = len > 0 ? ".)" : "-*+";
+    if (at + len >= end || strchr(marks, at[len]) == NULL) {
+        return 0;
+    }
+    len++;
+    return at + len < end && is_blank(at[len]) ? len + 1 : 0;
+}
+
+struct import_shape import_shape(struct import_span line)
+{
+    struct import_shape shape = {0};
+    const char *at = line.text;
+    const char *end = line.text + line.len;
+    for (; at < end && is_blank(*at); at++) {
+        shape.indent += *at == '\t' ? TAB_COLUMNS : 1;
+    }
+    size_t len = bullet_at(at, end);
+    if (len > 0) {
+        shape.bullet = true;
+        at += len;
+        while (at < end && is_blank(*at)) {
+            at++;
+        }
+        bool box = end - at >= 4 && at[0] == '[' && at[2] == ']' &&
+                   strchr(" xX", at[1]) != NULL && is_blank(at[3]);
+        if (box) {
+            shape.ticked = at[1] != ' ';
+            at += 4;
+        }
+    }
+    size_t level = run_of(at, end, '#');
+    if (level > 0 && level <= LEVEL_MAX &&
+        (at + level == end || is_blank(at[level]))) {
+        shape.heading = true;
+        at += level;
+    }
+    while (at < end && is_blank(*at)) {
+        at++;
+    }
+    shape.start = (size_t)(at - line.text);
+    return shape;
+}
+
+static void fill(char *from, const char *to, char byte)
+{
+    memset(from, byte, (size_t)(to - from));
+}
+
+/* Blank the element that goes on at `at`; where it ends. */
+static char *hide_element(struct cleaner *cleaner, char *at, char *end)
+{
+    const struct element *inside = cleaner->inside;
+    char *from = at;
+    for (; at < end; at++) {
+        if (*at == inside->close[0] && begins(at, end, inside->close)) {
+            at += strlen(inside->close);
+            cleaner->inside = NULL;
+            break;
+        }
+    }
+    fill(from, at, inside->fill);
+    return at;
+}
+
+/* The element that opens at `at`, or NULL. */
+static const struct element *element_at(const char *at, const char *end)
+{
+    for (size_t ix = 0; ix < ARRAY_COUNT(elements); ix++) {
+        size_t len = strlen(elements[ix].open);
+        if (begins(at, end, elements[ix].open)) {
+            bool whole = strchr("->", elements[ix].open[len - 1]) != NULL;
+            if (whole ||
+                (at + len < end && (at[len] == '>' || is_blank(at[len])))) {
+                return &elements[ix];
+            }
+        }
+    }
+    return NULL;
+}
+
+/* The run of exactly `len` bytes equal to `byte` from `at` on, or NULL. */
+static char *find_run(char *at, const char *end, char byte, size_t len)
+{
+    while (at < end) {
+        size_t found = run_of(at, end, byte);
+        if (found == len) {
+            return at;
+        }
+        at += found > 0 ? found : 1;
+    }
+    return NULL;
+}
+
+/* Take out what is marked within a line. */
+static void clean_inline(struct cleaner *cleaner, char *at, char *end)
+{
+    uint64_t unclosed = 0; /* lengths of runs of backticks that have no end */
+    bool struck = true;    /* "~~" may still have an end */
+    while (at < end) {
+        size_t ticks = run_of(at, end, '`');
+        if (ticks > 0 && ticks <= TICKS_MAX && (unclosed >> ticks & 1) == 0) {
+            char *close = find_run(at + ticks, end, '`', ticks);
+            unclosed |= close == NULL ? UINT64_C(1) << ticks : 0;
+            if (close != NULL) {
+                fill(at, close + ticks, IMPORT_HIDDEN);
+                at = close + ticks;
+                continue;
+            }
+        }
+        if (struck && run_of(at, end, '~') == 2) {
+            char *close = find_run(at + 2, end, '~', 2);
+            struck = close != NULL;
+            if (close != NULL) {
+                fill(at, close + 2, ' ');
+                at = close + 2;
+                continue;
+            }
+        }
+        cleaner->inside = *at == '<' ? element_at(at, end) : NULL;
+        if (cleaner->inside != NULL) {
+            at = hide_element(cleaner, at, end);
+        } else {
+            at += ticks > 0 ? ticks : 1;
+        }
+    }
+}
+
+/* Whether a fence of code opens or closes here. */
+static bool is_fence(const struct cleaner *cleaner, char *at, char *end)
+{
+    size_t len = at < end ? run_of(at, end, *at) : 0;
+    if (len < FENCE_MIN || (*at != '`' && *at != '~')) {
+        return false;
+    }
+    if (cleaner->fence == 0) {
+        return *at == '~' ||
+               memchr(at + len, '`', (size_t)(end - at) - len) == NULL;
+    }
+    char *rest = at + len;
+    while (rest < end && is_blank(*rest)) {
+        rest++;
+    }
+    return *at == cleaner->fence && len >= cleaner->fence_len && rest == end;
+}
+
+/* Whether all of the line is code or quotation; notes what it means for the
+ * next one. */
+static bool is_hidden(struct cleaner *cleaner, char *line, char *end)
+{
+    struct import_shape shape =
+        import_shape((struct import_span){line, (size_t)(end - line)});
+    char *start = line + shape.start;
+    if (is_fence(cleaner, start, end)) {
+        bool opens = cleaner->fence == 0;
+        cleaner->fence_len = opens ? run_of(start, end, *start) : 0;
+        cleaner->fence = (char)(opens ? *start : 0);
+        return true;
+    }
+    if (cleaner->fence != 0) {
+        return true;
+    }
+    if (start == end) {
+        cleaner->blank = true;
+        return false;
+    }
+    bool code = shape.indent >= TAB_COLUMNS && !cleaner->list &&
+                (cleaner->blank || cleaner->code);
+    if (shape.bullet && !code) {
+        cleaner->list = true;
+    } else if (shape.indent == 0 && cleaner->blank) {
+        cleaner->list = false;
+    }
+    cleaner->code = code;
+    cleaner->blank = false;
+    return code || *start == '>';
+}
+
+static void clean_line(struct cleaner *cleaner, char *line, char *end)
+{
+    if (cleaner->inside != NULL) {
+        line = hide_element(cleaner, line, end);
+    } else if (is_hidden(cleaner, line, end)) {
+        fill(line, end, IMPORT_HIDDEN);
+        return;
+    }
+    clean_inline(cleaner, line, end);
+}
+
+/* Control characters, and spaces that do not break, become spaces. */
+static void even_out(char *text, size_t len)
+{
+    for (size_t ix = 0; ix < len; ix++) {
+        unsigned char byte = (unsigned char)text[ix];
+        if ((byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f) {
+            text[ix] = ' ';
+        } else if (byte == 0xc2 && ix + 1 < len &&
+                   (unsigned char)text[ix + 1] == 0xa0) {
+            text[ix] = ' ';
+            text[ix + 1] = ' ';
+        }
+    }
+}
+
+void import_clean(struct strbuf *out, struct import_span body)
+{
+    size_t begin = out->len;
+    strbuf_add(out, body.text, body.len);
+    char *at = out->text + begin;
+    char *end = at + body.len;
+    even_out(at, body.len);
+    struct cleaner cleaner = {.blank = true};
+    while (at < end) {
+        char *line_end = memchr(at, '\n', (size_t)(end - at));
+        line_end = line_end == NULL ? end : line_end;
+        clean_line(&cleaner, at, line_end);
+        at = line_end < end ? line_end + 1 : end;
+    }
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Parents and children, and needs that are stated from the other side.
+ *
+ * A parent is named by its child or names it, or both do; of several the first
+ * counts. Children are kept in one array, those of one parent together. A
+ * parent that has sub-issues is a container: its sub-issues are the work.
+ *
+ * Everything that climbs does so for IMPORT_LEVELS_MAX steps at most; deeper
+ * nesting is refused here.
+ */
+#include "base/mem.h"
+#include "import/import_internal.h"
+
+static uint32_t index_of(const struct import *import,
+                         const struct import_issue *issue)
+{
+    return (uint32_t)(issue - import->issues);
+}
+
+/* The issue that a tie means, or NULL. */
+static struct import_issue *other_end(const struct import *import,
+                                      const struct import_issue *issue,
+                                      const struct import_tie *tie)
+{
+    bool known = false;
+    bool many = false;
+    return import_resolve(import, issue, &tie->reference, &known, &many);
+}
+
+/* `other` depends on `issue`, as `issue` says. */
+static void add_need(struct import *import,
+                     const struct import_issue *issue,
+                     struct import_issue *other)
+{
+    const struct import_repo *repo = &import->repos[issue->repo];
+    import_add_tie(import, other, IMPORT_NEEDS)->reference =
+        (struct import_reference){
+            .text = import_span(issue->id),
+            .owner = import_span(repo->owner),
+            .name = import_span(repo->name),
+            .number = issue->number,
+            .key = issue->key,
+        };
+}
+
+static void set_parent(struct import *import,
+                       struct import_issue *child,
+                       const struct import_issue *parent)
+{
+    if (child->parent == IMPORT_NONE && child != parent) {
+        child->parent = index_of(import, parent);
+    }
+}
+
+static void follow_ties(struct import *import, struct import_issue *issue)
+{
+    for (const struct import_tie *tie = issue->ties; tie != NULL;
+         tie = tie->next) {
+        if (tie->kind == IMPORT_NEEDS) {
+            continue;
+        }
+        struct import_issue *other = other_end(import, issue, tie);
+        if (other == NULL) {
+            continue;
+        }
+        if (tie->kind == IMPORT_PARENT) {
+            set_parent(import, issue, other);
+        } else if (tie->kind == IMPORT_CHILD) {
+            set_parent(import, other, issue);
+        } else if (!issue->closed && !other->closed) {
+            add_need(import, issue, other);
+        }
+    }
+}
+
+/* Report parents that form a cycle, and cut it; `seen` has a number for each
+ * walk upwards, 0 before the first. */
+static void check_walk(struct import *import, uint32_t *seen, uint32_t start)
+{
+    uint32_t ix = start;
+    while (ix != IMPORT_NONE && seen[ix] == 0) {
+        seen[ix] = start + 1;
+        ix = import->issues[ix].parent;
+    }
+    if (ix != IMPORT_NONE && seen[ix] == start + 1) {
+        import_fail_issue(import,
+                          &import->issues[ix],
+                          "it is a sub-issue of itself: one of %s and its "
+                          "parents must not be below the next",
+                          import->issues[ix].id);
+        import->issues[ix].parent = IMPORT_NONE;
+    }
+}
+
+/* Report issues that are nested too deep; there are no cycles. `levels` are 0
+ * before. */
+static void check_levels(struct import *import, uint32_t *levels)
+{
+    for (uint32_t start = 0; start < import->issue_count; start++) {
+        uint32_t climbed = 0;
+        uint32_t ix = start;
+        while (ix != IMPORT_NONE && levels[ix] == 0 &&
+               climbed <= IMPORT_LEVELS_MAX) {
+            climbed++;
+            ix = import->issues[ix].parent;
+        }
+        levels[start] = climbed + (ix == IMPORT_NONE ? 0 : levels[ix]);
+        if (levels[start] > IMPORT_LEVELS_MAX) {
+            import_fail_issue(import,
+                              &import->issues[start],
+                              "more than %d levels of parents are above it",
+                              IMPORT_LEVELS_MAX);
+            return;
+        }
+    }
+}
+
+static void list_children(struct import *import)
+{
+    uint32_t total = 0;
+    import->children = arena_alloc(&import->arena,
+                                   (size_t)import->issue_count + 1,
+                                   sizeof(import->children[0]));
+    for (uint32_t ix = 0; ix < import->issue_count; ix++) {
+        if (import->issues[ix].parent != IMPORT_NONE) {
+            import->issues[import->issues[ix].parent].child_count++;
+        }
+    }
+    for (uint32_t ix = 0; ix < import->issue_count; ix++) {
+        struct import_issue *issue = &import->issues[ix];
+        issue->child_first = total;
+        total += issue->child_count;
+        issue->child_count = 0;
+    }
+    for (uint32_t ix = 0; ix < import->issue_count; ix++) {
+        if (import->issues[ix].parent != IMPORT_NONE) {
+            struct import_issue *parent =
+                &import->issues[import->issues[ix].parent];
+            import->children[parent->child_first + parent->child_count++] = ix;
+        }
+    }
+}
+
+void import_link_family(struct import *import)
+{
+    uint32_t count = import->issue_count;
+    uint32_t *marks = mem_zalloc(count, sizeof(marks[0]));
+    for (uint32_t ix = 0; ix < count; ix++) {
+        import->issues[ix].parent = IMPORT_NONE;
+    }
+    for (uint32_t ix = 0; ix < count; ix++) {
+        follow_ties(import, &import->issues[ix]);
+    }
+    for (uint32_t ix = 0; ix < count; ix++) {
+        check_walk(import, marks, ix);
+    }
+    mem_free(marks);
+    marks = mem_zalloc(count, sizeof(marks[0]));
+    check_levels(import, marks);
+    mem_free(marks);
+    list_children(import);
+}
+
+bool import_is_container(const struct import *import,
+                         const struct import_issue *issue)
+{
+    return issue->child_count > 0 && !import->options.keep_parents;
+}
+
+bool import_is_below(const struct import *import, uint32_t ix, uint32_t top)
+{
+    while (ix != IMPORT_NONE && ix != top) {
+        ix = import->issues[ix].parent;
+    }
+    return ix == top;
+}

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Issues of GitHub, in the shapes of `gh issue list`, `gh pr list`, `gh search
+ * issues` and of the REST interface, which differ in how they name the
+ * repository and the state. Relations are lists, or objects with a list
+ * "nodes".
+ */
+#include "import/import_read.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FIELDS "number,title,body,labels,milestone,state,url"
+#define REMEDY ": export with --json " FIELDS
+
+/* --- the repository ----------------------------------------------------- */
+
+/* The owner and name at the end of an address: .../OWNER/NAME[/issues/N]. */
+static bool split_address(struct import_span address,
+                          struct import_span *owner,
+                          struct import_span *name)
+{
+    const char *end = address.text + address.len;
+    const char *host = memmem(address.text, address.len, "//", 2);
+    const char *at =
+        host == NULL ? NULL : memchr(host + 2, '/', (size_t)(end - host - 2));
+    if (at == NULL) {
+        return false;
+    }
+    at += strncmp(host, "//api.", 6) == 0 && strncmp(at, "/repos/", 7) == 0 ? 7
+          : strncmp(at, "/api/v3/repos/", 14) == 0                          ? 14
+                                                                            : 1;
+    const char *slash = memchr(at, '/', (size_t)(end - at));
+    if (slash == NULL) {
+        return false;
+    }
+    const char *tail = memchr(slash + 1, '/', (size_t)(end - slash - 1));
+    tail = tail == NULL ? end : tail;
+    struct import_span both = {at, (size_t)(tail - at)};
+    return import_split(both, owner, name);
+}
+
+/* Owner and name out of a "repository" field; false when it has none. */
+static bool read_repository(const json_t *value,
+                            struct import_span *owner,
+                            struct import_span *name)
+{
+    static const char *const full[] = {"nameWithOwner", "full_name", NULL};
+    if (json_is_string(value)) {
+        struct import_span text = import_read_text(value);
+        return import_split(text, owner, name) ||
+               split_address(text, owner, name);
+    }
+    if (!json_is_object(value)) {
+        return false;
+    }
+    struct import_span text = import_read_first(value, full);
+    if (text.len > 0) {
+        return import_split(text, owner, name);
+    }
+    const json_t *part = json_object_get(value, "name");
+    const json_t *login = json_object_get(value, "owner");
+    login = json_is_object(login) ? json_object_get(login, "login") : login;
+    *name =
+        json_is_string(part) ? import_read_text(part) : (struct import_span){0};
+    *owner = json_is_string(login) ? import_read_text(login)
+                                   : (struct import_span){0};
+    return import_is_name(*name) && (owner->len == 0 || import_is_name(*owner));
+}
+
+static const char *kept(struct import *import, struct import_span text)
+{
+    return arena_strndup(&import->arena, text.text, text.len);
+}
+
+static const char *const addresses[] = {
+    "url",
+    "html_url",
+    "repository_url",
+    NULL,
+};
+
+/* Find out which repository the issue is of; false after an error. */
+static bool set_repository(const struct import_reading *reading,
+                           const json_t *entry,
+                           struct import_issue *issue)
+{
+    struct import_span owner = {0};
+    struct import_span name = {0};
+    const json_t *said = json_object_get(entry, "repository");
+    bool known = false;
+    if (said != NULL && !json_is_null(said)) {
+        known = read_repository(said, &owner, &name);
+        if (!known) {
+            import_fail_issue(reading->import,
+                              issue,
+                              "\"repository\" must be \"OWNER/NAME\", or an "
+                              "object with \"nameWithOwner\"");
+            return false;
+        }
+    }
+    known = known ||
+            split_address(import_read_first(entry, addresses), &owner, &name);
+    if (!known && reading->name.len > 0) {
+        owner = reading->owner;
+        name = reading->name;
+        known = true;
+    }
+    if (!known) {
+        import_fail_issue(reading->import,
+                          issue,
+                          "its repository is not known: add \"url\" to the "
+                          "fields of the export, name the file after the "
+                          "repository, or use --repo OWNER/NAME");
+        return false;
+    }
+    issue->owner = owner.len > 0 ? kept(reading->import, owner) : NULL;
+    issue->name = kept(reading->import, name);
+    return true;
+}
+
+/* --- the fields --------------------------------------------------------- */
+
+static bool set_texts(struct import_reading *reading,
+                      const json_t *entry,
+                      struct import_issue *issue)
+{
+    const json_t *body = json_object_get(entry, "body");
+    if (!import_read_title(reading, entry, issue, REMEDY)) {
+        return false;
+    }
+    if (body == NULL) {
+        return import_read_lacks(reading,
+                                 issue,
+                                 "body",
+                                 REMEDY,
+                                 &reading->said_body);
+    }
+    if (!json_is_string(body) && !json_is_null(body)) {
+        return import_read_wrong(reading, issue, "body", "a text", body);
+    }
+    return import_read_body(reading, "body", import_read_text(body), issue);
+}
+
+static bool set_milestone(struct import_reading *reading,
+                          const json_t *entry,
+                          struct import_issue *issue)
+{
+    const json_t *value = json_object_get(entry, "milestone");
+    issue->milestone = import_span("");
+    if (value == NULL && reading->import->options.milestone != NULL &&
+        issue->kind == IMPORT_ISSUE) {
+        return import_read_lacks(reading,
+                                 issue,
+                                 "milestone",
+                                 REMEDY,
+                                 &reading->said_milestone);
+    }
+    if (value == NULL || json_is_null(value)) {
+        return true;
+    }
+    const json_t *title =
+        json_is_object(value) ? json_object_get(value, "title") : value;
+    if (!json_is_string(title)) {
+        return import_read_wrong(reading,
+                                 issue,
+                                 "milestone",
+                                 "null, a text, or an object with \"title\"",
+                                 value);
+    }
+    issue->milestone = import_read_text(title);
+    return true;
+}
+
+/* Whether an address is that of a pull request. */
+static bool is_pull_address(struct import_span address)
+{
+    return address.len > 0 &&
+           memmem(address.text, address.len, "/pull/", 6) != NULL;
+}
+
+static bool set_state(const struct import_reading *reading,
+                      const json_t *entry,
+                      struct import_issue *issue)
+{
+    const json_t *state = json_object_get(entry, "state");
+    const json_t *pull = json_object_get(entry, "isPullRequest");
+    const json_t *link = json_object_get(entry, "pull_request");
+    issue->closed = json_is_true(json_object_get(entry, "closed"));
+    if (json_is_true(pull) || json_is_object(link) ||
+        is_pull_address(import_read_first(entry, addresses))) {
+        issue->kind = IMPORT_PULL;
+    }
+    if (state == NULL || json_is_null(state)) {
+        return true;
+    }
+    struct import_span text = import_read_text(state);
+    bool merged = import_compare(text, import_span("merged")) == 0;
+    if (merged || import_compare(text, import_span("closed")) == 0) {
+        issue->closed = true;
+    } else if (import_compare(text, import_span("open")) != 0) {
+        import_fail_issue(reading->import,
+                          issue,
+                          "\"state\" must be \"OPEN\" or \"CLOSED\"");
+        return false;
+    }
+    return true;
+}
+
+/* --- relations ---------------------------------------------------------- */
+
+/* A whole number that an issue can have; 0: it is none. */
+static int64_t number_of(const json_t *value)
+{
+    int64_t number = json_is_integer(value) ? json_integer_value(value) : 0;
+    return number > IMPORT_NUMBER_MAX ? 0 : number;
+}
+
+/* Append OWNER/NAME#NUMBER, without the repository when it is the same. */
+static void set_text(struct import *import,
+                     const struct import_issue *issue,
+                     struct import_reference *reference)
+{
+    struct strbuf text = {0};
+    struct import_span own = import_span(issue->owner);
+    bool same =
+        import_compare(reference->name, import_span(issue->name)) == 0 &&
+        import_compare(reference->owner, own) == 0;
+    if (reference->name.len > 0 && !same) {
+        strbuf_add(&text, reference->owner.text, reference->owner.len);
+        strbuf_adds(&text, reference->owner.len > 0 ? "/" : "");
+        strbuf_add(&text, reference->name.text, reference->name.len);
+    }
+    strbuf_addf(&text, "#%" PRId64, reference->number);
+    reference->text = (struct import_span){
+        arena_strndup(&import->arena, text.text, text.len),
+        text.len,
+    };
+    strbuf_release(&text);
+}
+
+/* Add a tie to the issue that a relation names; false after an error. */
+static bool add_relation(const struct import_reading *reading,
+                         struct import_issue *issue,
+                         const char *field,
+                         enum import_tie_kind kind,
+                         const json_t *node)
+{
+    int64_t number = number_of(json_object_get(node, "number"));
+    if (number < 1) {
+        import_fail_issue(reading->import,
+                          issue,
+                          "\"%s\" must name issues, each by its \"number\"",
+                          field);
+        return false;
+    }
+    struct import_tie *tie = import_add_tie(reading->import, issue, kind);
+    struct import_reference *reference = &tie->reference;
+    struct import_span address = import_read_first(node, addresses);
+    struct import_span state = import_read_text(json_object_get(node, "state"));
+    const json_t *repository = json_object_get(node, "repository");
+    reference->number = number;
+    reference->pull = is_pull_address(address);
+    tie->closed = import_compare(state, import_span("closed")) == 0 ||
+                  import_compare(state, import_span("merged")) == 0;
+    if (!read_repository(repository, &reference->owner, &reference->name) &&
+        !split_address(address, &reference->owner, &reference->name)) {
+        reference->owner = (struct import_span){0};
+        reference->name = (struct import_span){0};
+    }
+    set_text(reading->import, issue, reference);
+    return true;
+}
+
+/* Read a list of issues; false after an error. */
+static bool add_relations(const struct import_reading *reading,
+                          struct import_issue *issue,
+                          const json_t *entry,
+                          const char *field,
+                          enum import_tie_kind kind)
+{
+    const json_t *value = json_object_get(entry, field);
+    const json_t *list =
+        json_is_object(value) ? json_object_get(value, "nodes") : value;
+    const json_t *total = json_object_get(value, "totalCount");
+    if (value == NULL || json_is_null(value)) {
+        return true;
+    }
+    if (!json_is_array(list)) {
+        return import_read_wrong(reading,
+                                 issue,
+                                 field,
+                                 "a list of issues",
+                                 value);
+    }
+    for (size_t ix = 0; ix < json_array_size(list); ix++) {
+        if (!add_relation(reading,
+                          issue,
+                          field,
+                          kind,
+                          json_array_get(list, ix))) {
+            return false;
+        }
+    }
+    if (kind == IMPORT_NEEDS && json_is_integer(total) &&
+        json_integer_value(total) > (json_int_t)json_array_size(list) &&
+        !reading->import->options.ignore_unknown) {
+        import_fail_issue(reading->import,
+                          issue,
+                          "\"%s\" has %zu of %lld issues: name the others in "
+                          "the body (Depends on #N), or use --ignore-unknown",
+                          field,
+                          json_array_size(list),
+                          (long long)json_integer_value(total));
+        return false;
+    }
+    return true;
+}
+
+/* The parent that the REST interface names by its address. */
+static void add_parent_address(struct import *import,
+                               struct import_issue *issue,
+                               struct import_span address)
+{
+    struct import_span owner;
+    struct import_span name;
+    const char *slash =
+        address.len == 0 ? NULL : memrchr(address.text, '/', address.len);
+    if (slash == NULL || !split_address(address, &owner, &name)) {
+        return;
+    }
+    size_t len = (size_t)(address.text + address.len - slash - 1);
+    int64_t number = 0;
+    const char *key = NULL;
+    if (!import_read_id(import,
+                        (struct import_span){slash + 1, len},
+                        &number,
+                        &key) ||
+        number == 0) {
+        return;
+    }
+    struct import_tie *tie = import_add_tie(import, issue, IMPORT_PARENT);
+    tie->reference.owner = owner;
+    tie->reference.name = name;
+    tie->reference.number = number;
+    set_text(import, issue, &tie->reference);
+}
+
+static bool set_relations(const struct import_reading *reading,
+                          const json_t *entry,
+                          struct import_issue *issue)
+{
+    static const char *const parent_addresses[] = {"parent_issue_url", NULL};
+    const json_t *parent = json_object_get(entry, "parent");
+    add_parent_address(reading->import,
+                       issue,
+                       import_read_first(entry, parent_addresses));
+    if (parent != NULL && !json_is_null(parent) &&
+        !add_relation(reading, issue, "parent", IMPORT_PARENT, parent)) {
+        return false;
+    }
+    return add_relations(reading, issue, entry, "blockedBy", IMPORT_NEEDS) &&
+           add_relations(reading, issue, entry, "blocking", IMPORT_BLOCKS) &&
+           add_relations(reading, issue, entry, "subIssues", IMPORT_CHILD);
+}
+
+/* --- entries ------------------------------------------------------------ */
+
+/* The number of an issue; 0 after an error. */
+static int64_t read_number(const struct import_reading *reading,
+                           const json_t *entry)
+{
+    const json_t *number = json_object_get(entry, "number");
+    if (!json_is_object(entry)) {
+        import_fail(reading->import,
+                    reading->file,
+                    "entry %u: expected an issue, an object, not %s",
+                    reading->entry,
+                    import_read_kind(entry));
+        return 0;
+    }
+    if (number == NULL) {
+        import_fail(reading->import,
+                    reading->file,
+                    "entry %u: there is no \"number\"" REMEDY,
+                    reading->entry);
+        return 0;
+    }
+    int64_t value = number_of(number);
+    if (value < 1) {
+        import_fail(reading->import,
+                    reading->file,
+                    "entry %u: \"number\" must be a whole number from 1 to "
+                    "%" PRId64,
+                    reading->entry,
+                    IMPORT_NUMBER_MAX);
+        return 0;
+    }
+    return value;
+}
+
+static void read_entry(struct import_reading *reading, const json_t *entry)
+{
+    struct import_issue issue = {
+        .file = reading->file,
+        .number = read_number(reading, entry),
+        .priority = IMPORT_PRIORITY_UNSET,
+    };
+    if (issue.number == 0 || !set_texts(reading, entry, &issue) ||
+        !set_state(reading, entry, &issue) ||
+        !set_milestone(reading, entry, &issue) ||
+        !import_read_labels(reading, entry, "labels", &issue) ||
+        !set_repository(reading, entry, &issue) ||
+        !set_relations(reading, entry, &issue)) {
+        return;
+    }
+    for (size_t ix = 0; ix < json_array_size(issue.labels); ix++) {
+        uint32_t priority =
+            import_label_priority(import_label(issue.labels, ix));
+        issue.priority = priority < issue.priority ? priority : issue.priority;
+    }
+    import_read_add(reading, &issue);
+}
+
+void import_read_github(struct import_reading *reading, json_t *root)
+{
+    import_read_each(reading, root, read_entry);
+}

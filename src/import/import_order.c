@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Priorities: read from labels, handed on, and made the order of the plan.
+ *
+ * The scheduler breaks ties by the order of declaration, so urgent issues come
+ * first. An issue without a priority has that of its nearest parent that has
+ * one; and an issue is as urgent as the most urgent one that needs it.
+ */
+#include "base/mem.h"
+#include "import/import_internal.h"
+
+#include <stdlib.h>
+
+enum { WORDS_MAX = 8, WORD_BYTES_MAX = 16 };
+
+/* A word of a label that gives a priority. */
+struct word {
+    const char *text;
+    uint32_t priority;
+};
+
+/* With "priority" or "prio" in front or behind. */
+static const struct word words[] = {
+    {"0", 0},      {"1", 1},       {"2", 2},         {"3", 3},
+    {"4", 4},      {"backlog", 4}, {"blocker", 0},   {"critical", 0},
+    {"high", 1},   {"highest", 0}, {"important", 1}, {"low", 3},
+    {"lowest", 4}, {"major", 1},   {"medium", 2},    {"minor", 3},
+    {"normal", 2}, {"p0", 0},      {"p1", 1},        {"p2", 2},
+    {"p3", 3},     {"p4", 4},      {"trivial", 4},   {"urgent", 0},
+};
+
+/* By themselves. */
+static const struct word single[] = {
+    {"critical", 0},
+    {"p0", 0},
+    {"p1", 1},
+    {"p2", 2},
+    {"p3", 3},
+    {"p4", 4},
+    {"urgent", 0},
+};
+
+static bool is_plain(char byte)
+{
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+           (byte >= '0' && byte <= '9') || (unsigned char)byte >= 0x80;
+}
+
+/* Split a label into words of letters and digits; how many. */
+static uint32_t split_words(struct import_span label,
+                            struct import_span out[WORDS_MAX])
+{
+    uint32_t count = 0;
+    size_t at = 0;
+    while (at < label.len && count < WORDS_MAX) {
+        size_t begin = at;
+        while (at < label.len && is_plain(label.text[at])) {
+            at++;
+        }
+        if (at > begin) {
+            out[count++] = (struct import_span){label.text + begin, at - begin};
+        }
+        at += at < label.len ? 1 : 0;
+    }
+    return count;
+}
+
+static uint32_t
+find_word(struct import_span text, const struct word *list, size_t count)
+{
+    for (size_t ix = 0; ix < count; ix++) {
+        if (import_compare(text, import_span(list[ix].text)) == 0) {
+            return list[ix].priority;
+        }
+    }
+    return IMPORT_PRIORITY_UNSET;
+}
+
+uint32_t import_label_priority(struct import_span label)
+{
+    struct import_span parts[WORDS_MAX];
+    uint32_t count = split_words(label, parts);
+    if (count == 0) {
+        return IMPORT_PRIORITY_UNSET;
+    }
+    for (uint32_t ix = 0; ix < count; ix++) {
+        bool named = import_compare(parts[ix], import_span("priority")) == 0 ||
+                     import_compare(parts[ix], import_span("prio")) == 0;
+        if (named && ix + 1 < count) {
+            return find_word(parts[ix + 1], words, ARRAY_COUNT(words));
+        }
+        if (named && ix > 0) {
+            return find_word(parts[ix - 1], words, ARRAY_COUNT(words));
+        }
+    }
+    /* "P1: high" and "P1" are priorities; "critical path" is none. */
+    uint32_t first = find_word(parts[0], single, ARRAY_COUNT(single));
+    bool short_form = parts[0].len == 2;
+    return count == 1 || short_form ? first : IMPORT_PRIORITY_UNSET;
+}
+
+/* --- the order ---------------------------------------------------------- */
+
+static void inherit_priority(struct import *import, struct import_issue *issue)
+{
+    for (uint32_t ix = issue->parent;
+         issue->priority == IMPORT_PRIORITY_UNSET && ix != IMPORT_NONE;
+         ix = import->issues[ix].parent) {
+        issue->priority = import->issues[ix].priority;
+    }
+    if (issue->priority == IMPORT_PRIORITY_UNSET) {
+        issue->priority = IMPORT_PRIORITY_DEFAULT;
+    }
+}
+
+/* Make everything that an issue needs as urgent as it is. The stack has room
+ * for all issues: each is pushed once for one priority. */
+static void hand_on(struct import *import, uint32_t start, uint32_t *stack)
+{
+    uint32_t priority = import->issues[start].priority;
+    uint32_t depth = 0;
+    stack[depth++] = start;
+    while (depth > 0) {
+        const struct import_issue *issue = &import->issues[stack[--depth]];
+        for (uint32_t ix = 0; ix < issue->need_count; ix++) {
+            struct import_issue *need = &import->issues[issue->needs[ix]];
+            if (need->priority > priority) {
+                need->priority = priority;
+                stack[depth++] = issue->needs[ix];
+            }
+        }
+    }
+}
+
+void import_set_order(struct import *import)
+{
+    uint32_t *stack =
+        mem_zalloc((size_t)import->issue_count + 1, sizeof(stack[0]));
+    uint32_t count = 0;
+    import->order = arena_alloc(&import->arena,
+                                (size_t)import->issue_count + 1,
+                                sizeof(import->order[0]));
+    for (uint32_t ix = 0; ix < import->issue_count; ix++) {
+        if (import->issues[ix].chosen) {
+            inherit_priority(import, &import->issues[ix]);
+        }
+    }
+    for (uint32_t priority = 0; priority < IMPORT_PRIORITY_MAX; priority++) {
+        for (uint32_t ix = 0; ix < import->issue_count; ix++) {
+            const struct import_issue *issue = &import->issues[ix];
+            if (issue->chosen && issue->priority == priority) {
+                hand_on(import, ix, stack);
+            }
+        }
+    }
+    for (uint32_t priority = 0; priority <= IMPORT_PRIORITY_MAX; priority++) {
+        for (uint32_t ix = 0; ix < import->issue_count; ix++) {
+            const struct import_issue *issue = &import->issues[ix];
+            if (issue->chosen && issue->priority == priority) {
+                import->order[count++] = ix;
+            }
+        }
+    }
+    mem_free(stack);
+}

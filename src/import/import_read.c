@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Files of all sources: one JSON value after the other, each of which goes to
+ * the reader of its source. Fields without a use are ignored.
+ *
+ * The texts of an issue stay where jansson has put them; the roots are kept
+ * for that. jansson refuses what is not UTF-8, and nesting beyond 2048 levels.
+ */
+#include "import/import_read.h"
+
+#include "base/mem.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* A source: its reader, and words for messages. */
+struct source {
+    const char *origin; /* of its JSON */
+    void (*read)(struct import_reading *reading, json_t *root);
+};
+
+static const struct source sources[] = {
+    [IMPORT_GITHUB] = {"gh prints", import_read_github},
+    [IMPORT_BEADS] = {"bd writes", import_read_beads},
+    [IMPORT_TASKMASTER] = {"Task Master writes", import_read_taskmaster},
+};
+
+const char *import_read_kind(const json_t *value)
+{
+    switch (json_typeof(value)) {
+    case JSON_OBJECT:
+        return "an object";
+    case JSON_ARRAY:
+        return "a list";
+    case JSON_STRING:
+        return "a text";
+    case JSON_INTEGER:
+    case JSON_REAL:
+        return "a number";
+    case JSON_TRUE:
+    case JSON_FALSE:
+        return "true or false";
+    case JSON_NULL:
+        return "null";
+    }
+    return "nothing";
+}
+
+struct import_span import_read_text(const json_t *value)
+{
+    return (struct import_span){
+        json_is_string(value) ? json_string_value(value) : "",
+        json_string_length(value),
+    };
+}
+
+struct import_span import_read_first(const json_t *object,
+                                     const char *const *fields)
+{
+    for (; *fields != NULL; fields++) {
+        const json_t *value = json_object_get(object, *fields);
+        if (json_is_string(value)) {
+            return import_read_text(value);
+        }
+    }
+    return import_span("");
+}
+
+/* --- the fields --------------------------------------------------------- */
+
+bool import_read_wrong(const struct import_reading *reading,
+                       const struct import_issue *issue,
+                       const char *field,
+                       const char *wanted,
+                       const json_t *found)
+{
+    import_fail_issue(reading->import,
+                      issue,
+                      "\"%s\" must be %s, not %s",
+                      field,
+                      wanted,
+                      import_read_kind(found));
+    return false;
+}
+
+bool import_read_lacks(const struct import_reading *reading,
+                       const struct import_issue *issue,
+                       const char *field,
+                       const char *remedy,
+                       bool *said)
+{
+    if (!*said) {
+        import_fail_issue(reading->import,
+                          issue,
+                          "there is no \"%s\"%s",
+                          field,
+                          remedy);
+    }
+    *said = true;
+    return false;
+}
+
+bool import_read_title(struct import_reading *reading,
+                       const json_t *entry,
+                       struct import_issue *issue,
+                       const char *remedy)
+{
+    const json_t *title = json_object_get(entry, "title");
+    if (title == NULL) {
+        return import_read_lacks(reading,
+                                 issue,
+                                 "title",
+                                 remedy,
+                                 &reading->said_title);
+    }
+    if (!json_is_string(title)) {
+        return import_read_wrong(reading, issue, "title", "a text", title);
+    }
+    issue->title = import_read_text(title);
+    return true;
+}
+
+bool import_read_labels(const struct import_reading *reading,
+                        const json_t *entry,
+                        const char *field,
+                        struct import_issue *issue)
+{
+    const json_t *labels = json_object_get(entry, field);
+    if (labels == NULL || json_is_null(labels)) {
+        return true;
+    }
+    if (!json_is_array(labels)) {
+        return import_read_wrong(reading, issue, field, "a list", labels);
+    }
+    for (size_t ix = 0; ix < json_array_size(labels); ix++) {
+        if (import_label(labels, ix).len == 0) {
+            return import_read_wrong(
+                reading,
+                issue,
+                field,
+                "a list of texts, or of objects with \"name\"",
+                json_array_get(labels, ix));
+        }
+    }
+    issue->labels = labels;
+    return true;
+}
+
+bool import_read_body(const struct import_reading *reading,
+                      const char *field,
+                      struct import_span body,
+                      struct import_issue *issue)
+{
+    issue->body = body;
+    if (body.len > IMPORT_BODY_BYTES_MAX) {
+        import_fail_issue(reading->import,
+                          issue,
+                          "\"%s\" is longer than %d bytes",
+                          field,
+                          IMPORT_BODY_BYTES_MAX);
+        return false;
+    }
+    return true;
+}
+
+bool import_read_section(const struct import_reading *reading,
+                         const struct import_issue *issue,
+                         const json_t *entry,
+                         const char *field,
+                         const char *heading,
+                         struct strbuf *out)
+{
+    const json_t *value = json_object_get(entry, field);
+    if (value == NULL || json_is_null(value)) {
+        return true;
+    }
+    if (!json_is_string(value)) {
+        return import_read_wrong(reading, issue, field, "a text", value);
+    }
+    struct import_span text = import_read_text(value);
+    if (text.len == 0) {
+        return true;
+    }
+    strbuf_adds(out, out->len > 0 ? "\n\n" : "");
+    if (heading != NULL) {
+        strbuf_addf(out, "## %s\n\n", heading);
+    }
+    strbuf_add(out, text.text, text.len);
+    return true;
+}
+
+bool import_read_id(struct import *import,
+                    struct import_span id,
+                    int64_t *number,
+                    const char **key)
+{
+    int64_t sum = 0;
+    bool digits = id.len > 0 && id.text[0] != '0';
+    for (size_t ix = 0; digits && ix < id.len; ix++) {
+        digits = id.text[ix] >= '0' && id.text[ix] <= '9';
+        sum = sum * 10 + (id.text[ix] - '0');
+        digits = digits && sum <= IMPORT_NUMBER_MAX;
+    }
+    *number = digits ? sum : 0;
+    *key = digits ? NULL : arena_strndup(&import->arena, id.text, id.len);
+    return digits || import_is_key(id);
+}
+
+/* --- entries ------------------------------------------------------------ */
+
+void import_read_add(struct import_reading *reading, struct import_issue *issue)
+{
+    struct import *import = reading->import;
+    if (import->issue_count == IMPORT_ISSUES_MAX) {
+        import_fail_issue(import,
+                          issue,
+                          "more than %d issues",
+                          IMPORT_ISSUES_MAX);
+        return;
+    }
+    if (import->issue_count == import->issue_capacity) {
+        uint32_t old = import->issue_capacity;
+        import->issue_capacity = old == 0 ? 64 : old * 2;
+        import->issues = mem_resize(import->issues,
+                                    import->issue_capacity,
+                                    sizeof(import->issues[0]));
+    }
+    issue->seq = import->issue_count;
+    import->issues[import->issue_count++] = *issue;
+}
+
+void import_read_each(struct import_reading *reading,
+                      const json_t *root,
+                      import_entry_fn take)
+{
+    size_t count = json_is_array(root) ? json_array_size(root) : 1;
+    for (size_t ix = 0; ix < count && !reading->import->errors.cut; ix++) {
+        reading->entry++;
+        take(reading, json_is_array(root) ? json_array_get(root, ix) : root);
+    }
+}
+
+static void read_root(struct import_reading *reading, json_t *root)
+{
+    struct import *import = reading->import;
+    if (import->root_count == import->root_capacity) {
+        uint32_t old = import->root_capacity;
+        import->root_capacity = old == 0 ? 8 : old * 2;
+        import->roots =
+            mem_resize(import->roots, import->root_capacity, sizeof(void *));
+    }
+    import->roots[import->root_count++] = root;
+    sources[import->options.source].read(reading, root);
+}
+
+/* --- files -------------------------------------------------------------- */
+
+/* Cut the last component off a path; empty when there is none. */
+static struct import_span take_component(struct import_span *path)
+{
+    while (path->len > 0 && path->text[path->len - 1] == '/') {
+        path->len--;
+    }
+    size_t end = path->len;
+    while (path->len > 0 && path->text[path->len - 1] != '/') {
+        path->len--;
+    }
+    return (struct import_span){path->text + path->len, end - path->len};
+}
+
+static bool is_text(struct import_span span, const char *text)
+{
+    return span.len == strlen(text) && memcmp(span.text, text, span.len) == 0;
+}
+
+/* Cut an ending off a name, if it has it. */
+static void cut_ending(struct import_span *name, const char *ending)
+{
+    size_t len = strlen(ending);
+    if (name->len > len &&
+        memcmp(name->text + name->len - len, ending, len) == 0) {
+        name->len -= len;
+    }
+}
+
+/*
+ * The name that the path of a file gives its repository. beads and Task Master
+ * keep their file in the clone, at NAME/.beads/issues.jsonl and
+ * NAME/.taskmaster/tasks/tasks.json (or NAME/tasks/tasks.json); any other file
+ * is named after the repository.
+ */
+static struct import_span name_of_path(enum import_source source,
+                                       struct import_span path)
+{
+    struct import_span base = take_component(&path);
+    struct import_span rest = path;
+    struct import_span folder = take_component(&rest);
+    if (source == IMPORT_BEADS && is_text(folder, ".beads")) {
+        return take_component(&rest);
+    }
+    if (source == IMPORT_TASKMASTER && is_text(base, "tasks.json") &&
+        is_text(folder, "tasks")) {
+        struct import_span above = take_component(&rest);
+        return is_text(above, ".taskmaster") ? take_component(&rest) : above;
+    }
+    cut_ending(&base, ".json");
+    cut_ending(&base, ".jsonl");
+    return base;
+}
+
+/* The repository of issues of this file that do not name theirs. */
+static void set_default(struct import_reading *reading, const char *path)
+{
+    const struct import_options *options = &reading->import->options;
+    if (options->repo != NULL) {
+        if (!import_split(import_span(options->repo),
+                          &reading->owner,
+                          &reading->name)) {
+            reading->name = (struct import_span){0};
+            import_fail(reading->import,
+                        NULL,
+                        "--repo must be NAME or OWNER/NAME, not \"%s\"",
+                        options->repo);
+        }
+        return;
+    }
+    struct import_span name = name_of_path(
+        options->source,
+        import_span(
+            arena_strndup(&reading->import->arena, path, strlen(path))));
+    reading->name = import_is_name(name) ? name : (struct import_span){0};
+}
+
+bool import_read_home(struct import_reading *reading,
+                      struct import_issue *issue)
+{
+    struct arena *arena = &reading->import->arena;
+    if (reading->name.len == 0) {
+        if (!reading->said_repo && reading->import->options.repo == NULL) {
+            import_fail(reading->import,
+                        reading->file,
+                        "its repository is not known: use --repo NAME");
+        }
+        reading->said_repo = true;
+        return false;
+    }
+    issue->owner =
+        reading->owner.len == 0
+            ? NULL
+            : arena_strndup(arena, reading->owner.text, reading->owner.len);
+    issue->name = arena_strndup(arena, reading->name.text, reading->name.len);
+    return true;
+}
+
+/* Count the lines of what was read; `where` is the place of `from`. */
+static void
+advance(struct import_error *where, const char *from, const char *to)
+{
+    for (; from < to; from++) {
+        where->column++;
+        if (*from == '\n') {
+            where->line++;
+            where->column = 1;
+        }
+    }
+}
+
+static bool is_space(char byte)
+{
+    return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
+}
+
+/* Read the values of the file one by one. */
+static void
+read_values(struct import_reading *reading, const char *at, const char *end)
+{
+    const size_t flags =
+        JSON_ALLOW_NUL | JSON_DISABLE_EOF_CHECK | JSON_REJECT_DUPLICATES;
+    struct import_error where = {.file = reading->file, .line = 1, .column = 1};
+    bool any = false;
+    for (;;) {
+        const char *from = at;
+        while (at < end && is_space(*at)) {
+            at++;
+        }
+        advance(&where, from, at);
+        if (at == end) {
+            break;
+        }
+        json_error_t error = {0};
+        json_t *root = json_loadb(at, (size_t)(end - at), flags, &error);
+        if (root == NULL) {
+            uint32_t line = error.line > 0 ? (uint32_t)error.line : 1;
+            uint32_t column = error.column > 0 ? (uint32_t)error.column : 1;
+            where.column = line == 1 ? where.column + column - 1 : column;
+            where.line += line - 1;
+            import_fail_at(reading->import,
+                           &where,
+                           "not JSON as %s it: %s",
+                           sources[reading->import->options.source].origin,
+                           error.text);
+            return;
+        }
+        any = true;
+        read_root(reading, root);
+        from = at;
+        at += error.position > 0 ? (size_t)error.position : 1;
+        advance(&where, from, at);
+    }
+    if (!any) {
+        import_fail(reading->import, reading->file, "there is nothing in it");
+    }
+}
+
+void import_read(struct import *import, const struct import_file *file)
+{
+    const char *text = file->text;
+    size_t len = file->len;
+    struct import_reading reading = {
+        .import = import,
+        .file = arena_strndup(&import->arena, file->name, strlen(file->name)),
+    };
+    set_default(&reading, file->path != NULL ? file->path : file->name);
+    if (len >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 ||
+                     memcmp(text, "\xfe\xff", 2) == 0)) {
+        import_fail(import, reading.file, "it is UTF-16: save it as UTF-8");
+        return;
+    }
+    if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
+        text += 3;
+        len -= 3;
+    }
+    read_values(&reading, text, text + len);
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/* The critical path as a bar and a table. */
+#include "base/mem.h"
+#include "base/xml.h"
+#include "report/html.h"
+#include "report/words.h"
+
+#include <stdlib.h>
+
+enum { STEPS_MAX = 40 };
+
+/* Less than that is not worth a word. */
+#define LENGTH_NS_MIN INT64_C(1000000)
+
+static const char *const colours[FACTS_STEPS] = {
+    [FACTS_STEP_WORK] = "s-work",
+    [FACTS_STEP_TURN] = "s-turn",
+    [FACTS_STEP_BACKOFF] = "w1",
+    [FACTS_STEP_PERSON] = "w2",
+    [FACTS_STEP_PROVIDER] = "w8",
+    [FACTS_STEP_KEPT] = "w6",
+    [FACTS_STEP_ABSENT] = "idle-none",
+    [FACTS_STEP_TAIL] = "idle-rest",
+};
+
+static void add_summary(struct strbuf *out, const struct report *report)
+{
+    struct html_part parts[FACTS_STEPS];
+    for (enum facts_step ix = 0; ix < FACTS_STEPS; ix++) {
+        parts[ix] = (struct html_part){
+            .length = report->facts->path_ns[ix],
+            .colour = colours[ix],
+            .name = words_step(ix),
+        };
+    }
+    html_bar(out, parts, FACTS_STEPS, report->chronicle->end_ns);
+    strbuf_adds(out, "<ul class=\"legend\">");
+    for (enum facts_step ix = 0; ix < FACTS_STEPS; ix++) {
+        if (parts[ix].length >= LENGTH_NS_MIN) {
+            strbuf_addf(out, "<li><i class=\"mark %s\"></i>", colours[ix]);
+            strbuf_addf(out, "%s ", parts[ix].name);
+            words_add_time(out, parts[ix].length);
+            strbuf_adds(out, " (");
+            html_percent(out, parts[ix].length, report->chronicle->end_ns);
+            strbuf_adds(out, ")</li>");
+        }
+    }
+    strbuf_adds(out, "</ul>\n");
+}
+
+static const char *words_link(enum facts_link link)
+{
+    switch (link) {
+    case FACTS_LINK_NONE:
+        return "nothing: it could start";
+    case FACTS_LINK_NEED:
+        return "the need that ended last";
+    case FACTS_LINK_SLOT:
+        return "the session that made room";
+    case FACTS_LINK_SELF:
+        return "its own session before";
+    case FACTS_LINK_REWORK:
+        return "the session that sent it back";
+    }
+    return "";
+}
+
+/* What stands before a session: the last wait that is not a mere turn. */
+static void add_wait(struct strbuf *out,
+                     const struct facts *facts,
+                     uint32_t ix,
+                     int64_t *waited_ns)
+{
+    const char *why = NULL;
+    *waited_ns = 0;
+    while (ix > 0 && facts->path[ix - 1].step != FACTS_STEP_WORK) {
+        const struct facts_segment *wait = &facts->path[--ix];
+        *waited_ns += wait->end_ns - wait->start_ns;
+        if (wait->step != FACTS_STEP_TURN) {
+            why = words_step(wait->step);
+        }
+    }
+    if (why != NULL) {
+        strbuf_addf(out, ", then %s", why);
+    }
+}
+
+static void
+add_step(struct strbuf *out, const struct report *report, uint32_t ix)
+{
+    const struct chronicle *chronicle = report->chronicle;
+    const struct facts_segment *segment = &report->facts->path[ix];
+    const struct chronicle_session *session =
+        &chronicle->sessions[segment->session];
+    int64_t took_ns = segment->end_ns - segment->start_ns;
+    int64_t waited_ns;
+    strbuf_adds(out, "<tr>");
+    html_cell_task(out, report, segment->task);
+    html_cell_class(out,
+                    report,
+                    chronicle->plan->tasks[segment->task].class_ix);
+    html_cell(out, session->number);
+    strbuf_addf(out, "<td>%s", words_link(segment->link));
+    add_wait(out, report->facts, ix, &waited_ns);
+    strbuf_adds(out, "</td>");
+    html_cell_time(out, waited_ns);
+    html_cell_time(out, segment->start_ns);
+    html_cell_time(out, took_ns);
+    html_cell_share(out, took_ns, chronicle->end_ns);
+    strbuf_addf(out,
+                "<td%s>%s</td></tr>\n",
+                chronicle_is_bad(session->outcome) ? " class=\"bad\"" : "",
+                words_outcome(session->outcome));
+}
+
+/* Time of a step with what stands before it, to find the longest ones. */
+static int64_t weight_of(const struct facts *facts, uint32_t ix)
+{
+    int64_t weight_ns = facts->path[ix].end_ns - facts->path[ix].start_ns;
+    while (ix > 0 && facts->path[ix - 1].step != FACTS_STEP_WORK) {
+        ix--;
+        weight_ns += facts->path[ix].end_ns - facts->path[ix].start_ns;
+    }
+    return weight_ns;
+}
+
+static int compare_down(const void *left, const void *right)
+{
+    int64_t a = *(const int64_t *)left;
+    int64_t b = *(const int64_t *)right;
+    return (a < b) - (a > b);
+}
+
+/* Steps as long as this, or longer, are shown. */
+static int64_t least_weight(const struct facts *facts, uint32_t *work_out)
+{
+    int64_t *weights = mem_zalloc(facts->path_count, sizeof(weights[0]));
+    uint32_t count = 0;
+    for (uint32_t ix = 0; ix < facts->path_count; ix++) {
+        if (facts->path[ix].step == FACTS_STEP_WORK) {
+            weights[count++] = weight_of(facts, ix);
+        }
+    }
+    int64_t least = 0;
+    if (count > STEPS_MAX) {
+        qsort(weights, count, sizeof(weights[0]), compare_down);
+        least = weights[STEPS_MAX - 1];
+    }
+    mem_free(weights);
+    *work_out = count;
+    return least;
+}
+
+static void add_table(struct strbuf *out, const struct report *report)
+{
+    const struct facts *facts = report->facts;
+    uint32_t work;
+    int64_t least_ns = least_weight(facts, &work);
+    strbuf_adds(out,
+                "<div class=\"wide\"><table><caption>Its sessions, first to "
+                "last, and what the start of each one came after</caption>"
+                "<thead><tr><th scope=\"col\">Task</th>"
+                "<th scope=\"col\">Class</th>"
+                "<th scope=\"col\" class=\"n\">Attempt</th>"
+                "<th scope=\"col\">Came after</th>"
+                "<th scope=\"col\" class=\"n\">Between</th>"
+                "<th scope=\"col\" class=\"n\">Started</th>"
+                "<th scope=\"col\" class=\"n\">Took</th>"
+                "<th scope=\"col\" class=\"n\">Share</th>"
+                "<th scope=\"col\">Ended</th></tr></thead><tbody>\n");
+    uint32_t shown = 0;
+    for (uint32_t ix = 0; ix < facts->path_count && shown < STEPS_MAX; ix++) {
+        if (facts->path[ix].step == FACTS_STEP_WORK &&
+            weight_of(facts, ix) >= least_ns) {
+            add_step(out, report, ix);
+            shown++;
+        }
+    }
+    strbuf_adds(out, "</tbody></table></div>\n");
+    if (shown < work) {
+        strbuf_addf(out,
+                    "<p class=\"note\">The path has %u sessions; the %u that "
+                    "took longest are shown. <code>sluice report --json</code> "
+                    "has all.</p>\n",
+                    work,
+                    shown);
+    }
+}
+
+void html_path(struct strbuf *out, const struct report *report)
+{
+    strbuf_adds(out,
+                "<section id=\"path\"><h2>The critical path that was</h2>\n");
+    if (report->facts->path_count == 0) {
+        strbuf_adds(out, "<p>No session has been started.</p></section>\n");
+        return;
+    }
+    strbuf_adds(out,
+                "<p>From the session that ended last backwards: what each "
+                "start had been waiting for. To finish sooner, something on "
+                "this path must take less time.</p>\n");
+    add_summary(out, report);
+    html_graph(out, report);
+    add_table(out, report);
+    strbuf_adds(out, "</section>\n");
+}

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: MIT */
+/* The tables of the page. Long ones are cut, and say so. */
+#include "base/duration.h"
+#include "base/mem.h"
+#include "base/xml.h"
+#include "report/html.h"
+#include "report/words.h"
+
+#include <stdlib.h>
+
+enum { GROUPS_MAX = 30, LONGEST_MAX = 15, DIFFERENCES_MAX = 15 };
+
+/* Columns of a head: a name, and whether numbers stand below it. */
+struct column {
+    const char *name;
+    bool number;
+};
+
+static void begin_table(struct strbuf *out,
+                        const char *caption,
+                        const struct column *columns,
+                        uint32_t count)
+{
+    strbuf_addf(out,
+                "<div class=\"wide\"><table><caption>%s</caption><thead><tr>",
+                caption);
+    for (uint32_t ix = 0; ix < count; ix++) {
+        strbuf_addf(out,
+                    "<th scope=\"col\"%s>%s</th>",
+                    columns[ix].number ? " class=\"n\"" : "",
+                    columns[ix].name);
+    }
+    strbuf_adds(out, "</tr></thead><tbody>\n");
+}
+
+static void end_table(struct strbuf *out)
+{
+    strbuf_adds(out, "</tbody></table></div>\n");
+}
+
+static void add_left_out(struct strbuf *out, uint32_t count, const char *what)
+{
+    if (count > 0) {
+        strbuf_addf(out,
+                    "<p class=\"note\">%u more %s are not shown here; "
+                    "<code>sluice report --json</code> has them.</p>\n",
+                    count,
+                    what);
+    }
+}
+
+/* --- classes ------------------------------------------------------------ */
+
+static void
+add_class(struct strbuf *out, const struct report *report, uint32_t ix)
+{
+    const struct facts_class *class = &report->facts->classes[ix];
+    const struct facts_sum *sum = &class->sum;
+    strbuf_adds(out, "<tr>");
+    html_cell_class(out, report, ix);
+    strbuf_addf(out,
+                "<td class=\"n\">%u of %u</td>",
+                class->done,
+                class->tasks);
+    html_cell(out, sum->sessions);
+    html_cell(out, facts_bad(sum));
+    html_cell_time(out, sum->working_ns);
+    html_cell_time(out,
+                   sum->sessions > 0 ? sum->working_ns / sum->sessions : 0);
+    html_cell_time(out, sum->longest_ns);
+    html_cell_time(out, class->ready_mean_ns);
+    html_cell_time(out, class->ready_p99_ns);
+    html_cell_time(out, class->ready_max_ns);
+    strbuf_adds(out,
+                class->starved_ns > 0 ? "<td class=\"n bad\">"
+                                      : "<td class=\"n\">");
+    words_add_time(out, class->starved_ns);
+    strbuf_adds(out, "</td></tr>\n");
+}
+
+void html_classes(struct strbuf *out, const struct report *report)
+{
+    static const struct column columns[] = {
+        {"Class", false},
+        {"Done", true},
+        {"Sessions", true},
+        {"Not well", true},
+        {"Working", true},
+        {"Mean", true},
+        {"Longest", true},
+        {"Wait, mean", true},
+        {"Wait, p99", true},
+        {"Wait, max", true},
+        {"Starved", true},
+    };
+    const struct plan *plan = report->chronicle->plan;
+    strbuf_adds(out, "<section id=\"classes\"><h2>Classes</h2>\n");
+    begin_table(out,
+                "Sessions by class; waits are from being ready to being "
+                "started",
+                columns,
+                ARRAY_COUNT(columns));
+    for (uint32_t ix = 0; ix < plan->class_count; ix++) {
+        if (report->facts->classes[ix].tasks > 0) {
+            add_class(out, report, ix);
+        }
+    }
+    end_table(out);
+    strbuf_adds(out, "</section>\n");
+}
+
+/* --- failures ----------------------------------------------------------- */
+
+static void add_failure(struct strbuf *out,
+                        const struct report *report,
+                        const struct facts_failure *failure)
+{
+    const struct chronicle_session *last =
+        &report->chronicle->sessions[failure->last];
+    strbuf_adds(out, "<tr>");
+    html_cell_class(out, report, failure->class_ix);
+    strbuf_addf(out,
+                "<td class=\"bad\">%s</td><td>",
+                words_outcome(failure->outcome));
+    xml_add(out, failure->cause);
+    strbuf_adds(out, "</td>");
+    html_cell(out, failure->count);
+    html_cell_time(out, failure->lost_ns);
+    html_cell_task(out, report, last->task);
+    strbuf_adds(out, "<td class=\"text\">");
+    if (last->reason != NULL) {
+        xml_add(out, last->reason);
+    }
+    strbuf_adds(out, "</td></tr>\n");
+}
+
+/* "21 sessions: 17 done, 1 failed ...; 1 retry." */
+static void add_outcomes(struct strbuf *out, const struct facts *facts)
+{
+    strbuf_addf(out,
+                "<p>%u session%s",
+                facts->sum.sessions,
+                facts->sum.sessions == 1 ? "" : "s");
+    const char *before = ": ";
+    for (enum chronicle_outcome ix = 0; ix < CHRONICLE_OUTCOMES; ix++) {
+        if (facts->sum.outcomes[ix] > 0) {
+            strbuf_addf(out,
+                        "%s%u %s",
+                        before,
+                        facts->sum.outcomes[ix],
+                        words_outcome(ix));
+            before = ", ";
+        }
+    }
+    strbuf_addf(out,
+                "; %u retr%s after a failure.</p>\n",
+                facts->retries,
+                facts->retries == 1 ? "y" : "ies");
+}
+
+void html_failures(struct strbuf *out, const struct report *report)
+{
+    static const struct column columns[] = {
+        {"Class", false},
+        {"Ended", false},
+        {"Cause", false},
+        {"Times", true},
+        {"Slot time", true},
+        {"Last task", false},
+        {"What it said", false},
+    };
+    const struct facts *facts = report->facts;
+    strbuf_adds(out,
+                "<section id=\"failures\"><h2>Attempts and failures</h2>\n");
+    add_outcomes(out, facts);
+    if (facts->failure_count > 0) {
+        begin_table(out,
+                    "Sessions that did not end well, by class and cause",
+                    columns,
+                    ARRAY_COUNT(columns));
+        for (uint32_t ix = 0; ix < facts->failure_count; ix++) {
+            add_failure(out, report, &facts->failures[ix]);
+        }
+        end_table(out);
+    }
+    strbuf_adds(out, "</section>\n");
+}
+
+/* --- cost and tokens ---------------------------------------------------- */
+
+static void add_money(struct strbuf *out, const struct facts_sum *sum)
+{
+    html_cell(out, sum->sessions);
+    html_cell_time(out, sum->working_ns);
+    html_cell(out, sum->input_tokens);
+    html_cell(out, sum->output_tokens);
+    strbuf_adds(out, "<td class=\"n\">");
+    html_usd(out, sum->usd);
+    strbuf_adds(out, "</td></tr>\n");
+}
+
+/* Groups, dearest first. */
+static int compare_groups(const void *left, const void *right, void *ctx)
+{
+    const struct facts_group *groups = ctx;
+    uint32_t ix_a = *(const uint32_t *)left;
+    uint32_t ix_b = *(const uint32_t *)right;
+    const struct facts_sum *a = &groups[ix_a].sum;
+    const struct facts_sum *b = &groups[ix_b].sum;
+    if (a->usd < b->usd || a->usd > b->usd) {
+        return a->usd > b->usd ? -1 : 1;
+    }
+    int64_t a_tokens = duration_sum(a->input_tokens, a->output_tokens);
+    int64_t b_tokens = duration_sum(b->input_tokens, b->output_tokens);
+    if (a_tokens != b_tokens) {
+        return a_tokens > b_tokens ? -1 : 1;
+    }
+    if (a->working_ns != b->working_ns) {
+        return a->working_ns > b->working_ns ? -1 : 1;
+    }
+    return (ix_a > ix_b) - (ix_a < ix_b);
+}
+
+static void add_groups(struct strbuf *out, const struct report *report)
+{
+    static const struct column columns[] = {
+        {"Issue", false},
+        {"Done", true},
+        {"Sessions", true},
+        {"Working", true},
+        {"Tokens in", true},
+        {"Tokens out", true},
+        {"Cost", true},
+    };
+    const struct facts *facts = report->facts;
+    uint32_t count = facts->group_count;
+    uint32_t *order = mem_zalloc(count, sizeof(order[0]));
+    for (uint32_t ix = 0; ix < count; ix++) {
+        order[ix] = ix;
+    }
+    if (count > 1) {
+        qsort_r(order, count, sizeof(order[0]), compare_groups, facts->groups);
+    }
+    begin_table(out,
+                "By issue: groups, and tasks that are in none; dearest first",
+                columns,
+                ARRAY_COUNT(columns));
+    uint32_t shown = count < GROUPS_MAX ? count : GROUPS_MAX;
+    for (uint32_t ix = 0; ix < shown; ix++) {
+        const struct facts_group *group = &facts->groups[order[ix]];
+        strbuf_adds(out, "<tr><td class=\"id\">");
+        xml_add(out, facts_group_id(facts, order[ix]));
+        strbuf_addf(out,
+                    "</td><td class=\"n\">%u of %u</td>",
+                    group->done,
+                    group->tasks);
+        add_money(out, &group->sum);
+    }
+    end_table(out);
+    mem_free(order);
+    add_left_out(out, count - shown, "issues");
+}
+
+void html_cost(struct strbuf *out, const struct report *report)
+{
+    static const struct column columns[] = {
+        {"Class", false},
+        {"Sessions", true},
+        {"Working", true},
+        {"Tokens in", true},
+        {"Tokens out", true},
+        {"Cost", true},
+    };
+    const struct plan *plan = report->chronicle->plan;
+    strbuf_adds(out, "<section id=\"cost\"><h2>Cost and tokens</h2>\n");
+    begin_table(out,
+                "By class, as the sessions told",
+                columns,
+                ARRAY_COUNT(columns));
+    for (uint32_t ix = 0; ix < plan->class_count; ix++) {
+        if (report->facts->classes[ix].sum.sessions > 0) {
+            strbuf_adds(out, "<tr>");
+            html_cell_class(out, report, ix);
+            add_money(out, &report->facts->classes[ix].sum);
+        }
+    }
+    strbuf_adds(out, "<tr class=\"sum\"><td>all</td>");
+    add_money(out, &report->facts->sum);
+    end_table(out);
+    add_groups(out, report);
+    strbuf_adds(out, "</section>\n");
+}
+
+/* --- forecast ----------------------------------------------------------- */
+
+/* A difference, with its sign. */
+static void add_more(struct strbuf *out, int64_t more_ns)
+{
+    strbuf_adds(out, "<td class=\"n\">");
+    strbuf_adds(out, more_ns > 0 ? "+" : "");
+    words_add_time(out, more_ns);
+    strbuf_adds(out, "</td>");
+}
+
+static void add_pair(struct strbuf *out, int64_t expected_ns, int64_t was_ns)
+{
+    html_cell_time(out, expected_ns);
+    html_cell_time(out, was_ns);
+    add_more(out, was_ns - expected_ns);
+}
+
+static void add_forecast_classes(struct strbuf *out,
+                                 const struct report *report)
+{
+    static const struct column columns[] = {
+        {"", false},
+        {"Simulated", true},
+        {"Real", true},
+        {"Difference", true},
+        {"Wait, simulated", true},
+        {"Wait, real", true},
+        {"Difference", true},
+    };
+    const struct sim_result *result = report->forecast->result;
+    begin_table(out,
+                "Time from the first to the last, and mean time of a session "
+                "and of waiting for it, by class",
+                columns,
+                ARRAY_COUNT(columns));
+    strbuf_adds(out, "<tr><td>the whole run</td>");
+    add_pair(out, result->makespan_ns, report->chronicle->end_ns);
+    strbuf_adds(out, "<td></td><td></td><td></td></tr>\n");
+    for (uint32_t ix = 0; ix < result->class_count; ix++) {
+        const struct sim_class *expected = &result->classes[ix];
+        const struct facts_class *was = &report->facts->classes[ix];
+        if (expected->count == 0 || was->sum.sessions == 0) {
+            continue;
+        }
+        strbuf_adds(out, "<tr>");
+        html_cell_class(out, report, ix);
+        add_pair(out,
+                 expected->busy_ns / expected->count,
+                 was->sum.working_ns / was->sum.sessions);
+        add_pair(out, expected->wait_mean_ns, was->ready_mean_ns);
+        strbuf_adds(out, "</tr>\n");
+    }
+    end_table(out);
+}
+
+static void add_differences(struct strbuf *out, const struct report *report)
+{
+    static const struct column columns[] = {
+        {"Task", false},
+        {"Estimate", true},
+        {"Took", true},
+        {"Difference", true},
+        {"", false},
+    };
+    const struct forecast *forecast = report->forecast;
+    uint32_t shown = forecast->task_count < DIFFERENCES_MAX
+                         ? forecast->task_count
+                         : DIFFERENCES_MAX;
+    if (shown == 0) {
+        return;
+    }
+    begin_table(out,
+                "Tasks that are done, greatest difference first",
+                columns,
+                ARRAY_COUNT(columns));
+    for (uint32_t ix = 0; ix < shown; ix++) {
+        const struct forecast_task *task = &forecast->tasks[ix];
+        strbuf_adds(out, "<tr>");
+        html_cell_task(out, report, task->task);
+        add_pair(out, task->estimate_ns, task->took_ns);
+        strbuf_addf(out,
+                    "<td>%s</td></tr>\n",
+                    task->guessed ? "not in the plan" : "");
+    }
+    end_table(out);
+}
+
+void html_forecast(struct strbuf *out, const struct report *report)
+{
+    const struct forecast *forecast = report->forecast;
+    strbuf_adds(out,
+                "<section id=\"forecast\"><h2>Against the simulation</h2>\n");
+    if (forecast->result == NULL) {
+        strbuf_adds(out, "<p>The plan could not be simulated: ");
+        xml_add(out, forecast->diag.text);
+        strbuf_adds(out, ".</p></section>\n");
+        return;
+    }
+    strbuf_adds(
+        out,
+        "<p>The same plan under its own policy and cap, where every "
+        "session takes what was expected of it and ends well, and nobody gives "
+        "an order.");
+    if (forecast->guessed > 0) {
+        strbuf_addf(out,
+                    " %u of %u tasks have no estimate: they count with the "
+                    "mean of their class when the run was submitted, or with "
+                    "10 min.",
+                    forecast->guessed,
+                    report->chronicle->plan->task_count);
+    }
+    if (!forecast_is_whole(forecast)) {
+        strbuf_addf(out,
+                    " <strong>The simulation leaves %u tasks undone</strong>, "
+                    "so its end says little.",
+                    forecast->result->left_count);
+    }
+    strbuf_adds(out, "</p>\n");
+    add_forecast_classes(out, report);
+    add_differences(out, report);
+    strbuf_adds(out, "</section>\n");
+}
+
+/* --- longest sessions --------------------------------------------------- */
+
+void html_longest(struct strbuf *out, const struct report *report)
+{
+    static const struct column columns[] = {
+        {"Task", false},
+        {"Class", false},
+        {"Attempt", true},
+        {"Started", true},
+        {"Took", true},
+        {"Ended", false},
+        {"Cause", false},
+    };
+    const struct chronicle *chronicle = report->chronicle;
+    uint32_t shown = chronicle->session_count < LONGEST_MAX
+                         ? chronicle->session_count
+                         : LONGEST_MAX;
+    if (shown == 0) {
+        return;
+    }
+    strbuf_adds(out, "<section id=\"longest\"><h2>Longest sessions</h2>\n");
+    begin_table(out,
+                "Started is since the run was submitted",
+                columns,
+                ARRAY_COUNT(columns));
+    uint32_t *order = words_longest(chronicle);
+    for (uint32_t ix = 0; ix < shown; ix++) {
+        const struct chronicle_session *session =
+            &chronicle->sessions[order[ix]];
+        strbuf_adds(out, "<tr>");
+        html_cell_task(out, report, session->task);
+        html_cell_class(out,
+                        report,
+                        chronicle->plan->tasks[session->task].class_ix);
+        html_cell(out, session->number);
+        html_cell_time(out, session->claimed_ns);
+        html_cell_time(out, session->ended_ns - session->claimed_ns);
+        strbuf_addf(out,
+                    "<td%s>%s</td><td>",
+                    chronicle_is_bad(session->outcome) ? " class=\"bad\"" : "",
+                    words_outcome(session->outcome));
+        struct strbuf cause = {0};
+        words_add_cause(&cause, session);
+        xml_add(out, strbuf_text(&cause));
+        strbuf_release(&cause);
+        strbuf_adds(out, "</td></tr>\n");
+    }
+    mem_free(order);
+    end_table(out);
+    strbuf_adds(out, "</section>\n");
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The list of tasks, and the data from which the script draws the timeline
+ * and a list of any length. Without the script there is a table of those that
+ * deserve a look first.
+ *
+ * The data, so that a run of 10,000 tasks stays small:
+ *
+ *   end      ms, like all times, since the submission
+ *   classes  [name, ...]
+ *   groups   [id, ...]
+ *   states   [name, ...]      outcomes  [words, ...]
+ *   caps     [[time, cap], ...], -1: none
+ *   lanes    number of them
+ *   tasks    [[id, class, group or -1, state, ready ms, working ms, sessions,
+ *              not ended well, title or 0, reason or 0], ...]
+ *   sessions [[task, attempt, lane, start, length, outcome, tasks, on the
+ *              path 0/1, reason or 0], ...]
+ */
+#include "base/mem.h"
+#include "base/xml.h"
+#include "report/html.h"
+#include "report/words.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    STATIC_MAX = 300,  /* rows of the table without the script */
+    TITLE_BYTES = 160, /* of a title or reason in the data */
+    BUSY_TASKS = 3000, /* from here on they are shorter */
+    BUSY_BYTES = 60,
+};
+
+/* --- without the script ------------------------------------------------- */
+
+/* Smaller comes first: what a person must look at, then what went wrong. */
+static uint32_t attention(const struct report *report, uint32_t task)
+{
+    switch (report->chronicle->tasks[task].state) {
+    case TASK_FAILED:
+        return chronicle_is_loose(report->chronicle, task) ? 1 : 0;
+    case TASK_PARKED:
+        return 0;
+    case TASK_CANCELLED:
+    case TASK_SKIPPED:
+        return 1;
+    case TASK_CLAIMED:
+    case TASK_RUNNING:
+        return 2;
+    case TASK_READY:
+    case TASK_WAITING:
+        return 3;
+    case TASK_DONE:
+        break;
+    }
+    return facts_bad(&report->facts->tasks[task].sum) > 0 ? 4 : 5;
+}
+
+static int compare_attention(const void *left, const void *right, void *ctx)
+{
+    uint32_t a = *(const uint32_t *)left;
+    uint32_t b = *(const uint32_t *)right;
+    uint32_t rank_a = attention(ctx, a);
+    uint32_t rank_b = attention(ctx, b);
+    if (rank_a != rank_b) {
+        return rank_a < rank_b ? -1 : 1;
+    }
+    return (a > b) - (a < b);
+}
+
+static void
+add_row(struct strbuf *out, const struct report *report, uint32_t ix)
+{
+    const struct chronicle *chronicle = report->chronicle;
+    const struct facts_task *task = &report->facts->tasks[ix];
+    strbuf_adds(out, "<tr>");
+    html_cell_task(out, report, ix);
+    html_cell_class(out, report, chronicle->plan->tasks[ix].class_ix);
+    strbuf_addf(out,
+                "<td%s>%s</td>",
+                attention(report, ix) < 2 ? " class=\"bad\"" : "",
+                sched_state_name(chronicle->tasks[ix].state));
+    html_cell(out, task->sum.sessions);
+    html_cell(out, facts_bad(&task->sum));
+    html_cell_time(out, task->ready_ns);
+    html_cell_time(out, task->sum.working_ns);
+    strbuf_adds(out, "<td class=\"text\">");
+    if (chronicle->tasks[ix].reason != NULL) {
+        xml_add(out, chronicle->tasks[ix].reason);
+    }
+    strbuf_adds(out, "</td></tr>\n");
+}
+
+static void add_static(struct strbuf *out, const struct report *report)
+{
+    uint32_t count = report->chronicle->plan->task_count;
+    uint32_t *order = mem_zalloc(count, sizeof(order[0]));
+    for (uint32_t ix = 0; ix < count; ix++) {
+        order[ix] = ix;
+    }
+    struct report copy = *report;
+    if (count > STATIC_MAX) {
+        qsort_r(order, count, sizeof(order[0]), compare_attention, &copy);
+    }
+    uint32_t shown = count < STATIC_MAX ? count : STATIC_MAX;
+    strbuf_adds(out,
+                "<div class=\"static wide\"><table><caption>Tasks</caption>"
+                "<thead><tr><th scope=\"col\">Task</th>"
+                "<th scope=\"col\">Class</th><th scope=\"col\">State</th>"
+                "<th scope=\"col\" class=\"n\">Sessions</th>"
+                "<th scope=\"col\" class=\"n\">Not well</th>"
+                "<th scope=\"col\" class=\"n\">Ready</th>"
+                "<th scope=\"col\" class=\"n\">Working</th>"
+                "<th scope=\"col\">Reason</th></tr></thead><tbody>\n");
+    for (uint32_t ix = 0; ix < shown; ix++) {
+        add_row(out, report, order[ix]);
+    }
+    strbuf_adds(out, "</tbody></table>\n");
+    if (shown < count) {
+        strbuf_addf(out,
+                    "<p class=\"note\">%u of %u tasks: first those that need "
+                    "a person, then those with trouble. All of them are "
+                    "listed where scripts may run, and by <code>sluice "
+                    "report --json</code>.</p>\n",
+                    shown,
+                    count);
+    }
+    strbuf_adds(out, "</div>\n");
+    mem_free(order);
+}
+
+void html_tasks(struct strbuf *out, const struct report *report)
+{
+    strbuf_adds(out,
+                "<section id=\"tasks\"><h2>Tasks</h2>\n"
+                "<div class=\"live\" id=\"list\"></div>\n");
+    add_static(out, report);
+    strbuf_adds(out, "</section>\n");
+}
+
+/* --- data for the script ------------------------------------------------ */
+
+/* Append a JSON string that neither ends a script nor breaks the JSON, of
+ * `bytes_max` bytes at most; NULL: 0. */
+static void add_string(struct strbuf *out, const char *text, size_t bytes_max)
+{
+    if (text == NULL) {
+        strbuf_adds(out, "0");
+        return;
+    }
+    const char *begin = text;
+    strbuf_adds(out, "\"");
+    while (*text != '\0') {
+        size_t len = xml_character_len((const unsigned char *)text);
+        if ((size_t)(text - begin) + len > bytes_max) {
+            strbuf_adds(out, "…");
+            break;
+        }
+        if (xml_is_turn(text, len)) {
+            strbuf_adds(out, "\xef\xbf\xbd");
+        } else if (len == 0) {
+            bool is_space = *text == '\t' || *text == '\n' || *text == '\r';
+            strbuf_adds(out, is_space ? " " : "\xef\xbf\xbd");
+            len = 1;
+        } else if (len == 1 && strchr("\"\\<>&'", *text) != NULL) {
+            strbuf_addf(out, "\\u%04x", (unsigned char)*text);
+        } else {
+            strbuf_add(out, text, len);
+        }
+        text += len;
+    }
+    strbuf_adds(out, "\"");
+}
+
+/* Milliseconds with one digit behind the point, which is left out if it is 0.
+ */
+static void add_ms(struct strbuf *out, int64_t ns)
+{
+    int64_t tenths = (ns + 50000) / 100000;
+    strbuf_addf(out, "%lld", (long long)(tenths / 10));
+    if (tenths % 10 != 0) {
+        strbuf_addf(out, ".%lld", (long long)(tenths % 10));
+    }
+}
+
+static size_t text_bytes(const struct report *report)
+{
+    return report->chronicle->plan->task_count >= BUSY_TASKS ? BUSY_BYTES
+                                                             : TITLE_BYTES;
+}
+
+static void add_names(struct strbuf *out, const struct report *report)
+{
+    const struct plan *plan = report->chronicle->plan;
+    strbuf_adds(out, ",\"classes\":[");
+    for (uint32_t ix = 0; ix < plan->class_count; ix++) {
+        strbuf_adds(out, ix > 0 ? "," : "");
+        add_string(out, plan->classes[ix].name, SIZE_MAX);
+    }
+    strbuf_adds(out, "],\"groups\":[");
+    for (uint32_t ix = 0; ix < plan->group_count; ix++) {
+        strbuf_adds(out, ix > 0 ? "," : "");
+        add_string(out, plan->groups[ix].id, SIZE_MAX);
+    }
+    strbuf_adds(out, "],\"states\":[");
+    for (uint32_t ix = 0; ix < TASK_STATE_COUNT; ix++) {
+        strbuf_adds(out, ix > 0 ? "," : "");
+        add_string(out, sched_state_name((enum task_state)ix), SIZE_MAX);
+    }
+    strbuf_adds(out, "],\"outcomes\":[");
+    for (enum chronicle_outcome ix = 0; ix < CHRONICLE_OUTCOMES; ix++) {
+        strbuf_adds(out, ix > 0 ? "," : "");
+        add_string(out, words_outcome(ix), SIZE_MAX);
+    }
+    strbuf_adds(out, "],\"bad\":[");
+    for (enum chronicle_outcome ix = 0; ix < CHRONICLE_OUTCOMES; ix++) {
+        strbuf_addf(out, "%s%d", ix > 0 ? "," : "", chronicle_is_bad(ix));
+    }
+    strbuf_adds(out, "]");
+}
+
+static void add_caps(struct strbuf *out, const struct report *report)
+{
+    const struct facts *facts = report->facts;
+    strbuf_adds(out, ",\"caps\":[");
+    for (uint32_t ix = 0; ix < facts->cap_count; ix++) {
+        int64_t max = facts->caps[ix].max;
+        strbuf_adds(out, ix > 0 ? ",[" : "[");
+        add_ms(out, facts->caps[ix].at_ns);
+        strbuf_addf(out,
+                    ",%lld]",
+                    max == PLAN_UNLIMITED ? -1LL : (long long)max);
+    }
+    strbuf_adds(out, "]");
+}
+
+static void add_tasks(struct strbuf *out, const struct report *report)
+{
+    const struct chronicle *chronicle = report->chronicle;
+    const struct plan *plan = chronicle->plan;
+    size_t bytes = text_bytes(report);
+    strbuf_adds(out, ",\"tasks\":[");
+    for (uint32_t ix = 0; ix < plan->task_count; ix++) {
+        const struct facts_task *task = &report->facts->tasks[ix];
+        uint32_t group = plan->tasks[ix].group;
+        strbuf_adds(out, ix > 0 ? ",\n[" : "\n[");
+        add_string(out, plan->tasks[ix].id, SIZE_MAX);
+        strbuf_addf(out,
+                    ",%u,%lld,%d,",
+                    plan->tasks[ix].class_ix,
+                    group == PLAN_NONE ? -1LL : (long long)group,
+                    (int)chronicle->tasks[ix].state);
+        add_ms(out, task->ready_ns);
+        strbuf_adds(out, ",");
+        add_ms(out, task->sum.working_ns);
+        strbuf_addf(out, ",%u,%u,", task->sum.sessions, facts_bad(&task->sum));
+        add_string(out, plan->tasks[ix].title, bytes);
+        strbuf_adds(out, ",");
+        add_string(out, chronicle->tasks[ix].reason, bytes);
+        strbuf_adds(out, "]");
+    }
+    strbuf_adds(out, "]");
+}
+
+static void add_sessions(struct strbuf *out, const struct report *report)
+{
+    const struct chronicle *chronicle = report->chronicle;
+    const struct facts *facts = report->facts;
+    size_t bytes = text_bytes(report);
+    bool *on_path = mem_zalloc(chronicle->session_count, sizeof(on_path[0]));
+    for (uint32_t ix = 0; ix < facts->path_count; ix++) {
+        if (facts->path[ix].session != CHRONICLE_NONE) {
+            on_path[facts->path[ix].session] = true;
+        }
+    }
+    strbuf_adds(out, ",\"sessions\":[");
+    for (uint32_t ix = 0; ix < chronicle->session_count; ix++) {
+        const struct chronicle_session *session = &chronicle->sessions[ix];
+        strbuf_addf(out,
+                    "%s[%u,%u,%u,",
+                    ix > 0 ? ",\n" : "\n",
+                    session->task,
+                    session->number,
+                    facts->lanes[ix]);
+        add_ms(out, session->claimed_ns);
+        strbuf_adds(out, ",");
+        add_ms(out, session->ended_ns - session->claimed_ns);
+        strbuf_addf(out,
+                    ",%d,%u,%d,",
+                    (int)session->outcome,
+                    session->task_count,
+                    on_path[ix]);
+        add_string(out, session->reason, bytes);
+        strbuf_adds(out, "]");
+    }
+    strbuf_adds(out, "]");
+    mem_free(on_path);
+}
+
+void html_data(struct strbuf *out, const struct report *report)
+{
+    strbuf_adds(out, "{\"end\":");
+    add_ms(out, report->chronicle->end_ns);
+    strbuf_addf(out, ",\"lanes\":%u", report->facts->lane_count);
+    add_names(out, report);
+    add_caps(out, report);
+    add_tasks(out, report);
+    add_sessions(out, report);
+    strbuf_adds(out, "}");
+}

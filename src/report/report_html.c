@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One file: style, script and data are in it, and its policy lets the browser
+ * load nothing and run nothing but that script, which is named by its hash.
+ * Everything but the list of all tasks is there without the script, too.
+ */
+#include "base/xml.h"
+#include "report/html.h"
+#include "report/page/assets.h"
+#include "report/words.h"
+#include "sim/svg.h"
+
+enum { TIMELINE_WIDTH = 1184 };
+
+static void add_head(struct strbuf *out, const struct report *report)
+{
+    strbuf_adds(out,
+                "<!DOCTYPE html>\n<html lang=\"en\"><head>\n"
+                "<meta charset=\"utf-8\">\n"
+                "<meta http-equiv=\"Content-Security-Policy\" "
+                "content=\"default-src 'none'; style-src 'unsafe-inline'; "
+                "script-src 'sha256-");
+    strbuf_adds(out, page_js_sha256);
+    strbuf_adds(out,
+                "'; base-uri 'none'; form-action 'none'\">\n"
+                "<meta name=\"viewport\" content=\"width=device-width, "
+                "initial-scale=1\">\n"
+                "<meta name=\"color-scheme\" content=\"light dark\">\n"
+                "<meta name=\"referrer\" content=\"no-referrer\">\n"
+                "<meta name=\"generator\" content=\"sluice " SLUICE_VERSION
+                "\">\n<title>");
+    xml_add(out, report->chronicle->name);
+    strbuf_adds(out, " – sluice report</title>\n<style>\n");
+    strbuf_adds(out, page_css);
+    strbuf_adds(out, "</style>\n</head>\n<body>\n");
+}
+
+static void add_heading(struct strbuf *out, const struct report *report)
+{
+    const struct chronicle *chronicle = report->chronicle;
+    strbuf_adds(out, "<header><h1>");
+    xml_add(out, chronicle->name);
+    strbuf_addf(out,
+                "</h1>\n<p><span class=\"badge %s\">%s</span> run <code>",
+                chronicle->finished && !chronicle->cancelled ? "good"
+                : chronicle->live                            ? "going"
+                                                             : "open",
+                report_state(report));
+    xml_add(out, chronicle->id);
+    strbuf_adds(out, "</code>, plan <code>");
+    xml_add(out, chronicle->file != NULL ? chronicle->file : "");
+    strbuf_adds(out, "</code>, submitted ");
+    words_add_moment(out, chronicle->created_ns);
+    if (chronicle->live) {
+        strbuf_adds(out, "; this is how it stood at ");
+        words_add_moment(out, report->wall_ns);
+    }
+    strbuf_adds(out,
+                "</p>\n<nav aria-label=\"Sections\"><a "
+                "href=\"#timeline\">Timeline</a> <a href=\"#time\">Time"
+                "</a> <a href=\"#path\">Critical path</a> <a "
+                "href=\"#classes\">Classes</a> <a href=\"#failures\">"
+                "Failures</a> <a href=\"#cost\">Cost</a> <a "
+                "href=\"#forecast\">Simulation</a> <a href=\"#longest\">"
+                "Longest</a> <a href=\"#tasks\">Tasks</a></nav>"
+                "</header>\n<main>\n");
+}
+
+/* The picture, which the script replaces by one that moves. */
+static void add_timeline(struct strbuf *out, const struct report *report)
+{
+    const struct plan *plan = report->chronicle->plan;
+    strbuf_adds(out,
+                "<section id=\"timeline\"><h2>Timeline</h2>\n"
+                "<ul class=\"legend\" id=\"legend\">");
+    for (uint32_t ix = 0; ix < plan->class_count; ix++) {
+        if (report->facts->classes[ix].sum.sessions > 0) {
+            strbuf_addf(out,
+                        "<li><i class=\"mark %s\"></i>",
+                        html_colour(ix).name);
+            xml_add(out, plan->classes[ix].name);
+            strbuf_adds(out, "</li>");
+        }
+    }
+    strbuf_adds(out,
+                "<li><i class=\"mark bad-end\"></i>did not end well</li>"
+                "</ul>\n<div class=\"live\" id=\"chart\"></div>\n"
+                "<div class=\"static\">\n");
+    struct svg_options options = {.width = TIMELINE_WIDTH};
+    struct svg_panel panel = {
+        .plan = plan,
+        .result = report->facts->chart,
+        .lead = report->chronicle->finished ? "took" : "so far",
+    };
+    svg_compare(out, &panel, 1, &options);
+    strbuf_adds(out, "</div></section>\n");
+}
+
+void report_html(struct strbuf *out, const struct report *report)
+{
+    add_head(out, report);
+    add_heading(out, report);
+    html_numbers(out, report);
+    add_timeline(out, report);
+    html_time(out, report);
+    html_path(out, report);
+    html_classes(out, report);
+    html_failures(out, report);
+    html_cost(out, report);
+    html_forecast(out, report);
+    html_longest(out, report);
+    html_tasks(out, report);
+    strbuf_adds(out,
+                "</main>\n<footer><p>Made by sluice " SLUICE_VERSION
+                ". Times are by the clock of the machine; what each figure "
+                "means is in sluice-report(1) and docs/report.md.</p>"
+                "</footer>\n<div id=\"tip\" role=\"tooltip\" hidden></div>\n"
+                "<script type=\"application/json\" id=\"data\">");
+    html_data(out, report);
+    strbuf_adds(out, "</script>\n<script>");
+    strbuf_adds(out, page_js);
+    strbuf_adds(out, "</script>\n</body></html>\n");
+}

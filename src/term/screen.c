@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ncurses keeps its state in globals, so there is one screen at a time. What
+ * is on it is in ncurses' own picture: the whole grid is copied there, and it
+ * finds out what to send.
+ *
+ * The size is asked of the terminal, not of ncurses, whose handler of SIGWINCH
+ * never runs: see cmd_top.c.
+ */
+#include "term/screen.h"
+
+#include "base/mem.h"
+#include "term/top.h"
+
+#ifdef SLUICE_NCURSES
+
+#include <curses.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <term.h>
+#include <unistd.h>
+#include <wchar.h>
+
+/* Macros of <term.h>, which would be in the way. */
+#undef columns
+#undef lines
+
+enum {
+    ESCAPE_MS = 100, /* the rest of a key's sequence must come within it */
+    COLOURS = 8,
+    COLUMNS_DEFAULT = 80,
+    ROWS_DEFAULT = 24,
+};
+
+struct screen {
+    SCREEN *curses;
+    bool colours;
+    cchar_t *line; /* one row, to be copied */
+    uint32_t columns;
+};
+
+/* Whether the terminal can move its cursor: the words for why not. */
+static enum err check_terminal(struct diag *diag)
+{
+    const char *term = getenv("TERM");
+    int result = 0;
+    if (term == NULL || term[0] == '\0') {
+        return diag_set(diag,
+                        ERR_UNAVAILABLE,
+                        "TERM is not set, so the terminal is not known; "
+                        "'sluice status' shows the same as text");
+    }
+    bool known = setupterm(term, STDOUT_FILENO, &result) == OK;
+    char *moves = known ? tigetstr("cup") : NULL;
+    bool able = moves != NULL && (intptr_t)moves != -1;
+    if (known) {
+        (void)del_curterm(cur_term);
+    }
+    if (!able) {
+        return diag_set(diag,
+                        ERR_UNAVAILABLE,
+                        known ? "the terminal \"%s\" cannot show a picture; "
+                                "'sluice status' shows the same as text"
+                              : "the terminal \"%s\" is not known here (TERM); "
+                                "'sluice status' shows the same as text",
+                        term);
+    }
+    return ERR_OK;
+}
+
+static void start_colours(struct screen *screen)
+{
+    screen->colours = has_colors() && start_color() == OK;
+    if (!screen->colours) {
+        return;
+    }
+    short background =
+        use_default_colors() == OK ? (short)-1 : (short)COLOR_BLACK;
+    for (int ix = 1; ix < COLOURS; ix++) {
+        if (init_pair((short)ix, (short)ix, background) != OK) {
+            screen->colours = false;
+            return;
+        }
+    }
+}
+
+enum err screen_open(struct screen **out, bool colours, struct diag *diag)
+{
+    *out = NULL;
+    enum err err = check_terminal(diag);
+    if (err != ERR_OK) {
+        return err;
+    }
+    SCREEN *curses = newterm(NULL, stdout, stdin);
+    if (curses == NULL) {
+        return diag_set(diag,
+                        ERR_UNAVAILABLE,
+                        "the terminal cannot be used for a picture; 'sluice "
+                        "status' shows the same as text");
+    }
+    struct screen *screen = mem_zalloc(1, sizeof(*screen));
+    screen->curses = curses;
+    (void)set_term(curses);
+    /* What fails here is a convenience that the terminal does not have. */
+    (void)cbreak();
+    (void)noecho();
+    (void)nonl();
+    (void)set_escdelay(ESCAPE_MS);
+    (void)intrflush(stdscr, FALSE);
+    (void)keypad(stdscr, TRUE);
+    (void)nodelay(stdscr, TRUE);
+    (void)curs_set(0);
+    if (colours) {
+        start_colours(screen);
+    }
+    *out = screen;
+    return ERR_OK;
+}
+
+void screen_close(struct screen *screen)
+{
+    if (screen != NULL) {
+        /* Where there is no second screen, the picture stays: what comes next
+         * begins in a clean line below it. */
+        (void)move(LINES - 1, 0);
+        (void)clrtoeol();
+        (void)refresh();
+        (void)curs_set(1);
+        (void)endwin();
+        delscreen(screen->curses);
+        mem_free(screen->line);
+        mem_free(screen);
+    }
+}
+
+void screen_size(struct screen *screen, uint32_t *columns, uint32_t *rows)
+{
+    struct winsize size = {0};
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 ||
+        size.ws_row == 0) {
+        size.ws_col = COLUMNS_DEFAULT;
+        size.ws_row = ROWS_DEFAULT;
+    }
+    *columns = size.ws_col;
+    *rows = size.ws_row;
+    if (size.ws_col != COLS || size.ws_row != LINES) {
+        if (resizeterm(size.ws_row, size.ws_col) == OK) {
+            screen_refresh(screen);
+        }
+    }
+}
+
+static attr_t attributes(uint8_t style)
+{
+    attr_t found = A_NORMAL;
+    found |= (style & GRID_BOLD) != 0 ? A_BOLD : 0;
+    found |= (style & GRID_DIM) != 0 ? A_DIM : 0;
+    found |= (style & GRID_REVERSE) != 0 ? A_REVERSE : 0;
+    return found;
+}
+
+/* Copy one row; the second half of a wide character is no cell of its own. */
+static int
+fill_line(struct screen *screen, const struct grid *grid, uint32_t row)
+{
+    int count = 0;
+    for (uint32_t column = 0; column < grid->columns; column++) {
+        const struct grid_cell *cell = grid_at(grid, column, row);
+        if (cell->columns == 0) {
+            continue;
+        }
+        wchar_t text[2] = {(wchar_t)cell->code, L'\0'};
+        short pair =
+            screen->colours ? (short)(cell->style & GRID_COLOUR) : (short)0;
+        cchar_t *place = &screen->line[count];
+        if (setcchar(place, text, attributes(cell->style), pair, NULL) == OK) {
+            count++;
+        }
+    }
+    return count;
+}
+
+void screen_show(struct screen *screen, const struct grid *grid)
+{
+    if (grid->columns != screen->columns) {
+        mem_free(screen->line);
+        screen->line = mem_zalloc(grid->columns + 1, sizeof(screen->line[0]));
+        screen->columns = grid->columns;
+    }
+    (void)erase();
+    for (uint32_t row = 0; row < grid->rows; row++) {
+        int count = fill_line(screen, grid, row);
+        /* Fails beyond the edge of a terminal that became smaller. */
+        (void)mvadd_wchnstr((int)row, 0, screen->line, count);
+    }
+    (void)refresh();
+}
+
+void screen_refresh(struct screen *screen)
+{
+    (void)screen;
+    (void)clearok(stdscr, TRUE);
+}
+
+int32_t screen_key(struct screen *screen)
+{
+    (void)screen;
+    static const struct {
+        int curses;
+        enum top_key key;
+    } keys[] = {
+        {'\b', TOP_KEY_BACKSPACE},
+        {'\t', TOP_KEY_TAB},
+        {'\n', TOP_KEY_ENTER},
+        {'\r', TOP_KEY_ENTER},
+        {0x1b, TOP_KEY_ESCAPE},
+        {0x7f, TOP_KEY_BACKSPACE},
+        {KEY_BACKSPACE, TOP_KEY_BACKSPACE},
+        {KEY_BTAB, TOP_KEY_BACK_TAB},
+        {KEY_DOWN, TOP_KEY_DOWN},
+        {KEY_END, TOP_KEY_END},
+        {KEY_ENTER, TOP_KEY_ENTER},
+        {KEY_HOME, TOP_KEY_HOME},
+        {KEY_NPAGE, TOP_KEY_PAGE_DOWN},
+        {KEY_PPAGE, TOP_KEY_PAGE_UP},
+        {KEY_UP, TOP_KEY_UP},
+    };
+    int key = getch();
+    if (key == ERR) {
+        return SCREEN_NO_KEY;
+    }
+    for (size_t ix = 0; ix < sizeof(keys) / sizeof(keys[0]); ix++) {
+        if (keys[ix].curses == key) {
+            return (int32_t)keys[ix].key;
+        }
+    }
+    return key >= ' ' && key < 0x7f ? key : (int32_t)TOP_KEY_OTHER;
+}
+
+#else
+
+enum err screen_open(struct screen **out, bool colours, struct diag *diag)
+{
+    (void)colours;
+    *out = NULL;
+    return diag_set(diag,
+                    ERR_UNAVAILABLE,
+                    "this sluice was built without ncurses; 'sluice status' "
+                    "shows the same as text");
+}
+
+void screen_close(struct screen *screen)
+{
+    (void)screen;
+}
+
+void screen_size(struct screen *screen, uint32_t *columns, uint32_t *rows)
+{
+    (void)screen;
+    *columns = 0;
+    *rows = 0;
+}
+
+void screen_show(struct screen *screen, const struct grid *grid)
+{
+    (void)screen;
+    (void)grid;
+}
+
+void screen_refresh(struct screen *screen)
+{
+    (void)screen;
+}
+
+int32_t screen_key(struct screen *screen)
+{
+    (void)screen;
+    return SCREEN_NO_KEY;
+}
+
+#endif

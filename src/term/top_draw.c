@@ -1,0 +1,676 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A narrow terminal has all panels below each other; a wide one has limits,
+ * usage and events in a column of their own. Heights are shared out in two
+ * rounds: first the least that each panel needs, in the order of their weight
+ * to a person, as long as it fits; then what each could use. So a small
+ * terminal loses whole panels, the least important first.
+ */
+#include "term/top_draw.h"
+
+#include "base/duration.h"
+#include "base/macros.h"
+#include "base/plain.h"
+#include "term/top_draw_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    WIDE_COLUMNS = 120,  /* from here on there are two columns */
+    TWO_LINES_ROWS = 14, /* from here on messages have a line of their own */
+    RUNS_MAX = 5,
+    GAUGES_MAX = 6,
+    EVENTS_MIN = 2,
+    ROWS_SMALL = 30, /* below, tasks come first */
+};
+
+/* Panels, by how much a person needs them. */
+enum panel {
+    PANEL_SLOTS,
+    PANEL_TASKS,
+    PANEL_RUNS,
+    PANEL_USAGE,
+    PANEL_LIMITS,
+    PANEL_EVENTS,
+    PANEL_COUNT,
+};
+
+static uint32_t min(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint32_t max(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+/* --- texts and bars ----------------------------------------------------- */
+
+/* Draw a text into some columns of a row; the column behind them. */
+uint32_t top_draw_put(struct top_canvas *canvas,
+                      const struct grid_area *area,
+                      struct grid_text text)
+{
+    (void)grid_put(canvas->grid, area, &text);
+    return text.column + text.columns;
+}
+
+/* Draw a text as far as it goes; the column behind it. */
+uint32_t top_draw_add(struct top_canvas *canvas,
+                      const struct grid_area *area,
+                      struct grid_text text)
+{
+    text.columns = area->columns;
+    return text.column + grid_put(canvas->grid, area, &text);
+}
+
+/* A bar of so many columns, of which a part is full. */
+void top_draw_bar(struct top_canvas *canvas,
+                  const struct grid_area *area,
+                  struct grid_text place,
+                  double part)
+{
+    part = part < 0 ? 0 : part > 1 ? 1 : part;
+    uint32_t columns = place.columns;
+    uint32_t full = (uint32_t)(part * columns + 0.5);
+    full = part > 0 && full == 0 ? 1 : full;
+    place.columns = full;
+    grid_fill(canvas->grid, area, &place, canvas->unicode ? 0x2501 : '#');
+    place.column += full;
+    place.columns = columns - full;
+    place.style = GRID_DIM;
+    grid_fill(canvas->grid, area, &place, canvas->unicode ? 0x2500 : '-');
+}
+
+/* The title of a panel, in its first row, which is taken off. */
+void top_draw_title(struct top_canvas *canvas,
+                    struct grid_area *area,
+                    const char *title,
+                    bool focus)
+{
+    struct grid_area row = grid_take_rows(area, 1);
+    struct grid_text line = {.columns = row.columns, .style = GRID_DIM};
+    grid_fill(canvas->grid, &row, &line, canvas->unicode ? 0x2500 : '-');
+    struct strbuf text = {0};
+    strbuf_addf(&text, " %s ", title);
+    (void)top_draw_put(canvas,
+                       &row,
+                       (struct grid_text){
+                           .column = 1,
+                           .columns = row.columns > 2 ? row.columns - 2 : 0,
+                           .style = focus ? GRID_CYAN | GRID_BOLD : GRID_BOLD,
+                           .text = strbuf_text(&text),
+                       });
+    strbuf_release(&text);
+}
+
+/* Mark the row that is selected; `focus`: keys move here. */
+void top_draw_mark(struct top_canvas *canvas,
+                   const struct grid_area *area,
+                   uint32_t row,
+                   bool focus)
+{
+    (void)top_draw_add(
+        canvas,
+        area,
+        (struct grid_text){.row = row, .text = ">", .style = GRID_BOLD});
+    grid_mark(canvas->grid, area, row, focus ? GRID_REVERSE : GRID_BOLD);
+}
+
+/* The time of day, to the second or to the minute. */
+void top_draw_clock(struct strbuf *out, int64_t wall_ns, bool seconds)
+{
+    plain_add_clock(out, wall_ns, seconds ? PLAIN_SECONDS : PLAIN_MINUTES);
+}
+
+/* --- the head ----------------------------------------------------------- */
+
+static void draw_bar_of_title(struct top_canvas *canvas, struct grid_area row)
+{
+    const struct top_model *model = canvas->model;
+    struct strbuf clock = {0};
+    struct strbuf name = {0};
+    top_draw_clock(&clock, model->wall_ns, true);
+    strbuf_adds(&name, " sluice top  ");
+    plain_add(&name, model->store);
+    strbuf_adds(&name, canvas->top->read_only ? "  read-only" : "");
+    uint32_t room = row.columns > clock.len + 2
+                        ? row.columns - (uint32_t)clock.len - 2
+                        : row.columns;
+    (void)top_draw_put(
+        canvas,
+        &row,
+        (struct grid_text){.columns = room, .text = strbuf_text(&name)});
+    if (room < row.columns) {
+        (void)top_draw_put(canvas,
+                           &row,
+                           (struct grid_text){.column = room + 1,
+                                              .columns = (uint32_t)clock.len,
+                                              .text = strbuf_text(&clock)});
+    }
+    grid_mark(canvas->grid, &row, 0, GRID_REVERSE);
+    strbuf_release(&clock);
+    strbuf_release(&name);
+}
+
+static void draw_scheduler(struct top_canvas *canvas,
+                           const struct grid_area *row)
+{
+    const struct top_model *model = canvas->model;
+    struct strbuf text = {0};
+    bool well = model->well && model->trouble == NULL;
+    if (model->trouble != NULL) {
+        strbuf_adds(&text, "cannot look: ");
+        plain_add(&text, model->trouble);
+    } else {
+        plain_add(&text, model->scheduler);
+    }
+    uint32_t column =
+        top_draw_add(canvas,
+                     row,
+                     (struct grid_text){
+                         .column = 1,
+                         .text = strbuf_text(&text),
+                         .style = well ? GRID_GREEN : GRID_RED | GRID_BOLD,
+                     });
+    if (model->draining) {
+        (void)top_draw_add(
+            canvas,
+            row,
+            (struct grid_text){.column = column + 2,
+                               .text = "DRAINING: nothing more starts",
+                               .style = GRID_YELLOW | GRID_BOLD});
+    }
+    strbuf_release(&text);
+}
+
+void top_draw_cap(struct strbuf *out, const struct top_run *run)
+{
+    strbuf_addf(out, "%u in flight, ", run->sessions);
+    if (run->cap == LIMIT_NONE) {
+        strbuf_adds(out, "no cap");
+    } else {
+        strbuf_addf(out, "cap %lld", (long long)run->cap);
+    }
+}
+
+void top_draw_counts(struct strbuf *out, const struct top_run *run)
+{
+    static const enum task_state order[] = {
+        TASK_PARKED,
+        TASK_FAILED,
+        TASK_READY,
+        TASK_WAITING,
+        TASK_SKIPPED,
+        TASK_CANCELLED,
+    };
+    strbuf_addf(out, "%u of %u done", run->counts[TASK_DONE], run->task_count);
+    for (size_t ix = 0; ix < ARRAY_COUNT(order); ix++) {
+        if (run->counts[order[ix]] > 0) {
+            strbuf_addf(out,
+                        ", %u %s",
+                        run->counts[order[ix]],
+                        sched_state_name(order[ix]));
+        }
+    }
+}
+
+const char *top_draw_flag(const struct top_run *run)
+{
+    return run->finished    ? "FINISHED  "
+           : run->cancelled ? "CANCELLED  "
+           : run->paused    ? "PAUSED  "
+                            : "";
+}
+
+static void draw_run(struct top_canvas *canvas, const struct grid_area *row)
+{
+    const struct top_model *model = canvas->model;
+    if (model->run == TOP_MODEL_NONE) {
+        (void)top_draw_add(
+            canvas,
+            row,
+            (struct grid_text){
+                .column = 1,
+                .text = "no unfinished run; 'sluice status --all' lists "
+                        "the finished ones",
+            });
+        return;
+    }
+    const struct top_run *run = &model->runs[model->run];
+    struct strbuf text = {0};
+    strbuf_adds(&text, "run ");
+    plain_add(&text, run->id);
+    strbuf_adds(&text, "  ");
+    uint32_t column =
+        top_draw_add(canvas,
+                     row,
+                     (struct grid_text){.column = 1,
+                                        .text = strbuf_text(&text),
+                                        .style = GRID_BOLD});
+    column = top_draw_add(canvas,
+                          row,
+                          (struct grid_text){.column = column,
+                                             .text = top_draw_flag(run),
+                                             .style = GRID_YELLOW | GRID_BOLD});
+    strbuf_clear(&text);
+    top_draw_cap(&text, run);
+    strbuf_adds(&text, "; ");
+    if (run->left_ns == SCHED_NEVER) {
+        strbuf_adds(&text, "the cap is 0: nothing starts; ");
+    } else if (run->left_ns > 0 && !run->finished) {
+        strbuf_adds(&text, "about ");
+        duration_add(&text, run->left_ns);
+        strbuf_adds(&text, " left; ");
+    }
+    top_draw_counts(&text, run);
+    (void)top_draw_add(
+        canvas,
+        row,
+        (struct grid_text){.column = column, .text = strbuf_text(&text)});
+    strbuf_release(&text);
+}
+
+/* Done, in flight, in trouble, left: over the whole width. */
+static void draw_progress(struct top_canvas *canvas,
+                          const struct grid_area *row)
+{
+    const struct top_model *model = canvas->model;
+    if (model->run == TOP_MODEL_NONE) {
+        return;
+    }
+    const struct top_run *run = &model->runs[model->run];
+    const uint32_t *counts = run->counts;
+    const struct {
+        uint32_t tasks;
+        unsigned style;
+        char ascii;
+    } parts[] = {
+        {counts[TASK_DONE] + counts[TASK_SKIPPED], GRID_GREEN, '#'},
+        {counts[TASK_CLAIMED] + counts[TASK_RUNNING], GRID_CYAN, '>'},
+        {counts[TASK_PARKED] + counts[TASK_FAILED] + counts[TASK_CANCELLED],
+         GRID_RED,
+         '!'},
+    };
+    uint32_t width = row->columns > 2 ? row->columns - 2 : 0;
+    struct grid_text place = {
+        .column = 1,
+        .columns = width,
+        .style = GRID_DIM,
+    };
+    grid_fill(canvas->grid, row, &place, canvas->unicode ? 0x2500 : '-');
+    uint64_t before = 0;
+    for (size_t ix = 0; ix < ARRAY_COUNT(parts) && run->task_count > 0; ix++) {
+        uint32_t begin = (uint32_t)(before * width / run->task_count);
+        before += parts[ix].tasks;
+        uint32_t end = (uint32_t)(before * width / run->task_count);
+        place.column = 1 + begin;
+        place.columns = end - begin;
+        place.style = parts[ix].style;
+        grid_fill(canvas->grid,
+                  row,
+                  &place,
+                  canvas->unicode ? 0x2501 : (uint32_t)parts[ix].ascii);
+    }
+}
+
+/* --- sharing the rows --------------------------------------------------- */
+
+/* Rows that a panel could use, its title included; 0: it is not there. */
+static uint32_t
+wanted_rows(const struct top_canvas *canvas, enum panel panel, uint32_t columns)
+{
+    const struct top_model *model = canvas->model;
+    const struct top *top = canvas->top;
+    uint32_t in_row = top_draw_limits_in_row(columns);
+    bool usage = model->gauge_count > 0 || model->usage != NULL;
+    switch (panel) {
+    case PANEL_SLOTS:
+        return 1 + max(top->slot_count, 1);
+    case PANEL_TASKS:
+        return 1 + max(top->row_count, 1);
+    case PANEL_RUNS:
+        return model->run_count > 1 ? 1 + min(model->run_count, RUNS_MAX) : 0;
+    case PANEL_USAGE:
+        return usage ? 1U + (model->usage != NULL ? 1 : 0) +
+                           min(model->gauge_count, GAUGES_MAX)
+                     : 0;
+    case PANEL_LIMITS:
+        return model->limit_count > 0
+                   ? 1 + (model->limit_count + in_row - 1) / in_row
+                   : 0;
+    case PANEL_EVENTS:
+        return model->event_count > 0 ? 1 + model->event_count : 0;
+    case PANEL_COUNT:
+        return 0;
+    }
+    return 0;
+}
+
+/* The least that makes sense of a panel. */
+static uint32_t least_rows(enum panel panel, uint32_t wanted)
+{
+    static const uint32_t least[] = {
+        [PANEL_SLOTS] = 3,
+        [PANEL_TASKS] = 3,
+        [PANEL_RUNS] = 3,
+        [PANEL_USAGE] = 3,
+        [PANEL_LIMITS] = 2,
+        [PANEL_EVENTS] = 1 + EVENTS_MIN,
+    };
+    return min(least[panel], wanted);
+}
+
+/* Give a panel more rows, up to a number. */
+static void
+grow(uint32_t *rows, const uint32_t *wanted, uint32_t up_to, uint32_t *left)
+{
+    uint32_t goal = min(*wanted, up_to);
+    uint32_t more = goal > *rows ? min(goal - *rows, *left) : 0;
+    *rows += more;
+    *left -= more;
+}
+
+/* Share out `room` rows among the panels from `first` to `last`. */
+static void share(const struct top_canvas *canvas,
+                  const struct grid_area *area,
+                  const bool *there,
+                  uint32_t *rows)
+{
+    uint32_t wanted[PANEL_COUNT] = {0};
+    uint32_t left = area->rows;
+    bool narrow = there[PANEL_TASKS] && there[PANEL_EVENTS];
+    bool small = area->rows < ROWS_SMALL;
+    for (uint32_t ix = 0; ix < PANEL_COUNT; ix++) {
+        wanted[ix] =
+            there[ix] ? wanted_rows(canvas, (enum panel)ix, area->columns) : 0;
+        uint32_t least = least_rows((enum panel)ix, wanted[ix]);
+        rows[ix] = least <= left ? least : 0;
+        left -= rows[ix];
+    }
+    static const enum panel order[] = {
+        PANEL_RUNS,
+        PANEL_USAGE,
+        PANEL_SLOTS,
+        PANEL_LIMITS,
+        PANEL_EVENTS,
+        PANEL_TASKS,
+    };
+    for (size_t ix = 0; ix < ARRAY_COUNT(order); ix++) {
+        enum panel panel = order[ix];
+        uint32_t most = UINT32_MAX;
+        if (panel == PANEL_SLOTS) {
+            most = rows[panel] + left / 2;
+        } else if (narrow && panel == PANEL_LIMITS) {
+            most = small ? 3 : 5;
+        } else if (narrow && panel == PANEL_EVENTS) {
+            most = small ? rows[panel] : rows[panel] + left / 4;
+        }
+        if (rows[panel] > 0) {
+            grow(&rows[panel], &wanted[panel], most, &left);
+        }
+    }
+    for (uint32_t ix = 0; ix < PANEL_COUNT; ix++) {
+        if (rows[ix] > 0) {
+            grow(&rows[ix], &wanted[ix], UINT32_MAX, &left);
+        }
+    }
+}
+
+/* Draw the panels that are `there`, below each other. */
+static void
+draw_panels(struct top_canvas *canvas, struct grid_area area, const bool *there)
+{
+    typedef void (*draw_fn)(struct top_canvas * canvas, struct grid_area area);
+    static const struct {
+        enum panel panel;
+        draw_fn draw;
+    } panels[] = {
+        {PANEL_RUNS, top_draw_runs},
+        {PANEL_SLOTS, top_draw_slots},
+        {PANEL_TASKS, top_draw_tasks},
+        {PANEL_LIMITS, top_draw_limits},
+        {PANEL_USAGE, top_draw_usage},
+        {PANEL_EVENTS, top_draw_events},
+    };
+    uint32_t rows[PANEL_COUNT] = {0};
+    share(canvas, &area, there, rows);
+    for (size_t ix = 0; ix < ARRAY_COUNT(panels); ix++) {
+        uint32_t height = rows[panels[ix].panel];
+        if (height > 0) {
+            panels[ix].draw(canvas, grid_take_rows(&area, height));
+        }
+    }
+}
+
+/* --- the foot, and the other pictures ----------------------------------- */
+
+static void put_hints(struct top_canvas *canvas, const struct grid_area *row)
+{
+    const char *hints =
+        canvas->top->read_only
+            ? "?:help q:quit i:view l:log w:why /:find a:all Tab:panel  "
+              "read-only"
+            : "?:help q:quit i:view l:log w:why /:find p:pause +-:cap h:hold "
+              "r:retry A:answer";
+    (void)top_draw_add(canvas,
+                       row,
+                       (struct grid_text){.text = hints, .style = GRID_DIM});
+}
+
+/* The question or the message that is due; false: there is none. */
+static bool put_message(struct top_canvas *canvas, const struct grid_area *row)
+{
+    const struct top *top = canvas->top;
+    struct strbuf text = {0};
+    unsigned style = top->bad ? GRID_RED | GRID_BOLD : GRID_BOLD;
+    if (top->mode == TOP_CONFIRM) {
+        strbuf_addf(&text,
+                    "%s %s%s? y/n",
+                    top->asked.verb,
+                    top->asked.issue ? "all that is left of " : "",
+                    top->asked.task);
+        style = GRID_YELLOW | GRID_BOLD;
+    } else if (top->mode == TOP_ANSWER) {
+        /* Of a long one, the end is in sight. */
+        size_t room = row->columns > 40 ? row->columns - 40 : 1;
+        size_t hidden = top->answer.len > room ? top->answer.len - room : 0;
+        strbuf_addf(&text,
+                    "answer %s: %s%s_",
+                    top->asked.task,
+                    hidden > 0 ? "..." : "",
+                    strbuf_text(&top->answer) + hidden);
+    } else if (top->mode == TOP_FILTER) {
+        strbuf_addf(&text, "find: %s_", top->filter);
+    } else {
+        strbuf_adds(&text, strbuf_text(&top->message));
+    }
+    (void)top_draw_add(canvas,
+                       row,
+                       (struct grid_text){
+                           .column = 1,
+                           .text = strbuf_text(&text),
+                           .style = style,
+                       });
+    bool any = text.len > 0;
+    strbuf_release(&text);
+    return any;
+}
+
+static void draw_foot(struct top_canvas *canvas, struct grid_area area)
+{
+    struct grid_area first = grid_take_rows(&area, 1);
+    if (area.rows > 0) {
+        (void)put_message(canvas, &first);
+        put_hints(canvas, &area);
+    } else if (!put_message(canvas, &first)) {
+        put_hints(canvas, &first);
+    }
+}
+
+static void draw_main(struct top_canvas *canvas, struct grid_area area)
+{
+    static const bool all[] = {true, true, true, true, true, true};
+    static const bool left[] = {true, true, true, false, false, false};
+    static const bool right[] = {false, false, false, true, true, true};
+    bool roomy = area.rows >= TWO_LINES_ROWS;
+    struct grid_area row = grid_take_rows(&area, 1);
+    draw_bar_of_title(canvas, row);
+    row = grid_take_rows(&area, 1);
+    draw_scheduler(canvas, &row);
+    row = grid_take_rows(&area, 1);
+    draw_run(canvas, &row);
+    if (roomy) {
+        row = grid_take_rows(&area, 1);
+        draw_progress(canvas, &row);
+    }
+    struct grid_area body =
+        grid_take_rows(&area, area.rows - min(area.rows, roomy ? 2 : 1));
+    draw_foot(canvas, area);
+    if (body.columns < WIDE_COLUMNS) {
+        draw_panels(canvas, body, all);
+    } else {
+        struct grid_area half = grid_take_columns(&body, body.columns * 3 / 5);
+        (void)grid_take_columns(&body, 1);
+        draw_panels(canvas, half, left);
+        draw_panels(canvas, body, right);
+    }
+}
+
+static void draw_help(struct top_canvas *canvas, struct grid_area area)
+{
+    static const struct {
+        const char *keys;
+        const char *text;
+    } lines[] = {
+        {"Up Down j k", "select a task or issue"},
+        {"PgUp PgDn", "a page further"},
+        {"Home End g G", "the first, the last"},
+        {"Tab", "next panel: runs, slots, tasks"},
+        {"i", "a line per issue with its stages, or one for each task"},
+        {"l  Enter", "the task's log; it follows while it grows"},
+        {"w", "why the task is not running, and what to do"},
+        {"/", "find: only tasks with this in their id; Esc: all again"},
+        {"a", "list tasks that have ended, too"},
+        {"p", "pause the run, or let it go on"},
+        {"+  -", "one session more, or less, at once"},
+        {"h", "hold the task, or release it"},
+        {"r", "try the task again"},
+        {"s", "skip the task (asks)"},
+        {"c", "cancel the task (asks)"},
+        {"A", "answer the task's question: type it, then Enter"},
+        {"q", "quit; nothing that runs is touched"},
+    };
+    struct grid_area title = grid_take_rows(&area, 1);
+    (void)top_draw_add(canvas,
+                       &title,
+                       (struct grid_text){.text = " sluice top: keys"});
+    grid_mark(canvas->grid, &title, 0, GRID_REVERSE);
+    for (uint32_t ix = 0; ix < ARRAY_COUNT(lines); ix++) {
+        struct grid_text cell = {
+            .row = ix,
+            .column = 1,
+            .columns = 13,
+            .style = GRID_BOLD,
+            .text = lines[ix].keys,
+        };
+        cell.column = top_draw_put(canvas, &area, cell) + 1;
+        cell.style = GRID_PLAIN;
+        cell.text = lines[ix].text;
+        (void)top_draw_add(canvas, &area, cell);
+    }
+    struct grid_text signs = {
+        .row = ARRAY_COUNT(lines),
+        .column = 1,
+        .text = canvas->unicode
+                    ? "stages: \u2713 done \u25b6 running \u25cb ready \u00b7 "
+                      "waiting = held ! parked ? in doubt \u2717 failed - "
+                      "skipped"
+                    : "stages: + done > running o ready . waiting = held ! "
+                      "parked ? in doubt x failed - skipped",
+    };
+    (void)top_draw_add(canvas, &area, signs);
+    struct grid_text last = {
+        .row = ARRAY_COUNT(lines) + 2,
+        .column = 1,
+        .style = GRID_DIM,
+        .text = canvas->top->read_only
+                    ? "read-only: keys that act are refused. Any key: back"
+                    : "Any key: back",
+    };
+    (void)top_draw_add(canvas, &area, last);
+}
+
+static void draw_pager(struct top_canvas *canvas, struct grid_area area)
+{
+    struct top *top = canvas->top;
+    struct grid_area title = grid_take_rows(&area, 1);
+    struct grid_area body =
+        grid_take_rows(&area, area.rows > 0 ? area.rows - 1 : 0);
+    struct strbuf text = {0};
+    strbuf_addf(&text, " %s", strbuf_text(&top->title));
+    strbuf_adds(&text, top->running ? "" : "  (end)");
+    strbuf_adds(&text, top->pager.cut ? "  (its beginning is left out)" : "");
+    (void)top_draw_add(canvas,
+                       &title,
+                       (struct grid_text){.text = strbuf_text(&text)});
+    grid_mark(canvas->grid, &title, 0, GRID_REVERSE);
+    strbuf_release(&text);
+    pager_draw(&top->pager, canvas->grid, &body);
+    if (pager_is_empty(&top->pager)) {
+        (void)top_draw_add(
+            canvas,
+            &body,
+            (struct grid_text){
+                .column = 1,
+                .style = GRID_DIM,
+                .text = top->running ? "(nothing yet)" : "(nothing)",
+            });
+    }
+    (void)top_draw_add(
+        canvas,
+        &area,
+        (struct grid_text){
+            .style = GRID_DIM,
+            .text = top->pager.follow
+                        ? "q:back  Up Down PgUp PgDn Home End  follows"
+                        : "q:back  Up Down PgUp PgDn Home End  End "
+                          "follows again",
+        });
+}
+
+void top_draw(struct grid *grid,
+              struct top *top,
+              const struct top_model *model,
+              bool unicode)
+{
+    struct top_canvas canvas = {
+        .grid = grid,
+        .top = top,
+        .model = model,
+        .unicode = unicode,
+    };
+    struct grid_area area = grid_whole(grid);
+    if (area.columns < TOP_DRAW_COLUMNS_MIN || area.rows < TOP_DRAW_ROWS_MIN) {
+        (void)top_draw_add(&canvas,
+                           &area,
+                           (struct grid_text){.text = "too small"});
+        return;
+    }
+    switch (top->mode) {
+    case TOP_HELP:
+        draw_help(&canvas, area);
+        break;
+    case TOP_PAGER:
+        draw_pager(&canvas, area);
+        break;
+    case TOP_MAIN:
+    case TOP_FILTER:
+    case TOP_CONFIRM:
+    case TOP_ANSWER:
+        draw_main(&canvas, area);
+        break;
+    }
+}

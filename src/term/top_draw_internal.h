@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the picture and its panels share.
+ */
+#ifndef TERM_TOP_DRAW_INTERNAL_H
+#define TERM_TOP_DRAW_INTERNAL_H
+
+#include "term/top_draw.h"
+
+/* What is being drawn. */
+struct top_canvas {
+    struct grid *grid;
+    struct top *top;
+    const struct top_model *model;
+    bool unicode;
+};
+
+/* Draw a text into some columns of a row; the column behind them. */
+uint32_t top_draw_put(struct top_canvas *canvas,
+                      const struct grid_area *area,
+                      struct grid_text text);
+
+/* Draw a text as far as it goes; the column behind it. */
+uint32_t top_draw_add(struct top_canvas *canvas,
+                      const struct grid_area *area,
+                      struct grid_text text);
+
+/* A bar of so many columns, of which a part is full. */
+void top_draw_bar(struct top_canvas *canvas,
+                  const struct grid_area *area,
+                  struct grid_text place,
+                  double part);
+
+/* The title of a panel, in its first row, which is taken off. */
+void top_draw_title(struct top_canvas *canvas,
+                    struct grid_area *area,
+                    const char *title,
+                    bool focus);
+
+/* Mark the row that is selected; `focus`: keys move here. */
+void top_draw_mark(struct top_canvas *canvas,
+                   const struct grid_area *area,
+                   uint32_t row,
+                   bool focus);
+
+/* Append the time of day, to the second or to the minute. */
+void top_draw_clock(struct strbuf *out, int64_t wall_ns, bool seconds);
+
+/* Append "2 in flight, cap 3"; "5 of 17 done, 4 ready". */
+void top_draw_cap(struct strbuf *out, const struct top_run *run);
+void top_draw_counts(struct strbuf *out, const struct top_run *run);
+
+/* "PAUSED  " and the like, or "". */
+const char *top_draw_flag(const struct top_run *run);
+
+/* How many limits stand side by side. */
+uint32_t top_draw_limits_in_row(uint32_t columns);
+
+/* The colour of a task. */
+unsigned top_draw_style(const struct top_task *task);
+
+/* Whether a task has ended, so that the time it took is of interest. */
+bool top_draw_is_ended(const struct top_task *task);
+
+/* A line of the list of issues. */
+void top_draw_issue(struct top_canvas *canvas,
+                    const struct grid_area *area,
+                    uint32_t row,
+                    const struct top_issue *issue);
+
+/* The panels. */
+void top_draw_runs(struct top_canvas *canvas, struct grid_area area);
+void top_draw_slots(struct top_canvas *canvas, struct grid_area area);
+void top_draw_tasks(struct top_canvas *canvas, struct grid_area area);
+void top_draw_limits(struct top_canvas *canvas, struct grid_area area);
+void top_draw_usage(struct top_canvas *canvas, struct grid_area area);
+void top_draw_events(struct top_canvas *canvas, struct grid_area area);
+
+#endif /* TERM_TOP_DRAW_INTERNAL_H */

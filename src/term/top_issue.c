@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A line of the list of issues: the id, then each stage with a sign for its
+ * state and, of one that runs or has ended, the time it took; then the reason
+ * of the current stage, as far as it goes.
+ *
+ * Where not all stages fit, those before the current one give way, so that it
+ * is in sight. Of a long issue only the stages around it are looked at.
+ */
+#include "term/top_draw_internal.h"
+
+#include "base/duration.h"
+#include "base/plain.h"
+
+#include <string.h>
+
+enum {
+    ID_COLUMNS_MIN = 12, /* that a long id may have, however narrow it is */
+    STAGES_BEFORE = 16,  /* the current one, at most */
+    GAP = 2,             /* columns between stages */
+};
+
+/* A sign for the state of a task. */
+static const char *sign_of(const struct top_task *task, bool unicode)
+{
+    static const struct {
+        const char *unicode;
+        const char *ascii;
+    } signs[TASK_STATE_COUNT] = {
+        [TASK_WAITING] = {"\u00b7", "."},
+        [TASK_READY] = {"\u25cb", "o"},
+        [TASK_CLAIMED] = {"\u25b6", ">"},
+        [TASK_RUNNING] = {"\u25b6", ">"},
+        [TASK_DONE] = {"\u2713", "+"},
+        [TASK_FAILED] = {"\u2717", "x"},
+        [TASK_PARKED] = {"!", "!"},
+        [TASK_SKIPPED] = {"-", "-"},
+        [TASK_CANCELLED] = {"\u2717", "x"},
+    };
+    if (task->revoked) {
+        return "?";
+    }
+    if (task->held &&
+        (task->state == TASK_WAITING || task->state == TASK_READY)) {
+        return "=";
+    }
+    return unicode ? signs[task->state].unicode : signs[task->state].ascii;
+}
+
+/* What a stage is called in the line of its issue: as in the pipeline, or by
+ * its id without that of the issue. A task of its own is known by its state. */
+static const char *name_of(const struct top_issue *issue,
+                           const struct top_task *task)
+{
+    if (!issue->group) {
+        return sched_state_name(task->state);
+    }
+    if (task->stage != NULL) {
+        return task->stage;
+    }
+    size_t len = strlen(issue->id);
+    bool prefixed = strncmp(task->id, issue->id, len) == 0 &&
+                    task->id[len] != '\0' && task->id[len + 1] != '\0';
+    return prefixed ? task->id + len + 1 : task->id;
+}
+
+/* Append "implement + 12m"; its style. */
+static unsigned add_stage(struct strbuf *out,
+                          const struct top_canvas *canvas,
+                          const struct top_issue *issue,
+                          uint32_t ix)
+{
+    const struct top_model *model = canvas->model;
+    struct top_task about;
+    struct strbuf ignored = {0};
+    model->describe(model, model->stages[issue->first + ix], &about, &ignored);
+    strbuf_release(&ignored);
+    plain_add(out, name_of(issue, &about));
+    strbuf_addf(out, " %s", sign_of(&about, canvas->unicode));
+    if (top_draw_is_ended(&about) && about.ran_ns > 0) {
+        strbuf_adds(out, " ");
+        duration_add(out, about.ran_ns);
+    }
+    for (uint32_t slot = 0; slot < model->slot_count; slot++) {
+        if (strcmp(model->slots[slot].task, about.id) == 0) {
+            int64_t gone_ns = model->wall_ns - model->slots[slot].since_ns;
+            strbuf_adds(out, " ");
+            duration_add(out, gone_ns > 0 ? gone_ns : 0);
+        }
+    }
+    return top_draw_style(&about);
+}
+
+/* The first stage to be shown, so that the current one fits into the columns
+ * of the line. */
+static uint32_t first_stage(const struct top_canvas *canvas,
+                            const struct top_issue *issue,
+                            uint32_t columns)
+{
+    struct strbuf text = {0};
+    uint32_t first = issue->current + 1;
+    uint32_t used = 0;
+    while (first > 0 && issue->current + 1 - first < STAGES_BEFORE) {
+        strbuf_clear(&text);
+        (void)add_stage(&text, canvas, issue, first - 1);
+        used += plain_columns(strbuf_text(&text)) + GAP;
+        if (used > columns + GAP && first <= issue->current) {
+            break;
+        }
+        first--;
+    }
+    strbuf_release(&text);
+    return first;
+}
+
+static void draw_reason(struct top_canvas *canvas,
+                        const struct grid_area *area,
+                        struct grid_text cell,
+                        const struct top_issue *issue)
+{
+    struct top_task about;
+    struct strbuf reason = {0};
+    canvas->model->describe(canvas->model,
+                            top_model_current(canvas->model, issue),
+                            &about,
+                            &reason);
+    cell.style = GRID_PLAIN;
+    cell.text = strbuf_text(&reason);
+    (void)top_draw_add(canvas, area, cell);
+    strbuf_release(&reason);
+}
+
+void top_draw_issue(struct top_canvas *canvas,
+                    const struct grid_area *area,
+                    uint32_t row,
+                    const struct top_issue *issue)
+{
+    struct strbuf text = {0};
+    uint32_t most = area->columns / 4;
+    most = most > ID_COLUMNS_MIN ? most : ID_COLUMNS_MIN;
+    uint32_t longest = canvas->top->id_columns;
+    plain_add(&text, issue->id);
+    struct grid_text cell = {
+        .row = row,
+        .column = 1,
+        .columns = longest < most ? longest : most,
+        .text = strbuf_text(&text),
+    };
+    cell.column = top_draw_put(canvas, area, cell) + GAP;
+    uint32_t left =
+        area->columns > cell.column ? area->columns - cell.column : 0;
+    uint32_t first = first_stage(canvas, issue, left > GAP ? left - GAP : 0);
+    if (first > 0) {
+        cell.text = "<";
+        cell.column = top_draw_add(canvas, area, cell) + 1;
+    }
+    for (uint32_t ix = first; ix < issue->count; ix++) {
+        strbuf_clear(&text);
+        cell.style = add_stage(&text, canvas, issue, ix);
+        cell.text = strbuf_text(&text);
+        cell.column = top_draw_add(canvas, area, cell) + GAP;
+        if (cell.column >= area->columns) {
+            break;
+        }
+    }
+    strbuf_release(&text);
+    if (issue->part != TOP_PART_FLIGHT && issue->part != TOP_PART_ENDED) {
+        draw_reason(canvas, area, cell, issue);
+    }
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/chain.h"
+
+#include "base/jsonw.h"
+#include "plan/suggest.h"
+#include "work/home.h"
+
+#include <string.h>
+
+/* --- which task --------------------------------------------------------- */
+
+/* A task of a group that says what the group waits for: the first that has not
+ * ended, else its last. PLAN_NONE: there is no such group. */
+static uint32_t
+task_of_group(const struct glance *glance, uint32_t run, const char *name)
+{
+    const struct plan *plan = engine_run(glance->view.engine, run).plan;
+    uint32_t found = PLAN_NONE;
+    bool open = false;
+    for (uint32_t ix = 0; ix < plan->task_count && !open; ix++) {
+        uint32_t group = plan->tasks[ix].group;
+        if (group != PLAN_NONE && strcmp(plan->groups[group].id, name) == 0) {
+            enum task_state state = snapshot_state(glance->snapshot, run, ix);
+            found = ix;
+            open = state != TASK_DONE && state != TASK_SKIPPED &&
+                   state != TASK_CANCELLED;
+        }
+    }
+    return found;
+}
+
+static enum err
+refuse(const struct glance *glance, const char *name, struct diag *diag)
+{
+    struct engine *engine = glance->view.engine;
+    struct suggest guess;
+    uint32_t budget = SUGGEST_BUDGET;
+    suggest_init(&guess, name, strlen(name), &budget);
+    for (uint32_t run = 0; run < engine_run_count(engine); run++) {
+        const struct plan *plan = engine_run(engine, run).plan;
+        for (uint32_t ix = 0; ix < plan->group_count; ix++) {
+            (void)suggest_offer(&guess, plan->groups[ix].id);
+        }
+        for (uint32_t ix = 0; ix < plan->task_count; ix++) {
+            (void)suggest_offer(&guess, plan->tasks[ix].id);
+        }
+    }
+    return diag_set(diag,
+                    ERR_NOT_FOUND,
+                    "there is no task \"%s\"%s; 'sluice status --json' lists "
+                    "them",
+                    name,
+                    suggest_hint(&guess));
+}
+
+/* The task of that name in the runs that are loaded; a newer run is better
+ * when all that have it are finished. */
+static enum err find_task(const struct glance *glance,
+                          const char *name,
+                          const char *wanted_run,
+                          struct chain_link *out,
+                          struct diag *diag)
+{
+    struct engine *engine = glance->view.engine;
+    uint32_t open = 0;
+    bool found = false;
+    for (uint32_t run = 0; run < engine_run_count(engine); run++) {
+        struct engine_run_view view = engine_run(engine, run);
+        uint32_t task = plan_find_task(view.plan, name);
+        task = task != PLAN_NONE ? task : task_of_group(glance, run, name);
+        if (task == PLAN_NONE ||
+            (wanted_run != NULL && strcmp(view.id, wanted_run) != 0) ||
+            (view.finished && open > 0)) {
+            continue;
+        }
+        open += view.finished ? 0 : 1;
+        *out = (struct chain_link){.run = run, .task = task};
+        found = true;
+    }
+    if (open > 1) {
+        return diag_set(diag,
+                        ERR_INVALID,
+                        "several runs have a task \"%s\": say which with "
+                        "--run",
+                        name);
+    }
+    return found ? ERR_OK : refuse(glance, name, diag);
+}
+
+/* --- the chain ---------------------------------------------------------- */
+
+static bool is_in_chain(const struct chain *chain, struct chain_link link)
+{
+    for (uint32_t ix = 0; ix < chain->count; ix++) {
+        if (chain->links[ix].run == link.run &&
+            chain->links[ix].task == link.task) {
+            return true;
+        }
+    }
+    return false;
+}
+
+struct reason chain_reason(const struct chain *chain, uint32_t ix)
+{
+    return snapshot_reason(chain->glance.snapshot,
+                           chain->links[ix].run,
+                           chain->links[ix].task);
+}
+
+/* From a task to the root: what runs, what time will change, or what a person
+ * can. */
+static void follow(struct chain *chain, struct chain_link link)
+{
+    bool more = true;
+    while (more && chain->count < CHAIN_MAX) {
+        chain->links[chain->count++] = link;
+        struct reason reason = chain_reason(chain, chain->count - 1);
+        more = reasons_remedies(&reason)->verb == NULL &&
+               snapshot_cause(chain->glance.snapshot,
+                              link.run,
+                              link.task,
+                              &link.run,
+                              &link.task) &&
+               !is_in_chain(chain, link);
+    }
+    chain->cut = more;
+}
+
+const char *chain_id(const struct chain *chain, uint32_t ix)
+{
+    struct engine_run_view view =
+        engine_run(chain->glance.view.engine, chain->links[ix].run);
+    return view.plan->tasks[chain->links[ix].task].id;
+}
+
+const char *chain_run(const struct chain *chain, uint32_t ix)
+{
+    const struct engine *engine = chain->glance.view.engine;
+    return engine_run_count(engine) > 1
+               ? engine_run(engine, chain->links[ix].run).id
+               : NULL;
+}
+
+bool chain_session(const struct chain *chain,
+                   uint32_t ix,
+                   struct engine_session_view *out)
+{
+    const struct engine *engine = chain->glance.view.engine;
+    struct chain_link link = chain->links[ix];
+    struct task_id task =
+        load_task(engine_run(engine, link.run).loaded, link.task);
+    uint64_t token = sched_task(engine_sched(engine), task).token;
+    return engine_find_session(engine, token, out);
+}
+
+bool chain_add_log(struct strbuf *out, const struct chain *chain, uint32_t ix)
+{
+    const struct engine *engine = chain->glance.view.engine;
+    struct chain_link link = chain->links[ix];
+    uint32_t number = engine_attempt_number(engine, link.run, link.task);
+    if (number == 0) {
+        return false;
+    }
+    home_add_attempt(out,
+                     chain->glance.dir,
+                     engine_run(engine, link.run).id,
+                     chain_id(chain, ix),
+                     number);
+    strbuf_adds(out, "/log");
+    return true;
+}
+
+/* --- for programs ------------------------------------------------------- */
+
+static void
+json_link(struct strbuf *out, const struct chain *chain, uint32_t ix)
+{
+    struct chain_link link = chain->links[ix];
+    const struct engine *engine = chain->glance.view.engine;
+    struct reason reason = chain_reason(chain, ix);
+    struct strbuf log = {0};
+    bool has_log = chain_add_log(&log, chain, ix);
+    strbuf_adds(out, "\"task\": ");
+    jsonw_string(out, chain_id(chain, ix));
+    strbuf_adds(out, ", \"run\": ");
+    jsonw_string(out, engine_run(engine, link.run).id);
+    strbuf_addf(out,
+                ", \"state\": \"%s\", \"attempt\": %u, \"reason\": ",
+                sched_state_name(reason.state),
+                engine_attempt_number(engine, link.run, link.task));
+    jsonw_string(out, engine_reason(engine, link.run, link.task));
+    strbuf_adds(out, ", \"log\": ");
+    jsonw_string(out, has_log ? strbuf_text(&log) : NULL);
+    strbuf_adds(out, ",\n   \"why\": ");
+    reasons_add_json(out, &reason);
+    strbuf_release(&log);
+}
+
+void chain_add_json(struct strbuf *out, const struct chain *chain)
+{
+    strbuf_adds(out, "{");
+    json_link(out, chain, 0);
+    strbuf_adds(out, ",\n \"chain\": [");
+    for (uint32_t ix = 1; ix < chain->count; ix++) {
+        strbuf_adds(out, ix > 1 ? ",\n  {" : "\n  {");
+        json_link(out, chain, ix);
+        strbuf_adds(out, "}");
+    }
+    strbuf_addf(out,
+                "], \"cut\": %s,\n \"commands\": [",
+                chain->cut ? "true" : "false");
+    uint32_t root = chain->count - 1;
+    struct reason reason = chain_reason(chain, root);
+    const struct reasons_remedy *remedies = reasons_remedies(&reason);
+    for (uint32_t ix = 0; remedies[ix].verb != NULL; ix++) {
+        struct strbuf command = {0};
+        reasons_add_command(&command,
+                            &reason,
+                            &remedies[ix],
+                            chain_id(chain, root),
+                            chain_run(chain, root));
+        strbuf_adds(out, ix > 0 ? ", " : "");
+        jsonw_string(out, strbuf_text(&command));
+        strbuf_release(&command);
+    }
+    strbuf_adds(out, "]}\n");
+}
+
+/* --- the interface ------------------------------------------------------ */
+
+enum err chain_find(struct chain *out,
+                    const struct glance_options *options,
+                    const char *name,
+                    struct diag *diag)
+{
+    struct glance_options wanted = *options;
+    struct chain_link link = {0};
+    *out = (struct chain){0};
+    enum err err = glance_take(&out->glance, &wanted, diag);
+    if (err == ERR_OK) {
+        err = find_task(&out->glance, name, wanted.run, &link, diag);
+    }
+    if (err == ERR_NOT_FOUND && out->glance.snapshot != NULL &&
+        !wanted.finished) {
+        glance_release(&out->glance);
+        wanted.finished = true;
+        err = glance_take(&out->glance, &wanted, diag);
+        if (err == ERR_OK) {
+            err = find_task(&out->glance, name, wanted.run, &link, diag);
+        }
+    }
+    if (err == ERR_OK) {
+        follow(out, link);
+    }
+    return err;
+}
+
+void chain_release(struct chain *chain)
+{
+    glance_release(&chain->glance);
+    *chain = (struct chain){0};
+}

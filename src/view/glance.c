@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/glance.h"
+
+#include "base/duration.h"
+#include "base/invariant.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "engine/loop.h"
+#include "plan/suggest.h"
+
+#include <string.h>
+
+static enum err
+refuse_run(const struct glance *glance, const char *run, struct diag *diag)
+{
+    struct suggest guess;
+    uint32_t budget = SUGGEST_BUDGET;
+    suggest_init(&guess, run, strlen(run), &budget);
+    for (uint32_t ix = 0; ix < engine_run_count(glance->view.engine); ix++) {
+        (void)suggest_offer(&guess, engine_run(glance->view.engine, ix).id);
+    }
+    return diag_set(diag,
+                    ERR_NOT_FOUND,
+                    "there is no run \"%s\"%s; 'sluice status --all' lists "
+                    "them",
+                    run,
+                    suggest_hint(&guess));
+}
+
+enum err glance_take(struct glance *out,
+                     const struct glance_options *options,
+                     struct diag *diag)
+{
+    *out = (struct glance){0};
+    out->dir = client_find_store(options->store, false, diag);
+    if (out->dir == NULL) {
+        return ERR_NOT_FOUND;
+    }
+    const char *run = options->run;
+    struct store_query query = {.finished = options->finished};
+    enum err err = client_look(&out->view, out->dir, &query, diag);
+    if (err == ERR_OK && run != NULL && !query.finished &&
+        engine_find_run(out->view.engine, run) == STORE_NONE) {
+        client_view_release(&out->view);
+        query.finished = true;
+        err = client_look(&out->view, out->dir, &query, diag);
+    }
+    if (err == ERR_OK && run != NULL &&
+        engine_find_run(out->view.engine, run) == STORE_NONE) {
+        err = refuse_run(out, run, diag);
+    }
+    if (err == ERR_OK) {
+        out->wall_ns = loop_wall_ns();
+        out->snapshot = snapshot_new(out->view.engine, true);
+    }
+    return err;
+}
+
+enum err glance_take_finished(struct glance *out,
+                              const char *dir,
+                              const char *run,
+                              struct diag *diag)
+{
+    *out = (struct glance){.dir = mem_strndup(dir, strlen(dir))};
+    struct store_query query = {.finished = true, .run = run};
+    enum err err = client_look(&out->view, dir, &query, diag);
+    if (err == ERR_OK && engine_run_count(out->view.engine) == 0) {
+        err = refuse_run(out, run, diag);
+    }
+    if (err == ERR_OK) {
+        out->wall_ns = loop_wall_ns();
+        out->snapshot = snapshot_new(out->view.engine, true);
+    }
+    return err;
+}
+
+/* --- times -------------------------------------------------------------- */
+
+static enum err on_attempt(void *ctx, const struct store_attempt *row)
+{
+    struct glance *glance = ctx;
+    int64_t ran_ns = row->ended_ns - row->begun_ns;
+    for (uint32_t ix = 0; ix < glance->times_count; ix++) {
+        struct glance_times *times = &glance->times[ix];
+        if (times->number == row->run && row->task < times->task_count &&
+            row->begun_ns > 0 && ran_ns > 0) {
+            int64_t *sum_ns = &times->ran_ns[row->task];
+            *sum_ns = duration_sum(*sum_ns, ran_ns);
+        }
+    }
+    return ERR_OK;
+}
+
+enum err
+glance_read_times(struct glance *glance, const char *run, struct diag *diag)
+{
+    static const struct store_visitor visitor = {.attempt = on_attempt};
+    const struct engine *engine = glance->view.engine;
+    struct store_query query = {.run = run, .ended = true};
+    INVARIANT(glance->times == NULL);
+    glance->times_count = engine_run_count(engine);
+    glance->times = mem_zalloc(glance->times_count, sizeof(glance->times[0]));
+    for (uint32_t ix = 0; ix < glance->times_count; ix++) {
+        struct engine_run_view view = engine_run(engine, ix);
+        query.finished = query.finished || view.finished;
+        glance->times[ix] = (struct glance_times){
+            .number = view.number,
+            .task_count = view.plan->task_count,
+            .ran_ns = mem_zalloc(view.plan->task_count, sizeof(int64_t)),
+        };
+    }
+    struct store_info ignored;
+    return store_read(glance->view.store,
+                      &query,
+                      &visitor,
+                      glance,
+                      &ignored,
+                      diag);
+}
+
+int64_t glance_ran_ns(const struct glance *glance, uint32_t run, uint32_t task)
+{
+    return glance->times != NULL ? glance->times[run].ran_ns[task] : 0;
+}
+
+void glance_of(struct glance *out, struct engine *engine, int64_t wall_ns)
+{
+    *out = (struct glance){
+        .view.engine = engine,
+        .snapshot = snapshot_new(engine, false),
+        .wall_ns = wall_ns,
+    };
+}
+
+void glance_release(struct glance *glance)
+{
+    for (uint32_t ix = 0; ix < glance->times_count; ix++) {
+        mem_free(glance->times[ix].ran_ns);
+    }
+    mem_free(glance->times);
+    snapshot_free(glance->snapshot);
+    client_view_release(&glance->view);
+    mem_free(glance->dir);
+    *glance = (struct glance){0};
+}
+
+bool glance_is_meant(const struct glance_options *options,
+                     const struct engine_run_view *run)
+{
+    return options->run == NULL || strcmp(options->run, run->id) == 0;
+}
+
+void glance_json_runs(struct strbuf *out,
+                      const struct glance *glance,
+                      const struct glance_options *options,
+                      const char *name,
+                      glance_run_fn fn)
+{
+    const struct engine *engine = glance->view.engine;
+    const char *comma = "";
+    strbuf_adds(out, "\"runs\": [");
+    for (uint32_t ix = 0; ix < engine_run_count(engine); ix++) {
+        struct engine_run_view run = engine_run(engine, ix);
+        if (glance_is_meant(options, &run)) {
+            strbuf_addf(out, "%s{\"run\": ", comma);
+            comma = ", ";
+            jsonw_string(out, run.id);
+            strbuf_addf(out, ", \"%s\": ", name);
+            fn(out, glance, ix);
+            strbuf_adds(out, "}");
+        }
+    }
+    strbuf_adds(out, "]");
+}
+
+bool glance_next_session(const struct glance *glance,
+                         uint32_t run,
+                         uint64_t after,
+                         struct engine_session_view *out)
+{
+    const struct engine *engine = glance->view.engine;
+    bool found = false;
+    for (uint32_t ix = 0; ix < engine_session_count(engine); ix++) {
+        struct engine_session_view session = engine_session(engine, ix);
+        if (session.run == run && session.token > after &&
+            (!found || session.token < out->token)) {
+            *out = session;
+            found = true;
+        }
+    }
+    return found;
+}
+
+int64_t glance_elapsed_ns(const struct glance *glance,
+                          const struct engine_session_view *session)
+{
+    int64_t since_ns =
+        session->begun_ns > 0 ? session->begun_ns : session->claimed_ns;
+    int64_t gone_ns = glance->wall_ns - since_ns;
+    return gone_ns > 0 ? gone_ns : 0;
+}

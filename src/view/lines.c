@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The end of a session is told by its event of kind "attempt", which knows
+ * how long it took. Its event of kind "task" says so again, except for tasks
+ * that rode along in the session of another one: those have no number of an
+ * attempt of their own.
+ */
+#include "view/lines.h"
+
+#include "base/duration.h"
+#include "base/jsonr.h"
+#include "base/macros.h"
+#include "base/plain.h"
+#include "base/utc.h"
+#include "exec/outcome.h"
+#include "store/event.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* Append a text in one line. */
+static void add_text(struct strbuf *out, const char *text)
+{
+    plain_add(out, text != NULL ? text : "");
+}
+
+/* The time of day, and a word for what happened. */
+static void
+begin(struct strbuf *out, const struct store_event *row, const char *word)
+{
+    plain_add_clock(out, row->wall_ns, PLAIN_SECONDS);
+    strbuf_addf(out, " %-10s ", word);
+}
+
+static void add_attempt(struct strbuf *out, uint32_t number)
+{
+    if (number > 1) {
+        strbuf_addf(out, " (attempt %u)", number);
+    }
+}
+
+static void add_reason(struct strbuf *out, const char *reason)
+{
+    if (reason != NULL && reason[0] != '\0') {
+        strbuf_adds(out, ": ");
+        plain_add(out, reason);
+    }
+}
+
+static void add_tasks(struct strbuf *out, int64_t count)
+{
+    strbuf_addf(out, "%lld task%s", (long long)count, count == 1 ? "" : "s");
+}
+
+/* What became of a task, beside the end of its session. */
+static bool add_task(struct strbuf *out,
+                     const struct store_event *row,
+                     const struct event *event)
+{
+    uint32_t to = event->as.task.to;
+    bool rode = event->as.task.attempt == 0;
+    if (to != TASK_CLAIMED && to != TASK_PARKED && to != TASK_FAILED &&
+        to != TASK_SKIPPED && to != TASK_CANCELLED &&
+        !(to == TASK_DONE && rode)) {
+        return false;
+    }
+    begin(out,
+          row,
+          to == TASK_CLAIMED ? "start" : sched_state_name((enum task_state)to));
+    add_text(out, event->as.task.task);
+    if (to == TASK_CLAIMED) {
+        add_attempt(out, event->as.task.attempt);
+    } else if (to == TASK_FAILED) {
+        strbuf_adds(out, ", and is not tried again");
+        add_reason(out, event->as.task.reason);
+    } else if (to == TASK_PARKED) {
+        add_reason(out, event->as.task.reason);
+    }
+    return true;
+}
+
+/* How a session ended, or what it says of one task of a batch. */
+static bool add_end(struct strbuf *out,
+                    const struct store_event *row,
+                    const struct event *event)
+{
+    bool whole = event->kind == EVENT_KIND_ATTEMPT;
+    const char *word =
+        whole ? event->as.attempt.outcome : event->as.member.outcome;
+    enum sched_outcome outcome = OUTCOME_FAILED;
+    if (word == NULL || word[0] == '\0') {
+        return false;
+    }
+    begin(out, row, word);
+    add_text(out, whole ? event->as.attempt.task : event->as.member.task);
+    if (whole) {
+        add_attempt(out, event->as.attempt.attempt);
+    }
+    if (whole && event->as.attempt.took_ns > 0) {
+        strbuf_adds(out, " after ");
+        duration_add(out, event->as.attempt.took_ns);
+    }
+    if (!outcome_read(word, &outcome) || outcome != OUTCOME_DONE) {
+        add_reason(out,
+                   whole ? event->as.attempt.reason : event->as.member.reason);
+    }
+    return true;
+}
+
+/* The numbers of tasks by state: "10 done, 2 parked". */
+static void add_counts(struct strbuf *out, const uint32_t *counts)
+{
+    static const enum task_state states[] = {
+        TASK_DONE,
+        TASK_FAILED,
+        TASK_PARKED,
+        TASK_SKIPPED,
+        TASK_CANCELLED,
+        TASK_RUNNING,
+        TASK_CLAIMED,
+        TASK_READY,
+        TASK_WAITING,
+    };
+    const char *comma = ": ";
+    for (size_t ix = 0; ix < ARRAY_COUNT(states); ix++) {
+        if (counts[states[ix]] > 0) {
+            strbuf_addf(out,
+                        "%s%u %s",
+                        comma,
+                        counts[states[ix]],
+                        sched_state_name(states[ix]));
+            comma = ", ";
+        }
+    }
+}
+
+static bool add_run(struct strbuf *out,
+                    const struct store_event *row,
+                    const struct event *event)
+{
+    enum event_word to = event->as.run.to;
+    if (to == EVENT_WORD_SUBMITTED) {
+        int64_t tasks = event->as.run.tasks;
+        begin(out, row, "run");
+        add_text(out, event->as.run.id);
+        strbuf_adds(out, ": ");
+        add_tasks(out, tasks > 0 ? tasks : 0);
+        return true;
+    }
+    if (to != EVENT_WORD_FINISHED && to != EVENT_WORD_WAITING) {
+        return false;
+    }
+    begin(out, row, event_word_name(to));
+    strbuf_adds(out,
+                to == EVENT_WORD_FINISHED ? "nothing is left to do"
+                                          : "nothing more happens by itself");
+    add_counts(out, event->as.run.counts);
+    return true;
+}
+
+static bool add_order(struct strbuf *out,
+                      const struct store_event *row,
+                      const struct event *event)
+{
+    struct jsonr answer = event_answer(event);
+    bool ok = jsonr_bool(jsonr_get(answer, "ok"));
+    if (ok && event_is_order(event, "submit")) {
+        return false; /* the run tells of itself */
+    }
+    begin(out, row, "order");
+    add_text(out, event->as.order.verb);
+    strbuf_adds(out, " by ");
+    add_text(out, event->as.order.by);
+    strbuf_adds(out, ok ? ": " : ": refused: ");
+    struct strbuf text = {0};
+    if (jsonr_add_text(&text, jsonr_get(answer, "text"))) {
+        plain_add(out, strbuf_text(&text));
+    }
+    strbuf_release(&text);
+    return true;
+}
+
+/* A usage monitor, or a provider, has come to another state. */
+static void add_usage(struct strbuf *out, const struct event *event)
+{
+    if (event->as.usage.provider != NULL) {
+        strbuf_adds(out, "provider ");
+        add_text(out, event->as.usage.provider);
+        strbuf_adds(out, " ");
+    }
+    if (event->as.usage.to == EVENT_WORD_FAILED) {
+        strbuf_adds(out, "cannot be read");
+        add_reason(out, event->as.usage.reason);
+        return;
+    }
+    strbuf_adds(out, event_word_name(event->as.usage.to));
+    if (event->as.usage.cap > 0) {
+        strbuf_addf(out, " at %lld", (long long)event->as.usage.cap);
+    }
+    if (event->as.usage.until_ns > 0) {
+        strbuf_adds(out, " until ");
+        (void)!utc_add(out, event->as.usage.until_ns);
+    }
+    if (event->as.usage.meter != NULL) {
+        strbuf_adds(out, ", meter ");
+        add_text(out, event->as.usage.meter);
+        strbuf_addf(out, " at %.4g %%", event->as.usage.percent);
+    }
+}
+
+/* Tasks were added. */
+static void add_added(struct strbuf *out, const struct event *event)
+{
+    add_tasks(out, event->as.added.tasks);
+    if (event->as.added.by != NULL) {
+        strbuf_adds(out, " by ");
+        add_text(out, event->as.added.by);
+    }
+}
+
+static void add_scheduler(struct strbuf *out, const struct event *event)
+{
+    uint32_t found = event->as.scheduler.found;
+    strbuf_addf(out,
+                "goes on: %u session%s in flight before, %u adopted",
+                found,
+                found == 1 ? "" : "s",
+                event->as.scheduler.adopted);
+}
+
+/* Events about a run or the store; the word is the name of the kind. */
+static bool add_other(struct strbuf *out,
+                      const struct store_event *row,
+                      const struct event *event)
+{
+    if (event->kind == EVENT_KIND_UNKNOWN ||
+        (event->kind == EVENT_KIND_SCHEDULER &&
+         event->as.scheduler.found == 0)) {
+        return false;
+    }
+    begin(out,
+          row,
+          event->kind == EVENT_KIND_ADD_REFUSED ? "refused"
+                                                : event_kind_name(event->kind));
+    switch (event->kind) {
+    case EVENT_KIND_SYNC:
+        strbuf_adds(out,
+                    event->as.sync.result == EVENT_WORD_DONE
+                        ? "the hook is done"
+                        : "the hook failed");
+        add_reason(out, event->as.sync.reason);
+        break;
+    case EVENT_KIND_ADDED:
+        add_added(out, event);
+        break;
+    case EVENT_KIND_UPDATED:
+        strbuf_addf(out,
+                    "plan: tasks changed %u, added %u, removed %u",
+                    event->as.updated.changed,
+                    event->as.updated.added,
+                    event->as.updated.removed);
+        break;
+    case EVENT_KIND_ADD_REFUSED:
+        strbuf_adds(out, "what ");
+        add_text(out, event->as.add_refused.task);
+        strbuf_adds(out, " adds");
+        add_reason(out, event->as.add_refused.reason);
+        break;
+    case EVENT_KIND_HOOK:
+        add_text(out, event->as.hook.hook);
+        strbuf_adds(out, " was not delivered");
+        add_reason(out, event->as.hook.reason);
+        break;
+    case EVENT_KIND_BUDGET:
+        strbuf_adds(out, "nothing more is started: the ");
+        add_text(out, event->as.budget.budget);
+        strbuf_adds(out, " is reached");
+        break;
+    case EVENT_KIND_USAGE:
+        add_usage(out, event);
+        break;
+    case EVENT_KIND_SCHEDULER:
+        add_scheduler(out, event);
+        break;
+    case EVENT_KIND_PROVIDER:
+        add_text(out, event->as.provider.provider);
+        strbuf_addf(out, " is %s", event_word_name(event->as.provider.to));
+        add_reason(out, event->as.provider.reason);
+        break;
+    case EVENT_KIND_CIRCUIT:
+        strbuf_adds(out, "provider ");
+        add_text(out, event->as.circuit.executor);
+        strbuf_adds(out, " failed or refused too often: one try at a time");
+        break;
+    case EVENT_KIND_TASK:
+    case EVENT_KIND_ATTEMPT:
+    case EVENT_KIND_MEMBER:
+    case EVENT_KIND_RUN:
+    case EVENT_KIND_ORDER:
+    case EVENT_KIND_UNKNOWN:
+    case EVENT_KIND_COUNT:
+        break;
+    }
+    return true;
+}
+
+bool lines_add(struct strbuf *out, const struct store_event *row)
+{
+    struct event event = {0};
+    bool added = false;
+    event_read(&event, row);
+    if (event.kind == EVENT_KIND_TASK) {
+        added = add_task(out, row, &event);
+    } else if (event.kind == EVENT_KIND_ATTEMPT ||
+               event.kind == EVENT_KIND_MEMBER) {
+        added = add_end(out, row, &event);
+    } else if (event.kind == EVENT_KIND_RUN) {
+        added = add_run(out, row, &event);
+    } else if (event.kind == EVENT_KIND_ORDER) {
+        added = add_order(out, row, &event);
+    } else {
+        added = add_other(out, row, &event);
+    }
+    if (added) {
+        strbuf_adds(out, "\n");
+    }
+    event_release(&event);
+    return added;
+}
+
+bool lines_add_date(struct strbuf *out, int64_t wall_ns, int64_t day_ns)
+{
+    time_t then = (time_t)(wall_ns / SECOND_NS);
+    time_t day = (time_t)(day_ns / SECOND_NS);
+    struct tm of_then = {0};
+    struct tm of_day = {0};
+    char text[16];
+    if (localtime_r(&then, &of_then) == NULL ||
+        localtime_r(&day, &of_day) == NULL ||
+        (of_then.tm_year == of_day.tm_year &&
+         of_then.tm_yday == of_day.tm_yday) ||
+        strftime(text, sizeof(text), "%Y-%m-%d ", &of_then) == 0) {
+        return false;
+    }
+    strbuf_adds(out, text);
+    return true;
+}
+
+void lines_add_json(struct strbuf *out,
+                    const struct store_event *row,
+                    const char *run)
+{
+    event_add_json(out, row, run, NULL);
+    strbuf_adds(out, "\n");
+}

@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/reasons.h"
+
+#include "base/duration.h"
+#include "base/invariant.h"
+#include "base/jsonw.h"
+#include "base/macros.h"
+#include "base/plain.h"
+
+#include <string.h>
+
+/* What the remedies have in common. */
+#define REMEDY_LOG                                                             \
+    {                                                                          \
+        .verb = "log", .effect = "shows what its last session wrote"           \
+    }
+#define REMEDY_RETRY                                                           \
+    {                                                                          \
+        .verb = "retry", .effect = "tries it again"                            \
+    }
+#define REMEDY_SKIP                                                            \
+    {                                                                          \
+        .verb = "skip", .effect = "gives it up, and what needs it, too"        \
+    }
+#define REMEDY_ANSWER                                                          \
+    {                                                                          \
+        .verb = "answer", .text = "TEXT",                                      \
+        .effect = "tries it again, with this text for the session"             \
+    }
+
+static const struct reasons_remedy no_remedies[] = {{0}};
+
+static const struct reasons_remedy failed_remedies[] = {
+    REMEDY_LOG,
+    REMEDY_RETRY,
+    REMEDY_SKIP,
+    {0},
+};
+
+static const struct reasons_remedy blocked_remedies[] = {
+    REMEDY_LOG,
+    REMEDY_ANSWER,
+    REMEDY_RETRY,
+    REMEDY_SKIP,
+    {0},
+};
+
+static const struct reasons_remedy revoked_remedies[] = {
+    {.verb = "release", .effect = "accepts its result after all"},
+    {.verb = "retry", .effect = "does it again"},
+    {0},
+};
+
+static const struct reasons_remedy held_remedies[] = {
+    {.verb = "release", .effect = "lets it start"},
+    {0},
+};
+
+static const struct reasons_remedy backoff_remedies[] = {
+    {.verb = "retry", .effect = "tries it again at once"},
+    {0},
+};
+
+static const struct reasons_remedy paused_remedies[] = {
+    {.verb = "resume", .effect = "lets the run go on", .of_run = true},
+    {0},
+};
+
+static const struct reasons_remedy usage_remedies[] = {
+    {.verb = "usage",
+     .text = "--override on",
+     .effect = "goes on in spite of it",
+     .of_store = true},
+    {0},
+};
+
+static const struct reasons_remedy stopped_remedies[] = {
+    {.verb = "resume",
+     .text = "--provider",
+     .effect = "uses the provider again",
+     .of_store = true},
+    {0},
+};
+
+static const struct reasons_remedy budget_remedies[] = {
+    {.verb = "budget",
+     .text = "--usd X",
+     .effect = "sets how much may be spent",
+     .of_run = true},
+    {0},
+};
+
+static const struct reasons_remedy broke_remedies[] = {
+    REMEDY_LOG,
+    {.verb = "budget",
+     .text = "--usd X",
+     .effect = "sets how much it may cost, and tries it again",
+     .option = "--task"},
+    REMEDY_SKIP,
+    {0},
+};
+
+static const struct reasons_remedy tokens_remedies[] = {
+    {.verb = "budget",
+     .text = "--tokens N",
+     .effect = "sets how much may be spent",
+     .of_run = true},
+    {0},
+};
+
+static const struct reasons_remedy cap_remedies[] = {
+    {.verb = "cap",
+     .text = "N",
+     .effect = "lets N sessions run at once",
+     .of_run = true},
+    {0},
+};
+
+void reasons_add_parked(struct strbuf *out, const struct reason *reason)
+{
+    static const char *const texts[] = {
+        [SCHED_PARKED_FAILED] = "it failed, and no tries are left",
+        [SCHED_PARKED_BLOCKED] = "its session says that it is blocked",
+        [SCHED_PARKED_CHANGES] = "changes are wanted, and no rework is left",
+        [SCHED_PARKED_CHECKPOINTS] = "too many checkpoints without an end",
+    };
+    INVARIANT(reason->parked < ARRAY_COUNT(texts));
+    strbuf_adds(out,
+                reason->unready ? "its session never began"
+                                : texts[reason->parked]);
+}
+
+const char *reasons_parked_name(enum sched_parked parked)
+{
+    static const char *const names[] = {
+        [SCHED_PARKED_FAILED] = "failed",
+        [SCHED_PARKED_BLOCKED] = "blocked",
+        [SCHED_PARKED_CHANGES] = "changes",
+        [SCHED_PARKED_CHECKPOINTS] = "checkpoints",
+    };
+    INVARIANT(parked < ARRAY_COUNT(names));
+    return names[parked];
+}
+
+static void add_left(struct strbuf *out, const struct reason *reason)
+{
+    if (reason->left_ns != SCHED_NEVER) {
+        strbuf_adds(out, " for ");
+        duration_add(out, reason->left_ns > 0 ? reason->left_ns : 0);
+    }
+}
+
+/* The task that a reason names, with its run when that is another one. */
+static void add_task(struct strbuf *out, const struct reason *reason)
+{
+    strbuf_adds(out, reason->task != NULL ? reason->task : "another task");
+    if (reason->run != NULL) {
+        strbuf_addf(out, " of run %s", reason->run);
+    }
+}
+
+static void add_holder(struct strbuf *out, const struct reason *reason)
+{
+    if (reason->max == 0) {
+        strbuf_adds(out, ", which is 0");
+    } else if (reason->group != NULL) {
+        strbuf_addf(out, ", held by %s", reason->group);
+        if (reason->run != NULL) {
+            strbuf_addf(out, " of run %s", reason->run);
+        }
+    } else if (reason->task != NULL) {
+        strbuf_adds(out, ", held by ");
+        add_task(out, reason);
+    }
+}
+
+/* A budget, or a class whose sessions cost an amount that is not known. */
+static void
+add_budget(struct strbuf *out, const struct reason *reason, const char *limit)
+{
+    if (!reason->limit_unpriced) {
+        strbuf_addf(out, "budget: too little is left of the %s", limit);
+    } else if (reason->max == 0) {
+        strbuf_addf(out,
+                    "budget: too little is left for a session of class %s",
+                    reason->limit_class);
+    } else {
+        strbuf_addf(out,
+                    "budget: one session of class %s at a time until its cost "
+                    "is known",
+                    reason->limit_class);
+    }
+}
+
+/* Reasons that lie in a limit. */
+static void add_limit(struct strbuf *out, const struct reason *reason)
+{
+    const char *limit = reason->limit != NULL ? reason->limit : "?";
+    switch (reason->code) {
+    case WHY_RESERVED:
+        strbuf_adds(out, "reserved for ");
+        add_task(out, reason);
+        strbuf_addf(out, " at limit %s", limit);
+        return;
+    case WHY_BEHIND:
+        strbuf_adds(out, "behind ");
+        add_task(out, reason);
+        strbuf_addf(out, " at limit %s", limit);
+        return;
+    case WHY_DEFERRED:
+        strbuf_addf(out, "deferred: waits for an idle slot, limit %s", limit);
+        add_holder(out, reason);
+        return;
+    case WHY_BUDGET:
+        add_budget(out, reason, limit);
+        return;
+    case WHY_LIMIT:
+    case WHY_ENDED:
+    case WHY_RUNNING:
+    case WHY_NEEDS:
+    case WHY_BLOCKED:
+    case WHY_FAILED:
+    case WHY_PARKED:
+    case WHY_HELD:
+    case WHY_BACKOFF:
+    case WHY_USAGE:
+    case WHY_CIRCUIT:
+    case WHY_STOPPED:
+    case WHY_PAUSED:
+    case WHY_ASKED:
+    case WHY_BARRIER:
+    case WHY_DRAINING:
+    case WHY_PLANNED:
+    case WHY_STARTABLE:
+        strbuf_addf(out, "limit %s", limit);
+        add_holder(out, reason);
+        return;
+    }
+}
+
+static void add_ended(struct strbuf *out, const struct reason *reason)
+{
+    if (reason->revoked) {
+        strbuf_adds(out, "revoked: its result is in doubt");
+    } else if (reason->task != NULL) {
+        strbuf_adds(out, "because of ");
+        add_task(out, reason);
+    } else {
+        strbuf_adds(out, reason->state == TASK_DONE ? "done" : "by order");
+    }
+}
+
+/* Reasons that lie in an executor, or in a failure of the task itself. */
+static void add_executor(struct strbuf *out, const struct reason *reason)
+{
+    const char *executor = reason->executor != NULL ? reason->executor : "?";
+    if (reason->code == WHY_USAGE && reason->unread) {
+        strbuf_adds(out, "usage: nothing starts before its first reading");
+        if (reason->stopped != NULL) {
+            strbuf_adds(out, ", which failed: ");
+            plain_add(out, reason->stopped);
+        }
+    } else if (reason->code == WHY_USAGE && reason->executor == NULL) {
+        strbuf_adds(out, "usage: paused by its meters");
+        add_left(out, reason);
+    } else if (reason->code == WHY_USAGE) {
+        strbuf_addf(out, "usage limit of provider %s", executor);
+        add_left(out, reason);
+    } else if (reason->code == WHY_STOPPED) {
+        strbuf_addf(out, "provider %s is stopped", executor);
+        if (reason->stopped != NULL) {
+            strbuf_adds(out, ": ");
+            plain_add(out, reason->stopped);
+        }
+    } else if (reason->code == WHY_CIRCUIT) {
+        strbuf_addf(out, "provider %s failed too often", executor);
+        if (reason->left_ns != SCHED_NEVER) {
+            strbuf_adds(out, ", no probe");
+            add_left(out, reason);
+        } else {
+            strbuf_adds(out, ", a probe is under way");
+        }
+    } else if (reason->executor != NULL) {
+        strbuf_addf(out, "provider %s backs off", executor);
+        add_left(out, reason);
+    } else {
+        strbuf_adds(out, "backs off after a failure");
+        add_left(out, reason);
+    }
+}
+
+static void add_reason(struct strbuf *out, const struct reason *reason)
+{
+    switch (reason->code) {
+    case WHY_ENDED:
+        add_ended(out, reason);
+        return;
+    case WHY_NEEDS:
+        strbuf_adds(out, "needs ");
+        add_task(out, reason);
+        return;
+    case WHY_BLOCKED:
+        strbuf_adds(out, "blocked by ");
+        add_task(out, reason);
+        return;
+    case WHY_ASKED:
+        strbuf_adds(out, "the run waits for an answer about ");
+        add_task(out, reason);
+        return;
+    case WHY_LIMIT:
+    case WHY_BUDGET:
+    case WHY_DEFERRED:
+    case WHY_RESERVED:
+    case WHY_BEHIND:
+        add_limit(out, reason);
+        return;
+    case WHY_PARKED:
+        strbuf_adds(out, "parked: ");
+        if (reason->broke) {
+            strbuf_adds(out, "its budget does not allow another session");
+        } else {
+            reasons_add_parked(out, reason);
+        }
+        return;
+    case WHY_BACKOFF:
+    case WHY_USAGE:
+    case WHY_CIRCUIT:
+    case WHY_STOPPED:
+        add_executor(out, reason);
+        return;
+    case WHY_PAUSED:
+        strbuf_adds(out, "the run is paused");
+        return;
+    case WHY_BARRIER:
+        strbuf_adds(out, "the run waits for its sync hook");
+        return;
+    case WHY_DRAINING:
+        strbuf_adds(out, "nothing more is started: the scheduler drains");
+        return;
+    case WHY_PLANNED:
+        strbuf_adds(out, "held for ");
+        add_task(out, reason);
+        strbuf_adds(out, " by plan");
+        add_left(out, reason);
+        return;
+    case WHY_STARTABLE:
+        strbuf_adds(out, "can start now");
+        return;
+    case WHY_RUNNING:
+    case WHY_FAILED:
+    case WHY_HELD:
+        strbuf_adds(out, why_code_name(reason->code));
+        return;
+    }
+}
+
+void reasons_add(struct strbuf *out, const struct reason *reason)
+{
+    add_reason(out, reason);
+    if (reason->held && reason->code != WHY_HELD) {
+        strbuf_adds(out, "; held by an operator");
+    }
+}
+
+static bool is_cap_zero(const struct reason *reason)
+{
+    return reason->max == 0 && reason->limit != NULL &&
+           strcmp(reason->limit, "sessions") == 0;
+}
+
+const struct reasons_remedy *reasons_remedies(const struct reason *reason)
+{
+    switch (reason->code) {
+    case WHY_ENDED:
+        return reason->revoked ? revoked_remedies : no_remedies;
+    case WHY_PARKED:
+        if (reason->broke) {
+            return broke_remedies;
+        }
+        return !reason->unready && (reason->parked == SCHED_PARKED_BLOCKED ||
+                                    reason->parked == SCHED_PARKED_CHANGES)
+                   ? blocked_remedies
+                   : failed_remedies;
+    case WHY_FAILED:
+        return failed_remedies;
+    case WHY_HELD:
+        return held_remedies;
+    case WHY_BACKOFF:
+        return reason->executor == NULL ? backoff_remedies : no_remedies;
+    case WHY_PAUSED:
+        return paused_remedies;
+    case WHY_LIMIT:
+    case WHY_BEHIND:
+    case WHY_DEFERRED:
+        return is_cap_zero(reason) ? cap_remedies : no_remedies;
+    case WHY_USAGE:
+        return usage_remedies;
+    case WHY_STOPPED:
+        return stopped_remedies;
+    case WHY_BUDGET:
+        return reason->limit_usd ? budget_remedies : tokens_remedies;
+    case WHY_NEEDS:
+    case WHY_BLOCKED:
+    case WHY_ASKED:
+    case WHY_RESERVED:
+    case WHY_CIRCUIT:
+    case WHY_BARRIER:
+    case WHY_DRAINING:
+    case WHY_RUNNING:
+    case WHY_PLANNED:
+    case WHY_STARTABLE:
+        return no_remedies;
+    }
+    return no_remedies;
+}
+
+void reasons_add_command(struct strbuf *out,
+                         const struct reason *reason,
+                         const struct reasons_remedy *remedy,
+                         const char *task,
+                         const char *run)
+{
+    strbuf_addf(out, "sluice %s", remedy->verb);
+    if (!remedy->of_run && !remedy->of_store) {
+        strbuf_adds(out, remedy->option != NULL ? " " : "");
+        strbuf_adds(out, remedy->option != NULL ? remedy->option : "");
+        strbuf_addf(out, " %s", task);
+    }
+    if (remedy->text != NULL) {
+        strbuf_addf(out, " %s", remedy->text);
+    }
+    if (reason->code == WHY_STOPPED && reason->executor != NULL) {
+        strbuf_addf(out, " %s", reason->executor);
+    }
+    if (reason->code == WHY_BUDGET && reason->limit_class != NULL) {
+        strbuf_addf(out, " --class %s", reason->limit_class);
+    }
+    if (run != NULL && !remedy->of_store) {
+        strbuf_addf(out, " --run %s", run);
+    }
+}
+
+static void add_member(struct strbuf *out, const char *name, const char *text)
+{
+    strbuf_addf(out, ", \"%s\": ", name);
+    jsonw_string(out, text);
+}
+
+void reasons_add_json(struct strbuf *out, const struct reason *reason)
+{
+    struct strbuf text = {0};
+    reasons_add(&text, reason);
+    strbuf_addf(out, "{\"code\": \"%s\"", why_code_name(reason->code));
+    add_member(out, "text", strbuf_text(&text));
+    add_member(out, "task", reason->task);
+    add_member(out, "run", reason->run);
+    add_member(out, "group", reason->group);
+    add_member(out, "limit", reason->limit);
+    add_member(out, "provider", reason->executor);
+    strbuf_addf(out, ", \"held\": %s", reason->held ? "true" : "false");
+    strbuf_adds(out, ", \"left_s\": ");
+    if (reason->left_ns != SCHED_NEVER) {
+        jsonw_seconds(out, reason->left_ns);
+    } else {
+        strbuf_adds(out, "null");
+    }
+    add_member(out,
+               "parked",
+               reason->code == WHY_PARKED ? reasons_parked_name(reason->parked)
+                                          : NULL);
+    strbuf_adds(out, "}");
+    strbuf_release(&text);
+}

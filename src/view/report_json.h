@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * report_json: what a report is made of, and the report as JSON.
+ */
+#ifndef VIEW_REPORT_JSON_H
+#define VIEW_REPORT_JSON_H
+
+#include "base/strbuf.h"
+#include "view/forecast.h"
+#include "view/stats.h"
+
+/* What there is to tell. Borrowed. */
+struct report {
+    const struct chronicle *chronicle;
+    const struct facts *facts;
+    const struct forecast *forecast;
+    int64_t wall_ns; /* now */
+};
+
+/* Append one JSON object and a new line; see sluice-report(1). */
+void report_json(struct strbuf *out, const struct report *report);
+
+/* The state of the run in a word or two: "finished", "cancelled", "running",
+ * "paused", "at rest", "not begun". */
+const char *report_state(const struct report *report);
+
+#endif /* VIEW_REPORT_JSON_H */

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/snapshot.h"
+
+#include "base/invariant.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+struct snapshot_task {
+    enum task_state state;
+    struct why why;
+};
+
+struct snapshot_run {
+    uint32_t counts[TASK_STATE_COUNT];
+    int64_t *used; /* per limit of the plan */
+};
+
+/* A group, by any of its tasks. */
+struct snapshot_group {
+    uint32_t run;
+    uint32_t group; /* in the plan; PLAN_NONE: not known */
+};
+
+struct snapshot {
+    struct engine *engine;
+    struct snapshot_run *runs;
+    uint32_t run_count;
+    struct snapshot_task *tasks; /* by their number in the core */
+    uint32_t task_count;
+    struct snapshot_group *groups; /* by their number in the core */
+    uint32_t group_count;
+};
+
+static bool is_in_flight(enum task_state state)
+{
+    return state == TASK_CLAIMED || state == TASK_RUNNING;
+}
+
+static void take_states(struct snapshot *snapshot)
+{
+    const struct sched *sched = engine_sched(snapshot->engine);
+    for (uint32_t ix = 0; ix < snapshot->task_count; ix++) {
+        snapshot->tasks[ix].state =
+            sched_task(sched, (struct task_id){ix}).state;
+    }
+}
+
+static void take_limits(struct snapshot *snapshot)
+{
+    const struct sched *sched = engine_sched(snapshot->engine);
+    for (uint32_t ix = 0; ix < snapshot->run_count; ix++) {
+        struct engine_run_view run = engine_run(snapshot->engine, ix);
+        int64_t *used = mem_zalloc(run.plan->limit_count, sizeof(used[0]));
+        for (uint32_t n = 0; n < run.plan->limit_count; n++) {
+            used[n] = sched_limit_used(sched, load_limit(run.loaded, n));
+        }
+        snapshot->runs[ix].used = used;
+    }
+}
+
+/* The names of groups: the core knows only numbers. */
+static void take_groups(struct snapshot *snapshot)
+{
+    const struct sched *sched = engine_sched(snapshot->engine);
+    for (uint32_t ix = 0; ix < snapshot->group_count; ix++) {
+        snapshot->groups[ix].group = PLAN_NONE;
+    }
+    for (uint32_t ix = 0; ix < snapshot->run_count; ix++) {
+        struct engine_run_view run = engine_run(snapshot->engine, ix);
+        for (uint32_t n = 0; n < run.plan->task_count; n++) {
+            struct task_id task = load_task(run.loaded, n);
+            uint32_t group = sched_task(sched, task).group.v;
+            if (group != ID_NONE && run.plan->tasks[n].group != PLAN_NONE) {
+                snapshot->groups[group] = (struct snapshot_group){
+                    .run = ix,
+                    .group = run.plan->tasks[n].group,
+                };
+            }
+        }
+    }
+}
+
+/* Of thinking ahead: some hundredths of a second, as the scheduler does. */
+enum { EFFORT = 500000 };
+
+/* The turn that the scheduler would take now; nothing follows from it. */
+static void take_turn(struct engine *engine)
+{
+    struct sched *sched = engine_sched(engine);
+    struct sched_event tick = {
+        .type = EVENT_TICK,
+        .now_ns = engine_time_ns(engine),
+    };
+    enum err err = sched_apply(sched, &tick);
+    INVARIANT(err == ERR_OK);
+    (void)sched_plan(sched, EFFORT);
+    struct sched_effect effect;
+    while (sched_next_effect(sched, &effect)) {
+        /* What is started is found by its state. */
+    }
+}
+
+static void on_why(void *ctx, struct task_id task, const struct why *why)
+{
+    struct snapshot *snapshot = ctx;
+    struct snapshot_task *t = &snapshot->tasks[task.v];
+    struct sched_task now = sched_task(engine_sched(snapshot->engine), task);
+    t->why = *why;
+    if (is_in_flight(now.state) && !is_in_flight(t->state)) {
+        t->state = TASK_READY;
+        t->why.code = WHY_STARTABLE;
+    } else {
+        t->state = now.state;
+    }
+    snapshot->runs[now.run.v].counts[t->state]++;
+}
+
+struct snapshot *snapshot_new(struct engine *engine, bool is_reader)
+{
+    struct sched *sched = engine_sched(engine);
+    struct snapshot *snapshot = mem_zalloc(1, sizeof(*snapshot));
+    *snapshot = (struct snapshot){
+        .engine = engine,
+        .run_count = engine_run_count(engine),
+        .task_count = sched_task_count(sched),
+        .group_count = sched_group_count(sched),
+    };
+    snapshot->runs = mem_zalloc(snapshot->run_count, sizeof(snapshot->runs[0]));
+    snapshot->tasks =
+        mem_zalloc(snapshot->task_count, sizeof(snapshot->tasks[0]));
+    snapshot->groups =
+        mem_zalloc(snapshot->group_count, sizeof(snapshot->groups[0]));
+    take_states(snapshot);
+    take_limits(snapshot);
+    take_groups(snapshot);
+    if (is_reader) {
+        take_turn(engine);
+    }
+    why_all(sched, on_why, snapshot);
+    return snapshot;
+}
+
+void snapshot_free(struct snapshot *snapshot)
+{
+    if (snapshot == NULL) {
+        return;
+    }
+    for (uint32_t ix = 0; ix < snapshot->run_count; ix++) {
+        mem_free(snapshot->runs[ix].used);
+    }
+    mem_free(snapshot->runs);
+    mem_free(snapshot->tasks);
+    mem_free(snapshot->groups);
+    mem_free(snapshot);
+}
+
+uint32_t snapshot_count(const struct snapshot *snapshot,
+                        uint32_t run,
+                        enum task_state state)
+{
+    INVARIANT(run < snapshot->run_count);
+    return snapshot->runs[run].counts[state];
+}
+
+int64_t
+snapshot_used(const struct snapshot *snapshot, uint32_t run, uint32_t limit)
+{
+    INVARIANT(run < snapshot->run_count);
+    return snapshot->runs[run].used[limit];
+}
+
+static struct task_id
+core_task(const struct snapshot *snapshot, uint32_t run, uint32_t task)
+{
+    return load_task(engine_run(snapshot->engine, run).loaded, task);
+}
+
+static const struct snapshot_task *
+find_task(const struct snapshot *snapshot, uint32_t run, uint32_t task)
+{
+    struct task_id id = core_task(snapshot, run, task);
+    INVARIANT(id.v < snapshot->task_count);
+    return &snapshot->tasks[id.v];
+}
+
+enum task_state
+snapshot_state(const struct snapshot *snapshot, uint32_t run, uint32_t task)
+{
+    return find_task(snapshot, run, task)->state;
+}
+
+/* The run and the index of a task that the core has named. */
+static void locate(const struct snapshot *snapshot,
+                   struct task_id id,
+                   uint32_t *run_out,
+                   uint32_t *task_out)
+{
+    const struct sched *sched = engine_sched(snapshot->engine);
+    *run_out = sched_task(sched, id).run.v;
+    *task_out =
+        load_plan_task(engine_run(snapshot->engine, *run_out).loaded, id);
+    INVARIANT(*task_out != PLAN_NONE);
+}
+
+bool snapshot_cause(const struct snapshot *snapshot,
+                    uint32_t run,
+                    uint32_t task,
+                    uint32_t *run_out,
+                    uint32_t *task_out)
+{
+    const struct why *why = &find_task(snapshot, run, task)->why;
+    if (why->task.v == ID_NONE) {
+        return false;
+    }
+    locate(snapshot, why->task, run_out, task_out);
+    return true;
+}
+
+/* Fill in the names of the task, the group and their run. */
+static void name_holder(const struct snapshot *snapshot,
+                        uint32_t run,
+                        const struct why *why,
+                        struct reason *reason)
+{
+    uint32_t other = run;
+    if (why->task.v != ID_NONE) {
+        uint32_t task;
+        locate(snapshot, why->task, &other, &task);
+        reason->task = engine_run(snapshot->engine, other).plan->tasks[task].id;
+    }
+    if (why->group.v != ID_NONE) {
+        const struct snapshot_group *group = &snapshot->groups[why->group.v];
+        struct engine_run_view view = engine_run(snapshot->engine, group->run);
+        if (group->group != PLAN_NONE) {
+            other = group->run;
+            reason->group = view.plan->groups[group->group].id;
+        }
+    }
+    if (other != run) {
+        reason->run = engine_run(snapshot->engine, other).id;
+    }
+}
+
+/* A limit that a usage monitor has brought to 0 is no limit of the plan: say
+ * what it is, and until when. */
+static void name_usage(const struct engine *engine,
+                       uint32_t run,
+                       uint32_t limit,
+                       struct reason *reason)
+{
+    const struct plan *plan = engine_run(engine, run).plan;
+    if (reason->max != 0 || engine_is_overridden(engine) ||
+        engine_limit_set(engine, run, limit) == 0) {
+        return;
+    }
+    for (uint32_t ix = 0; ix < plan->usage_count; ix++) {
+        struct engine_usage_view usage = engine_usage(engine, run, ix);
+        if (usage.limit == limit && usage.cap == 0) {
+            reason->code = WHY_USAGE;
+            reason->executor = usage.provider;
+            reason->unread = usage.read_ns == 0;
+            reason->stopped = reason->unread ? usage.error : NULL;
+            reason->left_ns = usage.until_ns > 0
+                                  ? usage.next_ns - engine_wall_ns(engine)
+                                  : SCHED_NEVER;
+        }
+    }
+}
+
+struct reason
+snapshot_reason(const struct snapshot *snapshot, uint32_t run, uint32_t task)
+{
+    struct engine *engine = snapshot->engine;
+    const struct sched *sched = engine_sched(engine);
+    const struct snapshot_task *t = find_task(snapshot, run, task);
+    const struct why *why = &t->why;
+    struct engine_run_view view = engine_run(engine, run);
+    struct reason reason = {
+        .code = why->code,
+        .left_ns = SCHED_NEVER,
+        .max = -1,
+        .parked = why->parked,
+        .state = t->state,
+        .revoked = sched_task(sched, load_task(view.loaded, task)).revoked,
+        .held = sched_task(sched, load_task(view.loaded, task)).held &&
+                (t->state == TASK_WAITING || t->state == TASK_READY),
+    };
+    if (why->code == WHY_PARKED) {
+        enum outcome_lack lack = engine_lack(engine, run, task);
+        reason.broke = lack == OUTCOME_LACKS_MONEY;
+        reason.unready =
+            why->parked == SCHED_PARKED_BLOCKED && lack == OUTCOME_LACKS_START;
+    }
+    name_holder(snapshot, run, why, &reason);
+    if (why->limit.v != ID_NONE) {
+        uint32_t limit = load_plan_limit(view.loaded, why->limit);
+        INVARIANT(limit != PLAN_NONE);
+        const struct plan_limit *of = &view.plan->limits[limit];
+        reason.limit = of->name;
+        reason.limit_usd = of->kind == PLAN_LIMIT_BUDGET_USD;
+        reason.limit_unpriced = of->kind == PLAN_LIMIT_COST;
+        reason.limit_class =
+            plan_is_paid(of) && of->where_count > 0 ? of->where[0].value : NULL;
+        reason.max = sched_limit_max(sched, why->limit);
+        name_usage(engine, run, limit, &reason);
+    }
+    if (why->executor.v != ID_NONE) {
+        reason.executor =
+            load_executor_name(engine_loader(engine), why->executor);
+        reason.stopped = engine_stop_reason(engine, why->executor);
+    }
+    if (why->until_ns != SCHED_NEVER) {
+        int64_t left_ns = why->until_ns - engine_time_ns(engine);
+        reason.left_ns = left_ns > 0 ? left_ns : 0;
+    }
+    return reason;
+}
+
+bool snapshot_needs_person(const struct snapshot *snapshot,
+                           uint32_t run,
+                           uint32_t task)
+{
+    const struct snapshot_task *t = find_task(snapshot, run, task);
+    struct task_id id = core_task(snapshot, run, task);
+    bool optional =
+        engine_run(snapshot->engine, run).plan->tasks[task].settings.optional;
+    return t->state == TASK_PARKED || (t->state == TASK_FAILED && !optional) ||
+           sched_task(engine_sched(snapshot->engine), id).revoked;
+}
+
+/* Whether a task will come to run, as far as one can see. */
+static bool is_to_come(const struct snapshot_task *task)
+{
+    switch (task->state) {
+    case TASK_WAITING:
+    case TASK_READY:
+        return task->why.code != WHY_BLOCKED && task->why.code != WHY_HELD &&
+               task->why.code != WHY_STOPPED;
+    case TASK_CLAIMED:
+    case TASK_RUNNING:
+        return true;
+    case TASK_DONE:
+    case TASK_FAILED:
+    case TASK_PARKED:
+    case TASK_SKIPPED:
+    case TASK_CANCELLED:
+        return false;
+    }
+    return false;
+}
+
+/* What is left of a task: its longest path, and its work. */
+struct left {
+    int64_t path_ns;
+    int64_t work_ns;
+};
+
+static struct left left_of(const struct snapshot *snapshot,
+                           const struct sched_task *task,
+                           uint32_t ix,
+                           int64_t wall_ns)
+{
+    struct engine_session_view session;
+    struct left left = {task->rank_ns, task->estimate_ns};
+    if (!is_in_flight(task->state) ||
+        !engine_find_session(snapshot->engine, task->token, &session)) {
+        return left;
+    }
+    if (session.begun_ns > 0 && session.begun_ns < wall_ns) {
+        int64_t gone_ns = wall_ns - session.begun_ns;
+        gone_ns = gone_ns < task->estimate_ns ? gone_ns : task->estimate_ns;
+        left.path_ns -= gone_ns;
+        left.work_ns -= gone_ns;
+    }
+    if (session.task != ix) {
+        left.work_ns = 0; /* it rides along in the slot of another one */
+    }
+    return left;
+}
+
+int64_t
+snapshot_left_ns(const struct snapshot *snapshot, uint32_t run, int64_t wall_ns)
+{
+    struct engine_run_view view = engine_run(snapshot->engine, run);
+    const struct sched *sched = engine_sched(snapshot->engine);
+    int64_t cap = sched_limit_max(sched, load_limit(view.loaded, 0));
+    int64_t path_ns = 0;
+    double work_ns = 0;
+    for (uint32_t ix = 0; ix < view.plan->task_count; ix++) {
+        struct task_id id = load_task(view.loaded, ix);
+        if (is_to_come(&snapshot->tasks[id.v])) {
+            struct sched_task task = sched_task(sched, id);
+            task.state = snapshot->tasks[id.v].state;
+            struct left left = left_of(snapshot, &task, ix, wall_ns);
+            path_ns = left.path_ns > path_ns ? left.path_ns : path_ns;
+            work_ns += (double)left.work_ns;
+        }
+    }
+    if (cap == 0 && work_ns > 0) {
+        return SCHED_NEVER;
+    }
+    double share_ns = cap == LIMIT_NONE || cap == 0 ? 0 : work_ns / (double)cap;
+    return share_ns > (double)path_ns ? (int64_t)share_ns : path_ns;
+}

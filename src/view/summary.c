@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What failed keeps its state, so what was skipped because of it never makes a
+ * run look done: the failed task itself is still counted. An optional task that
+ * failed is named, but is no failure of the run.
+ */
+#include "view/summary.h"
+
+#include "base/duration.h"
+#include "base/macros.h"
+#include "base/plain.h"
+#include "view/snapshot.h"
+#include "view/usage.h"
+
+enum {
+    PEOPLE_MAX = 20, /* tasks listed with what to do */
+    REST_MAX = 20,   /* other tasks listed */
+};
+
+/* What is being written. */
+struct summary {
+    struct strbuf *out;
+    struct engine *engine;
+    struct snapshot *snapshot;
+    struct engine_run_view view;
+    uint32_t run;
+};
+
+static void add_head(const struct summary *summary)
+{
+    static const enum task_state order[] = {
+        TASK_PARKED,
+        TASK_FAILED,
+        TASK_SKIPPED,
+        TASK_CANCELLED,
+        TASK_RUNNING,
+        TASK_CLAIMED,
+        TASK_READY,
+        TASK_WAITING,
+    };
+    uint32_t done = snapshot_count(summary->snapshot, summary->run, TASK_DONE);
+    strbuf_addf(summary->out,
+                "\n%s: %u of %u task%s done",
+                summary->view.id,
+                done,
+                summary->view.plan->task_count,
+                summary->view.plan->task_count == 1 ? "" : "s");
+    for (size_t ix = 0; ix < ARRAY_COUNT(order); ix++) {
+        uint32_t count =
+            snapshot_count(summary->snapshot, summary->run, order[ix]);
+        if (count > 0) {
+            strbuf_addf(summary->out,
+                        ", %u %s",
+                        count,
+                        sched_state_name(order[ix]));
+        }
+    }
+    int64_t took_ns =
+        engine_info(summary->engine)->wall_ns - summary->view.created_ns;
+    strbuf_adds(summary->out, "; ");
+    duration_add(summary->out, took_ns > 0 ? took_ns : 0);
+    strbuf_adds(summary->out, " since it was submitted\n");
+}
+
+static void add_remedies(const struct summary *summary,
+                         uint32_t task,
+                         const struct reason *reason)
+{
+    for (const struct reasons_remedy *remedy = reasons_remedies(reason);
+         remedy->verb != NULL;
+         remedy++) {
+        struct strbuf command = {0};
+        reasons_add_command(
+            &command,
+            reason,
+            remedy,
+            summary->view.plan->tasks[task].id,
+            engine_run_count(summary->engine) > 1 ? summary->view.id : NULL);
+        strbuf_addf(summary->out,
+                    "    %-36s %s\n",
+                    strbuf_text(&command),
+                    remedy->effect);
+        strbuf_release(&command);
+    }
+}
+
+/* What needs a person, with the commands that help. */
+static void add_people(const struct summary *summary)
+{
+    uint32_t count = 0;
+    for (uint32_t ix = 0; ix < summary->view.plan->task_count; ix++) {
+        if (!snapshot_needs_person(summary->snapshot, summary->run, ix) ||
+            ++count > PEOPLE_MAX) {
+            continue;
+        }
+        struct reason reason =
+            snapshot_reason(summary->snapshot, summary->run, ix);
+        const char *said = engine_reason(summary->engine, summary->run, ix);
+        strbuf_addf(summary->out, "\n  %s ", summary->view.plan->tasks[ix].id);
+        reasons_add(summary->out, &reason);
+        if (said != NULL) {
+            strbuf_adds(summary->out, ": ");
+            plain_add(summary->out, said);
+        }
+        strbuf_adds(summary->out, "\n");
+        add_remedies(summary, ix, &reason);
+    }
+    if (count > PEOPLE_MAX) {
+        strbuf_addf(summary->out,
+                    "\n  ... and %u more; 'sluice status' lists them\n",
+                    count - PEOPLE_MAX);
+    }
+}
+
+/* Whether a task is left, or ended otherwise than by being done. */
+static bool is_rest(const struct summary *summary, uint32_t task)
+{
+    bool person = snapshot_needs_person(summary->snapshot, summary->run, task);
+    switch (snapshot_state(summary->snapshot, summary->run, task)) {
+    case TASK_WAITING:
+    case TASK_READY:
+    case TASK_CLAIMED:
+    case TASK_RUNNING:
+    case TASK_SKIPPED:
+    case TASK_CANCELLED:
+        return true;
+    case TASK_FAILED:
+        return !person; /* an optional one */
+    case TASK_DONE:
+    case TASK_PARKED:
+        return false;
+    }
+    return false;
+}
+
+/* Everything else that is not done, with its reason. */
+static void add_rest(const struct summary *summary)
+{
+    uint32_t count = 0;
+    for (uint32_t ix = 0; ix < summary->view.plan->task_count; ix++) {
+        if (!is_rest(summary, ix) || ++count > REST_MAX) {
+            continue;
+        }
+        struct reason reason =
+            snapshot_reason(summary->snapshot, summary->run, ix);
+        strbuf_addf(summary->out,
+                    "%s  %-30s %-10s ",
+                    count == 1 ? "\n" : "",
+                    summary->view.plan->tasks[ix].id,
+                    sched_state_name(reason.state));
+        const char *said = engine_reason(summary->engine, summary->run, ix);
+        if (reason.state == TASK_FAILED) {
+            strbuf_adds(summary->out, "optional: ");
+            plain_add(summary->out, said != NULL ? said : "no reason given");
+        } else if (reason.code != WHY_RUNNING) {
+            reasons_add(summary->out, &reason);
+        } else {
+            strbuf_adds(summary->out, "its session lives on");
+        }
+        strbuf_adds(summary->out, "\n");
+    }
+    if (count > REST_MAX) {
+        strbuf_addf(summary->out, "  ... and %u more\n", count - REST_MAX);
+    }
+}
+
+void summary_add(struct strbuf *out, struct engine *engine, uint32_t run)
+{
+    struct summary summary = {
+        .out = out,
+        .engine = engine,
+        .snapshot = snapshot_new(engine, false),
+        .view = engine_run(engine, run),
+        .run = run,
+    };
+    add_head(&summary);
+    usage_add_stopped(out, engine);
+    add_people(&summary);
+    add_rest(&summary);
+    snapshot_free(summary.snapshot);
+}
+
+bool summary_is_done(struct engine *engine, uint32_t run)
+{
+    struct engine_run_view view = engine_run(engine, run);
+    const struct sched *sched = engine_sched(engine);
+    bool cancelled = sched_run(sched, (struct run_id){run}).cancelled;
+    for (uint32_t ix = 0; ix < view.plan->task_count; ix++) {
+        struct sched_task task = sched_task(sched, load_task(view.loaded, ix));
+        bool good = task.state == TASK_DONE || task.state == TASK_SKIPPED ||
+                    (task.state == TASK_FAILED && !cancelled &&
+                     view.plan->tasks[ix].settings.optional);
+        if (!good || task.revoked) {
+            return false;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * summary: how a run ended, for people: what was done, and for all that was
+ * not the reason and the commands that help.
+ */
+#ifndef VIEW_SUMMARY_H
+#define VIEW_SUMMARY_H
+
+#include "base/strbuf.h"
+#include "engine/engine.h"
+
+/* Append it. The engine may be one that only looks, or one between turns. */
+void summary_add(struct strbuf *out, struct engine *engine, uint32_t run);
+
+/*
+ * Whether every task is done, except tasks that an operator has skipped and
+ * optional tasks that failed.
+ */
+bool summary_is_done(struct engine *engine, uint32_t run);
+
+#endif /* VIEW_SUMMARY_H */

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/* One reading of the store per name; all that fits is seen in one pass. */
+#include "view/target.h"
+
+#include "base/mem.h"
+#include "engine/engine.h"
+#include "engine/loop.h"
+#include "plan/suggest.h"
+
+#include <string.h>
+
+/* A run, as far as it matters here. */
+struct run_row {
+    uint32_t number;
+    char *id;
+    bool finished;
+};
+
+struct search {
+    const char *name;
+    enum target_kind kind;
+    struct run_row *runs;
+    uint32_t run_count;
+    struct target open; /* a task of an unfinished run */
+    uint32_t open_count;
+    struct target ended; /* a task of the last finished run */
+    bool has_ended;
+};
+
+static char *copy_text(const char *text)
+{
+    return text != NULL ? mem_strndup(text, strlen(text)) : NULL;
+}
+
+static enum err on_run(void *ctx, const struct store_run *row)
+{
+    struct search *search = ctx;
+    search->runs = mem_resize(search->runs,
+                              search->run_count + 1,
+                              sizeof(search->runs[0]));
+    search->runs[search->run_count++] = (struct run_row){
+        .number = row->number,
+        .id = copy_text(row->id),
+        .finished = row->finished,
+    };
+    return ERR_OK;
+}
+
+static const struct run_row *find_run(const struct search *search,
+                                      uint32_t number)
+{
+    for (uint32_t ix = search->run_count; ix > 0; ix--) {
+        if (search->runs[ix - 1].number == number) {
+            return &search->runs[ix - 1];
+        }
+    }
+    return NULL;
+}
+
+static enum err on_task(void *ctx, const struct store_task *row)
+{
+    struct search *search = ctx;
+    if (strcmp(row->id, search->name) != 0) {
+        return ERR_OK;
+    }
+    const struct run_row *run = find_run(search, row->run);
+    if (run == NULL) {
+        return ERR_OK; /* the task of no run: `sluice doctor` tells */
+    }
+    struct target *place = run->finished ? &search->ended : &search->open;
+    search->open_count += run->finished ? 0 : 1;
+    search->has_ended |= run->finished;
+    target_release(place);
+    *place = (struct target){
+        .run = row->run,
+        .task = row->ix,
+        .run_id = copy_text(run->id),
+        .task_id = copy_text(row->id),
+        .state = copy_text(row->state),
+        .reason = copy_text(row->reason),
+        .number = row->number,
+        .token = row->token,
+        .finished = run->finished,
+    };
+    return ERR_OK;
+}
+
+/* The run of that name as a target; false: there is none. */
+static bool take_run(const struct search *search, struct target *out)
+{
+    for (uint32_t ix = 0; ix < search->run_count; ix++) {
+        const struct run_row *run = &search->runs[ix];
+        if (strcmp(run->id, search->name) == 0) {
+            *out = (struct target){
+                .run = run->number,
+                .task = STORE_NONE,
+                .run_id = copy_text(run->id),
+                .finished = run->finished,
+            };
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Choose among what was found. */
+static enum err choose(struct search *search,
+                       const char *run,
+                       struct target *out,
+                       struct diag *diag)
+{
+    if (run != NULL && search->run_count == 0) {
+        return diag_set(diag, ERR_NOT_FOUND, "there is no run \"%s\"", run);
+    }
+    if (search->open_count > 1) {
+        return diag_set(diag,
+                        ERR_INVALID,
+                        "several runs have a task \"%s\": say which with "
+                        "--run",
+                        search->name);
+    }
+    if (search->open_count == 1) {
+        *out = search->open;
+        search->open = (struct target){0};
+        return ERR_OK;
+    }
+    if (search->kind == TARGET_TASK_OR_RUN && take_run(search, out)) {
+        return ERR_OK;
+    }
+    if (search->has_ended) {
+        *out = search->ended;
+        search->ended = (struct target){0};
+        return ERR_OK;
+    }
+    return diag_set(diag,
+                    ERR_NOT_FOUND,
+                    "there is no %s \"%s\"%s%s",
+                    search->kind == TARGET_TASK_OR_GROUP ? "task"
+                                                         : "task or run",
+                    search->name,
+                    run != NULL ? " in run " : "",
+                    run != NULL ? run : "");
+}
+
+/* Find a task or run by its own name. */
+static enum err find_plain(struct target *out,
+                           struct store *store,
+                           const char *name,
+                           const char *run,
+                           enum target_kind kind,
+                           struct diag *diag)
+{
+    static const struct store_visitor visitor = {
+        .run = on_run,
+        .task = on_task,
+    };
+    *out = (struct target){0};
+    struct search search = {.name = name, .kind = kind};
+    struct store_query query = {.finished = true, .run = run};
+    struct store_info info = {0};
+    enum err err = store_read(store, &query, &visitor, &search, &info, diag);
+    if (err == ERR_OK) {
+        err = choose(&search, run, out, diag);
+    }
+    out->last_event = info.last_event;
+    target_release(&search.open);
+    target_release(&search.ended);
+    for (uint32_t ix = 0; ix < search.run_count; ix++) {
+        mem_free(search.runs[ix].id);
+    }
+    mem_free(search.runs);
+    return err;
+}
+
+/* --- groups ------------------------------------------------------------- */
+
+/* Put the tasks of a group into *out. */
+static void take_group(struct target_group *out,
+                       const struct engine_run_view *view,
+                       uint32_t group)
+{
+    const struct plan *plan = view->plan;
+    target_group_release(out);
+    out->run_id = copy_text(view->id);
+    for (uint32_t ix = 0; ix < plan->task_count; ix++) {
+        if (plan->tasks[ix].group == group) {
+            out->task_ids = mem_resize(out->task_ids,
+                                       out->count + 1,
+                                       sizeof(out->task_ids[0]));
+            out->task_ids[out->count++] = copy_text(plan->tasks[ix].id);
+        }
+    }
+}
+
+/* Add to *diag which name is near to the one that was not found. */
+static void add_hint(struct diag *diag, struct engine *engine, const char *name)
+{
+    struct suggest guess;
+    uint32_t budget = SUGGEST_BUDGET;
+    suggest_init(&guess, name, strlen(name), &budget);
+    for (uint32_t run = 0; run < engine_run_count(engine); run++) {
+        struct engine_run_view view = engine_run(engine, run);
+        (void)suggest_offer(&guess, view.id);
+        for (uint32_t ix = 0; ix < view.plan->group_count; ix++) {
+            (void)suggest_offer(&guess, view.plan->groups[ix].id);
+        }
+        for (uint32_t ix = 0; ix < view.plan->task_count; ix++) {
+            (void)suggest_offer(&guess, view.plan->tasks[ix].id);
+        }
+    }
+    struct diag before = *diag;
+    (void)diag_set(diag,
+                   ERR_NOT_FOUND,
+                   "%s%s",
+                   before.text,
+                   suggest_hint(&guess));
+}
+
+enum err target_find_group(struct target_group *out,
+                           struct store *store,
+                           const char *name,
+                           const char *run,
+                           struct diag *diag)
+{
+    *out = (struct target_group){0};
+    struct store_query query = {.finished = true, .run = run};
+    struct diag problem = {0};
+    struct engine *engine = engine_new(
+        &(struct engine_options){.wall_ns = loop_wall_ns()});
+    enum err err = engine_load(engine, store, &query, &problem);
+    uint32_t open = 0;
+    for (uint32_t ix = 0; err == ERR_OK && ix < engine_run_count(engine);
+         ix++) {
+        struct engine_run_view view = engine_run(engine, ix);
+        uint32_t group = plan_find_group(view.plan, name);
+        if (group != PLAN_NONE && (!view.finished || open == 0)) {
+            take_group(out, &view, group);
+            open += view.finished ? 0 : 1;
+        }
+    }
+    if (err != ERR_OK) {
+        (void)diag_set(diag, err, "%s", problem.text);
+    } else if (open > 1) {
+        err = diag_set(diag,
+                       ERR_INVALID,
+                       "several runs have a group \"%s\": say which with "
+                       "--run",
+                       name);
+    } else if (out->count == 0) {
+        add_hint(diag, engine, name);
+        err = ERR_NOT_FOUND;
+    }
+    engine_free(engine);
+    return err;
+}
+
+void target_group_release(struct target_group *group)
+{
+    for (uint32_t ix = 0; ix < group->count; ix++) {
+        mem_free(group->task_ids[ix]);
+    }
+    mem_free(group->task_ids);
+    mem_free(group->run_id);
+    *group = (struct target_group){0};
+}
+
+enum err target_find(struct target *out,
+                     struct store *store,
+                     const char *name,
+                     const char *run,
+                     enum target_kind kind,
+                     struct diag *diag)
+{
+    enum err err = find_plain(out, store, name, run, kind, diag);
+    struct target_group group = {0};
+    if (err == ERR_NOT_FOUND && kind == TARGET_TASK_OR_GROUP) {
+        err = target_find_group(&group, store, name, run, diag);
+    }
+    for (uint32_t ix = 0; err == ERR_OK && ix < group.count; ix++) {
+        struct target stage;
+        err = find_plain(&stage,
+                         store,
+                         group.task_ids[ix],
+                         group.run_id,
+                         TARGET_TASK_OR_GROUP,
+                         diag);
+        if (err == ERR_OK && (ix == 0 || stage.token > out->token)) {
+            target_release(out);
+            *out = stage;
+        } else {
+            target_release(&stage);
+        }
+    }
+    target_group_release(&group);
+    return err;
+}
+
+void target_release(struct target *target)
+{
+    mem_free(target->run_id);
+    mem_free(target->task_id);
+    mem_free(target->state);
+    mem_free(target->reason);
+    *target = (struct target){0};
+}

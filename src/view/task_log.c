@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/task_log.h"
+
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "engine/engine.h"
+#include "work/home.h"
+
+#include <string.h>
+
+/* Looking for an attempt of a task. */
+struct pick {
+    const struct target *target;
+    uint32_t number; /* 0: the last one */
+    struct task_log found;
+};
+
+/* Sessions of several tasks are the first one's; the others know the token of
+ * their last session. */
+static enum err on_attempt(void *ctx, const struct store_attempt *row)
+{
+    struct pick *pick = ctx;
+    bool own = row->task == pick->target->task;
+    bool shared = row->token == pick->target->token;
+    if ((own || shared) && (pick->number == 0 || pick->number == row->number) &&
+        row->token > pick->found.token) {
+        pick->found = (struct task_log){
+            .token = row->token,
+            .leader = row->task,
+            .number = row->number,
+            .row = attempt_row_of(row),
+        };
+    }
+    return ERR_OK;
+}
+
+enum err task_log_find(struct task_log *out,
+                       struct store *store,
+                       const struct target *target,
+                       uint32_t number,
+                       struct diag *diag)
+{
+    static const struct store_visitor visitor = {.attempt = on_attempt};
+    struct pick pick = {.target = target, .number = number};
+    struct store_query query = {
+        .finished = true,
+        .run = target->run_id,
+        .ended = true,
+    };
+    enum err err = store_read(store, &query, &visitor, &pick, NULL, diag);
+    *out = pick.found;
+    return err;
+}
+
+/* The id of a task, by its index. */
+struct naming {
+    uint32_t task;
+    char *id;
+};
+
+static enum err on_task(void *ctx, const struct store_task *row)
+{
+    struct naming *naming = ctx;
+    if (row->ix == naming->task && naming->id == NULL) {
+        naming->id = mem_strndup(row->id, strlen(row->id));
+    }
+    return ERR_OK;
+}
+
+enum err task_log_add_dir(struct strbuf *out,
+                          struct store *store,
+                          const char *dir,
+                          const struct target *target,
+                          const struct task_log *log,
+                          struct diag *diag)
+{
+    static const struct store_visitor visitor = {.task = on_task};
+    struct naming naming = {.task = log->leader};
+    enum err err = ERR_OK;
+    if (log->leader != target->task) {
+        struct store_query query = {.finished = true, .run = target->run_id};
+        err = store_read(store, &query, &visitor, &naming, NULL, diag);
+    }
+    home_add_attempt(out,
+                     dir,
+                     target->run_id,
+                     naming.id != NULL ? naming.id : target->task_id,
+                     log->number);
+    mem_free(naming.id);
+    return err;
+}
+
+bool task_log_is_over(const char *path, const struct task_log *log)
+{
+    enum attempt_state state = ATTEMPT_LIVE;
+    struct diag ignored = {0};
+    enum err err = attempt_row_state(&log->row, path, &state, &ignored);
+    return err == ERR_OK && state != ATTEMPT_LIVE && state != ATTEMPT_STARTING;
+}
+
+void task_log_add_json(struct strbuf *out,
+                       const struct target *target,
+                       const struct task_log *log,
+                       const char *member,
+                       const char *text)
+{
+    strbuf_adds(out, "{\"run\": ");
+    jsonw_string(out, target->run_id);
+    strbuf_adds(out, ", \"task\": ");
+    jsonw_string(out, target->task_id);
+    strbuf_addf(out, ", \"attempt\": %u, \"%s\": ", log->number, member);
+    jsonw_string(out, text);
+    strbuf_adds(out, "}\n");
+}

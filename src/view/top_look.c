@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every batch changes what the store says of itself (struct store_info): the
+ * time of the last one is in it. So equal infos mean an equal state, and a
+ * look at an idle store costs a few small reads.
+ *
+ * Whether the scheduler drains is not stored: it is gathered from the events,
+ * an order to drain since the last scheduler began.
+ */
+#include "view/top_look.h"
+
+#include "base/jsonr.h"
+#include "base/mem.h"
+#include "engine/loop.h"
+#include "view/lines.h"
+
+#include <string.h>
+
+enum {
+    EVENTS_BACK = 1000, /* events looked at when there is nothing before */
+    LINES_MAX = 400,    /* kept; half of them are dropped when it is full */
+};
+
+/* Nothing depends on it, but a state that changes without a batch must not be
+ * shown for ever. */
+#define ANEW_NS (INT64_C(10) * 1000000000)
+
+struct top_look {
+    char *dir;
+    char *only;
+    struct glance glance;
+    struct store_info info; /* before the glance */
+    bool seen;
+    struct top_model model;
+    struct strbuf scheduler;
+    struct diag trouble;
+    struct top_event *lines;
+    uint32_t line_count;
+    uint64_t last_event; /* of those read */
+    bool drain;          /* by the events */
+};
+
+struct top_look *top_look_new(const char *dir, const char *only)
+{
+    struct top_look *look = mem_zalloc(1, sizeof(*look));
+    look->dir = mem_strndup(dir, strlen(dir));
+    look->only = only != NULL ? mem_strndup(only, strlen(only)) : NULL;
+    look->model.run = TOP_MODEL_NONE;
+    return look;
+}
+
+static void drop_lines(struct top_look *look, uint32_t count)
+{
+    for (uint32_t ix = 0; ix < count; ix++) {
+        mem_free(look->lines[ix].text);
+    }
+    look->line_count -= count;
+    memmove(look->lines,
+            look->lines + count,
+            look->line_count * sizeof(look->lines[0]));
+}
+
+void top_look_free(struct top_look *look)
+{
+    if (look == NULL) {
+        return;
+    }
+    top_model_release(&look->model);
+    glance_release(&look->glance);
+    strbuf_release(&look->scheduler);
+    drop_lines(look, look->line_count);
+    mem_free(look->lines);
+    mem_free(look->only);
+    mem_free(look->dir);
+    mem_free(look);
+}
+
+/* --- events ------------------------------------------------------------- */
+
+static void note_drain(struct top_look *look, const struct store_event *event)
+{
+    if (strcmp(event->kind, "scheduler") == 0) {
+        look->drain = false;
+    }
+    if (strcmp(event->kind, "order") == 0 &&
+        jsonr_is(jsonr_get(jsonr_of(event->data), "verb"), "drain")) {
+        look->drain = true;
+    }
+}
+
+static enum err on_event(void *ctx, const struct store_event *event)
+{
+    struct top_look *look = ctx;
+    struct strbuf line = {0};
+    look->last_event = event->number;
+    note_drain(look, event);
+    if (lines_add(&line, event)) {
+        if (look->line_count == LINES_MAX) {
+            drop_lines(look, LINES_MAX / 2);
+        }
+        look->lines = mem_resize(look->lines,
+                                 look->line_count + 1,
+                                 sizeof(look->lines[0]));
+        look->lines[look->line_count++] = (struct top_event){
+            .run = event->run,
+            .wall_ns = event->wall_ns,
+            .text = mem_strndup(strbuf_text(&line), strcspn(line.text, "\n")),
+        };
+    }
+    strbuf_release(&line);
+    return ERR_OK;
+}
+
+/* Read the events that are new. A store with fewer than before is another. */
+static enum err read_events(struct top_look *look,
+                            struct store *store,
+                            uint64_t last_event,
+                            struct diag *diag)
+{
+    if (last_event < look->last_event) {
+        drop_lines(look, look->line_count);
+        look->last_event = 0;
+        look->drain = false;
+    }
+    uint64_t after = look->last_event;
+    if (last_event > EVENTS_BACK && after < last_event - EVENTS_BACK) {
+        after = last_event - EVENTS_BACK;
+    }
+    return after < last_event ? store_events(store, after, on_event, look, diag)
+                              : ERR_OK;
+}
+
+/* --- looking ------------------------------------------------------------ */
+
+static bool is_equal(const struct store_info *a, const struct store_info *b)
+{
+    return a->epoch == b->epoch && a->engine_ns == b->engine_ns &&
+           a->wall_ns == b->wall_ns && a->last_token == b->last_token &&
+           a->last_event == b->last_event &&
+           a->last_command == b->last_command && a->last_run == b->last_run;
+}
+
+/* Read all of it anew. */
+static enum err load(struct top_look *look,
+                     const struct store_info *info,
+                     const char *run,
+                     struct diag *diag)
+{
+    struct glance glance;
+    struct glance_options options = {.store = look->dir, .run = look->only};
+    enum err err = glance_take(&glance, &options, diag);
+    if (err == ERR_OK) {
+        err = glance_read_times(&glance, look->only, diag);
+    }
+    if (err != ERR_OK) {
+        glance_release(&glance);
+        return err;
+    }
+    store_close(glance.view.store);
+    glance.view.store = NULL;
+    top_model_release(&look->model);
+    glance_release(&look->glance);
+    look->glance = glance;
+    look->info = *info;
+    look->seen = true;
+    top_model_fill(&look->model,
+                   &look->glance,
+                   look->only != NULL ? look->only : run,
+                   look->only != NULL);
+    return ERR_OK;
+}
+
+static enum err take(struct top_look *look, const char *run, struct diag *diag)
+{
+    struct client_view view;
+    struct store_info info = {0};
+    enum err err = client_peek(&view, look->dir, &info, diag);
+    if (err == ERR_OK) {
+        err = read_events(look, view.store, info.last_event, diag);
+    }
+    int64_t age_ns = loop_wall_ns() - look->glance.wall_ns;
+    if (err == ERR_OK && (!look->seen || !is_equal(&info, &look->info) ||
+                          age_ns < 0 || age_ns >= ANEW_NS)) {
+        err = load(look, &info, run, diag);
+    }
+    if (err == ERR_OK) {
+        strbuf_clear(&look->scheduler);
+        look->model.well = top_model_add_scheduler(&look->scheduler, &view);
+        look->model.draining = view.owned && look->drain;
+    }
+    client_view_release(&view);
+    return err;
+}
+
+enum err
+top_look_again(struct top_look *look, const char *run, struct diag *diag)
+{
+    look->trouble = (struct diag){0};
+    enum err err = take(look, run, &look->trouble);
+    if (err == ERR_OK) {
+        look->trouble = (struct diag){0}; /* notes on what was no error */
+    } else if (diag != NULL) {
+        *diag = look->trouble;
+    }
+    return err;
+}
+
+void top_look_show(struct top_look *look, const char *run)
+{
+    if (look->seen && look->only == NULL) {
+        top_model_fill(&look->model, &look->glance, run, false);
+    }
+}
+
+const struct top_model *top_look_model(struct top_look *look)
+{
+    look->model.store = look->dir;
+    look->model.scheduler = strbuf_text(&look->scheduler);
+    look->model.trouble =
+        look->trouble.text[0] != '\0' ? look->trouble.text : NULL;
+    look->model.wall_ns = loop_wall_ns();
+    look->model.events = look->lines;
+    look->model.event_count = look->line_count;
+    return &look->model;
+}

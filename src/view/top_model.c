@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/top_model.h"
+
+#include "base/duration.h"
+#include "base/mem.h"
+#include "base/plain.h"
+#include "view/usage.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* --- runs --------------------------------------------------------------- */
+
+static struct top_run run_of(const struct glance *glance, uint32_t ix)
+{
+    const struct engine *engine = glance->view.engine;
+    struct engine_run_view view = engine_run(engine, ix);
+    const struct sched *sched = engine_sched(engine);
+    struct top_run run = {
+        .id = view.id,
+        .name = view.name,
+        .file = view.file,
+        .number = view.number,
+        .task_count = view.plan->task_count,
+        .cap = sched_limit_max(sched, load_limit(view.loaded, 0)),
+        .cap_set = engine_limit_set(engine, ix, 0),
+        .age_ns = glance->wall_ns > view.created_ns
+                      ? glance->wall_ns - view.created_ns
+                      : 0,
+        .left_ns = snapshot_left_ns(glance->snapshot, ix, glance->wall_ns),
+        .paused = view.sched.paused,
+        .cancelled = view.sched.cancelled,
+        .finished = view.finished,
+        .quiet = view.quiet,
+    };
+    for (uint32_t state = 0; state < TASK_STATE_COUNT; state++) {
+        run.counts[state] =
+            snapshot_count(glance->snapshot, ix, (enum task_state)state);
+    }
+    for (uint32_t n = 0; n < engine_session_count(engine); n++) {
+        run.sessions += engine_session(engine, n).run == ix ? 1 : 0;
+    }
+    return run;
+}
+
+/* The index of the run to be shown, in the engine. */
+static uint32_t choose_run(const struct engine *engine, const char *wanted)
+{
+    uint32_t found =
+        wanted != NULL ? engine_find_run(engine, wanted) : STORE_NONE;
+    for (uint32_t ix = 0; ix < engine_run_count(engine) && found == STORE_NONE;
+         ix++) {
+        found = engine_run(engine, ix).finished ? STORE_NONE : ix;
+    }
+    return found != STORE_NONE || engine_run_count(engine) == 0 ? found : 0;
+}
+
+static void fill_runs(struct top_model *model,
+                      const struct glance *glance,
+                      uint32_t shown,
+                      bool only)
+{
+    uint32_t count = engine_run_count(glance->view.engine);
+    model->runs = mem_zalloc(count, sizeof(model->runs[0]));
+    for (uint32_t ix = 0; ix < count; ix++) {
+        if (ix == shown) {
+            model->run = model->run_count;
+        }
+        if (!only || ix == shown) {
+            model->runs[model->run_count++] = run_of(glance, ix);
+        }
+    }
+}
+
+/* --- slots -------------------------------------------------------------- */
+
+static struct sched_task
+core_task(const struct glance *glance, uint32_t run, uint32_t task)
+{
+    struct engine_run_view view = engine_run(glance->view.engine, run);
+    return sched_task(engine_sched(glance->view.engine),
+                      load_task(view.loaded, task));
+}
+
+static struct top_slot slot_of(const struct glance *glance,
+                               const struct engine_session_view *session)
+{
+    const struct plan *plan =
+        engine_run(glance->view.engine, session->run).plan;
+    const struct plan_task *task = &plan->tasks[session->task];
+    return (struct top_slot){
+        .token = session->token,
+        .task = task->id,
+        .class_name = plan->classes[task->class_ix].name,
+        .repo = task->repo != PLAN_NONE ? plan->repos[task->repo].name : NULL,
+        .attempt = session->number,
+        .more = session->task_count > 0 ? session->task_count - 1 : 0,
+        .since_ns =
+            session->begun_ns > 0 ? session->begun_ns : session->claimed_ns,
+        .expected_ns = plan_estimate_ns(plan, task),
+        .pid = mark_process(&session->mark),
+        .begun = session->begun_ns > 0,
+        .gone = mark_is_gone(&session->mark),
+        .held = core_task(glance, session->run, session->task).held,
+    };
+}
+
+static void
+fill_slots(struct top_model *model, const struct glance *glance, uint32_t run)
+{
+    uint32_t most = engine_session_count(glance->view.engine);
+    model->slots = mem_zalloc(most, sizeof(model->slots[0]));
+    struct engine_session_view session = {0};
+    while (glance_next_session(glance, run, session.token, &session)) {
+        model->slots[model->slot_count++] = slot_of(glance, &session);
+    }
+}
+
+/* --- tasks -------------------------------------------------------------- */
+
+static enum top_part
+part_of(const struct glance *glance, uint32_t run, uint32_t task)
+{
+    if (snapshot_needs_person(glance->snapshot, run, task)) {
+        return TOP_PART_PEOPLE;
+    }
+    switch (snapshot_state(glance->snapshot, run, task)) {
+    case TASK_WAITING:
+        return TOP_PART_WAITING;
+    case TASK_READY:
+        return TOP_PART_READY;
+    case TASK_CLAIMED:
+    case TASK_RUNNING:
+        return TOP_PART_FLIGHT;
+    case TASK_DONE:
+    case TASK_FAILED:
+    case TASK_PARKED:
+    case TASK_SKIPPED:
+    case TASK_CANCELLED:
+        return TOP_PART_ENDED;
+    }
+    return TOP_PART_COUNT;
+}
+
+/* Tasks in the order of the plan, put into the places of their parts. */
+static void
+fill_rows(struct top_model *model, const struct glance *glance, uint32_t run)
+{
+    uint32_t count = engine_run(glance->view.engine, run).plan->task_count;
+    uint32_t next[TOP_PART_COUNT] = {0};
+    for (uint32_t ix = 0; ix < count; ix++) {
+        enum top_part part = part_of(glance, run, ix);
+        if (part != TOP_PART_FLIGHT) {
+            model->part_counts[part]++;
+            model->row_count++;
+        }
+    }
+    for (uint32_t part = 1; part < TOP_PART_COUNT; part++) {
+        next[part] = next[part - 1] + model->part_counts[part - 1];
+    }
+    model->rows = mem_zalloc(model->row_count, sizeof(model->rows[0]));
+    for (uint32_t ix = 0; ix < count; ix++) {
+        enum top_part part = part_of(glance, run, ix);
+        if (part != TOP_PART_FLIGHT) {
+            model->rows[next[part]++] =
+                (struct top_row){.task = ix, .part = part};
+        }
+    }
+}
+
+/* --- issues ------------------------------------------------------------- */
+
+/*
+ * Make an issue for each group, and for each task in none that is not in
+ * flight, in the order of the plan; each knows how many tasks it has. Returns
+ * how many there are. `of_tasks`: the issue of each task, or PLAN_NONE.
+ */
+static uint32_t add_issues(const struct top_model *model,
+                           const struct glance *glance,
+                           struct top_issue *issues,
+                           uint32_t *of_tasks)
+{
+    uint32_t run = model->shown;
+    const struct plan *plan = engine_run(glance->view.engine, run).plan;
+    uint32_t count = 0;
+    uint32_t *of_groups = mem_zalloc(plan->group_count, sizeof(*of_groups));
+    memset(of_groups, 0xff, plan->group_count * sizeof(*of_groups));
+    for (uint32_t ix = 0; ix < plan->task_count; ix++) {
+        const struct plan_task *task = &plan->tasks[ix];
+        bool group = task->group != PLAN_NONE;
+        of_tasks[ix] = group ? of_groups[task->group] : PLAN_NONE;
+        if (of_tasks[ix] == PLAN_NONE &&
+            (group || part_of(glance, run, ix) != TOP_PART_FLIGHT)) {
+            of_tasks[ix] = count;
+            issues[count++] = (struct top_issue){
+                .id = group ? plan->groups[task->group].id : task->id,
+                .group = group,
+                .part = TOP_PART_ENDED,
+            };
+        }
+        if (group) {
+            of_groups[task->group] = of_tasks[ix];
+        }
+        if (of_tasks[ix] != PLAN_NONE) {
+            issues[of_tasks[ix]].count++;
+        }
+    }
+    mem_free(of_groups);
+    return count;
+}
+
+/* Give issues their tasks. The first one of the part that comes first is the
+ * current stage; of an issue that has ended, the last. */
+static void add_stages(struct top_model *model,
+                       const struct glance *glance,
+                       struct top_issue *issues,
+                       uint32_t count,
+                       const uint32_t *of_tasks)
+{
+    uint32_t places = 0;
+    for (uint32_t ix = 0; ix < count; ix++) {
+        issues[ix].first = places;
+        places += issues[ix].count;
+        issues[ix].count = 0;
+    }
+    uint32_t tasks =
+        engine_run(glance->view.engine, model->shown).plan->task_count;
+    for (uint32_t ix = 0; ix < tasks; ix++) {
+        if (of_tasks[ix] == PLAN_NONE) {
+            continue;
+        }
+        struct top_issue *issue = &issues[of_tasks[ix]];
+        enum top_part part = part_of(glance, model->shown, ix);
+        if (part < issue->part || issue->part == TOP_PART_ENDED) {
+            issue->part = part;
+            issue->current = issue->count;
+        }
+        model->stages[issue->first + issue->count++] = ix;
+    }
+}
+
+/* Issues in the order of the plan, put into the places of their parts. */
+static void fill_issues(struct top_model *model, const struct glance *glance)
+{
+    const struct plan *plan =
+        engine_run(glance->view.engine, model->shown).plan;
+    if (plan->group_count == 0) {
+        return;
+    }
+    uint32_t next[TOP_PART_COUNT] = {0};
+    struct top_issue *issues = mem_zalloc(plan->task_count, sizeof(*issues));
+    uint32_t *of_tasks = mem_zalloc(plan->task_count, sizeof(*of_tasks));
+    model->stages = mem_zalloc(plan->task_count, sizeof(model->stages[0]));
+    uint32_t count = add_issues(model, glance, issues, of_tasks);
+    add_stages(model, glance, issues, count, of_tasks);
+    for (uint32_t ix = 0; ix < count; ix++) {
+        model->issue_counts[issues[ix].part]++;
+    }
+    for (uint32_t part = 1; part < TOP_PART_COUNT; part++) {
+        next[part] = next[part - 1] + model->issue_counts[part - 1];
+    }
+    model->issues = mem_zalloc(count, sizeof(model->issues[0]));
+    model->issue_count = count;
+    for (uint32_t ix = 0; ix < count; ix++) {
+        model->issues[next[issues[ix].part]++] = issues[ix];
+    }
+    mem_free(issues);
+    mem_free(of_tasks);
+}
+
+uint32_t top_model_current(const struct top_model *model,
+                           const struct top_issue *issue)
+{
+    return model->stages[issue->first + issue->current];
+}
+
+static const char *task_id(const struct top_model *model, uint32_t task)
+{
+    const struct glance *glance = model->ctx;
+    uint32_t run = model->shown;
+    return engine_run(glance->view.engine, run).plan->tasks[task].id;
+}
+
+static void describe(const struct top_model *model,
+                     uint32_t task,
+                     struct top_task *out,
+                     struct strbuf *text)
+{
+    const struct glance *glance = model->ctx;
+    const struct engine *engine = glance->view.engine;
+    uint32_t run = model->shown;
+    struct reason reason = snapshot_reason(glance->snapshot, run, task);
+    *out = (struct top_task){
+        .id = engine_run(engine, run).plan->tasks[task].id,
+        .stage = engine_run(engine, run).plan->tasks[task].stage,
+        .state = reason.state,
+        .attempt = engine_attempt_number(engine, run, task),
+        .ran_ns = glance_ran_ns(glance, run, task),
+        .held = core_task(glance, run, task).held,
+        .revoked = reason.revoked,
+    };
+    int64_t gone_ns = model->wall_ns - glance->wall_ns;
+    if (reason.left_ns != SCHED_NEVER && gone_ns > 0) {
+        reason.left_ns =
+            reason.left_ns > gone_ns ? reason.left_ns - gone_ns : 0;
+    }
+    if (reason.code == WHY_PARKED) {
+        reasons_add_parked(text, &reason); /* the state is shown, too */
+    } else {
+        reasons_add(text, &reason);
+    }
+    const char *said = engine_reason(engine, run, task);
+    if (snapshot_needs_person(glance->snapshot, run, task) && said != NULL) {
+        strbuf_adds(text, ": ");
+        plain_add(text, said);
+    }
+}
+
+/* --- the rest ----------------------------------------------------------- */
+
+/* Budgets are gauges. */
+static void
+fill_limits(struct top_model *model, const struct glance *glance, uint32_t run)
+{
+    struct engine_run_view view = engine_run(glance->view.engine, run);
+    const struct sched *sched = engine_sched(glance->view.engine);
+    model->limits =
+        mem_zalloc(view.plan->limit_count, sizeof(model->limits[0]));
+    for (uint32_t ix = 0; ix < view.plan->limit_count; ix++) {
+        const struct plan_limit *limit = &view.plan->limits[ix];
+        int64_t max = sched_limit_max(sched, load_limit(view.loaded, ix));
+        if (plan_is_paid(limit)) {
+            continue;
+        }
+        model->limits[model->limit_total++] = (struct top_limit){
+            .name = limit->name,
+            .per = limit->per,
+            .used = snapshot_used(glance->snapshot, run, ix),
+            .max = max,
+            .set = limit->percent == 0
+                       ? engine_limit_set(glance->view.engine, run, ix)
+                       : max,
+        };
+        model->limit_count += max != LIMIT_NONE ? 1 : 0;
+    }
+}
+
+/* A budget is an allowance, too: what was spent of it. */
+static void
+add_budgets(struct top_model *model, const struct glance *glance, uint32_t run)
+{
+    const struct engine *engine = glance->view.engine;
+    const struct plan *plan = engine_run(engine, run).plan;
+    for (uint32_t ix = 0; ix < plan->limit_count; ix++) {
+        const struct plan_limit *limit = &plan->limits[ix];
+        int64_t set = engine_limit_set(engine, run, ix);
+        if (!plan_is_budget(limit) || set == LIMIT_NONE) {
+            continue;
+        }
+        int64_t spent = engine_limit_spent(engine, run, ix);
+        struct strbuf text = {0};
+        usage_add_amount(&text, limit->kind, spent);
+        strbuf_adds(&text, " of ");
+        usage_add_amount(&text, limit->kind, set);
+        struct top_gauge *gauge = &model->gauges_made[model->gauge_count++];
+        *gauge = (struct top_gauge){
+            .name = limit->name,
+            .percent = set > 0 ? 100 * (double)spent / (double)set : 100,
+            .governs = spent >= set,
+        };
+        (void)snprintf(gauge->text,
+                       sizeof(gauge->text),
+                       "%s",
+                       strbuf_text(&text));
+        strbuf_release(&text);
+    }
+}
+
+/* The meters of a monitor, and what follows from them. */
+static void add_monitor(struct top_model *model,
+                        const struct glance *glance,
+                        uint32_t run,
+                        uint32_t ix)
+{
+    const struct engine *engine = glance->view.engine;
+    struct engine_usage_view view = engine_usage(engine, run, ix);
+    for (uint32_t n = 0; n < view.meter_count; n++) {
+        struct engine_meter meter = engine_usage_meter(engine, run, ix, n);
+        model->gauges_made[model->gauge_count++] = (struct top_gauge){
+            .name = meter.name,
+            .percent = meter.percent,
+            .resets_ns = meter.resets_ns,
+            .governs = n == view.governs && view.cap != LIMIT_NONE,
+        };
+    }
+    struct top_monitor *monitor = &model->monitors[model->monitor_count++];
+    *monitor = (struct top_monitor){
+        .provider = view.provider,
+        .error = view.error,
+        .lowers = view.cap != LIMIT_NONE,
+    };
+    usage_add_state(&monitor->state, engine, run, ix, glance->wall_ns);
+    struct strbuf *text = &model->usage_made;
+    strbuf_adds(text, text->len > 0 ? "; usage" : "usage");
+    if (view.provider != NULL) {
+        strbuf_addf(text, " of %s", view.provider);
+    }
+    strbuf_addf(text, ": %s", strbuf_text(&monitor->state));
+    if (view.error != NULL) {
+        strbuf_adds(text, ", cannot be read: ");
+        plain_add(text, view.error);
+    }
+}
+
+/* Allowances, and how much of them is used: meters and budgets. */
+static void
+fill_gauges(struct top_model *model, const struct glance *glance, uint32_t run)
+{
+    const struct engine *engine = glance->view.engine;
+    const struct plan *plan = engine_run(engine, run).plan;
+    uint32_t most = plan->limit_count;
+    for (uint32_t ix = 0; ix < plan->usage_count; ix++) {
+        most += engine_usage(engine, run, ix).meter_count;
+    }
+    model->gauges_made = mem_zalloc(most, sizeof(model->gauges_made[0]));
+    model->monitors = mem_zalloc(plan->usage_count, sizeof(model->monitors[0]));
+    model->overridden = engine_is_overridden(engine);
+    if (model->overridden) {
+        strbuf_adds(&model->usage_made,
+                    "usage is OVERRIDDEN: it lowers no cap");
+    }
+    for (uint32_t ix = 0; ix < plan->usage_count; ix++) {
+        add_monitor(model, glance, run, ix);
+    }
+    add_budgets(model, glance, run);
+    model->gauges = model->gauges_made;
+    model->usage =
+        model->usage_made.len > 0 ? strbuf_text(&model->usage_made) : NULL;
+}
+
+void top_model_fill(struct top_model *model,
+                    const struct glance *glance,
+                    const char *run,
+                    bool only)
+{
+    top_model_release(model);
+    model->ctx = glance;
+    model->wall_ns = glance->wall_ns;
+    model->id = task_id;
+    model->describe = describe;
+    model->run = TOP_MODEL_NONE;
+    uint32_t shown = choose_run(glance->view.engine, run);
+    model->shown = shown;
+    fill_runs(model, glance, shown, only);
+    if (shown != STORE_NONE) {
+        fill_slots(model, glance, shown);
+        fill_rows(model, glance, shown);
+        fill_issues(model, glance);
+        fill_limits(model, glance, shown);
+        fill_gauges(model, glance, shown);
+    }
+}
+
+void top_model_release(struct top_model *model)
+{
+    mem_free(model->runs);
+    mem_free(model->slots);
+    mem_free(model->rows);
+    mem_free(model->issues);
+    mem_free(model->stages);
+    mem_free(model->limits);
+    for (uint32_t ix = 0; ix < model->monitor_count; ix++) {
+        strbuf_release(&model->monitors[ix].state);
+    }
+    mem_free(model->monitors);
+    mem_free(model->gauges_made);
+    strbuf_release(&model->usage_made);
+    *model = (struct top_model){
+        .store = model->store,
+        .scheduler = model->scheduler,
+        .well = model->well,
+        .draining = model->draining,
+        .trouble = model->trouble,
+        .wall_ns = model->wall_ns,
+        .run = TOP_MODEL_NONE,
+        .events = model->events,
+        .event_count = model->event_count,
+    };
+}
+
+bool top_model_add_scheduler(struct strbuf *out, const struct client_view *view)
+{
+    if (!view->owned) {
+        strbuf_adds(out,
+                    "no scheduler: sessions live on, and 'sluice run' goes on");
+        return false;
+    }
+    strbuf_addf(out, "scheduler pid %lld", (long long)view->owner.pid);
+    if (view->stopped) {
+        strbuf_addf(out,
+                    " is STOPPED: 'kill -CONT %lld' lets it go on",
+                    (long long)view->owner.pid);
+        return false;
+    }
+    if (view->silent_ns > 0) {
+        strbuf_adds(out, " has been SILENT for ");
+        duration_add(out, view->silent_ns);
+        return false;
+    }
+    if (view->owner.trouble[0] != '\0') {
+        strbuf_adds(out, " is in TROUBLE: ");
+        plain_add(out, view->owner.trouble);
+        return false;
+    }
+    int64_t age_ns = client_age_ns(view);
+    strbuf_adds(out, " on ");
+    plain_add(out, view->owner.host);
+    strbuf_adds(out, ", alive");
+    if (age_ns >= 0) {
+        strbuf_adds(out, " for ");
+        duration_add(out, age_ns);
+    }
+    return true;
+}

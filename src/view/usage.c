@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/usage.h"
+
+#include "base/duration.h"
+#include "base/jsonw.h"
+#include "base/plain.h"
+
+void usage_add_time(struct strbuf *out, int64_t at_ns, int64_t wall_ns)
+{
+    bool near = at_ns - wall_ns < DAY_NS && wall_ns - at_ns < DAY_NS;
+    plain_add_clock(out, at_ns, near ? PLAIN_SECONDS : PLAIN_DATE);
+}
+
+void usage_add_state(struct strbuf *out,
+                     const struct engine *engine,
+                     uint32_t run,
+                     uint32_t ix,
+                     int64_t wall_ns)
+{
+    struct engine_usage_view view = engine_usage(engine, run, ix);
+    if (view.read_ns == 0) {
+        strbuf_adds(out, "not read yet: nothing is started until then");
+        if (view.error != NULL) {
+            strbuf_adds(out, "; next reading at ");
+            usage_add_time(out, view.next_ns, wall_ns);
+        }
+        return;
+    }
+    if (view.cap == LIMIT_NONE) {
+        strbuf_adds(out, "lowers no cap");
+    } else if (view.cap > 0) {
+        strbuf_addf(out, "cap %lld", (long long)view.cap);
+    } else {
+        strbuf_adds(out, "paused");
+        if (view.until_ns > 0) {
+            strbuf_adds(out, " until ");
+            usage_add_time(out, view.until_ns, wall_ns);
+        } else {
+            strbuf_adds(out, ", reset not known, looks again at ");
+            usage_add_time(out, view.next_ns, wall_ns);
+        }
+    }
+    if (view.cap != LIMIT_NONE && view.meter_count > 0) {
+        struct engine_meter meter =
+            engine_usage_meter(engine, run, ix, view.governs);
+        strbuf_adds(out, " by ");
+        plain_add(out, meter.name);
+        strbuf_addf(out, " at %.4g %%", meter.percent);
+    }
+}
+
+static void add_steps(struct strbuf *out, const struct plan_usage *usage)
+{
+    for (uint32_t ix = 0; ix < usage->step_count; ix++) {
+        strbuf_addf(out,
+                    "%s%u %%: %u",
+                    ix > 0 ? ", " : "; steps ",
+                    usage->steps[ix].percent,
+                    usage->steps[ix].cap);
+    }
+}
+
+static void add_meters(struct strbuf *out,
+                       const struct engine *engine,
+                       uint32_t run,
+                       uint32_t ix,
+                       int64_t wall_ns,
+                       const char *indent)
+{
+    struct engine_usage_view view = engine_usage(engine, run, ix);
+    for (uint32_t n = 0; n < view.meter_count; n++) {
+        struct engine_meter meter = engine_usage_meter(engine, run, ix, n);
+        strbuf_addf(out, "%s  ", indent);
+        plain_add(out, meter.name);
+        strbuf_addf(out, " %.4g %%", meter.percent);
+        if (meter.resets_ns > 0) {
+            strbuf_adds(out, ", resets at ");
+            usage_add_time(out, meter.resets_ns, wall_ns);
+        }
+        strbuf_adds(out,
+                    n == view.governs && view.meter_count > 1 ? ", governs\n"
+                                                              : "\n");
+    }
+}
+
+void usage_add_monitors(struct strbuf *out,
+                        const struct engine *engine,
+                        uint32_t run,
+                        int64_t wall_ns,
+                        const char *indent)
+{
+    const struct plan *plan = engine_run(engine, run).plan;
+    for (uint32_t ix = 0; ix < plan->usage_count; ix++) {
+        struct engine_usage_view view = engine_usage(engine, run, ix);
+        strbuf_addf(out, "%susage", indent);
+        if (view.provider != NULL) {
+            strbuf_addf(out, " of %s", view.provider);
+        }
+        strbuf_adds(out, ": ");
+        usage_add_state(out, engine, run, ix, wall_ns);
+        add_steps(out, &plan->usages[ix]);
+        strbuf_adds(out, "\n");
+        add_meters(out, engine, run, ix, wall_ns, indent);
+        if (view.error != NULL) {
+            strbuf_addf(out, "%s  cannot be read: ", indent);
+            plain_add(out, view.error);
+            strbuf_adds(out, "\n");
+        }
+    }
+}
+
+void usage_add_stopped(struct strbuf *out, const struct engine *engine)
+{
+    const struct load *load = engine_loader(engine);
+    for (uint32_t ix = 0; ix < load_executor_count(load); ix++) {
+        struct executor_id id = {ix};
+        const char *reason = engine_stop_reason(engine, id);
+        if (reason != NULL) {
+            const char *name = load_executor_name(load, id);
+            strbuf_addf(out, "provider %s is stopped: ", name);
+            plain_add(out, reason);
+            strbuf_addf(out,
+                        "\n    sluice resume --provider %s: use it again\n",
+                        name);
+        }
+    }
+}
+
+void usage_add_override(struct strbuf *out, const struct engine *engine)
+{
+    if (engine_is_overridden(engine)) {
+        strbuf_adds(out,
+                    "usage is OVERRIDDEN: it pauses nothing and lowers no cap "
+                    "('sluice usage --override off' ends that)\n");
+    }
+}
+
+void usage_add_amount(struct strbuf *out,
+                      enum plan_limit_kind kind,
+                      int64_t units)
+{
+    if (kind == PLAN_LIMIT_BUDGET_USD) {
+        strbuf_addf(out, "%.2f USD", (double)units / PLAN_USD);
+    } else {
+        strbuf_addf(out, "%lld tokens", (long long)units);
+    }
+}
+
+/* What the sessions in flight are expected to cost of a budget. */
+static int64_t
+expected(const struct glance *glance, uint32_t run, uint32_t limit)
+{
+    const struct plan *plan = engine_run(glance->view.engine, run).plan;
+    const struct plan_limit *of = &plan->limits[limit];
+    struct engine_session_view session = {0};
+    int64_t units = 0;
+    while (glance_next_session(glance, run, session.token, &session)) {
+        const struct plan_task *task = &plan->tasks[session.task];
+        struct plan_cost cost = plan_expected_cost(plan, task);
+        if (plan_budget_units(plan, of, task) > 0) {
+            units += of->kind == PLAN_LIMIT_BUDGET_USD ? cost.usd : cost.tokens;
+        }
+    }
+    return units;
+}
+
+void usage_add_budgets(struct strbuf *out,
+                       const struct glance *glance,
+                       uint32_t run,
+                       const char *indent)
+{
+    const struct engine *engine = glance->view.engine;
+    struct engine_run_view view = engine_run(engine, run);
+    for (uint32_t ix = 0; ix < view.plan->limit_count; ix++) {
+        const struct plan_limit *limit = &view.plan->limits[ix];
+        if (!plan_is_budget(limit)) {
+            continue;
+        }
+        int64_t used = expected(glance, run, ix);
+        strbuf_addf(out, "%s%s: ", indent, limit->name);
+        usage_add_amount(out, limit->kind, engine_limit_spent(engine, run, ix));
+        strbuf_adds(out, " of ");
+        usage_add_amount(out, limit->kind, engine_limit_set(engine, run, ix));
+        strbuf_adds(out, " spent");
+        if (used > 0) {
+            strbuf_adds(out, ", ");
+            usage_add_amount(out, limit->kind, used);
+            strbuf_adds(out, " expected of what runs");
+        }
+        strbuf_adds(out, "\n");
+    }
+}
+
+/* --- JSON --------------------------------------------------------------- */
+
+static void json_time(struct strbuf *out, const char *name, int64_t at_ns)
+{
+    strbuf_addf(out, ", \"%s\": ", name);
+    if (at_ns > 0) {
+        jsonw_time(out, at_ns);
+    } else {
+        strbuf_adds(out, "null");
+    }
+}
+
+static void json_meters(struct strbuf *out,
+                        const struct engine *engine,
+                        uint32_t run,
+                        uint32_t ix)
+{
+    struct engine_usage_view view = engine_usage(engine, run, ix);
+    strbuf_adds(out, ", \"meters\": [");
+    for (uint32_t n = 0; n < view.meter_count; n++) {
+        struct engine_meter meter = engine_usage_meter(engine, run, ix, n);
+        strbuf_adds(out, n > 0 ? ", {\"name\": " : "{\"name\": ");
+        jsonw_string(out, meter.name);
+        strbuf_addf(out, ", \"percent\": %.10g", meter.percent);
+        json_time(out, "resets_at", meter.resets_ns);
+        strbuf_addf(out,
+                    ", \"governs\": %s}",
+                    n == view.governs ? "true" : "false");
+    }
+    strbuf_adds(out, "]");
+}
+
+void usage_json_monitors(struct strbuf *out,
+                         const struct glance *glance,
+                         uint32_t run)
+{
+    const struct engine *engine = glance->view.engine;
+    const struct plan *plan = engine_run(engine, run).plan;
+    strbuf_adds(out, "[");
+    for (uint32_t ix = 0; ix < plan->usage_count; ix++) {
+        struct engine_usage_view view = engine_usage(engine, run, ix);
+        strbuf_adds(out, ix > 0 ? ", {\"provider\": " : "{\"provider\": ");
+        jsonw_string(out, view.provider);
+        strbuf_adds(out, ", \"cap\": ");
+        if (view.cap == LIMIT_NONE) {
+            strbuf_adds(out, "null");
+        } else {
+            strbuf_addf(out, "%lld", (long long)view.cap);
+        }
+        strbuf_addf(out, ", \"paused\": %s", view.cap == 0 ? "true" : "false");
+        json_time(out, "until", view.until_ns);
+        json_time(out, "read_at", view.read_ns);
+        strbuf_adds(out, ", \"error\": ");
+        jsonw_string(out, view.error);
+        json_meters(out, engine, run, ix);
+        strbuf_adds(out, ", \"steps\": [");
+        for (uint32_t n = 0; n < plan->usages[ix].step_count; n++) {
+            strbuf_addf(out,
+                        "%s{\"percent\": %u, \"cap\": %u}",
+                        n > 0 ? ", " : "",
+                        plan->usages[ix].steps[n].percent,
+                        plan->usages[ix].steps[n].cap);
+        }
+        strbuf_adds(out, "]}");
+    }
+    strbuf_adds(out, "]");
+}
+
+static void
+json_amount(struct strbuf *out, const struct plan_limit *limit, int64_t units)
+{
+    if (limit->kind == PLAN_LIMIT_BUDGET_USD) {
+        strbuf_addf(out, "%.10g", (double)units / PLAN_USD);
+    } else {
+        strbuf_addf(out, "%lld", (long long)units);
+    }
+}
+
+void usage_json_budgets(struct strbuf *out,
+                        const struct glance *glance,
+                        uint32_t run)
+{
+    const struct engine *engine = glance->view.engine;
+    struct engine_run_view view = engine_run(engine, run);
+    const char *comma = "";
+    strbuf_adds(out, "[");
+    for (uint32_t ix = 0; ix < view.plan->limit_count; ix++) {
+        const struct plan_limit *limit = &view.plan->limits[ix];
+        if (!plan_is_budget(limit)) {
+            continue;
+        }
+        strbuf_addf(out, "%s{\"budget\": ", comma);
+        comma = ", ";
+        jsonw_string(out, limit->name);
+        strbuf_adds(out, ", \"class\": ");
+        jsonw_string(out,
+                     limit->where_count > 0 ? limit->where[0].value : NULL);
+        strbuf_addf(out,
+                    ", \"unit\": \"%s\", \"max\": ",
+                    limit->kind == PLAN_LIMIT_BUDGET_USD ? "usd" : "tokens");
+        json_amount(out, limit, engine_limit_set(engine, run, ix));
+        strbuf_adds(out, ", \"spent\": ");
+        json_amount(out, limit, engine_limit_spent(engine, run, ix));
+        strbuf_adds(out, ", \"expected\": ");
+        json_amount(out, limit, expected(glance, run, ix));
+        strbuf_adds(out, "}");
+    }
+    strbuf_adds(out, "]");
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A scheduler decides, another one is led through what it has decided: both
+ * give the same reasons after each turn.
+ */
+#include "core/retrace.h"
+
+#include "base/duration.h"
+#include "base/macros.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "plan/load.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char plan_text[] =
+    "sluice: 1\n"
+    "name: test\n"
+    "repos: {r0: {}, r1: {}}\n"
+    "limits:\n"
+    "  sessions: 3\n"
+    "  wide: {max: 2, where: {class: gate}}\n"
+    "  places: {max: 2, hold: group}\n"
+    "classes: {review: {tier: 1, defer: true, batch: 2}}\n"
+    "defaults: {retry: {max: 2, backoff: 2s}}\n"
+    "pipelines:\n"
+    "  issue:\n"
+    "    - {stage: implement, run: x}\n"
+    "    - {stage: gate, run: x, rework: {to: implement, max: 2}}\n"
+    "    - {stage: review, run: x, rework: {to: implement, max: 2}}\n"
+    "groups:\n"
+    "  - {id: a, repo: r0, pipeline: issue}\n"
+    "  - {id: b, repo: r0, pipeline: issue}\n"
+    "  - {id: c, repo: r1, pipeline: issue, needs: [a]}\n"
+    "  - {id: d, repo: r1, pipeline: issue}\n"
+    "tasks:\n"
+    "  - {id: alone, run: x}\n"
+    "  - {id: last, run: x, needs: [c, alone]}\n"
+    "  - {id: idle, run: x, class: review}\n";
+
+/* A plan in a scheduler. */
+struct side {
+    struct sched *sched;
+    struct load *load;
+    struct load_run *run;
+};
+
+struct twins {
+    struct plan *plan;
+    struct side decides;
+    struct side follows;
+    struct retrace retrace;
+    uint32_t told;
+    bool *leads; /* of each task: its start is the newest effect */
+    int64_t now_ns;
+};
+
+static void on_changed(void *ctx, struct task_id task)
+{
+    struct twins *twins = ctx;
+    assert_in_range(task.v, 0, twins->plan->task_count - 1);
+    twins->told++;
+}
+
+static void open_side(struct side *side, const struct plan *plan)
+{
+    struct diag diag = {0};
+    side->sched = sched_new();
+    side->load = load_new(side->sched);
+    assert_int_equal(load_plan(side->load, 0, plan, NULL, &side->run, &diag),
+                     ERR_OK);
+}
+
+static void open_twins(struct twins *twins)
+{
+    struct plan_source source = {
+        .file = "plan.yaml",
+        .text = plan_text,
+        .len = strlen(plan_text),
+        .processors = 4,
+    };
+    struct plan_errors errors = {0};
+    *twins = (struct twins){0};
+    if (!plan_read(&twins->plan, &source, &errors)) {
+        fail_msg("%u: %s", errors.items[0].mark.line, errors.items[0].text);
+    }
+    open_side(&twins->decides, twins->plan);
+    open_side(&twins->follows, twins->plan);
+    twins->leads = mem_zalloc(twins->plan->task_count, sizeof(bool));
+    twins->retrace = (struct retrace){twins->follows.sched, on_changed, twins};
+    retrace_begin(&twins->retrace);
+}
+
+static void close_twins(struct twins *twins)
+{
+    load_free(twins->decides.load);
+    sched_free(twins->decides.sched);
+    load_free(twins->follows.load);
+    sched_free(twins->follows.sched);
+    plan_free(twins->plan);
+    mem_free(twins->leads);
+}
+
+/* A turn of the one that decides, recorded for the other one. */
+static void take_turn(struct twins *twins)
+{
+    struct sched *sched = twins->decides.sched;
+    struct sched_effect effect;
+    while (sched_next_effect(sched, &effect)) {
+        if (effect.type == EFFECT_START) {
+            twins->leads[effect.task.v] = true;
+        } else if (effect.type == EFFECT_TASK) {
+            twins->told = 0;
+            retrace_task(&twins->retrace,
+                         twins->now_ns,
+                         effect.task,
+                         sched_task(sched, effect.task).state,
+                         twins->leads[effect.task.v]);
+            assert_true(twins->told > 0);
+            twins->leads[effect.task.v] = false;
+        }
+    }
+    retrace_settle(&twins->retrace);
+}
+
+/* Whether a limit keeps a task, whoever is before it there. */
+static bool is_limited(enum why_code code)
+{
+    return code == WHY_LIMIT || code == WHY_BEHIND || code == WHY_DEFERRED;
+}
+
+static void compare(struct twins *twins)
+{
+    uint32_t count = twins->plan->task_count;
+    for (uint32_t ix = 0; ix < count; ix++) {
+        struct task_id id = {ix};
+        struct sched_task a = sched_task(twins->decides.sched, id);
+        struct sched_task b = sched_task(twins->follows.sched, id);
+        assert_int_equal(a.state, b.state);
+        assert_int_equal(a.unmet, b.unmet);
+        assert_int_equal(a.held, b.held);
+        assert_int_equal(a.group_open, b.group_open);
+        if (a.state != TASK_READY || a.held) {
+            continue;
+        }
+        struct why decided = why_task(twins->decides.sched, id);
+        struct why found = why_limited(twins->follows.sched, id);
+        assert_in_range(retrace_kind(twins->follows.sched, id),
+                        0,
+                        retrace_kind_count(twins->follows.sched) - 1);
+        assert_int_equal(is_limited(found.code), is_limited(decided.code));
+        assert_int_equal(found.code == WHY_DEFERRED,
+                         decided.code == WHY_DEFERRED);
+        assert_int_equal(found.limit.v, decided.limit.v);
+        assert_int_equal(found.code == WHY_PAUSED, decided.code == WHY_PAUSED);
+    }
+    for (uint32_t ix = 0; ix < twins->plan->limit_count; ix++) {
+        assert_int_equal(sched_limit_used(twins->decides.sched,
+                                          load_limit(twins->decides.run, ix)),
+                         sched_limit_used(twins->follows.sched,
+                                          load_limit(twins->follows.run, ix)));
+    }
+}
+
+/* End a session at random, or start it first. */
+static void move_session(struct twins *twins, struct rng *rng)
+{
+    static const enum sched_outcome outcomes[] = {
+        OUTCOME_DONE,
+        OUTCOME_DONE,
+        OUTCOME_DONE,
+        OUTCOME_FAILED,
+        OUTCOME_CHANGES,
+        OUTCOME_CHECKPOINT,
+    };
+    uint32_t count;
+    const uint32_t *in_flight = sched_in_flight(twins->decides.sched, &count);
+    struct sched_event event = {.now_ns = twins->now_ns};
+    if (count > 0) {
+        struct task_id task = {in_flight[rng_below(rng, count)]};
+        struct sched_task view = sched_task(twins->decides.sched, task);
+        event.type = view.state == TASK_CLAIMED ? EVENT_STARTED : EVENT_ENDED;
+        event.task = task;
+        event.token = view.token;
+        event.outcomes = &outcomes[rng_below(rng, ARRAY_COUNT(outcomes))];
+        event.outcome_count = 1;
+        event.retry_at_ns = SCHED_NEVER;
+    }
+    assert_int_equal(sched_apply(twins->decides.sched, &event), ERR_OK);
+}
+
+/* An order, given to both. */
+static void give_order(struct twins *twins, struct rng *rng)
+{
+    struct task_id task = {rng_below(rng, twins->plan->task_count)};
+    bool held = sched_task(twins->decides.sched, task).held;
+    bool paused =
+        sched_run(twins->decides.sched, load_run_id(twins->decides.run)).paused;
+    struct sched_event event = {
+        .type = held ? EVENT_RELEASE : EVENT_HOLD,
+        .now_ns = twins->now_ns,
+        .task = task,
+    };
+    if (rng_below(rng, 3) == 0) {
+        event.type = paused ? EVENT_RESUME : EVENT_PAUSE;
+        event.run = load_run_id(twins->decides.run);
+        assert_int_equal(sched_apply(twins->decides.sched, &event), ERR_OK);
+        assert_int_equal(sched_apply(twins->follows.sched, &event), ERR_OK);
+    } else if (sched_apply(twins->decides.sched, &event) == ERR_OK) {
+        retrace_hold(&twins->retrace, task, !held);
+    }
+}
+
+static void reasons_are_those_of_the_scheduler(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        struct rng rng;
+        struct twins twins;
+        rng_init(&rng, seed);
+        open_twins(&twins);
+        take_turn(&twins);
+        compare(&twins);
+        for (uint32_t step = 0; step < 80; step++) {
+            twins.now_ns += SECOND_NS;
+            if (rng_below(&rng, 8) == 0) {
+                give_order(&twins, &rng);
+            } else {
+                move_session(&twins, &rng);
+            }
+            take_turn(&twins);
+            compare(&twins);
+        }
+        close_twins(&twins);
+    }
+}
+
+/* Whatever a damaged store says. */
+static void any_record_does_no_harm(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        struct rng rng;
+        struct twins twins;
+        rng_init(&rng, seed);
+        open_twins(&twins);
+        for (uint32_t step = 0; step < 200; step++) {
+            struct task_id task = {rng_below(&rng, twins.plan->task_count)};
+            twins.now_ns += rng_below(&rng, 2);
+            if (rng_below(&rng, 8) == 0) {
+                retrace_hold(&twins.retrace, task, rng_below(&rng, 2) == 0);
+            } else {
+                retrace_task(&twins.retrace,
+                             twins.now_ns,
+                             task,
+                             (enum task_state)rng_below(&rng, TASK_STATE_COUNT),
+                             rng_below(&rng, 2) == 0);
+            }
+            retrace_settle(&twins.retrace);
+            struct sched_task view = sched_task(twins.follows.sched, task);
+            if (view.state == TASK_READY && !view.held) {
+                (void)why_limited(twins.follows.sched, task);
+            }
+        }
+        for (uint32_t ix = 0; ix < twins.plan->task_count; ix++) {
+            retrace_task(&twins.retrace,
+                         twins.now_ns,
+                         (struct task_id){ix},
+                         TASK_CANCELLED,
+                         false);
+        }
+        retrace_settle(&twins.retrace);
+        for (uint32_t ix = 0; ix < twins.plan->limit_count; ix++) {
+            assert_int_equal(
+                sched_limit_used(twins.follows.sched,
+                                 load_limit(twins.follows.run, ix)),
+                0);
+        }
+        close_twins(&twins);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reasons_are_those_of_the_scheduler),
+        cmocka_unit_test(any_record_does_no_harm),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
