@@ -183,13 +183,13 @@ static struct sched *new_sched(struct run_id *run,
                                enum sched_policy policy)
 {
     struct sched *sched = sched_new();
-    struct executor_spec executor = {
+    struct provider_spec provider = {
         .backoff_ns = 1,
         .backoff_ns_max = 1,
         .probe_ns = 1,
         .probe_ns_max = 1,
     };
-    (void)sched_add_executor(sched, &executor);
+    (void)sched_add_provider(sched, &provider);
     struct sched_class_spec spec = {.batch = 1, .max_wait_ns = SCHED_NEVER};
     (void)sched_add_class(sched, &spec);
     struct limit_spec specs[] = {
@@ -253,8 +253,8 @@ static void add_graph(struct sched *sched,
         .needs = in->needs,
         .need_count = in->need_count,
     };
-    struct sched_refusal refusal;
-    must(sched_add(sched, 0, &addition, &refusal));
+    struct sched_rejection rejection;
+    must(sched_add(sched, 0, &addition, &rejection));
     mem_free(specs);
 }
 
@@ -337,8 +337,8 @@ static double run_blocked(uint32_t blocked)
         .tasks = specs,
         .task_count = count,
     };
-    struct sched_refusal refusal;
-    must(sched_add(sched, 0, &addition, &refusal));
+    struct sched_rejection rejection;
+    must(sched_add(sched, 0, &addition, &rejection));
     struct sched_effect effect;
     struct sched_effect last = {0};
     while (sched_next_effect(sched, &effect)) {

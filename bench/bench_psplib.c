@@ -31,7 +31,7 @@ struct instance {
     uint32_t count; /* with the two empty ones; numbered from 1 */
     uint32_t lengths[TASKS_MAX];
     uint32_t units[TASKS_MAX][RESOURCES];
-    uint32_t rooms[RESOURCES];
+    uint32_t pools[RESOURCES];
     uint32_t need_counts[TASKS_MAX];
     uint32_t needs[TASKS_MAX][NUMBERS_MAX];
 };
@@ -84,7 +84,7 @@ static uint32_t read_numbers(const char *line, uint32_t numbers[NUMBERS_MAX])
     return count;
 }
 
-enum part { PART_NONE, PART_NEEDS, PART_UNITS, PART_ROOMS };
+enum part { PART_NONE, PART_NEEDS, PART_UNITS, PART_POOLS };
 
 static void take_line(struct instance *in, enum part part, const char *line)
 {
@@ -104,8 +104,8 @@ static void take_line(struct instance *in, enum part part, const char *line)
     } else if (part == PART_UNITS) {
         in->lengths[n[0]] = n[2];
         memcpy(in->units[n[0]], n + 3, sizeof(in->units[0]));
-    } else if (part == PART_ROOMS) {
-        memcpy(in->rooms, n, sizeof(in->rooms));
+    } else if (part == PART_POOLS) {
+        memcpy(in->pools, n, sizeof(in->pools));
     }
 }
 
@@ -124,7 +124,7 @@ static void read_instance(struct instance *in, const char *path)
         } else if (strncmp(line, "REQUESTS", 8) == 0) {
             part = PART_UNITS;
         } else if (strncmp(line, "RESOURCEAVAIL", 13) == 0) {
-            part = PART_ROOMS;
+            part = PART_POOLS;
         } else if (line[0] == '*') {
             part = PART_NONE;
         } else {
@@ -167,10 +167,10 @@ static struct plan *make_plan(const struct instance *in, uint32_t schedules)
                 "lookahead: {schedules: %u}\n"
                 "resources: {r0: %u, r1: %u, r2: %u, r3: %u}\ntasks:\n",
                 schedules,
-                in->rooms[0],
-                in->rooms[1],
-                in->rooms[2],
-                in->rooms[3]);
+                in->pools[0],
+                in->pools[1],
+                in->pools[2],
+                in->pools[3]);
     for (uint32_t n = 2; n < in->count; n++) {
         write_task(&text, in, n);
     }

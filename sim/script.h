@@ -62,7 +62,7 @@ enum script_outcome {
 
 struct script_end {
     enum script_outcome outcome;
-    char *name; /* task, or executor for SCRIPT_REJECT */
+    char *name; /* task, or provider for SCRIPT_REJECT */
     uint32_t count;
     char *word; /* as it was written, with the count */
 };

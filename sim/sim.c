@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A loop over time: everything that happens at one instant is applied, then
- * the scheduler takes its turn, then time jumps to what comes next.
+ * the scheduler takes its pass, then time jumps to what comes next.
  *
  * Durations are drawn per task and attempt from the seed, not from one running
  * sequence: two policies are compared on the same durations.
@@ -172,7 +172,7 @@ static void must(enum err err)
 
 static void reject(struct sim *sim, const struct sched_effect *start)
 {
-    const enum sched_outcome outcome = OUTCOME_REJECTED;
+    const enum sched_outcome outcome = OUTCOME_REFUSED;
     struct sched_event event = {
         .type = EVENT_ENDED,
         .now_ns = sim->now_ns,
@@ -256,7 +256,7 @@ static void finish(struct sim *sim, uint32_t ix, bool cancelled)
         [SIM_END_BLOCKED] = OUTCOME_BLOCKED,
         [SIM_END_CHECKPOINT] = OUTCOME_CHECKPOINT,
         [SIM_END_CANCELLED] = OUTCOME_FAILED,
-        [SIM_END_REFUSED] = OUTCOME_REJECTED,
+        [SIM_END_REFUSED] = OUTCOME_REFUSED,
     };
     struct sim_session session = sim->sessions[ix];
     enum sched_outcome *outcomes =
@@ -305,7 +305,7 @@ static void cancel(struct sim *sim, uint64_t token)
     INVARIANT(token == 0); /* there is a session for every token */
 }
 
-/* Carry out one effect; whether the scheduler must take another turn. */
+/* Carry out one effect; whether the scheduler must take another pass. */
 static bool carry_out(struct sim *sim, const struct sched_effect *effect)
 {
     uint32_t ix = 0;
@@ -339,10 +339,10 @@ static bool carry_out(struct sim *sim, const struct sched_effect *effect)
 }
 
 /*
- * One turn: all effects are taken first and carried out then, as the engine
- * does after its commit. What carrying them out brings is the next turn.
+ * One pass: all effects are taken first and carried out then, as the engine
+ * does after its commit. What carrying them out brings is the next pass.
  */
-static void take_turns(struct sim *sim)
+static void take_passes(struct sim *sim)
 {
     struct sched_effect *effects = NULL;
     uint32_t capacity = 0;
@@ -407,7 +407,7 @@ static enum err run_to_end(struct sim *sim, struct diag *diag)
         if (err != ERR_OK) {
             return err;
         }
-        take_turns(sim);
+        take_passes(sim);
         int64_t at_ns = next_ns(sim);
         if (at_ns == SCHED_NEVER && sim->future_count == 0) {
             return ERR_OK;

@@ -274,7 +274,7 @@ static void shift_clocks(struct world *world)
         world->wall_ns += 8 * hour_ns;
         for (uint32_t ix = 0; ix < world->process_count; ix++) {
             if (world->processes[ix]->alive) {
-                (void)world_plan_event(world, WORLD_TURN, world->now_ns, ix, 0);
+                (void)world_plan_event(world, WORLD_PASS, world->now_ns, ix, 0);
             }
         }
         break;
@@ -369,8 +369,8 @@ static void deliver(struct world *world, const struct world_event *event)
     if (!process->alive || is_later(world, process, event)) {
         return;
     }
-    if (event->type == WORLD_TURN) {
-        world_process_turn(process);
+    if (event->type == WORLD_PASS) {
+        world_process_pass(process);
     } else if (event->type == WORLD_APPLY) {
         world_process_apply(process);
     } else if (event->type == WORLD_WRITTEN) {
@@ -427,7 +427,7 @@ static void act(struct world *world, const struct world_act *act)
 static void happen(struct world *world, const struct world_event *event)
 {
     switch (event->type) {
-    case WORLD_TURN:
+    case WORLD_PASS:
     case WORLD_APPLY:
     case WORLD_WRITTEN:
     case WORLD_EXIT:
@@ -497,7 +497,7 @@ static void go_on(struct world *world, int64_t until_ns)
     while (world->event_count > 0 && world->events[0].at_ns <= until_ns &&
            world->report->fault.len == 0) {
         struct world_event event = next_event(world);
-        if (event.type == WORLD_TURN && is_void(world, &event)) {
+        if (event.type == WORLD_PASS && is_void(world, &event)) {
             continue;
         }
         world->now_ns = event.at_ns;

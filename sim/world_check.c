@@ -330,7 +330,7 @@ static void note(struct world *world, const struct store_change *change)
     case STORE_SETTING:
         note_setting(world, &change->as.setting);
         break;
-    case STORE_EXECUTOR:
+    case STORE_PROVIDER:
     case STORE_COMMAND:
     case STORE_PRUNE: /* of runs that nothing looks at any more */
         break;
@@ -586,8 +586,8 @@ check_run_rest(struct world *world, const struct engine *engine, uint32_t ix)
     for (uint32_t n = 0; n < run.plan->task_count; n++) {
         struct sched_task task = sched_task(sched, load_task(run.loaded, n));
         const char *reason = engine_reason(engine, ix, n);
-        bool stuck = task.state == TASK_CLAIMED || task.state == TASK_RUNNING ||
-                     task.backing_off ||
+        bool stuck = task.state == TASK_STARTING ||
+                     task.state == TASK_RUNNING || task.backing_off ||
                      (task.state == TASK_READY && !asking) ||
                      (task.state == TASK_WAITING && task.unmet == 0) ||
                      (task.state == TASK_PARKED && reason == NULL);

@@ -22,7 +22,7 @@ enum {
 
 /* Something that will happen. */
 enum world_event_type {
-    WORLD_TURN,    /* process: it wakes up */
+    WORLD_PASS,    /* process: it wakes up */
     WORLD_APPLY,   /* process: its batch reaches the disk */
     WORLD_WRITTEN, /* process: it is told so */
     WORLD_REPORT,  /* server: a report of it reaches its worker */
@@ -188,7 +188,7 @@ struct world_process {
     bool applied; /* `batch` was tried */
     enum err apply_err;
     struct diag apply_diag;
-    int64_t wake_ns; /* of its next WORLD_TURN */
+    int64_t wake_ns; /* of its next WORLD_PASS */
     int64_t stalled_ns;
     uint32_t commits;
     uint64_t event_number; /* of the last event that it has told */
@@ -333,7 +333,7 @@ struct world_event *world_plan_event(struct world *world,
  * process that is it for that order only. */
 void world_process_boot(struct world *world, const char *order);
 /* Calls into the engine of a process. It may be gone after each of them. */
-void world_process_turn(struct world_process *process);
+void world_process_pass(struct world_process *process);
 void world_process_apply(struct world_process *process);
 void world_process_written(struct world_process *process);
 void world_process_report(struct world_process *process,

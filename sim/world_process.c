@@ -266,7 +266,7 @@ static void wake(struct world_process *process, int64_t at_ns)
     if (process->wake_ns > at_ns) {
         process->wake_ns = at_ns;
         (void)
-            world_plan_event(process->world, WORLD_TURN, at_ns, process->ix, 0);
+            world_plan_event(process->world, WORLD_PASS, at_ns, process->ix, 0);
     }
 }
 
@@ -371,13 +371,13 @@ void world_process_boot(struct world *world, const char *order)
     }
 }
 
-void world_process_turn(struct world_process *process)
+void world_process_pass(struct world_process *process)
 {
     process->wake_ns = SCHED_NEVER;
     if (!process->remote) {
         worker_tick(own_worker(process));
     }
-    engine_turn(process->engine);
+    engine_pass(process->engine);
     if (!process->died && rng_below(&process->world->rng, 8) == 0) {
         sched_verify(engine_sched(process->engine));
     }

@@ -330,7 +330,7 @@ static struct judgement judge(struct drive *drive, const struct runner_end *end)
 static struct judgement judge_start(enum err err, const struct diag *diag)
 {
     struct judgement out = {
-        .outcome = err == ERR_NOT_FOUND || err == ERR_IO ? OUTCOME_REJECTED
+        .outcome = err == ERR_NOT_FOUND || err == ERR_IO ? OUTCOME_REFUSED
                                                          : OUTCOME_BLOCKED,
         .stop = err == ERR_NOT_FOUND,
     };
@@ -352,7 +352,7 @@ static bool lacks(const struct drive *drive, struct judgement *out)
     if (given) {
         return false;
     }
-    *out = (struct judgement){.outcome = OUTCOME_REJECTED, .stop = true};
+    *out = (struct judgement){.outcome = OUTCOME_REFUSED, .stop = true};
     strbuf_addf(&out->reason,
                 "%s refuses permissions: full as root without %s=1 in its "
                 "environment; set it (agents: {%s: {env: {%s: \"1\"}}}) if "

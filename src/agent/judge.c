@@ -221,7 +221,7 @@ static void judge_failure(struct judgement *out,
                              input->end->code,
                              input->errors)) {
     case ADAPTER_LIMIT:
-        out->outcome = OUTCOME_REJECTED;
+        out->outcome = OUTCOME_REFUSED;
         out->retry_at = input->seen->retry_at;
         if (out->retry_at == 0 && input->now > 0) {
             out->retry_at = rollout_parse_time(strbuf_text(&input->seen->error),
@@ -229,7 +229,7 @@ static void judge_failure(struct judgement *out,
         }
         break;
     case ADAPTER_KEY:
-        out->outcome = OUTCOME_REJECTED;
+        out->outcome = OUTCOME_REFUSED;
         out->stop = true;
         break;
     case ADAPTER_GONE:

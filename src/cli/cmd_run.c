@@ -148,7 +148,7 @@ static void show_event(struct run *run, const struct store_event *event)
     }
 }
 
-/* Print what has come together in a turn. */
+/* Print what has come together in a pass. */
 static void print_lines(struct run *run)
 {
     if (run->lines.len > 0) {
@@ -275,7 +275,7 @@ static void tell_trouble(struct run *run, const char *trouble)
     strbuf_release(&text);
 }
 
-static void on_turn(void *ctx)
+static void on_pass(void *ctx)
 {
     struct run *run = ctx;
     struct engine *engine = loop_engine(run->loop);
@@ -359,7 +359,7 @@ static enum err schedule(struct run *run, uint64_t epoch)
         .ctx = run,
         .event = on_event,
         .answer = on_answer,
-        .turn = on_turn,
+        .pass = on_pass,
         .signal = on_signal,
     };
     enum err err = loop_open(&run->loop, &loop_options, &run->diag);

@@ -25,14 +25,14 @@ static void add_providers(struct strbuf *out, const struct glance *glance)
 {
     struct engine *engine = glance->view.engine;
     const struct load *load = engine_loader(engine);
-    for (uint32_t ix = 0; ix < load_executor_count(load); ix++) {
-        struct executor_id id = {ix};
+    for (uint32_t ix = 0; ix < load_provider_count(load); ix++) {
+        struct provider_id id = {ix};
         int64_t until_ns;
-        if (sched_executor_state(engine_sched(engine), id, &until_ns) ==
-            EXECUTOR_USAGE) {
+        if (sched_provider_state(engine_sched(engine), id, &until_ns) ==
+            PROVIDER_USAGE) {
             strbuf_addf(out,
                         "provider %s: paused until ",
-                        load_executor_name(load, id));
+                        load_provider_name(load, id));
             usage_add_time(out,
                            glance->wall_ns +
                                (until_ns - engine_time_ns(engine)),
@@ -76,16 +76,16 @@ static void json_providers(struct strbuf *out, const struct glance *glance)
     struct engine *engine = glance->view.engine;
     const struct load *load = engine_loader(engine);
     const char *comma = "";
-    for (uint32_t ix = 0; ix < load_executor_count(load); ix++) {
-        struct executor_id id = {ix};
+    for (uint32_t ix = 0; ix < load_provider_count(load); ix++) {
+        struct provider_id id = {ix};
         int64_t until_ns;
-        if (sched_executor_state(engine_sched(engine), id, &until_ns) !=
-            EXECUTOR_USAGE) {
+        if (sched_provider_state(engine_sched(engine), id, &until_ns) !=
+            PROVIDER_USAGE) {
             continue;
         }
         strbuf_addf(out, "%s{\"provider\": ", comma);
         comma = ", ";
-        jsonw_string(out, load_executor_name(load, id));
+        jsonw_string(out, load_provider_name(load, id));
         strbuf_adds(out, ", \"until\": ");
         jsonw_time(out, glance->wall_ns + (until_ns - engine_time_ns(engine)));
         strbuf_adds(out, "}");
@@ -96,13 +96,13 @@ static void json_stopped(struct strbuf *out, const struct engine *engine)
 {
     const struct load *load = engine_loader(engine);
     const char *comma = "";
-    for (uint32_t ix = 0; ix < load_executor_count(load); ix++) {
-        struct executor_id id = {ix};
+    for (uint32_t ix = 0; ix < load_provider_count(load); ix++) {
+        struct provider_id id = {ix};
         const char *reason = engine_stop_reason(engine, id);
         if (reason != NULL) {
             strbuf_addf(out, "%s{\"provider\": ", comma);
             comma = ", ";
-            jsonw_string(out, load_executor_name(load, id));
+            jsonw_string(out, load_provider_name(load, id));
             strbuf_adds(out, ", \"reason\": ");
             jsonw_string(out, reason);
             strbuf_adds(out, "}");

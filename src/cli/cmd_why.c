@@ -19,7 +19,7 @@ static void add_link(struct strbuf *out, const struct chain *chain, uint32_t ix)
         strbuf_addf(out, " of run %s", chain_run(chain, ix));
     }
     strbuf_addf(out, " is %s", sched_state_name(reason.state));
-    bool flies = reason.state == TASK_CLAIMED || reason.state == TASK_RUNNING;
+    bool flies = reason.state == TASK_STARTING || reason.state == TASK_RUNNING;
     if (flies && chain_session(chain, ix, &session)) {
         strbuf_addf(out, ", attempt %u, for ", session.number);
         duration_add(out, glance_elapsed_ns(&chain->glance, &session));

@@ -84,9 +84,9 @@ void results_reason(struct strbuf *out,
     if (why->limit.v != ID_NONE) {
         reason.limit = plan->limits[why->limit.v].name;
     }
-    if (why->executor.v != ID_NONE) {
+    if (why->provider.v != ID_NONE) {
         uint32_t provider = plan->tasks[left->task].provider;
-        reason.executor = plan->providers[provider].name;
+        reason.provider = plan->providers[provider].name;
     }
     reasons_add(out, &reason);
 }

@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Adding work. Everything that later turns will need is made or reserved
- * here: the rooms a task asks for, its shape with its queues, a place in every
+ * Adding work. Everything that later passes will need is made or reserved
+ * here: the pools a task asks for, its shape with its queues, a place in every
  * array. An addition is checked completely before anything is changed that
  * cannot be taken back; the edges are the exception, and graph_truncate()
  * takes them back.
  */
 #include "base/invariant.h"
 #include "base/mem.h"
-#include "core/lookahead.h"
+#include "core/lookahead/lookahead.h"
 #include "core/sched_internal.h"
 
 #include <string.h>
 
-/* Most rooms one task can ask for: limits of its run, and two gates. */
-enum { ROOMS_MAX = SCHED_LIMITS_MAX + 2 };
+/* Most pools one task can ask for: limits of its run, and two gates. */
+enum { POOLS_MAX = SCHED_LIMITS_MAX + 2 };
 
-struct executor_id sched_add_executor(struct sched *sched,
-                                      const struct executor_spec *spec)
+struct provider_id sched_add_provider(struct sched *sched,
+                                      const struct provider_spec *spec)
 {
-    uint32_t ix = sched->executor_count++;
-    sched->executors = mem_resize(sched->executors,
-                                  sched->executor_count,
-                                  sizeof(sched->executors[0]));
-    sched->executors[ix] = (struct executor){
+    uint32_t ix = sched->provider_count++;
+    sched->providers = mem_resize(sched->providers,
+                                  sched->provider_count,
+                                  sizeof(sched->providers[0]));
+    sched->providers[ix] = (struct provider){
         .spec = *spec,
-        .gate = limits_add_gate(&sched->limits, LIMIT_EXECUTOR_GATE, ix),
+        .pool = limits_add_pool(&sched->limits, LIMIT_PROVIDER_POOL, ix),
         .shut_until_ns = INT64_MIN,
         .probe_at_ns = INT64_MIN,
     };
-    return (struct executor_id){ix};
+    return (struct provider_id){ix};
 }
 
 struct class_id sched_add_class(struct sched *sched,
@@ -42,9 +42,9 @@ struct class_id sched_add_class(struct sched *sched,
                                 sizeof(sched->classes[0]));
     sched->classes[ix] = *spec;
     if (spec->defer && !sched->has_deferred) {
-        /* From now on it matters who gates what. */
+        /* From now on it matters which task blocks which. */
         sched->has_deferred = true;
-        order_of_new(sched, 0, sched->graph.edge_count, false);
+        priority_of_new(sched, 0, sched->graph.edge_count, false);
     }
     return (struct class_id){ix};
 }
@@ -71,11 +71,11 @@ struct run_id sched_add_run(struct sched *sched,
         copy.base += first_limit_out->v;
         (void)limits_add(&sched->limits, &copy);
     }
-    sched->runs[ix].gate = limits_add_gate(&sched->limits, LIMIT_RUN_GATE, ix);
+    sched->runs[ix].pool = limits_add_pool(&sched->limits, LIMIT_RUN_POOL, ix);
     if (spec->policy == SCHED_LOOKAHEAD) {
         lookahead_add_run(sched, spec->schedules);
     }
-    command_gate_run(sched, ix);
+    control_check_run(sched, ix);
     return (struct run_id){ix};
 }
 
@@ -90,12 +90,12 @@ struct limit_id sched_add_limit(struct sched *sched,
 
 /* The set of these needs; the same one for equal needs. */
 static uint32_t
-intern_set(struct sched *sched, const struct room_need *needs, uint32_t count)
+intern_set(struct sched *sched, const struct pool_need *needs, uint32_t count)
 {
     uint64_t hash = count;
     for (uint32_t ix = 0; ix < count; ix++) {
         hash =
-            idmap_hash(hash, (uint64_t)needs[ix].room << 32 | needs[ix].units);
+            idmap_hash(hash, (uint64_t)needs[ix].pool << 32 | needs[ix].units);
     }
     uint32_t first = idmap_get(&sched->sets_by_hash, hash);
     for (uint32_t set = first; set != ID_NONE;
@@ -131,7 +131,7 @@ static uint32_t add_queue(struct sched *sched, uint32_t set, uint32_t and_set)
     uint32_t ix = sched->queue_count++;
     sched->queues[ix] = (struct queue){
         .sets = {set, and_set},
-        .at_room = ID_NONE,
+        .at_pool = ID_NONE,
     };
     pheap_init(&sched->queue_links[ix], 1);
     return ix;
@@ -140,7 +140,7 @@ static uint32_t add_queue(struct sched *sched, uint32_t set, uint32_t and_set)
 /* The shape like this one, with its queues; made if it is new. */
 static uint32_t intern_shape(struct sched *sched, struct shape like)
 {
-    uint64_t hash = idmap_hash(like.class_ix, like.executor);
+    uint64_t hash = idmap_hash(like.class_ix, like.provider);
     hash = idmap_hash(hash, (uint64_t)like.run << 32 | like.batch_key);
     hash = idmap_hash(hash, (uint64_t)like.needs << 32 | like.group_needs);
     uint32_t first = idmap_get(&sched->shapes_by_hash, hash);
@@ -148,7 +148,7 @@ static uint32_t intern_shape(struct sched *sched, struct shape like)
          ix = sched->shapes[ix].next_same_hash) {
         const struct shape *shape = &sched->shapes[ix];
         if (shape->class_ix == like.class_ix &&
-            shape->executor == like.executor && shape->run == like.run &&
+            shape->provider == like.provider && shape->run == like.run &&
             shape->batch_key == like.batch_key && shape->needs == like.needs &&
             shape->group_needs == like.group_needs) {
             return ix;
@@ -166,9 +166,9 @@ static uint32_t intern_shape(struct sched *sched, struct shape like)
 }
 
 static uint32_t
-add_need(struct room_need *needs, uint32_t count, struct room_need need)
+add_need(struct pool_need *needs, uint32_t count, struct pool_need need)
 {
-    INVARIANT(count < ROOMS_MAX && need.units > 0);
+    INVARIANT(count < POOLS_MAX && need.units > 0);
     needs[count] = need;
     return count + 1;
 }
@@ -183,13 +183,13 @@ static uint32_t units_of(const struct sched_task_spec *spec, uint32_t limit)
     return 0;
 }
 
-/* The rooms a group holds while it is open. */
+/* The pools a group holds while it is open. */
 static uint32_t group_set(struct sched *sched,
                           uint32_t run,
                           const struct attribute *attributes,
                           uint32_t count)
 {
-    struct room_need needs[ROOMS_MAX];
+    struct pool_need needs[POOLS_MAX];
     uint32_t need_count = 0;
     const struct run *r = &sched->runs[run];
     for (uint32_t n = r->limit_count; n-- > 0;) {
@@ -197,8 +197,8 @@ static uint32_t group_set(struct sched *sched,
         uint32_t key = ID_NONE;
         if (sched->limits.limits[limit].spec.hold_group &&
             limits_match(&sched->limits, limit, attributes, count, &key)) {
-            struct room_need need = {
-                limits_room(&sched->limits, limit, key),
+            struct pool_need need = {
+                limits_pool(&sched->limits, limit, key),
                 1,
             };
             need_count = add_need(needs, need_count, need);
@@ -208,26 +208,27 @@ static uint32_t group_set(struct sched *sched,
 }
 
 /*
- * The rooms an attempt uses. The gates come first, because they rule out most
+ * The pools an attempt uses. The gates come first, because they rule out most
  * when they are shut, and then the limits from the last to the first, because
  * the first ones (the cap) are shared by most: a queue should wait at the most
- * particular room that lacks units.
+ * particular pool that lacks units.
  */
 static uint32_t
 task_set(struct sched *sched, uint32_t run, const struct sched_task_spec *spec)
 {
-    struct room_need needs[ROOMS_MAX];
+    struct pool_need needs[POOLS_MAX];
     uint32_t count = 0;
     struct run r = sched->runs[run];
-    struct room_need run_gate = {r.gate, 1};
-    struct room_need gate = {sched->executors[spec->executor.v].gate, 1};
-    count = add_need(needs, count, run_gate);
-    count = add_need(needs, count, gate);
+    struct pool_need run_pool = {r.pool, 1};
+    struct pool_need provider_pool = {sched->providers[spec->provider.v].pool,
+                                      1};
+    count = add_need(needs, count, run_pool);
+    count = add_need(needs, count, provider_pool);
     for (uint32_t ix = 0; ix < spec->use_count; ix++) {
         uint32_t limit = spec->uses[ix].limit.v;
         if (sched->limits.limits[limit].spec.resource) {
-            struct room_need need = {
-                limits_room(&sched->limits, limit, ID_NONE),
+            struct pool_need need = {
+                limits_pool(&sched->limits, limit, ID_NONE),
                 spec->uses[ix].units,
             };
             count = add_need(needs, count, need);
@@ -244,8 +245,8 @@ task_set(struct sched *sched, uint32_t run, const struct sched_task_spec *spec)
                          spec->attribute_count,
                          &key)) {
             uint32_t units = units_of(spec, limit);
-            struct room_need need = {
-                limits_room(&sched->limits, limit, key),
+            struct pool_need need = {
+                limits_pool(&sched->limits, limit, key),
                 units > 0 ? units : 1,
             };
             count = add_need(needs, count, need);
@@ -394,7 +395,7 @@ add_task(struct sched *sched, uint32_t run, const struct sched_task_spec *spec)
     }
     struct shape like = {
         .class_ix = spec->class_id.v,
-        .executor = spec->executor.v,
+        .provider = spec->provider.v,
         .run = run,
         .batch_key = spec->batch_key,
         .needs = task_set(sched, run, spec),
@@ -405,7 +406,7 @@ add_task(struct sched *sched, uint32_t run, const struct sched_task_spec *spec)
         .failure = intern_failure(sched, &spec->failure),
         .rework_to = spec->rework_to,
         .cause = ID_NONE,
-        .gate_tier = TIER_NONE,
+        .blocked_tier = TIER_NONE,
     };
     sched->unmet[ix] = 0;
     sched->runs[run].counts[TASK_WAITING]++;
@@ -424,13 +425,13 @@ static void reserve_queues(struct sched *sched)
     }
 }
 
-static enum err refuse(struct sched_refusal *refusal,
+static enum err reject(struct sched_rejection *rejection,
                        enum err err,
-                       enum sched_refusal_code code,
+                       enum sched_rejection_code code,
                        uint32_t task)
 {
-    refusal->code = code;
-    refusal->task.v = task;
+    rejection->code = code;
+    rejection->task.v = task;
     return err;
 }
 
@@ -439,16 +440,16 @@ static enum err check_old(const struct sched *sched,
                           uint32_t run,
                           uint32_t task,
                           bool gains_need,
-                          struct sched_refusal *refusal)
+                          struct sched_rejection *rejection)
 {
     if (sched_run_ix(sched, task) != run) {
-        return refuse(refusal, ERR_INVALID, REFUSAL_OTHER_RUN, task);
+        return reject(rejection, ERR_INVALID, REJECTION_OTHER_RUN, task);
     }
     if (gains_need && state_in_flight(sched, task)) {
-        return refuse(refusal, ERR_CONFLICT, REFUSAL_STARTED, task);
+        return reject(rejection, ERR_CONFLICT, REJECTION_STARTED, task);
     }
     if (gains_need && !state_is_pending(sched, task)) {
-        return refuse(refusal, ERR_CONFLICT, REFUSAL_ENDED, task);
+        return reject(rejection, ERR_CONFLICT, REJECTION_ENDED, task);
     }
     return ERR_OK;
 }
@@ -456,7 +457,7 @@ static enum err check_old(const struct sched *sched,
 /* Groups that are named must be there and belong to this run. */
 static enum err check_groups(const struct sched *sched,
                              const struct sched_addition *addition,
-                             struct sched_refusal *refusal)
+                             struct sched_rejection *rejection)
 {
     for (uint32_t ix = 0; ix < addition->task_count; ix++) {
         uint32_t group = addition->tasks[ix].group;
@@ -464,9 +465,9 @@ static enum err check_groups(const struct sched *sched,
                   group < sched->group_count + addition->group_count);
         if (group < sched->group_count &&
             sched->groups[group].run != addition->run.v) {
-            return refuse(refusal,
+            return reject(rejection,
                           ERR_INVALID,
-                          REFUSAL_OTHER_RUN,
+                          REJECTION_OTHER_RUN,
                           sched->task_count + ix);
         }
     }
@@ -475,27 +476,28 @@ static enum err check_groups(const struct sched *sched,
 
 static enum err check_needs(const struct sched *sched,
                             const struct sched_addition *addition,
-                            struct sched_refusal *refusal)
+                            struct sched_rejection *rejection)
 {
     uint32_t total = sched->task_count + addition->task_count;
     for (uint32_t ix = 0; ix < addition->need_count; ix++) {
         struct sched_need need = addition->needs[ix];
         if (need.dependent >= total || need.need >= total) {
-            return refuse(refusal,
+            return reject(rejection,
                           ERR_INVALID,
-                          REFUSAL_UNKNOWN,
+                          REJECTION_UNKNOWN,
                           need.dependent);
         }
         enum err err = ERR_OK;
         if (need.need < sched->task_count) {
-            err = check_old(sched, addition->run.v, need.need, false, refusal);
+            err =
+                check_old(sched, addition->run.v, need.need, false, rejection);
         }
         if (err == ERR_OK && need.dependent < sched->task_count) {
             err = check_old(sched,
                             addition->run.v,
                             need.dependent,
                             true,
-                            refusal);
+                            rejection);
         }
         if (err != ERR_OK) {
             return err;
@@ -596,16 +598,19 @@ static bool is_forward(const struct sched_addition *addition, uint32_t first)
 /* With the edges in the graph: no cycle, and rework goes back, not aside. */
 static enum err check_graph(struct sched *sched,
                             const struct sched_addition *addition,
-                            struct sched_refusal *refusal)
+                            struct sched_rejection *rejection)
 {
     uint32_t first = sched->task_count;
     if (!is_forward(addition, first)) {
         /* An old task may gain a need, so old ones are looked at as well. */
-        refusal->cycle =
-            graph_find_cycle(&sched->graph, 0, &refusal->cycle_count);
+        rejection->cycle =
+            graph_find_cycle(&sched->graph, 0, &rejection->cycle_count);
     }
-    if (refusal->cycle != NULL) {
-        return refuse(refusal, ERR_INVALID, REFUSAL_CYCLE, refusal->cycle[0]);
+    if (rejection->cycle != NULL) {
+        return reject(rejection,
+                      ERR_INVALID,
+                      REJECTION_CYCLE,
+                      rejection->cycle[0]);
     }
     for (uint32_t ix = 0; ix < addition->task_count; ix++) {
         const struct sched_task_spec *spec = &addition->tasks[ix];
@@ -613,19 +618,19 @@ static enum err check_graph(struct sched *sched,
         if (spec->rework_to != ID_NONE &&
             (spec->group == ID_NONE || spec->rework_to == task ||
              !reaches(sched, addition, first, task))) {
-            return refuse(refusal, ERR_INVALID, REFUSAL_REWORK, task);
+            return reject(rejection, ERR_INVALID, REJECTION_REWORK, task);
         }
     }
     return ERR_OK;
 }
 
-/* Count unmet needs of what gained some, and start it on its way. */
+/* Count unsatisfied needs of what gained some, and start it on its way. */
 static void settle_new(struct sched *sched, uint32_t first, uint32_t edges)
 {
     for (uint32_t edge = edges; edge < sched->graph.edge_count; edge++) {
         uint32_t need = graph_need(&sched->graph, edge);
         uint32_t dependent = graph_dependent(&sched->graph, edge);
-        if (sched_has(sched, need, TASK_RELEASED)) {
+        if (sched_has(sched, need, TASK_SATISFIED)) {
             continue;
         }
         if (sched->unmet[dependent]++ == 0 &&
@@ -645,13 +650,13 @@ static void settle_new(struct sched *sched, uint32_t first, uint32_t edges)
         uint32_t need = graph_need(&sched->graph, edge);
         uint32_t dependent = graph_dependent(&sched->graph, edge);
         if (state_is_pending(sched, need) ||
-            sched_has(sched, need, TASK_RELEASED) ||
+            sched_has(sched, need, TASK_SATISFIED) ||
             !state_is_pending(sched, dependent)) {
             continue;
         }
-        uint32_t cause = release_find_dead_end(sched, need);
+        uint32_t cause = deps_find_dead_end(sched, need);
         if (cause != ID_NONE) {
-            release_skip(sched, dependent, cause);
+            deps_skip(sched, dependent, cause);
         }
     }
 }
@@ -673,7 +678,7 @@ static void add_checked(struct sched *sched,
     }
     reserve_queues(sched);
     lookahead_reserve(sched);
-    order_of_new(sched, first, edges, is_forward(addition, first));
+    priority_of_new(sched, first, edges, is_forward(addition, first));
     if (addition->records != NULL) {
         restore_tasks(sched, addition, first, edges);
     } else {
@@ -686,15 +691,15 @@ static void add_checked(struct sched *sched,
 /* Whether tasks with records can be, and need nothing but one another. */
 static enum err check_records(const struct sched *sched,
                               const struct sched_addition *addition,
-                              struct sched_refusal *refusal)
+                              struct sched_rejection *rejection)
 {
     for (uint32_t ix = 0; ix < addition->need_count; ix++) {
         struct sched_need need = addition->needs[ix];
         if (need.dependent < sched->task_count ||
             need.need < sched->task_count) {
-            return refuse(refusal,
+            return reject(rejection,
                           ERR_INVALID,
-                          REFUSAL_UNKNOWN,
+                          REJECTION_UNKNOWN,
                           need.dependent);
         }
     }
@@ -702,30 +707,30 @@ static enum err check_records(const struct sched *sched,
     if (bad == ID_NONE) {
         return ERR_OK;
     }
-    return refuse(refusal,
+    return reject(rejection,
                   ERR_CORRUPT,
-                  REFUSAL_RECORD,
+                  REJECTION_RECORD,
                   sched->task_count + bad);
 }
 
 /* Whether the run takes this addition; what needs the graph comes later. */
 static enum err check(const struct sched *sched,
                       const struct sched_addition *addition,
-                      struct sched_refusal *refusal)
+                      struct sched_rejection *rejection)
 {
     bool goes_on = addition->records != NULL;
     if (addition->task_count > SCHED_TASKS_MAX - sched->task_count) {
-        return refuse(refusal, ERR_LIMIT, REFUSAL_TOO_MANY, ID_NONE);
+        return reject(rejection, ERR_LIMIT, REJECTION_TOO_MANY, ID_NONE);
     }
     if (sched->runs[addition->run.v].cancelled && !goes_on) {
-        return refuse(refusal, ERR_CONFLICT, REFUSAL_CANCELLED, ID_NONE);
+        return reject(rejection, ERR_CONFLICT, REJECTION_CANCELLED, ID_NONE);
     }
-    enum err err = check_groups(sched, addition, refusal);
+    enum err err = check_groups(sched, addition, rejection);
     if (err == ERR_OK) {
-        err = check_needs(sched, addition, refusal);
+        err = check_needs(sched, addition, rejection);
     }
     if (err == ERR_OK && goes_on) {
-        err = check_records(sched, addition, refusal);
+        err = check_records(sched, addition, rejection);
     }
     return err;
 }
@@ -733,9 +738,9 @@ static enum err check(const struct sched *sched,
 enum err sched_add(struct sched *sched,
                    int64_t now_ns,
                    const struct sched_addition *addition,
-                   struct sched_refusal *refusal)
+                   struct sched_rejection *rejection)
 {
-    *refusal = (struct sched_refusal){.task = {ID_NONE}};
+    *rejection = (struct sched_rejection){.task = {ID_NONE}};
     INVARIANT(addition->run.v < sched->run_count);
     if (addition->records != NULL) {
         sched_arrive(sched, now_ns); /* nothing happens before all are there */
@@ -744,7 +749,7 @@ enum err sched_add(struct sched *sched,
     }
     uint32_t first = sched->task_count;
     uint32_t edges = sched->graph.edge_count;
-    enum err err = check(sched, addition, refusal);
+    enum err err = check(sched, addition, rejection);
     if (err != ERR_OK) {
         return err;
     }
@@ -758,7 +763,7 @@ enum err sched_add(struct sched *sched,
                   edges + addition->need_count);
     graph_add_nodes(&sched->graph, addition->task_count);
     add_edges(sched, addition);
-    err = check_graph(sched, addition, refusal);
+    err = check_graph(sched, addition, rejection);
     if (err != ERR_OK) {
         graph_truncate(&sched->graph, first, edges);
         return err;
@@ -767,10 +772,10 @@ enum err sched_add(struct sched *sched,
     return ERR_OK;
 }
 
-void sched_refusal_release(struct sched_refusal *refusal)
+void sched_rejection_release(struct sched_rejection *rejection)
 {
-    mem_free(refusal->cycle);
-    *refusal = (struct sched_refusal){.task = {ID_NONE}};
+    mem_free(rejection->cycle);
+    *rejection = (struct sched_rejection){.task = {ID_NONE}};
 }
 
 size_t sched_bytes(const struct sched *sched)
@@ -788,7 +793,7 @@ size_t sched_bytes(const struct sched *sched)
     bytes += sched->queue_capacity *
              (sizeof(struct queue) + sizeof(struct pheap_link));
     bytes += sched->set_capacity * sizeof(struct need_set);
-    bytes += sched->need_capacity * sizeof(struct room_need);
+    bytes += sched->need_capacity * sizeof(struct pool_need);
     bytes += sched->failure_capacity * sizeof(sched->failures[0]);
     for (uint32_t ix = 0; ix < sched->queue_count; ix++) {
         bytes += sched->queues[ix].heap.capacity * sizeof(struct ready_entry);

@@ -2,10 +2,10 @@
 /*
  * Who starts.
  *
- * Queues wait at rooms. A room is awake while it has waiters, free units and
- * no reservation; awake rooms are in a heap by their best waiter, so the root
+ * Queues wait at pools. A pool is awake while it has waiters, free units and
+ * no reservation; awake pools are in a heap by their best waiter, so the root
  * of that heap leads to the best task that might fit. It is examined against
- * all rooms it needs:
+ * all pools it needs:
  *
  * - All have units: it starts.
  * - One has none at all: the queue moves there and is left alone until units
@@ -20,14 +20,14 @@
  * In a run that plans ahead, what fits may have to wait for another task of the
  * plan; it keeps nothing meanwhile: see lookahead.h.
  *
- * Each step starts a task or takes a queue or a room out of consideration, so
+ * Each step starts a task or takes a queue or a pool out of consideration, so
  * a scan ends. Each start may change the order and what is free, so the scan
  * for the next one makes its reservations afresh.
  */
 #include "core/sched_internal.h"
 
 #include "base/invariant.h"
-#include "core/lookahead.h"
+#include "core/lookahead/lookahead.h"
 
 static bool queue_before(const void *ctx, uint32_t a, uint32_t b)
 {
@@ -35,16 +35,16 @@ static bool queue_before(const void *ctx, uint32_t a, uint32_t b)
     return ready_key_before(&sched->queues[a].top, &sched->queues[b].top);
 }
 
-static bool room_before(const void *ctx, uint32_t a, uint32_t b)
+static bool pool_before(const void *ctx, uint32_t a, uint32_t b)
 {
     const struct sched *sched = ctx;
-    const struct room *rooms = sched->limits.rooms;
-    return queue_before(sched, rooms[a].waiting, rooms[b].waiting);
+    const struct pool *pools = sched->limits.pools;
+    return queue_before(sched, pools[a].waiting, pools[b].waiting);
 }
 
-static struct pheap_forest room_forest(const struct sched *sched)
+static struct pheap_forest pool_forest(const struct sched *sched)
 {
-    return (struct pheap_forest){sched->limits.room_links, room_before, sched};
+    return (struct pheap_forest){sched->limits.pool_links, pool_before, sched};
 }
 
 static struct pheap_forest queue_forest(const struct sched *sched)
@@ -52,80 +52,80 @@ static struct pheap_forest queue_forest(const struct sched *sched)
     return (struct pheap_forest){sched->queue_links, queue_before, sched};
 }
 
-static void sleep_room(struct sched *sched, uint32_t room)
+static void sleep_pool(struct sched *sched, uint32_t pool)
 {
-    struct room *r = &sched->limits.rooms[room];
+    struct pool *r = &sched->limits.pools[pool];
     if (r->awake) {
-        struct pheap_forest forest = room_forest(sched);
-        sched->awake = pheap_remove(&forest, sched->awake, room);
+        struct pheap_forest forest = pool_forest(sched);
+        sched->awake = pheap_remove(&forest, sched->awake, pool);
         r->awake = false;
     }
 }
 
-static void wake_room(struct sched *sched, uint32_t room)
+static void wake_pool(struct sched *sched, uint32_t pool)
 {
-    struct room *r = &sched->limits.rooms[room];
+    struct pool *r = &sched->limits.pools[pool];
     if (!r->awake && r->waiting != ID_NONE &&
-        limits_reserved(&sched->limits, room) == ID_NONE &&
-        limits_free(&sched->limits, room) > 0) {
-        struct pheap_forest forest = room_forest(sched);
-        sched->awake = pheap_add(&forest, sched->awake, room);
+        limits_reserved(&sched->limits, pool) == ID_NONE &&
+        limits_free(&sched->limits, pool) > 0) {
+        struct pheap_forest forest = pool_forest(sched);
+        sched->awake = pheap_add(&forest, sched->awake, pool);
         r->awake = true;
     }
 }
 
-/* Its units changed: wake its rooms that have some, let the others sleep. */
+/* Its units changed: wake its pools that have some, let the others sleep. */
 static void wake_counter(struct sched *sched, const struct counter *counter)
 {
-    for (uint32_t room = counter->first_room; room != ID_NONE;
-         room = sched->limits.rooms[room].next_of_counter) {
+    for (uint32_t pool = counter->first_pool; pool != ID_NONE;
+         pool = sched->limits.pools[pool].next_of_counter) {
         if (counter->reserved_for != ID_NONE ||
-            limits_free(&sched->limits, room) <= 0) {
-            sleep_room(sched, room);
+            limits_free(&sched->limits, pool) <= 0) {
+            sleep_pool(sched, pool);
         } else {
-            wake_room(sched, room);
+            wake_pool(sched, pool);
         }
     }
 }
 
-void dispatch_wait(struct sched *sched, uint32_t queue, uint32_t room)
+void dispatch_wait(struct sched *sched, uint32_t queue, uint32_t pool)
 {
     struct queue *q = &sched->queues[queue];
-    INVARIANT(q->at_room == ID_NONE);
-    q->at_room = room;
-    struct room *r = &sched->limits.rooms[room];
+    INVARIANT(q->at_pool == ID_NONE);
+    q->at_pool = pool;
+    struct pool *r = &sched->limits.pools[pool];
     if (r->waiting == ID_NONE) {
         sched->limits.limits[r->limit].waiting++;
     }
     struct pheap_forest forest = queue_forest(sched);
     if (r->waiting != ID_NONE && queue_before(sched, r->waiting, queue)) {
-        /* The best waiter stays the same, so the room's place does too. */
+        /* The best waiter stays the same, so the pool's place does too. */
         r->waiting = pheap_add(&forest, r->waiting, queue);
         return;
     }
-    sleep_room(sched, room);
+    sleep_pool(sched, pool);
     r->waiting = pheap_add(&forest, r->waiting, queue);
-    wake_room(sched, room);
+    wake_pool(sched, pool);
 }
 
 void dispatch_leave(struct sched *sched, uint32_t queue)
 {
     struct queue *q = &sched->queues[queue];
-    INVARIANT(q->at_room != ID_NONE);
-    uint32_t room = q->at_room;
-    struct room *r = &sched->limits.rooms[room];
+    INVARIANT(q->at_pool != ID_NONE);
+    uint32_t pool = q->at_pool;
+    struct pool *r = &sched->limits.pools[pool];
     struct pheap_forest forest = queue_forest(sched);
-    q->at_room = ID_NONE;
+    q->at_pool = ID_NONE;
     if (r->waiting != queue) {
         r->waiting = pheap_remove(&forest, r->waiting, queue);
         return;
     }
-    sleep_room(sched, room);
+    sleep_pool(sched, pool);
     r->waiting = pheap_remove(&forest, r->waiting, queue);
     if (r->waiting == ID_NONE) {
         sched->limits.limits[r->limit].waiting--;
     }
-    wake_room(sched, room);
+    wake_pool(sched, pool);
 }
 
 /* Take units whether there are any or not. */
@@ -133,9 +133,9 @@ void dispatch_occupy(struct sched *sched, uint32_t set)
 {
     const struct need_set *needs = &sched->sets[set];
     for (uint32_t ix = 0; ix < needs->count; ix++) {
-        struct room_need need = sched->needs[needs->first + ix];
+        struct pool_need need = sched->needs[needs->first + ix];
         struct counter *counter =
-            &sched->limits.counters[sched->limits.rooms[need.room].counter];
+            &sched->limits.counters[sched->limits.pools[need.pool].counter];
         counter->used += need.units;
         wake_counter(sched, counter);
     }
@@ -146,8 +146,8 @@ static void expect_free(const struct sched *sched, uint32_t set)
 {
     const struct need_set *needs = &sched->sets[set];
     for (uint32_t ix = 0; ix < needs->count; ix++) {
-        struct room_need need = sched->needs[needs->first + ix];
-        INVARIANT(limits_free(&sched->limits, need.room) >= need.units);
+        struct pool_need need = sched->needs[needs->first + ix];
+        INVARIANT(limits_free(&sched->limits, need.pool) >= need.units);
     }
 }
 
@@ -155,32 +155,32 @@ void dispatch_give(struct sched *sched, uint32_t set)
 {
     const struct need_set *needs = &sched->sets[set];
     for (uint32_t ix = 0; ix < needs->count; ix++) {
-        struct room_need need = sched->needs[needs->first + ix];
+        struct pool_need need = sched->needs[needs->first + ix];
         struct counter *counter =
-            &sched->limits.counters[sched->limits.rooms[need.room].counter];
+            &sched->limits.counters[sched->limits.pools[need.pool].counter];
         INVARIANT(counter->used >= need.units);
         counter->used -= need.units;
         wake_counter(sched, counter);
     }
 }
 
-/* The maximum of a limit changed: rooms may wake or fall asleep. */
+/* The maximum of a limit changed: pools may wake or fall asleep. */
 void dispatch_wake_limit(struct sched *sched, uint32_t limit)
 {
-    for (uint32_t room = sched->limits.limits[limit].first_room;
-         room != ID_NONE;
-         room = sched->limits.rooms[room].next_of_limit) {
-        if (limits_free(&sched->limits, room) <= 0) {
-            sleep_room(sched, room);
+    for (uint32_t pool = sched->limits.limits[limit].first_pool;
+         pool != ID_NONE;
+         pool = sched->limits.pools[pool].next_of_limit) {
+        if (limits_free(&sched->limits, pool) <= 0) {
+            sleep_pool(sched, pool);
         } else {
-            wake_room(sched, room);
+            wake_pool(sched, pool);
         }
     }
 }
 
-void dispatch_set_gate(struct sched *sched, uint32_t room, bool open)
+void dispatch_set_open(struct sched *sched, uint32_t pool, bool open)
 {
-    uint32_t limit = sched->limits.rooms[room].limit;
+    uint32_t limit = sched->limits.pools[pool].limit;
     int64_t max = open ? LIMIT_NONE : 0;
     if (sched->limits.limits[limit].spec.max != max) {
         limits_set_max(&sched->limits, limit, max, 0);
@@ -188,20 +188,20 @@ void dispatch_set_gate(struct sched *sched, uint32_t room, bool open)
     }
 }
 
-bool dispatch_takes(const struct sched *sched, uint32_t executor)
+bool dispatch_takes(const struct sched *sched, uint32_t provider)
 {
     const struct limits *limits = &sched->limits;
-    uint32_t gate = sched->executors[executor].gate;
-    return limits->limits[limits->rooms[gate].limit].spec.max > 0;
+    uint32_t pool = sched->providers[provider].pool;
+    return limits->limits[limits->pools[pool].limit].spec.max > 0;
 }
 
-void dispatch_gate_executor(struct sched *sched, uint32_t executor)
+void dispatch_check_provider(struct sched *sched, uint32_t provider)
 {
-    const struct executor *e = &sched->executors[executor];
-    bool open = executor_state(e, sched->now_ns) == EXECUTOR_OPEN;
-    if (open != dispatch_takes(sched, executor)) {
-        dispatch_set_gate(sched, e->gate, open);
-        ready_recount_executor(sched, executor);
+    const struct provider *e = &sched->providers[provider];
+    bool open = provider_state(e, sched->now_ns) == PROVIDER_OPEN;
+    if (open != dispatch_takes(sched, provider)) {
+        dispatch_set_open(sched, e->pool, open);
+        ready_recount_provider(sched, provider);
     }
 }
 
@@ -275,34 +275,34 @@ static void begin_scan(struct sched *sched)
 
 /* What an examination found. */
 struct finding {
-    uint32_t room;    /* that lacks units; ID_NONE: none does */
+    uint32_t pool;    /* that lacks units; ID_NONE: none does */
     bool empty;       /* it has none left at all */
-    uint32_t lacking; /* rooms that lack units; 1: it can reserve that one */
+    uint32_t lacking; /* pools that lack units; 1: it can reserve that one */
 };
 
-/* Whether the room's limit, as it is now, has as many units at all. */
-static bool has_units(const struct sched *sched, struct room_need need)
+/* Whether the pool's limit, as it is now, has as many units at all. */
+static bool has_units(const struct sched *sched, struct pool_need need)
 {
-    uint32_t limit = sched->limits.rooms[need.room].limit;
+    uint32_t limit = sched->limits.pools[need.pool].limit;
     return sched->limits.limits[limit].max_now >= need.units;
 }
 
 static struct finding examine(const struct sched *sched, uint32_t queue)
 {
     const struct queue *q = &sched->queues[queue];
-    struct finding finding = {.room = ID_NONE};
+    struct finding finding = {.pool = ID_NONE};
     for (uint32_t part = 0; part < 2 && q->sets[part] != ID_NONE; part++) {
         const struct need_set *set = &sched->sets[q->sets[part]];
         for (uint32_t ix = 0; ix < set->count; ix++) {
-            struct room_need need = sched->needs[set->first + ix];
-            int64_t free = limits_free(&sched->limits, need.room);
+            struct pool_need need = sched->needs[set->first + ix];
+            int64_t free = limits_free(&sched->limits, need.pool);
             if (free <= 0 ||
-                limits_reserved(&sched->limits, need.room) != ID_NONE) {
-                return (struct finding){need.room, true, 1};
+                limits_reserved(&sched->limits, need.pool) != ID_NONE) {
+                return (struct finding){need.pool, true, 1};
             }
             if (free < need.units) {
                 /* What the limit never has cannot be saved up for. */
-                finding.room = need.room;
+                finding.pool = need.pool;
                 finding.lacking += has_units(sched, need) ? 1 : 2;
             }
         }
@@ -317,7 +317,7 @@ void dispatch_open_group(struct sched *sched, uint32_t group)
     dispatch_occupy(sched, g->needs);
     const struct need_set *set = &sched->sets[g->needs];
     for (uint32_t ix = 0; ix < set->count; ix++) {
-        sched->limits.rooms[sched->needs[set->first + ix].room].holder = group;
+        sched->limits.pools[sched->needs[set->first + ix].pool].holder = group;
     }
     ready_rekey_group(sched, group);
 }
@@ -334,7 +334,7 @@ static void open_for(struct sched *sched, uint32_t task)
 }
 
 /* Hand a task out as part of the session of `leader`. */
-static void claim(struct sched *sched, uint32_t task, uint32_t leader)
+static void set_starting(struct sched *sched, uint32_t task, uint32_t leader)
 {
     struct task *t = &sched->tasks[task];
     ready_dequeue(sched, task);
@@ -343,7 +343,7 @@ static void claim(struct sched *sched, uint32_t task, uint32_t leader)
     t->leader = leader;
     t->next_in_session = ID_NONE;
     t->attempts++;
-    state_set(sched, task, TASK_CLAIMED);
+    state_set(sched, task, TASK_STARTING);
     /* Its end will need these, and may come soon. */
     __builtin_prefetch(&sched->graph.nodes[task]);
     __builtin_prefetch(&sched->unmet[task]);
@@ -373,7 +373,7 @@ static void fill_batch(struct sched *sched, uint32_t leader)
         if (next == ID_NONE) {
             return;
         }
-        claim(sched, next, leader);
+        set_starting(sched, next, leader);
         if (!sched_group(sched, sched->tasks[next].group)->open) {
             sched_raise(sched, next, TASK_BACKGROUND);
             ready_count_out(sched, next);
@@ -390,17 +390,17 @@ static void start(struct sched *sched, uint32_t leader)
     open_for(sched, leader);
     expect_free(sched, shape->needs);
     dispatch_occupy(sched, shape->needs);
-    claim(sched, leader, leader);
+    set_starting(sched, leader, leader);
     fill_batch(sched, leader);
     sched->runs[shape->run].sessions++;
-    executor_sent(&sched->executors[shape->executor], sched->last_token);
-    dispatch_gate_executor(sched, shape->executor);
+    provider_sent(&sched->providers[shape->provider], sched->last_token);
+    dispatch_check_provider(sched, shape->provider);
 }
 
 /* Keep the free units of a room for a task until the next scan. */
-static void reserve(struct sched *sched, uint32_t room, uint32_t task)
+static void reserve(struct sched *sched, uint32_t pool, uint32_t task)
 {
-    uint32_t ix = sched->limits.rooms[room].counter;
+    uint32_t ix = sched->limits.pools[pool].counter;
     struct counter *counter = &sched->limits.counters[ix];
     counter->reserved_for = task;
     counter->next_reserved = sched->reserved;
@@ -415,8 +415,8 @@ static void set_aside(struct sched *sched, uint32_t queue)
     sched->asides = queue;
 }
 
-/* Call `fn` for each room that a queue needs, while it returns true. */
-typedef bool (*need_fn)(struct sched *sched, struct room_need need, void *ctx);
+/* Call `fn` for each pool that a queue needs, while it returns true. */
+typedef bool (*need_fn)(struct sched *sched, struct pool_need need, void *ctx);
 
 static bool
 each_need(struct sched *sched, uint32_t queue, need_fn fn, void *ctx)
@@ -433,26 +433,26 @@ each_need(struct sched *sched, uint32_t queue, need_fn fn, void *ctx)
     return true;
 }
 
-static bool is_narrow(struct sched *sched, struct room_need need, void *ctx)
+static bool is_narrow(struct sched *sched, struct pool_need need, void *ctx)
 {
     (void)sched;
     (void)ctx;
     return need.units == 1;
 }
 
-static bool can_ever_fit(struct sched *sched, struct room_need need, void *ctx)
+static bool can_ever_fit(struct sched *sched, struct pool_need need, void *ctx)
 {
     (void)ctx;
     return has_units(sched, need);
 }
 
-static bool reserve_part(struct sched *sched, struct room_need need, void *ctx)
+static bool reserve_part(struct sched *sched, struct pool_need need, void *ctx)
 {
     const uint32_t *task = ctx;
-    int64_t free = limits_free(&sched->limits, need.room);
+    int64_t free = limits_free(&sched->limits, need.pool);
     if (free > 0 && free < need.units &&
-        limits_reserved(&sched->limits, need.room) == ID_NONE) {
-        reserve(sched, need.room, *task);
+        limits_reserved(&sched->limits, need.pool) == ID_NONE) {
+        reserve(sched, need.pool, *task);
     }
     return true;
 }
@@ -476,10 +476,10 @@ static bool saves_up(struct sched *sched, uint32_t queue, uint32_t head)
 
 void dispatch_rouse(struct sched *sched, uint32_t queue)
 {
-    uint32_t room = sched->queues[queue].at_room;
-    if (room != ID_NONE && room != ROOM_HALL) {
+    uint32_t pool = sched->queues[queue].at_pool;
+    if (pool != ID_NONE && pool != POOL_OPEN) {
         dispatch_leave(sched, queue);
-        dispatch_wait(sched, queue, ROOM_HALL);
+        dispatch_wait(sched, queue, POOL_OPEN);
     }
 }
 
@@ -487,12 +487,12 @@ uint32_t dispatch_start(struct sched *sched)
 {
     begin_scan(sched);
     while (sched->awake != ID_NONE) {
-        uint32_t queue = sched->limits.rooms[sched->awake].waiting;
+        uint32_t queue = sched->limits.pools[sched->awake].waiting;
         uint32_t head = ready_head(sched, queue);
         INVARIANT(head != ID_NONE);
         struct finding finding = examine(sched, queue);
         uint32_t first = lookahead_held_for(sched, head);
-        if (finding.room == ID_NONE && first == ID_NONE) {
+        if (finding.pool == ID_NONE && first == ID_NONE) {
             start(sched, head);
             return head;
         }
@@ -506,9 +506,9 @@ uint32_t dispatch_start(struct sched *sched)
             set_aside(sched, queue);
             continue;
         }
-        dispatch_wait(sched, queue, finding.room);
+        dispatch_wait(sched, queue, finding.pool);
         if (!finding.empty) {
-            reserve(sched, finding.room, head);
+            reserve(sched, finding.pool, head);
         }
     }
     return ID_NONE;

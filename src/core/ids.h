@@ -35,7 +35,7 @@ struct limit_id {
     uint32_t v;
 };
 
-struct executor_id {
+struct provider_id {
     uint32_t v;
 };
 

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Key of a counter or room: the limit (or share) and the value of `per`. */
+/* Key of a counter or pool: the limit (or share) and the value of `per`. */
 static uint64_t key_of(uint32_t limit, uint32_t key, bool shared)
 {
     uint64_t high = ((uint64_t)limit << 1) | (shared ? 1 : 0);
@@ -20,9 +20,9 @@ void limits_release(struct limits *limits)
     }
     mem_free(limits->limits);
     mem_free(limits->counters);
-    mem_free(limits->rooms);
-    mem_free(limits->room_links);
-    idmap_release(&limits->rooms_by_key);
+    mem_free(limits->pools);
+    mem_free(limits->pool_links);
+    idmap_release(&limits->pools_by_key);
     idmap_release(&limits->counters_by_key);
     *limits = (struct limits){0};
 }
@@ -63,7 +63,7 @@ uint32_t limits_add(struct limits *limits, const struct limit_spec *spec)
     *limit = (struct limit){
         .spec = *spec,
         .where = copied(spec->where, spec->where_count),
-        .first_room = ID_NONE,
+        .first_pool = ID_NONE,
         .kind = LIMIT_PLAN,
         .owner = ID_NONE,
     };
@@ -73,7 +73,7 @@ uint32_t limits_add(struct limits *limits, const struct limit_spec *spec)
 }
 
 uint32_t
-limits_add_gate(struct limits *limits, enum limit_kind kind, uint32_t owner)
+limits_add_pool(struct limits *limits, enum limit_kind kind, uint32_t owner)
 {
     struct limit_spec spec = {
         .max = LIMIT_NONE,
@@ -84,7 +84,7 @@ limits_add_gate(struct limits *limits, enum limit_kind kind, uint32_t owner)
     uint32_t limit = limits_add(limits, &spec);
     limits->limits[limit].kind = kind;
     limits->limits[limit].owner = owner;
-    return limits_room(limits, limit, ID_NONE);
+    return limits_pool(limits, limit, ID_NONE);
 }
 
 static uint32_t counter_for(struct limits *limits, uint32_t limit, uint32_t key)
@@ -99,7 +99,7 @@ static uint32_t counter_for(struct limits *limits, uint32_t limit, uint32_t key)
     MEM_GROW(limits->counters, limits->counter_count, limits->counter_capacity);
     uint32_t ix = limits->counter_count++;
     limits->counters[ix] = (struct counter){
-        .first_room = ID_NONE,
+        .first_pool = ID_NONE,
         .reserved_for = ID_NONE,
         .next_reserved = ID_NONE,
     };
@@ -107,37 +107,37 @@ static uint32_t counter_for(struct limits *limits, uint32_t limit, uint32_t key)
     return ix;
 }
 
-static uint32_t new_room(struct limits *limits)
+static uint32_t new_pool(struct limits *limits)
 {
-    uint32_t capacity = limits->room_capacity;
-    MEM_GROW(limits->rooms, limits->room_count, capacity);
-    MEM_GROW(limits->room_links, limits->room_count, limits->room_capacity);
-    uint32_t ix = limits->room_count++;
-    pheap_init(&limits->room_links[ix], 1);
+    uint32_t capacity = limits->pool_capacity;
+    MEM_GROW(limits->pools, limits->pool_count, capacity);
+    MEM_GROW(limits->pool_links, limits->pool_count, limits->pool_capacity);
+    uint32_t ix = limits->pool_count++;
+    pheap_init(&limits->pool_links[ix], 1);
     return ix;
 }
 
-uint32_t limits_room(struct limits *limits, uint32_t limit, uint32_t key)
+uint32_t limits_pool(struct limits *limits, uint32_t limit, uint32_t key)
 {
     INVARIANT(limit < limits->limit_count);
     uint64_t map_key = key_of(limit, key, false);
-    uint32_t found = idmap_get(&limits->rooms_by_key, map_key);
+    uint32_t found = idmap_get(&limits->pools_by_key, map_key);
     if (found != ID_NONE) {
         return found;
     }
     uint32_t counter = counter_for(limits, limit, key);
-    uint32_t ix = new_room(limits);
-    limits->rooms[ix] = (struct room){
+    uint32_t ix = new_pool(limits);
+    limits->pools[ix] = (struct pool){
         .limit = limit,
         .counter = counter,
-        .next_of_limit = limits->limits[limit].first_room,
-        .next_of_counter = limits->counters[counter].first_room,
+        .next_of_limit = limits->limits[limit].first_pool,
+        .next_of_counter = limits->counters[counter].first_pool,
         .waiting = ID_NONE,
         .holder = ID_NONE,
     };
-    limits->limits[limit].first_room = ix;
-    limits->counters[counter].first_room = ix;
-    idmap_put(&limits->rooms_by_key, map_key, ix);
+    limits->limits[limit].first_pool = ix;
+    limits->counters[counter].first_pool = ix;
+    idmap_put(&limits->pools_by_key, map_key, ix);
     return ix;
 }
 
@@ -190,8 +190,8 @@ size_t limits_bytes(const struct limits *limits)
 {
     return limits->limit_capacity * sizeof(limits->limits[0]) +
            limits->counter_capacity * sizeof(limits->counters[0]) +
-           limits->room_capacity *
-               (sizeof(limits->rooms[0]) + sizeof(limits->room_links[0])) +
-           idmap_bytes(&limits->rooms_by_key) +
+           limits->pool_capacity *
+               (sizeof(limits->pools[0]) + sizeof(limits->pool_links[0])) +
+           idmap_bytes(&limits->pools_by_key) +
            idmap_bytes(&limits->counters_by_key);
 }

@@ -6,13 +6,13 @@
  *   another limit, or none) and to which attributes it applies.
  * - A counter holds the units in use for one value of the limit's `per`
  *   attribute, or for all. Limits of several runs may share counters.
- * - A room is the pair of a limit and a counter: what a task asks for. Its
+ * - A pool is the pair of a limit and a counter: what a task asks for. Its
  *   free units are the limit's present maximum less the counter's use.
  *
- * Gates (a paused run, an executor that backs off) are limits of one room
+ * Gates (a paused run, a provider that backs off) are limits of one pool
  * whose maximum is none or 0, so that one mechanism decides who may start.
  *
- * Memory: grows only when limits or rooms are added, that is at admission.
+ * Memory: grows only when limits or pools are added, that is at admission.
  */
 #ifndef CORE_LIMITS_H
 #define CORE_LIMITS_H
@@ -34,9 +34,9 @@ struct attribute {
 
 enum limit_kind {
     LIMIT_PLAN,
-    LIMIT_RUN_GATE,
-    LIMIT_EXECUTOR_GATE,
-    LIMIT_LOOKAHEAD_GATE, /* shut while a run's plan holds tasks back */
+    LIMIT_RUN_POOL,
+    LIMIT_PROVIDER_POOL,
+    LIMIT_LOOKAHEAD_POOL, /* shut while a run's plan holds tasks back */
 };
 
 /* How a limit is declared. A plain value. */
@@ -58,27 +58,27 @@ struct limit {
     struct limit_spec spec;
     struct attribute *where; /* own copy of spec.where */
     int64_t max_now;         /* derived from spec and the base's maximum */
-    uint32_t waiting;        /* rooms of it at which something waits */
-    uint32_t first_room;
+    uint32_t waiting;        /* pools of it at which something waits */
+    uint32_t first_pool;
     enum limit_kind kind;
-    uint32_t owner; /* run or executor of a gate */
+    uint32_t owner; /* run or provider of a gate */
 };
 
 struct counter {
     int64_t used;
-    uint32_t first_room;
+    uint32_t first_pool;
     uint32_t reserved_for;  /* task the free units are kept for, or ID_NONE */
     uint32_t next_reserved; /* next counter with a reservation */
 };
 
-struct room {
+struct pool {
     uint32_t limit;
     uint32_t counter;
     uint32_t next_of_limit;
     uint32_t next_of_counter;
-    uint32_t waiting; /* heap of the queues that wait for this room */
-    uint32_t holder;  /* group that took this room last, or ID_NONE */
-    bool awake;       /* in the heap of rooms worth looking at */
+    uint32_t waiting; /* heap of the queues that wait for this pool */
+    uint32_t holder;  /* group that took this pool last, or ID_NONE */
+    bool awake;       /* in the heap of pools worth looking at */
 };
 
 /* Made to be embedded; starts as {0}. */
@@ -89,11 +89,11 @@ struct limits {
     struct counter *counters;
     uint32_t counter_count;
     uint32_t counter_capacity;
-    struct room *rooms;
-    struct pheap_link *room_links;
-    uint32_t room_count;
-    uint32_t room_capacity;
-    struct idmap rooms_by_key;
+    struct pool *pools;
+    struct pheap_link *pool_links;
+    uint32_t pool_count;
+    uint32_t pool_capacity;
+    struct idmap pools_by_key;
     struct idmap counters_by_key;
 };
 
@@ -103,12 +103,12 @@ void limits_release(struct limits *limits);
 /* Add a limit (the attributes of `where` are copied); return its index. */
 uint32_t limits_add(struct limits *limits, const struct limit_spec *spec);
 
-/* Add a gate, open, with its one room; return the index of the room. */
+/* Add a gate, open, with its one pool; return the index of the pool. */
 uint32_t
-limits_add_gate(struct limits *limits, enum limit_kind kind, uint32_t owner);
+limits_add_pool(struct limits *limits, enum limit_kind kind, uint32_t owner);
 
-/* The room of a limit for one value of `per` (ID_NONE without); made if new. */
-uint32_t limits_room(struct limits *limits, uint32_t limit, uint32_t key);
+/* The pool of a limit for one value of `per` (ID_NONE without); made if new. */
+uint32_t limits_pool(struct limits *limits, uint32_t limit, uint32_t key);
 
 /*
  * Whether the limit applies to something with these attributes, and then the
@@ -129,18 +129,18 @@ void limits_set_max(struct limits *limits,
 /* Derive max_now of this limit anew from its spec and its base. */
 void limits_derive(struct limits *limits, uint32_t limit);
 
-/* Units of the room that nobody uses; negative when the limit was lowered. */
-static inline int64_t limits_free(const struct limits *limits, uint32_t room)
+/* Units of the pool that nobody uses; negative when the limit was lowered. */
+static inline int64_t limits_free(const struct limits *limits, uint32_t pool)
 {
-    const struct room *r = &limits->rooms[room];
+    const struct pool *r = &limits->pools[pool];
     return limits->limits[r->limit].max_now - limits->counters[r->counter].used;
 }
 
-/* The task that the free units of the room are kept for, or ID_NONE. */
+/* The task that the free units of the pool are kept for, or ID_NONE. */
 static inline uint32_t limits_reserved(const struct limits *limits,
-                                       uint32_t room)
+                                       uint32_t pool)
 {
-    return limits->counters[limits->rooms[room].counter].reserved_for;
+    return limits->counters[limits->pools[pool].counter].reserved_for;
 }
 
 /* Bytes held in memory. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The end of a session: give back what it used, judge its executor, then see
+ * The end of a session: give back what it used, judge its provider, then see
  * what its outcome means for each of its tasks. Retry comes first, then what
  * the plan says about failure. An order that was given while it ran (cancel,
  * skip) wins over any outcome.
@@ -9,13 +9,13 @@
 
 #include "base/duration.h"
 #include "base/invariant.h"
-#include "core/lookahead.h"
+#include "core/lookahead/lookahead.h"
 
 void outcome_started(struct sched *sched, uint32_t leader)
 {
-    uint32_t executor = sched_shape_of(sched, leader)->executor;
-    executor_accepted(&sched->executors[executor], sched->now_ns);
-    dispatch_gate_executor(sched, executor);
+    uint32_t provider = sched_shape_of(sched, leader)->provider;
+    provider_accepted(&sched->providers[provider], sched->now_ns);
+    dispatch_check_provider(sched, provider);
     for (uint32_t task = leader; task != ID_NONE;
          task = sched->tasks[task].next_in_session) {
         state_set(sched, task, TASK_RUNNING);
@@ -42,22 +42,22 @@ static void give_up(struct sched *sched, uint32_t task)
         return;
     case SCHED_ASK:
         park(sched, task, SCHED_PARKED_FAILED);
-        command_ask(sched, task);
+        control_ask(sched, task);
         return;
     case SCHED_SKIP:
         state_set(sched, task, TASK_FAILED);
         if (sched_failure_of(sched, task)->optional) {
-            release_forward(sched, task);
+            deps_satisfy(sched, task);
         } else {
-            release_skip_dependents(sched, task);
+            deps_skip_dependents(sched, task);
         }
         ready_count_out(sched, task);
         return;
     case SCHED_ABORT:
         state_set(sched, task, TASK_FAILED);
         ready_count_out(sched, task);
-        command_cancel_run(sched, run, task);
-        release_forward(sched, task);
+        control_cancel_run(sched, run, task);
+        deps_satisfy(sched, task);
         return;
     }
 }
@@ -88,9 +88,9 @@ static void fail(struct sched *sched, uint32_t task)
 }
 
 /*
- * It was refused. The first time in a row it keeps its place: its executor
+ * It was refused. The first time in a row it keeps its place: its provider
  * backs off. From the second time on it backs off as well, for longer than its
- * executor, so that those which were not refused come first. When the provider
+ * provider, so that those which were not refused come first. When the provider
  * has named a time, it is not about the task.
  */
 static void
@@ -105,13 +105,13 @@ refuse(struct sched *sched, uint32_t task, const struct sched_event *event)
         state_ready_again(sched, task);
         return;
     }
-    const struct executor *executor =
-        &sched->executors[sched_shape_of(sched, task)->executor];
-    int64_t delay_ns = duration_doubled(executor->spec.backoff_ns,
+    const struct provider *provider =
+        &sched->providers[sched_shape_of(sched, task)->provider];
+    int64_t delay_ns = duration_doubled(provider->spec.backoff_ns,
                                         detail->refusals - 2U,
-                                        executor->spec.backoff_ns_max);
-    int64_t from_ns = executor->shut_until_ns > sched->now_ns
-                          ? executor->shut_until_ns
+                                        provider->spec.backoff_ns_max);
+    int64_t from_ns = provider->shut_until_ns > sched->now_ns
+                          ? provider->shut_until_ns
                           : sched->now_ns;
     INVARIANT(delay_ns > 0);
     state_set(sched, task, TASK_WAITING);
@@ -183,12 +183,12 @@ static void rework(struct sched *sched, uint32_t task)
     uint32_t count = collect_rework(sched, task, to);
     for (uint32_t ix = 0; ix < count; ix++) {
         uint32_t again = sched->list[ix];
-        release_back(sched, again);
+        deps_revert(sched, again);
         sched_lower(sched, again, TASK_REVOKED);
         state_set(sched, again, TASK_WAITING);
-        release_doubt(sched, again);
+        deps_doubt(sched, again);
     }
-    order_refresh(sched, sched->list, count);
+    priority_refresh(sched, sched->list, count);
     if (sched->tasks[to].state == TASK_WAITING &&
         !sched_has(sched, to, TASK_BACKING_OFF)) {
         state_ready_or_wait(sched, to);
@@ -217,16 +217,16 @@ static void complete(struct sched *sched, uint32_t task)
     uint32_t ix = sched_run_ix(sched, task);
     struct run *run = &sched->runs[ix];
     state_set(sched, task, TASK_DONE);
-    release_forward(sched, task);
+    deps_satisfy(sched, task);
     ready_count_out(sched, task);
     if (sched->unmet[task] > 0) {
         /* Something it needs runs again, and need not hurry for this one. */
-        order_refresh(sched, &task, 1);
+        priority_refresh(sched, &task, 1);
     }
     run->completions++;
     if (run->sync_every > 0 && run->completions % run->sync_every == 0) {
         run->barrier_due = true;
-        command_gate_run(sched, ix);
+        control_check_run(sched, ix);
     }
 }
 
@@ -236,10 +236,10 @@ static void withdraw(struct sched *sched, uint32_t task)
     bool skip = sched_has(sched, task, TASK_TO_SKIP);
     state_set(sched, task, skip ? TASK_SKIPPED : TASK_CANCELLED);
     if (skip && sched_failure_of(sched, task)->optional) {
-        release_forward(sched, task);
-        order_refresh(sched, &task, 1);
+        deps_satisfy(sched, task);
+        priority_refresh(sched, &task, 1);
     } else {
-        release_skip_dependents(sched, task);
+        deps_skip_dependents(sched, task);
     }
     ready_count_out(sched, task);
 }
@@ -247,7 +247,7 @@ static void withdraw(struct sched *sched, uint32_t task)
 /* It says nothing about the work: all tasks of the session are ready again. */
 static bool stands_alone(enum sched_outcome outcome)
 {
-    return outcome == OUTCOME_REJECTED || outcome == OUTCOME_STOPPED;
+    return outcome == OUTCOME_REFUSED || outcome == OUTCOME_STOPPED;
 }
 
 static bool is_failure(enum sched_outcome outcome)
@@ -290,7 +290,7 @@ static void end_task(struct sched *sched,
     case OUTCOME_LOST:
         fail(sched, task); /* whatever it found is lost too: no rework */
         return;
-    case OUTCOME_REJECTED:
+    case OUTCOME_REFUSED:
         sched->tasks[task].attempts--;
         refuse(sched, task, event);
         return;
@@ -310,33 +310,33 @@ static void end_task(struct sched *sched,
     }
 }
 
-/* Runs that only wait for this executor come to rest. */
-static void stop_executor(struct sched *sched, struct executor *executor)
+/* Runs that only wait for this provider come to rest. */
+static void stop_provider(struct sched *sched, struct provider *provider)
 {
-    executor_stop(executor);
+    provider_stop(provider);
     for (uint32_t run = 0; run < sched->run_count; run++) {
         state_check_run(sched, run);
     }
 }
 
 /*
- * Whether a refusal is about the task, not about its executor: the task was
- * refused before, and the executor takes others. They have ended otherwise
+ * Whether a refusal is about the task, not about its provider: the task was
+ * refused before, and the provider takes others. They have ended otherwise
  * since, or one that was started earlier runs.
  */
 static bool
-is_own_refusal(struct sched *sched, uint32_t leader, struct executor *executor)
+is_own_refusal(struct sched *sched, uint32_t leader, struct provider *provider)
 {
     const struct shape *shape = sched_shape_of(sched, leader);
     if (sched->details[leader].refusals == 0) {
         return false;
     }
-    bool own = executor_is_trusted(executor);
+    bool own = provider_is_trusted(provider);
     for (uint32_t ix = 0; !own && ix < sched->in_flight_count; ix++) {
         uint32_t other = sched->in_flight[ix];
         own = sched->tasks[other].state == TASK_RUNNING &&
               sched->tasks[other].token < sched->tasks[leader].token &&
-              sched_shape_of(sched, other)->executor == shape->executor;
+              sched_shape_of(sched, other)->provider == shape->provider;
     }
     return own;
 }
@@ -344,38 +344,38 @@ is_own_refusal(struct sched *sched, uint32_t leader, struct executor *executor)
 /* A session was refused. */
 static void judge_refusal(struct sched *sched,
                           uint32_t leader,
-                          struct executor *executor,
+                          struct provider *provider,
                           const struct sched_event *event)
 {
     uint64_t token = sched->tasks[leader].token;
-    bool claimed = sched->tasks[leader].state == TASK_CLAIMED;
+    bool starting = sched->tasks[leader].state == TASK_STARTING;
     int64_t now_ns = event->now_ns;
     if (!event->stop && event->retry_at_ns == SCHED_NEVER &&
-        is_own_refusal(sched, leader, executor)) {
-        executor_ended(executor, token, now_ns);
-        if (claimed) {
-            executor_dropped(executor, now_ns);
+        is_own_refusal(sched, leader, provider)) {
+        provider_ended(provider, token, now_ns);
+        if (starting) {
+            provider_dropped(provider, now_ns);
         }
-    } else if (claimed) {
-        executor_refused(executor, token, now_ns, event->retry_at_ns);
+    } else if (starting) {
+        provider_refused(provider, token, now_ns, event->retry_at_ns);
     } else {
-        executor_limited(executor, token, now_ns, event->retry_at_ns);
+        provider_limited(provider, token, now_ns, event->retry_at_ns);
     }
     if (event->stop) {
-        stop_executor(sched, executor);
+        stop_provider(sched, provider);
     }
 }
 
-/* What the session says about its executor. */
-static void judge_executor(struct sched *sched,
+/* What the session says about its provider. */
+static void judge_provider(struct sched *sched,
                            uint32_t leader,
                            const struct sched_event *event)
 {
     const struct task *t = &sched->tasks[leader];
-    struct executor *executor =
-        &sched->executors[sched_shape_of(sched, leader)->executor];
-    bool claimed = t->state == TASK_CLAIMED;
-    /* A gate that fails has done its work: it is no fault of the executor. */
+    struct provider *provider =
+        &sched->providers[sched_shape_of(sched, leader)->provider];
+    bool starting = t->state == TASK_STARTING;
+    /* A gate that fails has done its work: it is no fault of the provider. */
     bool gate = sched_failure_of(sched, leader)->rework_on_failure;
     bool well = false;
     bool lost = false;
@@ -385,21 +385,21 @@ static void judge_executor(struct sched *sched,
         lost = lost || vanished;
         well = well || (!vanished && (gate || outcome != OUTCOME_FAILED));
     }
-    if (event->outcomes[0] == OUTCOME_REJECTED) {
-        judge_refusal(sched, leader, executor, event);
+    if (event->outcomes[0] == OUTCOME_REFUSED) {
+        judge_refusal(sched, leader, provider, event);
         return;
     }
-    if (claimed && well) {
-        executor_accepted(executor, sched->now_ns);
-    } else if (claimed) {
-        executor_dropped(executor, event->now_ns);
+    if (starting && well) {
+        provider_accepted(provider, sched->now_ns);
+    } else if (starting) {
+        provider_dropped(provider, event->now_ns);
     }
     if (sched_has(sched, leader, TASK_ENDING) || (lost && !well)) {
-        executor_ended(executor, t->token, event->now_ns);
+        provider_ended(provider, t->token, event->now_ns);
     } else if (well) {
-        executor_succeeded(executor);
+        provider_succeeded(provider);
     } else {
-        executor_failed(executor, t->token, event->now_ns);
+        provider_failed(provider, t->token, event->now_ns);
     }
 }
 
@@ -449,9 +449,9 @@ static void end_tasks(struct sched *sched,
         if (is_failure(outcome) == failed) {
             end_task(sched, task, outcome, event);
             if (sched->doubt_count == 0) {
-                release_doubt(sched, task); /* rework has put it there */
+                deps_doubt(sched, task); /* rework has put it there */
             }
-            release_cut(sched);
+            deps_cut(sched);
         }
         task = next;
     }
@@ -480,9 +480,9 @@ enum err outcome_apply(struct sched *sched, const struct sched_event *event)
     }
     INVARIANT(count > 0);
     const struct shape *shape = sched_shape_of(sched, leader);
-    judge_executor(sched, leader, event);
-    dispatch_gate_executor(sched, shape->executor);
-    sched->notices = sched->notices || sched->executors[shape->executor].notice;
+    judge_provider(sched, leader, event);
+    dispatch_check_provider(sched, shape->provider);
+    sched->notices = sched->notices || sched->providers[shape->provider].notice;
     dispatch_give(sched, shape->needs);
     sched->runs[shape->run].sessions--;
     if (sched->runs[shape->run].policy == SCHED_FAIR) {

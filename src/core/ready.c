@@ -9,7 +9,7 @@
 #include "core/sched_internal.h"
 
 #include "base/invariant.h"
-#include "core/lookahead.h"
+#include "core/lookahead/lookahead.h"
 
 /* Bits of the high word of a key, from the top. */
 #define KEY_DEFERRED (UINT64_C(1) << 63)
@@ -21,7 +21,7 @@ bool ready_is_background(const struct sched *sched, uint32_t task)
 {
     const struct sched_class_spec *spec = sched_class_of(sched, task);
     return spec->defer && sched->tasks[task].tier >= spec->tier &&
-           sched->details[task].gate_tier > spec->tier;
+           sched->details[task].blocked_tier > spec->tier;
 }
 
 /*
@@ -151,9 +151,9 @@ void ready_requeue(struct sched *sched, uint32_t queue)
 {
     struct queue *q = &sched->queues[queue];
     const struct ready_entry *top = ready_queue_top(&q->heap, stamp_of, sched);
-    uint32_t room = q->at_room;
+    uint32_t pool = q->at_pool;
     if (top == NULL) {
-        if (room != ID_NONE) {
+        if (pool != ID_NONE) {
             dispatch_leave(sched, queue);
         }
         return;
@@ -162,14 +162,14 @@ void ready_requeue(struct sched *sched, uint32_t queue)
         return;
     }
     fetch_ahead(sched, q);
-    if (room == ID_NONE) {
+    if (pool == ID_NONE) {
         q->top = top->key;
-        dispatch_wait(sched, queue, ROOM_HALL);
+        dispatch_wait(sched, queue, POOL_OPEN);
     } else if (ready_key_before(&top->key, &q->top) ||
                ready_key_before(&q->top, &top->key)) {
         dispatch_leave(sched, queue);
         q->top = top->key;
-        dispatch_wait(sched, queue, room);
+        dispatch_wait(sched, queue, pool);
     }
 }
 
@@ -254,11 +254,11 @@ void ready_count_out(struct sched *sched, uint32_t task)
     ready_check_group(sched, ix);
 }
 
-/* A ready task keeps its group open if its executor takes sessions. */
+/* A ready task keeps its group open if its provider takes sessions. */
 static void recount(struct sched *sched, uint32_t task)
 {
     if (!sched_has(sched, task, TASK_BACKGROUND) &&
-        dispatch_takes(sched, sched_shape_of(sched, task)->executor)) {
+        dispatch_takes(sched, sched_shape_of(sched, task)->provider)) {
         ready_count_in(sched, task);
     } else {
         ready_count_out(sched, task);
@@ -300,10 +300,10 @@ static void recount_queue(struct sched *sched, uint32_t queue)
     }
 }
 
-void ready_recount_executor(struct sched *sched, uint32_t executor)
+void ready_recount_provider(struct sched *sched, uint32_t provider)
 {
     for (uint32_t ix = 0; ix < sched->shape_count; ix++) {
-        if (sched->shapes[ix].executor == executor) {
+        if (sched->shapes[ix].provider == provider) {
             recount_queue(sched, sched->shapes[ix].open_queue);
             recount_queue(sched, sched->shapes[ix].closed_queue);
         }

@@ -3,17 +3,17 @@
  * Records, and going on from them.
  *
  * A record holds what does not follow from something else. From it the rest is
- * derived again: who is released by whom, what is in use, which groups are
- * open, who is in which queue. Records come from a file, so they are checked
- * before anything is changed. What could be but does not fit the rest (a task
- * that is ready while something it needs is not done, a group that nothing
- * keeps open) is put right, and reported like any other change.
+ * derived again: whose needs are satisfied by whom, what is in use, which
+ * groups are open, who is in which queue. Records come from a file, so they are
+ * checked before anything is changed. What could be but does not fit the rest
+ * (a task that is ready while something it needs is not done, a group that
+ * nothing keeps open) is put right, and reported like any other change.
  */
 #include "base/invariant.h"
 #include "core/sched_internal.h"
 
 #define IN(state) (1U << (state))
-#define IN_FLIGHT (IN(TASK_CLAIMED) | IN(TASK_RUNNING))
+#define IN_FLIGHT (IN(TASK_STARTING) | IN(TASK_RUNNING))
 #define IN_ANY (IN(TASK_STATE_COUNT) - 1)
 
 /* The flags of a record, those of a task that they stand for, and the states
@@ -110,12 +110,12 @@ struct sched_run_record sched_run_record(const struct sched *sched,
     };
 }
 
-struct sched_executor_record sched_executor_record(const struct sched *sched,
-                                                   struct executor_id executor)
+struct sched_provider_record sched_provider_record(const struct sched *sched,
+                                                   struct provider_id provider)
 {
-    INVARIANT(executor.v < sched->executor_count);
-    const struct executor *e = &sched->executors[executor.v];
-    return (struct sched_executor_record){
+    INVARIANT(provider.v < sched->provider_count);
+    const struct provider *e = &sched->providers[provider.v];
+    return (struct sched_provider_record){
         .sent = e->sent,
         .refused = e->refused,
         .accepted = e->accepted,
@@ -199,7 +199,7 @@ static bool fits_leader(const struct sched_addition *addition, uint32_t ix)
     return leader->leader == record->leader && leader->place == 0 &&
            leader->state == record->state && leader->token == record->token &&
            spec->class_id.v == first->class_id.v &&
-           spec->executor.v == first->executor.v;
+           spec->provider.v == first->provider.v;
 }
 
 /*
@@ -286,23 +286,23 @@ void sched_restore_run(struct sched *sched,
     /* Whatever ran the hook is gone. */
     r->barrier_due = record->barrier && r->sync_every > 0;
     r->completions = record->completions;
-    command_gate_run(sched, run.v);
+    control_check_run(sched, run.v);
 }
 
 /* The starts of a batch are at least those refused and those to be answered. */
-static void fit_batch(struct executor *executor)
+static void fit_batch(struct provider *provider)
 {
-    if (executor->sent < executor->refused + executor->pending) {
-        executor->sent = executor->refused + executor->pending;
+    if (provider->sent < provider->refused + provider->pending) {
+        provider->sent = provider->refused + provider->pending;
     }
 }
 
-void sched_restore_executor(struct sched *sched,
-                            struct executor_id executor,
-                            const struct sched_executor_record *record)
+void sched_restore_provider(struct sched *sched,
+                            struct provider_id provider,
+                            const struct sched_provider_record *record)
 {
-    INVARIANT(executor.v < sched->executor_count);
-    struct executor *e = &sched->executors[executor.v];
+    INVARIANT(provider.v < sched->provider_count);
+    struct provider *e = &sched->providers[provider.v];
     bool sane =
         record->sent <= SCHED_TASKS_MAX && record->refused <= record->sent;
     e->sent = sane ? record->sent : 0;
@@ -322,7 +322,7 @@ void sched_restore_executor(struct sched *sched,
     e->probe_at_ns = record->probe_at_ns;
     e->stopped = record->stopped;
     sched->restoring = true;
-    dispatch_gate_executor(sched, executor.v);
+    dispatch_check_provider(sched, provider.v);
 }
 
 /* Set what the record says of the task itself. */
@@ -369,16 +369,16 @@ static bool is_ending(const struct sched *sched, uint32_t leader)
     return task == ID_NONE;
 }
 
-/* A session holds its rooms, and its executor may have to answer. */
+/* A session holds its pools, and its provider may have to answer. */
 static void restore_session(struct sched *sched, uint32_t leader)
 {
     const struct shape *shape = sched_shape_of(sched, leader);
-    struct executor *executor = &sched->executors[shape->executor];
+    struct provider *provider = &sched->providers[shape->provider];
     dispatch_occupy(sched, shape->needs);
     sched->runs[shape->run].sessions++;
-    if (sched->tasks[leader].state == TASK_CLAIMED) {
-        executor->pending++;
-        fit_batch(executor);
+    if (sched->tasks[leader].state == TASK_STARTING) {
+        provider->pending++;
+        fit_batch(provider);
     }
     if (is_ending(sched, leader)) {
         /* Nobody knows whether the order was carried out. */
@@ -434,7 +434,7 @@ static void restore_counts(struct sched *sched, uint32_t task)
         }
     }
     if (sched_has(sched, task, TASK_ASKING)) {
-        command_ask(sched, task);
+        control_ask(sched, task);
     }
 }
 
@@ -478,10 +478,10 @@ static void restore_order(struct sched *sched, uint32_t first)
             sched->list[count++] = task;
         }
     }
-    order_refresh(sched, sched->list, count);
+    priority_refresh(sched, sched->list, count);
 }
 
-/* Find out who is released, and who is ready because of that. */
+/* Find out whose needs are satisfied, and who is ready because of that. */
 static void restore_needs(struct sched *sched,
                           const struct sched_record *records,
                           uint32_t first,
@@ -491,7 +491,7 @@ static void restore_needs(struct sched *sched,
         sched->unmet[graph_dependent(&sched->graph, edge)]++;
     }
     for (uint32_t task = first; task < sched->task_count; task++) {
-        release_forward(sched, task);
+        deps_satisfy(sched, task);
     }
     for (uint32_t task = first; task < sched->task_count; task++) {
         bool free = sched->unmet[task] == 0;
@@ -535,20 +535,20 @@ void sched_restore_cut(struct sched *sched, struct run_id run)
     for (uint32_t task = 0; task < sched->task_count; task++) {
         if (sched_run_ix(sched, task) == run.v && sched->unmet[task] > 0 &&
             state_is_pending(sched, task)) {
-            release_doubt(sched, task);
+            deps_doubt(sched, task);
         }
     }
-    release_cut(sched);
+    deps_cut(sched);
 }
 
-/* Whether a session of this token is in flight at the executor. */
+/* Whether a session of this token is in flight at the provider. */
 static bool
-has_session(const struct sched *sched, uint32_t executor, uint64_t token)
+has_session(const struct sched *sched, uint32_t provider, uint64_t token)
 {
     for (uint32_t ix = 0; ix < sched->in_flight_count; ix++) {
         uint32_t task = sched->in_flight[ix];
         if (sched->tasks[task].token == token &&
-            sched_shape_of(sched, task)->executor == executor) {
+            sched_shape_of(sched, task)->provider == provider) {
             return true;
         }
     }
@@ -556,23 +556,23 @@ has_session(const struct sched *sched, uint32_t executor, uint64_t token)
 }
 
 /*
- * Everything is there, the first turn begins: no executor may wait for answers
+ * Everything is there, the first pass begins: no provider may wait for answers
  * of sessions that are not.
  */
 void restore_finish(struct sched *sched)
 {
     sched->restoring = false;
-    for (uint32_t ix = 0; ix < sched->executor_count; ix++) {
-        struct executor *executor = &sched->executors[ix];
-        if (executor->pending == 0) {
-            executor->sent = 0;
-            executor->refused = 0;
-            executor->accepted = false;
+    for (uint32_t ix = 0; ix < sched->provider_count; ix++) {
+        struct provider *provider = &sched->providers[ix];
+        if (provider->pending == 0) {
+            provider->sent = 0;
+            provider->refused = 0;
+            provider->accepted = false;
         }
-        if (executor->probe_token != 0 &&
-            !has_session(sched, ix, executor->probe_token)) {
-            executor_ended(executor, executor->probe_token, sched->now_ns);
+        if (provider->probe_token != 0 &&
+            !has_session(sched, ix, provider->probe_token)) {
+            provider_ended(provider, provider->probe_token, sched->now_ns);
         }
-        dispatch_gate_executor(sched, ix);
+        dispatch_check_provider(sched, ix);
     }
 }

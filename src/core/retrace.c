@@ -67,7 +67,7 @@ static void tell_heap(const struct retrace *retrace, uint32_t root)
     }
 }
 
-/* A group has opened or closed: its ready tasks need other rooms. */
+/* A group has opened or closed: its ready tasks need other pools. */
 static void tell_group(const struct retrace *retrace, uint32_t group)
 {
     uint32_t bin = group * 2;
@@ -103,7 +103,7 @@ static void leave(struct sched *sched, uint32_t task)
     case TASK_READY:
         state_unready(sched, task);
         break;
-    case TASK_CLAIMED:
+    case TASK_STARTING:
     case TASK_RUNNING:
         leave_session(sched, task);
         break;
@@ -191,20 +191,20 @@ void retrace_task(const struct retrace *retrace,
     INVARIANT((unsigned)state < TASK_STATE_COUNT);
     sched_advance(sched, now_ns);
     enum task_state before = sched->tasks[task.v].state;
-    if (before == TASK_CLAIMED && state == TASK_RUNNING) {
+    if (before == TASK_STARTING && state == TASK_RUNNING) {
         state_set(sched, task.v, TASK_RUNNING);
     } else if (before != state || leads) {
         leave(sched, task.v);
         enter(retrace, task.v, state, leads);
     }
-    bool met = release_is_met(sched, task.v);
-    bool released = sched_has(sched, task.v, TASK_RELEASED);
+    bool met = deps_is_complete(sched, task.v);
+    bool released = sched_has(sched, task.v, TASK_SATISFIED);
     if (met && !released) {
-        release_forward(sched, task.v);
+        deps_satisfy(sched, task.v);
     } else if (!met && released) {
-        release_back(sched, task.v);
+        deps_revert(sched, task.v);
     }
-    if (sched_has(sched, task.v, TASK_RELEASED) != released) {
+    if (sched_has(sched, task.v, TASK_SATISFIED) != released) {
         tell_dependents(retrace, task.v);
     }
     tell(retrace, task.v);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The frame: events come in here, effects go out here. What an event means is
- * in state.c, release.c, outcome.c and command.c; who starts is in dispatch.c.
+ * in state.c, deps.c, outcome.c and control.c; who starts is in dispatch.c.
  *
  * Effects are not stored anywhere. Each kind is found again from the state
  * when it is asked for (a flag on a task, a list threaded through the tasks),
@@ -11,7 +11,7 @@
 
 #include "base/invariant.h"
 #include "base/mem.h"
-#include "core/lookahead.h"
+#include "core/lookahead/lookahead.h"
 #include "core/sched_internal.h"
 
 #include <string.h>
@@ -32,8 +32,8 @@ struct sched *sched_new(void)
     for (uint32_t ix = 0; ix < ARRAY_COUNT(empty); ix++) {
         *empty[ix] = ID_NONE;
     }
-    uint32_t hall = limits_add_gate(&sched->limits, LIMIT_RUN_GATE, ID_NONE);
-    INVARIANT(hall == ROOM_HALL);
+    uint32_t hall = limits_add_pool(&sched->limits, LIMIT_RUN_POOL, ID_NONE);
+    INVARIANT(hall == POOL_OPEN);
     return sched;
 }
 
@@ -55,7 +55,7 @@ void sched_free(struct sched *sched)
         sched->timer_links, sched->marks,       sched->stack,  sched->list,
         sched->tally,       sched->doubts,      sched->groups, sched->bins,
         sched->shapes,      sched->queues,      sched->sets,   sched->needs,
-        sched->executors,   sched->classes,     sched->runs,   sched->failures,
+        sched->providers,   sched->classes,     sched->runs,   sched->failures,
         sched->in_flight,   sched->queue_links,
     };
     for (uint32_t ix = 0; ix < ARRAY_COUNT(blocks); ix++) {
@@ -65,7 +65,7 @@ void sched_free(struct sched *sched)
     mem_free(sched);
 }
 
-/* What happens by time alone: back-offs end, tasks age, executors open. */
+/* What happens by time alone: back-offs end, tasks age, providers open. */
 static void fire_timers(struct sched *sched)
 {
     while (sched->timers != ID_NONE &&
@@ -79,8 +79,8 @@ static void fire_timers(struct sched *sched)
             state_age(sched, task);
         }
     }
-    for (uint32_t ix = 0; ix < sched->executor_count; ix++) {
-        dispatch_gate_executor(sched, ix);
+    for (uint32_t ix = 0; ix < sched->provider_count; ix++) {
+        dispatch_check_provider(sched, ix);
     }
 }
 
@@ -100,7 +100,7 @@ void sched_arrive(struct sched *sched, int64_t now_ns)
     INVARIANT(now_ns >= sched->now_ns);
     sched->now_ns = now_ns;
     sched->event_seq++;
-    sched->in_turn = false;
+    sched->in_pass = false;
 }
 
 void sched_advance(struct sched *sched, int64_t now_ns)
@@ -121,7 +121,7 @@ static bool is_addressed(const struct sched *sched,
     case EVENT_OPEN:
         return true;
     case EVENT_REOPEN:
-        return event->executor.v < sched->executor_count;
+        return event->provider.v < sched->provider_count;
     case EVENT_PAUSE:
     case EVENT_RESUME:
     case EVENT_BARRIER_DONE:
@@ -152,7 +152,7 @@ enum err sched_apply(struct sched *sched, const struct sched_event *event)
         return ERR_OK;
     }
     if (event->type != EVENT_STARTED && event->type != EVENT_ENDED) {
-        return command_apply(sched, event);
+        return control_apply(sched, event);
     }
     const struct task *task = &sched->tasks[event->task.v];
     if (!state_in_flight(sched, event->task.v) || task->token != event->token) {
@@ -161,7 +161,7 @@ enum err sched_apply(struct sched *sched, const struct sched_event *event)
     if (event->type == EVENT_ENDED) {
         return outcome_apply(sched, event);
     }
-    if (task->state != TASK_CLAIMED) {
+    if (task->state != TASK_STARTING) {
         return ERR_CONFLICT;
     }
     outcome_started(sched, task->leader);
@@ -189,7 +189,7 @@ static bool next_start(struct sched *sched, struct sched_effect *out)
 {
     uint32_t leader = dispatch_start(sched);
     while (leader == ID_NONE) {
-        /* A start may have shut its executor, and what waits for that one
+        /* A start may have shut its provider, and what waits for that one
          * keeps no group open: its place may let another one start. */
         if (!dispatch_close_groups(sched)) {
             return false;
@@ -199,18 +199,18 @@ static bool next_start(struct sched *sched, struct sched_effect *out)
     out->type = EFFECT_START;
     out->task.v = leader;
     out->token = sched->tasks[leader].token;
-    out->executor.v = sched_shape_of(sched, leader)->executor;
+    out->provider.v = sched_shape_of(sched, leader)->provider;
     out->run.v = sched_shape_of(sched, leader)->run;
     return true;
 }
 
 static bool next_notice(struct sched *sched, struct sched_effect *out)
 {
-    for (uint32_t ix = 0; sched->notices && ix < sched->executor_count; ix++) {
-        if (sched->executors[ix].notice) {
-            sched->executors[ix].notice = false;
+    for (uint32_t ix = 0; sched->notices && ix < sched->provider_count; ix++) {
+        if (sched->providers[ix].notice) {
+            sched->providers[ix].notice = false;
             out->type = EFFECT_CIRCUIT;
-            out->executor.v = ix;
+            out->provider.v = ix;
             return true;
         }
     }
@@ -234,25 +234,25 @@ static bool next_change(struct sched *sched, struct sched_effect *out)
 
 static uint32_t in_flight_of(const struct run *run)
 {
-    return run->counts[TASK_CLAIMED] + run->counts[TASK_RUNNING];
+    return run->counts[TASK_STARTING] + run->counts[TASK_RUNNING];
 }
 
 /*
- * Whether all that is ready waits for stopped executors. Asked only when
+ * Whether all that is ready waits for stopped providers. Asked only when
  * nothing is in flight, so going through all tasks is rare.
  */
 static bool is_stopped(const struct sched *sched, uint32_t run)
 {
     bool any = false;
-    for (uint32_t ix = 0; ix < sched->executor_count; ix++) {
-        any = any || sched->executors[ix].stopped;
+    for (uint32_t ix = 0; ix < sched->provider_count; ix++) {
+        any = any || sched->providers[ix].stopped;
     }
     for (uint32_t task = 0; any && task < sched->task_count; task++) {
         if (sched_run_ix(sched, task) == run &&
             sched->tasks[task].state == TASK_READY &&
             !sched_has(sched, task, TASK_HELD)) {
-            uint32_t executor = sched_shape_of(sched, task)->executor;
-            any = sched->executors[executor].stopped;
+            uint32_t provider = sched_shape_of(sched, task)->provider;
+            any = sched->providers[provider].stopped;
         }
     }
     return any;
@@ -308,10 +308,10 @@ bool sched_next_effect(struct sched *sched, struct sched_effect *out)
     *out = (struct sched_effect){
         .task = {ID_NONE},
         .run = {ID_NONE},
-        .executor = {ID_NONE},
+        .provider = {ID_NONE},
     };
-    if (!sched->in_turn) {
-        sched->in_turn = true;
+    if (!sched->in_pass) {
+        sched->in_pass = true;
         if (sched->restoring) {
             restore_finish(sched);
         }
@@ -328,9 +328,9 @@ int64_t sched_next_timer(const struct sched *sched)
     if (sched->timers != ID_NONE) {
         at_ns = sched->details[sched->timers].until_ns;
     }
-    for (uint32_t ix = 0; ix < sched->executor_count; ix++) {
+    for (uint32_t ix = 0; ix < sched->provider_count; ix++) {
         int64_t wake_ns =
-            executor_wake_ns(&sched->executors[ix], sched->now_ns);
+            provider_wake_ns(&sched->providers[ix], sched->now_ns);
         if (wake_ns < at_ns) {
             at_ns = wake_ns;
         }
@@ -357,7 +357,7 @@ struct sched_task sched_task(const struct sched *sched, struct task_id task)
         .run = {shape->run},
         .group = {sched_is_solo(t->group) ? ID_NONE : t->group / 2},
         .class_id = {shape->class_ix},
-        .executor = {shape->executor},
+        .provider = {shape->provider},
         .tier = t->tier,
         .rank_ns = t->rank_ns,
         .estimate_ns = t->estimate_ns,
@@ -379,14 +379,14 @@ struct sched_task sched_task(const struct sched *sched, struct task_id task)
     };
 }
 
-enum executor_shut sched_executor_state(const struct sched *sched,
-                                        struct executor_id executor,
+enum provider_shut sched_provider_state(const struct sched *sched,
+                                        struct provider_id provider,
                                         int64_t *until_ns_out)
 {
-    INVARIANT(executor.v < sched->executor_count);
-    const struct executor *e = &sched->executors[executor.v];
-    *until_ns_out = executor_wake_ns(e, sched->now_ns);
-    return executor_state(e, sched->now_ns);
+    INVARIANT(provider.v < sched->provider_count);
+    const struct provider *e = &sched->providers[provider.v];
+    *until_ns_out = provider_wake_ns(e, sched->now_ns);
+    return provider_state(e, sched->now_ns);
 }
 
 struct sched_run sched_run(const struct sched *sched, struct run_id run)
@@ -413,7 +413,7 @@ const char *sched_state_name(enum task_state state)
     static const char *const names[] = {
         [TASK_WAITING] = "waiting",
         [TASK_READY] = "ready",
-        [TASK_CLAIMED] = "starting",
+        [TASK_STARTING] = "starting",
         [TASK_RUNNING] = "running",
         [TASK_DONE] = "done",
         [TASK_FAILED] = "failed",
@@ -452,9 +452,9 @@ int64_t sched_limit_used(const struct sched *sched, struct limit_id limit)
     INVARIANT(limit.v < sched->limits.limit_count);
     const struct limits *limits = &sched->limits;
     int64_t used = 0;
-    for (uint32_t room = limits->limits[limit.v].first_room; room != ID_NONE;
-         room = limits->rooms[room].next_of_limit) {
-        used += limits->counters[limits->rooms[room].counter].used;
+    for (uint32_t pool = limits->limits[limit.v].first_pool; pool != ID_NONE;
+         pool = limits->pools[pool].next_of_limit) {
+        used += limits->counters[limits->pools[pool].counter].used;
     }
     return used;
 }
@@ -473,8 +473,8 @@ units_in(const struct sched *sched, const uint32_t sets[2], uint32_t counter)
     for (uint32_t part = 0; part < 2 && sets[part] != ID_NONE; part++) {
         const struct need_set *set = &sched->sets[sets[part]];
         for (uint32_t ix = 0; ix < set->count; ix++) {
-            struct room_need need = sched->needs[set->first + ix];
-            if (sched->limits.rooms[need.room].counter == counter) {
+            struct pool_need need = sched->needs[set->first + ix];
+            if (sched->limits.pools[need.pool].counter == counter) {
                 units += need.units;
             }
         }
@@ -482,15 +482,15 @@ units_in(const struct sched *sched, const uint32_t sets[2], uint32_t counter)
     return units;
 }
 
-/* Whether the rooms of a set have units, with those of `freed` given back. */
+/* Whether the pools of a set have units, with those of `freed` given back. */
 static bool
 fits_with(const struct sched *sched, uint32_t set, const uint32_t freed[2])
 {
     const struct need_set *needs = &sched->sets[set];
     for (uint32_t ix = 0; ix < needs->count; ix++) {
-        struct room_need need = sched->needs[needs->first + ix];
-        int64_t free = limits_free(&sched->limits, need.room);
-        uint32_t counter = sched->limits.rooms[need.room].counter;
+        struct pool_need need = sched->needs[needs->first + ix];
+        int64_t free = limits_free(&sched->limits, need.pool);
+        uint32_t counter = sched->limits.pools[need.pool].counter;
         if (free < need.units &&
             free + units_in(sched, freed, counter) < need.units) {
             return false;
@@ -526,10 +526,10 @@ void sched_heads(const struct sched *sched, sched_head_fn fn, void *ctx)
 {
     for (uint32_t ix = 0; ix < sched->queue_count; ix++) {
         const struct queue *queue = &sched->queues[ix];
-        if (queue->at_room == ID_NONE && !queue->aside) {
+        if (queue->at_pool == ID_NONE && !queue->aside) {
             continue;
         }
-        /* The entry at the top is alive whenever a turn has ended. */
+        /* The entry at the top is alive whenever a pass has ended. */
         uint32_t item = queue->heap.entries[0].item;
         const struct bin *bin = sched_bin(sched, item / BIN_SIDES);
         fn(ctx, (struct task_id){bin->root[item % BIN_SIDES]});

@@ -7,7 +7,7 @@
  * sequences of calls give equal effects, bit for bit. The simulator and the
  * live engine run this same code.
  *
- * A turn:
+ * A pass:
  *  1. sched_apply() each event that is there, in order; sched_add() for work
  *     that is added. Nothing starts in these calls.
  *  2. sched_plan(), if a run plans ahead, and sched_next_effect() until it
@@ -16,12 +16,12 @@
  *  3. sched_next_timer() says when to call sched_apply() with EVENT_TICK if
  *     nothing happens before.
  *
- * Setting up: sched_new(), sched_add_executor(), sched_add_class(),
+ * Setting up: sched_new(), sched_add_provider(), sched_add_class(),
  * sched_add_run() with its limits, then sched_add() for the tasks.
  *
  * Going on after a crash: sched_record(), sched_run_record() and
- * sched_executor_record() say all that does not follow from something else.
- * A record changes only in a turn that reports its task (EFFECT_TASK), so a
+ * sched_provider_record() say all that does not follow from something else.
+ * A record changes only in a pass that reports its task (EFFECT_TASK), so a
  * store that keeps the newest record of each task has all of them. Another
  * scheduler that is set up the same way, with sched_restore*() and with the
  * records in sched_add(), decides from there on like the first one would.
@@ -35,9 +35,9 @@
 #define CORE_SCHED_H
 
 #include "base/err.h"
-#include "core/executor.h"
 #include "core/ids.h"
 #include "core/limits.h"
+#include "core/provider.h"
 
 #include <stddef.h>
 
@@ -56,7 +56,7 @@
 enum task_state {
     TASK_WAITING,   /* for what it needs, or for the end of its back-off */
     TASK_READY,     /* could start */
-    TASK_CLAIMED,   /* handed out to be started */
+    TASK_STARTING,  /* handed out to be started */
     TASK_RUNNING,   /* its session was accepted */
     TASK_DONE,      /* final */
     TASK_FAILED,    /* leaves by an operator's order only */
@@ -67,7 +67,7 @@ enum task_state {
 
 enum { TASK_STATE_COUNT = TASK_CANCELLED + 1 };
 
-/* Stable name of a state ("waiting", "starting" for claimed ...). */
+/* Stable name of a state ("waiting", "ready" ...). */
 const char *sched_state_name(enum task_state state);
 
 /* Why a task is parked. */
@@ -88,12 +88,12 @@ enum sched_on_failure {
 };
 
 struct sched_class_spec {
-    uint32_t tier;       /* 0 is best, SCHED_TIER_MAX worst */
-    bool defer;          /* comes after everything else when it gates nothing */
-    bool queue;          /* oldest first, before others of its tier */
-    uint32_t batch;      /* tasks of one session at most; at least 1 */
-    uint32_t marginal;   /* percent of its estimate that each but the longest
-                            takes in a batch; for planning ahead */
+    uint32_t tier;     /* 0 is best, SCHED_TIER_MAX worst */
+    bool defer;        /* comes after everything else when it blocks nothing */
+    bool queue;        /* oldest first, before others of its tier */
+    uint32_t batch;    /* tasks of one session at most; at least 1 */
+    uint32_t marginal; /* percent of its estimate that each but the longest
+                          takes in a batch; for planning ahead */
     int64_t max_wait_ns; /* then it goes first; SCHED_NEVER: no bound */
 };
 
@@ -114,7 +114,7 @@ struct sched_failure_spec {
     uint32_t checkpoint_max; /* then it is parked */
     uint32_t rework_max;
     enum sched_on_failure on_failure;
-    bool optional;          /* failed or skipped, it still releases others */
+    bool optional; /* failed or skipped, its dependents still proceed */
     bool rework_on_failure; /* a failure counts as "changes requested" */
 };
 
@@ -130,7 +130,7 @@ struct sched_group_spec {
 
 struct sched_task_spec {
     struct class_id class_id;
-    struct executor_id executor;
+    struct provider_id provider;
     /* A group: index of an old one, or the old count plus an index into the
      * groups of the same addition; ID_NONE: the task is one of its own. */
     uint32_t group;
@@ -203,8 +203,8 @@ struct sched_run_record {
     uint32_t completions;
 };
 
-/* The same of an executor: see struct executor. */
-struct sched_executor_record {
+/* The same of a provider: see struct provider. */
+struct sched_provider_record {
     uint32_t sent; /* of a batch with answers to come; 0 in all three: those
                       that came are not known */
     uint32_t refused;
@@ -241,22 +241,22 @@ struct sched_addition {
                                            task: work that goes on */
 };
 
-enum sched_refusal_code {
-    REFUSAL_NONE,
-    REFUSAL_TOO_MANY,  /* more than SCHED_TASKS_MAX tasks */
-    REFUSAL_UNKNOWN,   /* `task` needs a task that is not there */
-    REFUSAL_CYCLE,     /* see `cycle` */
-    REFUSAL_STARTED,   /* `task` is in flight and cannot gain a need */
-    REFUSAL_ENDED,     /* `task` has ended and cannot gain a need */
-    REFUSAL_OTHER_RUN, /* `task` belongs to another run */
-    REFUSAL_REWORK,    /* `task` does not need its rework_to in its group */
-    REFUSAL_CANCELLED, /* the run was cancelled */
-    REFUSAL_RECORD,    /* the record of `task` cannot be */
+enum sched_rejection_code {
+    REJECTION_NONE,
+    REJECTION_TOO_MANY,  /* more than SCHED_TASKS_MAX tasks */
+    REJECTION_UNKNOWN,   /* `task` needs a task that is not there */
+    REJECTION_CYCLE,     /* see `cycle` */
+    REJECTION_STARTED,   /* `task` is in flight and cannot gain a need */
+    REJECTION_ENDED,     /* `task` has ended and cannot gain a need */
+    REJECTION_OTHER_RUN, /* `task` belongs to another run */
+    REJECTION_REWORK,    /* `task` does not need its rework_to in its group */
+    REJECTION_CANCELLED, /* the run was cancelled */
+    REJECTION_RECORD,    /* the record of `task` cannot be */
 };
 
-/* Why sched_add() refused. Release with sched_refusal_release(). */
-struct sched_refusal {
-    enum sched_refusal_code code;
+/* Why sched_add() rejected the work. Release with sched_rejection_release(). */
+struct sched_rejection {
+    enum sched_rejection_code code;
     struct task_id task;
     uint32_t *cycle; /* each needs the next, the last the first */
     uint32_t cycle_count;
@@ -265,8 +265,8 @@ struct sched_refusal {
 enum sched_outcome {
     OUTCOME_DONE,
     OUTCOME_FAILED,
-    OUTCOME_REJECTED,   /* refused: ready again or, from the second time in a
-                           row on, after a back-off; costs no try */
+    OUTCOME_REFUSED,    /* refused: ready again or, from the second time in a
+                            row on, after a back-off; costs no try */
     OUTCOME_CHANGES,    /* changes requested: rework */
     OUTCOME_BLOCKED,    /* park */
     OUTCOME_CHECKPOINT, /* goes on in a fresh session */
@@ -292,8 +292,8 @@ enum sched_event_type {
     EVENT_REVOKE,       /* task: it is done, but its result is in doubt */
     EVENT_DRAIN,        /* start nothing in any run; not part of a record */
     EVENT_FILL,         /* undo EVENT_DRAIN */
-    EVENT_OPEN,         /* all executors: forget times that were named */
-    EVENT_REOPEN,       /* executor: forget all that keeps it shut */
+    EVENT_OPEN,         /* all providers: forget times that were named */
+    EVENT_REOPEN,       /* provider: forget all that keeps it shut */
 };
 
 struct sched_event {
@@ -302,23 +302,23 @@ struct sched_event {
     struct task_id task; /* of a session: any of its tasks */
     struct run_id run;
     struct limit_id limit;
-    struct executor_id executor;
+    struct provider_id provider;
     uint64_t token;
     int64_t max;
     uint32_t percent;
-    int64_t retry_at_ns; /* of a rejection; SCHED_NEVER: no time was given */
-    bool stop;           /* of a rejection: the executor is stopped */
+    int64_t retry_at_ns; /* of a refusal; SCHED_NEVER: no time was given */
+    bool stop;           /* of a refusal: the provider is stopped */
     bool progress;       /* of a checkpoint: those before do not count */
     /* EVENT_ENDED: one for all tasks of the session, or one each, in the order
-     * of sched_session_next(). REJECTED and STOPPED stand alone. */
+     * of sched_session_next(). REFUSED and STOPPED stand alone. */
     const enum sched_outcome *outcomes;
     uint32_t outcome_count;
 };
 
 enum sched_effect_type {
     EFFECT_END,     /* task, token: end this session, the whole of it */
-    EFFECT_START,   /* task (the first of the session), token, executor */
-    EFFECT_CIRCUIT, /* executor: too many failures or refusals in a row; tell
+    EFFECT_START,   /* task (the first of the session), token, provider */
+    EFFECT_CIRCUIT, /* provider: too many failures or refusals in a row; tell
                        someone */
     EFFECT_BARRIER, /* run: run its sync hook, then EVENT_BARRIER_DONE */
     EFFECT_TASK,    /* task: its state changed since it was last reported */
@@ -329,7 +329,7 @@ struct sched_effect {
     enum sched_effect_type type;
     struct task_id task;
     struct run_id run;
-    struct executor_id executor;
+    struct provider_id provider;
     uint64_t token;
 };
 
@@ -339,21 +339,21 @@ struct sched_task {
     struct run_id run;
     struct group_id group; /* ID_NONE: it has none */
     struct class_id class_id;
-    struct executor_id executor;
-    uint32_t tier; /* with what it gates */
+    struct provider_id provider;
+    uint32_t tier; /* of the tasks that it blocks, too */
     int64_t rank_ns;
     int64_t estimate_ns;
     int64_t ready_ns;  /* when it became ready last */
     uint64_t token;    /* of its last attempt; 0: none yet */
-    uint32_t attempts; /* started and not rejected */
+    uint32_t attempts; /* started and not refused */
     uint32_t tries;    /* failures counted against its budget */
     uint32_t reworks;
     uint32_t checkpoints;
-    uint32_t unmet; /* needs that are not met */
+    uint32_t unmet; /* needs that are not satisfied */
     bool held;
     bool revoked;
     bool backing_off;
-    bool background; /* deferred class, gates nothing better */
+    bool background; /* deferred class, blocks nothing better */
     bool aged;       /* waited longer than its class's max_wait */
     bool group_open;
     bool asking;
@@ -362,7 +362,7 @@ struct sched_task {
 
 struct sched_run {
     uint32_t counts[TASK_STATE_COUNT];
-    uint32_t in_flight; /* claimed or running */
+    uint32_t in_flight; /* starting or running */
     uint32_t sessions;  /* sessions in flight; batches count once */
     uint32_t completions;
     bool paused;
@@ -379,9 +379,9 @@ struct sched *sched_new(void);
 /* Free it. NULL is allowed. */
 void sched_free(struct sched *sched);
 
-/* Add an executor. */
-struct executor_id sched_add_executor(struct sched *sched,
-                                      const struct executor_spec *spec);
+/* Add a provider. */
+struct provider_id sched_add_provider(struct sched *sched,
+                                      const struct provider_spec *spec);
 
 /* Add a class. */
 struct class_id sched_add_class(struct sched *sched,
@@ -402,27 +402,27 @@ struct limit_id sched_add_limit(struct sched *sched,
 
 /*
  * Add work to a run, all or nothing. Fails with ERR_INVALID, ERR_CONFLICT or
- * ERR_LIMIT; the reason is then in *refusal and nothing changed. A new task
+ * ERR_LIMIT; the reason is then in *rejection and nothing changed. A new task
  * whose need has failed for good, was skipped or cancelled is skipped.
  *
  * With records, each task is put into the state that its record says, in a
  * cancelled run too, and is reported (EFFECT_TASK) only if that differs from
- * its record. A record that cannot be is refused with ERR_CORRUPT.
+ * its record. An impossible record is rejected with ERR_CORRUPT.
  */
 MUST_USE enum err sched_add(struct sched *sched,
                             int64_t now_ns,
                             const struct sched_addition *addition,
-                            struct sched_refusal *refusal);
+                            struct sched_rejection *rejection);
 
 /*
- * Go on from records, before the first turn. sched_restore() comes first, in
+ * Go on from records, before the first pass. sched_restore() comes first, in
  * an empty scheduler: `last_token` is the greatest token ever given out, so
  * that new ones are greater. The record of a run comes after sched_add_run()
- * and before the run's sched_add(), that of an executor any time after
- * sched_add_executor(). A task with a record must have all it needs in the
+ * and before the run's sched_add(), that of a provider any time after
+ * sched_add_provider(). A task with a record must have all it needs in the
  * same addition.
  *
- * In the first turn EFFECT_END and EFFECT_BARRIER are given again for what may
+ * In the first pass EFFECT_END and EFFECT_BARRIER are given again for what may
  * not have been carried out. Maxima of limits that were set by EVENT_LIMIT are
  * no part of a record.
  */
@@ -430,9 +430,9 @@ void sched_restore(struct sched *sched, int64_t now_ns, uint64_t last_token);
 void sched_restore_run(struct sched *sched,
                        struct run_id run,
                        const struct sched_run_record *record);
-void sched_restore_executor(struct sched *sched,
-                            struct executor_id executor,
-                            const struct sched_executor_record *record);
+void sched_restore_provider(struct sched *sched,
+                            struct provider_id provider,
+                            const struct sched_provider_record *record);
 
 /*
  * After the tasks of a run were restored with other needs than they had: skip
@@ -440,8 +440,8 @@ void sched_restore_executor(struct sched *sched,
  */
 void sched_restore_cut(struct sched *sched, struct run_id run);
 
-/* Free what a refusal holds. */
-void sched_refusal_release(struct sched_refusal *refusal);
+/* Free the memory of a rejection. */
+void sched_rejection_release(struct sched_rejection *rejection);
 
 /*
  * Apply one event. ERR_CONFLICT: the state forbids the order, or the report
@@ -453,7 +453,7 @@ MUST_USE enum err sched_apply(struct sched *sched,
 
 /*
  * SCHED_LOOKAHEAD: think about the order of what is left, before the effects
- * of a turn are asked for and whenever there is time. `effort` bounds how long
+ * of a pass are asked for and whenever there is time. `effort` bounds how long
  * that takes: it is the number of tasks placed in schedules, each some tens of
  * nanoseconds. Returns true if there is more to think about. What has been
  * found is followed from then on; until something is found, rank decides.
@@ -463,7 +463,7 @@ MUST_USE enum err sched_apply(struct sched *sched,
  */
 bool sched_plan(struct sched *sched, uint32_t effort);
 
-/* The next effect of this turn, or false when there is none left. */
+/* The next effect of this pass, or false when there is none left. */
 MUST_USE bool sched_next_effect(struct sched *sched, struct sched_effect *out);
 
 /* When something will change by time alone; SCHED_NEVER: it will not. */
@@ -477,19 +477,19 @@ struct task_id sched_session_next(const struct sched *sched,
 struct sched_task sched_task(const struct sched *sched, struct task_id task);
 struct sched_run sched_run(const struct sched *sched, struct run_id run);
 
-/* The record of a task, a run, an executor, as it is between two turns. The
+/* The record of a task, a run, a provider, as it is between two passes. The
  * version of a task's record is 0. */
 struct sched_record sched_record(const struct sched *sched,
                                  struct task_id task);
 struct sched_run_record sched_run_record(const struct sched *sched,
                                          struct run_id run);
-struct sched_executor_record sched_executor_record(const struct sched *sched,
-                                                   struct executor_id executor);
+struct sched_provider_record sched_provider_record(const struct sched *sched,
+                                                   struct provider_id provider);
 
-/* Whether an executor takes sessions; if not, why and in *until_ns_out until
+/* Whether a provider takes sessions; if not, why and in *until_ns_out until
  * when (SCHED_NEVER: not known). */
-enum executor_shut sched_executor_state(const struct sched *sched,
-                                        struct executor_id executor,
+enum provider_shut sched_provider_state(const struct sched *sched,
+                                        struct provider_id provider,
                                         int64_t *until_ns_out);
 
 /* Numbers of things added so far. */
@@ -502,7 +502,7 @@ uint32_t sched_group_count(const struct sched *sched);
  */
 const uint32_t *sched_in_flight(const struct sched *sched, uint32_t *count_out);
 
-/* Present maximum of a limit, and units in use summed over its rooms. */
+/* Present maximum of a limit, and units in use summed over its pools. */
 int64_t sched_limit_max(const struct sched *sched, struct limit_id limit);
 int64_t sched_limit_used(const struct sched *sched, struct limit_id limit);
 

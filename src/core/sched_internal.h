@@ -4,13 +4,13 @@
  *
  * How it hangs together:
  *
- *   task  --> bin --> queue --> room
+ *   task  --> bin --> queue --> pool
  *
  * A task that is ready lies in a bin: the ready tasks of one group that have
- * the same shape (class, executor, rooms needed). Bins with equal needs lie in
- * one queue. A queue whose best entry does not fit waits at a room that lacks
- * units: all tasks in it need that room, so none of them fits, and none is
- * looked at until that room has units again. So a decision costs the logarithm
+ * the same shape (class, provider, pools needed). Bins with equal needs lie in
+ * one queue. A queue whose best entry does not fit waits at a pool that lacks
+ * units: all tasks in it need that pool, so none of them fits, and none is
+ * looked at until that pool has units again. So a decision costs the logarithm
  * of what is ready, however much of it is blocked.
  *
  * Each shape has two queues: for tasks that need a place for their group too
@@ -30,8 +30,8 @@
 #include "core/ready_queue.h"
 #include "core/sched.h"
 
-/* The room that always has place: where queues start from. */
-#define ROOM_HALL UINT32_C(0)
+/* The pool that always has place: where queues start from. */
+#define POOL_OPEN UINT32_C(0)
 
 /* Bits of the number of a task. */
 enum { SCHED_TASK_BITS = 24 };
@@ -46,20 +46,20 @@ enum task_flag {
     TASK_HELD = 1 << 0,        /* an operator said: do not start */
     TASK_BACKING_OFF = 1 << 1, /* waits for until_ns after a failure */
     TASK_AGED = 1 << 2,        /* ready for longer than max_wait */
-    TASK_BACKGROUND = 1 << 3,  /* holds no place for its group: it gates nothing
-                                  better, or rides in another's session */
-    TASK_DIRTY = 1 << 4,       /* in the list of changed tasks */
-    TASK_RELEASED = 1 << 5,    /* counted as met by those who need it */
-    TASK_REVOKED = 1 << 6,     /* done, but not to be relied on */
-    TASK_QUEUED = 1 << 7,      /* in its bin */
-    TASK_COUNTED = 1 << 8,     /* keeps its group open */
-    TASK_ENDING = 1 << 9,      /* ordered to end while in flight */
-    TASK_END_DUE = 1 << 10,    /* of a first task: EFFECT_END is to be given */
-    TASK_TO_SKIP = 1 << 11,    /* skipped, not cancelled, when it has ended */
-    TASK_ASKING = 1 << 12,     /* the run is paused because of it */
-    TASK_TIMED = 1 << 13,      /* in the heap of timers */
-    TASK_CASCADED = 1 << 14,   /* skipped because of what it needs */
-    TASK_STALE = 1 << 15,      /* in flight on what rework has since replaced */
+    TASK_BACKGROUND = 1 << 3, /* holds no place for its group: it blocks nothing
+                                 better, or rides in another's session */
+    TASK_DIRTY = 1 << 4,      /* in the list of changed tasks */
+    TASK_SATISFIED = 1 << 5,  /* a satisfied need of its dependents */
+    TASK_REVOKED = 1 << 6,    /* done, but not to be relied on */
+    TASK_QUEUED = 1 << 7,     /* in its bin */
+    TASK_COUNTED = 1 << 8,    /* keeps its group open */
+    TASK_ENDING = 1 << 9,     /* ordered to end while in flight */
+    TASK_END_DUE = 1 << 10,   /* of a first task: EFFECT_END is to be given */
+    TASK_TO_SKIP = 1 << 11,   /* skipped, not cancelled, when it has ended */
+    TASK_ASKING = 1 << 12,    /* the run is paused because of it */
+    TASK_TIMED = 1 << 13,     /* in the heap of timers */
+    TASK_CASCADED = 1 << 14,  /* skipped because of what it needs */
+    TASK_STALE = 1 << 15,     /* in flight on what rework has since replaced */
 };
 
 /* Which heap of a bin: held tasks are in neither. */
@@ -80,7 +80,7 @@ struct bin {
 struct group {
     int64_t service_ns; /* time its sessions have had, for SCHED_FAIR */
     uint32_t run;
-    uint32_t needs;      /* set of rooms an open group holds */
+    uint32_t needs;      /* set of pools an open group holds */
     uint32_t busy;       /* tasks that keep it open */
     uint32_t check_next; /* list of groups that may have to be closed */
     bool open;
@@ -125,18 +125,18 @@ struct detail {
     uint32_t tries;
     uint16_t reworks;
     uint16_t checkpoints;
-    uint8_t gate_tier; /* best among not deferred classes that need it */
-    uint8_t parked;    /* enum sched_parked, while it is parked */
-    uint8_t refusals;  /* of its own in a row, without a time that was named */
+    uint8_t blocked_tier; /* best among not deferred classes that need it */
+    uint8_t parked;       /* enum sched_parked, while it is parked */
+    uint8_t refusals; /* of its own in a row, without a time that was named */
 };
 
-/* One room and the units needed of it. */
-struct room_need {
-    uint32_t room;
+/* One pool and the units needed of it. */
+struct pool_need {
+    uint32_t pool;
     uint32_t units;
 };
 
-/* A list of rooms needed together, in a pool; equal lists are the same. */
+/* A list of pools needed together, in a pool; equal lists are the same. */
 struct need_set {
     uint32_t first;
     uint32_t count;
@@ -145,11 +145,11 @@ struct need_set {
 
 struct shape {
     uint32_t class_ix;
-    uint32_t executor;
+    uint32_t provider;
     uint32_t run;
     uint32_t batch_key;
-    uint32_t needs;       /* set of rooms of an attempt */
-    uint32_t group_needs; /* set of rooms of its group */
+    uint32_t needs;       /* set of pools of an attempt */
+    uint32_t group_needs; /* set of pools of its group */
     uint32_t open_queue;
     uint32_t closed_queue;
     uint32_t next_same_hash;
@@ -158,18 +158,18 @@ struct shape {
 
 struct queue {
     struct ready_queue heap;
-    struct ready_key top; /* key of its best entry, while it is in a room */
+    struct ready_key top; /* key of its best entry, while it is in a pool */
     uint32_t sets[2];     /* need sets; ID_NONE in [1]: only one */
-    uint32_t at_room;     /* where it waits; ID_NONE: empty or set aside */
+    uint32_t at_pool;     /* where it waits; ID_NONE: empty or set aside */
     uint32_t aside_next;
-    bool aside; /* lacks several rooms: looked at again next turn */
+    bool aside; /* lacks several pools: looked at again next pass */
 };
 
 struct run {
     enum sched_policy policy;
     uint32_t first_limit;
     uint32_t limit_count;
-    uint32_t gate; /* room */
+    uint32_t pool; /* pool */
     uint32_t counts[TASK_STATE_COUNT];
     uint32_t backing_off;
     uint32_t held_ready;
@@ -184,19 +184,19 @@ struct run {
     bool cancelled;
     bool barrier_due;
     bool barrier_running;
-    bool checking; /* in the list of runs to look at this turn */
+    bool checking; /* in the list of runs to look at this pass */
     bool quiet;    /* EFFECT_RUN was given and nothing moved since */
 };
 
 struct sched {
     int64_t now_ns;
-    uint64_t event_seq; /* counts turns' inputs; orders becoming ready */
+    uint64_t event_seq; /* counts passes' inputs; orders becoming ready */
     uint64_t last_token;
 
     struct graph graph;
     struct task *tasks;
     struct detail *details;
-    uint32_t *unmet; /* needs not met, per task; apart, for the cache */
+    uint32_t *unmet; /* unsatisfied needs, per task; apart, for the cache */
     struct pheap_link *bin_links;
     struct pheap_link *timer_links;
     uint32_t *in_flight;
@@ -230,7 +230,7 @@ struct sched {
     struct need_set *sets;
     uint32_t set_count;
     uint32_t set_capacity;
-    struct room_need *needs;
+    struct pool_need *needs;
     uint32_t need_count;
     uint32_t need_capacity;
     struct idmap bins_by_key; /* of those in `bins`: group and shape */
@@ -238,8 +238,8 @@ struct sched {
     struct idmap sets_by_hash;
 
     struct limits limits;
-    struct executor *executors;
-    uint32_t executor_count;
+    struct provider *providers;
+    uint32_t provider_count;
     struct sched_class_spec *classes;
     uint32_t class_count;
     bool has_deferred; /* some class is */
@@ -250,7 +250,7 @@ struct sched {
     uint32_t run_count;
 
     uint32_t timers;   /* heap of tasks */
-    uint32_t awake;    /* heap of rooms */
+    uint32_t awake;    /* heap of pools */
     uint32_t reserved; /* list of counters */
     uint32_t asides;   /* list of queues */
     uint32_t group_checks;
@@ -259,10 +259,10 @@ struct sched {
     uint32_t dirty_last;
     uint32_t ends;     /* sessions with EFFECT_END due */
     uint32_t end_from; /* where in in_flight to look for the next one */
-    bool notices;      /* some executor has one */
-    bool in_turn;      /* effects are being handed out */
+    bool notices;      /* some provider has one */
+    bool in_pass;      /* effects are being handed out */
     bool draining;     /* no run starts anything */
-    bool restoring;    /* goes on from records; the first turn is to come */
+    bool restoring;    /* goes on from records; the first pass is to come */
 
     struct lookahead *lookahead; /* NULL: no run plans ahead */
 };
@@ -298,7 +298,7 @@ void ready_enqueue(struct sched *sched, uint32_t task);
 void ready_dequeue(struct sched *sched, uint32_t task);
 void ready_rekey_group(struct sched *sched, uint32_t group);
 void ready_requeue(struct sched *sched, uint32_t queue);
-void ready_recount_executor(struct sched *sched, uint32_t executor);
+void ready_recount_provider(struct sched *sched, uint32_t provider);
 void ready_check_group(struct sched *sched, uint32_t group);
 void ready_count_in(struct sched *sched, uint32_t task);
 void ready_count_out(struct sched *sched, uint32_t task);
@@ -307,39 +307,41 @@ uint32_t ready_head_of_shape(struct sched *sched, const struct shape *shape);
 bool ready_is_background(const struct sched *sched, uint32_t task);
 bool ready_goes_before(const struct sched *sched, uint32_t a, uint32_t b);
 
-/* dispatch.c: rooms, and who starts. */
+/* dispatch.c: pools, and who starts. */
 void dispatch_occupy(struct sched *sched, uint32_t set);
 void dispatch_give(struct sched *sched, uint32_t set);
-void dispatch_wait(struct sched *sched, uint32_t queue, uint32_t room);
+void dispatch_wait(struct sched *sched, uint32_t queue, uint32_t pool);
 void dispatch_leave(struct sched *sched, uint32_t queue);
 void dispatch_wake_limit(struct sched *sched, uint32_t limit);
-void dispatch_set_gate(struct sched *sched, uint32_t room, bool open);
-bool dispatch_takes(const struct sched *sched, uint32_t executor);
-void dispatch_gate_executor(struct sched *sched, uint32_t executor);
+void dispatch_set_open(struct sched *sched, uint32_t pool, bool open);
+bool dispatch_takes(const struct sched *sched, uint32_t provider);
+void dispatch_check_provider(struct sched *sched, uint32_t provider);
 void dispatch_rouse(struct sched *sched, uint32_t queue);
 void dispatch_open_group(struct sched *sched, uint32_t group);
 uint32_t dispatch_close_group(struct sched *sched);
 bool dispatch_close_groups(struct sched *sched);
 uint32_t dispatch_start(struct sched *sched);
 
-/* order.c: tier and rank. */
-void order_of_new(struct sched *sched,
-                  uint32_t first,
-                  uint32_t edges_before,
-                  bool forward);
-void order_refresh(struct sched *sched, const uint32_t *seeds, uint32_t count);
+/* priority.c: tier and rank. */
+void priority_of_new(struct sched *sched,
+                     uint32_t first,
+                     uint32_t edges_before,
+                     bool forward);
+void priority_refresh(struct sched *sched,
+                      const uint32_t *seeds,
+                      uint32_t count);
 
-/* release.c: what a finished task means for those who need it. */
-bool release_is_met(const struct sched *sched, uint32_t task);
-bool release_is_dead_end(const struct sched *sched, uint32_t task);
-void release_forward(struct sched *sched, uint32_t task);
-void release_back(struct sched *sched, uint32_t task);
-void release_skip_dependents(struct sched *sched, uint32_t task);
-void release_skip(struct sched *sched, uint32_t task, uint32_t cause);
-uint32_t release_find_dead_end(struct sched *sched, uint32_t task);
-void release_revive(struct sched *sched, uint32_t task);
-void release_doubt(struct sched *sched, uint32_t task);
-void release_cut(struct sched *sched);
+/* deps.c: what a finished task means for those who need it. */
+bool deps_is_complete(const struct sched *sched, uint32_t task);
+bool deps_is_dead_end(const struct sched *sched, uint32_t task);
+void deps_satisfy(struct sched *sched, uint32_t task);
+void deps_revert(struct sched *sched, uint32_t task);
+void deps_skip_dependents(struct sched *sched, uint32_t task);
+void deps_skip(struct sched *sched, uint32_t task, uint32_t cause);
+uint32_t deps_find_dead_end(struct sched *sched, uint32_t task);
+void deps_revive(struct sched *sched, uint32_t task);
+void deps_doubt(struct sched *sched, uint32_t task);
+void deps_cut(struct sched *sched);
 
 /* outcome.c: the end of a session. */
 enum err outcome_apply(struct sched *sched, const struct sched_event *event);
@@ -353,11 +355,11 @@ void restore_tasks(struct sched *sched,
                    uint32_t edges);
 void restore_finish(struct sched *sched);
 
-/* command.c: what an operator orders. */
-enum err command_apply(struct sched *sched, const struct sched_event *event);
-void command_cancel_run(struct sched *sched, uint32_t run, uint32_t cause);
-void command_gate_run(struct sched *sched, uint32_t run);
-void command_ask(struct sched *sched, uint32_t task);
+/* control.c: what an operator orders. */
+enum err control_apply(struct sched *sched, const struct sched_event *event);
+void control_cancel_run(struct sched *sched, uint32_t run, uint32_t cause);
+void control_check_run(struct sched *sched, uint32_t run);
+void control_ask(struct sched *sched, uint32_t task);
 
 /*
  * A group by its index: even ones are declared, in `groups`; odd ones are of

@@ -13,11 +13,11 @@
 /* Where a task may go from each state. Anything else is a bug. */
 static const unsigned allowed[TASK_STATE_COUNT] = {
     [TASK_WAITING] = TO(TASK_READY) | TO(TASK_SKIPPED) | TO(TASK_CANCELLED),
-    [TASK_READY] = TO(TASK_WAITING) | TO(TASK_CLAIMED) | TO(TASK_SKIPPED) |
+    [TASK_READY] = TO(TASK_WAITING) | TO(TASK_STARTING) | TO(TASK_SKIPPED) |
                    TO(TASK_CANCELLED),
-    [TASK_CLAIMED] = TO(TASK_WAITING) | TO(TASK_RUNNING) | TO(TASK_DONE) |
-                     TO(TASK_FAILED) | TO(TASK_PARKED) | TO(TASK_SKIPPED) |
-                     TO(TASK_CANCELLED),
+    [TASK_STARTING] = TO(TASK_WAITING) | TO(TASK_RUNNING) | TO(TASK_DONE) |
+                      TO(TASK_FAILED) | TO(TASK_PARKED) | TO(TASK_SKIPPED) |
+                      TO(TASK_CANCELLED),
     [TASK_RUNNING] = TO(TASK_WAITING) | TO(TASK_DONE) | TO(TASK_FAILED) |
                      TO(TASK_PARKED) | TO(TASK_SKIPPED) | TO(TASK_CANCELLED),
     [TASK_DONE] = TO(TASK_WAITING),
@@ -30,7 +30,7 @@ static const unsigned allowed[TASK_STATE_COUNT] = {
 bool state_in_flight(const struct sched *sched, uint32_t task)
 {
     uint8_t state = sched->tasks[task].state;
-    return state == TASK_CLAIMED || state == TASK_RUNNING;
+    return state == TASK_STARTING || state == TASK_RUNNING;
 }
 
 bool state_is_final(enum task_state state)

@@ -15,7 +15,7 @@ static bool is_held(const struct sched *sched, uint32_t task)
 /* Whether a task keeps its group open, by what it is doing. */
 static bool counts(const struct sched *sched, uint32_t task)
 {
-    bool takes = dispatch_takes(sched, sched_shape_of(sched, task)->executor);
+    bool takes = dispatch_takes(sched, sched_shape_of(sched, task)->provider);
     if (sched_has(sched, task, TASK_BACKGROUND)) {
         return false;
     }
@@ -25,7 +25,7 @@ static bool counts(const struct sched *sched, uint32_t task)
             !sched_is_refused(sched, task) && !is_held(sched, task));
 }
 
-/* Flags against the state, and unmet needs against the graph. */
+/* Flags against the state, and unsatisfied needs against the graph. */
 static void verify_task(const struct sched *sched, uint32_t task)
 {
     const struct task *t = &sched->tasks[task];
@@ -44,12 +44,12 @@ static void verify_task(const struct sched *sched, uint32_t task)
     for (uint32_t edge = graph_first_need(graph, task); edge != ID_NONE;
          edge = graph_next_need(graph, edge)) {
         uint32_t need = graph_need(graph, edge);
-        unmet += sched_has(sched, need, TASK_RELEASED) ? 0 : 1;
+        unmet += sched_has(sched, need, TASK_SATISFIED) ? 0 : 1;
     }
     INVARIANT(unmet == sched->unmet[task]);
     INVARIANT(!ready || unmet == 0);
-    INVARIANT(sched_has(sched, task, TASK_RELEASED) ==
-              (release_is_met(sched, task) && unmet == 0));
+    INVARIANT(sched_has(sched, task, TASK_SATISFIED) ==
+              (deps_is_complete(sched, task) && unmet == 0));
     INVARIANT(t->state != TASK_WAITING || unmet > 0 ||
               sched_has(sched, task, TASK_BACKING_OFF));
     if (sched_has(sched, task, TASK_QUEUED)) {
@@ -67,8 +67,8 @@ add_set(const struct sched *sched, uint32_t set, int64_t *used_by_counter)
 {
     const struct need_set *needs = &sched->sets[set];
     for (uint32_t ix = 0; ix < needs->count; ix++) {
-        struct room_need need = sched->needs[needs->first + ix];
-        used_by_counter[sched->limits.rooms[need.room].counter] += need.units;
+        struct pool_need need = sched->needs[needs->first + ix];
+        used_by_counter[sched->limits.pools[need.pool].counter] += need.units;
     }
 }
 
@@ -177,15 +177,15 @@ static void verify_queues(const struct sched *sched)
     }
     for (uint32_t ix = 0; ix < sched->queue_count; ix++) {
         const struct queue *queue = &sched->queues[ix];
-        INVARIANT(queue->at_room == ID_NONE || queue->heap.count > 0);
-        INVARIANT(queue->at_room == ID_NONE || !queue->aside);
+        INVARIANT(queue->at_pool == ID_NONE || queue->heap.count > 0);
+        INVARIANT(queue->at_pool == ID_NONE || !queue->aside);
     }
-    for (uint32_t ix = 0; ix < sched->limits.room_count; ix++) {
-        const struct room *room = &sched->limits.rooms[ix];
+    for (uint32_t ix = 0; ix < sched->limits.pool_count; ix++) {
+        const struct pool *pool = &sched->limits.pools[ix];
         bool usable = limits_reserved(&sched->limits, ix) == ID_NONE &&
                       limits_free(&sched->limits, ix) > 0;
-        INVARIANT(room->awake == (usable && room->waiting != ID_NONE));
-        waiting += room->waiting != ID_NONE ? 1 : 0;
+        INVARIANT(pool->awake == (usable && pool->waiting != ID_NONE));
+        waiting += pool->waiting != ID_NONE ? 1 : 0;
     }
     for (uint32_t ix = 0; ix < sched->limits.limit_count; ix++) {
         waiting -= sched->limits.limits[ix].waiting;
@@ -199,7 +199,7 @@ static void verify_dead_ends(const struct sched *sched)
     const struct graph *graph = &sched->graph;
     bool *dead = mem_zalloc(sched->task_count, sizeof(dead[0]));
     for (uint32_t task = 0; task < sched->task_count; task++) {
-        dead[task] = release_is_dead_end(sched, task);
+        dead[task] = deps_is_dead_end(sched, task);
     }
     bool changed = true;
     while (changed) {

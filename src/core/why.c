@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A task that is ready was left because of a room: the same ones are looked
+ * A task that is ready was left because of a pool: the same ones are looked
  * at here, in the same order, as when it was decided. A task that waits is
  * explained by what it needs; behind a chain of needs, what matters is whether
  * something in it will not move by itself.
@@ -8,7 +8,7 @@
 #include "core/why.h"
 
 #include "base/invariant.h"
-#include "core/lookahead.h"
+#include "core/lookahead/lookahead.h"
 #include "core/sched_internal.h"
 
 static struct why plain(enum why_code code)
@@ -18,7 +18,7 @@ static struct why plain(enum why_code code)
         .task = {ID_NONE},
         .group = {ID_NONE},
         .limit = {ID_NONE},
-        .executor = {ID_NONE},
+        .provider = {ID_NONE},
         .until_ns = SCHED_NEVER,
     };
 }
@@ -30,7 +30,7 @@ static struct why because_of(enum why_code code, uint32_t task)
     return why;
 }
 
-/* Whether a task that is not met will stay so until someone acts. */
+/* Whether a task that satisfies no need will stay so until someone acts. */
 static bool is_stuck(const struct sched *sched, uint32_t task)
 {
     switch ((enum task_state)sched->tasks[task].state) {
@@ -38,12 +38,12 @@ static bool is_stuck(const struct sched *sched, uint32_t task)
     case TASK_PARKED:
     case TASK_SKIPPED:
     case TASK_CANCELLED:
-        return !release_is_met(sched, task);
+        return !deps_is_complete(sched, task);
     case TASK_DONE:
         return sched_has(sched, task, TASK_REVOKED);
     case TASK_WAITING:
     case TASK_READY:
-    case TASK_CLAIMED:
+    case TASK_STARTING:
     case TASK_RUNNING:
         return false;
     }
@@ -80,7 +80,7 @@ static uint32_t blocker_of(struct sched *sched, uint32_t task, uint32_t mark)
             continue;
         }
         uint32_t need = graph_need(graph, edge);
-        bool open = !sched_has(sched, need, TASK_RELEASED);
+        bool open = !sched_has(sched, need, TASK_SATISFIED);
         bool stuck = open && is_stuck(sched, need);
         if (open && !stuck && sched->marks[need] != mark) {
             /* Look at it first, then at this edge again. */
@@ -99,7 +99,7 @@ static uint32_t blocker_of(struct sched *sched, uint32_t task, uint32_t mark)
     return sched->tally[task];
 }
 
-/* What blocks it, or the smallest need that is not met. */
+/* What blocks it, or the smallest unsatisfied need. */
 static struct why why_waiting(struct sched *sched, uint32_t task, uint32_t mark)
 {
     const struct graph *graph = &sched->graph;
@@ -111,7 +111,7 @@ static struct why why_waiting(struct sched *sched, uint32_t task, uint32_t mark)
     for (uint32_t edge = graph_first_need(graph, task); edge != ID_NONE;
          edge = graph_next_need(graph, edge)) {
         uint32_t need = graph_need(graph, edge);
-        if (!sched_has(sched, need, TASK_RELEASED)) {
+        if (!sched_has(sched, need, TASK_SATISFIED)) {
             first = smaller(first, need);
         }
     }
@@ -131,23 +131,23 @@ static struct why why_run(const struct sched *sched, uint32_t run)
     return r->asking > 0 ? because_of(WHY_ASKED, r->asked) : plain(WHY_BARRIER);
 }
 
-static struct why why_executor(const struct sched *sched, uint32_t ix)
+static struct why why_provider(const struct sched *sched, uint32_t ix)
 {
-    const struct executor *executor = &sched->executors[ix];
+    const struct provider *provider = &sched->providers[ix];
     struct why why = plain(WHY_BACKOFF);
-    why.executor.v = ix;
-    why.until_ns = executor_wake_ns(executor, sched->now_ns);
-    switch (executor_state(executor, sched->now_ns)) {
-    case EXECUTOR_OPEN:
-    case EXECUTOR_BACKOFF:
+    why.provider.v = ix;
+    why.until_ns = provider_wake_ns(provider, sched->now_ns);
+    switch (provider_state(provider, sched->now_ns)) {
+    case PROVIDER_OPEN:
+    case PROVIDER_BACKOFF:
         break;
-    case EXECUTOR_USAGE:
+    case PROVIDER_USAGE:
         why.code = WHY_USAGE;
         break;
-    case EXECUTOR_CIRCUIT:
+    case PROVIDER_CIRCUIT:
         why.code = WHY_CIRCUIT;
         break;
-    case EXECUTOR_STOPPED:
+    case PROVIDER_STOPPED:
         why.code = WHY_STOPPED;
         break;
     }
@@ -160,8 +160,8 @@ uses_counter(const struct sched *sched, uint32_t task, uint32_t counter)
     const struct need_set *set =
         &sched->sets[sched_shape_of(sched, task)->needs];
     for (uint32_t n = 0; n < set->count; n++) {
-        uint32_t room = sched->needs[set->first + n].room;
-        if (sched->limits.rooms[room].counter == counter) {
+        uint32_t pool = sched->needs[set->first + n].pool;
+        if (sched->limits.pools[pool].counter == counter) {
             return true;
         }
     }
@@ -189,21 +189,21 @@ static uint32_t holder_of(const struct sched *sched, uint32_t counter)
 static uint32_t open_holder(const struct sched *sched, uint32_t counter)
 {
     const struct limits *limits = &sched->limits;
-    uint32_t room = limits->counters[counter].first_room;
-    while (room != ID_NONE) {
-        uint32_t holder = limits->rooms[room].holder;
+    uint32_t pool = limits->counters[counter].first_pool;
+    while (pool != ID_NONE) {
+        uint32_t holder = limits->pools[pool].holder;
         if (holder != ID_NONE && sched_group(sched, holder)->open) {
             return holder;
         }
-        room = limits->rooms[room].next_of_counter;
+        pool = limits->pools[pool].next_of_counter;
     }
     return ID_NONE;
 }
 
-/* The best task that waits at a room. */
-static uint32_t first_at(const struct sched *sched, uint32_t room)
+/* The best task that waits at a pool. */
+static uint32_t first_at(const struct sched *sched, uint32_t pool)
 {
-    uint32_t queue = sched->limits.rooms[room].waiting;
+    uint32_t queue = sched->limits.pools[pool].waiting;
     if (queue == ID_NONE) {
         return ID_NONE;
     }
@@ -213,13 +213,13 @@ static uint32_t first_at(const struct sched *sched, uint32_t room)
 
 /* Why a limit lacks units, without who has them. */
 static struct why
-why_limit(const struct sched *sched, uint32_t task, uint32_t room)
+why_limit(const struct sched *sched, uint32_t task, uint32_t pool)
 {
-    const struct room *r = &sched->limits.rooms[room];
+    const struct pool *r = &sched->limits.pools[pool];
     const struct limit *limit = &sched->limits.limits[r->limit];
     struct why why = plain(WHY_LIMIT);
     why.limit.v = r->limit;
-    uint32_t kept = limits_reserved(&sched->limits, room);
+    uint32_t kept = limits_reserved(&sched->limits, pool);
     if (kept != ID_NONE && kept != task) {
         why.code = WHY_RESERVED;
         why.task.v = kept;
@@ -235,17 +235,17 @@ why_limit(const struct sched *sched, uint32_t task, uint32_t room)
 /* Name who has the units of a limit, or comes first. */
 static struct why name_holder(const struct sched *sched,
                               uint32_t task,
-                              uint32_t room,
+                              uint32_t pool,
                               struct why why)
 {
-    const struct room *r = &sched->limits.rooms[room];
+    const struct pool *r = &sched->limits.pools[pool];
     const struct limit *limit = &sched->limits.limits[r->limit];
     if (why.code != WHY_LIMIT) {
         return why;
     }
-    uint32_t first = first_at(sched, room);
+    uint32_t first = first_at(sched, pool);
     if (first != ID_NONE && first != task &&
-        limits_free(&sched->limits, room) <= 0) {
+        limits_free(&sched->limits, pool) <= 0) {
         why.code = WHY_BEHIND;
         why.task.v = first;
         return why;
@@ -263,27 +263,27 @@ static struct why name_holder(const struct sched *sched,
     return why;
 }
 
-/* Why a room that lacks units lacks them. */
+/* Why a pool that lacks units lacks them. */
 static struct why
-why_room(const struct sched *sched, uint32_t task, uint32_t room)
+why_pool(const struct sched *sched, uint32_t task, uint32_t pool)
 {
     const struct limit *limit =
-        &sched->limits.limits[sched->limits.rooms[room].limit];
+        &sched->limits.limits[sched->limits.pools[pool].limit];
     switch (limit->kind) {
     case LIMIT_PLAN:
-        return why_limit(sched, task, room);
-    case LIMIT_RUN_GATE:
+        return why_limit(sched, task, pool);
+    case LIMIT_RUN_POOL:
         return why_run(sched, limit->owner);
-    case LIMIT_EXECUTOR_GATE:
-        return why_executor(sched, limit->owner);
-    case LIMIT_LOOKAHEAD_GATE: /* no task needs it */
+    case LIMIT_PROVIDER_POOL:
+        return why_provider(sched, limit->owner);
+    case LIMIT_LOOKAHEAD_POOL: /* no task needs it */
         break;
     }
     return plain(WHY_STARTABLE);
 }
 
-/* The first room that keeps a ready task from starting, or ID_NONE. */
-static uint32_t room_lacking(const struct sched *sched, uint32_t task)
+/* The first pool that keeps a ready task from starting, or ID_NONE. */
+static uint32_t pool_lacking(const struct sched *sched, uint32_t task)
 {
     const struct shape *shape = sched_shape_of(sched, task);
     const struct group *group = sched_group(sched, sched->tasks[task].group);
@@ -292,11 +292,11 @@ static uint32_t room_lacking(const struct sched *sched, uint32_t task)
     for (uint32_t part = 0; part < (open ? 1 : 2); part++) {
         const struct need_set *set = &sched->sets[sets[part]];
         for (uint32_t ix = 0; ix < set->count; ix++) {
-            struct room_need need = sched->needs[set->first + ix];
-            uint32_t kept = limits_reserved(&sched->limits, need.room);
-            if (limits_free(&sched->limits, need.room) < need.units ||
+            struct pool_need need = sched->needs[set->first + ix];
+            uint32_t kept = limits_reserved(&sched->limits, need.pool);
+            if (limits_free(&sched->limits, need.pool) < need.units ||
                 (kept != ID_NONE && kept != task)) {
-                return need.room;
+                return need.pool;
             }
         }
     }
@@ -306,16 +306,16 @@ static uint32_t room_lacking(const struct sched *sched, uint32_t task)
 struct why why_limited(const struct sched *sched, struct task_id task)
 {
     INVARIANT(sched->tasks[task.v].state == TASK_READY);
-    uint32_t room = room_lacking(sched, task.v);
-    return room != ID_NONE ? why_room(sched, task.v, room)
+    uint32_t pool = pool_lacking(sched, task.v);
+    return pool != ID_NONE ? why_pool(sched, task.v, pool)
                            : plain(WHY_STARTABLE);
 }
 
 static struct why why_ready(const struct sched *sched, uint32_t task)
 {
-    uint32_t room = room_lacking(sched, task);
-    if (room != ID_NONE) {
-        return name_holder(sched, task, room, why_room(sched, task, room));
+    uint32_t pool = pool_lacking(sched, task);
+    if (pool != ID_NONE) {
+        return name_holder(sched, task, pool, why_pool(sched, task, pool));
     }
     uint32_t first = lookahead_held_for(sched, task);
     if (first == ID_NONE) {
@@ -344,7 +344,7 @@ why_marked(struct sched *sched, struct task_id task, uint32_t mark)
     case TASK_SKIPPED:
     case TASK_CANCELLED:
         return because_of(WHY_ENDED, sched->details[task.v].cause);
-    case TASK_CLAIMED:
+    case TASK_STARTING:
     case TASK_RUNNING:
         return plain(WHY_RUNNING);
     case TASK_FAILED:

@@ -2,8 +2,8 @@
 /*
  * why: for every task that is not running, the reason, as data.
  *
- * Asked after a turn has ended. What decides and what explains are the same
- * rooms, gates and counters: a task shown as startable is one that would
+ * Asked after a pass has ended. What decides and what explains are the same
+ * pools, gates and counters: a task shown as startable is one that would
  * start.
  */
 #ifndef CORE_WHY_H
@@ -13,16 +13,16 @@
 
 enum why_code {
     WHY_ENDED,     /* done, skipped or cancelled: `task` is the cause, if any */
-    WHY_RUNNING,   /* claimed or running */
+    WHY_RUNNING,   /* starting or running */
     WHY_NEEDS,     /* `task` is not done yet */
     WHY_BLOCKED,   /* by `task`, which failed, was parked or revoked */
     WHY_FAILED,    /* it failed */
     WHY_PARKED,    /* it is parked */
     WHY_HELD,      /* by an operator */
-    WHY_BACKOFF,   /* until `until_ns`; `executor` is set if that backs off */
-    WHY_USAGE,     /* `executor` is refused until `until_ns` */
-    WHY_CIRCUIT,   /* `executor` failed too often; probe at `until_ns` */
-    WHY_STOPPED,   /* `executor` is stopped until an operator resumes it */
+    WHY_BACKOFF,   /* until `until_ns`; `provider` is set if that backs off */
+    WHY_USAGE,     /* `provider` is refused until `until_ns` */
+    WHY_CIRCUIT,   /* `provider` failed too often; probe at `until_ns` */
+    WHY_STOPPED,   /* `provider` is stopped until an operator resumes it */
     WHY_PAUSED,    /* the run is paused */
     WHY_ASKED,     /* the run waits for a decision about `task` */
     WHY_BARRIER,   /* the run waits for its sync hook */
@@ -33,7 +33,7 @@ enum why_code {
     WHY_BEHIND,    /* `task` goes first at `limit` */
     WHY_DEFERRED,  /* waits for an idle slot; `limit` has none */
     WHY_PLANNED,   /* held for `task` by the run's plan until `until_ns` */
-    WHY_STARTABLE, /* will start in this turn */
+    WHY_STARTABLE, /* will start in this pass */
 };
 
 struct why {
@@ -41,7 +41,7 @@ struct why {
     struct task_id task;         /* ID_NONE: none */
     struct group_id group;       /* that holds `limit`; ID_NONE: none */
     struct limit_id limit;       /* ID_NONE: none */
-    struct executor_id executor; /* ID_NONE: none */
+    struct provider_id provider; /* ID_NONE: none */
     int64_t until_ns;            /* SCHED_NEVER: not known */
     enum sched_parked parked;    /* of WHY_PARKED */
 };
@@ -51,7 +51,7 @@ struct why why_task(struct sched *sched, struct task_id task);
 
 /*
  * The same for a task that is ready and not held, without who is in its way:
- * its cost is the number of its rooms. Plans that look ahead do not count.
+ * its cost is the number of its pools. Plans that look ahead do not count.
  */
 struct why why_limited(const struct sched *sched, struct task_id task);
 

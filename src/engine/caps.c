@@ -71,7 +71,7 @@ spending_of(const struct engine *engine, uint32_t run, uint32_t class_ix)
         struct sched_task view =
             sched_task(engine->sched, engine_core_task(engine, run, ix));
         bool in_flight =
-            view.state == TASK_CLAIMED || view.state == TASK_RUNNING;
+            view.state == TASK_STARTING || view.state == TASK_RUNNING;
         uint32_t ended = view.attempts - (in_flight ? 1 : 0);
         /* An agent that was killed has not told what it cost. */
         if (task->agent == PLAN_NONE || t->usd > 0 || t->tokens > 0) {
@@ -413,7 +413,7 @@ static void tell_budget(struct engine *engine, uint32_t run, uint32_t limit)
     rows_event(engine, run, STORE_NONE, &event);
 }
 
-void caps_turn(struct engine *engine)
+void caps_pass(struct engine *engine)
 {
     for (uint32_t run = 0; run < engine->run_count; run++) {
         struct engine_run *r = &engine->runs[run];

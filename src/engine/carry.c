@@ -91,7 +91,7 @@ void carry_end(char **text,
     json_t *json = open_text(*text);
     bool lost = outcome == OUTCOME_FAILED || outcome == OUTCOME_LOST ||
                 outcome == OUTCOME_STOPPED;
-    bool kept = outcome == OUTCOME_REJECTED && result->resume == NULL;
+    bool kept = outcome == OUTCOME_REFUSED && result->resume == NULL;
     set(json, "after", name_of(outcome));
     set(json,
         "lacks",

@@ -30,7 +30,7 @@ MUST_USE enum err doorway_open(struct doorway **out,
                                void *ctx,
                                struct diag *diag);
 
-/* Close all connections. Its memory is given back by the loop's next turns.
+/* Close all connections. Its memory is given back by the loop's next passes.
  * NULL is allowed. */
 void doorway_close(struct doorway *doorway);
 

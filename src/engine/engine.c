@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The turn. Between turns, what happens goes straight into the core, which is
+ * The pass. Between passes, what happens goes straight into the core, which is
  * the queue: it starts nothing by itself, and forgets nothing. Rows about it
  * go into the batch that is being filled, while the one before it may still be
- * on its way to the disk. A turn begins when that has arrived: it asks the
+ * on its way to the disk. A pass begins when that has arrived: it asks the
  * core for effects, which fill the batch, and sends it off.
  */
 #include "engine/engine.h"
@@ -18,8 +18,8 @@
 #include <string.h>
 
 /*
- * Effort of thinking about the order of runs that plan ahead, in one turn:
- * about a millisecond. Between events turns follow one another until there is
+ * Effort of thinking about the order of runs that plan ahead, in one pass:
+ * about a millisecond. Between events passes follow one another until there is
  * nothing more to think about.
  */
 enum { THINK = 20000 };
@@ -76,8 +76,8 @@ void engine_free(struct engine *engine)
     mem_free(engine->finished_ids);
     mem_free(engine->runs);
     mem_free(engine->strays);
-    mem_free(engine->executors);
-    mem_free(engine->executor_paused);
+    mem_free(engine->providers);
+    mem_free(engine->provider_paused);
     notices_release(engine);
     history_release(engine);
     for (uint32_t ix = 0; ix < engine->session_count; ix++) {
@@ -92,10 +92,10 @@ void engine_free(struct engine *engine)
     store_batch_release(&engine->written);
     release_todo(&engine->todo);
     release_todo(&engine->written_todo);
-    for (uint32_t ix = 0; ix < engine->executor_count; ix++) {
-        mem_free(engine->executor_reasons[ix]);
+    for (uint32_t ix = 0; ix < engine->provider_count; ix++) {
+        mem_free(engine->provider_reasons[ix]);
     }
-    mem_free(engine->executor_reasons);
+    mem_free(engine->provider_reasons);
     mem_free(engine);
 }
 
@@ -179,13 +179,13 @@ static void quiet_run(struct engine *engine, uint32_t ix)
               run->finished ? EVENT_WORD_FINISHED : EVENT_WORD_WAITING);
 }
 
-static void tell_circuit(struct engine *engine, struct executor_id executor)
+static void tell_circuit(struct engine *engine, struct provider_id provider)
 {
     struct event event = {
         .kind = EVENT_KIND_CIRCUIT,
-        .as.circuit = {.executor = load_executor_name(engine->load, executor)},
+        .as.circuit = {.provider = load_provider_name(engine->load, provider)},
     };
-    rows_executor_event(engine, executor, &event);
+    rows_provider_event(engine, provider, &event);
 }
 
 static void take_effect(struct engine *engine,
@@ -203,7 +203,7 @@ static void take_effect(struct engine *engine,
         session_new(engine, effect);
         return;
     case EFFECT_CIRCUIT:
-        tell_circuit(engine, effect->executor);
+        tell_circuit(engine, effect->provider);
         return;
     case EFFECT_BARRIER:
         sync_due(engine, effect->run.v);
@@ -296,7 +296,7 @@ static bool is_due(struct engine *engine)
            next_ns(engine) <= engine_now(engine);
 }
 
-/* Whether an end or a program waits for nothing but a turn. */
+/* Whether an end or a program waits for nothing but a pass. */
 static bool is_awaited(const struct engine *engine)
 {
     for (uint32_t ix = 0; ix < engine->session_count; ix++) {
@@ -309,7 +309,7 @@ static bool is_awaited(const struct engine *engine)
     return program_is_due(engine);
 }
 
-void engine_turn(struct engine *engine)
+void engine_pass(struct engine *engine)
 {
     if (engine->writing || engine->failed != ERR_OK || !is_due(engine)) {
         return;
@@ -323,9 +323,9 @@ void engine_turn(struct engine *engine)
         return;
     }
     tell_sessions(engine);
-    usage_turn(engine);
-    notices_turn(engine);
-    caps_turn(engine);
+    usage_pass(engine);
+    notices_pass(engine);
+    caps_pass(engine);
     enum err err =
         engine_apply(engine, (struct sched_event){.type = EVENT_TICK});
     INVARIANT(err == ERR_OK);
@@ -337,9 +337,9 @@ void engine_turn(struct engine *engine)
         take_effect(engine, &effect);
     }
     note_runs(engine);
-    rows_executors(engine);
+    rows_providers(engine);
     caps_check_money(engine);
-    history_turn(engine);
+    history_pass(engine);
     if (engine->batch.count > 0 || engine->todo.start_count > 0 ||
         engine->todo.answer_count > 0 || is_awaited(engine)) {
         begin_write(engine);

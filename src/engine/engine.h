@@ -2,7 +2,7 @@
 /*
  * engine: connects the core with the store and with sessions.
  *
- * One turn = what has happened -> core -> one batch for the store -> when that
+ * One pass = what has happened -> core -> one batch for the store -> when that
  * is durable, what follows from it. Nothing is started, ended or answered
  * before the batch that says so is written; so whatever instant the process
  * dies at, the next one finds out from the store and from the directories of
@@ -16,7 +16,7 @@
  * How to use it:
  *  1. engine_new(), engine_load() from a store that was taken.
  *  2. engine_recover(): adopt, collect or start again what was in flight.
- *  3. Tell it what happens, then call engine_turn(); and again after
+ *  3. Tell it what happens, then call engine_pass(); and again after
  *     engine_wait_ns() at the latest.
  *
  * A reader (`status`, `why`) does step 1 only, without a world: it sees the
@@ -124,10 +124,10 @@ MUST_USE enum err engine_load(struct engine *engine,
 void engine_recover(struct engine *engine);
 
 /* Decide, and begin to write what was decided. Nothing while a batch is being
- * written: its end brings the next turn. */
-void engine_turn(struct engine *engine);
+ * written: its end brings the next pass. */
+void engine_pass(struct engine *engine);
 
-/* How long engine_turn() may wait, if nothing happens; SCHED_NEVER: until
+/* How long engine_pass() may wait, if nothing happens; SCHED_NEVER: until
  * something does. */
 int64_t engine_wait_ns(struct engine *engine);
 
@@ -248,7 +248,7 @@ struct engine_meter engine_usage_meter(const struct engine *engine,
 
 /* Why a provider is stopped; NULL: it is not. */
 const char *engine_stop_reason(const struct engine *engine,
-                               struct executor_id executor);
+                               struct provider_id provider);
 
 /* Whether usage monitors are overridden: they lower nothing. */
 bool engine_is_overridden(const struct engine *engine);
@@ -274,7 +274,7 @@ engine_task_budget(const struct engine *engine, uint32_t run, uint32_t task);
  * one of its history ("history/CLASS"). */
 void engine_expect(struct plan *plan, const char *setting, const char *value);
 
-/* Time on the engine's clock, and on the wall, of the last turn or load. */
+/* Time on the engine's clock, and on the wall, of the last pass or load. */
 int64_t engine_time_ns(const struct engine *engine);
 
 int64_t engine_wall_ns(const struct engine *engine);

@@ -245,10 +245,10 @@ struct engine {
     uint32_t run_count;
     char **finished_ids; /* of runs that are not loaded */
     uint32_t finished_count;
-    struct sched_executor_record *executors; /* as stored */
-    bool *executor_paused;   /* told that its provider has named a time */
-    char **executor_reasons; /* why it is stopped; NULL: it is not */
-    uint32_t executor_count;
+    struct sched_provider_record *providers; /* as stored */
+    bool *provider_paused;   /* told that its provider has named a time */
+    char **provider_reasons; /* why it is stopped; NULL: it is not */
+    uint32_t provider_count;
     bool override;                  /* usage monitors lower nothing */
     struct engine_history *history; /* by class */
     uint32_t history_count;
@@ -271,9 +271,9 @@ struct engine {
     struct engine_todo written_todo;
     bool writing;
     int64_t retry_ns; /* write again then; SCHED_NEVER: no */
-    bool changed;     /* something happened since the last turn */
+    bool changed;     /* something happened since the last pass */
     bool thinking;    /* a plan ahead is not made to its end yet */
-    int64_t burst_ns; /* take a turn then, for ends that share a batch */
+    int64_t burst_ns; /* take a pass then, for ends that share a batch */
     bool draining;
     bool stopping;
     enum err failed;
@@ -295,10 +295,10 @@ void rows_set_run(struct engine *engine, uint32_t run);
 void rows_set_task(struct engine *engine, uint32_t run, uint32_t task);
 void rows_claim(struct engine *engine, const struct session *session);
 void rows_set_session(struct engine *engine, const struct session *session);
-void rows_executors(struct engine *engine);
-/* The executor is stopped, for this reason; NULL: it is not any more. */
+void rows_providers(struct engine *engine);
+/* The provider is stopped, for this reason; NULL: it is not any more. */
 void rows_stop_reason(struct engine *engine,
-                      struct executor_id executor,
+                      struct provider_id provider,
                       const char *reason);
 /* Set, or with NULL remove, a setting. */
 void rows_setting(struct engine *engine, const char *name, const char *value);
@@ -307,9 +307,9 @@ void rows_event(struct engine *engine,
                 uint32_t run,
                 uint32_t task,
                 const struct event *event);
-/* The same for one that is about all unfinished runs that use the executor. */
-void rows_executor_event(struct engine *engine,
-                         struct executor_id executor,
+/* The same for one that is about all unfinished runs that use the provider. */
+void rows_provider_event(struct engine *engine,
+                         struct provider_id provider,
                          const struct event *event);
 
 /* How a session ended, for its row. */
@@ -456,7 +456,7 @@ void usage_restore(struct engine_run *run, const char *name, const char *value);
 int64_t usage_next_ns(const struct engine *engine);
 /* The cap as it is now: a run waits for the first reading. */
 int64_t usage_cap(const struct engine_usage *usage);
-void usage_turn(struct engine *engine);
+void usage_pass(struct engine *engine);
 
 /* notices.c: hooks that are to be told of an event. */
 void notices_add(struct engine *engine,
@@ -466,7 +466,7 @@ void notices_add(struct engine *engine,
 void notices_restore(struct engine *engine, const char *value);
 void notices_release(struct engine *engine);
 int64_t notices_next_ns(const struct engine *engine);
-void notices_turn(struct engine *engine);
+void notices_pass(struct engine *engine);
 
 /* caps.c: limits that are not what the plan says. */
 int64_t
@@ -482,7 +482,7 @@ void caps_spend(struct engine *engine,
                 double usd,
                 int64_t tokens);
 /* Derive limits after spending; find runs that only wait for money. */
-void caps_turn(struct engine *engine);
+void caps_pass(struct engine *engine);
 void caps_check_money(struct engine *engine);
 /* Whether another session would exceed the budget of the task itself; the
  * reason is appended. */
@@ -507,7 +507,7 @@ void caps_restore_raise(struct engine_run *run,
 void history_note(struct engine *engine,
                   const char *class_name,
                   const struct store_attempt *row);
-void history_turn(struct engine *engine);
+void history_pass(struct engine *engine);
 void history_restore(struct engine *engine,
                      const char *setting,
                      const char *value);

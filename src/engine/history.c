@@ -62,7 +62,7 @@ void history_note(struct engine *engine,
     class->changed = true;
 }
 
-void history_turn(struct engine *engine)
+void history_pass(struct engine *engine)
 {
     struct strbuf name = {0};
     struct strbuf value = {0};

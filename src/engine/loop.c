@@ -4,7 +4,7 @@
  * finished write becomes a call of the engine, and a call of the engine becomes
  * a write, a start or a signal. Decisions are made elsewhere.
  *
- * The engine's turn is taken right before the loop would wait: whatever has
+ * The engine's pass is taken right before the loop would wait: whatever has
  * come in since the last one is in it, so one transaction holds it all.
  */
 #include "engine/loop.h"
@@ -270,14 +270,14 @@ static void before_wait(uv_prepare_t *prepare)
     struct loop *loop = prepare->data;
     const char *text;
     worker_tick(link_local_worker(loop->link));
-    engine_turn(loop->engine);
+    engine_pass(loop->engine);
     enum err err = engine_failed(loop->engine, &text);
     if (err != ERR_OK) {
         leave(loop, err, text);
     }
     beat(loop);
-    if (loop->options.turn != NULL && !loop->stopping) {
-        loop->options.turn(loop->options.ctx);
+    if (loop->options.pass != NULL && !loop->stopping) {
+        loop->options.pass(loop->options.ctx);
     }
     if (loop->stopping && loop->batch == NULL) {
         crash_point("loop-left");
@@ -488,7 +488,7 @@ void loop_close(struct loop *loop)
     if (loop == NULL) {
         return;
     }
-    must(uv_prepare_stop(&loop->prepare)); /* no more turns */
+    must(uv_prepare_stop(&loop->prepare)); /* no more passes */
     doorway_close(loop->doorway);
     must(uv_run(&loop->uv, UV_RUN_NOWAIT) >= 0 ? 0 : -1);
     link_local_close(loop->link);

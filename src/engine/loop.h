@@ -21,10 +21,10 @@ struct loop_options {
     struct engine_update *update; /* NULL, or see struct engine_options */
     void *ctx;
     /* Each may be NULL. An event is durable; an order given by loop_order() is
-     * answered; a turn is over, or a second has passed; a signal has come. */
+     * answered; a pass is over, or a second has passed; a signal has come. */
     void (*event)(void *ctx, const struct store_event *event);
     void (*answer)(void *ctx, const char *json);
-    void (*turn)(void *ctx);
+    void (*pass)(void *ctx);
     void (*signal)(void *ctx, int number);
 };
 

@@ -324,7 +324,7 @@ int64_t notices_next_ns(const struct engine *engine)
     return next_ns;
 }
 
-void notices_turn(struct engine *engine)
+void notices_pass(struct engine *engine)
 {
     for (uint32_t ix = 0; !engine->stopping && ix < engine->notice_count;
          ix++) {

@@ -673,7 +673,7 @@ static enum err do_pause(struct order *order)
 static enum err resume_provider(struct order *order, const char *name)
 {
     struct engine *engine = order->engine;
-    struct executor_id id = load_find_executor(engine->load, name);
+    struct provider_id id = load_find_provider(engine->load, name);
     if (id.v == ID_NONE) {
         return diag_set(&order->diag,
                         ERR_NOT_FOUND,
@@ -682,7 +682,7 @@ static enum err resume_provider(struct order *order, const char *name)
     }
     enum err err = engine_apply(
         engine,
-        (struct sched_event){.type = EVENT_REOPEN, .executor = id});
+        (struct sched_event){.type = EVENT_REOPEN, .provider = id});
     INVARIANT(err == ERR_OK);
     rows_stop_reason(engine, id, NULL);
     strbuf_addf(&order->text, "provider %s is used again", name);

@@ -38,7 +38,7 @@ struct loading_command {
     char *args;
 };
 
-/* Why an executor is stopped, kept until a plan brings it. */
+/* Why a provider is stopped, kept until a plan brings it. */
 struct loading_stop {
     char *name;
     char *reason;
@@ -236,14 +236,14 @@ static enum err on_limit(void *ctx, const struct store_limit *row)
     return ERR_OK;
 }
 
-static enum err on_executor(void *ctx, const struct store_executor *row)
+static enum err on_provider(void *ctx, const struct store_provider *row)
 {
     struct loading *loading = ctx;
     enum err err = end_texts(loading);
     if (err != ERR_OK) {
         return err;
     }
-    struct sched_executor_record record = {
+    struct sched_provider_record record = {
         .steps = row->steps,
         .steps_kept = row->steps_kept,
         .confirming = row->confirming,
@@ -256,7 +256,7 @@ static enum err on_executor(void *ctx, const struct store_executor *row)
         .probe_at_ns = row->probe_at_ns,
         .stopped = row->stopped,
     };
-    load_restore_executor(loading->engine->load, row->name, &record);
+    load_restore_provider(loading->engine->load, row->name, &record);
     if (row->stopped) {
         loading->stops = mem_resize(loading->stops,
                                     loading->stop_count + 1,
@@ -563,7 +563,7 @@ static void restore_session(struct engine *engine,
     uint32_t run = find_run(engine, row->run);
     struct sched_task task =
         sched_task(engine->sched, engine_core_task(engine, run, row->task));
-    bool in_flight = task.state == TASK_CLAIMED || task.state == TASK_RUNNING;
+    bool in_flight = task.state == TASK_STARTING || task.state == TASK_RUNNING;
     if (!in_flight || task.token != row->token) {
         engine->strays = mem_resize(engine->strays,
                                     engine->stray_count + 1,
@@ -606,8 +606,8 @@ static enum err restore(struct loading *loading)
         update_restored(engine, &loading->updating);
     }
     for (uint32_t n = 0; err == ERR_OK && n < loading->stop_count; n++) {
-        struct executor_id id =
-            load_find_executor(engine->load, loading->stops[n].name);
+        struct provider_id id =
+            load_find_provider(engine->load, loading->stops[n].name);
         if (id.v != ID_NONE) {
             rows_stop_reason(engine, id, loading->stops[n].reason);
         }
@@ -660,7 +660,7 @@ enum err engine_load(struct engine *engine,
         .run = on_run,
         .fragment = on_fragment,
         .limit = on_limit,
-        .executor = on_executor,
+        .provider = on_provider,
         .setting = on_setting,
         .task = on_task,
         .attempt = on_attempt,
@@ -744,7 +744,7 @@ static void lose_orphans(struct engine *engine)
     for (uint32_t n = 0; n < count; n++) {
         struct task_id id = {copy[n]};
         struct sched_task task = sched_task(engine->sched, id);
-        if ((task.state != TASK_CLAIMED && task.state != TASK_RUNNING) ||
+        if ((task.state != TASK_STARTING && task.state != TASK_RUNNING) ||
             session_find(engine, task.token) != NULL) {
             continue;
         }

@@ -107,8 +107,8 @@ void rows_event(struct engine *engine,
     strbuf_release(&data);
 }
 
-void rows_executor_event(struct engine *engine,
-                         struct executor_id executor,
+void rows_provider_event(struct engine *engine,
+                         struct provider_id provider,
                          const struct event *event)
 {
     struct strbuf data = {0};
@@ -117,7 +117,7 @@ void rows_executor_event(struct engine *engine,
     const char *hook = event_hook(event);
     for (uint32_t run = 0; hook != NULL && run < engine->run_count; run++) {
         const struct engine_run *r = &engine->runs[run];
-        if (!r->finished && load_uses_executor(r->loaded, executor)) {
+        if (!r->finished && load_uses_provider(r->loaded, provider)) {
             notices_add(engine, run, hook, &row);
         }
     }
@@ -162,7 +162,7 @@ void rows_set_task(struct engine *engine, uint32_t run, uint32_t ix)
     struct engine_task *task = &r->tasks[ix];
     struct sched_record record =
         sched_record(engine->sched, engine_core_task(engine, run, ix));
-    if (record.state == TASK_DONE || record.state == TASK_CLAIMED) {
+    if (record.state == TASK_DONE || record.state == TASK_STARTING) {
         mem_free(task->reason);
         task->reason = NULL;
     }
@@ -203,7 +203,7 @@ void rows_set_task(struct engine *engine, uint32_t run, uint32_t ix)
     add(engine, &change);
     /* An attempt may end and the next one be claimed in one batch. */
     bool is_next =
-        record.state == TASK_CLAIMED && task->number != task->told_number;
+        record.state == TASK_STARTING && task->number != task->told_number;
     if (task->told != record.state || is_next) {
         tell_task(engine, run, ix, &record);
     }
@@ -312,8 +312,8 @@ void rows_end_session(struct engine *engine, const struct rows_end *end)
     }
 }
 
-static bool is_same(const struct sched_executor_record *a,
-                    const struct sched_executor_record *b)
+static bool is_same(const struct sched_provider_record *a,
+                    const struct sched_provider_record *b)
 {
     return a->steps == b->steps && a->steps_kept == b->steps_kept &&
            a->confirming == b->confirming &&
@@ -326,20 +326,20 @@ static bool is_same(const struct sched_executor_record *a,
 
 /* Tell when a provider has named a time, and when that is over. */
 static void tell_pause(struct engine *engine,
-                       struct executor_id id,
-                       const struct sched_executor_record *record)
+                       struct provider_id id,
+                       const struct sched_provider_record *record)
 {
     bool paused = record->usage && record->shut_until_ns > engine->now_ns;
-    if (paused == engine->executor_paused[id.v]) {
+    if (paused == engine->provider_paused[id.v]) {
         return;
     }
-    engine->executor_paused[id.v] = paused;
+    engine->provider_paused[id.v] = paused;
     struct event event = {
         .kind = EVENT_KIND_USAGE,
         .as.usage =
             {
                 .to = paused ? EVENT_WORD_PAUSED : EVENT_WORD_RESUMED,
-                .provider = load_executor_name(engine->load, id),
+                .provider = load_provider_name(engine->load, id),
                 .cap = -1,
                 .percent = -1,
                 .by = "session",
@@ -349,89 +349,89 @@ static void tell_pause(struct engine *engine,
         event.as.usage.until_ns = engine->world->wall_ns(engine->ctx) +
                                   (record->shut_until_ns - engine->now_ns);
     }
-    rows_executor_event(engine, id, &event);
+    rows_provider_event(engine, id, &event);
 }
 
 /* Tell that a provider is stopped, or is not any more. */
 static void tell_stop(struct engine *engine,
-                      struct executor_id id,
-                      const struct sched_executor_record *record)
+                      struct provider_id id,
+                      const struct sched_provider_record *record)
 {
     struct event event = {
         .kind = EVENT_KIND_PROVIDER,
         .as.provider =
             {
                 .to = record->stopped ? EVENT_WORD_STOPPED : EVENT_WORD_RESUMED,
-                .provider = load_executor_name(engine->load, id),
+                .provider = load_provider_name(engine->load, id),
                 .reason =
-                    record->stopped ? engine->executor_reasons[id.v] : NULL,
+                    record->stopped ? engine->provider_reasons[id.v] : NULL,
             },
     };
-    rows_executor_event(engine, id, &event);
+    rows_provider_event(engine, id, &event);
 }
 
-/* Room for executors that are new. */
-static void grow_executors(struct engine *engine)
+/* Room for providers that are new. */
+static void grow_providers(struct engine *engine)
 {
-    uint32_t count = load_executor_count(engine->load);
-    if (count <= engine->executor_count) {
+    uint32_t count = load_provider_count(engine->load);
+    if (count <= engine->provider_count) {
         return;
     }
-    engine->executors =
-        mem_resize(engine->executors, count, sizeof(engine->executors[0]));
-    engine->executor_paused =
-        mem_resize(engine->executor_paused, count, sizeof(bool));
-    engine->executor_reasons =
-        mem_resize(engine->executor_reasons, count, sizeof(char *));
-    for (uint32_t ix = engine->executor_count; ix < count; ix++) {
-        struct sched_executor_record now =
-            sched_executor_record(engine->sched, (struct executor_id){ix});
+    engine->providers =
+        mem_resize(engine->providers, count, sizeof(engine->providers[0]));
+    engine->provider_paused =
+        mem_resize(engine->provider_paused, count, sizeof(bool));
+    engine->provider_reasons =
+        mem_resize(engine->provider_reasons, count, sizeof(char *));
+    for (uint32_t ix = engine->provider_count; ix < count; ix++) {
+        struct sched_provider_record now =
+            sched_provider_record(engine->sched, (struct provider_id){ix});
         /* Unlike any record: it will be written. That it is stopped was told
          * by the batch that has stored it. */
-        engine->executors[ix] = (struct sched_executor_record){
+        engine->providers[ix] = (struct sched_provider_record){
             .steps = UINT32_MAX,
             .stopped = now.stopped,
         };
         /* One that was shut when the last batch was written. */
-        engine->executor_paused[ix] =
+        engine->provider_paused[ix] =
             now.usage && now.shut_until_ns > engine->info.engine_ns;
-        engine->executor_reasons[ix] = NULL;
+        engine->provider_reasons[ix] = NULL;
     }
-    engine->executor_count = count;
+    engine->provider_count = count;
 }
 
 void rows_stop_reason(struct engine *engine,
-                      struct executor_id executor,
+                      struct provider_id provider,
                       const char *reason)
 {
-    grow_executors(engine);
-    INVARIANT(executor.v < engine->executor_count);
-    mem_free(engine->executor_reasons[executor.v]);
-    engine->executor_reasons[executor.v] =
+    grow_providers(engine);
+    INVARIANT(provider.v < engine->provider_count);
+    mem_free(engine->provider_reasons[provider.v]);
+    engine->provider_reasons[provider.v] =
         reason != NULL ? mem_strndup(reason, strlen(reason)) : NULL;
 }
 
-void rows_executors(struct engine *engine)
+void rows_providers(struct engine *engine)
 {
-    uint32_t count = load_executor_count(engine->load);
-    grow_executors(engine);
+    uint32_t count = load_provider_count(engine->load);
+    grow_providers(engine);
     for (uint32_t ix = 0; ix < count; ix++) {
-        struct executor_id id = {ix};
-        struct sched_executor_record now =
-            sched_executor_record(engine->sched, id);
+        struct provider_id id = {ix};
+        struct sched_provider_record now =
+            sched_provider_record(engine->sched, id);
         tell_pause(engine, id, &now);
-        if (is_same(&now, &engine->executors[ix])) {
+        if (is_same(&now, &engine->providers[ix])) {
             continue;
         }
-        if (now.stopped != engine->executors[ix].stopped) {
+        if (now.stopped != engine->providers[ix].stopped) {
             tell_stop(engine, id, &now);
         }
-        engine->executors[ix] = now;
+        engine->providers[ix] = now;
         struct store_change change = {
-            .type = STORE_EXECUTOR,
-            .as.executor =
+            .type = STORE_PROVIDER,
+            .as.provider =
                 {
-                    .name = load_executor_name(engine->load, id),
+                    .name = load_provider_name(engine->load, id),
                     .steps = now.steps,
                     .steps_kept = now.steps_kept,
                     .confirming = now.confirming,
@@ -443,7 +443,7 @@ void rows_executors(struct engine *engine)
                     .probe_steps = now.probe_steps,
                     .probe_at_ns = now.probe_at_ns,
                     .stopped = now.stopped,
-                    .reason = now.stopped ? engine->executor_reasons[ix] : NULL,
+                    .reason = now.stopped ? engine->provider_reasons[ix] : NULL,
                 },
         };
         add(engine, &change);

@@ -290,7 +290,7 @@ static void
 finish(struct engine *engine, struct session *session, const struct end *end)
 {
     enum sched_outcome *outcomes = judge_tasks(engine, session, end);
-    bool alone = end->verdict.outcome == OUTCOME_REJECTED ||
+    bool alone = end->verdict.outcome == OUTCOME_REFUSED ||
                  end->verdict.outcome == OUTCOME_STOPPED;
     struct sched_event event = {
         .type = EVENT_ENDED,
@@ -299,7 +299,7 @@ finish(struct engine *engine, struct session *session, const struct end *end)
         .retry_at_ns = end->verdict.retry_at_ns > 0 && !engine->override
                            ? engine_time_of(engine, end->verdict.retry_at_ns)
                            : SCHED_NEVER,
-        .stop = end->verdict.outcome == OUTCOME_REJECTED && end->result.stop,
+        .stop = end->verdict.outcome == OUTCOME_REFUSED && end->result.stop,
         .progress = end->result.progress,
         .outcomes = outcomes,
         .outcome_count = alone ? 1 : session->task_count,
@@ -315,7 +315,7 @@ finish(struct engine *engine, struct session *session, const struct end *end)
         });
     if (event.stop) {
         rows_stop_reason(engine,
-                         sched_task(engine->sched, event.task).executor,
+                         sched_task(engine->sched, event.task).provider,
                          strbuf_text(&end->reason));
     }
     enum err err = engine_apply(engine, event);
@@ -344,7 +344,7 @@ static void add_tasks(struct engine *engine,
         err = diag_set(&diag,
                        ERR_CONFLICT,
                        "what a session adds does not count when it has %s",
-                       outcome == OUTCOME_REJECTED ? "refused" : "failed");
+                       outcome == OUTCOME_REFUSED ? "refused" : "failed");
     }
     if (err == ERR_OK) {
         return;
@@ -455,7 +455,7 @@ static void conclude_never(struct engine *engine,
         end.verdict.outcome = OUTCOME_STOPPED;
     } else if (text != NULL) {
         strbuf_adds(&end.reason, text);
-        end.verdict.outcome = error != 0 ? OUTCOME_REJECTED : OUTCOME_BLOCKED;
+        end.verdict.outcome = error != 0 ? OUTCOME_REFUSED : OUTCOME_BLOCKED;
         end.verdict.lacks = OUTCOME_LACKS_ANSWER;
     } else {
         end.verdict = verdict_of_failed_start(error, &end.reason);
@@ -589,7 +589,7 @@ void engine_reported(struct engine *engine, const struct work_report *report)
         return;
     case WORK_UNKNOWN:
         /* The same attempt, once more; unless it has been told to end, which
-         * the next turn knows. */
+         * the next pass knows. */
         if (session->phase != SESSION_CLAIMED || session->asked) {
             session->phase = SESSION_CLAIMED;
             session->asked = false;

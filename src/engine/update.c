@@ -180,7 +180,7 @@ static const char *find_fault(const struct plan *old,
 /* Whether work of the task is done or in flight. */
 static bool is_begun(const struct sched_record *record)
 {
-    return record->state == TASK_DONE || record->state == TASK_CLAIMED ||
+    return record->state == TASK_DONE || record->state == TASK_STARTING ||
            record->state == TASK_RUNNING;
 }
 

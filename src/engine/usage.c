@@ -485,7 +485,7 @@ int64_t usage_next_ns(const struct engine *engine)
     return next_ns;
 }
 
-void usage_turn(struct engine *engine)
+void usage_pass(struct engine *engine)
 {
     for (uint32_t run = 0; run < engine->run_count; run++) {
         const struct engine_run *r = &engine->runs[run];

@@ -120,15 +120,15 @@ struct engine_meter engine_usage_meter(const struct engine *engine,
 }
 
 const char *engine_stop_reason(const struct engine *engine,
-                               struct executor_id executor)
+                               struct provider_id provider)
 {
     int64_t until_ns;
-    if (sched_executor_state(engine->sched, executor, &until_ns) !=
-        EXECUTOR_STOPPED) {
+    if (sched_provider_state(engine->sched, provider, &until_ns) !=
+        PROVIDER_STOPPED) {
         return NULL;
     }
-    const char *reason = executor.v < engine->executor_count
-                             ? engine->executor_reasons[executor.v]
+    const char *reason = provider.v < engine->provider_count
+                             ? engine->provider_reasons[provider.v]
                              : NULL;
     return reason != NULL ? reason : "no reason was given";
 }

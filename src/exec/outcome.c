@@ -17,7 +17,7 @@ struct row {
 static const struct row rows[OUTCOME_COUNT] = {
     [OUTCOME_DONE] = {"done", OUTCOME_EXIT_DONE, true},
     [OUTCOME_FAILED] = {"failed", OUTCOME_EXIT_FAILED, true},
-    [OUTCOME_REJECTED] = {"refused", OUTCOME_EXIT_REFUSED, true},
+    [OUTCOME_REFUSED] = {"refused", OUTCOME_EXIT_REFUSED, true},
     [OUTCOME_CHANGES] = {"changes", OUTCOME_EXIT_CHANGES, true},
     [OUTCOME_BLOCKED] = {"blocked", OUTCOME_EXIT_BLOCKED, true},
     [OUTCOME_CHECKPOINT] = {"checkpoint", OUTCOME_EXIT_DONE, true},

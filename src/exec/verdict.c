@@ -32,7 +32,7 @@ struct verdict verdict_of_failed_start(int error, struct strbuf *reason)
                 strerror_r(error, text, sizeof(text)));
     bool passing = is_passing(error);
     return (struct verdict){
-        .outcome = passing ? OUTCOME_REJECTED : OUTCOME_BLOCKED,
+        .outcome = passing ? OUTCOME_REFUSED : OUTCOME_BLOCKED,
         .cannot_tell = !passing,
         .missing = !passing,
         .lacks = passing ? OUTCOME_LACKS_ANSWER : OUTCOME_LACKS_START,
@@ -63,7 +63,7 @@ enum sched_outcome verdict_of_code(int code,
         return result->outcome;
     }
     if (outcome == OUTCOME_DONE && result->retry_at_ns > 0) {
-        return OUTCOME_REJECTED; /* a limit, ended politely */
+        return OUTCOME_REFUSED; /* a limit, ended politely */
     }
     if (outcome == OUTCOME_FAILED && result->has_outcome &&
         result->outcome != OUTCOME_DONE) {
@@ -138,7 +138,7 @@ struct verdict verdict_of(const struct attempt_found *found,
         strbuf_adds(reason, "its prepare command failed: ");
         add_end(reason, end);
         return (struct verdict){
-            .outcome = end->code == OUTCOME_EXIT_REFUSED ? OUTCOME_REJECTED
+            .outcome = end->code == OUTCOME_EXIT_REFUSED ? OUTCOME_REFUSED
                        : outcome_is_missing(end->code)   ? OUTCOME_BLOCKED
                                                          : OUTCOME_FAILED,
             .cannot_tell = end->code != OUTCOME_EXIT_REFUSED,
@@ -162,7 +162,7 @@ enum sched_outcome verdict_of_task(const struct verdict *verdict,
             listed = true;
             enum sched_outcome named = said->outcome;
             /* A session that failed as a whole did none of them well. */
-            if (named != OUTCOME_REJECTED &&
+            if (named != OUTCOME_REFUSED &&
                 (verdict->outcome == OUTCOME_DONE || named != OUTCOME_DONE)) {
                 outcome = named;
                 *reason_out = said->reason != NULL || named == OUTCOME_DONE

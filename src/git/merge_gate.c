@@ -43,7 +43,7 @@ enum err merge_command(struct queue *queue,
         return err;
     }
     if (end.signal != 0 || proc_is_ending() || outcome_is_missing(end.code) ||
-        outcome_of_code(end.code) == OUTCOME_REJECTED) {
+        outcome_of_code(end.code) == OUTCOME_REFUSED) {
         *out = MERGE_UNKNOWN;
     } else {
         *out = end.code == 0 ? MERGE_GOOD : MERGE_BAD;

@@ -26,8 +26,8 @@ struct load_run {
     const char **repos; /* their names in attributes */
     uint32_t *classes;
     uint32_t class_count;
-    uint32_t *executors; /* of each provider; ID_NONE: not used yet */
-    uint32_t executor_count;
+    uint32_t *providers; /* of each provider; ID_NONE: not used yet */
+    uint32_t provider_count;
     uint32_t *locals; /* the same for tasks of no provider, by class */
     uint32_t local_count;
     uint32_t *limits;
@@ -39,20 +39,20 @@ struct load_run {
     uint32_t task_count;
 };
 
-/* What an executor goes on from, kept until a plan brings it. */
+/* What a provider goes on from, kept until a plan brings it. */
 struct kept {
     const char *name;
-    struct sched_executor_record record;
+    struct sched_provider_record record;
 };
 
 struct load {
     struct sched *sched;
     struct arena texts;
     struct strmap ids; /* of attribute names, values and shared limits */
-    struct strmap executors_by_name; /* index into the two below */
-    uint32_t *executors;             /* ids in the core, ascending */
-    const char **executor_names;
-    uint32_t executor_count;
+    struct strmap providers_by_name; /* index into the two below */
+    uint32_t *providers;             /* ids in the core, ascending */
+    const char **provider_names;
+    uint32_t provider_count;
     struct kept *kept;
     uint32_t kept_count;
     struct load_run *runs;
@@ -75,7 +75,7 @@ void load_free(struct load *load)
         load->runs = run->next;
         mem_free(run->repos);
         mem_free(run->classes);
-        mem_free(run->executors);
+        mem_free(run->providers);
         mem_free(run->locals);
         mem_free(run->limits);
         mem_free(run->groups);
@@ -83,9 +83,9 @@ void load_free(struct load *load)
         mem_free(run);
     }
     strmap_release(&load->ids);
-    strmap_release(&load->executors_by_name);
-    mem_free(load->executors);
-    mem_free(load->executor_names);
+    strmap_release(&load->providers_by_name);
+    mem_free(load->providers);
+    mem_free(load->provider_names);
     mem_free(load->kept);
     arena_release(&load->texts);
     mem_free(load);
@@ -242,38 +242,38 @@ static void add_classes(struct load_run *run)
     run->class_count = plan->class_count;
 }
 
-/* The executor of that name; made if it is new, as `from` says. */
-static uint32_t executor_for(struct load *load,
+/* The provider of that name; made if it is new, as `from` says. */
+static uint32_t provider_for(struct load *load,
                              const char *name,
                              const struct plan_provider *from)
 {
     size_t len = strlen(name);
-    uint32_t known = strmap_find(&load->executors_by_name, name, len);
+    uint32_t known = strmap_find(&load->providers_by_name, name, len);
     if (known != STRMAP_NONE) {
-        return load->executors[known];
+        return load->providers[known];
     }
-    struct executor_spec spec = {
+    struct provider_spec spec = {
         .backoff_ns = from->backoff_ns,
         .backoff_ns_max = from->backoff_ns_max,
         .circuit_failures = from->circuit_failures,
         .probe_ns = from->probe_ns,
         .probe_ns_max = from->probe_ns_max,
     };
-    uint32_t ix = load->executor_count++;
-    load->executors = mem_resize(load->executors,
-                                 load->executor_count,
-                                 sizeof(load->executors[0]));
-    load->executor_names = mem_resize(load->executor_names,
-                                      load->executor_count,
-                                      sizeof(load->executor_names[0]));
-    load->executors[ix] = sched_add_executor(load->sched, &spec).v;
-    load->executor_names[ix] = arena_strndup(&load->texts, name, len);
-    known = strmap_add(&load->executors_by_name, load->executor_names[ix], ix);
+    uint32_t ix = load->provider_count++;
+    load->providers = mem_resize(load->providers,
+                                 load->provider_count,
+                                 sizeof(load->providers[0]));
+    load->provider_names = mem_resize(load->provider_names,
+                                      load->provider_count,
+                                      sizeof(load->provider_names[0]));
+    load->providers[ix] = sched_add_provider(load->sched, &spec).v;
+    load->provider_names[ix] = arena_strndup(&load->texts, name, len);
+    known = strmap_add(&load->providers_by_name, load->provider_names[ix], ix);
     INVARIANT(known == STRMAP_NONE);
     for (uint32_t n = 0; n < load->kept_count; n++) {
         if (strcmp(load->kept[n].name, name) == 0) {
-            struct executor_id id = {load->executors[ix]};
-            struct sched_executor_record record = load->kept[n].record;
+            struct provider_id id = {load->providers[ix]};
+            struct sched_provider_record record = load->kept[n].record;
             if (spec.circuit_failures == 0) {
                 /* It was open under another plan, and is not to be now. */
                 record.circuit_open = false;
@@ -281,21 +281,21 @@ static uint32_t executor_for(struct load *load,
                 record.probe_token = 0;
                 record.probe_steps = 0;
             }
-            sched_restore_executor(load->sched, id, &record);
+            sched_restore_provider(load->sched, id, &record);
         }
     }
-    return load->executors[ix];
+    return load->providers[ix];
 }
 
-/* Room for the executors of providers and classes that are new. */
-static void grow_executors(struct load_run *run)
+/* Room for the providers of providers and classes that are new. */
+static void grow_providers(struct load_run *run)
 {
     const struct plan *plan = run->plan;
-    run->executors = mem_resize(run->executors,
+    run->providers = mem_resize(run->providers,
                                 plan->provider_count,
-                                sizeof(run->executors[0]));
-    while (run->executor_count < plan->provider_count) {
-        run->executors[run->executor_count++] = ID_NONE;
+                                sizeof(run->providers[0]));
+    while (run->provider_count < plan->provider_count) {
+        run->providers[run->provider_count++] = ID_NONE;
     }
     run->locals =
         mem_resize(run->locals, plan->class_count, sizeof(run->locals[0]));
@@ -304,20 +304,20 @@ static void grow_executors(struct load_run *run)
     }
 }
 
-/* The executor of a task's sessions. */
-static uint32_t executor_of(struct load_run *run, const struct plan_task *task)
+/* The provider of a task's sessions. */
+static uint32_t provider_of(struct load_run *run, const struct plan_task *task)
 {
     const struct plan_provider *from = &run->plan->providers[task->provider];
     bool local = task->provider == PLAN_LOCAL;
     uint32_t *place =
-        local ? &run->locals[task->class_ix] : &run->executors[task->provider];
+        local ? &run->locals[task->class_ix] : &run->providers[task->provider];
     if (*place == ID_NONE) {
         struct strbuf name = {0};
         strbuf_adds(&name, from->name);
         if (local) {
             strbuf_addf(&name, ":%s", run->plan->classes[task->class_ix].name);
         }
-        *place = executor_for(run->load, strbuf_text(&name), from);
+        *place = provider_for(run->load, strbuf_text(&name), from);
         strbuf_release(&name);
     }
     return *place;
@@ -469,7 +469,7 @@ task_spec_of(struct load_run *run, struct arena *arena, uint32_t ix)
     struct sched_use *uses = uses_of(run, arena, task, &use_count);
     return (struct sched_task_spec){
         .class_id = {run->classes[task->class_ix]},
-        .executor = {executor_of(run, task)},
+        .provider = {provider_of(run, task)},
         .group = task->group == PLAN_NONE ? ID_NONE : run->groups[task->group],
         .estimate_ns = plan_estimate_ns(plan, task),
         .batch_key = batch_key_of(run, ix),
@@ -516,57 +516,57 @@ static uint32_t number_new(struct load_run *run)
 }
 
 static void explain(const struct load_run *run,
-                    const struct sched_refusal *refusal,
+                    const struct sched_rejection *rejection,
                     enum err err,
                     struct diag *diag)
 {
-    uint32_t ix = refusal->task.v == ID_NONE
+    uint32_t ix = rejection->task.v == ID_NONE
                       ? PLAN_NONE
-                      : load_plan_task(run, refusal->task);
+                      : load_plan_task(run, rejection->task);
     const char *id = ix == PLAN_NONE ? "?" : run->plan->tasks[ix].id;
     struct strbuf text = {0};
-    switch (refusal->code) {
-    case REFUSAL_NONE:
-    case REFUSAL_UNKNOWN:
+    switch (rejection->code) {
+    case REJECTION_NONE:
+    case REJECTION_UNKNOWN:
         strbuf_addf(&text, "task \"%s\" needs a task that is not there", id);
         break;
-    case REFUSAL_TOO_MANY:
+    case REJECTION_TOO_MANY:
         strbuf_addf(&text, "more than %u tasks", SCHED_TASKS_MAX);
         break;
-    case REFUSAL_CYCLE:
+    case REJECTION_CYCLE:
         strbuf_adds(&text, "needs form a cycle: ");
-        for (uint32_t n = 0; n < refusal->cycle_count; n++) {
-            struct task_id task = {refusal->cycle[n]};
+        for (uint32_t n = 0; n < rejection->cycle_count; n++) {
+            struct task_id task = {rejection->cycle[n]};
             strbuf_addf(&text,
                         "%s -> ",
                         run->plan->tasks[load_plan_task(run, task)].id);
         }
         strbuf_adds(&text, id);
         break;
-    case REFUSAL_STARTED:
+    case REJECTION_STARTED:
         strbuf_addf(&text,
                     "task \"%s\" is already running: it cannot come to need "
                     "another task; let a new task need both",
                     id);
         break;
-    case REFUSAL_ENDED:
+    case REJECTION_ENDED:
         strbuf_addf(&text,
                     "task \"%s\" has already ended: it cannot come to need "
                     "another task",
                     id);
         break;
-    case REFUSAL_OTHER_RUN:
+    case REJECTION_OTHER_RUN:
         strbuf_addf(&text, "task \"%s\" belongs to another run", id);
         break;
-    case REFUSAL_CANCELLED:
+    case REJECTION_CANCELLED:
         strbuf_adds(&text, "the run was cancelled: start another one");
         break;
-    case REFUSAL_REWORK:
+    case REJECTION_REWORK:
         strbuf_addf(&text,
                     "task \"%s\" does not need the task it sends rework to",
                     id);
         break;
-    case REFUSAL_RECORD:
+    case REJECTION_RECORD:
         strbuf_addf(&text, "what is stored of task \"%s\" cannot be", id);
         break;
     }
@@ -623,17 +623,17 @@ static enum err add_new(struct load_run *run,
         .need_count = need_count,
         .records = records,
     };
-    struct sched_refusal refusal;
-    enum err err = sched_add(run->load->sched, now_ns, &addition, &refusal);
+    struct sched_rejection rejection;
+    enum err err = sched_add(run->load->sched, now_ns, &addition, &rejection);
     if (err == ERR_OK) {
         run->group_count = plan->group_count;
         run->task_count = plan->task_count;
     } else {
         run->task_count += task_count;
-        explain(run, &refusal, err, diag);
+        explain(run, &rejection, err, diag);
         run->task_count -= task_count;
     }
-    sched_refusal_release(&refusal);
+    sched_rejection_release(&rejection);
     return err;
 }
 
@@ -662,7 +662,7 @@ enum err load_plan(struct load *load,
     struct arena arena = {0};
     find_repos(run);
     add_classes(run);
-    grow_executors(run);
+    grow_providers(run);
     add_run(run, &arena, options != NULL && options->no_budgets);
     if (options->run != NULL) {
         sched_restore_run(load->sched, run->run, options->run);
@@ -680,14 +680,14 @@ enum err load_more(struct load_run *run, int64_t now_ns, struct diag *diag)
     struct arena arena = {0};
     struct load_run before = *run;
     add_classes(run);
-    grow_executors(run);
+    grow_providers(run);
     add_limits(run, &arena);
     enum err err = add_new(run, &arena, now_ns, NULL, diag);
     arena_release(&arena);
     if (err != ERR_OK) {
         /* What the core got stays there unused; the next ones get new ids. */
         run->class_count = before.class_count;
-        run->executor_count = before.executor_count;
+        run->provider_count = before.provider_count;
         run->limit_count = before.limit_count;
     }
     return err;
@@ -745,35 +745,35 @@ static bool has(const uint32_t *list, uint32_t count, uint32_t wanted)
     return ix < count;
 }
 
-bool load_uses_executor(const struct load_run *run, struct executor_id id)
+bool load_uses_provider(const struct load_run *run, struct provider_id id)
 {
     INVARIANT(id.v != ID_NONE);
-    return has(run->executors, run->executor_count, id.v) ||
+    return has(run->providers, run->provider_count, id.v) ||
            has(run->locals, run->local_count, id.v);
 }
 
-struct executor_id load_find_executor(const struct load *load, const char *name)
+struct provider_id load_find_provider(const struct load *load, const char *name)
 {
-    uint32_t ix = strmap_find(&load->executors_by_name, name, strlen(name));
-    return (struct executor_id){ix == STRMAP_NONE ? ID_NONE
-                                                  : load->executors[ix]};
+    uint32_t ix = strmap_find(&load->providers_by_name, name, strlen(name));
+    return (struct provider_id){ix == STRMAP_NONE ? ID_NONE
+                                                  : load->providers[ix]};
 }
 
-const char *load_executor_name(const struct load *load, struct executor_id id)
+const char *load_provider_name(const struct load *load, struct provider_id id)
 {
-    uint32_t ix = position(load->executors, load->executor_count, id.v);
+    uint32_t ix = position(load->providers, load->provider_count, id.v);
     INVARIANT(ix != PLAN_NONE);
-    return load->executor_names[ix];
+    return load->provider_names[ix];
 }
 
-uint32_t load_executor_count(const struct load *load)
+uint32_t load_provider_count(const struct load *load)
 {
-    return load->executor_count;
+    return load->provider_count;
 }
 
-void load_restore_executor(struct load *load,
+void load_restore_provider(struct load *load,
                            const char *name,
-                           const struct sched_executor_record *record)
+                           const struct sched_provider_record *record)
 {
     load->kept =
         mem_resize(load->kept, load->kept_count + 1, sizeof(load->kept[0]));

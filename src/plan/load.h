@@ -64,23 +64,23 @@ struct task_id load_task(const struct load_run *run, uint32_t task);
 struct limit_id load_limit(const struct load_run *run, uint32_t limit);
 
 /*
- * Executors belong to the loader: all its runs share those of equal name. The
+ * Providers belong to the loader: all its runs share those of equal name. The
  * first plan that names a provider gives its settings; those in later plans
- * change nothing. Tasks of no provider (`local`) have an executor for each
+ * change nothing. Tasks of no provider (`local`) have a provider for each
  * class, "local:CLASS": a limit that one kind of session reports says nothing
  * about gates, merges and other commands.
  */
-bool load_uses_executor(const struct load_run *run, struct executor_id id);
-const char *load_executor_name(const struct load *load, struct executor_id id);
-uint32_t load_executor_count(const struct load *load);
-/* The executor of that name; ID_NONE: there is none. */
-struct executor_id load_find_executor(const struct load *load,
+bool load_uses_provider(const struct load_run *run, struct provider_id id);
+const char *load_provider_name(const struct load *load, struct provider_id id);
+uint32_t load_provider_count(const struct load *load);
+/* The provider of that name; ID_NONE: there is none. */
+struct provider_id load_find_provider(const struct load *load,
                                       const char *name);
 
-/* What an executor of this name shall go on from, when a plan brings it. */
-void load_restore_executor(struct load *load,
+/* What a provider of this name shall go on from, when a plan brings it. */
+void load_restore_provider(struct load *load,
                            const char *name,
-                           const struct sched_executor_record *record);
+                           const struct sched_provider_record *record);
 
 /* The way back: index in the plan, or PLAN_NONE if it is not of this run. */
 uint32_t load_plan_task(const struct load_run *run, struct task_id task);

@@ -14,7 +14,7 @@ enum { STEPS_MAX = 40 };
 
 static const char *const colours[FACTS_STEPS] = {
     [FACTS_STEP_WORK] = "s-work",
-    [FACTS_STEP_TURN] = "s-turn",
+    [FACTS_STEP_PASS] = "s-turn",
     [FACTS_STEP_BACKOFF] = "w1",
     [FACTS_STEP_PERSON] = "w2",
     [FACTS_STEP_PROVIDER] = "w8",
@@ -76,7 +76,7 @@ static void add_wait(struct strbuf *out,
     while (ix > 0 && facts->path[ix - 1].step != FACTS_STEP_WORK) {
         const struct facts_segment *wait = &facts->path[--ix];
         *waited_ns += wait->end_ns - wait->start_ns;
-        if (wait->step != FACTS_STEP_TURN) {
+        if (wait->step != FACTS_STEP_PASS) {
             why = words_step(wait->step);
         }
     }

@@ -45,7 +45,7 @@ static uint32_t attention(const struct report *report, uint32_t task)
     case TASK_CANCELLED:
     case TASK_SKIPPED:
         return 1;
-    case TASK_CLAIMED:
+    case TASK_STARTING:
     case TASK_RUNNING:
         return 2;
     case TASK_READY:

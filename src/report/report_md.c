@@ -168,7 +168,7 @@ static void add_path(struct strbuf *out, const struct report *report)
                 count,
                 count == 1 ? "" : "s");
     add_time(out, " took ", facts->path_ns[FACTS_STEP_WORK]);
-    for (enum facts_step ix = FACTS_STEP_TURN; ix < FACTS_STEPS; ix++) {
+    for (enum facts_step ix = FACTS_STEP_PASS; ix < FACTS_STEPS; ix++) {
         if (facts->path_ns[ix] > 0) {
             strbuf_addf(out, ", %s ", words_step(ix));
             words_add_time(out, facts->path_ns[ix]);

@@ -95,7 +95,7 @@ const char *words_step(enum facts_step step)
 {
     static const char *const words[FACTS_STEPS] = {
         [FACTS_STEP_WORK] = "working",
-        [FACTS_STEP_TURN] = "turn of the scheduler",
+        [FACTS_STEP_PASS] = "turn of the scheduler",
         [FACTS_STEP_BACKOFF] = "back-off before the next try",
         [FACTS_STEP_PERSON] = "waiting for a person",
         [FACTS_STEP_PROVIDER] = "waiting for the provider",

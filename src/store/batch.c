@@ -146,9 +146,9 @@ static void copy_texts(struct store_batch *batch, struct store_change *change)
     case STORE_LIMIT_SET:
         copy_needed(batch, &change->as.limit.name);
         break;
-    case STORE_EXECUTOR:
-        copy_needed(batch, &change->as.executor.name);
-        copy(batch, &change->as.executor.reason);
+    case STORE_PROVIDER:
+        copy_needed(batch, &change->as.provider.name);
+        copy(batch, &change->as.provider.reason);
         break;
     case STORE_SETTING:
         copy_needed(batch, &change->as.setting.name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * batch: what one turn of the scheduler changes in the store, as plain data.
+ * batch: what one pass of the scheduler changes in the store, as plain data.
  *
  * Changes are applied in their order. The batch owns copies of all texts that
  * are given to it, so it can be written by another thread, and again when the
@@ -57,8 +57,8 @@ struct store_limit {
     uint32_t percent;
 };
 
-/* Back-off and circuit of one executor. */
-struct store_executor {
+/* Back-off and circuit of one provider. */
+struct store_provider {
     const char *name;
     uint32_t steps;
     uint32_t steps_kept;
@@ -188,7 +188,7 @@ enum store_change_type {
     STORE_RUN_SET,     /* run: number, and what changes */
     STORE_FRAGMENT,    /* fragment: append */
     STORE_LIMIT_SET,   /* limit */
-    STORE_EXECUTOR,    /* executor: set */
+    STORE_PROVIDER,    /* provider: set */
     STORE_SETTING,     /* setting: set, or removed */
     STORE_TASK_SET,    /* task: insert or replace */
     STORE_CLAIM,       /* attempt: must be new */
@@ -206,7 +206,7 @@ struct store_change {
         struct store_run run;
         struct store_fragment fragment;
         struct store_limit limit;
-        struct store_executor executor;
+        struct store_provider provider;
         struct store_setting setting;
         struct store_task task;
         struct store_attempt attempt;

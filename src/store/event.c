@@ -123,7 +123,7 @@ static const struct kind kinds[EVENT_KIND_COUNT] = {
                              {MEMBER(provider, to, WORD),
                               MEMBER(provider, provider, TEXT),
                               MEMBER(provider, reason, TEXT)}},
-    [EVENT_KIND_CIRCUIT] = {"circuit", {MEMBER(circuit, executor, TEXT)}},
+    [EVENT_KIND_CIRCUIT] = {"circuit", {MEMBER(circuit, provider, TEXT)}},
     [EVENT_KIND_ORDER] = {"order",
                           {MEMBER(order, verb, TEXT),
                            MEMBER(order, by, NULLABLE),

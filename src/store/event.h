@@ -145,7 +145,7 @@ struct event {
             const char *reason; /* or NULL */
         } provider;
         struct {
-            const char *executor;
+            const char *provider;
         } circuit;
         struct {
             const char *verb;

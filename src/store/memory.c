@@ -34,7 +34,7 @@ void store_memory_db_free(struct store_memory_db *db)
         mem_free(db->runs[ix].tasks);
     }
     mem_free(db->runs);
-    mem_free(db->executors);
+    mem_free(db->providers);
     mem_free(db->settings);
     mem_free(db->attempts);
     mem_free(db->events);
@@ -199,15 +199,15 @@ static enum err read_runs(const struct store_memory_db *db,
     return err;
 }
 
-static enum err read_executors(const struct store_memory_db *db,
+static enum err read_providers(const struct store_memory_db *db,
                                const struct store_visitor *visitor,
                                void *ctx)
 {
     enum err err = ERR_OK;
     for (uint32_t ix = 0;
-         ix < db->executor_count && err == ERR_OK && visitor->executor != NULL;
+         ix < db->provider_count && err == ERR_OK && visitor->provider != NULL;
          ix++) {
-        err = visitor->executor(ctx, &db->executors[ix]);
+        err = visitor->provider(ctx, &db->providers[ix]);
     }
     return err;
 }
@@ -283,7 +283,7 @@ static enum err read_all(struct store *base,
         err = read_runs(db, query, visitor, ctx, read_limits);
     }
     if (err == ERR_OK) {
-        err = read_executors(db, visitor, ctx);
+        err = read_providers(db, visitor, ctx);
     }
     if (err == ERR_OK) {
         err = read_settings(db, visitor, ctx);

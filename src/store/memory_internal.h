@@ -46,7 +46,7 @@ struct memory_undo {
     union {
         struct store_run run;
         struct store_limit limit;
-        struct store_executor executor;
+        struct store_provider provider;
         struct store_setting setting;
         struct store_task task;
         struct memory_attempt attempt;
@@ -69,7 +69,7 @@ struct store_memory_db {
     store_memory_fault_fn fault;
     void *fault_ctx;
     MEMORY_LIST(struct memory_run, run);          /* by number */
-    MEMORY_LIST(struct store_executor, executor); /* by name */
+    MEMORY_LIST(struct store_provider, provider); /* by name */
     MEMORY_LIST(struct store_setting, setting);   /* by name */
     MEMORY_LIST(struct memory_attempt, attempt);  /* by token */
     MEMORY_LIST(struct store_event, event);

@@ -194,30 +194,30 @@ static enum err set_limit(struct store_memory_db *db,
     return ERR_OK;
 }
 
-static void set_executor(struct store_memory_db *db,
-                         const struct store_executor *from)
+static void set_provider(struct store_memory_db *db,
+                         const struct store_provider *from)
 {
     uint32_t ix = 0;
-    while (ix < db->executor_count &&
-           strcmp(db->executors[ix].name, from->name) < 0) {
+    while (ix < db->provider_count &&
+           strcmp(db->providers[ix].name, from->name) < 0) {
         ix++;
     }
-    struct memory_undo *undo = add_undo(db, STORE_EXECUTOR);
+    struct memory_undo *undo = add_undo(db, STORE_PROVIDER);
     undo->ix = ix;
-    undo->added = ix == db->executor_count ||
-                  strcmp(db->executors[ix].name, from->name) != 0;
+    undo->added = ix == db->provider_count ||
+                  strcmp(db->providers[ix].name, from->name) != 0;
     if (undo->added) {
-        MEM_GROW(db->executors, db->executor_count, db->executor_capacity);
-        memmove(&db->executors[ix + 1],
-                &db->executors[ix],
-                (db->executor_count - ix) * sizeof(db->executors[0]));
-        db->executor_count++;
+        MEM_GROW(db->providers, db->provider_count, db->provider_capacity);
+        memmove(&db->providers[ix + 1],
+                &db->providers[ix],
+                (db->provider_count - ix) * sizeof(db->providers[0]));
+        db->provider_count++;
     } else {
-        undo->old.executor = db->executors[ix];
+        undo->old.provider = db->providers[ix];
     }
-    db->executors[ix] = *from;
-    db->executors[ix].name = keep(db, NULL, from->name);
-    db->executors[ix].reason = keep(db, NULL, from->reason);
+    db->providers[ix] = *from;
+    db->providers[ix].name = keep(db, NULL, from->name);
+    db->providers[ix].reason = keep(db, NULL, from->reason);
 }
 
 struct store_setting memory_replace_setting(struct store_memory_db *db,
@@ -446,8 +446,8 @@ static enum err apply(struct store_memory_db *db,
         return add_fragment(db, &change->as.fragment, diag);
     case STORE_LIMIT_SET:
         return set_limit(db, &change->as.limit, diag);
-    case STORE_EXECUTOR:
-        set_executor(db, &change->as.executor);
+    case STORE_PROVIDER:
+        set_provider(db, &change->as.provider);
         return ERR_OK;
     case STORE_SETTING:
         put_setting(db, &change->as.setting);
@@ -494,18 +494,18 @@ static void undo_limit(struct store_memory_db *db,
             (run->limit_count - undo->ix) * sizeof(run->limits[0]));
 }
 
-static void undo_executor(struct store_memory_db *db,
+static void undo_provider(struct store_memory_db *db,
                           const struct memory_undo *undo)
 {
-    INVARIANT(undo->ix < db->executor_count);
+    INVARIANT(undo->ix < db->provider_count);
     if (!undo->added) {
-        db->executors[undo->ix] = undo->old.executor;
+        db->providers[undo->ix] = undo->old.provider;
         return;
     }
-    db->executor_count--;
-    memmove(&db->executors[undo->ix],
-            &db->executors[undo->ix + 1],
-            (db->executor_count - undo->ix) * sizeof(db->executors[0]));
+    db->provider_count--;
+    memmove(&db->providers[undo->ix],
+            &db->providers[undo->ix + 1],
+            (db->provider_count - undo->ix) * sizeof(db->providers[0]));
 }
 
 static void undo_task(struct store_memory_db *db,
@@ -556,8 +556,8 @@ static void take_back(struct store_memory_db *db,
     case STORE_LIMIT_SET:
         undo_limit(db, undo);
         break;
-    case STORE_EXECUTOR:
-        undo_executor(db, undo);
+    case STORE_PROVIDER:
+        undo_provider(db, undo);
         break;
     case STORE_SETTING:
         (void)memory_replace_setting(db, undo->old.setting);

@@ -255,9 +255,9 @@ static enum err give_limit(struct reading *reading, struct sqlite_row *row)
                     : reading->visitor->limit(reading->ctx, &limit);
 }
 
-static enum err give_executor(struct reading *reading, struct sqlite_row *row)
+static enum err give_provider(struct reading *reading, struct sqlite_row *row)
 {
-    struct store_executor executor = {
+    struct store_provider provider = {
         .name = sqlite_text(row, 0),
         .steps = sqlite_u32(row, 1),
         .steps_kept = sqlite_u32(row, 2),
@@ -273,7 +273,7 @@ static enum err give_executor(struct reading *reading, struct sqlite_row *row)
         .reason = text_or_null(row, 12),
     };
     return row->bad ? bad_row(reading, row, "executor")
-                    : reading->visitor->executor(reading->ctx, &executor);
+                    : reading->visitor->provider(reading->ctx, &provider);
 }
 
 static enum err give_setting(struct reading *reading, struct sqlite_row *row)
@@ -393,7 +393,7 @@ static enum err give_command(struct reading *reading, struct sqlite_row *row)
     " folder, processors, created_ns, finished, paused, cancelled, barrier,"   \
     " completions FROM run CROSS JOIN fragment ON fragment.run = run.number"
 
-#define EXECUTORS                                                              \
+#define PROVIDERS                                                              \
     "SELECT name, steps, steps_kept, confirming, shut_until_ns, usage,"        \
     " failures, circuit_open, probe_token, probe_steps, probe_at_ns,"          \
     " stopped, reason"                                                         \
@@ -426,9 +426,9 @@ static enum err read_tables(struct reading *reading)
             " WHERE run IN " RUNS_WANTED " ORDER BY run, name",
         },
         {
-            visitor->executor != NULL,
-            give_executor,
-            EXECUTORS "ORDER BY name",
+            visitor->provider != NULL,
+            give_provider,
+            PROVIDERS "ORDER BY name",
         },
         {
             visitor->setting != NULL,

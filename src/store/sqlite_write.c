@@ -46,7 +46,7 @@ static const char *const statements[SLOT_COUNT] = {
                       "  WHERE run = ?1)",
     [SLOT_LIMIT_SET] = "INSERT OR REPLACE INTO run_limit VALUES"
                        " (?1, ?2, ?3, ?4)",
-    [SLOT_EXECUTOR] = "INSERT OR REPLACE INTO executor VALUES"
+    [SLOT_PROVIDER] = "INSERT OR REPLACE INTO executor VALUES"
                       " (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11,"
                       "  ?12, ?13)",
     [SLOT_SETTING] = "INSERT OR REPLACE INTO setting VALUES (?1, ?2)",
@@ -264,23 +264,23 @@ static enum err set_limit(struct writing *writing,
     return carry_out(writing, &binder);
 }
 
-static enum err set_executor(struct writing *writing,
-                             const struct store_executor *executor)
+static enum err set_provider(struct writing *writing,
+                             const struct store_provider *provider)
 {
-    struct binder binder = binder_of(writing, SLOT_EXECUTOR);
-    bind_text(&binder, executor->name);
-    bind_i64(&binder, executor->steps);
-    bind_i64(&binder, executor->steps_kept);
-    bind_i64(&binder, executor->shut_until_ns);
-    bind_i64(&binder, executor->usage);
-    bind_i64(&binder, executor->failures);
-    bind_i64(&binder, executor->circuit_open);
-    bind_u64(&binder, executor->probe_token);
-    bind_i64(&binder, executor->probe_steps);
-    bind_i64(&binder, executor->probe_at_ns);
-    bind_i64(&binder, executor->confirming);
-    bind_i64(&binder, executor->stopped);
-    bind_text(&binder, executor->reason);
+    struct binder binder = binder_of(writing, SLOT_PROVIDER);
+    bind_text(&binder, provider->name);
+    bind_i64(&binder, provider->steps);
+    bind_i64(&binder, provider->steps_kept);
+    bind_i64(&binder, provider->shut_until_ns);
+    bind_i64(&binder, provider->usage);
+    bind_i64(&binder, provider->failures);
+    bind_i64(&binder, provider->circuit_open);
+    bind_u64(&binder, provider->probe_token);
+    bind_i64(&binder, provider->probe_steps);
+    bind_i64(&binder, provider->probe_at_ns);
+    bind_i64(&binder, provider->confirming);
+    bind_i64(&binder, provider->stopped);
+    bind_text(&binder, provider->reason);
     return carry_out(writing, &binder);
 }
 
@@ -460,8 +460,8 @@ static enum err apply(struct writing *writing,
     }
     case STORE_LIMIT_SET:
         return set_limit(writing, &change->as.limit);
-    case STORE_EXECUTOR:
-        return set_executor(writing, &change->as.executor);
+    case STORE_PROVIDER:
+        return set_provider(writing, &change->as.provider);
     case STORE_SETTING:
         return put_setting(writing, &change->as.setting);
     case STORE_TASK_SET:

@@ -62,7 +62,7 @@ struct store_query {
 
 /*
  * One call for each row, in this order: all runs by number, each followed by
- * its fragments in order; limits; executors; settings by name; tasks by run and
+ * its fragments in order; limits; providers; settings by name; tasks by run and
  * index; attempts by token; orders by number. Texts are borrowed for the call.
  * A function that is NULL is not called; one that fails ends the reading with
  * its error.
@@ -71,7 +71,7 @@ struct store_visitor {
     enum err (*run)(void *ctx, const struct store_run *run);
     enum err (*fragment)(void *ctx, const struct store_fragment *fragment);
     enum err (*limit)(void *ctx, const struct store_limit *limit);
-    enum err (*executor)(void *ctx, const struct store_executor *executor);
+    enum err (*provider)(void *ctx, const struct store_provider *provider);
     enum err (*setting)(void *ctx, const struct store_setting *setting);
     enum err (*task)(void *ctx, const struct store_task *task);
     enum err (*attempt)(void *ctx, const struct store_attempt *attempt);

@@ -101,7 +101,7 @@ static enum colour colour_of(enum task_state state)
         return DIM;
     case TASK_READY:
         return YELLOW;
-    case TASK_CLAIMED:
+    case TASK_STARTING:
     case TASK_RUNNING:
         return CYAN;
     case TASK_DONE:
@@ -120,7 +120,7 @@ static void add_counts(struct strbuf *out, const struct canvas *canvas)
 {
     static const enum task_state order[] = {
         TASK_RUNNING,
-        TASK_CLAIMED,
+        TASK_STARTING,
         TASK_READY,
         TASK_WAITING,
         TASK_PARKED,
@@ -179,7 +179,7 @@ static void add_bar(struct canvas *canvas)
         const char *ascii;
     } parts[] = {
         {counts[TASK_DONE] + counts[TASK_SKIPPED], GREEN, "\u2501", "#"},
-        {counts[TASK_CLAIMED] + counts[TASK_RUNNING], CYAN, "\u2501", ">"},
+        {counts[TASK_STARTING] + counts[TASK_RUNNING], CYAN, "\u2501", ">"},
         {counts[TASK_PARKED] + counts[TASK_FAILED] + counts[TASK_CANCELLED],
          RED,
          "\u2501",

@@ -289,7 +289,7 @@ static void draw_progress(struct top_canvas *canvas,
         char ascii;
     } parts[] = {
         {counts[TASK_DONE] + counts[TASK_SKIPPED], GRID_GREEN, '#'},
-        {counts[TASK_CLAIMED] + counts[TASK_RUNNING], GRID_CYAN, '>'},
+        {counts[TASK_STARTING] + counts[TASK_RUNNING], GRID_CYAN, '>'},
         {counts[TASK_PARKED] + counts[TASK_FAILED] + counts[TASK_CANCELLED],
          GRID_RED,
          '!'},

@@ -29,7 +29,7 @@ static const char *sign_of(const struct top_task *task, bool unicode)
     } signs[TASK_STATE_COUNT] = {
         [TASK_WAITING] = {"\u00b7", "."},
         [TASK_READY] = {"\u25cb", "o"},
-        [TASK_CLAIMED] = {"\u25b6", ">"},
+        [TASK_STARTING] = {"\u25b6", ">"},
         [TASK_RUNNING] = {"\u25b6", ">"},
         [TASK_DONE] = {"\u2713", "+"},
         [TASK_FAILED] = {"\u2717", "x"},

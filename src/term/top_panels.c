@@ -210,7 +210,7 @@ unsigned top_draw_style(const struct top_task *task)
         return GRID_DIM;
     case TASK_READY:
         return GRID_YELLOW;
-    case TASK_CLAIMED:
+    case TASK_STARTING:
     case TASK_RUNNING:
         return GRID_CYAN;
     case TASK_DONE:

@@ -45,7 +45,7 @@ MUST_USE enum err glance_take(struct glance *out,
 void glance_release(struct glance *glance);
 
 /*
- * A glance at an engine between two turns. Nothing of it is released but the
+ * A glance at an engine between two passes. Nothing of it is released but the
  * snapshot.
  */
 void glance_of(struct glance *out, struct engine *engine, int64_t wall_ns);

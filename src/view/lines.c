@@ -60,16 +60,17 @@ static bool add_task(struct strbuf *out,
 {
     uint32_t to = event->as.task.to;
     bool rode = event->as.task.attempt == 0;
-    if (to != TASK_CLAIMED && to != TASK_PARKED && to != TASK_FAILED &&
+    if (to != TASK_STARTING && to != TASK_PARKED && to != TASK_FAILED &&
         to != TASK_SKIPPED && to != TASK_CANCELLED &&
         !(to == TASK_DONE && rode)) {
         return false;
     }
     begin(out,
           row,
-          to == TASK_CLAIMED ? "start" : sched_state_name((enum task_state)to));
+          to == TASK_STARTING ? "start"
+                              : sched_state_name((enum task_state)to));
     add_text(out, event->as.task.task);
-    if (to == TASK_CLAIMED) {
+    if (to == TASK_STARTING) {
         add_attempt(out, event->as.task.attempt);
     } else if (to == TASK_FAILED) {
         strbuf_adds(out, ", and is not tried again");
@@ -118,7 +119,7 @@ static void add_counts(struct strbuf *out, const uint32_t *counts)
         TASK_SKIPPED,
         TASK_CANCELLED,
         TASK_RUNNING,
-        TASK_CLAIMED,
+        TASK_STARTING,
         TASK_READY,
         TASK_WAITING,
     };
@@ -290,7 +291,7 @@ static bool add_other(struct strbuf *out,
         break;
     case EVENT_KIND_CIRCUIT:
         strbuf_adds(out, "provider ");
-        add_text(out, event->as.circuit.executor);
+        add_text(out, event->as.circuit.provider);
         strbuf_adds(out, " failed or refused too often: one try at a time");
         break;
     case EVENT_KIND_TASK:

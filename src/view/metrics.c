@@ -19,7 +19,6 @@
 
 enum { BUCKETS = 9, OUTCOMES = 8 };
 
-#define SECOND_NS INT64_C(1000000000)
 #define KEPT_NS (86400 * SECOND_NS) /* a finished run is shown for so long */
 
 /* Upper bounds of the histogram of waits, in seconds. */

@@ -250,38 +250,38 @@ static void add_ended(struct strbuf *out, const struct reason *reason)
     }
 }
 
-/* Reasons that lie in an executor, or in a failure of the task itself. */
-static void add_executor(struct strbuf *out, const struct reason *reason)
+/* Reasons that lie in a provider, or in a failure of the task itself. */
+static void add_provider(struct strbuf *out, const struct reason *reason)
 {
-    const char *executor = reason->executor != NULL ? reason->executor : "?";
+    const char *provider = reason->provider != NULL ? reason->provider : "?";
     if (reason->code == WHY_USAGE && reason->unread) {
         strbuf_adds(out, "usage: nothing starts before its first reading");
         if (reason->stopped != NULL) {
             strbuf_adds(out, ", which failed: ");
             plain_add(out, reason->stopped);
         }
-    } else if (reason->code == WHY_USAGE && reason->executor == NULL) {
+    } else if (reason->code == WHY_USAGE && reason->provider == NULL) {
         strbuf_adds(out, "usage: paused by its meters");
         add_left(out, reason);
     } else if (reason->code == WHY_USAGE) {
-        strbuf_addf(out, "usage limit of provider %s", executor);
+        strbuf_addf(out, "usage limit of provider %s", provider);
         add_left(out, reason);
     } else if (reason->code == WHY_STOPPED) {
-        strbuf_addf(out, "provider %s is stopped", executor);
+        strbuf_addf(out, "provider %s is stopped", provider);
         if (reason->stopped != NULL) {
             strbuf_adds(out, ": ");
             plain_add(out, reason->stopped);
         }
     } else if (reason->code == WHY_CIRCUIT) {
-        strbuf_addf(out, "provider %s failed too often", executor);
+        strbuf_addf(out, "provider %s failed too often", provider);
         if (reason->left_ns != SCHED_NEVER) {
             strbuf_adds(out, ", no probe");
             add_left(out, reason);
         } else {
             strbuf_adds(out, ", a probe is under way");
         }
-    } else if (reason->executor != NULL) {
-        strbuf_addf(out, "provider %s backs off", executor);
+    } else if (reason->provider != NULL) {
+        strbuf_addf(out, "provider %s backs off", provider);
         add_left(out, reason);
     } else {
         strbuf_adds(out, "backs off after a failure");
@@ -326,7 +326,7 @@ static void add_reason(struct strbuf *out, const struct reason *reason)
     case WHY_USAGE:
     case WHY_CIRCUIT:
     case WHY_STOPPED:
-        add_executor(out, reason);
+        add_provider(out, reason);
         return;
     case WHY_PAUSED:
         strbuf_adds(out, "the run is paused");
@@ -386,7 +386,7 @@ const struct reasons_remedy *reasons_remedies(const struct reason *reason)
     case WHY_HELD:
         return held_remedies;
     case WHY_BACKOFF:
-        return reason->executor == NULL ? backoff_remedies : no_remedies;
+        return reason->provider == NULL ? backoff_remedies : no_remedies;
     case WHY_PAUSED:
         return paused_remedies;
     case WHY_LIMIT:
@@ -429,8 +429,8 @@ void reasons_add_command(struct strbuf *out,
     if (remedy->text != NULL) {
         strbuf_addf(out, " %s", remedy->text);
     }
-    if (reason->code == WHY_STOPPED && reason->executor != NULL) {
-        strbuf_addf(out, " %s", reason->executor);
+    if (reason->code == WHY_STOPPED && reason->provider != NULL) {
+        strbuf_addf(out, " %s", reason->provider);
     }
     if (reason->code == WHY_BUDGET && reason->limit_class != NULL) {
         strbuf_addf(out, " --class %s", reason->limit_class);
@@ -456,7 +456,7 @@ void reasons_add_json(struct strbuf *out, const struct reason *reason)
     add_member(out, "run", reason->run);
     add_member(out, "group", reason->group);
     add_member(out, "limit", reason->limit);
-    add_member(out, "provider", reason->executor);
+    add_member(out, "provider", reason->provider);
     strbuf_addf(out, ", \"held\": %s", reason->held ? "true" : "false");
     strbuf_adds(out, ", \"left_s\": ");
     if (reason->left_ns != SCHED_NEVER) {

@@ -22,7 +22,7 @@ struct reason {
     const char *limit_class; /* of what is counted for one class; else NULL */
     bool limit_usd;          /* it is a budget in dollars */
     bool limit_unpriced;     /* it counts sessions whose cost is not known */
-    const char *executor;
+    const char *provider;
     int64_t left_ns; /* until it may go on; SCHED_NEVER: not known */
     int64_t max;     /* of the limit; -1: not known */
     enum sched_parked parked;
@@ -31,7 +31,7 @@ struct reason {
     bool revoked;          /* done, but its result is in doubt */
     bool broke;            /* parked, because its own budget is used up */
     bool unread;           /* a usage monitor has had no reading yet */
-    const char *stopped;   /* why `executor` is stopped, or there is no reading;
+    const char *stopped;   /* why `provider` is stopped, or there is no reading;
                               NULL: not known */
     bool unready; /* parked, because its session could not be started */
 };

@@ -148,7 +148,7 @@ static void link_events(struct chronicle *chronicle)
     for (uint32_t ix = 0; ix < chronicle->event_count; ix++) {
         struct chronicle_event *event = &chronicle->events[ix];
         bool is_claim =
-            event->kind == CHRONICLE_TASK && event->to == TASK_CLAIMED;
+            event->kind == CHRONICLE_TASK && event->to == TASK_STARTING;
         if (!is_claim && event->kind != CHRONICLE_END) {
             continue;
         }

@@ -34,7 +34,7 @@ struct snapshot {
 
 static bool is_in_flight(enum task_state state)
 {
-    return state == TASK_CLAIMED || state == TASK_RUNNING;
+    return state == TASK_STARTING || state == TASK_RUNNING;
 }
 
 static void take_states(struct snapshot *snapshot)
@@ -84,8 +84,8 @@ static void take_groups(struct snapshot *snapshot)
 /* Of thinking ahead: some hundredths of a second, as the scheduler does. */
 enum { EFFORT = 500000 };
 
-/* The turn that the scheduler would take now; nothing follows from it. */
-static void take_turn(struct engine *engine)
+/* The pass that the scheduler would take now; nothing follows from it. */
+static void take_pass(struct engine *engine)
 {
     struct sched *sched = engine_sched(engine);
     struct sched_event tick = {
@@ -135,7 +135,7 @@ struct snapshot *snapshot_new(struct engine *engine, bool is_reader)
     take_limits(snapshot);
     take_groups(snapshot);
     if (is_reader) {
-        take_turn(engine);
+        take_pass(engine);
     }
     why_all(sched, on_why, snapshot);
     return snapshot;
@@ -258,7 +258,7 @@ static void name_usage(const struct engine *engine,
         struct engine_usage_view usage = engine_usage(engine, run, ix);
         if (usage.limit == limit && usage.cap == 0) {
             reason->code = WHY_USAGE;
-            reason->executor = usage.provider;
+            reason->provider = usage.provider;
             reason->unread = usage.read_ns == 0;
             reason->stopped = reason->unread ? usage.error : NULL;
             reason->left_ns = usage.until_ns > 0
@@ -305,10 +305,10 @@ snapshot_reason(const struct snapshot *snapshot, uint32_t run, uint32_t task)
         reason.max = sched_limit_max(sched, why->limit);
         name_usage(engine, run, limit, &reason);
     }
-    if (why->executor.v != ID_NONE) {
-        reason.executor =
-            load_executor_name(engine_loader(engine), why->executor);
-        reason.stopped = engine_stop_reason(engine, why->executor);
+    if (why->provider.v != ID_NONE) {
+        reason.provider =
+            load_provider_name(engine_loader(engine), why->provider);
+        reason.stopped = engine_stop_reason(engine, why->provider);
     }
     if (why->until_ns != SCHED_NEVER) {
         int64_t left_ns = why->until_ns - engine_time_ns(engine);
@@ -337,7 +337,7 @@ static bool is_to_come(const struct snapshot_task *task)
     case TASK_READY:
         return task->why.code != WHY_BLOCKED && task->why.code != WHY_HELD &&
                task->why.code != WHY_STOPPED;
-    case TASK_CLAIMED:
+    case TASK_STARTING:
     case TASK_RUNNING:
         return true;
     case TASK_DONE:

@@ -3,8 +3,8 @@
  * snapshot: what an engine holds at one moment, with the reason of each task.
  *
  * The reasons are those of the core, asked once for all tasks. The engine of a
- * scheduler is asked as it is, between two turns. That of a reader
- * (client_look) has taken no turn yet, so nobody waits at a limit and nothing
+ * scheduler is asked as it is, between two passes. That of a reader
+ * (client_look) has taken no pass yet, so nobody waits at a limit and nothing
  * is reserved in it: here it takes one, as the scheduler would, and what that
  * turn starts is shown as ready and startable. So both give the same reasons.
  *
@@ -19,7 +19,7 @@
 struct snapshot;
 
 /*
- * Look at the engine. `is_reader`: nobody schedules by it, and a turn of its
+ * Look at the engine. `is_reader`: nobody schedules by it, and a pass of its
  * core is taken for good. The snapshot borrows the engine.
  */
 struct snapshot *snapshot_new(struct engine *engine, bool is_reader);

@@ -46,7 +46,7 @@ const char *facts_step_name(enum facts_step step)
 {
     static const char *const names[FACTS_STEPS] = {
         [FACTS_STEP_WORK] = "work",
-        [FACTS_STEP_TURN] = "turn",
+        [FACTS_STEP_PASS] = "turn",
         [FACTS_STEP_BACKOFF] = "backoff",
         [FACTS_STEP_PERSON] = "person",
         [FACTS_STEP_PROVIDER] = "provider",
@@ -289,7 +289,7 @@ static void measure_class(struct facts_class *class, int64_t *waits_ns)
 
 static bool is_claim(const struct chronicle_event *event)
 {
-    return event->kind == CHRONICLE_TASK && event->to == TASK_CLAIMED;
+    return event->kind == CHRONICLE_TASK && event->to == TASK_STARTING;
 }
 
 /* Fill the waits of each class, one class behind the other. */

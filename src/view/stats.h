@@ -92,7 +92,7 @@ struct facts_failure {
 /* What happened in a stretch of the critical path. */
 enum facts_step {
     FACTS_STEP_WORK,     /* a session of the task */
-    FACTS_STEP_TURN,     /* from one end to the next claim: the scheduler */
+    FACTS_STEP_PASS,     /* from one end to the next claim: the scheduler */
     FACTS_STEP_BACKOFF,  /* pause before its next try */
     FACTS_STEP_PERSON,   /* parked or failed, until somebody acted */
     FACTS_STEP_PROVIDER, /* refused, until it was tried again */

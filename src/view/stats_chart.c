@@ -97,8 +97,9 @@ static void add_members(struct facts *facts, uint32_t session_ix, bool *taken)
             const struct chronicle_event *event =
                 ix != CHRONICLE_NONE ? &chronicle->events[ix] : NULL;
             if (event != NULL && event->kind == CHRONICLE_TASK &&
-                event->to == TASK_CLAIMED && event->session == CHRONICLE_NONE &&
-                !taken[ix] && is_alike(chronicle, session->task, event->task)) {
+                event->to == TASK_STARTING &&
+                event->session == CHRONICLE_NONE && !taken[ix] &&
+                is_alike(chronicle, session->task, event->task)) {
                 taken[ix] = true;
                 left--;
                 add_span(facts, session_ix, event->task, ix);

@@ -24,8 +24,8 @@
 
 #include <stdlib.h>
 
-/* Less than this between being ready and being claimed is one turn. */
-#define TURN_NS INT64_C(50000000)
+/* Less than this between being ready and being claimed is one pass. */
+#define PASS_NS INT64_C(50000000)
 
 struct walk {
     struct facts *facts;
@@ -162,13 +162,13 @@ static struct origin after_waiting(const struct walk *walk, uint32_t ix)
     if (is_own) {
         return (struct origin){
             .step = chronicle_is_bad(sessions[own].outcome) ? FACTS_STEP_BACKOFF
-                                                            : FACTS_STEP_TURN,
+                                                            : FACTS_STEP_PASS,
             .link = FACTS_LINK_SELF,
             .session = own,
         };
     }
     return (struct origin){
-        .step = FACTS_STEP_TURN,
+        .step = FACTS_STEP_PASS,
         .link = need != CHRONICLE_NONE ? FACTS_LINK_NEED : FACTS_LINK_NONE,
         .session = need,
     };
@@ -179,7 +179,7 @@ static struct origin
 after_state(const struct walk *walk, uint32_t ix, enum task_state state)
 {
     struct origin origin = {
-        .step = FACTS_STEP_TURN,
+        .step = FACTS_STEP_PASS,
         .link = FACTS_LINK_SELF,
         .session = last_own(walk, ix),
     };
@@ -197,7 +197,7 @@ after_state(const struct walk *walk, uint32_t ix, enum task_state state)
         origin.session = last_changes(walk, ix);
         break;
     case TASK_READY:
-    case TASK_CLAIMED: /* its session ended in the turn of the claim */
+    case TASK_STARTING: /* its session ended in the pass of the claim */
     case TASK_RUNNING:
         break;
     }
@@ -230,10 +230,10 @@ after_ready(const struct walk *walk, uint32_t ix, uint32_t event_ix)
     const struct chronicle_session *session = &chronicle->sessions[ix];
     const struct chronicle_event *event = &chronicle->events[event_ix];
     uint32_t own = last_own(walk, ix);
-    bool waited = session->claimed_ns - event->at_ns > TURN_NS;
+    bool waited = session->claimed_ns - event->at_ns > PASS_NS;
     if (own != CHRONICLE_NONE &&
         chronicle->sessions[own].outcome == CHRONICLE_REFUSED &&
-        chronicle->sessions[own].ended_ns + TURN_NS > event->at_ns) {
+        chronicle->sessions[own].ended_ns + PASS_NS > event->at_ns) {
         return (struct origin){
             .step = FACTS_STEP_PROVIDER,
             .link = FACTS_LINK_SELF,
@@ -246,17 +246,17 @@ after_ready(const struct walk *walk, uint32_t ix, uint32_t event_ix)
         return (struct origin){
             .step = has_order(walk, session->claim_event, ended_ns)
                         ? FACTS_STEP_KEPT
-                        : FACTS_STEP_TURN,
+                        : FACTS_STEP_PASS,
             .link = FACTS_LINK_SLOT,
             .session = room,
             .since_ns = ended_ns,
         };
     }
-    struct origin origin = {.step = FACTS_STEP_TURN, .session = CHRONICLE_NONE};
+    struct origin origin = {.step = FACTS_STEP_PASS, .session = CHRONICLE_NONE};
     if (event->before != CHRONICLE_NONE) {
         origin = after_state(walk, ix, chronicle->events[event->before].to);
     }
-    if (waited && origin.step == FACTS_STEP_TURN) {
+    if (waited && origin.step == FACTS_STEP_PASS) {
         origin.step = FACTS_STEP_KEPT;
         origin.since_ns = event->at_ns;
     }
@@ -271,7 +271,7 @@ static struct origin origin_of(const struct walk *walk, uint32_t ix)
                                              : CHRONICLE_NONE;
     if (event == CHRONICLE_NONE) {
         return (struct origin){
-            .step = FACTS_STEP_TURN,
+            .step = FACTS_STEP_PASS,
             .session = CHRONICLE_NONE,
         };
     }
@@ -296,7 +296,7 @@ add_beginning(struct walk *walk, uint32_t task, struct origin origin)
         .step = origin.step,
         .task = task,
         .session = CHRONICLE_NONE,
-        .start_ns = there_ns < TURN_NS ? 0 : there_ns,
+        .start_ns = there_ns < PASS_NS ? 0 : there_ns,
     };
     add_segment(walk, segment);
     segment.step = FACTS_STEP_ABSENT;
@@ -332,7 +332,7 @@ static void walk_back(struct walk *walk, uint32_t ix)
         };
         if (origin.step == FACTS_STEP_KEPT) {
             add_segment(walk, wait);
-            wait.step = FACTS_STEP_TURN;
+            wait.step = FACTS_STEP_PASS;
         }
         wait.start_ns = chronicle->sessions[origin.session].ended_ns;
         add_segment(walk, wait);

@@ -72,7 +72,7 @@ struct replay {
     uint32_t totals[BUCKETS];
     uint32_t *worth;    /* of each task: tier by which starvation is measured */
     uint32_t worths;    /* one more than the worst */
-    bool *refused;      /* of each executor: its last answer was a refusal */
+    bool *refused;      /* of each provider: its last answer was a refusal */
     bool *starved;      /* of each class */
     int64_t *max;       /* of each limit, as it was set */
     int64_t *spent;     /* of each limit, if it is a budget */
@@ -100,7 +100,7 @@ static enum bucket bucket_of(const struct replay *replay, uint32_t ix)
         return task.unmet > 0 ? BUCKET_NEEDS : BUCKET_BACKOFF;
     case TASK_READY:
         return task.held ? BUCKET_HELD : BUCKET_READY;
-    case TASK_CLAIMED:
+    case TASK_STARTING:
     case TASK_RUNNING:
         return BUCKET_FLIGHT;
     case TASK_FAILED:
@@ -242,7 +242,7 @@ static void move_task(struct replay *replay,
     uint32_t ix = event->task;
     replay->tasks[ix].seen = true;
     if (event->to == TASK_RUNNING) {
-        replay->refused[core_task(replay, ix).executor.v] = false;
+        replay->refused[core_task(replay, ix).provider.v] = false;
     }
     retrace_task(&replay->retrace,
                  event->at_ns,
@@ -276,7 +276,7 @@ static void end_session(struct replay *replay,
     }
     /* Only a later acceptance takes a refusal back. */
     if (session->outcome == CHRONICLE_REFUSED) {
-        replay->refused[core_task(replay, session->task).executor.v] = true;
+        replay->refused[core_task(replay, session->task).provider.v] = true;
     }
 }
 
@@ -341,7 +341,7 @@ reason_of(const struct replay *replay, uint32_t task, const struct why *why)
         return load_plan_limit(replay->run, why->limit) == 0 ? FACTS_SLOT
                                                              : FACTS_LIMIT;
     }
-    return replay->refused[core_task(replay, task).executor.v] ? FACTS_PROVIDER
+    return replay->refused[core_task(replay, task).provider.v] ? FACTS_PROVIDER
                                                                : FACTS_OTHER;
 }
 
@@ -512,7 +512,7 @@ static void release(struct replay *replay)
     mem_free(replay->usage_max);
 }
 
-/* What is counted by the core's kinds and executors, and by worth. */
+/* What is counted by the core's kinds and providers, and by worth. */
 static void prepare(struct replay *replay)
 {
     const struct plan *plan = replay->plan;
@@ -527,7 +527,7 @@ static void prepare(struct replay *replay)
     replay->kinds = mem_zalloc(kinds, sizeof(replay->kinds[0]));
     replay->active = mem_zalloc(plan->task_count, sizeof(uint32_t));
     replay->refused =
-        mem_zalloc(load_executor_count(replay->load), sizeof(bool));
+        mem_zalloc(load_provider_count(replay->load), sizeof(bool));
     for (uint32_t ix = 0; ix < plan->limit_count; ix++) {
         replay->max[ix] = plan->limits[ix].max;
     }

@@ -8,7 +8,7 @@
 const enum task_state status_order[TASK_STATE_COUNT] = {
     TASK_DONE,
     TASK_RUNNING,
-    TASK_CLAIMED,
+    TASK_STARTING,
     TASK_READY,
     TASK_WAITING,
     TASK_PARKED,

@@ -34,7 +34,7 @@ static void add_head(const struct summary *summary)
         TASK_SKIPPED,
         TASK_CANCELLED,
         TASK_RUNNING,
-        TASK_CLAIMED,
+        TASK_STARTING,
         TASK_READY,
         TASK_WAITING,
     };
@@ -119,7 +119,7 @@ static bool is_rest(const struct summary *summary, uint32_t task)
     switch (snapshot_state(summary->snapshot, summary->run, task)) {
     case TASK_WAITING:
     case TASK_READY:
-    case TASK_CLAIMED:
+    case TASK_STARTING:
     case TASK_RUNNING:
     case TASK_SKIPPED:
     case TASK_CANCELLED:

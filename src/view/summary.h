@@ -9,7 +9,7 @@
 #include "base/strbuf.h"
 #include "engine/engine.h"
 
-/* Append it. The engine may be one that only looks, or one between turns. */
+/* Append it. The engine may be one that only looks, or one between passes. */
 void summary_add(struct strbuf *out, struct engine *engine, uint32_t run);
 
 /*

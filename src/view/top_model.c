@@ -129,7 +129,7 @@ part_of(const struct glance *glance, uint32_t run, uint32_t task)
         return TOP_PART_WAITING;
     case TASK_READY:
         return TOP_PART_READY;
-    case TASK_CLAIMED:
+    case TASK_STARTING:
     case TASK_RUNNING:
         return TOP_PART_FLIGHT;
     case TASK_DONE:

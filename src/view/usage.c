@@ -112,11 +112,11 @@ void usage_add_monitors(struct strbuf *out,
 void usage_add_stopped(struct strbuf *out, const struct engine *engine)
 {
     const struct load *load = engine_loader(engine);
-    for (uint32_t ix = 0; ix < load_executor_count(load); ix++) {
-        struct executor_id id = {ix};
+    for (uint32_t ix = 0; ix < load_provider_count(load); ix++) {
+        struct provider_id id = {ix};
         const char *reason = engine_stop_reason(engine, id);
         if (reason != NULL) {
-            const char *name = load_executor_name(load, id);
+            const char *name = load_provider_name(load, id);
             strbuf_addf(out, "provider %s is stopped: ", name);
             plain_add(out, reason);
             strbuf_addf(out,

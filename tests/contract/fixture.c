@@ -370,24 +370,24 @@ static enum err add_limit(void *ctx, const struct store_limit *limit)
     return ERR_OK;
 }
 
-static enum err add_executor(void *ctx, const struct store_executor *executor)
+static enum err add_provider(void *ctx, const struct store_provider *provider)
 {
     strbuf_addf(ctx,
                 "executor %s %u %u %d %" PRId64 " %d %u %d %" PRIu64 " %u"
                 " %" PRId64 " %d %s\n",
-                executor->name,
-                executor->steps,
-                executor->steps_kept,
-                executor->confirming,
-                executor->shut_until_ns,
-                executor->usage,
-                executor->failures,
-                executor->circuit_open,
-                executor->probe_token,
-                executor->probe_steps,
-                executor->probe_at_ns,
-                executor->stopped,
-                shown(executor->reason));
+                provider->name,
+                provider->steps,
+                provider->steps_kept,
+                provider->confirming,
+                provider->shut_until_ns,
+                provider->usage,
+                provider->failures,
+                provider->circuit_open,
+                provider->probe_token,
+                provider->probe_steps,
+                provider->probe_at_ns,
+                provider->stopped,
+                shown(provider->reason));
     return ERR_OK;
 }
 
@@ -489,7 +489,7 @@ enum err fixture_add_rows(struct store *store,
         .run = add_run,
         .fragment = add_fragment,
         .limit = add_limit,
-        .executor = add_executor,
+        .provider = add_provider,
         .setting = add_setting,
         .task = add_task,
         .attempt = add_attempt,

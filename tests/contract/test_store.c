@@ -60,8 +60,8 @@ static struct store *take_filled(struct fixture *fixture, uint64_t *epoch_out)
             .as.limit = {.run = 1, .name = "sessions", .max = 4, .percent = 50},
         },
         {
-            .type = STORE_EXECUTOR,
-            .as.executor =
+            .type = STORE_PROVIDER,
+            .as.provider =
                 {
                     .name = "claude",
                     .steps = 1,
@@ -191,8 +191,8 @@ static void a_later_row_replaces_the_earlier_one(void **state)
             .type = STORE_LIMIT_SET,
             .as.limit = {.run = 1, .name = "sessions", .max = 2},
         },
-        {.type = STORE_EXECUTOR, .as.executor = {.name = "claude"}},
-        {.type = STORE_EXECUTOR, .as.executor = {.name = "aider"}},
+        {.type = STORE_PROVIDER, .as.provider = {.name = "claude"}},
+        {.type = STORE_PROVIDER, .as.provider = {.name = "aider"}},
         {.type = STORE_SETTING, .as.setting = {.name = "usage", .value = "b"}},
         {.type = STORE_SETTING, .as.setting = {.name = "a", .value = "c"}},
         {.type = STORE_SETTING, .as.setting = {.name = "z", .value = "d"}},
@@ -265,8 +265,8 @@ static struct store_batch good_batch(uint64_t epoch)
             .type = STORE_LIMIT_SET,
             .as.limit = {.run = 1, .name = "builds", .max = 1},
         },
-        {.type = STORE_EXECUTOR, .as.executor = {.name = "aider"}},
-        {.type = STORE_EXECUTOR, .as.executor = {.name = "claude"}},
+        {.type = STORE_PROVIDER, .as.provider = {.name = "aider"}},
+        {.type = STORE_PROVIDER, .as.provider = {.name = "claude"}},
         {.type = STORE_SETTING, .as.setting = {.name = "new", .value = "1"}},
         {.type = STORE_SETTING, .as.setting = {.name = "usage", .value = "2"}},
         {.type = STORE_SETTING, .as.setting = {.name = "usage"}},

@@ -80,9 +80,9 @@ static void check_judgement(const struct judge_input *input)
     struct judgement judgement = judge_session(input);
     check_time(judgement.retry_at);
     INVARIANT(outcome_name(judgement.outcome) != NULL);
-    INVARIANT(!judgement.stop || judgement.outcome == OUTCOME_REJECTED);
+    INVARIANT(!judgement.stop || judgement.outcome == OUTCOME_REFUSED);
     INVARIANT(!judgement.again || judgement.outcome == OUTCOME_FAILED);
-    INVARIANT(judgement.retry_at == 0 || judgement.outcome == OUTCOME_REJECTED);
+    INVARIANT(judgement.retry_at == 0 || judgement.outcome == OUTCOME_REFUSED);
     INVARIANT(judgement.task_count == 0 ||
               judgement.task_count == input->brief->task_count);
     if (judgement.outcome == OUTCOME_FAILED) {

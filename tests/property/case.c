@@ -85,20 +85,20 @@ static void draw_classes(struct world *w)
     }
 }
 
-static void draw_executors(struct world *w)
+static void draw_providers(struct world *w)
 {
     for (uint32_t ix = 0; ix < 3; ix++) {
-        struct executor_spec spec = {
+        struct provider_spec spec = {
             .backoff_ns = SECOND,
             .backoff_ns_max = 20 * SECOND,
             .circuit_failures = chance(w, 50) ? 2 + below(w, 4) : 0,
             .probe_ns = 5 * SECOND,
             .probe_ns_max = 60 * SECOND,
         };
-        (void)sched_add_executor(w->sched, &spec);
-        (void)sched_add_executor(w->twin, &spec);
-        ledger_add_executor(w->ledger, &spec);
-        model_add_executor(w->model, &spec);
+        (void)sched_add_provider(w->sched, &spec);
+        (void)sched_add_provider(w->twin, &spec);
+        ledger_add_provider(w->ledger, &spec);
+        model_add_provider(w->model, &spec);
     }
 }
 
@@ -254,7 +254,7 @@ static void draw_task(struct world *w, struct draft *draft, uint32_t ix)
     }
     draft->tasks[ix] = (struct sched_task_spec){
         .class_id = {class_ix},
-        .executor = {below(w, 3)},
+        .provider = {below(w, 3)},
         .group = draw_group_of(w, draft),
         .estimate_ns = below(w, 6) * SECOND,
         .batch_key = below(w, 2),
@@ -317,11 +317,11 @@ static void draw_addition(struct world *w, uint32_t run, uint32_t count)
                 w->first_limit[addition->run.v] + limit;
         }
     }
-    struct sched_refusal refusal;
-    enum err err = sched_add(w->sched, w->now_ns, addition, &refusal);
-    sched_refusal_release(&refusal);
-    enum err again = sched_add(w->twin, w->now_ns, addition, &refusal);
-    sched_refusal_release(&refusal);
+    struct sched_rejection rejection;
+    enum err err = sched_add(w->sched, w->now_ns, addition, &rejection);
+    sched_rejection_release(&rejection);
+    enum err again = sched_add(w->twin, w->now_ns, addition, &rejection);
+    sched_rejection_release(&rejection);
     strbuf_addf(&w->log, "add %u tasks: %s\n", count, err_name(err));
     if (err != expected || err != again) {
         complain(w, "sched_add and the model disagree");
@@ -408,7 +408,7 @@ static void end_one(struct world *w)
         .progress = chance(w, 30),
     };
     if (has(w, WITH_REFUSALS) && !w->calm && chance(w, 20)) {
-        outcomes[0] = OUTCOME_REJECTED;
+        outcomes[0] = OUTCOME_REFUSED;
         event.outcome_count = 1;
         if (chance(w, 20)) {
             event.retry_at_ns = w->now_ns + below(w, 30) * SECOND;
@@ -455,7 +455,7 @@ static void order_one(struct world *w)
         .type = orders[below(w, ARRAY_COUNT(orders))],
         .task = {below(w, w->model->task_count)},
         .run = {below(w, w->model->run_count)},
-        .executor = {below(w, w->model->executor_count)},
+        .provider = {below(w, w->model->provider_count)},
     };
     if (chance(w, 1)) {
         event.type = EVENT_CANCEL_RUN;
@@ -516,31 +516,31 @@ static void log_start(const struct sched *sched,
     strbuf_adds(log, "\n");
 }
 
-/* What one turn of a scheduler did. */
+/* What one pass of a scheduler did. */
 struct seen {
-    struct model_turn turn;
+    struct model_pass pass;
     bool changed[MODEL_TASKS];
     bool quiet[MODEL_RUNS];
 };
 
-static void collect_turn(struct sched *sched, struct seen *seen)
+static void collect_pass(struct sched *sched, struct seen *seen)
 {
-    *seen = (struct seen){.turn = {.starts = {0}}};
-    struct model_turn *turn = &seen->turn;
+    *seen = (struct seen){.pass = {.starts = {0}}};
+    struct model_pass *pass = &seen->pass;
     struct sched_effect effect;
     while (sched_next_effect(sched, &effect)) {
         switch (effect.type) {
         case EFFECT_END:
-            turn->ends[effect.task.v] = true;
+            pass->ends[effect.task.v] = true;
             break;
         case EFFECT_START:
-            log_start(sched, &effect, &turn->starts);
+            log_start(sched, &effect, &pass->starts);
             break;
         case EFFECT_CIRCUIT:
-            turn->circuits[effect.executor.v] = true;
+            pass->circuits[effect.provider.v] = true;
             break;
         case EFFECT_BARRIER:
-            turn->barriers[effect.run.v] = true;
+            pass->barriers[effect.run.v] = true;
             break;
         case EFFECT_TASK:
             seen->changed[effect.task.v] = true;
@@ -552,7 +552,7 @@ static void collect_turn(struct sched *sched, struct seen *seen)
     }
 }
 
-static bool same_turn(const struct model_turn *a, const struct model_turn *b)
+static bool same_pass(const struct model_pass *a, const struct model_pass *b)
 {
     return strcmp(strbuf_text(&a->starts), strbuf_text(&b->starts)) == 0 &&
            memcmp(a->ends, b->ends, sizeof(a->ends)) == 0 &&
@@ -563,7 +563,7 @@ static bool same_turn(const struct model_turn *a, const struct model_turn *b)
 /* In the order of starts; of all else, the same things. */
 static bool same_seen(const struct seen *a, const struct seen *b)
 {
-    return same_turn(&a->turn, &b->turn) &&
+    return same_pass(&a->pass, &b->pass) &&
            memcmp(a->changed, b->changed, sizeof(a->changed)) == 0 &&
            memcmp(a->quiet, b->quiet, sizeof(a->quiet)) == 0;
 }
@@ -580,13 +580,13 @@ static void check_reasons(struct world *w)
         }
         if (why.code == WHY_NEEDS || why.code == WHY_BLOCKED) {
             holds = t->state == TASK_WAITING &&
-                    !w->model->tasks[why.task.v].released;
+                    !w->model->tasks[why.task.v].satisfied;
         }
-        if (why.code == WHY_BACKOFF && why.executor.v == ID_NONE) {
+        if (why.code == WHY_BACKOFF && why.provider.v == ID_NONE) {
             holds = t->backing_off && why.until_ns == t->until_ns;
         }
         if (why.code == WHY_STOPPED) {
-            holds = w->model->executors[t->executor].stopped;
+            holds = w->model->providers[t->provider].stopped;
         }
         if (!holds) {
             complain(w, "a task has no reason, or one that does not hold");
@@ -610,7 +610,7 @@ static void check_tasks(struct world *w)
                         (int)t->state);
             complain(w, "a task is in another state than in the model");
         }
-        if (!w->model->tasks[ix].released && t->state == TASK_RUNNING) {
+        if (!w->model->tasks[ix].satisfied && t->state == TASK_RUNNING) {
             continue;
         }
         if ((t->state == TASK_WAITING || t->state == TASK_READY) &&
@@ -635,28 +635,28 @@ static void say(struct world *w)
     strbuf_clear(&w->log);
 }
 
-static void take_turn(struct world *w)
+static void take_pass(struct world *w)
 {
     if (w->verbose) {
         say(w);
     }
-    struct model_turn expected;
+    struct model_pass expected;
     struct seen seen;
     struct seen twin;
     sched_verify(w->sched);
-    model_take_turn(w->model, &expected);
-    collect_turn(w->sched, &seen);
-    collect_turn(w->twin, &twin);
-    strbuf_adds(&w->log, strbuf_text(&seen.turn.starts));
+    model_take_pass(w->model, &expected);
+    collect_pass(w->sched, &seen);
+    collect_pass(w->twin, &twin);
+    strbuf_adds(&w->log, strbuf_text(&seen.pass.starts));
     if (w->verbose) {
         say(w);
     }
-    if (!same_turn(&seen.turn, &expected)) {
+    if (!same_pass(&seen.pass, &expected)) {
         strbuf_addf(&w->log, "expected:\n%s", strbuf_text(&expected.starts));
         complain(w, "the turn differs from the model's");
     }
     if (!same_seen(&seen, &twin)) {
-        strbuf_addf(&w->log, "twin:\n%s", strbuf_text(&twin.turn.starts));
+        strbuf_addf(&w->log, "twin:\n%s", strbuf_text(&twin.pass.starts));
         complain(w, "equal events gave different effects");
     }
     for (uint32_t run = 0; run < w->model->run_count; run++) {
@@ -671,30 +671,30 @@ static void take_turn(struct world *w)
     check_tasks(w);
     check_reasons(w);
     memcpy(w->ledger->changed, seen.changed, sizeof(seen.changed));
-    ledger_end_turn(w->ledger, w->sched);
-    strbuf_release(&seen.turn.starts);
-    strbuf_release(&twin.turn.starts);
+    ledger_end_pass(w->ledger, w->sched);
+    strbuf_release(&seen.pass.starts);
+    strbuf_release(&twin.pass.starts);
     strbuf_release(&expected.starts);
 }
 
-/* The first turn of a scheduler made from records: what it does again. */
+/* The first pass of a scheduler made from records: what it does again. */
 static void expect_again(const struct world *w, struct seen *again)
 {
-    *again = (struct seen){.turn = {.starts = {0}}};
+    *again = (struct seen){.pass = {.starts = {0}}};
     for (uint32_t ix = 0; ix < w->model->task_count; ix++) {
         const struct model_task *t = &w->model->tasks[ix];
         if (t->leader == ix &&
-            (t->state == TASK_CLAIMED || t->state == TASK_RUNNING)) {
-            again->turn.ends[ix] = true;
+            (t->state == TASK_STARTING || t->state == TASK_RUNNING)) {
+            again->pass.ends[ix] = true;
             for (struct task_id task = {ix}; task.v != ID_NONE;
                  task = sched_session_next(w->sched, task)) {
-                again->turn.ends[ix] =
-                    again->turn.ends[ix] && w->model->tasks[task.v].ending;
+                again->pass.ends[ix] =
+                    again->pass.ends[ix] && w->model->tasks[task.v].ending;
             }
         }
     }
     for (uint32_t run = 0; run < w->model->run_count; run++) {
-        again->turn.barriers[run] = w->model->runs[run].barrier_running;
+        again->pass.barriers[run] = w->model->runs[run].barrier_running;
         again->quiet[run] = model_is_quiet(w->model, run);
     }
 }
@@ -707,7 +707,7 @@ static void crash(struct world *w)
     }
     struct ledger_order order = {
         .dump = chance(w, 20),
-        .executors_last = chance(w, 50),
+        .providers_last = chance(w, 50),
         .limits_last = chance(w, 50),
         .runs_one_by_one = chance(w, 50),
     };
@@ -718,17 +718,17 @@ static void crash(struct world *w)
     struct seen expected;
     struct seen seen;
     expect_again(w, &expected);
-    collect_turn(w->twin, &seen);
+    collect_pass(w->twin, &seen);
     sched_verify(w->twin);
     if (!same_seen(&seen, &expected)) {
-        strbuf_addf(&w->log, "started:\n%s", strbuf_text(&seen.turn.starts));
+        strbuf_addf(&w->log, "started:\n%s", strbuf_text(&seen.pass.starts));
         complain(w, "the first turn after a crash does something else");
     }
     const char *what = ledger_compare(w->ledger, w->sched, w->twin, &w->log);
     if (what != NULL) {
         complain(w, what);
     }
-    strbuf_release(&seen.turn.starts);
+    strbuf_release(&seen.pass.starts);
 }
 
 /* ---- one case ---- */
@@ -781,8 +781,8 @@ static void come_to_rest(struct world *w)
             apply(w, roomy);
         }
     }
-    for (uint32_t ix = 0; ix < w->model->executor_count; ix++) {
-        apply(w, (struct sched_event){.type = EVENT_REOPEN, .executor = {ix}});
+    for (uint32_t ix = 0; ix < w->model->provider_count; ix++) {
+        apply(w, (struct sched_event){.type = EVENT_REOPEN, .provider = {ix}});
     }
     for (uint32_t ix = 0; ix < w->model->task_count; ix++) {
         if (w->model->tasks[ix].asking) {
@@ -791,7 +791,7 @@ static void come_to_rest(struct world *w)
         }
     }
     for (uint32_t round = 0; round < 4000; round++) {
-        take_turn(w);
+        take_pass(w);
         bool quiet = true;
         for (uint32_t run = 0; run < w->model->run_count; run++) {
             quiet = quiet && model_is_quiet(w->model, run);
@@ -817,7 +817,7 @@ void case_run(struct case_recipe recipe, bool verbose)
     w.ledger = mem_zalloc(1, sizeof(*w.ledger));
     w.sched = sched_new();
     w.twin = sched_new();
-    draw_executors(&w);
+    draw_providers(&w);
     draw_classes(&w);
     uint32_t runs = has(&w, WITH_RUNS) ? 1 + below(&w, 2) : 1;
     for (uint32_t run = 0; run < runs; run++) {
@@ -834,7 +834,7 @@ void case_run(struct case_recipe recipe, bool verbose)
     for (uint32_t ix = 0; ix < recipe.events && w.model->task_count > 0; ix++) {
         step(&w);
         if (chance(&w, 70)) {
-            take_turn(&w);
+            take_pass(&w);
             if (has(&w, WITH_CRASHES) && chance(&w, 10)) {
                 crash(&w);
             }

@@ -5,7 +5,7 @@
  *
  * A case is a seed, a number of tasks and events, and a mask of features. Its
  * plan, its sessions' ends and an operator's orders are drawn from the seed.
- * After every turn: the same starts in the same order, the same state of every
+ * After every pass: the same starts in the same order, the same state of every
  * task, the scheduler's own books in order (sched_verify), a second scheduler
  * fed with the same events gives the same effects, and every task that is not
  * running has a reason that holds. Now and then the second one dies, and one

@@ -32,11 +32,11 @@ static const struct attribute *copied(struct attribute to[MODEL_ATTRIBUTES],
     return to;
 }
 
-void ledger_add_executor(struct ledger *ledger,
-                         const struct executor_spec *spec)
+void ledger_add_provider(struct ledger *ledger,
+                         const struct provider_spec *spec)
 {
-    must_be(ledger->executor_count < MODEL_EXECUTORS);
-    ledger->executors[ledger->executor_count++] = *spec;
+    must_be(ledger->provider_count < MODEL_PROVIDERS);
+    ledger->providers[ledger->provider_count++] = *spec;
 }
 
 void ledger_add_class(struct ledger *ledger,
@@ -108,7 +108,7 @@ void ledger_add(struct ledger *ledger, const struct sched_addition *addition)
     }
 }
 
-void ledger_end_turn(struct ledger *ledger, const struct sched *live)
+void ledger_end_pass(struct ledger *ledger, const struct sched *live)
 {
     ledger->version++;
     for (uint32_t ix = 0; ix < ledger->task_count; ix++) {
@@ -172,9 +172,9 @@ static void make_tasks(const struct ledger *ledger,
         .need_count = need_count,
         .records = records,
     };
-    struct sched_refusal refusal;
-    must(sched_add(sched, now_ns, &addition, &refusal));
-    sched_refusal_release(&refusal);
+    struct sched_rejection rejection;
+    must(sched_add(sched, now_ns, &addition, &rejection));
+    sched_rejection_release(&rejection);
 }
 
 static void make_run(const struct ledger *ledger,
@@ -189,14 +189,14 @@ static void make_run(const struct ledger *ledger,
     sched_restore_run(sched, id, &record);
 }
 
-static void make_executors(const struct ledger *ledger,
+static void make_providers(const struct ledger *ledger,
                            const struct sched *live,
                            struct sched *sched)
 {
-    for (uint32_t ix = 0; ix < ledger->executor_count; ix++) {
-        struct executor_id id = {ix};
-        struct sched_executor_record record = sched_executor_record(live, id);
-        sched_restore_executor(sched, id, &record);
+    for (uint32_t ix = 0; ix < ledger->provider_count; ix++) {
+        struct provider_id id = {ix};
+        struct sched_provider_record record = sched_provider_record(live, id);
+        sched_restore_provider(sched, id, &record);
     }
 }
 
@@ -228,14 +228,14 @@ struct sched *ledger_make(const struct ledger *ledger,
 {
     struct sched *sched = sched_new();
     sched_restore(sched, model->now_ns, model->last_token);
-    for (uint32_t ix = 0; ix < ledger->executor_count; ix++) {
-        (void)sched_add_executor(sched, &ledger->executors[ix]);
+    for (uint32_t ix = 0; ix < ledger->provider_count; ix++) {
+        (void)sched_add_provider(sched, &ledger->providers[ix]);
     }
     for (uint32_t ix = 0; ix < ledger->class_count; ix++) {
         (void)sched_add_class(sched, &ledger->classes[ix]);
     }
-    if (!order.executors_last) {
-        make_executors(ledger, live, sched);
+    if (!order.providers_last) {
+        make_providers(ledger, live, sched);
     }
     struct limit_id first[MODEL_RUNS];
     for (uint32_t run = 0; run < ledger->run_count; run++) {
@@ -255,8 +255,8 @@ struct sched *ledger_make(const struct ledger *ledger,
             make_limits(ledger, model, run, sched, first[run]);
         }
     }
-    if (order.executors_last) {
-        make_executors(ledger, live, sched);
+    if (order.providers_last) {
+        make_providers(ledger, live, sched);
     }
     if (model->draining) {
         struct sched_event drain = {
@@ -302,7 +302,7 @@ static bool same_why(const struct why *a, const struct why *b)
     bool full_b = b->code == WHY_LIMIT || b->code == WHY_BEHIND;
     bool named = a->code == b->code && a->task.v == b->task.v &&
                  a->group.v == b->group.v;
-    return a->limit.v == b->limit.v && a->executor.v == b->executor.v &&
+    return a->limit.v == b->limit.v && a->provider.v == b->provider.v &&
            a->until_ns == b->until_ns && a->parked == b->parked &&
            (named || (full_a && full_b));
 }
@@ -352,8 +352,8 @@ static bool same_run(struct sched_run_record a, struct sched_run_record b)
            a.barrier == b.barrier && a.completions == b.completions;
 }
 
-static bool same_executor(struct sched_executor_record a,
-                          struct sched_executor_record b)
+static bool same_provider(struct sched_provider_record a,
+                          struct sched_provider_record b)
 {
     return a.sent == b.sent && a.refused == b.refused &&
            a.accepted == b.accepted && a.steps == b.steps &&
@@ -383,10 +383,10 @@ const char *ledger_compare(const struct ledger *ledger,
             return "the record of a run differs from the live one";
         }
     }
-    for (uint32_t ix = 0; ix < ledger->executor_count; ix++) {
-        struct executor_id executor = {ix};
-        if (!same_executor(sched_executor_record(live, executor),
-                           sched_executor_record(made, executor))) {
+    for (uint32_t ix = 0; ix < ledger->provider_count; ix++) {
+        struct provider_id provider = {ix};
+        if (!same_provider(sched_provider_record(live, provider),
+                           sched_provider_record(made, provider))) {
             return "the record of an executor differs from the live one";
         }
     }

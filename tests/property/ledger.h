@@ -2,8 +2,8 @@
 /*
  * ledger: what a store would keep of a case, and a scheduler made from it.
  *
- * Everything that was added is noted, and after each turn the records of the
- * tasks that the turn reported (EFFECT_TASK), and of no others: so a record
+ * Everything that was added is noted, and after each pass the records of the
+ * tasks that the pass reported (EFFECT_TASK), and of no others: so a record
  * that changes without being reported is found when a scheduler that was made
  * from the ledger goes on in another way.
  */
@@ -25,8 +25,8 @@ struct ledger_run {
 };
 
 struct ledger {
-    struct executor_spec executors[MODEL_EXECUTORS];
-    uint32_t executor_count;
+    struct provider_spec providers[MODEL_PROVIDERS];
+    uint32_t provider_count;
     struct sched_class_spec classes[MODEL_CLASSES];
     uint32_t class_count;
     struct ledger_run runs[MODEL_RUNS];
@@ -44,28 +44,28 @@ struct ledger {
     bool mixed;          /* runs were added to in turns: indices would differ */
 
     struct sched_record records[MODEL_TASKS];
-    bool changed[MODEL_TASKS]; /* reported in the present turn */
+    bool changed[MODEL_TASKS]; /* reported in the present pass */
     uint64_t version;
 };
 
 /* How to make a scheduler. */
 struct ledger_order {
     bool dump;            /* take all records from the live scheduler */
-    bool executors_last;  /* restore executors after the tasks */
+    bool providers_last;  /* restore providers after the tasks */
     bool limits_last;     /* set limits after the tasks */
     bool runs_one_by_one; /* add a run and its tasks, then the next run */
 };
 
 /* Note what was added to the scheduler, as it was given to it. */
-void ledger_add_executor(struct ledger *ledger,
-                         const struct executor_spec *spec);
+void ledger_add_provider(struct ledger *ledger,
+                         const struct provider_spec *spec);
 void ledger_add_class(struct ledger *ledger,
                       const struct sched_class_spec *spec);
 void ledger_add_run(struct ledger *ledger, const struct sched_run_spec *spec);
 void ledger_add(struct ledger *ledger, const struct sched_addition *addition);
 
-/* The turn is over: note the records of the tasks that have changed. */
-void ledger_end_turn(struct ledger *ledger, const struct sched *live);
+/* The pass is over: note the records of the tasks that have changed. */
+void ledger_end_pass(struct ledger *ledger, const struct sched *live);
 
 /*
  * Whether a scheduler made now would go on in exactly the same way. Not so if
@@ -74,13 +74,13 @@ void ledger_end_turn(struct ledger *ledger, const struct sched *live);
  */
 bool ledger_is_exact(const struct ledger *ledger, const struct model *model);
 
-/* A scheduler made from what was noted, before its first turn. */
+/* A scheduler made from what was noted, before its first pass. */
 struct sched *ledger_make(const struct ledger *ledger,
                           const struct sched *live,
                           const struct model *model,
                           struct ledger_order order);
 
-/* What is different between two schedulers after a turn; NULL: nothing. */
+/* What is different between two schedulers after a pass; NULL: nothing. */
 const char *ledger_compare(const struct ledger *ledger,
                            struct sched *live,
                            struct sched *made,

@@ -3,7 +3,7 @@
 
 static bool in_flight(const struct model_task *task)
 {
-    return task->state == TASK_CLAIMED || task->state == TASK_RUNNING;
+    return task->state == TASK_STARTING || task->state == TASK_RUNNING;
 }
 
 static bool is_final(const struct model_task *task)
@@ -18,7 +18,7 @@ static bool is_pending(const struct model_task *task)
 }
 
 /* Done, or optional and given up. */
-static bool is_met(const struct model_task *task)
+static bool is_complete(const struct model_task *task)
 {
     if (task->state == TASK_DONE) {
         return !task->revoked;
@@ -27,11 +27,11 @@ static bool is_met(const struct model_task *task)
            (task->state == TASK_SKIPPED || task->state == TASK_FAILED);
 }
 
-static bool all_released(const struct model *model, uint32_t task)
+static bool all_satisfied(const struct model *model, uint32_t task)
 {
     for (uint32_t ix = 0; ix < model->need_count; ix++) {
         if (model->needs[ix].dependent == task &&
-            !model->tasks[model->needs[ix].need].released) {
+            !model->tasks[model->needs[ix].need].satisfied) {
             return false;
         }
     }
@@ -53,35 +53,35 @@ static bool inherit(struct model *model, uint32_t task, uint32_t from)
         return false;
     }
     int64_t rank_ns = d->rank_ns + t->estimate_ns;
-    uint32_t gate_tier = smaller(t->gate_tier, d->gate_tier);
+    uint32_t blocked_tier = smaller(t->blocked_tier, d->blocked_tier);
     if (!spec->defer) {
-        gate_tier = smaller(gate_tier, spec->tier);
+        blocked_tier = smaller(blocked_tier, spec->tier);
     }
-    bool changed =
-        rank_ns > t->rank_ns || d->tier < t->tier || gate_tier != t->gate_tier;
+    bool changed = rank_ns > t->rank_ns || d->tier < t->tier ||
+                   blocked_tier != t->blocked_tier;
     t->rank_ns = rank_ns > t->rank_ns ? rank_ns : t->rank_ns;
     t->tier = smaller(t->tier, d->tier);
-    t->gate_tier = gate_tier;
+    t->blocked_tier = blocked_tier;
     return changed;
 }
 
-/* Work out who is released, and tier and rank, until nothing changes. */
+/* Work out who is satisfied, and tier and rank, until nothing changes. */
 static void model_look(struct model *model)
 {
     for (uint32_t ix = 0; ix < model->task_count; ix++) {
         struct model_task *t = &model->tasks[ix];
-        t->released = false;
+        t->satisfied = false;
         t->rank_ns = t->estimate_ns;
         t->tier = model->classes[t->class_ix].tier;
-        t->gate_tier = 255;
+        t->blocked_tier = 255;
     }
     bool changed = true;
     while (changed) {
         changed = false;
         for (uint32_t ix = 0; ix < model->task_count; ix++) {
             struct model_task *t = &model->tasks[ix];
-            if (!t->released && is_met(t) && all_released(model, ix)) {
-                t->released = true;
+            if (!t->satisfied && is_complete(t) && all_satisfied(model, ix)) {
+                t->satisfied = true;
                 changed = true;
             }
         }
@@ -92,10 +92,11 @@ static void model_look(struct model *model)
     }
 }
 
-static bool gates_nothing(const struct model *model, const struct model_task *t)
+static bool blocks_nothing(const struct model *model,
+                           const struct model_task *t)
 {
     const struct sched_class_spec *spec = &model->classes[t->class_ix];
-    return spec->defer && t->tier >= spec->tier && t->gate_tier > spec->tier;
+    return spec->defer && t->tier >= spec->tier && t->blocked_tier > spec->tier;
 }
 
 static void become_ready(struct model *model, uint32_t task)
@@ -112,14 +113,14 @@ static void settle(struct model *model)
     model_look(model);
     for (uint32_t ix = 0; ix < model->task_count; ix++) {
         struct model_task *t = &model->tasks[ix];
-        bool released = all_released(model, ix);
-        if (t->state == TASK_READY && !released) {
+        bool satisfied = all_satisfied(model, ix);
+        if (t->state == TASK_READY && !satisfied) {
             t->state = TASK_WAITING;
-        } else if (t->state == TASK_WAITING && !t->backing_off && released) {
+        } else if (t->state == TASK_WAITING && !t->backing_off && satisfied) {
             become_ready(model, ix);
         }
         if (t->state == TASK_READY && !t->held) {
-            t->background = gates_nothing(model, t);
+            t->background = blocks_nothing(model, t);
         }
     }
 }
@@ -311,21 +312,21 @@ static void
 refuse(struct model *model, uint32_t task, const struct sched_event *event)
 {
     struct model_task *t = &model->tasks[task];
-    const struct executor *executor = &model->executors[t->executor];
+    const struct provider *provider = &model->providers[t->provider];
     bool named = event->stop || event->retry_at_ns != SCHED_NEVER;
     t->refusals += named ? 0 : 1;
-    t->state = all_released(model, task) ? TASK_READY : TASK_WAITING;
+    t->state = all_satisfied(model, task) ? TASK_READY : TASK_WAITING;
     if (named || t->refusals < 2) {
         return;
     }
-    int64_t delay = executor->spec.backoff_ns;
+    int64_t delay = provider->spec.backoff_ns;
     for (uint32_t ix = 2; ix < t->refusals; ix++) {
-        delay = delay * 2 < executor->spec.backoff_ns_max
+        delay = delay * 2 < provider->spec.backoff_ns_max
                     ? delay * 2
-                    : executor->spec.backoff_ns_max;
+                    : provider->spec.backoff_ns_max;
     }
-    int64_t from_ns = executor->shut_until_ns > model->now_ns
-                          ? executor->shut_until_ns
+    int64_t from_ns = provider->shut_until_ns > model->now_ns
+                          ? provider->shut_until_ns
                           : model->now_ns;
     t->state = TASK_WAITING;
     t->backing_off = true;
@@ -338,7 +339,7 @@ static void end_task(struct model *model,
                      const struct sched_event *event)
 {
     struct model_task *t = &model->tasks[task];
-    if (outcome != OUTCOME_REJECTED && outcome != OUTCOME_STOPPED) {
+    if (outcome != OUTCOME_REFUSED && outcome != OUTCOME_STOPPED) {
         t->refusals = 0;
     }
     bool stale = t->stale;
@@ -348,7 +349,7 @@ static void end_task(struct model *model,
         put(model, task, t->to_skip ? TASK_SKIPPED : TASK_CANCELLED);
         return;
     }
-    if (stale && !is_failure(outcome) && outcome != OUTCOME_REJECTED &&
+    if (stale && !is_failure(outcome) && outcome != OUTCOME_REFUSED &&
         outcome != OUTCOME_STOPPED) {
         t->state = TASK_WAITING;
         return;
@@ -367,12 +368,12 @@ static void end_task(struct model *model,
     case OUTCOME_LOST:
         fail(model, task);
         return;
-    case OUTCOME_REJECTED:
+    case OUTCOME_REFUSED:
         refuse(model, task, event);
         return;
     case OUTCOME_STOPPED:
         /* Keeps its place: ready since when it was, if it still is. */
-        t->state = all_released(model, task) ? TASK_READY : TASK_WAITING;
+        t->state = all_satisfied(model, task) ? TASK_READY : TASK_WAITING;
         return;
     case OUTCOME_CHANGES:
         rework(model, task);
@@ -394,27 +395,27 @@ static void end_task(struct model *model,
     }
 }
 
-/* Whether it was refused before, and its executor takes others. */
+/* Whether it was refused before, and its provider takes others. */
 static bool is_own_refusal(const struct model *model, uint32_t leader)
 {
     const struct model_task *t = &model->tasks[leader];
-    bool own = executor_is_trusted(&model->executors[t->executor]);
+    bool own = provider_is_trusted(&model->providers[t->provider]);
     for (uint32_t ix = 0; ix < model->task_count; ix++) {
         const struct model_task *other = &model->tasks[ix];
         own =
             own || (other->state == TASK_RUNNING &&
-                    other->executor == t->executor && other->token < t->token);
+                    other->provider == t->provider && other->token < t->token);
     }
     return own && t->refusals > 0;
 }
 
-static void judge_executor(struct model *model,
+static void judge_provider(struct model *model,
                            uint32_t leader,
                            const struct sched_event *event)
 {
     const struct model_task *t = &model->tasks[leader];
-    struct executor *executor = &model->executors[t->executor];
-    bool claimed = t->state == TASK_CLAIMED;
+    struct provider *provider = &model->providers[t->provider];
+    bool starting = t->state == TASK_STARTING;
     bool well = false;
     bool lost = false;
     for (uint32_t ix = 0; ix < event->outcome_count; ix++) {
@@ -427,34 +428,34 @@ static void judge_executor(struct model *model,
         }
     }
     int64_t now_ns = event->now_ns;
-    if (event->outcomes[0] == OUTCOME_REJECTED) {
+    if (event->outcomes[0] == OUTCOME_REFUSED) {
         if (!event->stop && event->retry_at_ns == SCHED_NEVER &&
             is_own_refusal(model, leader)) {
-            executor_ended(executor, t->token, now_ns);
-            if (claimed) {
-                executor_dropped(executor, now_ns);
+            provider_ended(provider, t->token, now_ns);
+            if (starting) {
+                provider_dropped(provider, now_ns);
             }
-        } else if (claimed) {
-            executor_refused(executor, t->token, now_ns, event->retry_at_ns);
+        } else if (starting) {
+            provider_refused(provider, t->token, now_ns, event->retry_at_ns);
         } else {
-            executor_limited(executor, t->token, now_ns, event->retry_at_ns);
+            provider_limited(provider, t->token, now_ns, event->retry_at_ns);
         }
         if (event->stop) {
-            executor_stop(executor);
+            provider_stop(provider);
         }
         return;
     }
-    if (claimed && well) {
-        executor_accepted(executor, now_ns);
-    } else if (claimed) {
-        executor_dropped(executor, now_ns);
+    if (starting && well) {
+        provider_accepted(provider, now_ns);
+    } else if (starting) {
+        provider_dropped(provider, now_ns);
     }
     if (t->ending || (lost && !well)) {
-        executor_ended(executor, t->token, now_ns);
+        provider_ended(provider, t->token, now_ns);
     } else if (well) {
-        executor_succeeded(executor);
+        provider_succeeded(provider);
     } else {
-        executor_failed(executor, t->token, now_ns);
+        provider_failed(provider, t->token, now_ns);
     }
 }
 
@@ -488,14 +489,14 @@ static enum err end_session(struct model *model,
         return ERR_INVALID;
     }
     for (uint32_t ix = 0; !alone && ix < count; ix++) {
-        if (event->outcomes[ix] == OUTCOME_REJECTED ||
+        if (event->outcomes[ix] == OUTCOME_REFUSED ||
             event->outcomes[ix] == OUTCOME_STOPPED) {
             return ERR_INVALID;
         }
     }
-    judge_executor(model, leader, event);
+    judge_provider(model, leader, event);
     model->tasks[leader].end_due = false;
-    bool unused = event->outcomes[0] == OUTCOME_REJECTED ||
+    bool unused = event->outcomes[0] == OUTCOME_REFUSED ||
                   event->outcomes[0] == OUTCOME_STOPPED;
     int64_t used_ns = unused
                           ? 0
@@ -524,7 +525,7 @@ static bool is_cut_off(const struct model *model, uint32_t task)
 {
     for (uint32_t ix = 0; ix < model->need_count; ix++) {
         const struct model_task *need = &model->tasks[model->needs[ix].need];
-        if (model->needs[ix].dependent == task && !is_met(need) &&
+        if (model->needs[ix].dependent == task && !is_complete(need) &&
             (need->state == TASK_SKIPPED || need->state == TASK_CANCELLED ||
              need->state == TASK_FAILED)) {
             return true;
@@ -692,10 +693,10 @@ static enum err report(struct model *model, const struct sched_event *event)
     if (event->type == EVENT_ENDED) {
         return end_session(model, event);
     }
-    if (t->state != TASK_CLAIMED) {
+    if (t->state != TASK_STARTING) {
         return ERR_CONFLICT;
     }
-    executor_accepted(&model->executors[t->executor], event->now_ns);
+    provider_accepted(&model->providers[t->provider], event->now_ns);
     uint32_t leader = t->leader;
     for (uint32_t ix = 0; ix < model->task_count; ix++) {
         struct model_task *other = &model->tasks[ix];
@@ -725,12 +726,12 @@ enum err model_apply(struct model *model, const struct sched_event *event)
         model->draining = event->type == EVENT_DRAIN;
         break;
     case EVENT_OPEN:
-        for (uint32_t ix = 0; ix < model->executor_count; ix++) {
-            executor_open(&model->executors[ix], event->now_ns);
+        for (uint32_t ix = 0; ix < model->provider_count; ix++) {
+            provider_open(&model->providers[ix], event->now_ns);
         }
         break;
     case EVENT_REOPEN:
-        executor_resume(&model->executors[event->executor.v], event->now_ns);
+        provider_resume(&model->providers[event->provider.v], event->now_ns);
         break;
     case EVENT_PAUSE:
     case EVENT_RESUME:
@@ -768,7 +769,7 @@ bool model_is_quiet(const struct model *model, uint32_t run)
         if (t->run == run &&
             (in_flight(t) || (t->backing_off && !model->draining) ||
              (t->state == TASK_READY && !t->held && !shut &&
-              !model->executors[t->executor].stopped))) {
+              !model->providers[t->provider].stopped))) {
             return false;
         }
     }

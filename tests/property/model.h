@@ -2,9 +2,9 @@
 /*
  * model: the rules of the scheduler, written down the slow and obvious way.
  *
- * Nothing is kept that can be worked out: who is released, what is in use, who
+ * Nothing is kept that can be worked out: who is satisfied, what is in use, who
  * is best are found anew, by looking at everything, each time. Only small
- * cases: at most MODEL_TASKS tasks. Executors are the core's own, which has
+ * cases: at most MODEL_TASKS tasks. Providers are the core's own, which has
  * unit tests of its own.
  */
 #ifndef TESTS_PROPERTY_MODEL_H
@@ -20,10 +20,10 @@ enum {
     MODEL_LIMITS = 24,
     MODEL_RUNS = 3,
     MODEL_CLASSES = 8,
-    MODEL_EXECUTORS = 4,
+    MODEL_PROVIDERS = 4,
     MODEL_ATTRIBUTES = 4,
     MODEL_USES = 4,
-    MODEL_ROOMS = 16,
+    MODEL_POOLS = 16,
 };
 
 struct model_limit {
@@ -33,7 +33,7 @@ struct model_limit {
 };
 
 /* One thing a task or an open group takes units of. */
-struct model_room {
+struct model_pool {
     uint32_t limit;
     uint32_t share; /* limits of equal share and key count together */
     uint32_t key;
@@ -44,8 +44,8 @@ struct model_group {
     uint32_t run;
     bool open;
     int64_t service_ns;
-    struct model_room rooms[MODEL_ROOMS];
-    uint32_t room_count;
+    struct model_pool pools[MODEL_POOLS];
+    uint32_t pool_count;
 };
 
 struct model_task {
@@ -53,12 +53,12 @@ struct model_task {
     uint32_t run;
     uint32_t group;
     uint32_t class_ix;
-    uint32_t executor;
+    uint32_t provider;
     uint32_t batch_key;
     uint32_t rework_to;
     struct sched_failure_spec failure;
-    struct model_room rooms[MODEL_ROOMS];
-    uint32_t room_count;
+    struct model_pool pools[MODEL_POOLS];
+    uint32_t pool_count;
     int64_t estimate_ns;
     int64_t ready_ns;
     uint64_t ready_seq;
@@ -81,10 +81,10 @@ struct model_task {
     bool cascaded;
     bool stale;
     /* Worked out by model_look(). */
-    bool released;
+    bool satisfied;
     int64_t rank_ns;
     uint32_t tier;
-    uint32_t gate_tier;
+    uint32_t blocked_tier;
 };
 
 struct model_run {
@@ -113,21 +113,21 @@ struct model {
     uint32_t limit_count;
     struct sched_class_spec classes[MODEL_CLASSES];
     uint32_t class_count;
-    struct executor executors[MODEL_EXECUTORS];
-    uint32_t executor_count;
+    struct provider providers[MODEL_PROVIDERS];
+    uint32_t provider_count;
     struct model_run runs[MODEL_RUNS];
     uint32_t run_count;
 };
 
-/* What one turn did. */
-struct model_turn {
+/* What one pass did. */
+struct model_pass {
     struct strbuf starts; /* a line for each start: token and tasks */
     bool ends[MODEL_TASKS];
-    bool circuits[MODEL_EXECUTORS];
+    bool circuits[MODEL_PROVIDERS];
     bool barriers[MODEL_RUNS];
 };
 
-void model_add_executor(struct model *model, const struct executor_spec *spec);
+void model_add_provider(struct model *model, const struct provider_spec *spec);
 void model_add_class(struct model *model, const struct sched_class_spec *spec);
 void model_add_run(struct model *model, const struct sched_run_spec *spec);
 
@@ -140,13 +140,13 @@ void model_cut(struct model *model);
 
 MUST_USE enum err model_apply(struct model *model,
                               const struct sched_event *event);
-void model_take_turn(struct model *model, struct model_turn *turn);
+void model_take_pass(struct model *model, struct model_pass *pass);
 
 /* Whether nothing will happen in the run by itself. */
 bool model_is_quiet(const struct model *model, uint32_t run);
 
-/* Units in use of what the room counts. */
-int64_t model_used(const struct model *model, const struct model_room *room);
+/* Units in use of what the pool counts. */
+int64_t model_used(const struct model *model, const struct model_pool *pool);
 
 /* Present maximum of a limit. */
 int64_t model_max(const struct model *model, uint32_t limit);

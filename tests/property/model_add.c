@@ -4,9 +4,9 @@
 
 #include <stdlib.h>
 
-void model_add_executor(struct model *model, const struct executor_spec *spec)
+void model_add_provider(struct model *model, const struct provider_spec *spec)
 {
-    model->executors[model->executor_count++] = (struct executor){
+    model->providers[model->provider_count++] = (struct provider){
         .spec = *spec,
         .shut_until_ns = INT64_MIN,
         .probe_at_ns = INT64_MIN,
@@ -48,12 +48,12 @@ value_of(const struct attribute *attributes, uint32_t count, uint32_t name)
     return ID_NONE;
 }
 
-/* The rooms that limits of one kind ask for, with these attributes. */
-static uint32_t rooms_of(const struct model *model,
+/* The pools that limits of one kind ask for, with these attributes. */
+static uint32_t pools_of(const struct model *model,
                          uint32_t run,
                          bool hold_group,
                          const struct sched_task_spec *task,
-                         struct model_room *rooms)
+                         struct model_pool *pools)
 {
     uint32_t count = 0;
     for (uint32_t ix = 0; ix < model->limit_count; ix++) {
@@ -82,7 +82,7 @@ static uint32_t rooms_of(const struct model *model,
         }
         if (match) {
             uint32_t share = limit->spec.share;
-            rooms[count++] = (struct model_room){
+            pools[count++] = (struct model_pool){
                 .limit = ix,
                 .share = share != ID_NONE ? 1000 + share : ix,
                 .key = key,
@@ -98,8 +98,8 @@ add_group(struct model *model, uint32_t run, const struct sched_task_spec *like)
 {
     uint32_t ix = model->group_count++;
     model->groups[ix] = (struct model_group){.run = run};
-    model->groups[ix].room_count =
-        rooms_of(model, run, true, like, model->groups[ix].rooms);
+    model->groups[ix].pool_count =
+        pools_of(model, run, true, like, model->groups[ix].pools);
     return ix;
 }
 
@@ -116,14 +116,14 @@ add_task(struct model *model, uint32_t run, const struct sched_task_spec *spec)
         .run = run,
         .group = group,
         .class_ix = spec->class_id.v,
-        .executor = spec->executor.v,
+        .provider = spec->provider.v,
         .batch_key = spec->batch_key,
         .rework_to = spec->rework_to,
         .failure = spec->failure,
         .estimate_ns = spec->estimate_ns,
         .leader = model->task_count,
     };
-    t->room_count = rooms_of(model, run, false, spec, t->rooms);
+    t->pool_count = pools_of(model, run, false, spec, t->pools);
     model->task_count++;
 }
 

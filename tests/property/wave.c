@@ -304,7 +304,7 @@ static void begin_session(struct wave *w, const struct sched_effect *start)
     must(w, sched_apply(w->sched, &event) == ERR_OK, "a start is refused");
 }
 
-static void take_turns(struct wave *w)
+static void take_passes(struct wave *w)
 {
     struct sched_effect effects[64];
     uint32_t count = 1;
@@ -468,7 +468,7 @@ struct wave_result wave_run(struct wave_options options)
     setup(w, NULL, 0);
     uint32_t steps = 0;
     do {
-        take_turns(w);
+        take_passes(w);
         must(w, ++steps < 100000, "it does not come to an end");
     } while (go_on(w));
     must(w, w->session_count == 0, "a session is left");

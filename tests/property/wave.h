@@ -2,7 +2,7 @@
 /*
  * wave: a random plan with classes, tiers, lanes, deferral and resources, run
  * to its end by the scheduler under a virtual clock, with a look at everything
- * after each turn.
+ * after each pass.
  *
  * A wave whose rules are broken says so, with its seed, and ends the process.
  */

@@ -103,7 +103,7 @@ claim(struct past *past, int64_t at_ns, uint32_t task, uint32_t task_count)
                               .begun_ns = at_ns,
                               .outcome = CHRONICLE_OPEN,
                           });
-    add_event(past, at_ns, CHRONICLE_TASK, task, TASK_CLAIMED, number);
+    add_event(past, at_ns, CHRONICLE_TASK, task, TASK_STARTING, number);
     add_event(past, at_ns, CHRONICLE_TASK, task, TASK_RUNNING, number);
 }
 
@@ -287,7 +287,7 @@ static void tell(struct past *past,
                       now->at_ns,
                       CHRONICLE_TASK,
                       span->task,
-                      TASK_CLAIMED,
+                      TASK_STARTING,
                       0);
         }
         break;

@@ -23,7 +23,7 @@ crew_member(const struct fixture *f, struct crew *crew, enum task_state state)
     assert_true(ix < CREW_MAX);
     crew->tasks[ix] = f->spec;
     crew->tasks[ix].failure = f->failure;
-    bool flies = state == TASK_CLAIMED || state == TASK_RUNNING;
+    bool flies = state == TASK_STARTING || state == TASK_RUNNING;
     crew->records[ix] = (struct sched_record){
         .state = state,
         .ready_ns = 90 * SECOND,
@@ -44,7 +44,7 @@ void crew_needs(struct crew *crew, uint32_t dependent, uint32_t need)
 
 enum err crew_try_add(struct fixture *f,
                       const struct crew *crew,
-                      struct sched_refusal *refusal)
+                      struct sched_rejection *rejection)
 {
     struct sched_addition addition = {
         .run = f->run,
@@ -57,7 +57,7 @@ enum err crew_try_add(struct fixture *f,
         .records = crew->records,
     };
     uint32_t first = sched_task_count(f->sched);
-    enum err err = sched_add(f->sched, f->now_ns, &addition, refusal);
+    enum err err = sched_add(f->sched, f->now_ns, &addition, rejection);
     for (uint32_t ix = 0; err == ERR_OK && ix < crew->count; ix++) {
         f->names[first + ix][0] = (char)('a' + first + ix);
     }
@@ -66,8 +66,8 @@ enum err crew_try_add(struct fixture *f,
 
 void crew_add(struct fixture *f, const struct crew *crew)
 {
-    struct sched_refusal refusal;
-    assert_int_equal(crew_try_add(f, crew, &refusal), ERR_OK);
-    assert_int_equal(refusal.code, REFUSAL_NONE);
+    struct sched_rejection rejection;
+    assert_int_equal(crew_try_add(f, crew, &rejection), ERR_OK);
+    assert_int_equal(rejection.code, REJECTION_NONE);
     sched_verify(f->sched);
 }

@@ -43,7 +43,7 @@ void crew_needs(struct crew *crew, uint32_t dependent, uint32_t need);
 /* Add all of it; a refusal is the caller's to release. */
 MUST_USE enum err crew_try_add(struct fixture *f,
                                const struct crew *crew,
-                               struct sched_refusal *refusal);
+                               struct sched_rejection *rejection);
 void crew_add(struct fixture *f, const struct crew *crew);
 
 #endif /* TESTS_UNIT_SCHED_CREW_H */

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-static const struct executor_spec patient = {
+static const struct provider_spec patient = {
     .backoff_ns = 10 * SECOND,
     .backoff_ns_max = 60 * SECOND,
     .circuit_failures = 0,
@@ -24,12 +24,12 @@ static const struct executor_spec patient = {
 void fixture_init(struct fixture *f)
 {
     *f = (struct fixture){.sched = sched_new()};
-    f->executor = sched_add_executor(f->sched, &patient);
+    f->provider = sched_add_provider(f->sched, &patient);
     f->work = fixture_class(f, 0, false, 1, SCHED_NEVER);
     f->review = fixture_class(f, 1, false, 1, SCHED_NEVER);
     f->spec = (struct sched_task_spec){
         .class_id = f->work,
-        .executor = f->executor,
+        .provider = f->provider,
         .group = ID_NONE,
         .estimate_ns = MINUTE,
         .rework_to = ID_NONE,
@@ -133,11 +133,11 @@ void fixture_attribute(struct fixture *f, uint32_t name, uint32_t value)
 
 static void add(struct fixture *f, const struct sched_addition *addition)
 {
-    struct sched_refusal refusal;
-    enum err err = sched_add(f->sched, f->now_ns, addition, &refusal);
+    struct sched_rejection rejection;
+    enum err err = sched_add(f->sched, f->now_ns, addition, &rejection);
     assert_int_equal(err, ERR_OK);
-    assert_int_equal(refusal.code, REFUSAL_NONE);
-    assert_null(refusal.cycle);
+    assert_int_equal(rejection.code, REJECTION_NONE);
+    assert_null(rejection.cycle);
 }
 
 uint32_t fixture_group(struct fixture *f, uint32_t attribute, uint32_t value)
@@ -201,7 +201,7 @@ ids_of(const struct fixture *f, const char *names, uint32_t ids[FIXTURE_NAMES])
 enum err fixture_try_task(struct fixture *f,
                           const char *name,
                           const char *needs,
-                          struct sched_refusal *refusal)
+                          struct sched_rejection *rejection)
 {
     uint32_t ids[FIXTURE_NAMES];
     uint32_t count = ids_of(f, needs, ids);
@@ -218,7 +218,7 @@ enum err fixture_try_task(struct fixture *f,
         .needs = edges,
         .need_count = count,
     };
-    enum err err = sched_add(f->sched, f->now_ns, &addition, refusal);
+    enum err err = sched_add(f->sched, f->now_ns, &addition, rejection);
     if (err == ERR_OK) {
         assert_true(task < FIXTURE_NAMES);
         (void)snprintf(f->names[task], FIXTURE_NAME_BYTES, "%s", name);
@@ -229,9 +229,9 @@ enum err fixture_try_task(struct fixture *f,
 struct task_id
 fixture_task(struct fixture *f, const char *name, const char *needs)
 {
-    struct sched_refusal refusal;
-    assert_int_equal(fixture_try_task(f, name, needs, &refusal), ERR_OK);
-    assert_int_equal(refusal.code, REFUSAL_NONE);
+    struct sched_rejection rejection;
+    assert_int_equal(fixture_try_task(f, name, needs, &rejection), ERR_OK);
+    assert_int_equal(rejection.code, REJECTION_NONE);
     return fixture_id(f, name);
 }
 
@@ -256,7 +256,7 @@ struct task_id fixture_tasks(struct fixture *f, uint32_t count)
 enum err fixture_try_need(struct fixture *f,
                           const char *dependent,
                           const char *need,
-                          struct sched_refusal *refusal)
+                          struct sched_rejection *rejection)
 {
     struct sched_need edge = {
         fixture_id(f, dependent).v,
@@ -267,7 +267,7 @@ enum err fixture_try_need(struct fixture *f,
         .needs = &edge,
         .need_count = 1,
     };
-    return sched_add(f->sched, f->now_ns, &addition, refusal);
+    return sched_add(f->sched, f->now_ns, &addition, rejection);
 }
 
 /* Append a task's name, or its number if it has none. */
@@ -325,7 +325,7 @@ static void note(struct fixture *f, const struct sched_effect *effect)
     }
 }
 
-const char *fixture_turn(struct fixture *f)
+const char *fixture_run_pass(struct fixture *f)
 {
     strbuf_clear(&f->started);
     strbuf_clear(&f->ended);
@@ -416,7 +416,7 @@ void fixture_refuse(struct fixture *f, const char *name, int64_t retry_at_ns)
 {
     struct task_id task = fixture_id(f, name);
     uint64_t token = sched_task(f->sched, task).token;
-    enum err err = end_session(f, task, token, OUTCOME_REJECTED, retry_at_ns);
+    enum err err = end_session(f, task, token, OUTCOME_REFUSED, retry_at_ns);
     assert_int_equal(err, ERR_OK);
 }
 
@@ -504,7 +504,7 @@ static void picture_task(struct fixture *f, struct task_id id)
                 t.run.v,
                 t.group.v,
                 t.class_id.v,
-                t.executor.v,
+                t.provider.v,
                 t.tier);
     strbuf_addf(buf,
                 " rank %" PRId64 " ready %" PRId64 " token %" PRIu64,
@@ -532,7 +532,7 @@ static void picture_task(struct fixture *f, struct task_id id)
                 why_code_name(why.code),
                 why.task.v,
                 why.limit.v,
-                why.executor.v);
+                why.provider.v);
 }
 
 char *fixture_picture(struct fixture *f)

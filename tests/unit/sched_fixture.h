@@ -3,14 +3,14 @@
  * sched_fixture: a scheduler under test, with names instead of numbers.
  *
  * 1. fixture_init(), then fixture_run() or fixture_cap(): there is one
- *    executor, and classes `work` (tier 0) and `review` (tier 1).
+ *    provider, and classes `work` (tier 0) and `review` (tier 1).
  * 2. Set what the next tasks are like in `spec` and `failure`, and add them
  *    with fixture_task(). A task whose `spec.group` is ID_NONE is alone.
- * 3. fixture_turn() returns the names of what started, in order.
+ * 3. fixture_run_pass() returns the names of what started, in order.
  * 4. fixture_release().
  *
  * What is expected to succeed is asserted here; the fixture_try functions
- * return the error instead. Each turn ends with sched_verify(). Only for
+ * return the error instead. Each pass ends with sched_verify(). Only for
  * cmocka tests, which include <cmocka.h> and what it needs themselves.
  */
 #ifndef TESTS_UNIT_SCHED_FIXTURE_H
@@ -34,7 +34,7 @@ enum { FIXTURE_REPO = 1, FIXTURE_CLASS = 2, FIXTURE_PROVIDER = 3 };
 struct fixture {
     struct sched *sched;
     int64_t now_ns;
-    struct executor_id executor;
+    struct provider_id provider;
     struct class_id work;
     struct class_id review;
     struct run_id run; /* where tasks are added; the newest one */
@@ -47,7 +47,7 @@ struct fixture {
     struct attribute attributes[4]; /* of tasks, if spec counts them */
     char names[FIXTURE_NAMES][FIXTURE_NAME_BYTES];
 
-    /* What the last turn gave, names separated by blanks. */
+    /* What the last pass gave, names separated by blanks. */
     struct strbuf started; /* sessions; those of one session joined by + */
     struct strbuf ended;   /* EFFECT_END */
     struct strbuf changed; /* EFFECT_TASK */
@@ -102,16 +102,16 @@ struct task_id fixture_tasks(struct fixture *f, uint32_t count);
 MUST_USE enum err fixture_try_task(struct fixture *f,
                                    const char *name,
                                    const char *needs,
-                                   struct sched_refusal *refusal);
+                                   struct sched_rejection *rejection);
 
 /* Let an old task need another. */
 MUST_USE enum err fixture_try_need(struct fixture *f,
                                    const char *dependent,
                                    const char *need,
-                                   struct sched_refusal *refusal);
+                                   struct sched_rejection *rejection);
 
-/* Take a whole turn; return what started, as "a b+c d". */
-const char *fixture_turn(struct fixture *f);
+/* Take a whole pass; return what started, as "a b+c d". */
+const char *fixture_run_pass(struct fixture *f);
 
 /* Let time pass, with a tick at the end of it. */
 void fixture_pass(struct fixture *f, int64_t ns);

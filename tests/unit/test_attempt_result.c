@@ -42,7 +42,7 @@ static void everything_that_may_be_said_is_read(void **state)
         " {\"task\": \"b\", \"outcome\": \"changes\", \"reason\": \"why\"}],"
         " \"more\": [1, {}]}");
     assert_true(result.has_outcome);
-    assert_int_equal(result.outcome, OUTCOME_REJECTED);
+    assert_int_equal(result.outcome, OUTCOME_REFUSED);
     assert_string_equal(result.reason, "limit  reached");
     assert_true(result.retry_at_ns == 1896087600 * SECOND + SECOND / 4);
     assert_true(result.has_usage);

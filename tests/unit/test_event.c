@@ -29,7 +29,7 @@ static const struct golden golden[] = {
         "\"attempt\":2}",
         NULL,
         {.kind = EVENT_KIND_TASK,
-         .as.task = {"a/x", TASK_READY, TASK_CLAIMED, 2, NULL, false}},
+         .as.task = {"a/x", TASK_READY, TASK_STARTING, 2, NULL, false}},
     },
     {
         "task",

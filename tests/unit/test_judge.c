@@ -274,7 +274,7 @@ static void a_limit_may_name_its_time_in_the_text(void **state)
                     "You\xe2\x80\x99ve hit your usage limit. Upgrade to Pro or "
                     "try again at 6:01 PM.");
     struct judgement judgement = agent_fixture_judge(&brief, &seen, 1, "");
-    assert_int_equal(judgement.outcome, OUTCOME_REJECTED);
+    assert_int_equal(judgement.outcome, OUTCOME_REFUSED);
     assert_int_equal(judgement.retry_at, 1794852060);
     assert_false(judgement.stop);
     judge_release(&judgement);

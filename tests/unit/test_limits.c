@@ -163,46 +163,46 @@ static void per_applies_only_to_those_with_the_attribute(void **state)
     limits_release(&limits);
 }
 
-static void there_is_one_room_for_each_value(void **state)
+static void there_is_one_pool_for_each_value(void **state)
 {
     (void)state;
     struct limits limits = {0};
     struct limit_spec spec = plain(2);
     spec.per = REPO;
     uint32_t limit = add(&limits, spec);
-    uint32_t a = limits_room(&limits, limit, 1);
-    uint32_t b = limits_room(&limits, limit, 2);
+    uint32_t a = limits_pool(&limits, limit, 1);
+    uint32_t b = limits_pool(&limits, limit, 2);
     assert_int_not_equal(a, b);
-    assert_int_equal(limits_room(&limits, limit, 1), a);
-    limits.counters[limits.rooms[a].counter].used = 2;
+    assert_int_equal(limits_pool(&limits, limit, 1), a);
+    limits.counters[limits.pools[a].counter].used = 2;
     assert_int_equal(limits_free(&limits, a), 0);
     assert_int_equal(limits_free(&limits, b), 2);
     limits_release(&limits);
 }
 
-static void many_rooms_and_limits_keep_their_places(void **state)
+static void many_pools_and_limits_keep_their_places(void **state)
 {
     (void)state;
     struct limits limits = {0};
     enum { LIMITS = 40, VALUES = 30 };
-    static uint32_t rooms[LIMITS][VALUES];
+    static uint32_t pools[LIMITS][VALUES];
     for (uint32_t ix = 0; ix < LIMITS; ix++) {
         struct limit_spec spec = plain(ix);
         spec.per = REPO;
         assert_int_equal(add(&limits, spec), ix);
         for (uint32_t value = 0; value < VALUES; value++) {
-            rooms[ix][value] = limits_room(&limits, ix, value);
+            pools[ix][value] = limits_pool(&limits, ix, value);
         }
     }
     for (uint32_t ix = 0; ix < LIMITS; ix++) {
         uint32_t seen = 0;
         for (uint32_t value = 0; value < VALUES; value++) {
-            assert_int_equal(limits_room(&limits, ix, value), rooms[ix][value]);
-            assert_int_equal(limits_free(&limits, rooms[ix][value]), ix);
+            assert_int_equal(limits_pool(&limits, ix, value), pools[ix][value]);
+            assert_int_equal(limits_free(&limits, pools[ix][value]), ix);
         }
-        for (uint32_t room = limits.limits[ix].first_room; room != ID_NONE;
-             room = limits.rooms[room].next_of_limit) {
-            assert_int_equal(limits.rooms[room].limit, ix);
+        for (uint32_t pool = limits.limits[ix].first_pool; pool != ID_NONE;
+             pool = limits.pools[pool].next_of_limit) {
+            assert_int_equal(limits.pools[pool].limit, ix);
             seen++;
         }
         assert_int_equal(seen, VALUES);
@@ -222,18 +222,18 @@ static void limits_of_equal_share_count_together(void **state)
     uint32_t b = add(&limits, spec);
     spec.share = ID_NONE;
     uint32_t own = add(&limits, spec);
-    uint32_t room_a = limits_room(&limits, a, 4);
-    uint32_t room_b = limits_room(&limits, b, 4);
-    uint32_t room_own = limits_room(&limits, own, 4);
-    uint32_t elsewhere = limits_room(&limits, b, 5);
-    uint32_t counter = limits.rooms[room_a].counter;
-    assert_int_equal(limits.rooms[room_b].counter, counter);
-    assert_int_not_equal(limits.rooms[room_own].counter, counter);
-    assert_int_not_equal(limits.rooms[elsewhere].counter, counter);
+    uint32_t pool_a = limits_pool(&limits, a, 4);
+    uint32_t pool_b = limits_pool(&limits, b, 4);
+    uint32_t pool_own = limits_pool(&limits, own, 4);
+    uint32_t elsewhere = limits_pool(&limits, b, 5);
+    uint32_t counter = limits.pools[pool_a].counter;
+    assert_int_equal(limits.pools[pool_b].counter, counter);
+    assert_int_not_equal(limits.pools[pool_own].counter, counter);
+    assert_int_not_equal(limits.pools[elsewhere].counter, counter);
     limits.counters[counter].used = 2;
-    assert_int_equal(limits_free(&limits, room_a), 1);
-    assert_int_equal(limits_free(&limits, room_b), -1); /* more than it has */
-    assert_int_equal(limits_free(&limits, room_own), 1);
+    assert_int_equal(limits_free(&limits, pool_a), 1);
+    assert_int_equal(limits_free(&limits, pool_b), -1); /* more than it has */
+    assert_int_equal(limits_free(&limits, pool_own), 1);
     limits_release(&limits);
 }
 
@@ -246,31 +246,31 @@ static void a_share_is_not_taken_for_a_limit(void **state)
     struct limit_spec spec = plain(3);
     spec.share = first;
     uint32_t shared = add(&limits, spec);
-    uint32_t room = limits_room(&limits, first, ID_NONE);
-    uint32_t other = limits_room(&limits, shared, ID_NONE);
-    assert_int_not_equal(limits.rooms[room].counter,
-                         limits.rooms[other].counter);
+    uint32_t pool = limits_pool(&limits, first, ID_NONE);
+    uint32_t other = limits_pool(&limits, shared, ID_NONE);
+    assert_int_not_equal(limits.pools[pool].counter,
+                         limits.pools[other].counter);
     limits_release(&limits);
 }
 
-static void a_gate_is_open_and_has_one_room(void **state)
+static void an_added_pool_is_open(void **state)
 {
     (void)state;
     struct limits limits = {0};
-    uint32_t room = limits_add_gate(&limits, LIMIT_EXECUTOR_GATE, 12);
-    uint32_t limit = limits.rooms[room].limit;
-    assert_int_equal(limits.limits[limit].kind, LIMIT_EXECUTOR_GATE);
+    uint32_t pool = limits_add_pool(&limits, LIMIT_PROVIDER_POOL, 12);
+    uint32_t limit = limits.pools[pool].limit;
+    assert_int_equal(limits.limits[limit].kind, LIMIT_PROVIDER_POOL);
     assert_int_equal(limits.limits[limit].owner, 12);
-    assert_true(limits_free(&limits, room) > 0);
-    assert_int_equal(limits_reserved(&limits, room), ID_NONE);
+    assert_true(limits_free(&limits, pool) > 0);
+    assert_int_equal(limits_reserved(&limits, pool), ID_NONE);
     limits_set_max(&limits, limit, 0, 0);
-    assert_int_equal(limits_free(&limits, room), 0);
-    limits.counters[limits.rooms[room].counter].reserved_for = 77;
-    assert_int_equal(limits_reserved(&limits, room), 77);
+    assert_int_equal(limits_free(&limits, pool), 0);
+    limits.counters[limits.pools[pool].counter].reserved_for = 77;
+    assert_int_equal(limits_reserved(&limits, pool), 77);
     limits_release(&limits);
 }
 
-static void bytes_grow_with_the_rooms_and_go_with_the_release(void **state)
+static void bytes_grow_with_the_pools_and_go_with_the_release(void **state)
 {
     (void)state;
     struct limits limits = {0};
@@ -278,16 +278,16 @@ static void bytes_grow_with_the_rooms_and_go_with_the_release(void **state)
     uint32_t limit = add(&limits, plain(1));
     size_t before = limits_bytes(&limits);
     for (uint32_t value = 0; value < 100; value++) {
-        (void)limits_room(&limits, limit, value);
+        (void)limits_pool(&limits, limit, value);
     }
     assert_true(limits_bytes(&limits) > before);
     limits_release(&limits);
     assert_int_equal(limits_bytes(&limits), 0);
 }
 
-static void room_of_nothing(void *ctx)
+static void pool_of_nothing(void *ctx)
 {
-    (void)limits_room(ctx, 5, ID_NONE);
+    (void)limits_pool(ctx, 5, ID_NONE);
 }
 
 static void more_than_all(void *ctx)
@@ -310,7 +310,7 @@ static void misuse_stops_the_program(void **state)
     (void)state;
     struct limits limits = {0};
     (void)add(&limits, plain(1));
-    death_expect(room_of_nothing, &limits, "limit < limits->limit_count");
+    death_expect(pool_of_nothing, &limits, "limit < limits->limit_count");
     death_expect(more_than_all, &limits, "percent <= 100");
     death_expect(less_than_nothing, &limits, "max >= 0");
     death_expect(percent_of_itself, &limits, "base != limit");
@@ -327,12 +327,12 @@ int main(void)
         cmocka_unit_test(without_where_it_applies_to_all),
         cmocka_unit_test(where_must_match_in_all_its_parts),
         cmocka_unit_test(per_applies_only_to_those_with_the_attribute),
-        cmocka_unit_test(there_is_one_room_for_each_value),
-        cmocka_unit_test(many_rooms_and_limits_keep_their_places),
+        cmocka_unit_test(there_is_one_pool_for_each_value),
+        cmocka_unit_test(many_pools_and_limits_keep_their_places),
         cmocka_unit_test(limits_of_equal_share_count_together),
         cmocka_unit_test(a_share_is_not_taken_for_a_limit),
-        cmocka_unit_test(a_gate_is_open_and_has_one_room),
-        cmocka_unit_test(bytes_grow_with_the_rooms_and_go_with_the_release),
+        cmocka_unit_test(an_added_pool_is_open),
+        cmocka_unit_test(bytes_grow_with_the_pools_and_go_with_the_release),
         cmocka_unit_test(misuse_stops_the_program),
     };
     return cmocka_run_group_tests_name("limits", tests, NULL, NULL);

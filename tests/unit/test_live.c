@@ -167,7 +167,7 @@ static const char chain_plan[] = HEAD "limits: {sessions: 1}\n"
                                       "  - {id: d, run: x, needs: [a]}\n"
                                       "  - {id: e, run: x, needs: [d]}\n";
 
-/* A reader has taken no turn: b must wait at the limit, c behind it. */
+/* A reader has taken no pass: b must wait at the limit, c behind it. */
 static void a_reader_gives_the_reasons_of_a_scheduler(void **state)
 {
     (void)state;
@@ -210,7 +210,7 @@ static void what_would_start_is_ready_and_startable(void **state)
     assert_reason(snapshot, 0, TASK_READY, "can start now");
     assert_reason(snapshot, 1, TASK_READY, "limit sessions, held by a");
     assert_int_equal(snapshot_count(snapshot, 0, TASK_READY), 2);
-    assert_int_equal(snapshot_count(snapshot, 0, TASK_CLAIMED), 0);
+    assert_int_equal(snapshot_count(snapshot, 0, TASK_STARTING), 0);
     assert_int_equal(snapshot_count(snapshot, 0, TASK_DONE), 1);
     assert_int_equal(snapshot_used(snapshot, 0, 0), 0);
     snapshot_free(snapshot);

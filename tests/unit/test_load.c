@@ -78,7 +78,7 @@ static struct load_run *load_good(struct fixture *fixture, struct plan *plan)
     return run;
 }
 
-/* Take a turn: everything that may start starts. Returns how many did. */
+/* Take a pass: everything that may start starts. Returns how many did. */
 static uint32_t start_all(struct fixture *fixture)
 {
     struct sched_effect effect;
@@ -499,20 +499,20 @@ static void commands_back_off_by_class(void **state)
                                        "  - {id: b, run: x, class: gate}\n"
                                        "  - {id: c, run: x, class: gate}\n");
     struct load_run *run = load_good(&fixture, plan);
-    struct executor_id of[3];
+    struct provider_id of[3];
     for (uint32_t ix = 0; ix < 3; ix++) {
-        of[ix] = sched_task(fixture.sched, load_task(run, ix)).executor;
+        of[ix] = sched_task(fixture.sched, load_task(run, ix)).provider;
     }
     assert_int_not_equal(of[0].v, of[1].v);
     assert_int_equal(of[1].v, of[2].v);
-    assert_string_equal(load_executor_name(fixture.load, of[0]),
+    assert_string_equal(load_provider_name(fixture.load, of[0]),
                         "local:implement");
-    assert_string_equal(load_executor_name(fixture.load, of[1]), "local:gate");
+    assert_string_equal(load_provider_name(fixture.load, of[1]), "local:gate");
     tear_down(&fixture);
     plan_free(plan);
 }
 
-static void plans_share_executors_by_name(void **state)
+static void plans_share_providers_by_name(void **state)
 {
     (void)state;
     struct fixture fixture;
@@ -524,24 +524,24 @@ static void plans_share_executors_by_name(void **state)
                                       "  - {id: a, run: x, provider: other}\n"
                                       "  - {id: b, run: x, provider: cloud}\n");
     struct load_run *run_one = load_good(&fixture, one);
-    assert_int_equal(load_executor_count(fixture.load), 1);
+    assert_int_equal(load_provider_count(fixture.load), 1);
     struct load_run *run_two = load_good(&fixture, two);
-    assert_int_equal(load_executor_count(fixture.load), 2);
-    struct executor_id other = load_find_executor(fixture.load, "other");
-    assert_string_equal(load_executor_name(fixture.load, other), "other");
-    assert_true(load_uses_executor(run_two, other));
-    assert_false(load_uses_executor(run_one, other));
-    assert_int_equal(load_find_executor(fixture.load, "none").v, ID_NONE);
-    struct executor_id cloud =
-        sched_task(fixture.sched, load_task(run_one, 0)).executor;
+    assert_int_equal(load_provider_count(fixture.load), 2);
+    struct provider_id other = load_find_provider(fixture.load, "other");
+    assert_string_equal(load_provider_name(fixture.load, other), "other");
+    assert_true(load_uses_provider(run_two, other));
+    assert_false(load_uses_provider(run_one, other));
+    assert_int_equal(load_find_provider(fixture.load, "none").v, ID_NONE);
+    struct provider_id cloud =
+        sched_task(fixture.sched, load_task(run_one, 0)).provider;
     assert_int_equal(
-        sched_task(fixture.sched, load_task(run_two, 1)).executor.v,
+        sched_task(fixture.sched, load_task(run_two, 1)).provider.v,
         cloud.v);
     /* The settings of the first plan count. */
     struct sched_effect effect;
     while (sched_next_effect(fixture.sched, &effect)) {
     }
-    static const enum sched_outcome refused = OUTCOME_REJECTED;
+    static const enum sched_outcome refused = OUTCOME_REFUSED;
     struct task_id tasks[] = {load_task(run_one, 0), load_task(run_two, 1)};
     for (uint32_t ix = 0; ix < 2; ix++) {
         struct sched_event event = {
@@ -555,8 +555,8 @@ static void plans_share_executors_by_name(void **state)
         assert_int_equal(sched_apply(fixture.sched, &event), ERR_OK);
     }
     int64_t until_ns = 0;
-    assert_int_equal(sched_executor_state(fixture.sched, cloud, &until_ns),
-                     EXECUTOR_BACKOFF);
+    assert_int_equal(sched_provider_state(fixture.sched, cloud, &until_ns),
+                     PROVIDER_BACKOFF);
     assert_int_equal(until_ns, 7 * SECOND_NS);
     tear_down(&fixture);
     plan_free(one);
@@ -681,7 +681,7 @@ int main(void)
         cmocka_unit_test(two_runs_grow_side_by_side),
         cmocka_unit_test(a_repo_is_meant_from_the_folder_of_its_plan),
         cmocka_unit_test(commands_back_off_by_class),
-        cmocka_unit_test(plans_share_executors_by_name),
+        cmocka_unit_test(plans_share_providers_by_name),
         cmocka_unit_test(a_plan_that_has_grown_is_loaded_whole),
         cmocka_unit_test(a_plan_goes_on_from_records),
         cmocka_unit_test(freeing_nothing_is_allowed),

@@ -5,7 +5,7 @@
  */
 #include "base/mem.h"
 #include "base/rng.h"
-#include "core/lookahead_search.h"
+#include "core/lookahead/search.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@ struct work {
     struct lookahead_model model;
     struct lookahead_search search;
     uint64_t units[TASKS][LANES];
-    uint64_t room[LANES];
+    uint64_t pool[LANES];
     uint64_t busy[BUSY][LANES];
     int64_t start_ns[TASKS];
 };
@@ -39,16 +39,16 @@ static void draw(struct work *w, struct rng *rng)
     model->count = 3 + rng_below(rng, TASKS - 2);
     model->words = 1;
     for (uint32_t lane = 0; lane < LANES; lane++) {
-        w->room[lane] = 2 + rng_below(rng, 5);
+        w->pool[lane] = 2 + rng_below(rng, 5);
     }
-    model->room[0] = packed(w->room);
+    model->pool[0] = packed(w->pool);
     uint32_t edges = 0;
     for (uint32_t ix = 0; ix < model->count; ix++) {
         model->task[ix] = ix;
         model->length_ns[ix] = 1 + rng_below(rng, 9);
         model->release_ns[ix] = rng_below(rng, 4) == 0 ? rng_below(rng, 6) : 0;
         for (uint32_t lane = 0; lane < LANES; lane++) {
-            w->units[ix][lane] = rng_below(rng, (uint32_t)w->room[lane] + 1);
+            w->units[ix][lane] = rng_below(rng, (uint32_t)w->pool[lane] + 1);
         }
         model->units[ix] = packed(w->units[ix]);
         model->first_need[ix] = edges;
@@ -62,7 +62,7 @@ static void draw(struct work *w, struct rng *rng)
     model->busy_count = rng_below(rng, BUSY + 1);
     for (uint32_t ix = 0; ix < model->busy_count; ix++) {
         for (uint32_t lane = 0; lane < LANES; lane++) {
-            w->busy[ix][lane] = rng_below(rng, (uint32_t)w->room[lane] / 2 + 1);
+            w->busy[ix][lane] = rng_below(rng, (uint32_t)w->pool[lane] / 2 + 1);
         }
         model->busy[ix] = (struct lookahead_busy){
             .until_ns = 1 + rng_below(rng, 6),
@@ -115,7 +115,7 @@ static int64_t checked(const struct work *w)
     }
     for (int64_t at_ns = 0; at_ns < end_ns; at_ns++) {
         for (uint32_t lane = 0; lane < LANES; lane++) {
-            assert_true(used(w, lane, at_ns) <= w->room[lane]);
+            assert_true(used(w, lane, at_ns) <= w->pool[lane]);
         }
     }
     return end_ns;
@@ -205,7 +205,7 @@ static bool could_start(const struct work *w, uint32_t ix, int64_t at_ns)
     for (int64_t t = at_ns; t < at_ns + model->length_ns[ix]; t++) {
         for (uint32_t lane = 0; lane < LANES; lane++) {
             uint64_t units = used(w, lane, t) + w->units[ix][lane];
-            fits = fits && units <= w->room[lane];
+            fits = fits && units <= w->pool[lane];
         }
     }
     return fits;

@@ -18,7 +18,7 @@ static void the_words_stay_as_they_are(void **state)
     static const char *const words[OUTCOME_COUNT] = {
         [OUTCOME_DONE] = "done",
         [OUTCOME_FAILED] = "failed",
-        [OUTCOME_REJECTED] = "refused",
+        [OUTCOME_REFUSED] = "refused",
         [OUTCOME_CHANGES] = "changes",
         [OUTCOME_BLOCKED] = "blocked",
         [OUTCOME_CHECKPOINT] = "checkpoint",
@@ -63,7 +63,7 @@ static void exit_codes_mean_what_they_are_documented_to(void **state)
         enum sched_outcome wanted = code == 0    ? OUTCOME_DONE
                                     : code == 20 ? OUTCOME_CHANGES
                                     : code == 30 ? OUTCOME_BLOCKED
-                                    : code == 75 ? OUTCOME_REJECTED
+                                    : code == 75 ? OUTCOME_REFUSED
                                                  : OUTCOME_FAILED;
         assert_int_equal(outcome_of_code(code), wanted);
         assert_int_equal(outcome_is_missing(code), code == 126 || code == 127);
@@ -71,7 +71,7 @@ static void exit_codes_mean_what_they_are_documented_to(void **state)
     assert_int_equal(outcome_of_code(-1), OUTCOME_FAILED);
     assert_int_equal(outcome_code(OUTCOME_DONE), 0);
     assert_int_equal(outcome_code(OUTCOME_FAILED), 1);
-    assert_int_equal(outcome_code(OUTCOME_REJECTED), 75);
+    assert_int_equal(outcome_code(OUTCOME_REFUSED), 75);
     assert_int_equal(outcome_code(OUTCOME_CHANGES), 20);
     assert_int_equal(outcome_code(OUTCOME_BLOCKED), 30);
     assert_int_equal(outcome_code(OUTCOME_CHECKPOINT), 0);

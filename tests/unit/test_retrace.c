@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A scheduler decides, another one is led through what it has decided: both
- * give the same reasons after each turn.
+ * give the same reasons after each pass.
  */
 #include "core/retrace.h"
 
@@ -107,8 +107,8 @@ static void close_twins(struct twins *twins)
     mem_free(twins->leads);
 }
 
-/* A turn of the one that decides, recorded for the other one. */
-static void take_turn(struct twins *twins)
+/* A pass of the one that decides, recorded for the other one. */
+static void take_pass(struct twins *twins)
 {
     struct sched *sched = twins->decides.sched;
     struct sched_effect effect;
@@ -185,7 +185,7 @@ static void move_session(struct twins *twins, struct rng *rng)
     if (count > 0) {
         struct task_id task = {in_flight[rng_below(rng, count)]};
         struct sched_task view = sched_task(twins->decides.sched, task);
-        event.type = view.state == TASK_CLAIMED ? EVENT_STARTED : EVENT_ENDED;
+        event.type = view.state == TASK_STARTING ? EVENT_STARTED : EVENT_ENDED;
         event.task = task;
         event.token = view.token;
         event.outcomes = &outcomes[rng_below(rng, ARRAY_COUNT(outcomes))];
@@ -225,7 +225,7 @@ static void reasons_are_those_of_the_scheduler(void **state)
         struct twins twins;
         rng_init(&rng, seed);
         open_twins(&twins);
-        take_turn(&twins);
+        take_pass(&twins);
         compare(&twins);
         for (uint32_t step = 0; step < 80; step++) {
             twins.now_ns += SECOND_NS;
@@ -234,7 +234,7 @@ static void reasons_are_those_of_the_scheduler(void **state)
             } else {
                 move_session(&twins, &rng);
             }
-            take_turn(&twins);
+            take_pass(&twins);
             compare(&twins);
         }
         close_twins(&twins);

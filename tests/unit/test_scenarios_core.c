@@ -33,16 +33,16 @@ static void scenario_10_same_number_in_two_repos_is_two_tasks(void **state)
     fixture_task(&f, "B#8", "B#7");
 
     assert_int_not_equal(a.v, b.v);
-    assert_string_equal(fixture_turn(&f), "B#7 A#7");
+    assert_string_equal(fixture_run_pass(&f), "B#7 A#7");
     uint64_t token_b = fixture_get(&f, "B#7").token;
     assert_true(fixture_get(&f, "A#7").token != token_b);
     assert_int_equal(fixture_try_end(&f, "A#7", token_b, OUTCOME_DONE),
                      ERR_CONFLICT);
     fixture_done(&f, "A#7");
-    assert_string_equal(fixture_turn(&f), "");
-    assert_int_equal(fixture_state(&f, "B#7"), TASK_CLAIMED);
+    assert_string_equal(fixture_run_pass(&f), "");
+    assert_int_equal(fixture_state(&f, "B#7"), TASK_STARTING);
     fixture_done(&f, "B#7");
-    assert_string_equal(fixture_turn(&f), "B#8");
+    assert_string_equal(fixture_run_pass(&f), "B#8");
     fixture_release(&f);
 }
 
@@ -57,25 +57,25 @@ scenario_33_lowered_cap_starts_nothing_until_there_is_room(void **state)
     for (uint32_t ix = 0; ix < 7; ix++) {
         fixture_task(&f, names[ix], "");
     }
-    assert_string_equal(fixture_turn(&f), "a b c");
+    assert_string_equal(fixture_run_pass(&f), "a b c");
 
     fixture_set_limit(&f, 0, 1, 0);
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_string_equal(strbuf_text(&f.ended), ""); /* nobody is killed */
     fixture_done(&f, "a");
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     fixture_done(&f, "b");
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_int_equal(fixture_used(&f, 0), 1);
     fixture_done(&f, "c");
-    assert_string_equal(fixture_turn(&f), "d"); /* exactly one */
+    assert_string_equal(fixture_run_pass(&f), "d"); /* exactly one */
     fixture_set_limit(&f, 0, 3, 0);
-    assert_string_equal(fixture_turn(&f), "e g"); /* refilled at once */
+    assert_string_equal(fixture_run_pass(&f), "e g"); /* refilled at once */
     fixture_set_limit(&f, 0, 0, 0);
     fixture_done(&f, "d e g");
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     fixture_set_limit(&f, 0, 3, 0);
-    assert_string_equal(fixture_turn(&f), "h");
+    assert_string_equal(fixture_run_pass(&f), "h");
     fixture_release(&f);
 }
 
@@ -89,19 +89,19 @@ static void scenario_34_paused_starts_nothing_and_resumes_in_order(void **state)
     for (uint32_t ix = 0; ix < 7; ix++) {
         fixture_task(&f, names[ix], "");
     }
-    assert_string_equal(fixture_turn(&f), "a b");
+    assert_string_equal(fixture_run_pass(&f), "a b");
     fixture_order_run(&f, EVENT_PAUSE);
     fixture_done(&f, "a b");
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     fixture_pass(&f, 60 * MINUTE);
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_int_equal(fixture_used(&f, 0), 0);
     fixture_order_run(&f, EVENT_RESUME);
-    assert_string_equal(fixture_turn(&f), "c d");
+    assert_string_equal(fixture_run_pass(&f), "c d");
     fixture_done(&f, "c d");
-    assert_string_equal(fixture_turn(&f), "e g");
+    assert_string_equal(fixture_run_pass(&f), "e g");
     fixture_done(&f, "g");
-    assert_string_equal(fixture_turn(&f), "h");
+    assert_string_equal(fixture_run_pass(&f), "h");
     fixture_release(&f);
 }
 
@@ -126,15 +126,15 @@ static void scenario_35_three_lanes_start_together(void **state)
     fixture_attribute(&f, FIXTURE_REPO, 3);
     fixture_task(&f, "C1", "");
 
-    assert_string_equal(fixture_turn(&f), "A1 B1 C1");
+    assert_string_equal(fixture_run_pass(&f), "A1 B1 C1");
     assert_int_equal(fixture_used(&f, 0), 3);
     /* Those of A wait for A and hold nothing meanwhile. */
     fixture_done(&f, "B1 C1");
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_int_equal(fixture_used(&f, 0), 1);
     for (uint32_t ix = 0; ix + 1 < 6; ix++) {
         fixture_done(&f, names[ix]);
-        assert_string_equal(fixture_turn(&f), names[ix + 1]);
+        assert_string_equal(fixture_run_pass(&f), names[ix + 1]);
     }
     fixture_release(&f);
 }
@@ -150,16 +150,16 @@ static void scenario_36_cancel_of_one_who_waits_is_immediate(void **state)
     fixture_task(&f, "holder", "");
     fixture_task(&f, "second", "");
     fixture_task(&f, "third", "");
-    assert_string_equal(fixture_turn(&f), "holder");
+    assert_string_equal(fixture_run_pass(&f), "holder");
     assert_int_equal(fixture_why(&f, "second").code, WHY_LIMIT);
 
     fixture_order(&f, EVENT_CANCEL, "second");
     assert_int_equal(fixture_state(&f, "second"), TASK_CANCELLED);
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_string_equal(strbuf_text(&f.ended), ""); /* no session to end */
     assert_string_equal(strbuf_text(&f.changed), "second");
     fixture_done(&f, "holder");
-    assert_string_equal(fixture_turn(&f), "third");
+    assert_string_equal(fixture_run_pass(&f), "third");
     fixture_release(&f);
 }
 
@@ -232,7 +232,7 @@ static bool end_random(struct fixture *f, struct rng *rng)
     static const enum sched_outcome outcomes[] = {
         OUTCOME_DONE,
         OUTCOME_FAILED,
-        OUTCOME_REJECTED,
+        OUTCOME_REFUSED,
         OUTCOME_CHANGES,
         OUTCOME_BLOCKED,
         OUTCOME_CHECKPOINT,
@@ -269,7 +269,7 @@ static void scenario_37_ten_thousand_random_ends_leave_no_drift(void **state)
         for (uint32_t n = rng_below(&rng, 8); n > 0; n--) {
             add_random(&f, &rng);
         }
-        (void)fixture_turn(&f); /* checks every count against the facts */
+        (void)fixture_run_pass(&f); /* checks every count against the facts */
         for (uint32_t n = 1 + rng_below(&rng, 5); n > 0; n--) {
             ends += end_random(&f, &rng) ? 1 : 0;
         }
@@ -279,7 +279,7 @@ static void scenario_37_ten_thousand_random_ends_leave_no_drift(void **state)
     while (end_random(&f, &rng)) {
         sched_verify(f.sched);
     }
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     for (uint32_t ix = 0; ix < f.limit_count; ix++) {
         assert_int_equal(fixture_used(&f, ix), 0);
     }
@@ -291,8 +291,8 @@ static void scenario_37_ten_thousand_random_ends_leave_no_drift(void **state)
     f.spec.attribute_count = 0;
     f.spec.use_count = 0;
     (void)fixture_tasks(&f, 10);
-    fixture_pass(&f, 60 * MINUTE); /* executors back off no longer */
-    (void)fixture_turn(&f);
+    fixture_pass(&f, 60 * MINUTE); /* providers back off no longer */
+    (void)fixture_run_pass(&f);
     assert_int_equal(fixture_used(&f, 0), 6);
     fixture_release(&f);
 }
@@ -304,31 +304,32 @@ static void scenario_40_a_parent_waits_for_its_child_with_cap_1(void **state)
     fixture_init(&f);
     fixture_cap(&f, 1);
     fixture_task(&f, "parent", "");
-    assert_string_equal(fixture_turn(&f), "parent");
+    assert_string_equal(fixture_run_pass(&f), "parent");
     fixture_accept(&f, "parent");
 
     /* While it holds the slot it cannot come to need anything: refused. */
     fixture_task(&f, "child", "");
-    struct sched_refusal refusal;
-    assert_int_equal(fixture_try_need(&f, "parent", "child", &refusal),
+    struct sched_rejection rejection;
+    assert_int_equal(fixture_try_need(&f, "parent", "child", &rejection),
                      ERR_CONFLICT);
-    assert_int_equal(refusal.code, REFUSAL_STARTED);
-    assert_int_equal(refusal.task.v, fixture_id(&f, "parent").v);
+    assert_int_equal(rejection.code, REJECTION_STARTED);
+    assert_int_equal(rejection.task.v, fixture_id(&f, "parent").v);
 
     /* It gives the slot back, and goes on when the child is done. */
     f.failure.checkpoint_max = 3;
     fixture_task(&f, "mother", "");
     fixture_end(&f, "parent", OUTCOME_DONE);
     fixture_order(&f, EVENT_HOLD, "child");
-    assert_string_equal(fixture_turn(&f), "mother");
+    assert_string_equal(fixture_run_pass(&f), "mother");
     fixture_end(&f, "mother", OUTCOME_CHECKPOINT);
-    assert_int_equal(fixture_try_need(&f, "mother", "child", &refusal), ERR_OK);
+    assert_int_equal(fixture_try_need(&f, "mother", "child", &rejection),
+                     ERR_OK);
     fixture_order(&f, EVENT_RELEASE, "child");
-    assert_string_equal(fixture_turn(&f), "child");
+    assert_string_equal(fixture_run_pass(&f), "child");
     fixture_done(&f, "child");
-    assert_string_equal(fixture_turn(&f), "mother");
+    assert_string_equal(fixture_run_pass(&f), "mother");
     fixture_done(&f, "mother");
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_int_equal(f.quiet, 1);
     fixture_release(&f);
 }
@@ -423,17 +424,17 @@ static void scenario_44_a_full_class_does_not_hide_an_empty_one(void **state)
     fixture_attribute(&f, FIXTURE_CLASS, 1);
     f.spec.estimate_ns = 100 * MINUTE; /* better, so in front of the others */
     (void)fixture_tasks(&f, 1000);
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     assert_int_equal(fixture_used(&f, 0), 2);
 
     fixture_attribute(&f, FIXTURE_CLASS, 2);
     f.spec.estimate_ns = MINUTE;
     struct task_id first = fixture_tasks(&f, 100);
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     assert_int_equal(fixture_used(&f, 0), 102);
     for (uint32_t ix = 0; ix < 100; ix++) {
         struct task_id task = {first.v + ix};
-        assert_int_equal(sched_task(f.sched, task).state, TASK_CLAIMED);
+        assert_int_equal(sched_task(f.sched, task).state, TASK_STARTING);
     }
     fixture_release(&f);
 }
@@ -448,20 +449,20 @@ static void scenario_46_recovered_and_new_work_share_one_slot(void **state)
     f.failure.backoff_ns = SECOND;
     f.failure.backoff_ns_max = SECOND;
     fixture_task(&f, "old", "");
-    assert_string_equal(fixture_turn(&f), "old");
+    assert_string_equal(fixture_run_pass(&f), "old");
     static const char *const fresh[] = {"n1", "n2", "n3", "n4", "n5"};
     for (uint32_t ix = 0; ix < 5; ix++) {
         fixture_task(&f, fresh[ix], ""); /* there is always new work */
     }
     for (uint32_t ix = 0; ix < 5; ix++) {
         fixture_end(&f, "old", OUTCOME_FAILED);
-        assert_string_equal(fixture_turn(&f), fresh[ix]);
+        assert_string_equal(fixture_run_pass(&f), fresh[ix]);
         fixture_pass(&f, MINUTE);
         fixture_end(&f, fresh[ix], OUTCOME_DONE);
-        assert_string_equal(fixture_turn(&f), "old");
+        assert_string_equal(fixture_run_pass(&f), "old");
     }
     fixture_done(&f, "old");
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     fixture_release(&f);
 
     /* Without back-off, what is begun goes on, but not beyond its budget. */
@@ -471,10 +472,10 @@ static void scenario_46_recovered_and_new_work_share_one_slot(void **state)
     fixture_task(&f, "old", "");
     fixture_task(&f, "new", "");
     for (uint32_t ix = 0; ix < 3; ix++) {
-        assert_string_equal(fixture_turn(&f), "old");
+        assert_string_equal(fixture_run_pass(&f), "old");
         fixture_end(&f, "old", OUTCOME_FAILED);
     }
-    assert_string_equal(fixture_turn(&f), "new");
+    assert_string_equal(fixture_run_pass(&f), "new");
     fixture_release(&f);
 }
 
@@ -500,7 +501,7 @@ static void scenario_47_share_of_34_percent_for_caps_2_4_8(void **state)
         (void)fixture_tasks(&f, 20); /* reviews are first in line */
         fixture_attribute(&f, FIXTURE_CLASS, 2);
         (void)fixture_tasks(&f, 20);
-        (void)fixture_turn(&f);
+        (void)fixture_run_pass(&f);
         assert_int_equal(fixture_max_now(&f, 1), cases[ix].reviews);
         assert_int_equal(fixture_used(&f, 1), cases[ix].reviews);
         assert_int_equal(fixture_used(&f, 0), cases[ix].cap);
@@ -515,17 +516,17 @@ static void scenario_48_what_becomes_ready_competes_at_once(void **state)
     fixture_init(&f);
     fixture_cap(&f, 1);
     fixture_task(&f, "before", "");
-    assert_string_equal(fixture_turn(&f), "before");
+    assert_string_equal(fixture_run_pass(&f), "before");
     f.spec.class_id = f.review;
     fixture_task(&f, "low", ""); /* has been ready for long */
     fixture_pass(&f, 30 * MINUTE);
     f.spec.class_id = f.work;
     fixture_task(&f, "high", "before");
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     fixture_done(&f, "before");
-    assert_string_equal(fixture_turn(&f), "high");
+    assert_string_equal(fixture_run_pass(&f), "high");
     fixture_done(&f, "high");
-    assert_string_equal(fixture_turn(&f), "low");
+    assert_string_equal(fixture_run_pass(&f), "low");
     fixture_release(&f);
 }
 
@@ -547,14 +548,14 @@ static void scenario_49_waiters_on_one_lock_are_served_in_order(void **state)
         static const char *const lanes[] = {"l3", "l1", "l4", "l2"};
         for (uint32_t lane = 0; lane < 4; lane++) {
             fixture_task(&f, lanes[lane], "");
-            assert_string_equal(fixture_turn(&f), lane == 0 ? "l3" : "");
+            assert_string_equal(fixture_run_pass(&f), lane == 0 ? "l3" : "");
             fixture_pass(&f, MINUTE);
         }
         for (uint32_t lane = 0; lane < 4; lane++) {
             fixture_pass(&f, 75 * MINUTE);
             fixture_done(&f, lanes[lane]);
             const char *next = lane < 3 ? lanes[lane + 1] : "";
-            assert_string_equal(fixture_turn(&f), next);
+            assert_string_equal(fixture_run_pass(&f), next);
         }
         fixture_release(&f);
     }
@@ -577,7 +578,7 @@ static void scenario_50_a_wide_task_gets_its_reservation(void **state)
     fixture_task(&f, "n1", "");
     fixture_task(&f, "n2", "");
     fixture_task(&f, "n3", "");
-    assert_string_equal(fixture_turn(&f), "n1 n2 n3");
+    assert_string_equal(fixture_run_pass(&f), "n1 n2 n3");
 
     struct sched_use two = {f.limits[0], 2};
     f.spec.uses = &two;
@@ -588,18 +589,18 @@ static void scenario_50_a_wide_task_gets_its_reservation(void **state)
     fixture_task(&f, "n5", "");
     fixture_attribute(&f, FIXTURE_PROVIDER, 9);
     fixture_task(&f, "other", ""); /* uses nothing that wide waits for */
-    assert_string_equal(fixture_turn(&f), "other");
+    assert_string_equal(fixture_run_pass(&f), "other");
 
     fixture_done(&f, "n1");
-    assert_string_equal(fixture_turn(&f), ""); /* one unit is kept for it */
+    assert_string_equal(fixture_run_pass(&f), ""); /* one unit is kept for it */
     assert_int_equal(fixture_why(&f, "n4").code, WHY_RESERVED);
     assert_int_equal(fixture_why(&f, "n4").task.v, fixture_id(&f, "wide").v);
     fixture_done(&f, "n2");
-    assert_string_equal(fixture_turn(&f), "wide");
+    assert_string_equal(fixture_run_pass(&f), "wide");
     fixture_done(&f, "n3");
-    assert_string_equal(fixture_turn(&f), "n4");
+    assert_string_equal(fixture_run_pass(&f), "n4");
     fixture_done(&f, "wide");
-    assert_string_equal(fixture_turn(&f), "n5");
+    assert_string_equal(fixture_run_pass(&f), "n5");
     fixture_release(&f);
 }
 

@@ -16,16 +16,16 @@
 static void assert_refused(struct fixture *f,
                            const struct sched_addition *addition,
                            enum err err,
-                           enum sched_refusal_code code,
+                           enum sched_rejection_code code,
                            uint32_t task)
 {
     char *before = fixture_picture(f);
-    struct sched_refusal refusal;
-    assert_int_equal(sched_add(f->sched, f->now_ns, addition, &refusal), err);
-    assert_int_equal(refusal.code, code);
-    assert_int_equal(refusal.task.v, task);
-    sched_refusal_release(&refusal);
-    assert_int_equal(refusal.code, REFUSAL_NONE);
+    struct sched_rejection rejection;
+    assert_int_equal(sched_add(f->sched, f->now_ns, addition, &rejection), err);
+    assert_int_equal(rejection.code, code);
+    assert_int_equal(rejection.task.v, task);
+    sched_rejection_release(&rejection);
+    assert_int_equal(rejection.code, REJECTION_NONE);
     sched_verify(f->sched);
     char *after = fixture_picture(f);
     assert_string_equal(after, before);
@@ -40,7 +40,7 @@ static void start_two(struct fixture *f)
     fixture_cap(f, 2);
     fixture_task(f, "a", "");
     fixture_task(f, "b", "a");
-    assert_string_equal(fixture_turn(f), "a");
+    assert_string_equal(fixture_run_pass(f), "a");
 }
 
 static void new_tasks_get_the_next_numbers(void **state)
@@ -57,7 +57,7 @@ static void new_tasks_get_the_next_numbers(void **state)
     struct sched_task b = fixture_get(&f, "b");
     assert_int_equal(b.run.v, f.run.v);
     assert_int_equal(b.class_id.v, f.work.v);
-    assert_int_equal(b.executor.v, f.executor.v);
+    assert_int_equal(b.provider.v, f.provider.v);
     assert_true(b.estimate_ns == MINUTE);
     assert_int_equal(b.unmet, 1);
     fixture_release(&f);
@@ -69,10 +69,10 @@ static void an_addition_may_be_empty(void **state)
     struct fixture f;
     start_two(&f);
     struct sched_addition nothing = {.run = f.run};
-    struct sched_refusal refusal;
-    assert_int_equal(sched_add(f.sched, 0, &nothing, &refusal), ERR_OK);
-    sched_refusal_release(&refusal);
-    assert_string_equal(fixture_turn(&f), "");
+    struct sched_rejection rejection;
+    assert_int_equal(sched_add(f.sched, 0, &nothing, &rejection), ERR_OK);
+    sched_rejection_release(&rejection);
+    assert_string_equal(fixture_run_pass(&f), "");
     fixture_release(&f);
 }
 
@@ -96,9 +96,9 @@ static void tasks_of_one_addition_may_need_each_other(void **state)
         .needs = needs,
         .need_count = 3,
     };
-    struct sched_refusal refusal;
-    assert_int_equal(sched_add(f.sched, 0, &addition, &refusal), ERR_OK);
-    assert_string_equal(fixture_turn(&f), "#4");
+    struct sched_rejection rejection;
+    assert_int_equal(sched_add(f.sched, 0, &addition, &rejection), ERR_OK);
+    assert_string_equal(fixture_run_pass(&f), "#4");
     assert_int_equal(sched_task(f.sched, (struct task_id){2}).group.v, 0);
     assert_int_equal(sched_task(f.sched, (struct task_id){3}).group.v, 0);
     assert_int_equal(sched_task(f.sched, (struct task_id){4}).group.v, ID_NONE);
@@ -116,21 +116,21 @@ static void a_ready_task_that_gains_a_need_waits(void **state)
     fixture_task(&f, "b", "");
     fixture_task(&f, "held", "");
     fixture_order(&f, EVENT_HOLD, "held");
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     fixture_task(&f, "c", "");
-    struct sched_refusal refusal;
-    assert_int_equal(fixture_try_need(&f, "b", "c", &refusal), ERR_OK);
-    assert_int_equal(fixture_try_need(&f, "held", "c", &refusal), ERR_OK);
-    assert_int_equal(fixture_try_need(&f, "b", "a", &refusal), ERR_OK);
+    struct sched_rejection rejection;
+    assert_int_equal(fixture_try_need(&f, "b", "c", &rejection), ERR_OK);
+    assert_int_equal(fixture_try_need(&f, "held", "c", &rejection), ERR_OK);
+    assert_int_equal(fixture_try_need(&f, "b", "a", &rejection), ERR_OK);
     assert_int_equal(fixture_state(&f, "b"), TASK_WAITING);
     assert_int_equal(fixture_get(&f, "b").unmet, 2);
     assert_int_equal(fixture_state(&f, "held"), TASK_WAITING);
     fixture_done(&f, "a");
-    assert_string_equal(fixture_turn(&f), "c");
+    assert_string_equal(fixture_run_pass(&f), "c");
     fixture_done(&f, "c");
-    assert_string_equal(fixture_turn(&f), "b");
+    assert_string_equal(fixture_run_pass(&f), "b");
     /* A need that is met already is no hindrance. */
-    assert_int_equal(fixture_try_need(&f, "held", "a", &refusal), ERR_OK);
+    assert_int_equal(fixture_try_need(&f, "held", "a", &rejection), ERR_OK);
     assert_int_equal(fixture_state(&f, "held"), TASK_READY);
     fixture_release(&f);
 }
@@ -144,9 +144,9 @@ static void the_same_need_twice_is_harmless(void **state)
     fixture_task(&f, "a", "");
     fixture_task(&f, "b", "a a");
     assert_int_equal(fixture_get(&f, "b").unmet, 2);
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     fixture_done(&f, "a");
-    assert_string_equal(fixture_turn(&f), "b");
+    assert_string_equal(fixture_run_pass(&f), "b");
     fixture_release(&f);
 }
 
@@ -156,9 +156,9 @@ static void behind_a_done_task_it_is_ready(void **state)
     struct fixture f;
     start_two(&f);
     fixture_done(&f, "a");
-    assert_string_equal(fixture_turn(&f), "b");
+    assert_string_equal(fixture_run_pass(&f), "b");
     fixture_task(&f, "c", "a");
-    assert_string_equal(fixture_turn(&f), "c");
+    assert_string_equal(fixture_run_pass(&f), "c");
     fixture_release(&f);
 }
 
@@ -170,10 +170,10 @@ static void behind_a_revoked_task_it_waits(void **state)
     fixture_done(&f, "a");
     fixture_order(&f, EVENT_REVOKE, "a");
     fixture_task(&f, "c", "a");
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_int_equal(fixture_state(&f, "c"), TASK_WAITING);
     fixture_order(&f, EVENT_RELEASE, "a");
-    assert_string_equal(fixture_turn(&f), "b c");
+    assert_string_equal(fixture_run_pass(&f), "b c");
     fixture_release(&f);
 }
 
@@ -184,10 +184,10 @@ static void behind_a_running_task_it_waits(void **state)
     start_two(&f);
     fixture_accept(&f, "a");
     fixture_task(&f, "c", "a");
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_int_equal(fixture_why(&f, "c").code, WHY_NEEDS);
     fixture_done(&f, "a");
-    assert_string_equal(fixture_turn(&f), "b c");
+    assert_string_equal(fixture_run_pass(&f), "b c");
     fixture_release(&f);
 }
 
@@ -198,11 +198,11 @@ static void behind_a_parked_task_it_waits(void **state)
     start_two(&f);
     fixture_end(&f, "a", OUTCOME_FAILED);
     fixture_task(&f, "c", "a");
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_int_equal(fixture_state(&f, "c"), TASK_WAITING);
     assert_int_equal(fixture_why(&f, "c").code, WHY_BLOCKED);
     fixture_order(&f, EVENT_RETRY, "a");
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     fixture_release(&f);
 }
 
@@ -218,7 +218,7 @@ static void behind_what_was_given_up_it_is_skipped(void **state)
     fixture_task(&f, "cancelled", "");
     fixture_order(&f, EVENT_SKIP, "skipped");
     fixture_order(&f, EVENT_CANCEL, "cancelled");
-    assert_string_equal(fixture_turn(&f), "failed");
+    assert_string_equal(fixture_run_pass(&f), "failed");
     fixture_end(&f, "failed", OUTCOME_FAILED);
     static const char *const needs[] = {"failed", "skipped", "cancelled"};
     static const char *const names[] = {"x", "y", "z"};
@@ -228,7 +228,7 @@ static void behind_what_was_given_up_it_is_skipped(void **state)
         assert_int_equal(fixture_why(&f, names[ix]).task.v,
                          fixture_id(&f, needs[ix]).v);
     }
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     fixture_order(&f, EVENT_RETRY, "failed"); /* and back again */
     assert_int_equal(fixture_state(&f, "x"), TASK_WAITING);
     fixture_release(&f);
@@ -245,10 +245,10 @@ static void behind_an_optional_one_given_up_it_is_ready(void **state)
     fixture_task(&f, "failed", "");
     fixture_task(&f, "skipped", "");
     fixture_order(&f, EVENT_SKIP, "skipped");
-    assert_string_equal(fixture_turn(&f), "failed");
+    assert_string_equal(fixture_run_pass(&f), "failed");
     fixture_end(&f, "failed", OUTCOME_FAILED);
     fixture_task(&f, "x", "failed skipped");
-    assert_string_equal(fixture_turn(&f), "x");
+    assert_string_equal(fixture_run_pass(&f), "x");
     fixture_release(&f);
 }
 
@@ -259,10 +259,10 @@ static void an_old_task_that_gains_a_dead_need_is_skipped(void **state)
     start_two(&f);
     fixture_task(&f, "dead", "");
     fixture_order(&f, EVENT_CANCEL, "dead");
-    struct sched_refusal refusal;
-    assert_int_equal(fixture_try_need(&f, "b", "dead", &refusal), ERR_OK);
+    struct sched_rejection rejection;
+    assert_int_equal(fixture_try_need(&f, "b", "dead", &rejection), ERR_OK);
     assert_int_equal(fixture_state(&f, "b"), TASK_SKIPPED);
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     fixture_release(&f);
 }
 
@@ -276,7 +276,7 @@ static void too_many_tasks_are_refused(void **state)
         .tasks = &f.spec, /* is not looked at */
         .task_count = SCHED_TASKS_MAX - 1,
     };
-    assert_refused(&f, &addition, ERR_LIMIT, REFUSAL_TOO_MANY, ID_NONE);
+    assert_refused(&f, &addition, ERR_LIMIT, REJECTION_TOO_MANY, ID_NONE);
     fixture_release(&f);
 }
 
@@ -293,9 +293,9 @@ static void a_need_that_is_not_there_is_refused(void **state)
         .needs = &need,
         .need_count = 1,
     };
-    assert_refused(&f, &addition, ERR_INVALID, REFUSAL_UNKNOWN, 2);
+    assert_refused(&f, &addition, ERR_INVALID, REJECTION_UNKNOWN, 2);
     need = (struct sched_need){7, 0};
-    assert_refused(&f, &addition, ERR_INVALID, REFUSAL_UNKNOWN, 7);
+    assert_refused(&f, &addition, ERR_INVALID, REJECTION_UNKNOWN, 7);
     fixture_release(&f);
 }
 
@@ -305,7 +305,7 @@ static void a_cycle_is_refused_and_named(void **state)
     struct fixture f;
     start_two(&f);
     fixture_task(&f, "c", "b");
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     /* b needs the new one (3), which needs c, which needs b. */
     struct sched_need needs[] = {{3, 2}, {1, 3}};
     struct sched_addition addition = {
@@ -315,15 +315,15 @@ static void a_cycle_is_refused_and_named(void **state)
         .needs = needs,
         .need_count = 2,
     };
-    struct sched_refusal refusal;
-    assert_int_equal(sched_add(f.sched, 0, &addition, &refusal), ERR_INVALID);
-    assert_int_equal(refusal.code, REFUSAL_CYCLE);
+    struct sched_rejection rejection;
+    assert_int_equal(sched_add(f.sched, 0, &addition, &rejection), ERR_INVALID);
+    assert_int_equal(rejection.code, REJECTION_CYCLE);
     static const uint32_t cycle[] = {1, 3, 2}; /* b, the new one, c */
-    assert_int_equal(refusal.cycle_count, 3);
-    assert_memory_equal(refusal.cycle, cycle, sizeof(cycle));
-    sched_refusal_release(&refusal);
-    assert_null(refusal.cycle);
-    assert_refused(&f, &addition, ERR_INVALID, REFUSAL_CYCLE, 1);
+    assert_int_equal(rejection.cycle_count, 3);
+    assert_memory_equal(rejection.cycle, cycle, sizeof(cycle));
+    sched_rejection_release(&rejection);
+    assert_null(rejection.cycle);
+    assert_refused(&f, &addition, ERR_INVALID, REJECTION_CYCLE, 1);
     /* Among old tasks only, and among new tasks only. */
     struct sched_need old = {1, 2};
     struct sched_addition edge = {
@@ -331,16 +331,16 @@ static void a_cycle_is_refused_and_named(void **state)
         .needs = &old,
         .need_count = 1,
     };
-    assert_refused(&f, &edge, ERR_INVALID, REFUSAL_CYCLE, 1);
+    assert_refused(&f, &edge, ERR_INVALID, REJECTION_CYCLE, 1);
     needs[0] = (struct sched_need){3, 3};
     addition.need_count = 1;
-    assert_refused(&f, &addition, ERR_INVALID, REFUSAL_CYCLE, 3);
+    assert_refused(&f, &addition, ERR_INVALID, REJECTION_CYCLE, 3);
     /* The scheduler goes on as if nothing had happened. */
     fixture_done(&f, "a");
-    assert_string_equal(fixture_turn(&f), "b");
+    assert_string_equal(fixture_run_pass(&f), "b");
     fixture_task(&f, "d", "c");
     fixture_done(&f, "b");
-    assert_string_equal(fixture_turn(&f), "c");
+    assert_string_equal(fixture_run_pass(&f), "c");
     fixture_release(&f);
 }
 
@@ -357,10 +357,10 @@ static void one_in_flight_cannot_gain_a_need(void **state)
         .needs = &need,
         .need_count = 1,
     };
-    assert_refused(&f, &addition, ERR_CONFLICT, REFUSAL_STARTED, 0);
+    assert_refused(&f, &addition, ERR_CONFLICT, REJECTION_STARTED, 0);
     fixture_accept(&f, "a");
-    (void)fixture_turn(&f);
-    assert_refused(&f, &addition, ERR_CONFLICT, REFUSAL_STARTED, 0);
+    (void)fixture_run_pass(&f);
+    assert_refused(&f, &addition, ERR_CONFLICT, REJECTION_STARTED, 0);
     fixture_release(&f);
 }
 
@@ -378,11 +378,11 @@ static void one_that_ended_cannot_gain_a_need(void **state)
     fixture_task(&f, "cancelled", "");
     fixture_order(&f, EVENT_SKIP, "skipped");
     fixture_order(&f, EVENT_CANCEL, "cancelled");
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     fixture_done(&f, "done");
     fixture_end(&f, "parked", OUTCOME_BLOCKED);
     fixture_end(&f, "failed", OUTCOME_FAILED);
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     for (uint32_t task = 0; task < 5; task++) {
         struct sched_need need = {task, 5};
         struct sched_addition addition = {
@@ -392,7 +392,7 @@ static void one_that_ended_cannot_gain_a_need(void **state)
             .needs = &need,
             .need_count = 1,
         };
-        assert_refused(&f, &addition, ERR_CONFLICT, REFUSAL_ENDED, task);
+        assert_refused(&f, &addition, ERR_CONFLICT, REJECTION_ENDED, task);
     }
     fixture_release(&f);
 }
@@ -404,7 +404,7 @@ static void another_run_is_out_of_bounds(void **state)
     start_two(&f);
     uint32_t group = fixture_group(&f, 0, 0);
     fixture_cap(&f, 2); /* a second run: additions go there now */
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     struct sched_need need = {2, 0};
     struct sched_addition addition = {
         .run = f.run,
@@ -413,12 +413,12 @@ static void another_run_is_out_of_bounds(void **state)
         .needs = &need,
         .need_count = 1,
     };
-    assert_refused(&f, &addition, ERR_INVALID, REFUSAL_OTHER_RUN, 0);
+    assert_refused(&f, &addition, ERR_INVALID, REJECTION_OTHER_RUN, 0);
     need = (struct sched_need){1, 2};
-    assert_refused(&f, &addition, ERR_INVALID, REFUSAL_OTHER_RUN, 1);
+    assert_refused(&f, &addition, ERR_INVALID, REJECTION_OTHER_RUN, 1);
     addition.need_count = 0;
     f.spec.group = group;
-    assert_refused(&f, &addition, ERR_INVALID, REFUSAL_OTHER_RUN, 2);
+    assert_refused(&f, &addition, ERR_INVALID, REJECTION_OTHER_RUN, 2);
     fixture_release(&f);
 }
 
@@ -434,7 +434,7 @@ static void rework_must_go_back_inside_the_group(void **state)
     fixture_task(&f, "beside", "");
     f.spec.group = ID_NONE;
     fixture_task(&f, "outside", "code");
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     struct sched_need need = {3, 0};
     struct sched_addition addition = {
         .run = f.run,
@@ -445,20 +445,20 @@ static void rework_must_go_back_inside_the_group(void **state)
     };
     f.spec.group = group;
     f.spec.rework_to = 3; /* itself */
-    assert_refused(&f, &addition, ERR_INVALID, REFUSAL_REWORK, 3);
+    assert_refused(&f, &addition, ERR_INVALID, REJECTION_REWORK, 3);
     f.spec.rework_to = 77; /* is not there */
-    assert_refused(&f, &addition, ERR_INVALID, REFUSAL_REWORK, 3);
+    assert_refused(&f, &addition, ERR_INVALID, REJECTION_REWORK, 3);
     f.spec.rework_to = 1; /* is not needed */
-    assert_refused(&f, &addition, ERR_INVALID, REFUSAL_REWORK, 3);
+    assert_refused(&f, &addition, ERR_INVALID, REJECTION_REWORK, 3);
     f.spec.rework_to = 0;
     need.need = 2; /* needed, but through a task outside */
-    assert_refused(&f, &addition, ERR_INVALID, REFUSAL_REWORK, 3);
+    assert_refused(&f, &addition, ERR_INVALID, REJECTION_REWORK, 3);
     need.need = 0;
     f.spec.group = ID_NONE; /* alone */
-    assert_refused(&f, &addition, ERR_INVALID, REFUSAL_REWORK, 3);
+    assert_refused(&f, &addition, ERR_INVALID, REJECTION_REWORK, 3);
     f.spec.group = group;
-    struct sched_refusal refusal;
-    assert_int_equal(sched_add(f.sched, 0, &addition, &refusal), ERR_OK);
+    struct sched_rejection rejection;
+    assert_int_equal(sched_add(f.sched, 0, &addition, &rejection), ERR_OK);
     fixture_release(&f);
 }
 
@@ -484,9 +484,9 @@ static void rework_may_go_back_over_several_ways(void **state)
         .needs = needs,
         .need_count = 4,
     };
-    struct sched_refusal refusal;
-    assert_int_equal(sched_add(f.sched, 0, &addition, &refusal), ERR_OK);
-    assert_string_equal(fixture_turn(&f), "#0");
+    struct sched_rejection rejection;
+    assert_int_equal(sched_add(f.sched, 0, &addition, &rejection), ERR_OK);
+    assert_string_equal(fixture_run_pass(&f), "#0");
     fixture_release(&f);
 }
 
@@ -500,13 +500,13 @@ static void a_task_may_join_a_group_that_is_open(void **state)
     fixture_run(&f, SCHED_RANK, limits, 2);
     f.spec.group = fixture_group(&f, 0, 0);
     fixture_task(&f, "a", "");
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     fixture_task(&f, "b", "");
     f.spec.group = ID_NONE;
     fixture_task(&f, "c", "");
-    assert_string_equal(fixture_turn(&f), "b");
+    assert_string_equal(fixture_run_pass(&f), "b");
     fixture_done(&f, "a b");
-    assert_string_equal(fixture_turn(&f), "c");
+    assert_string_equal(fixture_run_pass(&f), "c");
     fixture_release(&f);
 }
 
@@ -516,12 +516,12 @@ static void work_added_to_a_quiet_run_wakes_it(void **state)
     struct fixture f;
     fixture_init(&f);
     fixture_cap(&f, 1);
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     assert_int_equal(f.quiet, 1);
     fixture_pass(&f, MINUTE);
     fixture_task(&f, "a", "");
     assert_true(fixture_get(&f, "a").ready_ns == MINUTE);
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     fixture_release(&f);
 }
 
@@ -546,15 +546,15 @@ static void a_hundred_thousand_needs_deep_is_no_recursion(void **state)
         .needs = needs,
         .need_count = DEEP - 1,
     };
-    struct sched_refusal refusal;
-    assert_int_equal(sched_add(f.sched, 0, &addition, &refusal), ERR_OK);
+    struct sched_rejection rejection;
+    assert_int_equal(sched_add(f.sched, 0, &addition, &rejection), ERR_OK);
     mem_free(tasks);
     mem_free(needs);
-    assert_string_equal(fixture_turn(&f), "#0");
+    assert_string_equal(fixture_run_pass(&f), "#0");
     assert_true(sched_task(f.sched, (struct task_id){0}).rank_ns ==
                 DEEP * MINUTE);
     fixture_end_id(&f, (struct task_id){0}, OUTCOME_FAILED);
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     assert_int_equal(sched_run(f.sched, f.run).counts[TASK_SKIPPED], DEEP - 1);
     fixture_release(&f);
 }
@@ -571,7 +571,7 @@ static void behind_two_given_up_it_is_skipped_once(void **state)
     fixture_order(&f, EVENT_SKIP, "b");
     fixture_task(&f, "x", "a b");
     assert_int_equal(fixture_state(&f, "x"), TASK_SKIPPED);
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     fixture_release(&f);
 }
 
@@ -590,15 +590,15 @@ static void rework_may_meet_a_task_on_two_ways(void **state)
         f.spec.rework_to = to.v;
         f.failure.rework_max = 1;
         fixture_task(&f, "end", orders[ix]);
-        assert_string_equal(fixture_turn(&f), "to");
+        assert_string_equal(fixture_run_pass(&f), "to");
         fixture_done(&f, "to");
-        assert_string_equal(fixture_turn(&f), "q");
+        assert_string_equal(fixture_run_pass(&f), "q");
         fixture_done(&f, "q");
-        assert_string_equal(fixture_turn(&f), "p");
+        assert_string_equal(fixture_run_pass(&f), "p");
         fixture_done(&f, "p");
-        assert_string_equal(fixture_turn(&f), "end");
+        assert_string_equal(fixture_run_pass(&f), "end");
         fixture_end(&f, "end", OUTCOME_CHANGES);
-        assert_string_equal(fixture_turn(&f), "to");
+        assert_string_equal(fixture_run_pass(&f), "to");
         assert_int_equal(fixture_state(&f, "p"), TASK_WAITING);
         assert_int_equal(fixture_state(&f, "q"), TASK_WAITING);
         fixture_release(&f);

@@ -25,18 +25,18 @@ static void what_ran_then_is_skipped_when_it_comes_back(void **state)
     f.failure = (struct sched_failure_spec){.retry_max = 3};
     fixture_task(&f, "other", "code");
     fixture_task(&f, "last", "other");
-    assert_string_equal(fixture_turn(&f), "code");
+    assert_string_equal(fixture_run_pass(&f), "code");
     fixture_done(&f, "code");
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     fixture_end(&f, "gate", OUTCOME_CHANGES); /* code is done again */
-    assert_string_equal(fixture_turn(&f), "code");
+    assert_string_equal(fixture_run_pass(&f), "code");
     fixture_order(&f, EVENT_CANCEL, "code");
     fixture_end(&f, "code", OUTCOME_STOPPED);
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     assert_int_equal(fixture_state(&f, "code"), TASK_CANCELLED);
     assert_int_equal(fixture_state(&f, "last"), TASK_SKIPPED);
     fixture_end(&f, "other", OUTCOME_FAILED); /* has tries left */
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_int_equal(fixture_state(&f, "other"), TASK_SKIPPED);
     assert_int_equal(f.quiet, 1);
     fixture_release(&f);
@@ -56,13 +56,13 @@ static void what_is_revived_elsewhere_stays_cut_off(void **state)
     fixture_task(&f, "d", "b c");
     fixture_order(&f, EVENT_HOLD, "a");
     fixture_order(&f, EVENT_SKIP, "b"); /* met, but a is not done */
-    assert_string_equal(fixture_turn(&f), "c");
+    assert_string_equal(fixture_run_pass(&f), "c");
     fixture_end(&f, "c", OUTCOME_BLOCKED);
     fixture_order(&f, EVENT_CANCEL, "a");
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     assert_int_equal(fixture_state(&f, "d"), TASK_SKIPPED);
     fixture_order(&f, EVENT_RETRY, "c");
-    assert_string_equal(fixture_turn(&f), "c");
+    assert_string_equal(fixture_run_pass(&f), "c");
     assert_int_equal(fixture_state(&f, "d"), TASK_SKIPPED);
     fixture_release(&f);
 }
@@ -75,19 +75,19 @@ static void what_is_tried_again_behind_one_is_skipped(void **state)
     fixture_cap(&f, 1);
     fixture_task(&f, "a", "");
     fixture_task(&f, "b", "a");
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     fixture_done(&f, "a");
-    assert_string_equal(fixture_turn(&f), "b");
+    assert_string_equal(fixture_run_pass(&f), "b");
     fixture_end(&f, "b", OUTCOME_BLOCKED);
     fixture_order(&f, EVENT_REVOKE, "a");
     fixture_order(&f, EVENT_RETRY, "a");
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     fixture_order(&f, EVENT_CANCEL, "a");
     fixture_end(&f, "a", OUTCOME_STOPPED);
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     assert_int_equal(fixture_state(&f, "b"), TASK_PARKED);
     fixture_order(&f, EVENT_RETRY, "b");
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_int_equal(fixture_state(&f, "b"), TASK_SKIPPED);
     fixture_release(&f);
 }

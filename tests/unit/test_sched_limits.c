@@ -25,7 +25,7 @@ static void wide_task(struct fixture *f,
     f->spec.use_count = 0;
 }
 
-static void the_cap_is_filled_in_one_turn(void **state)
+static void the_cap_is_filled_in_one_pass(void **state)
 {
     (void)state;
     struct fixture f;
@@ -35,12 +35,12 @@ static void the_cap_is_filled_in_one_turn(void **state)
     for (uint32_t ix = 0; ix < 4; ix++) {
         fixture_task(&f, names[ix], "");
     }
-    assert_string_equal(fixture_turn(&f), "a b c");
+    assert_string_equal(fixture_run_pass(&f), "a b c");
     assert_int_equal(fixture_used(&f, 0), 3);
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     fixture_done(&f, "b");
     assert_int_equal(fixture_used(&f, 0), 2);
-    assert_string_equal(fixture_turn(&f), "d");
+    assert_string_equal(fixture_run_pass(&f), "d");
     fixture_release(&f);
 }
 
@@ -52,7 +52,7 @@ static void without_limits_everything_starts(void **state)
     fixture_run(&f, SCHED_RANK, NULL, 0);
     fixture_task(&f, "a", "");
     fixture_task(&f, "b", "");
-    assert_string_equal(fixture_turn(&f), "a b");
+    assert_string_equal(fixture_run_pass(&f), "a b");
     fixture_release(&f);
 }
 
@@ -65,11 +65,11 @@ static void a_task_takes_the_units_it_asked_for(void **state)
     wide_task(&f, "a", "", 0, 3);
     wide_task(&f, "b", "", 0, 2);
     fixture_task(&f, "c", "");
-    assert_string_equal(fixture_turn(&f), "a b");
+    assert_string_equal(fixture_run_pass(&f), "a b");
     assert_int_equal(fixture_used(&f, 0), 5);
     fixture_done(&f, "a");
     assert_int_equal(fixture_used(&f, 0), 2);
-    assert_string_equal(fixture_turn(&f), "c");
+    assert_string_equal(fixture_run_pass(&f), "c");
     fixture_release(&f);
 }
 
@@ -88,7 +88,7 @@ static void a_percentage_follows_the_cap_while_it_runs(void **state)
     for (uint32_t ix = 0; ix < 4; ix++) {
         fixture_task(&f, names[ix], "");
     }
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     static const struct {
         int64_t cap;
         int64_t share;
@@ -98,10 +98,10 @@ static void a_percentage_follows_the_cap_while_it_runs(void **state)
         assert_true(fixture_max_now(&f, 1) == steps[ix].share);
     }
     fixture_set_limit(&f, 0, 8, 0);
-    assert_string_equal(fixture_turn(&f), "b");
+    assert_string_equal(fixture_run_pass(&f), "b");
     fixture_set_limit(&f, 0, LIMIT_NONE, 0);
     assert_true(fixture_max_now(&f, 1) == LIMIT_NONE);
-    assert_string_equal(fixture_turn(&f), "c d");
+    assert_string_equal(fixture_run_pass(&f), "c d");
     fixture_release(&f);
 }
 
@@ -142,7 +142,7 @@ static void a_wrong_change_of_a_limit_is_refused(void **state)
         assert_int_equal(fixture_max_now(&f, 0), 4);
     }
     fixture_task(&f, "a", "");
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     fixture_release(&f);
 }
 
@@ -161,10 +161,10 @@ static void per_counts_each_value_apart(void **state)
     fixture_attribute(&f, FIXTURE_CLASS, 1); /* has no repo: not limited */
     fixture_task(&f, "x", "");
     fixture_task(&f, "y", "");
-    assert_string_equal(fixture_turn(&f), "a1 b1 x y");
+    assert_string_equal(fixture_run_pass(&f), "a1 b1 x y");
     assert_int_equal(fixture_used(&f, 0), 2); /* over all values */
     fixture_done(&f, "b1");
-    assert_string_equal(fixture_turn(&f), "b2");
+    assert_string_equal(fixture_run_pass(&f), "b2");
     fixture_release(&f);
 }
 
@@ -189,7 +189,7 @@ static void where_and_per_work_together(void **state)
     f.attributes[0].value = 4;
     f.attributes[1].value = 2;
     fixture_task(&f, "n1", "");
-    assert_string_equal(fixture_turn(&f), "m1 w1 n1");
+    assert_string_equal(fixture_run_pass(&f), "m1 w1 n1");
     fixture_release(&f);
 }
 
@@ -210,11 +210,11 @@ static void a_task_starts_when_every_limit_has_room(void **state)
     f.spec.estimate_ns = 0;
     fixture_task(&f, "b1", "");
     fixture_task(&f, "b2", "");
-    assert_string_equal(fixture_turn(&f), "a1 b1");
+    assert_string_equal(fixture_run_pass(&f), "a1 b1");
     fixture_done(&f, "b1"); /* a2 holds nothing while it waits for a1 */
-    assert_string_equal(fixture_turn(&f), "b2");
+    assert_string_equal(fixture_run_pass(&f), "b2");
     fixture_done(&f, "a1 b2");
-    assert_string_equal(fixture_turn(&f), "a2");
+    assert_string_equal(fixture_run_pass(&f), "a2");
     fixture_release(&f);
 }
 
@@ -237,17 +237,18 @@ static void groups_hold_their_place_until_nothing_keeps_them(void **state)
     f.spec.group = second;
     f.spec.estimate_ns = 0;
     fixture_task(&f, "b1", "");
-    assert_string_equal(fixture_turn(&f), "a1");
+    assert_string_equal(fixture_run_pass(&f), "a1");
     assert_true(fixture_get(&f, "a1").group_open);
     assert_int_equal(fixture_used(&f, 1), 1);
     fixture_done(&f, "a1");
-    assert_string_equal(fixture_turn(&f), "a2"); /* the same issue goes on */
+    assert_string_equal(fixture_run_pass(&f),
+                        "a2"); /* the same issue goes on */
     assert_int_equal(fixture_used(&f, 1), 1);
     fixture_done(&f, "a2");
-    assert_string_equal(fixture_turn(&f), "b1");
+    assert_string_equal(fixture_run_pass(&f), "b1");
     assert_false(fixture_get(&f, "a1").group_open);
     fixture_done(&f, "b1");
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     assert_int_equal(fixture_used(&f, 1), 0);
     fixture_release(&f);
 }
@@ -266,9 +267,9 @@ static void several_tasks_of_an_open_group_need_one_place(void **state)
     f.spec.group = ID_NONE; /* a group of its own */
     f.spec.estimate_ns = 9 * MINUTE;
     fixture_task(&f, "b", "");
-    assert_string_equal(fixture_turn(&f), "b");
+    assert_string_equal(fixture_run_pass(&f), "b");
     fixture_done(&f, "b");
-    assert_string_equal(fixture_turn(&f), "a1 a2");
+    assert_string_equal(fixture_run_pass(&f), "a1 a2");
     assert_int_equal(fixture_used(&f, 1), 1);
     fixture_release(&f);
 }
@@ -292,17 +293,17 @@ static void a_group_that_waits_outside_or_is_parked_blocks_nobody(void **state)
     f.spec.estimate_ns = 0;
     fixture_task(&f, "b1", "");
     fixture_task(&f, "b2", "b1");
-    assert_string_equal(fixture_turn(&f), "outside a1");
+    assert_string_equal(fixture_run_pass(&f), "outside a1");
     fixture_done(&f, "a1");
-    assert_string_equal(fixture_turn(&f), "b1"); /* a waits for outside */
+    assert_string_equal(fixture_run_pass(&f), "b1"); /* a waits for outside */
     fixture_done(&f, "outside");
-    assert_string_equal(fixture_turn(&f), ""); /* now b is open */
+    assert_string_equal(fixture_run_pass(&f), ""); /* now b is open */
     fixture_end(&f, "b1", OUTCOME_BLOCKED);
-    assert_string_equal(fixture_turn(&f), "a2"); /* b is parked */
+    assert_string_equal(fixture_run_pass(&f), "a2"); /* b is parked */
     fixture_order(&f, EVENT_RETRY, "b1");
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     fixture_done(&f, "a2");
-    assert_string_equal(fixture_turn(&f), "b1");
+    assert_string_equal(fixture_run_pass(&f), "b1");
     fixture_release(&f);
 }
 
@@ -320,17 +321,17 @@ static void a_group_is_kept_open_by_back_off_but_not_by_a_hold(void **state)
     fixture_task(&f, "a", "");
     f.spec.estimate_ns = 0;
     fixture_task(&f, "b", "");
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     fixture_end(&f, "a", OUTCOME_FAILED);
-    assert_string_equal(fixture_turn(&f), ""); /* a keeps its place */
+    assert_string_equal(fixture_run_pass(&f), ""); /* a keeps its place */
     assert_true(fixture_get(&f, "a").group_open);
     fixture_order(&f, EVENT_HOLD, "a");
-    assert_string_equal(fixture_turn(&f), "b");
+    assert_string_equal(fixture_run_pass(&f), "b");
     fixture_order(&f, EVENT_RELEASE, "a"); /* backing off: counts again */
     fixture_done(&f, "b");
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     fixture_pass(&f, MINUTE);
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     fixture_release(&f);
 }
 
@@ -352,13 +353,13 @@ static void a_background_task_needs_no_place_for_its_group(void **state)
     f.spec.class_id = f.work;
     f.spec.estimate_ns = 0;
     fixture_task(&f, "b", "");
-    assert_string_equal(fixture_turn(&f), "a1");
+    assert_string_equal(fixture_run_pass(&f), "a1");
     fixture_done(&f, "a1");
-    assert_string_equal(fixture_turn(&f), "b a2"); /* a is closed */
+    assert_string_equal(fixture_run_pass(&f), "b a2"); /* a is closed */
     assert_false(fixture_get(&f, "a2").group_open);
     assert_int_equal(fixture_used(&f, 1), 1);
     fixture_done(&f, "a2");
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_int_equal(fixture_used(&f, 1), 1);
     fixture_release(&f);
 }
@@ -382,12 +383,12 @@ static void limits_shared_by_runs_count_together(void **state)
     f.spec.estimate_ns = 0;
     fixture_task(&f, "two", "");
     fixture_task(&f, "three", "");
-    assert_string_equal(fixture_turn(&f), "one two");
+    assert_string_equal(fixture_run_pass(&f), "one two");
     assert_int_equal(fixture_used(&f, 0), 1); /* each run has a cap */
     assert_int_equal(fixture_used(&f, 1), 2); /* but one count for the repo */
     assert_int_equal(fixture_used(&f, 3), 2);
     fixture_done(&f, "one");
-    assert_string_equal(fixture_turn(&f), "three");
+    assert_string_equal(fixture_run_pass(&f), "three");
     fixture_release(&f);
 }
 
@@ -402,10 +403,10 @@ static void a_resource_is_only_for_those_who_ask(void **state)
     wide_task(&f, "a", "", 1, 3);
     wide_task(&f, "b", "", 1, 2);
     fixture_task(&f, "c", "");
-    assert_string_equal(fixture_turn(&f), "a c");
+    assert_string_equal(fixture_run_pass(&f), "a c");
     assert_int_equal(fixture_used(&f, 1), 3);
     fixture_done(&f, "a");
-    assert_string_equal(fixture_turn(&f), "b");
+    assert_string_equal(fixture_run_pass(&f), "b");
     fixture_release(&f);
 }
 
@@ -422,10 +423,10 @@ static void a_resource_can_be_added_to_a_run(void **state)
     f.limits[f.limit_count++] = added;
     wide_task(&f, "a", "", 1, 1);
     wide_task(&f, "b", "", 1, 1);
-    assert_string_equal(fixture_turn(&f), "old a");
+    assert_string_equal(fixture_run_pass(&f), "old a");
     assert_int_equal(fixture_used(&f, 1), 1);
     fixture_set_limit(&f, 1, 2, 0);
-    assert_string_equal(fixture_turn(&f), "b");
+    assert_string_equal(fixture_run_pass(&f), "b");
     fixture_release(&f);
 }
 
@@ -438,17 +439,17 @@ static void free_units_are_kept_for_the_wide_task_in_front(void **state)
     fixture_task(&f, "a", "");
     fixture_task(&f, "b", "");
     fixture_task(&f, "c", "");
-    assert_string_equal(fixture_turn(&f), "a b c");
+    assert_string_equal(fixture_run_pass(&f), "a b c");
     wide_task(&f, "wide", "", 0, 3);
     fixture_task(&f, "d", "");
-    assert_string_equal(fixture_turn(&f), ""); /* one is free, and kept */
+    assert_string_equal(fixture_run_pass(&f), ""); /* one is free, and kept */
     assert_int_equal(fixture_why(&f, "d").code, WHY_RESERVED);
     fixture_done(&f, "a");
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     fixture_done(&f, "b");
-    assert_string_equal(fixture_turn(&f), "wide");
+    assert_string_equal(fixture_run_pass(&f), "wide");
     fixture_done(&f, "c");
-    assert_string_equal(fixture_turn(&f), "d");
+    assert_string_equal(fixture_run_pass(&f), "d");
     fixture_release(&f);
 }
 
@@ -459,13 +460,13 @@ static void a_better_task_may_take_what_was_kept(void **state)
     fixture_init(&f);
     fixture_cap(&f, 2);
     fixture_task(&f, "a", "");
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     f.spec.class_id = f.review;
     wide_task(&f, "wide", "", 0, 2);
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     f.spec.class_id = f.work;
     fixture_task(&f, "better", "");
-    assert_string_equal(fixture_turn(&f), "better");
+    assert_string_equal(fixture_run_pass(&f), "better");
     fixture_release(&f);
 }
 
@@ -481,12 +482,12 @@ static void nothing_is_kept_while_another_limit_is_full(void **state)
     fixture_run(&f, SCHED_RANK, limits, 2);
     fixture_attribute(&f, FIXTURE_REPO, 1);
     fixture_task(&f, "a", "");
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     wide_task(&f, "wide", "", 0, 2); /* its repo is taken, too */
     fixture_attribute(&f, FIXTURE_REPO, 2);
     f.spec.estimate_ns = 0;
     fixture_task(&f, "b", "");
-    assert_string_equal(fixture_turn(&f), "b");
+    assert_string_equal(fixture_run_pass(&f), "b");
     fixture_release(&f);
 }
 
@@ -500,7 +501,7 @@ static void one_that_lacks_two_limits_keeps_neither(void **state)
     fixture_run(&f, SCHED_RANK, limits, 2);
     wide_task(&f, "a", "", 1, 2);
     fixture_task(&f, "b", "");
-    assert_string_equal(fixture_turn(&f), "a b"); /* leaves one of each */
+    assert_string_equal(fixture_run_pass(&f), "a b"); /* leaves one of each */
     struct sched_use uses[] = {{f.limits[0], 2}, {f.limits[1], 2}};
     f.spec.uses = uses;
     f.spec.use_count = 2;
@@ -509,19 +510,19 @@ static void one_that_lacks_two_limits_keeps_neither(void **state)
     f.spec.estimate_ns = 0;
     fixture_task(&f, "c", "");
     fixture_task(&f, "d", "");
-    assert_string_equal(fixture_turn(&f), "c"); /* not held up by aside */
+    assert_string_equal(fixture_run_pass(&f), "c"); /* not held up by aside */
     uint32_t count = 0;
     (void)sched_in_flight(f.sched, &count);
     assert_int_equal(count, 3);
     /* Now it lacks one only, if it is looked at again: it is. */
     fixture_done(&f, "a");
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_int_equal(fixture_why(&f, "d").code, WHY_RESERVED);
     assert_int_equal(fixture_why(&f, "d").task.v, fixture_id(&f, "aside").v);
     fixture_done(&f, "b");
-    assert_string_equal(fixture_turn(&f), "aside");
+    assert_string_equal(fixture_run_pass(&f), "aside");
     fixture_done(&f, "c");
-    assert_string_equal(fixture_turn(&f), "d");
+    assert_string_equal(fixture_run_pass(&f), "d");
     fixture_release(&f);
 }
 
@@ -535,19 +536,19 @@ static void one_set_aside_can_leave_or_lose_its_place(void **state)
     fixture_run(&f, SCHED_RANK, limits, 2);
     wide_task(&f, "a", "", 1, 2);
     fixture_task(&f, "b", "");
-    assert_string_equal(fixture_turn(&f), "a b");
+    assert_string_equal(fixture_run_pass(&f), "a b");
     struct sched_use uses[] = {{f.limits[0], 2}, {f.limits[1], 2}};
     f.spec.uses = uses;
     f.spec.use_count = 2;
     fixture_task(&f, "aside", "");
     fixture_task(&f, "aside2", "");
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     fixture_order(&f, EVENT_CANCEL, "aside2");
     fixture_order(&f, EVENT_HOLD, "aside");
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     fixture_order(&f, EVENT_RELEASE, "aside");
     fixture_done(&f, "a b");
-    assert_string_equal(fixture_turn(&f), "aside");
+    assert_string_equal(fixture_run_pass(&f), "aside");
     fixture_release(&f);
 }
 
@@ -561,11 +562,11 @@ static void wider_than_the_limit_waits_and_says_so(void **state)
     fixture_run(&f, SCHED_RANK, limits, 2);
     wide_task(&f, "wide", "", 1, 3);
     fixture_task(&f, "a", "");
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     assert_int_equal(fixture_why(&f, "wide").code, WHY_LIMIT);
     assert_int_equal(fixture_why(&f, "wide").limit.v, f.limits[1].v);
     fixture_set_limit(&f, 1, 3, 0);
-    assert_string_equal(fixture_turn(&f), "wide");
+    assert_string_equal(fixture_run_pass(&f), "wide");
     fixture_release(&f);
 }
 
@@ -588,15 +589,15 @@ static void lowering_a_group_limit_closes_nothing(void **state)
         f.spec.estimate_ns = (10 - ix) * MINUTE;
         fixture_task(&f, names[ix], ix % 2 == 0 ? "" : names[ix - 1]);
     }
-    assert_string_equal(fixture_turn(&f), "a1 b1");
+    assert_string_equal(fixture_run_pass(&f), "a1 b1");
     fixture_set_limit(&f, 1, 0, 0);
     fixture_done(&f, "a1 b1");
-    assert_string_equal(fixture_turn(&f), "a2 b2"); /* they were open */
+    assert_string_equal(fixture_run_pass(&f), "a2 b2"); /* they were open */
     fixture_done(&f, "a2 b2");
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_int_equal(fixture_used(&f, 1), 0);
     fixture_set_limit(&f, 1, 1, 0);
-    assert_string_equal(fixture_turn(&f), "c1");
+    assert_string_equal(fixture_run_pass(&f), "c1");
     fixture_release(&f);
 }
 
@@ -616,7 +617,7 @@ static void fits_without_counts_what_the_other_uses(void **state)
     f.spec.estimate_ns = 0;
     fixture_task(&f, "d", "");
     wide_task(&f, "wide", "", 0, 2);
-    assert_string_equal(fixture_turn(&f), "a b c");
+    assert_string_equal(fixture_run_pass(&f), "a b c");
     struct task_id a = fixture_id(&f, "a");
     struct task_id b = fixture_id(&f, "b");
     struct task_id d = fixture_id(&f, "d");
@@ -636,7 +637,7 @@ static void fits_without_counts_what_the_other_uses(void **state)
     f.spec.class_id = fixture_class(&f, 1, true, 1, SCHED_NEVER);
     fixture_task(&f, "back", "");
     fixture_task(&f, "back2", "");
-    assert_string_equal(fixture_turn(&f), "back");
+    assert_string_equal(fixture_run_pass(&f), "back");
     f.spec.class_id = f.work;
     fixture_task(&f, "e", "");
     struct task_id back = fixture_id(&f, "back");
@@ -654,7 +655,7 @@ static void fits_without_counts_what_the_other_uses(void **state)
     f.spec.group = fixture_group(&f, 0, 0);
     fixture_task(&f, "g", "");
     fixture_task(&f, "h", "");
-    assert_string_equal(fixture_turn(&f), "g");
+    assert_string_equal(fixture_run_pass(&f), "g");
     fixture_set_limit(&f, 1, 0, 0);
     assert_true(
         sched_fits_without(f.sched, fixture_id(&f, "h"), fixture_id(&f, "g")));
@@ -672,10 +673,10 @@ static void memory_grows_with_the_tasks_only(void **state)
     size_t full = sched_bytes(f.sched);
     assert_true(full >= empty + 100000);
     for (uint32_t ix = 0; ix < 1000; ix++) {
-        (void)fixture_turn(&f);
+        (void)fixture_run_pass(&f);
         fixture_end_id(&f, (struct task_id){first.v + ix}, OUTCOME_DONE);
     }
-    assert_int_equal(sched_bytes(f.sched), full); /* a turn allocates nothing */
+    assert_int_equal(sched_bytes(f.sched), full); /* a pass allocates nothing */
     fixture_release(&f);
 }
 
@@ -700,13 +701,13 @@ static void a_thousand_different_limits_sets_and_rules_are_kept(void **state)
         f.failure.retry_max = ix;
         (void)fixture_tasks(&f, 1);
     }
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     assert_int_equal(sched_run(f.sched, f.run).in_flight, 1000);
     assert_int_equal(fixture_used(&f, 1), 1000);
     for (uint32_t ix = 0; ix < 1000; ix++) {
         fixture_end_id(&f, (struct task_id){first.v + ix}, OUTCOME_DONE);
     }
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     assert_int_equal(fixture_used(&f, 0), 0);
     assert_int_equal(fixture_used(&f, 1), 0);
     fixture_release(&f);
@@ -715,7 +716,7 @@ static void a_thousand_different_limits_sets_and_rules_are_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_cap_is_filled_in_one_turn),
+        cmocka_unit_test(the_cap_is_filled_in_one_pass),
         cmocka_unit_test(without_limits_everything_starts),
         cmocka_unit_test(a_task_takes_the_units_it_asked_for),
         cmocka_unit_test(a_percentage_follows_the_cap_while_it_runs),

@@ -45,12 +45,12 @@ static void add_all(struct fixture *f)
     add(f, "d", "b", 10, 1);
 }
 
-/* Think to the end, then take a turn. */
-static const char *planned_turn(struct fixture *f)
+/* Think to the end, then take a pass. */
+static const char *planned_pass(struct fixture *f)
 {
     while (sched_plan(f->sched, UINT32_MAX)) {
     }
-    return fixture_turn(f);
+    return fixture_run_pass(f);
 }
 
 static void assert_held(struct fixture *f, const char *name, const char *by)
@@ -66,16 +66,16 @@ static void a_slot_is_left_idle_when_that_ends_sooner(void **state)
     struct fixture f;
     setup(&f);
     add_all(&f);
-    assert_string_equal(planned_turn(&f), "a");
+    assert_string_equal(planned_pass(&f), "a");
     assert_held(&f, "c", "b");
     assert_int_equal(fixture_why(&f, "c").until_ns, 5 * MINUTE);
     fixture_pass(&f, 5 * MINUTE);
     fixture_done(&f, "a");
-    assert_string_equal(planned_turn(&f), "b");
+    assert_string_equal(planned_pass(&f), "b");
     assert_string_equal(why_code_name(fixture_why(&f, "c").code), "limit");
     fixture_pass(&f, 10 * MINUTE);
     fixture_done(&f, "b");
-    const char *last = planned_turn(&f);
+    const char *last = planned_pass(&f);
     assert_int_equal(last[1], ' '); /* both, in whichever order */
     fixture_release(&f);
 }
@@ -86,7 +86,7 @@ static void without_a_plan_rank_decides(void **state)
     struct fixture f;
     setup(&f);
     add_all(&f);
-    assert_string_equal(fixture_turn(&f), "a c");
+    assert_string_equal(fixture_run_pass(&f), "a c");
     fixture_release(&f);
 }
 
@@ -100,7 +100,7 @@ static void other_runs_are_not_planned(void **state)
     fixture_run(&f, SCHED_RANK, limits, 2);
     add_all(&f);
     assert_false(sched_plan(f.sched, UINT32_MAX));
-    assert_string_equal(fixture_turn(&f), "a c");
+    assert_string_equal(fixture_run_pass(&f), "a c");
     fixture_release(&f);
 }
 
@@ -115,7 +115,7 @@ static void small_efforts_come_to_the_same_in_the_end(void **state)
         calls++;
         assert_true(calls < 100000);
     }
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     assert_held(&f, "c", "b");
     assert_false(sched_plan(f.sched, 1)); /* it is at rest */
     fixture_release(&f);
@@ -132,7 +132,7 @@ static void nothing_is_held_past_its_max_wait(void **state)
     add(&f, "c", "", 8, 1);
     f.spec.class_id = f.work;
     add(&f, "d", "b", 10, 1);
-    assert_string_equal(planned_turn(&f), "a c"); /* it would be too late */
+    assert_string_equal(planned_pass(&f), "a c"); /* it would be too late */
     fixture_release(&f);
 
     int64_t max_wait_ns = 5 * MINUTE + 10 * SECOND;
@@ -142,12 +142,12 @@ static void nothing_is_held_past_its_max_wait(void **state)
     add(&f, "d", "b", 10, 1);
     f.spec.class_id = fixture_class(&f, 0, false, 1, max_wait_ns);
     add(&f, "c", "", 8, 1);
-    assert_string_equal(planned_turn(&f), "a");
+    assert_string_equal(planned_pass(&f), "a");
     fixture_pass(&f, max_wait_ns - 1);
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_held(&f, "c", "b"); /* a is late, but not by more than a margin */
     fixture_pass(&f, 1);
-    assert_string_equal(fixture_turn(&f), "c");
+    assert_string_equal(fixture_run_pass(&f), "c");
     fixture_release(&f);
 }
 
@@ -157,13 +157,14 @@ static void what_is_overdue_holds_nothing(void **state)
     struct fixture f;
     setup(&f);
     add_all(&f);
-    assert_string_equal(planned_turn(&f), "a");
+    assert_string_equal(planned_pass(&f), "a");
     int64_t timer_ns = sched_next_timer(f.sched);
     assert_true(timer_ns > 5 * MINUTE && timer_ns < 6 * MINUTE);
     fixture_pass(&f, timer_ns - 1);
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     fixture_pass(&f, 1);
-    assert_string_equal(fixture_turn(&f), "c"); /* nobody has thought again */
+    assert_string_equal(fixture_run_pass(&f),
+                        "c"); /* nobody has thought again */
     fixture_release(&f);
 }
 
@@ -174,10 +175,10 @@ static void an_end_at_another_time_makes_a_plan_stale(void **state)
     setup(&f);
     add_all(&f);
     add(&f, "long", "", 9, 0);
-    assert_string_equal(planned_turn(&f), "a long");
+    assert_string_equal(planned_pass(&f), "a long");
     fixture_pass(&f, MINUTE);
     fixture_done(&f, "long"); /* eight minutes early */
-    assert_string_equal(fixture_turn(&f), "c");
+    assert_string_equal(fixture_run_pass(&f), "c");
     fixture_release(&f);
 }
 
@@ -187,16 +188,16 @@ static void orders_and_new_work_are_planned_for(void **state)
     struct fixture f;
     setup(&f);
     add_all(&f);
-    assert_string_equal(planned_turn(&f), "a");
+    assert_string_equal(planned_pass(&f), "a");
     fixture_order(&f, EVENT_HOLD, "b");
-    assert_string_equal(planned_turn(&f), "c"); /* b will not come now */
+    assert_string_equal(planned_pass(&f), "c"); /* b will not come now */
     fixture_release(&f);
 
     setup(&f);
     add_all(&f);
-    assert_string_equal(planned_turn(&f), "a");
+    assert_string_equal(planned_pass(&f), "a");
     add(&f, "e", "", 30, 0);
-    assert_string_equal(planned_turn(&f), "e c"); /* that ends last anyway */
+    assert_string_equal(planned_pass(&f), "e c"); /* that ends last anyway */
     fixture_release(&f);
 }
 
@@ -206,10 +207,10 @@ static void a_plan_waits_for_nothing_when_nothing_is_in_flight(void **state)
     struct fixture f;
     setup(&f);
     add_all(&f);
-    assert_string_equal(planned_turn(&f), "a");
+    assert_string_equal(planned_pass(&f), "a");
     assert_held(&f, "c", "b");
     fixture_end(&f, "a", OUTCOME_BLOCKED); /* b cannot come any more */
-    assert_string_equal(planned_turn(&f), "c");
+    assert_string_equal(planned_pass(&f), "c");
     fixture_release(&f);
 }
 
@@ -224,7 +225,7 @@ static void a_better_tier_is_never_held_for_a_worse_one(void **state)
     add(&f, "d", "b", 10, 1);
     f.spec.class_id = f.work;
     add(&f, "c", "", 8, 1);
-    assert_string_equal(planned_turn(&f), "c a");
+    assert_string_equal(planned_pass(&f), "c a");
     fixture_release(&f);
 }
 
@@ -234,12 +235,12 @@ static void a_paused_run_is_not_woken_by_its_plan(void **state)
     struct fixture f;
     setup(&f);
     add_all(&f);
-    assert_string_equal(planned_turn(&f), "a");
+    assert_string_equal(planned_pass(&f), "a");
     fixture_order_run(&f, EVENT_PAUSE);
-    assert_string_equal(planned_turn(&f), "");
+    assert_string_equal(planned_pass(&f), "");
     assert_int_equal(sched_next_timer(f.sched), SCHED_NEVER);
     fixture_order_run(&f, EVENT_RESUME);
-    assert_string_equal(planned_turn(&f), "");
+    assert_string_equal(planned_pass(&f), "");
     assert_held(&f, "c", "b");
     fixture_release(&f);
 }
@@ -271,7 +272,7 @@ static void two_runs_plan_side_by_side(void **state)
     while (sched_plan(f.sched, 100)) {
         assert_true(calls++ < 100000);
     }
-    const char *started = fixture_turn(&f);
+    const char *started = fixture_run_pass(&f);
     assert_string_equal(started, "a a2");
     assert_held(&f, "c", "b");
     assert_held(&f, "c2", "b2");

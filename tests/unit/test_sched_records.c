@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs and executors that go on from records, and records that cannot be. */
+/* Runs and providers that go on from records, and records that cannot be. */
 #include "tests/unit/sched_crew.h"
 
 #include "base/mem.h"
@@ -18,29 +18,29 @@ static void a_restored_start_can_still_be_refused(void **state)
     struct fixture f;
     crew_fixture(&f, 9);
     struct crew crew = {0};
-    (void)crew_member(&f, &crew, TASK_CLAIMED);
-    (void)crew_member(&f, &crew, TASK_CLAIMED);
+    (void)crew_member(&f, &crew, TASK_STARTING);
+    (void)crew_member(&f, &crew, TASK_STARTING);
     (void)crew_member(&f, &crew, TASK_RUNNING);
     crew_add(&f, &crew);
-    struct sched_executor_record steps = {
+    struct sched_provider_record steps = {
         .steps = 1,
         .shut_until_ns = INT64_MIN,
         .probe_at_ns = INT64_MIN,
     };
-    sched_restore_executor(f.sched, f.executor, &steps);
-    (void)fixture_turn(&f);
-    struct sched_executor_record now =
-        sched_executor_record(f.sched, f.executor);
+    sched_restore_provider(f.sched, f.provider, &steps);
+    (void)fixture_run_pass(&f);
+    struct sched_provider_record now =
+        sched_provider_record(f.sched, f.provider);
     assert_int_equal(now.sent, 2);
     int64_t until_ns = 0;
-    assert_int_equal(sched_executor_state(f.sched, f.executor, &until_ns),
-                     EXECUTOR_OPEN);
+    assert_int_equal(sched_provider_state(f.sched, f.provider, &until_ns),
+                     PROVIDER_OPEN);
     assert_int_equal(until_ns, SCHED_NEVER);
     fixture_refuse(&f, "a", SCHED_NEVER);
     fixture_refuse(&f, "b", SCHED_NEVER);
-    assert_string_equal(fixture_turn(&f), "");
-    assert_int_equal(sched_executor_state(f.sched, f.executor, &until_ns),
-                     EXECUTOR_BACKOFF);
+    assert_string_equal(fixture_run_pass(&f), "");
+    assert_int_equal(sched_provider_state(f.sched, f.provider, &until_ns),
+                     PROVIDER_BACKOFF);
     assert_int_equal(until_ns, 120 * SECOND); /* the second step */
     fixture_release(&f);
 }
@@ -50,40 +50,40 @@ static void a_batch_that_was_answered_in_part_goes_on(void **state)
     (void)state;
     struct fixture f;
     crew_fixture(&f, 9);
-    struct sched_executor_record record = {
+    struct sched_provider_record record = {
         .sent = 3,
         .refused = 1,
         .shut_until_ns = INT64_MIN,
         .probe_at_ns = INT64_MIN,
     };
-    sched_restore_executor(f.sched, f.executor, &record);
+    sched_restore_provider(f.sched, f.provider, &record);
     struct crew crew = {0};
-    (void)crew_member(&f, &crew, TASK_CLAIMED);
-    (void)crew_member(&f, &crew, TASK_CLAIMED);
+    (void)crew_member(&f, &crew, TASK_STARTING);
+    (void)crew_member(&f, &crew, TASK_STARTING);
     (void)crew_member(&f, &crew, TASK_READY);
     crew_add(&f, &crew);
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_int_equal(fixture_why(&f, "c").code, WHY_BACKOFF);
     fixture_accept(&f, "a");
-    assert_string_equal(fixture_turn(&f), "c");
+    assert_string_equal(fixture_run_pass(&f), "c");
     fixture_release(&f);
 }
 
 /* Their sessions are not there any more: nobody will answer. */
-static void an_executor_waits_for_nobody_who_is_gone(void **state)
+static void a_provider_waits_for_nobody_who_is_gone(void **state)
 {
     (void)state;
     struct fixture f;
     crew_fixture(&f, 9);
-    struct executor_spec spec = {
+    struct provider_spec spec = {
         .backoff_ns = SECOND,
         .backoff_ns_max = SECOND,
         .circuit_failures = 2,
         .probe_ns = SECOND,
         .probe_ns_max = SECOND,
     };
-    struct executor_id probed = sched_add_executor(f.sched, &spec);
-    struct sched_executor_record probe = {
+    struct provider_id probed = sched_add_provider(f.sched, &spec);
+    struct sched_provider_record probe = {
         .sent = 1,
         .shut_until_ns = INT64_MIN,
         .circuit_open = true,
@@ -91,7 +91,7 @@ static void an_executor_waits_for_nobody_who_is_gone(void **state)
         .probe_token = 40,
         .probe_at_ns = INT64_MIN,
     };
-    struct sched_executor_record refused = {
+    struct sched_provider_record refused = {
         .sent = 2,
         .refused = 1,
         .shut_until_ns = INT64_MIN,
@@ -99,15 +99,15 @@ static void an_executor_waits_for_nobody_who_is_gone(void **state)
         .probe_token = 41,
         .probe_at_ns = INT64_MAX,
     };
-    sched_restore_executor(f.sched, probed, &probe);
-    sched_restore_executor(f.sched, f.executor, &refused);
+    sched_restore_provider(f.sched, probed, &probe);
+    sched_restore_provider(f.sched, f.provider, &refused);
     struct crew crew = {0};
     (void)crew_member(&f, &crew, TASK_READY);
-    f.spec.executor = probed;
+    f.spec.provider = probed;
     (void)crew_member(&f, &crew, TASK_READY);
     (void)crew_member(&f, &crew, TASK_READY);
     crew_add(&f, &crew);
-    assert_string_equal(fixture_turn(&f), "a b");
+    assert_string_equal(fixture_run_pass(&f), "a b");
     assert_int_equal(fixture_why(&f, "c").code, WHY_CIRCUIT);
     fixture_release(&f);
 }
@@ -117,39 +117,39 @@ static void a_probe_under_way_is_waited_for(void **state)
     (void)state;
     struct fixture f;
     crew_fixture(&f, 9);
-    struct executor_spec spec = {
+    struct provider_spec spec = {
         .backoff_ns = SECOND,
         .backoff_ns_max = SECOND,
         .circuit_failures = 2,
         .probe_ns = SECOND,
         .probe_ns_max = SECOND,
     };
-    f.spec.executor = sched_add_executor(f.sched, &spec);
-    struct sched_executor_record probe = {
+    f.spec.provider = sched_add_provider(f.sched, &spec);
+    struct sched_provider_record probe = {
         .shut_until_ns = INT64_MIN,
         .circuit_open = true,
         .failures = 2,
         .probe_token = 1,
         .probe_at_ns = INT64_MIN,
     };
-    sched_restore_executor(f.sched, f.spec.executor, &probe);
+    sched_restore_provider(f.sched, f.spec.provider, &probe);
     struct crew crew = {0};
     (void)crew_member(&f, &crew, TASK_RUNNING);
     (void)crew_member(&f, &crew, TASK_READY);
     crew_add(&f, &crew);
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_int_equal(fixture_why(&f, "b").code, WHY_CIRCUIT);
     fixture_done(&f, "a");
-    assert_string_equal(fixture_turn(&f), "b");
+    assert_string_equal(fixture_run_pass(&f), "b");
     fixture_release(&f);
 }
 
-static void an_executor_record_that_cannot_be_does_no_harm(void **state)
+static void a_provider_record_that_cannot_be_does_no_harm(void **state)
 {
     (void)state;
     struct fixture f;
     crew_fixture(&f, 9);
-    struct sched_executor_record odd = {
+    struct sched_provider_record odd = {
         .sent = 3,
         .refused = UINT32_MAX,
         .steps = UINT32_MAX,
@@ -157,16 +157,16 @@ static void an_executor_record_that_cannot_be_does_no_harm(void **state)
         .shut_until_ns = INT64_MIN,
         .probe_at_ns = INT64_MIN,
     };
-    sched_restore_executor(f.sched, f.executor, &odd);
+    sched_restore_provider(f.sched, f.provider, &odd);
     struct crew crew = {0};
-    (void)crew_member(&f, &crew, TASK_CLAIMED);
+    (void)crew_member(&f, &crew, TASK_STARTING);
     crew_add(&f, &crew);
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     fixture_refuse(&f, "a", SCHED_NEVER);
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     int64_t until_ns = 0;
-    assert_int_equal(sched_executor_state(f.sched, f.executor, &until_ns),
-                     EXECUTOR_BACKOFF);
+    assert_int_equal(sched_provider_state(f.sched, f.provider, &until_ns),
+                     PROVIDER_BACKOFF);
     assert_int_equal(until_ns, 160 * SECOND); /* the longest step */
     fixture_release(&f);
 }
@@ -181,14 +181,14 @@ static void a_paused_run_stays_paused(void **state)
     struct crew crew = {0};
     (void)crew_member(&f, &crew, TASK_READY);
     crew_add(&f, &crew);
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_int_equal(f.quiet, 1);
     assert_int_equal(fixture_why(&f, "a").code, WHY_PAUSED);
     struct sched_run_record now = sched_run_record(f.sched, f.run);
     assert_true(now.paused);
     assert_int_equal(now.completions, 7);
     fixture_order_run(&f, EVENT_RESUME);
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     fixture_release(&f);
 }
 
@@ -202,11 +202,11 @@ static void a_cancelled_run_takes_records_and_nothing_new(void **state)
     struct crew crew = {0};
     (void)crew_member(&f, &crew, TASK_CANCELLED);
     crew_add(&f, &crew);
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     assert_int_equal(fixture_state(&f, "a"), TASK_CANCELLED);
-    struct sched_refusal refusal;
-    assert_int_equal(fixture_try_task(&f, "new", "", &refusal), ERR_CONFLICT);
-    assert_int_equal(refusal.code, REFUSAL_CANCELLED);
+    struct sched_rejection rejection;
+    assert_int_equal(fixture_try_task(&f, "new", "", &rejection), ERR_CONFLICT);
+    assert_int_equal(rejection.code, REJECTION_CANCELLED);
     fixture_release(&f);
 }
 
@@ -223,7 +223,7 @@ static void a_sync_hook_is_run_again(void **state)
         (void)crew_member(&f, &crew, TASK_READY);
         crew_add(&f, &crew);
         /* A run without a hook owes none, whatever is stored. */
-        assert_string_equal(fixture_turn(&f), hook == 1 ? "" : "a");
+        assert_string_equal(fixture_run_pass(&f), hook == 1 ? "" : "a");
         assert_int_equal(f.barriers, hook);
         fixture_release(&f);
     }
@@ -261,7 +261,7 @@ SPOIL(far_leader, r->leader = 3)
 SPOIL(idle_leader, r->leader = 2)
 SPOIL(own_leader, r->leader = 1)
 SPOIL(other_token, r->token = 8)
-SPOIL(other_state, r->state = TASK_CLAIMED)
+SPOIL(other_state, r->state = TASK_STARTING)
 SPOIL(same_place, r->place = 0)
 SPOIL(gap, r->place = 2)
 
@@ -333,13 +333,13 @@ static void a_record_that_cannot_be_is_refused(void **state)
     for (uint32_t ix = 0; ix < sizeof(spoils) / sizeof(spoils[0]); ix++) {
         struct crew spoilt = crew;
         spoils[ix](&spoilt.records[1]);
-        struct sched_refusal refusal;
-        if (crew_try_add(&f, &spoilt, &refusal) != ERR_CORRUPT) {
+        struct sched_rejection rejection;
+        if (crew_try_add(&f, &spoilt, &rejection) != ERR_CORRUPT) {
             fail_msg("spoilt record %u is not refused", ix);
         }
-        assert_int_equal(refusal.code, REFUSAL_RECORD);
-        assert_int_equal(refusal.task.v, 1);
-        sched_refusal_release(&refusal);
+        assert_int_equal(rejection.code, REJECTION_RECORD);
+        assert_int_equal(rejection.task.v, 1);
+        sched_rejection_release(&rejection);
         char *after = fixture_picture(&f);
         assert_string_equal(after, before);
         mem_free(after);
@@ -349,7 +349,7 @@ static void a_record_that_cannot_be_is_refused(void **state)
     fixture_release(&f);
 }
 
-static void a_session_is_of_one_class_and_executor(void **state)
+static void a_session_is_of_one_class_and_provider(void **state)
 {
     (void)state;
     struct fixture f;
@@ -360,13 +360,13 @@ static void a_session_is_of_one_class_and_executor(void **state)
     *rider = crew.records[0];
     rider->place = 1;
     crew.tasks[1].class_id = f.review;
-    struct sched_refusal refusal;
-    assert_int_equal(crew_try_add(&f, &crew, &refusal), ERR_CORRUPT);
-    assert_int_equal(refusal.task.v, 1);
+    struct sched_rejection rejection;
+    assert_int_equal(crew_try_add(&f, &crew, &rejection), ERR_CORRUPT);
+    assert_int_equal(rejection.task.v, 1);
     crew.tasks[1].class_id = crew.tasks[0].class_id;
-    crew.tasks[1].executor.v = f.executor.v + 1;
-    assert_int_equal(crew_try_add(&f, &crew, &refusal), ERR_CORRUPT);
-    assert_int_equal(refusal.task.v, 1);
+    crew.tasks[1].provider.v = f.provider.v + 1;
+    assert_int_equal(crew_try_add(&f, &crew, &rejection), ERR_CORRUPT);
+    assert_int_equal(rejection.task.v, 1);
     fixture_release(&f);
 }
 
@@ -377,11 +377,11 @@ static void two_sessions_of_one_token_are_refused(void **state)
     crew_fixture(&f, 9);
     struct crew crew = {0};
     crew_member(&f, &crew, TASK_RUNNING)->token = 5;
-    crew_member(&f, &crew, TASK_CLAIMED)->token = 5;
-    struct sched_refusal refusal;
-    assert_int_equal(crew_try_add(&f, &crew, &refusal), ERR_CORRUPT);
-    assert_int_equal(refusal.code, REFUSAL_RECORD);
-    assert_int_equal(refusal.task.v, 1);
+    crew_member(&f, &crew, TASK_STARTING)->token = 5;
+    struct sched_rejection rejection;
+    assert_int_equal(crew_try_add(&f, &crew, &rejection), ERR_CORRUPT);
+    assert_int_equal(rejection.code, REJECTION_RECORD);
+    assert_int_equal(rejection.task.v, 1);
     fixture_release(&f);
 }
 
@@ -394,13 +394,13 @@ static void work_that_goes_on_needs_nothing_from_elsewhere(void **state)
     struct crew crew = {0};
     (void)crew_member(&f, &crew, TASK_READY);
     crew_needs(&crew, 1, 0);
-    struct sched_refusal refusal;
-    assert_int_equal(crew_try_add(&f, &crew, &refusal), ERR_INVALID);
-    assert_int_equal(refusal.code, REFUSAL_UNKNOWN);
-    assert_int_equal(refusal.task.v, 1);
+    struct sched_rejection rejection;
+    assert_int_equal(crew_try_add(&f, &crew, &rejection), ERR_INVALID);
+    assert_int_equal(rejection.code, REJECTION_UNKNOWN);
+    assert_int_equal(rejection.task.v, 1);
     crew.needs[0] = (struct sched_need){0, 1};
-    assert_int_equal(crew_try_add(&f, &crew, &refusal), ERR_INVALID);
-    assert_int_equal(refusal.task.v, 0);
+    assert_int_equal(crew_try_add(&f, &crew, &rejection), ERR_INVALID);
+    assert_int_equal(rejection.task.v, 0);
     fixture_release(&f);
 }
 
@@ -409,14 +409,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_restored_start_can_still_be_refused),
         cmocka_unit_test(a_batch_that_was_answered_in_part_goes_on),
-        cmocka_unit_test(an_executor_waits_for_nobody_who_is_gone),
+        cmocka_unit_test(a_provider_waits_for_nobody_who_is_gone),
         cmocka_unit_test(a_probe_under_way_is_waited_for),
-        cmocka_unit_test(an_executor_record_that_cannot_be_does_no_harm),
+        cmocka_unit_test(a_provider_record_that_cannot_be_does_no_harm),
         cmocka_unit_test(a_paused_run_stays_paused),
         cmocka_unit_test(a_cancelled_run_takes_records_and_nothing_new),
         cmocka_unit_test(a_sync_hook_is_run_again),
         cmocka_unit_test(a_record_that_cannot_be_is_refused),
-        cmocka_unit_test(a_session_is_of_one_class_and_executor),
+        cmocka_unit_test(a_session_is_of_one_class_and_provider),
         cmocka_unit_test(two_sessions_of_one_token_are_refused),
         cmocka_unit_test(work_that_goes_on_needs_nothing_from_elsewhere),
     };

@@ -53,7 +53,7 @@ static void every_state_goes_on_as_it_was(void **state)
     crew.records[2].flags = SCHED_RECORD_GROUP_OPEN;
     fixture_set_limit(&f, 0, 2, 0); /* as many as there are */
     crew_add(&f, &crew);
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_string_equal(strbuf_text(&f.changed), "");
     for (uint32_t ix = 0; ix < crew.count; ix++) {
         struct sched_record now = sched_record(f.sched, (struct task_id){ix});
@@ -77,10 +77,10 @@ static void a_held_task_stays_held(void **state)
     struct crew crew = {0};
     crew_member(&f, &crew, TASK_READY)->flags = SCHED_RECORD_HELD;
     crew_add(&f, &crew);
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_int_equal(f.quiet, 1);
     fixture_order(&f, EVENT_RELEASE, "a");
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     fixture_release(&f);
 }
 
@@ -94,13 +94,13 @@ static void a_back_off_ends_when_it_was_to_end(void **state)
     record->flags = SCHED_RECORD_BACKING_OFF | SCHED_RECORD_GROUP_OPEN;
     record->until_ns = 107 * SECOND;
     crew_add(&f, &crew);
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_int_equal(f.quiet, 0);
     assert_int_equal(sched_next_timer(f.sched), 107 * SECOND);
     assert_int_equal(fixture_why(&f, "a").until_ns, 107 * SECOND);
     assert_true(fixture_get(&f, "a").group_open);
     fixture_pass(&f, 7 * SECOND);
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     fixture_release(&f);
 }
 
@@ -117,7 +117,7 @@ static void a_back_off_may_have_ended_before(void **state)
     late->until_ns = 60 * SECOND;
     crew_add(&f, &crew);
     fixture_pass(&f, 0);
-    assert_string_equal(fixture_turn(&f), "a b");
+    assert_string_equal(fixture_run_pass(&f), "a b");
     fixture_release(&f);
 }
 
@@ -139,13 +139,13 @@ static void a_session_in_the_background_holds_no_place(void **state)
     record->flags = SCHED_RECORD_BACKING_OFF | SCHED_RECORD_BACKGROUND;
     record->until_ns = SECOND;
     crew_add(&f, &crew);
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     assert_false(fixture_get(&f, "a").group_open);
     assert_true(fixture_get(&f, "b").group_open); /* though none said so */
     assert_int_equal(fixture_used(&f, 0), 2);
     assert_int_equal(fixture_used(&f, 1), 1);
     fixture_done(&f, "b");
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     assert_int_equal(fixture_used(&f, 1), 0);
     fixture_release(&f);
 }
@@ -160,10 +160,10 @@ static void a_revoked_result_still_lets_nobody_pass(void **state)
     (void)crew_member(&f, &crew, TASK_WAITING);
     crew_needs(&crew, 1, 0);
     crew_add(&f, &crew);
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_int_equal(fixture_why(&f, "b").code, WHY_BLOCKED);
     fixture_order(&f, EVENT_RELEASE, "a");
-    assert_string_equal(fixture_turn(&f), "b");
+    assert_string_equal(fixture_run_pass(&f), "b");
     fixture_release(&f);
 }
 
@@ -175,7 +175,7 @@ static void an_order_to_end_is_given_again(void **state)
     f.spec.class_id = fixture_class(&f, 0, false, 2, SCHED_NEVER);
     struct crew crew = {0};
     crew_member(&f, &crew, TASK_RUNNING)->flags = SCHED_RECORD_ENDING;
-    crew_member(&f, &crew, TASK_CLAIMED)->flags =
+    crew_member(&f, &crew, TASK_STARTING)->flags =
         SCHED_RECORD_ENDING | SCHED_RECORD_TO_SKIP;
     /* Of the batch only one is to end: it goes on. */
     crew_member(&f, &crew, TASK_RUNNING)->flags = SCHED_RECORD_ENDING;
@@ -184,13 +184,13 @@ static void an_order_to_end_is_given_again(void **state)
     rider->place = 1;
     rider->token = crew.records[2].token;
     crew_add(&f, &crew);
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_string_equal(strbuf_text(&f.ended), "a b");
     fixture_pass(&f, SECOND);
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     assert_string_equal(strbuf_text(&f.ended), "");
     fixture_done(&f, "a b c");
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     assert_int_equal(fixture_state(&f, "a"), TASK_CANCELLED);
     assert_int_equal(fixture_state(&f, "b"), TASK_SKIPPED);
     assert_int_equal(fixture_state(&f, "c"), TASK_CANCELLED);
@@ -208,14 +208,14 @@ static void the_run_still_waits_for_a_decision(void **state)
     crew_member(&f, &crew, TASK_PARKED)->flags = SCHED_RECORD_ASKING;
     crew_member(&f, &crew, TASK_PARKED)->flags = SCHED_RECORD_ASKING;
     crew_add(&f, &crew);
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_int_equal(fixture_why(&f, "a").code, WHY_ASKED);
     assert_int_equal(fixture_why(&f, "a").task.v, fixture_id(&f, "b").v);
     fixture_order(&f, EVENT_SKIP, "b");
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_int_equal(fixture_why(&f, "a").task.v, fixture_id(&f, "c").v);
     fixture_order(&f, EVENT_SKIP, "c");
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     fixture_release(&f);
 }
 
@@ -232,12 +232,12 @@ static void what_was_skipped_with_it_comes_back_with_it(void **state)
     behind->cause = 0;
     crew_needs(&crew, 1, 0);
     crew_add(&f, &crew);
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     assert_int_equal(fixture_why(&f, "b").task.v, fixture_id(&f, "a").v);
     fixture_order(&f, EVENT_RETRY, "a");
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     fixture_done(&f, "a");
-    assert_string_equal(fixture_turn(&f), "b");
+    assert_string_equal(fixture_run_pass(&f), "b");
     fixture_release(&f);
 }
 
@@ -249,11 +249,11 @@ static void a_stale_session_is_done_again(void **state)
     struct crew crew = {0};
     crew_member(&f, &crew, TASK_RUNNING)->flags = SCHED_RECORD_STALE;
     crew_add(&f, &crew);
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     fixture_done(&f, "a");
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     fixture_done(&f, "a");
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     assert_int_equal(fixture_state(&f, "a"), TASK_DONE);
     fixture_release(&f);
 }
@@ -286,7 +286,7 @@ static void the_newest_record_says_whether_a_group_is_open(void **state)
         crew.records[1].flags = SCHED_RECORD_GROUP_OPEN - old;
         crew.records[1].service_ns = 6;
         crew_add(&f, &crew);
-        assert_string_equal(fixture_turn(&f), "");
+        assert_string_equal(fixture_run_pass(&f), "");
         assert_int_equal(fixture_get(&f, "a").group_open, open == 1);
         assert_int_equal(fixture_used(&f, 1), open);
         struct sched_record now = sched_record(f.sched, fixture_id(&f, "a"));
@@ -295,7 +295,7 @@ static void the_newest_record_says_whether_a_group_is_open(void **state)
     }
 }
 
-/* The executor is shut now, so a ready task keeps nothing open. */
+/* The provider is shut now, so a ready task keeps nothing open. */
 static void
 an_open_group_that_nothing_holds_is_closed_and_reported(void **state)
 {
@@ -307,13 +307,13 @@ an_open_group_that_nothing_holds_is_closed_and_reported(void **state)
     crew.records[0].flags = SCHED_RECORD_GROUP_OPEN;
     crew.records[1].flags = SCHED_RECORD_GROUP_OPEN;
     crew_add(&f, &crew);
-    struct sched_executor_record shut = {
+    struct sched_provider_record shut = {
         .shut_until_ns = 130 * SECOND,
         .usage = true,
         .probe_at_ns = INT64_MIN,
     };
-    sched_restore_executor(f.sched, f.executor, &shut);
-    assert_string_equal(fixture_turn(&f), "");
+    sched_restore_provider(f.sched, f.provider, &shut);
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_false(fixture_get(&f, "a").group_open);
     assert_string_equal(strbuf_text(&f.changed), "a");
     assert_int_equal(fixture_why(&f, "a").code, WHY_USAGE);
@@ -330,12 +330,12 @@ static void more_may_be_in_flight_than_a_limit_has(void **state)
     (void)crew_member(&f, &crew, TASK_RUNNING);
     (void)crew_member(&f, &crew, TASK_READY);
     crew_add(&f, &crew);
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_int_equal(fixture_used(&f, 0), 2);
     fixture_done(&f, "a");
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     fixture_done(&f, "b");
-    assert_string_equal(fixture_turn(&f), "c");
+    assert_string_equal(fixture_run_pass(&f), "c");
     fixture_release(&f);
 }
 
@@ -348,7 +348,7 @@ static void a_batch_keeps_its_order(void **state)
     struct crew crew = {0};
     static const uint32_t places[] = {2, 0, 1};
     for (uint32_t ix = 0; ix < 3; ix++) {
-        struct sched_record *record = crew_member(&f, &crew, TASK_CLAIMED);
+        struct sched_record *record = crew_member(&f, &crew, TASK_STARTING);
         record->token = 9;
         record->leader = 1;
         record->place = places[ix];
@@ -356,7 +356,7 @@ static void a_batch_keeps_its_order(void **state)
     }
     crew.records[1].flags = SCHED_RECORD_GROUP_OPEN;
     crew_add(&f, &crew);
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_string_equal(strbuf_text(&f.changed), "");
     for (uint32_t ix = 0; ix < 3; ix++) {
         struct sched_record now = sched_record(f.sched, (struct task_id){ix});
@@ -391,14 +391,14 @@ static void new_tokens_are_greater_than_all_before(void **state)
     struct crew crew = {0};
     (void)crew_member(&f, &crew, TASK_READY);
     crew_add(&f, &crew);
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     assert_int_equal(fixture_get(&f, "a").token, 51);
     fixture_release(&f);
 
     crew_fixture(&f, 2);
     crew_member(&f, &crew, TASK_DONE)->token = 70; /* more than was said */
     crew_add(&f, &crew);
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     assert_int_equal(fixture_get(&f, "a").token, 71);
     fixture_release(&f);
 }
@@ -414,7 +414,7 @@ static void who_was_ready_first_goes_first(void **state)
     crew_member(&f, &crew, TASK_READY)->ready_seq = 700;
     crew_add(&f, &crew);
     fixture_task(&f, "new", "");
-    assert_string_equal(fixture_turn(&f), "b c a new");
+    assert_string_equal(fixture_run_pass(&f), "b c a new");
     fixture_release(&f);
 }
 
@@ -432,7 +432,7 @@ static void waiting_counts_from_before(void **state)
     assert_true(fixture_get(&f, "b").aged);
     assert_false(fixture_get(&f, "c").aged);
     assert_int_equal(sched_next_timer(f.sched), 101 * SECOND);
-    assert_string_equal(fixture_turn(&f), "b");
+    assert_string_equal(fixture_run_pass(&f), "b");
     fixture_release(&f);
 }
 
@@ -454,7 +454,7 @@ static void what_does_not_fit_the_needs_is_put_right(void **state)
                       TASK_RUNNING); /* that can be: b is done again */
     crew_needs(&crew, 5, 1);
     crew_add(&f, &crew);
-    assert_string_equal(fixture_turn(&f), "d e");
+    assert_string_equal(fixture_run_pass(&f), "d e");
     assert_string_equal(strbuf_text(&f.changed), "d b e");
     assert_int_equal(fixture_state(&f, "b"), TASK_WAITING);
     fixture_release(&f);
@@ -471,9 +471,9 @@ static void service_never_falls_below_nothing(void **state)
     struct crew crew = {0};
     crew_member(&f, &crew, TASK_RUNNING)->started_ns = 5 * SECOND; /* later */
     crew_add(&f, &crew);
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     fixture_done(&f, "a");
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     struct sched_record now = sched_record(f.sched, fixture_id(&f, "a"));
     assert_int_equal(now.service_ns, 0);
     fixture_release(&f);

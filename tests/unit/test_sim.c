@@ -417,7 +417,7 @@ static void own_classes_starve_by_their_tiers(void **state)
 }
 
 /* low is worse than mid, but it gates implementation: low, a, mid. */
-static void what_gates_is_as_urgent_as_what_it_gates(void **state)
+static void what_blocks_is_as_urgent_as_what_it_blocks(void **state)
 {
     (void)state;
     struct sim_fixture f;
@@ -785,7 +785,7 @@ int main(void)
         cmocka_unit_test(a_gating_review_goes_first_by_the_rules),
         cmocka_unit_test(a_gating_review_starves_nobody),
         cmocka_unit_test(own_classes_starve_by_their_tiers),
-        cmocka_unit_test(what_gates_is_as_urgent_as_what_it_gates),
+        cmocka_unit_test(what_blocks_is_as_urgent_as_what_it_blocks),
         cmocka_unit_test(a_batch_takes_the_longest_and_half_of_the_others),
         cmocka_unit_test(the_part_of_the_others_can_be_set),
         cmocka_unit_test(without_the_rule_nothing_is_batched),

@@ -278,8 +278,8 @@ static void refusals_back_off_and_cost_no_try(void **state)
     sim_fixture_release(&f);
 }
 
-/* Four refusals in one turn are one step of back-off. */
-static void refusals_of_one_turn_are_one_step(void **state)
+/* Four refusals in one pass are one step of back-off. */
+static void refusals_of_one_pass_are_one_step(void **state)
 {
     (void)state;
     struct sim_fixture f;
@@ -886,7 +886,7 @@ int main(void)
         cmocka_unit_test(too_many_checkpoints_park),
         cmocka_unit_test(what_is_blocked_is_parked_at_once),
         cmocka_unit_test(refusals_back_off_and_cost_no_try),
-        cmocka_unit_test(refusals_of_one_turn_are_one_step),
+        cmocka_unit_test(refusals_of_one_pass_are_one_step),
         cmocka_unit_test(unknown_names_of_ends_are_refused),
         cmocka_unit_test(no_start_exceeds_a_cap_that_moves),
         cmocka_unit_test(a_limit_can_be_set_to_a_share_and_to_none),

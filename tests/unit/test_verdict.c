@@ -54,7 +54,7 @@ static void the_worse_of_code_and_result_counts(void **state)
         {ATTEMPT_EXIT, 0, 0, NULL, OUTCOME_DONE, false, false},
         {ATTEMPT_EXIT, 0, 0, "done", OUTCOME_DONE, false, false},
         {ATTEMPT_EXIT, 0, 0, "changes", OUTCOME_CHANGES, false, false},
-        {ATTEMPT_EXIT, 0, 0, "refused", OUTCOME_REJECTED, false, false},
+        {ATTEMPT_EXIT, 0, 0, "refused", OUTCOME_REFUSED, false, false},
         {ATTEMPT_EXIT, 0, 0, "checkpoint", OUTCOME_CHECKPOINT, false, false},
         {ATTEMPT_EXIT, 1, 0, NULL, OUTCOME_FAILED, false, false},
         {ATTEMPT_EXIT, 1, 0, "done", OUTCOME_FAILED, false, false},
@@ -62,7 +62,7 @@ static void the_worse_of_code_and_result_counts(void **state)
         {ATTEMPT_EXIT, 20, 0, NULL, OUTCOME_CHANGES, false, false},
         {ATTEMPT_EXIT, 20, 0, "done", OUTCOME_CHANGES, false, false},
         {ATTEMPT_EXIT, 30, 0, "refused", OUTCOME_BLOCKED, false, false},
-        {ATTEMPT_EXIT, 75, 0, "done", OUTCOME_REJECTED, false, false},
+        {ATTEMPT_EXIT, 75, 0, "done", OUTCOME_REFUSED, false, false},
         {ATTEMPT_EXIT, 127, 0, NULL, OUTCOME_BLOCKED, true, true},
         {ATTEMPT_EXIT, 126, 0, "done", OUTCOME_BLOCKED, true, true},
         {ATTEMPT_EXIT, 127, 0, "failed", OUTCOME_FAILED, false, false},
@@ -82,7 +82,7 @@ static void who_was_ended_has_said_nothing(void **state)
         {ATTEMPT_CANCELLED, 0, 0, "done", OUTCOME_STOPPED, false, false},
         {ATTEMPT_STOPPED, 0, 0, "done", OUTCOME_STOPPED, false, false},
         {ATTEMPT_PREPARE, 1, 0, NULL, OUTCOME_FAILED, true, false},
-        {ATTEMPT_PREPARE, 75, 0, NULL, OUTCOME_REJECTED, false, false},
+        {ATTEMPT_PREPARE, 75, 0, NULL, OUTCOME_REFUSED, false, false},
         {ATTEMPT_PREPARE, 127, 0, NULL, OUTCOME_BLOCKED, true, true},
     };
     for (size_t ix = 0; ix < ARRAY_COUNT(rows); ix++) {
@@ -115,7 +115,7 @@ static void what_is_wrong_with_a_result_counts_only_for_success(void **state)
     strbuf_clear(&reason);
     found.exit.code = OUTCOME_EXIT_REFUSED;
     assert_int_equal(verdict_of(&found, &result, "line 1", &reason).outcome,
-                     OUTCOME_REJECTED);
+                     OUTCOME_REFUSED);
     strbuf_release(&reason);
 }
 
@@ -140,7 +140,7 @@ static void a_time_to_retry_at_is_a_refusal(void **state)
     struct attempt_result result = {.retry_at_ns = 5};
     struct strbuf reason = {0};
     struct verdict verdict = verdict_of(&found, &result, NULL, &reason);
-    assert_int_equal(verdict.outcome, OUTCOME_REJECTED);
+    assert_int_equal(verdict.outcome, OUTCOME_REFUSED);
     assert_int_equal(verdict.retry_at_ns, 5);
     strbuf_release(&reason);
 }
@@ -150,7 +150,7 @@ static void a_start_that_may_succeed_later_is_refused(void **state)
     (void)state;
     struct strbuf reason = {0};
     struct verdict verdict = verdict_of_failed_start(EAGAIN, &reason);
-    assert_int_equal(verdict.outcome, OUTCOME_REJECTED);
+    assert_int_equal(verdict.outcome, OUTCOME_REFUSED);
     assert_false(verdict.missing);
     verdict = verdict_of_failed_start(ENOENT, &reason);
     assert_int_equal(verdict.outcome, OUTCOME_BLOCKED);
@@ -166,7 +166,7 @@ static void each_task_of_a_batch_has_its_own(void **state)
     char words[] = "words";
     struct attempt_task_result tasks[] = {
         {.task = a, .outcome = OUTCOME_CHANGES, .feedback = words},
-        {.task = b, .outcome = OUTCOME_REJECTED},
+        {.task = b, .outcome = OUTCOME_REFUSED},
     };
     struct attempt_result result = {.tasks = tasks, .task_count = 2};
     struct verdict verdict = {.outcome = OUTCOME_DONE, .batch = true};

@@ -60,15 +60,15 @@ static void ended_names_the_cause_if_there_is_one(void **state)
     fixture_task(&f, "gone", "");
     fixture_task(&f, "behind", "gone");
     fixture_order(&f, EVENT_CANCEL, "gone");
-    assert_string_equal(fixture_turn(&f), "done");
+    assert_string_equal(fixture_run_pass(&f), "done");
     fixture_done(&f, "done");
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     assert_why(&f, "done", WHY_ENDED, "");
     assert_why(&f, "gone", WHY_ENDED, "");
     struct why why = assert_why(&f, "behind", WHY_ENDED, "gone");
     assert_int_equal(why.limit.v, ID_NONE);
     assert_int_equal(why.group.v, ID_NONE);
-    assert_int_equal(why.executor.v, ID_NONE);
+    assert_int_equal(why.provider.v, ID_NONE);
     assert_true(why.until_ns == SCHED_NEVER);
     fixture_release(&f);
 }
@@ -80,8 +80,8 @@ static void running_from_the_claim_on(void **state)
     fixture_init(&f);
     fixture_cap(&f, 1);
     fixture_task(&f, "a", "");
-    assert_why(&f, "a", WHY_STARTABLE, ""); /* the turn is yet to come */
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_why(&f, "a", WHY_STARTABLE, ""); /* the pass is yet to come */
+    assert_string_equal(fixture_run_pass(&f), "a");
     assert_why(&f, "a", WHY_RUNNING, "");
     fixture_accept(&f, "a");
     assert_why(&f, "a", WHY_RUNNING, "");
@@ -100,13 +100,13 @@ static void needs_names_the_first_that_is_missing(void **state)
     fixture_task(&f, "d", "c b");
     fixture_task(&f, "e", "d b c"); /* several ways to the same tasks */
     fixture_task(&f, "g", "a b");
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     assert_why(&f, "c", WHY_NEEDS, "a");
     assert_why(&f, "g", WHY_NEEDS, "a");
     assert_why(&f, "d", WHY_NEEDS, "b");
     assert_why(&f, "e", WHY_NEEDS, "b");
     fixture_done(&f, "a");
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     assert_why(&f, "c", WHY_NEEDS, "b");
     fixture_release(&f);
 }
@@ -122,18 +122,18 @@ static void blocked_names_what_will_not_move_by_itself(void **state)
     fixture_task(&f, "c", "stuck");
     fixture_task(&f, "d", "runs c");
     fixture_task(&f, "e", "d");
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     fixture_end(&f, "stuck", OUTCOME_BLOCKED);
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     assert_why(&f, "stuck", WHY_PARKED, "");
     assert_why(&f, "c", WHY_BLOCKED, "stuck");
     assert_why(&f, "d", WHY_BLOCKED, "stuck"); /* even if runs is missing */
     assert_why(&f, "e", WHY_BLOCKED, "stuck");
     fixture_order(&f, EVENT_RETRY, "stuck");
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     fixture_done(&f, "stuck runs");
     fixture_order(&f, EVENT_REVOKE, "stuck");
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     assert_why(&f, "e", WHY_BLOCKED, "stuck");
     fixture_release(&f);
 }
@@ -150,12 +150,12 @@ static void blocked_by_a_task_that_failed(void **state)
     fixture_task(&f, "lint", "first");
     f.failure = (struct sched_failure_spec){0};
     fixture_task(&f, "merge", "lint");
-    assert_string_equal(fixture_turn(&f), "first");
+    assert_string_equal(fixture_run_pass(&f), "first");
     fixture_done(&f, "first");
-    assert_string_equal(fixture_turn(&f), "lint");
+    assert_string_equal(fixture_run_pass(&f), "lint");
     fixture_order(&f, EVENT_REVOKE, "first");
     fixture_end(&f, "lint", OUTCOME_FAILED);
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     assert_why(&f, "lint", WHY_FAILED, "");
     /* lint is optional and does not block, but what it needs does. */
     assert_why(&f, "merge", WHY_BLOCKED, "first");
@@ -174,22 +174,22 @@ static void held_and_backoff(void **state)
     fixture_task(&f, "a", "");
     fixture_task(&f, "b", "");
     fixture_order(&f, EVENT_HOLD, "b");
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     fixture_end(&f, "a", OUTCOME_FAILED);
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     struct why why = assert_why(&f, "a", WHY_BACKOFF, "");
     assert_true(why.until_ns == MINUTE);
-    assert_int_equal(why.executor.v, ID_NONE); /* its own, not the other's */
+    assert_int_equal(why.provider.v, ID_NONE); /* its own, not the other's */
     assert_why(&f, "b", WHY_HELD, "");
     fixture_release(&f);
 }
 
-static void usage_and_circuit_name_the_executor(void **state)
+static void usage_and_circuit_name_the_provider(void **state)
 {
     (void)state;
     struct fixture f;
     fixture_init(&f);
-    static const struct executor_spec spec = {
+    static const struct provider_spec spec = {
         .backoff_ns = SECOND,
         .backoff_ns_max = SECOND,
         .circuit_failures = 1,
@@ -198,23 +198,23 @@ static void usage_and_circuit_name_the_executor(void **state)
     };
     fixture_cap(&f, 2);
     fixture_task(&f, "limited", "");
-    f.spec.executor = sched_add_executor(f.sched, &spec);
+    f.spec.provider = sched_add_provider(f.sched, &spec);
     fixture_task(&f, "fails", "");
     fixture_task(&f, "other", "");
-    assert_string_equal(fixture_turn(&f), "limited fails");
+    assert_string_equal(fixture_run_pass(&f), "limited fails");
     fixture_refuse(&f, "limited", 5 * MINUTE);
     fixture_end(&f, "fails", OUTCOME_FAILED);
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     struct why why = assert_why(&f, "limited", WHY_USAGE, "");
-    assert_int_equal(why.executor.v, f.executor.v);
+    assert_int_equal(why.provider.v, f.provider.v);
     assert_true(why.until_ns == 5 * MINUTE);
     why = assert_why(&f, "other", WHY_CIRCUIT, "");
-    assert_int_equal(why.executor.v, f.spec.executor.v);
+    assert_int_equal(why.provider.v, f.spec.provider.v);
     assert_true(why.until_ns == MINUTE);
     /* By order, the time that was named is forgotten; a circuit is not. */
     struct sched_event open = {.type = EVENT_OPEN, .now_ns = f.now_ns};
     assert_int_equal(sched_apply(f.sched, &open), ERR_OK);
-    assert_string_equal(fixture_turn(&f), "limited");
+    assert_string_equal(fixture_run_pass(&f), "limited");
     (void)assert_why(&f, "other", WHY_CIRCUIT, "");
     fixture_release(&f);
 }
@@ -227,24 +227,24 @@ static void paused_asked_and_barrier(void **state)
     fixture_cap(&f, 1);
     f.failure.on_failure = SCHED_ASK;
     fixture_task(&f, "elsewhere", ""); /* asks too, but in another run */
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     fixture_end(&f, "elsewhere", OUTCOME_FAILED);
     fixture_sync_run(&f, 1, true);
     fixture_task(&f, "a", "");
     fixture_task(&f, "asks", "");
     fixture_task(&f, "c", "");
     fixture_task(&f, "d", "");
-    assert_string_equal(fixture_turn(&f), "a asks c");
+    assert_string_equal(fixture_run_pass(&f), "a asks c");
     fixture_end(&f, "asks", OUTCOME_FAILED);
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     assert_why(&f, "d", WHY_ASKED, "asks");
     fixture_order_run(&f, EVENT_PAUSE); /* the operator's word comes first */
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     assert_why(&f, "d", WHY_PAUSED, "");
     fixture_order_run(&f, EVENT_RESUME);
     fixture_order(&f, EVENT_CANCEL, "asks");
     fixture_done(&f, "a");
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_why(&f, "d", WHY_BARRIER, "");
     fixture_release(&f);
 }
@@ -263,7 +263,7 @@ static void limit_names_who_holds_some(void **state)
     fixture_attribute(&f, FIXTURE_REPO, 1);
     fixture_task(&f, "holder", "");
     fixture_task(&f, "waits", "");
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     struct why why = assert_why(&f, "waits", WHY_LIMIT, "holder");
     assert_int_equal(why.limit.v, f.limits[1].v);
     assert_int_equal(why.group.v, ID_NONE);
@@ -287,7 +287,7 @@ static void a_budget_is_named_and_nobody_holds_it(void **state)
     fixture_task(&f, "waits", "");
     use.units = 3;
     fixture_task(&f, "behind", "");
-    assert_string_equal(fixture_turn(&f), "a b");
+    assert_string_equal(fixture_run_pass(&f), "a b");
     struct why why = assert_why(&f, "waits", WHY_BUDGET, "");
     assert_int_equal(why.limit.v, f.limits[1].v);
     (void)assert_why(&f, "behind", WHY_RESERVED, "waits");
@@ -301,12 +301,12 @@ static void a_budget_is_named_and_nobody_holds_it(void **state)
     assert_int_equal(sched_apply(f.sched, &event), ERR_OK);
     fixture_end(&f, "a", OUTCOME_DONE);
     fixture_end(&f, "b", OUTCOME_DONE);
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     (void)assert_why(&f, "waits", WHY_BUDGET, "");
     (void)assert_why(&f, "behind", WHY_BUDGET, ""); /* nothing is kept */
     event.max = 3;
     assert_int_equal(sched_apply(f.sched, &event), ERR_OK);
-    assert_string_equal(fixture_turn(&f), "behind");
+    assert_string_equal(fixture_run_pass(&f), "behind");
     fixture_release(&f);
 }
 
@@ -317,7 +317,7 @@ static void a_limit_of_0_is_held_by_nobody(void **state)
     fixture_init(&f);
     fixture_cap(&f, 0);
     fixture_task(&f, "a", "");
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     struct why why = assert_why(&f, "a", WHY_LIMIT, "");
     assert_int_equal(why.limit.v, f.limits[0].v);
     fixture_release(&f);
@@ -333,7 +333,7 @@ static void a_group_limit_names_the_group_that_holds_it(void **state)
     fixture_run(&f, SCHED_RANK, limits, 2);
     fixture_task(&f, "a", "");
     fixture_task(&f, "b", "");
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     struct why why = fixture_why(&f, "b");
     assert_int_equal(why.code, WHY_LIMIT);
     assert_int_equal(why.limit.v, f.limits[1].v);
@@ -341,7 +341,7 @@ static void a_group_limit_names_the_group_that_holds_it(void **state)
     /* It was the last to hold it, but is closed now: not named. */
     fixture_set_limit(&f, 1, 0, 0);
     fixture_done(&f, "a");
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     why = fixture_why(&f, "b");
     assert_int_equal(why.code, WHY_LIMIT);
     assert_int_equal(why.group.v, ID_NONE);
@@ -357,7 +357,7 @@ static void behind_names_who_goes_first_there(void **state)
     fixture_task(&f, "runs", "");
     fixture_task(&f, "first", "");
     fixture_task(&f, "second", "");
-    assert_string_equal(fixture_turn(&f), "runs");
+    assert_string_equal(fixture_run_pass(&f), "runs");
     assert_why(&f, "first", WHY_LIMIT, "runs");
     struct why why = assert_why(&f, "second", WHY_BEHIND, "first");
     assert_int_equal(why.limit.v, f.limits[0].v);
@@ -371,14 +371,14 @@ static void reserved_names_whom_it_is_kept_for(void **state)
     fixture_init(&f);
     fixture_cap(&f, 2);
     fixture_task(&f, "runs", "");
-    assert_string_equal(fixture_turn(&f), "runs");
+    assert_string_equal(fixture_run_pass(&f), "runs");
     struct sched_use use = {f.limits[0], 2};
     f.spec.uses = &use;
     f.spec.use_count = 1;
     fixture_task(&f, "wide", "");
     f.spec.use_count = 0;
     fixture_task(&f, "narrow", "");
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     struct why why = assert_why(&f, "narrow", WHY_RESERVED, "wide");
     assert_int_equal(why.limit.v, f.limits[0].v);
     why = assert_why(&f, "wide", WHY_LIMIT, "runs");
@@ -395,11 +395,11 @@ static void deferred_until_it_has_waited_too_long(void **state)
     fixture_task(&f, "runs", "");
     f.spec.class_id = fixture_class(&f, 1, true, 1, 60 * MINUTE);
     fixture_task(&f, "back", "");
-    assert_string_equal(fixture_turn(&f), "runs");
+    assert_string_equal(fixture_run_pass(&f), "runs");
     struct why why = assert_why(&f, "back", WHY_DEFERRED, "");
     assert_int_equal(why.limit.v, f.limits[0].v);
     fixture_pass(&f, 60 * MINUTE);
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_why(&f, "back", WHY_LIMIT, "runs");
     fixture_release(&f);
 }
@@ -413,12 +413,12 @@ static void startable_is_what_will_start(void **state)
     fixture_cap(&f, 2);
     fixture_task(&f, "a", "");
     fixture_task(&f, "b", "");
-    assert_string_equal(fixture_turn(&f), "a b");
+    assert_string_equal(fixture_run_pass(&f), "a b");
     fixture_task(&f, "c", "");
     assert_why(&f, "c", WHY_LIMIT, "a");
     fixture_done(&f, "a");
     assert_why(&f, "c", WHY_STARTABLE, "");
-    assert_string_equal(fixture_turn(&f), "c");
+    assert_string_equal(fixture_run_pass(&f), "c");
     fixture_release(&f);
 }
 
@@ -435,7 +435,7 @@ static void a_set_aside_task_names_a_limit_it_lacks(void **state)
     f.spec.use_count = 2;
     fixture_task(&f, "a", "");
     fixture_task(&f, "b", "");
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     struct why why = assert_why(&f, "b", WHY_LIMIT, "a");
     assert_true(why.limit.v == f.limits[0].v || why.limit.v == f.limits[1].v);
     fixture_release(&f);
@@ -450,7 +450,7 @@ static void a_group_limit_of_0_is_held_by_no_group(void **state)
     limit.hold_group = true;
     fixture_run(&f, SCHED_RANK, &limit, 1);
     fixture_task(&f, "a", "");
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     struct why why = assert_why(&f, "a", WHY_LIMIT, "");
     assert_int_equal(why.group.v, ID_NONE);
     fixture_release(&f);
@@ -463,16 +463,16 @@ static void what_was_reserved_and_fits_now_is_startable(void **state)
     fixture_init(&f);
     fixture_cap(&f, 2);
     fixture_task(&f, "runs", "");
-    assert_string_equal(fixture_turn(&f), "runs");
+    assert_string_equal(fixture_run_pass(&f), "runs");
     struct sched_use use = {f.limits[0], 2};
     f.spec.uses = &use;
     f.spec.use_count = 1;
     fixture_task(&f, "wide", "");
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_why(&f, "wide", WHY_LIMIT, "runs");
     fixture_set_limit(&f, 0, 3, 0);
     assert_why(&f, "wide", WHY_STARTABLE, "");
-    assert_string_equal(fixture_turn(&f), "wide");
+    assert_string_equal(fixture_run_pass(&f), "wide");
     fixture_release(&f);
 }
 
@@ -487,7 +487,7 @@ int main(void)
         cmocka_unit_test(blocked_names_what_will_not_move_by_itself),
         cmocka_unit_test(blocked_by_a_task_that_failed),
         cmocka_unit_test(held_and_backoff),
-        cmocka_unit_test(usage_and_circuit_name_the_executor),
+        cmocka_unit_test(usage_and_circuit_name_the_provider),
         cmocka_unit_test(paused_asked_and_barrier),
         cmocka_unit_test(limit_names_who_holds_some),
         cmocka_unit_test(a_budget_is_named_and_nobody_holds_it),

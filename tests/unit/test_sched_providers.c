@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-static const struct executor_spec fragile = {
+static const struct provider_spec fragile = {
     .backoff_ns = 10 * SECOND,
     .backoff_ns_max = 60 * SECOND,
     .circuit_failures = 3,
@@ -44,20 +44,20 @@ static void a_refused_task_is_ready_and_keeps_its_place(void **state)
     fixture_cap(&f, 1);
     fixture_task(&f, "a", "");
     fixture_task(&f, "b", "");
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     fixture_pass(&f, MINUTE);
     fixture_refuse(&f, "a", SCHED_NEVER);
     assert_int_equal(fixture_state(&f, "a"), TASK_READY);
     assert_int_equal(fixture_get(&f, "a").attempts, 0);
-    assert_string_equal(fixture_turn(&f), ""); /* b has the same executor */
+    assert_string_equal(fixture_run_pass(&f), ""); /* b has the same provider */
     assert_int_equal(fixture_why(&f, "a").code, WHY_BACKOFF);
     assert_int_equal(fixture_why(&f, "b").code, WHY_BACKOFF);
-    assert_int_equal(fixture_why(&f, "b").executor.v, f.executor.v);
+    assert_int_equal(fixture_why(&f, "b").provider.v, f.provider.v);
     assert_true(fixture_why(&f, "b").until_ns == MINUTE + 10 * SECOND);
     fixture_pass(&f, 10 * SECOND - 1);
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     fixture_pass(&f, 1);
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     fixture_release(&f);
 }
 
@@ -71,36 +71,37 @@ static void a_task_that_is_always_refused_lets_others_go(void **state)
     fixture_task(&f, "a", "");
     fixture_task(&f, "b", "");
     fixture_task(&f, "c", "");
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     fixture_refuse(&f, "a", SCHED_NEVER);
     fixture_pass(&f, 10 * SECOND);
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     fixture_refuse(&f, "a", SCHED_NEVER);
     assert_true(fixture_get(&f, "a").backing_off);
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     fixture_pass(&f, 20 * SECOND);
-    assert_string_equal(fixture_turn(&f), "b");
+    assert_string_equal(fixture_run_pass(&f), "b");
     fixture_accept(&f, "b");
     fixture_pass(&f, 10 * SECOND);
-    assert_string_equal(fixture_turn(&f), ""); /* a is ready, b has the slot */
+    assert_string_equal(fixture_run_pass(&f),
+                        ""); /* a is ready, b has the slot */
     fixture_done(&f, "b");
-    assert_string_equal(fixture_turn(&f), "c"); /* a has lost its place */
+    assert_string_equal(fixture_run_pass(&f), "c"); /* a has lost its place */
     fixture_done(&f, "c");
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     fixture_refuse(&f, "a", SCHED_NEVER);
     fixture_task(&f, "d", "");
-    assert_string_equal(fixture_turn(&f), "d"); /* the executor is open */
+    assert_string_equal(fixture_run_pass(&f), "d"); /* the provider is open */
     fixture_done(&f, "d");
     fixture_pass(&f, 20 * SECOND - 1);
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     fixture_pass(&f, 1);
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     fixture_done(&f, "a");
     fixture_release(&f);
 }
 
-/* Issue 13.16: one that runs shows that the executor takes sessions. */
-static void one_that_runs_shields_the_executor(void **state)
+/* Issue 13.16: one that runs shows that the provider takes sessions. */
+static void one_that_runs_shields_the_provider(void **state)
 {
     (void)state;
     struct fixture f;
@@ -108,31 +109,31 @@ static void one_that_runs_shields_the_executor(void **state)
     fixture_cap(&f, 2);
     fixture_task(&f, "b", "");
     fixture_task(&f, "a", "");
-    assert_string_equal(fixture_turn(&f), "b a");
+    assert_string_equal(fixture_run_pass(&f), "b a");
     fixture_accept(&f, "b");
     fixture_refuse(&f, "a", SCHED_NEVER);
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     fixture_refuse(&f, "a", SCHED_NEVER);
     fixture_task(&f, "c", "");
-    assert_string_equal(fixture_turn(&f), "c");
+    assert_string_equal(fixture_run_pass(&f), "c");
     assert_true(fixture_get(&f, "a").backing_off);
     fixture_release(&f);
 }
 
-static void other_executors_are_not_slowed(void **state)
+static void other_providers_are_not_slowed(void **state)
 {
     (void)state;
     struct fixture f;
     fixture_init(&f);
-    struct executor_id other = sched_add_executor(f.sched, &fragile);
+    struct provider_id other = sched_add_provider(f.sched, &fragile);
     fixture_cap(&f, 1);
     fixture_task(&f, "a", "");
-    f.spec.executor = other;
+    f.spec.provider = other;
     f.spec.estimate_ns = 0;
     fixture_task(&f, "b", "");
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     fixture_refuse(&f, "a", SCHED_NEVER);
-    assert_string_equal(fixture_turn(&f), "b");
+    assert_string_equal(fixture_run_pass(&f), "b");
     fixture_release(&f);
 }
 
@@ -145,13 +146,13 @@ static void nothing_is_sent_before_all_answers_are_in(void **state)
     fixture_task(&f, "a", "");
     fixture_task(&f, "b", "");
     fixture_task(&f, "c", "");
-    assert_string_equal(fixture_turn(&f), "a b");
+    assert_string_equal(fixture_run_pass(&f), "a b");
     fixture_refuse(&f, "a", SCHED_NEVER);
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_int_equal(fixture_why(&f, "a").code, WHY_BACKOFF);
     assert_true(fixture_why(&f, "a").until_ns == SCHED_NEVER);
     fixture_accept(&f, "b"); /* one of them was taken: go on */
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     fixture_release(&f);
 }
 
@@ -163,16 +164,16 @@ static void a_time_that_was_named_is_waited_for(void **state)
     fixture_cap(&f, 2);
     fixture_task(&f, "a", "");
     fixture_task(&f, "b", "");
-    assert_string_equal(fixture_turn(&f), "a b");
+    assert_string_equal(fixture_run_pass(&f), "a b");
     fixture_accept(&f, "b");
     fixture_refuse(&f, "a", 30 * MINUTE);
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_int_equal(fixture_why(&f, "a").code, WHY_USAGE);
     assert_true(fixture_why(&f, "a").until_ns == 30 * MINUTE);
     assert_true(sched_next_timer(f.sched) == 30 * MINUTE);
     fixture_done(&f, "b"); /* what runs may go on */
     fixture_pass(&f, 30 * MINUTE);
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     fixture_release(&f);
 }
 
@@ -184,7 +185,7 @@ static void the_same_time_read_again_is_not_extended(void **state)
     fixture_cap(&f, 3);
     fixture_task(&f, "a", "");
     fixture_task(&f, "b", "");
-    assert_string_equal(fixture_turn(&f), "a b");
+    assert_string_equal(fixture_run_pass(&f), "a b");
     fixture_accept(&f, "a");
     fixture_accept(&f, "b");
     fixture_refuse(&f, "a", 30 * MINUTE);
@@ -193,7 +194,7 @@ static void the_same_time_read_again_is_not_extended(void **state)
     fixture_pass(&f, MINUTE);
     assert_true(sched_next_timer(f.sched) == 30 * MINUTE);
     fixture_pass(&f, 28 * MINUTE);
-    assert_string_equal(fixture_turn(&f), "a b");
+    assert_string_equal(fixture_run_pass(&f), "a b");
     assert_int_equal(fixture_get(&f, "a").attempts, 1);
     fixture_release(&f);
 }
@@ -205,22 +206,22 @@ static void a_session_limited_after_acceptance_costs_no_try(void **state)
     fixture_init(&f);
     fixture_cap(&f, 1);
     fixture_task(&f, "a", "");
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     fixture_accept(&f, "a");
     fixture_pass(&f, 20 * MINUTE);
     fixture_refuse(&f, "a", SCHED_NEVER);
     assert_int_equal(fixture_state(&f, "a"), TASK_READY);
     assert_int_equal(fixture_get(&f, "a").tries, 0);
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_true(sched_next_timer(f.sched) == f.now_ns + 10 * SECOND);
     fixture_release(&f);
 }
 
-/* Let three tasks of a fragile executor fail; they park. */
+/* Let three tasks of a fragile provider fail; they park. */
 static void open_circuit(struct fixture *f)
 {
     fixture_init(f);
-    f->spec.executor = sched_add_executor(f->sched, &fragile);
+    f->spec.provider = sched_add_provider(f->sched, &fragile);
     fixture_cap(f, 3);
     fixture_task(f, "a", "");
     fixture_task(f, "b", "");
@@ -229,11 +230,11 @@ static void open_circuit(struct fixture *f)
     for (uint32_t ix = 0; ix < 4; ix++) {
         fixture_task(f, more[ix], "");
     }
-    assert_string_equal(fixture_turn(f), "a b c");
+    assert_string_equal(fixture_run_pass(f), "a b c");
     fixture_end(f, "a", OUTCOME_FAILED);
     fixture_end(f, "b", OUTCOME_FAILED);
     fixture_end(f, "c", OUTCOME_FAILED);
-    assert_string_equal(fixture_turn(f), "");
+    assert_string_equal(fixture_run_pass(f), "");
     assert_int_equal(f->circuits, 1);
 }
 
@@ -244,10 +245,10 @@ static void failures_in_a_row_open_the_circuit_with_one_notice(void **state)
     open_circuit(&f);
     struct why why = fixture_why(&f, "d");
     assert_int_equal(why.code, WHY_CIRCUIT);
-    assert_int_equal(why.executor.v, f.spec.executor.v);
+    assert_int_equal(why.provider.v, f.spec.provider.v);
     assert_true(why.until_ns == MINUTE);
     assert_true(sched_next_timer(f.sched) == MINUTE);
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     assert_int_equal(f.circuits, 0); /* told once */
     fixture_release(&f);
 }
@@ -263,11 +264,11 @@ static void one_probe_at_growing_intervals(void **state)
         assert_true(sched_next_timer(f.sched) ==
                     f.now_ns + intervals[ix] * MINUTE);
         fixture_pass(&f, intervals[ix] * MINUTE);
-        assert_string_equal(fixture_turn(&f), probes[ix]); /* one only */
+        assert_string_equal(fixture_run_pass(&f), probes[ix]); /* one only */
         fixture_accept(&f, probes[ix]);
-        assert_string_equal(fixture_turn(&f), "");
+        assert_string_equal(fixture_run_pass(&f), "");
         fixture_end(&f, probes[ix], OUTCOME_FAILED);
-        assert_string_equal(fixture_turn(&f), "");
+        assert_string_equal(fixture_run_pass(&f), "");
         assert_int_equal(f.circuits, 0);
     }
     fixture_release(&f);
@@ -279,9 +280,9 @@ static void a_probe_that_ends_well_lets_all_go(void **state)
     struct fixture f;
     open_circuit(&f);
     fixture_pass(&f, MINUTE);
-    assert_string_equal(fixture_turn(&f), "d");
+    assert_string_equal(fixture_run_pass(&f), "d");
     fixture_done(&f, "d");
-    assert_string_equal(fixture_turn(&f), "e g h");
+    assert_string_equal(fixture_run_pass(&f), "e g h");
     fixture_release(&f);
 }
 
@@ -291,11 +292,11 @@ static void a_probe_that_is_cancelled_is_followed_by_another(void **state)
     struct fixture f;
     open_circuit(&f);
     fixture_pass(&f, MINUTE);
-    assert_string_equal(fixture_turn(&f), "d");
+    assert_string_equal(fixture_run_pass(&f), "d");
     fixture_accept(&f, "d");
     fixture_order(&f, EVENT_CANCEL, "d");
     fixture_end(&f, "d", OUTCOME_FAILED);
-    assert_string_equal(fixture_turn(&f), "e");
+    assert_string_equal(fixture_run_pass(&f), "e");
     fixture_release(&f);
 }
 
@@ -304,17 +305,17 @@ static void a_success_in_between_keeps_the_circuit_closed(void **state)
     (void)state;
     struct fixture f;
     fixture_init(&f);
-    f.spec.executor = sched_add_executor(f.sched, &fragile);
+    f.spec.provider = sched_add_provider(f.sched, &fragile);
     fixture_cap(&f, 1);
     static const char *const names[] = {"a", "b", "c", "d", "e", "g"};
     for (uint32_t ix = 0; ix < 6; ix++) {
         fixture_task(&f, names[ix], "");
     }
     for (uint32_t ix = 0; ix < 5; ix++) {
-        assert_string_equal(fixture_turn(&f), names[ix]);
+        assert_string_equal(fixture_run_pass(&f), names[ix]);
         fixture_end(&f, names[ix], ix == 2 ? OUTCOME_DONE : OUTCOME_FAILED);
     }
-    assert_string_equal(fixture_turn(&f), "g");
+    assert_string_equal(fixture_run_pass(&f), "g");
     assert_int_equal(f.circuits, 0);
     fixture_release(&f);
 }
@@ -328,15 +329,15 @@ static void two_circuits_give_two_notices(void **state)
     static const char *const names[] = {"a", "b", "c", "d", "e", "g"};
     for (uint32_t ix = 0; ix < 6; ix++) {
         if (ix % 3 == 0) {
-            f.spec.executor = sched_add_executor(f.sched, &fragile);
+            f.spec.provider = sched_add_provider(f.sched, &fragile);
         }
         fixture_task(&f, names[ix], "");
     }
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     for (uint32_t ix = 0; ix < 6; ix++) {
         fixture_end(&f, names[ix], OUTCOME_FAILED);
     }
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     assert_int_equal(f.circuits, 2);
     fixture_release(&f);
 }
@@ -359,7 +360,7 @@ static void a_session_takes_as_many_as_its_class_allows(void **state)
     for (uint32_t ix = 0; ix < 5; ix++) {
         fixture_task(&f, names[ix], "");
     }
-    assert_string_equal(fixture_turn(&f), "a+b+c");
+    assert_string_equal(fixture_run_pass(&f), "a+b+c");
     assert_int_equal(fixture_used(&f, 0), 1); /* one slot for all */
     struct sched_run run = sched_run(f.sched, f.run);
     assert_int_equal(run.sessions, 1);
@@ -370,7 +371,7 @@ static void a_session_takes_as_many_as_its_class_allows(void **state)
     assert_int_equal(fixture_state(&f, "c"), TASK_RUNNING);
     fixture_end(&f, "c", OUTCOME_DONE);
     assert_int_equal(fixture_state(&f, "a"), TASK_DONE);
-    assert_string_equal(fixture_turn(&f), "d+e");
+    assert_string_equal(fixture_run_pass(&f), "d+e");
     fixture_release(&f);
 }
 
@@ -384,9 +385,9 @@ static void only_the_same_kind_shares_a_session(void **state)
     fixture_task(&f, "b", "");
     f.spec.batch_key = 0;
     fixture_task(&f, "c", "");
-    assert_string_equal(fixture_turn(&f), "a+c");
+    assert_string_equal(fixture_run_pass(&f), "a+c");
     fixture_done(&f, "a");
-    assert_string_equal(fixture_turn(&f), "b");
+    assert_string_equal(fixture_run_pass(&f), "b");
     fixture_release(&f);
 }
 
@@ -401,7 +402,7 @@ static void a_batch_is_filled_best_first(void **state)
         f.spec.estimate_ns = minutes[ix] * MINUTE;
         fixture_task(&f, names[ix], "");
     }
-    assert_string_equal(fixture_turn(&f), "b+d+e");
+    assert_string_equal(fixture_run_pass(&f), "b+d+e");
     fixture_release(&f);
 }
 
@@ -418,7 +419,7 @@ static void one_whose_group_is_closed_rides_along_without_a_place(void **state)
     fixture_task(&f, "leads", "");
     fixture_task(&f, "rides", "");
     fixture_task(&f, "third", "");
-    assert_string_equal(fixture_turn(&f), "leads+rides");
+    assert_string_equal(fixture_run_pass(&f), "leads+rides");
     assert_true(fixture_get(&f, "leads").group_open);
     assert_false(fixture_get(&f, "rides").group_open);
     assert_int_equal(fixture_used(&f, 1), 1);
@@ -428,9 +429,9 @@ static void one_whose_group_is_closed_rides_along_without_a_place(void **state)
     };
     assert_int_equal(end_each(&f, "rides", outcomes, 2), ERR_OK);
     /* Now it needs a place, and comes after the one that waited longer. */
-    assert_string_equal(fixture_turn(&f), "third+rides");
+    assert_string_equal(fixture_run_pass(&f), "third+rides");
     fixture_done(&f, "third");
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_int_equal(fixture_used(&f, 1), 0);
     fixture_release(&f);
 }
@@ -446,10 +447,10 @@ static void background_tasks_of_many_groups_share_a_session(void **state)
     for (uint32_t ix = 0; ix < 4; ix++) {
         fixture_task(&f, names[ix], ""); /* each of its own group */
     }
-    assert_string_equal(fixture_turn(&f), "r1+r2+r3");
+    assert_string_equal(fixture_run_pass(&f), "r1+r2+r3");
     fixture_refuse(&f, "r2", SCHED_NEVER);
     fixture_pass(&f, 10 * SECOND);
-    assert_string_equal(fixture_turn(&f), "r1+r2+r3"); /* all ready again */
+    assert_string_equal(fixture_run_pass(&f), "r1+r2+r3"); /* all ready again */
     assert_int_equal(fixture_get(&f, "r3").attempts, 1);
     fixture_release(&f);
 }
@@ -464,7 +465,7 @@ static void a_batch_can_end_differently_for_each(void **state)
     fixture_task(&f, "a", "");
     fixture_task(&f, "b", "");
     fixture_task(&f, "c", "");
-    assert_string_equal(fixture_turn(&f), "a+b+c");
+    assert_string_equal(fixture_run_pass(&f), "a+b+c");
     static const enum sched_outcome outcomes[] = {
         OUTCOME_FAILED,
         OUTCOME_DONE,
@@ -474,7 +475,7 @@ static void a_batch_can_end_differently_for_each(void **state)
     assert_int_equal(fixture_state(&f, "b"), TASK_DONE);
     assert_int_equal(fixture_get(&f, "a").tries, 1);
     assert_int_equal(fixture_get(&f, "c").checkpoints, 1);
-    assert_string_equal(fixture_turn(&f), "a+c");
+    assert_string_equal(fixture_run_pass(&f), "a+c");
     fixture_release(&f);
 }
 
@@ -483,9 +484,9 @@ static void a_batch_that_went_well_in_part_is_no_failure(void **state)
     (void)state;
     struct fixture f;
     fixture_init(&f);
-    struct executor_spec spec = fragile;
+    struct provider_spec spec = fragile;
     spec.circuit_failures = 1;
-    f.spec.executor = sched_add_executor(f.sched, &spec);
+    f.spec.provider = sched_add_provider(f.sched, &spec);
     fixture_cap(&f, 1);
     f.spec.class_id = fixture_class(&f, 0, false, 2, SCHED_NEVER);
     f.spec.group = fixture_group(&f, 0, 0);
@@ -493,13 +494,13 @@ static void a_batch_that_went_well_in_part_is_no_failure(void **state)
     for (uint32_t ix = 0; ix < 5; ix++) {
         fixture_task(&f, names[ix], "");
     }
-    assert_string_equal(fixture_turn(&f), "a+b");
+    assert_string_equal(fixture_run_pass(&f), "a+b");
     static const enum sched_outcome mixed[] = {OUTCOME_FAILED, OUTCOME_DONE};
     assert_int_equal(end_each(&f, "a", mixed, 2), ERR_OK);
-    assert_string_equal(fixture_turn(&f), "c+d");
+    assert_string_equal(fixture_run_pass(&f), "c+d");
     static const enum sched_outcome bad[] = {OUTCOME_FAILED, OUTCOME_FAILED};
     assert_int_equal(end_each(&f, "c", bad, 2), ERR_OK);
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_int_equal(f.circuits, 1);
     fixture_release(&f);
 }
@@ -514,11 +515,11 @@ a_start_that_fails_at_once_ends_the_waiting_for_answers(void **state)
     fixture_task(&f, "a", "");
     fixture_task(&f, "b", "");
     fixture_task(&f, "c", "");
-    assert_string_equal(fixture_turn(&f), "a b");
+    assert_string_equal(fixture_run_pass(&f), "a b");
     fixture_refuse(&f, "a", SCHED_NEVER);
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     fixture_end(&f, "b", OUTCOME_FAILED); /* never accepted, not refused */
-    assert_string_equal(fixture_turn(&f), "a c");
+    assert_string_equal(fixture_run_pass(&f), "a c");
     fixture_release(&f);
 }
 
@@ -527,16 +528,16 @@ static void a_provider_that_is_down_for_days_costs_few_starts(void **state)
     (void)state;
     struct fixture f;
     fixture_init(&f);
-    struct executor_spec spec = fragile;
+    struct provider_spec spec = fragile;
     spec.probe_ns_max = 60 * MINUTE;
-    f.spec.executor = sched_add_executor(f.sched, &spec);
+    f.spec.provider = sched_add_provider(f.sched, &spec);
     fixture_cap(&f, 10);
     f.failure.retry_max = 1000000;
     (void)fixture_tasks(&f, 50);
     uint32_t starts = 0;
     uint32_t notices = 0;
     while (f.now_ns < INT64_C(6) * 24 * 60 * MINUTE) {
-        (void)fixture_turn(&f);
+        (void)fixture_run_pass(&f);
         notices += f.circuits;
         uint32_t count = 0;
         (void)sched_in_flight(f.sched, &count);
@@ -572,11 +573,11 @@ static void a_batch_prefers_the_better_task_to_the_open_group(void **state)
     fixture_task(&f, "urgent", "leads");
     f.spec.class_id = f.review;
     fixture_task(&f, "soon", "better");
-    assert_string_equal(fixture_turn(&f), "leads+better");
+    assert_string_equal(fixture_run_pass(&f), "leads+better");
     fixture_done(&f, "leads");
-    assert_string_equal(fixture_turn(&f), "urgent");
+    assert_string_equal(fixture_run_pass(&f), "urgent");
     fixture_done(&f, "urgent");
-    assert_string_equal(fixture_turn(&f), "soon");
+    assert_string_equal(fixture_run_pass(&f), "soon");
     fixture_release(&f);
 
     /* Equal otherwise: the open group. */
@@ -591,11 +592,11 @@ static void a_batch_prefers_the_better_task_to_the_open_group(void **state)
     f.spec.group = ID_NONE;
     f.spec.estimate_ns = MINUTE;
     fixture_task(&f, "other", "");
-    assert_string_equal(fixture_turn(&f), "leads+same");
+    assert_string_equal(fixture_run_pass(&f), "leads+same");
     fixture_release(&f);
 }
 
-static void a_group_that_waits_for_its_executor_blocks_nobody(void **state)
+static void a_group_that_waits_for_its_provider_blocks_nobody(void **state)
 {
     (void)state;
     struct fixture f;
@@ -603,54 +604,54 @@ static void a_group_that_waits_for_its_executor_blocks_nobody(void **state)
     struct limit_spec limits[] = {fixture_max(2), fixture_max(1)};
     limits[1].hold_group = true;
     fixture_run(&f, SCHED_RANK, limits, 2);
-    struct executor_spec other = {
+    struct provider_spec other = {
         .backoff_ns = SECOND,
         .backoff_ns_max = SECOND,
         .probe_ns = SECOND,
         .probe_ns_max = SECOND,
     };
-    struct executor_id first = f.spec.executor;
-    f.spec.executor = sched_add_executor(f.sched, &other);
+    struct provider_id first = f.spec.provider;
+    f.spec.provider = sched_add_provider(f.sched, &other);
     fixture_task(&f, "limited", "");
-    f.spec.executor = first;
+    f.spec.provider = first;
     fixture_task(&f, "free", "");
-    assert_string_equal(fixture_turn(&f), "limited");
+    assert_string_equal(fixture_run_pass(&f), "limited");
     fixture_refuse(&f, "limited", 30 * MINUTE);
-    /* Its place is free for others until its executor is back. */
-    assert_string_equal(fixture_turn(&f), "free");
+    /* Its place is free for others until its provider is back. */
+    assert_string_equal(fixture_run_pass(&f), "free");
     fixture_pass(&f, 30 * MINUTE);
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     fixture_done(&f, "free");
-    assert_string_equal(fixture_turn(&f), "limited");
+    assert_string_equal(fixture_run_pass(&f), "limited");
     fixture_release(&f);
 }
 
-/* A session that vanished spends a try and is no fault of the executor. */
+/* A session that vanished spends a try and is no fault of the provider. */
 static void a_lost_session_is_tried_again(void **state)
 {
     (void)state;
     struct fixture f;
     fixture_init(&f);
-    f.spec.executor = sched_add_executor(f.sched, &fragile);
+    f.spec.provider = sched_add_provider(f.sched, &fragile);
     fixture_cap(&f, 1);
     f.failure.retry_max = 3;
     fixture_task(&f, "a", "");
     for (uint32_t tries = 1; tries <= 3; tries++) {
-        assert_string_equal(fixture_turn(&f), "a");
+        assert_string_equal(fixture_run_pass(&f), "a");
         if (tries % 2 == 0) {
             fixture_accept(&f, "a");
         }
         fixture_end(&f, "a", OUTCOME_LOST);
         assert_int_equal(fixture_get(&f, "a").tries, tries);
     }
-    struct sched_executor_record record =
-        sched_executor_record(f.sched, f.spec.executor);
+    struct sched_provider_record record =
+        sched_provider_record(f.sched, f.spec.provider);
     assert_int_equal(record.failures, 0);
     assert_false(record.circuit_open);
     assert_int_equal(record.steps, 0);
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     fixture_end(&f, "a", OUTCOME_LOST);
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     assert_int_equal(f.circuits, 0);
     assert_int_equal(fixture_get(&f, "a").parked, SCHED_PARKED_FAILED);
     fixture_release(&f);
@@ -662,12 +663,12 @@ static void a_stopped_session_costs_nothing(void **state)
     (void)state;
     struct fixture f;
     fixture_init(&f);
-    f.spec.executor = sched_add_executor(f.sched, &fragile);
+    f.spec.provider = sched_add_provider(f.sched, &fragile);
     struct limit_spec cap = fixture_max(1);
     fixture_run(&f, SCHED_FAIR, &cap, 1);
     fixture_task(&f, "a", "");
     for (uint32_t n = 0; n < 5; n++) {
-        assert_string_equal(fixture_turn(&f), "a");
+        assert_string_equal(fixture_run_pass(&f), "a");
         if (n % 2 == 0) {
             fixture_accept(&f, "a");
         }
@@ -680,10 +681,10 @@ static void a_stopped_session_costs_nothing(void **state)
     struct sched_record record = sched_record(f.sched, fixture_id(&f, "a"));
     assert_int_equal(record.ready_ns, 0); /* it keeps its place */
     assert_int_equal(record.service_ns, 0);
-    struct sched_executor_record executor =
-        sched_executor_record(f.sched, f.spec.executor);
-    assert_int_equal(executor.failures, 0);
-    assert_int_equal(executor.steps, 0);
+    struct sched_provider_record provider =
+        sched_provider_record(f.sched, f.spec.provider);
+    assert_int_equal(provider.failures, 0);
+    assert_int_equal(provider.steps, 0);
     fixture_release(&f);
 }
 
@@ -696,7 +697,7 @@ static void a_stop_is_of_the_whole_session(void **state)
     fixture_cap(&f, 1);
     fixture_task(&f, "a", "");
     fixture_task(&f, "b", "");
-    assert_string_equal(fixture_turn(&f), "a+b");
+    assert_string_equal(fixture_run_pass(&f), "a+b");
     const enum sched_outcome mixed[] = {OUTCOME_DONE, OUTCOME_STOPPED};
     assert_int_equal(end_each(&f, "a", mixed, 2), ERR_INVALID);
     fixture_order(&f, EVENT_CANCEL, "b");
@@ -719,11 +720,11 @@ static void a_lost_gate_is_not_blamed(void **state)
     f.failure.rework_max = 5;
     f.failure.retry_max = 1;
     fixture_task(&f, "gate", "code");
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     fixture_done(&f, "code");
-    assert_string_equal(fixture_turn(&f), "gate");
+    assert_string_equal(fixture_run_pass(&f), "gate");
     fixture_end(&f, "gate", OUTCOME_LOST);
-    assert_string_equal(fixture_turn(&f), "gate");
+    assert_string_equal(fixture_run_pass(&f), "gate");
     assert_int_equal(fixture_get(&f, "gate").reworks, 0);
     assert_int_equal(fixture_get(&f, "gate").tries, 1);
     assert_int_equal(fixture_state(&f, "code"), TASK_DONE);
@@ -735,34 +736,35 @@ static void a_lost_probe_is_followed_by_another(void **state)
     (void)state;
     struct fixture f;
     fixture_init(&f);
-    f.spec.executor = sched_add_executor(f.sched, &fragile);
+    f.spec.provider = sched_add_provider(f.sched, &fragile);
     fixture_cap(&f, 1);
     f.failure.retry_max = 9;
     fixture_task(&f, "a", "");
     for (uint32_t n = 0; n < 3; n++) {
-        assert_string_equal(fixture_turn(&f), "a");
+        assert_string_equal(fixture_run_pass(&f), "a");
         fixture_end(&f, "a", OUTCOME_FAILED);
     }
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     fixture_pass(&f, 60 * SECOND);
-    assert_string_equal(fixture_turn(&f), "a"); /* the probe */
+    assert_string_equal(fixture_run_pass(&f), "a"); /* the probe */
     fixture_accept(&f, "a");
     fixture_end(&f, "a", OUTCOME_LOST);
-    assert_string_equal(fixture_turn(&f), "a"); /* at once: it said nothing */
-    struct sched_executor_record record =
-        sched_executor_record(f.sched, f.spec.executor);
+    assert_string_equal(fixture_run_pass(&f),
+                        "a"); /* at once: it said nothing */
+    struct sched_provider_record record =
+        sched_provider_record(f.sched, f.spec.provider);
     assert_int_equal(record.failures, 3);
     assert_int_equal(record.probe_token, fixture_get(&f, "a").token);
     fixture_release(&f);
 }
 
-/* Part of the session has a result, so its executor did well. */
+/* Part of the session has a result, so its provider did well. */
 static void a_batch_that_was_lost_in_part_ended_well(void **state)
 {
     (void)state;
     struct fixture f;
     fixture_init(&f);
-    f.spec.executor = sched_add_executor(f.sched, &fragile);
+    f.spec.provider = sched_add_provider(f.sched, &fragile);
     f.spec.class_id = fixture_class(&f, 0, false, 2, SCHED_NEVER);
     fixture_cap(&f, 1);
     f.failure.retry_max = 9;
@@ -770,16 +772,16 @@ static void a_batch_that_was_lost_in_part_ended_well(void **state)
     fixture_task(&f, "b", "");
     const enum sched_outcome failed[] = {OUTCOME_FAILED, OUTCOME_LOST};
     const enum sched_outcome done[] = {OUTCOME_LOST, OUTCOME_DONE};
-    assert_string_equal(fixture_turn(&f), "a+b");
+    assert_string_equal(fixture_run_pass(&f), "a+b");
     fixture_end(&f, "a", OUTCOME_FAILED);
-    assert_string_equal(fixture_turn(&f), "a+b");
+    assert_string_equal(fixture_run_pass(&f), "a+b");
     assert_int_equal(end_each(&f, "a", failed, 2), ERR_OK);
-    struct sched_executor_record record =
-        sched_executor_record(f.sched, f.spec.executor);
+    struct sched_provider_record record =
+        sched_provider_record(f.sched, f.spec.provider);
     assert_int_equal(record.failures, 1); /* nor better nor worse */
-    assert_string_equal(fixture_turn(&f), "a+b");
+    assert_string_equal(fixture_run_pass(&f), "a+b");
     assert_int_equal(end_each(&f, "a", done, 2), ERR_OK);
-    record = sched_executor_record(f.sched, f.spec.executor);
+    record = sched_provider_record(f.sched, f.spec.provider);
     assert_int_equal(record.failures, 0);
     assert_int_equal(fixture_state(&f, "b"), TASK_DONE);
     assert_int_equal(fixture_get(&f, "a").tries, 3);
@@ -787,39 +789,39 @@ static void a_batch_that_was_lost_in_part_ended_well(void **state)
 }
 
 /*
- * A probe shuts its executor for the others: what is ready there keeps no
- * place, and who gets it starts in the same turn.
+ * A probe shuts its provider for the others: what is ready there keeps no
+ * place, and who gets it starts in the same pass.
  */
-static void a_start_that_shuts_its_executor_makes_room(void **state)
+static void a_start_that_shuts_its_provider_makes_room(void **state)
 {
     (void)state;
     struct fixture f;
     fixture_init(&f);
     struct limit_spec limits[] = {fixture_max(9), fixture_max(2)};
     limits[1].hold_group = true;
-    struct executor_id probed = sched_add_executor(f.sched, &fragile);
+    struct provider_id probed = sched_add_provider(f.sched, &fragile);
     fixture_run(&f, SCHED_FIFO, limits, 2);
     f.failure.retry_max = 9;
-    f.spec.executor = probed;
+    f.spec.provider = probed;
     fixture_task(&f, "a", "");
     f.spec.group = fixture_group(&f, 0, 0);
     fixture_task(&f, "b", "");
     fixture_task(&f, "c", "b");
     f.spec.group = ID_NONE;
-    f.spec.executor = f.executor;
+    f.spec.provider = f.provider;
     fixture_task(&f, "other", "");
-    assert_string_equal(fixture_turn(&f), "a b");
+    assert_string_equal(fixture_run_pass(&f), "a b");
     fixture_accept(&f, "b");
     for (uint32_t n = 0; n < 2; n++) {
         fixture_end(&f, "a", OUTCOME_FAILED);
-        assert_string_equal(fixture_turn(&f), "a");
+        assert_string_equal(fixture_run_pass(&f), "a");
     }
     fixture_end(&f, "a", OUTCOME_FAILED); /* the circuit opens */
-    assert_string_equal(fixture_turn(&f), "other");
+    assert_string_equal(fixture_run_pass(&f), "other");
     fixture_pass(&f, 60 * SECOND);
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     fixture_done(&f, "other");
-    assert_string_equal(fixture_turn(&f), "a"); /* the probe */
+    assert_string_equal(fixture_run_pass(&f), "a"); /* the probe */
     fixture_release(&f);
 }
 
@@ -836,15 +838,15 @@ static void a_group_that_closes_over_ready_tasks_is_reported(void **state)
     fixture_task(&f, "c", "a");
     f.spec.group = ID_NONE;
     fixture_task(&f, "other", "");
-    assert_string_equal(fixture_turn(&f), "a other");
+    assert_string_equal(fixture_run_pass(&f), "a other");
     fixture_accept(&f, "a");
     fixture_accept(&f, "other");
     fixture_set_limit(&f, 0, 1, 0);
     fixture_done(&f, "a");
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_true(fixture_get(&f, "b").group_open);
-    fixture_refuse(&f, "other", SCHED_NEVER); /* the executor backs off */
-    assert_string_equal(fixture_turn(&f), "");
+    fixture_refuse(&f, "other", SCHED_NEVER); /* the provider backs off */
+    assert_string_equal(fixture_run_pass(&f), "");
     assert_false(fixture_get(&f, "b").group_open);
     assert_string_equal(strbuf_text(&f.changed), "other b");
     assert_int_equal(sched_record(f.sched, fixture_id(&f, "b")).flags, 0);
@@ -856,8 +858,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_refused_task_is_ready_and_keeps_its_place),
         cmocka_unit_test(a_task_that_is_always_refused_lets_others_go),
-        cmocka_unit_test(one_that_runs_shields_the_executor),
-        cmocka_unit_test(other_executors_are_not_slowed),
+        cmocka_unit_test(one_that_runs_shields_the_provider),
+        cmocka_unit_test(other_providers_are_not_slowed),
         cmocka_unit_test(nothing_is_sent_before_all_answers_are_in),
         cmocka_unit_test(a_time_that_was_named_is_waited_for),
         cmocka_unit_test(the_same_time_read_again_is_not_extended),
@@ -877,7 +879,7 @@ int main(void)
         cmocka_unit_test(a_batch_that_went_well_in_part_is_no_failure),
         cmocka_unit_test(
             a_start_that_fails_at_once_ends_the_waiting_for_answers),
-        cmocka_unit_test(a_group_that_waits_for_its_executor_blocks_nobody),
+        cmocka_unit_test(a_group_that_waits_for_its_provider_blocks_nobody),
         cmocka_unit_test(a_provider_that_is_down_for_days_costs_few_starts),
         cmocka_unit_test(a_batch_prefers_the_better_task_to_the_open_group),
         cmocka_unit_test(a_lost_session_is_tried_again),
@@ -886,7 +888,7 @@ int main(void)
         cmocka_unit_test(a_lost_gate_is_not_blamed),
         cmocka_unit_test(a_lost_probe_is_followed_by_another),
         cmocka_unit_test(a_batch_that_was_lost_in_part_ended_well),
-        cmocka_unit_test(a_start_that_shuts_its_executor_makes_room),
+        cmocka_unit_test(a_start_that_shuts_its_provider_makes_room),
         cmocka_unit_test(a_group_that_closes_over_ready_tasks_is_reported),
     };
     return cmocka_run_group_tests_name("sched: executors", tests, NULL, NULL);

@@ -6,7 +6,7 @@
 
 static bool in_flight(const struct model_task *task)
 {
-    return task->state == TASK_CLAIMED || task->state == TASK_RUNNING;
+    return task->state == TASK_STARTING || task->state == TASK_RUNNING;
 }
 
 static bool is_aged(const struct model *model, const struct model_task *t)
@@ -30,35 +30,35 @@ int64_t model_max(const struct model *model, uint32_t limit)
     return max > 0 ? max : 1;
 }
 
-static bool same_counter(const struct model_room *a, const struct model_room *b)
+static bool same_counter(const struct model_pool *a, const struct model_pool *b)
 {
     return a->share == b->share && a->key == b->key;
 }
 
-static int64_t units_in(const struct model_room *rooms,
+static int64_t units_in(const struct model_pool *pools,
                         uint32_t count,
-                        const struct model_room *room)
+                        const struct model_pool *pool)
 {
     int64_t units = 0;
     for (uint32_t ix = 0; ix < count; ix++) {
-        units += same_counter(&rooms[ix], room) ? rooms[ix].units : 0;
+        units += same_counter(&pools[ix], pool) ? pools[ix].units : 0;
     }
     return units;
 }
 
-int64_t model_used(const struct model *model, const struct model_room *room)
+int64_t model_used(const struct model *model, const struct model_pool *pool)
 {
     int64_t used = 0;
     for (uint32_t ix = 0; ix < model->task_count; ix++) {
         const struct model_task *t = &model->tasks[ix];
         if (in_flight(t) && t->leader == ix) {
-            used += units_in(t->rooms, t->room_count, room);
+            used += units_in(t->pools, t->pool_count, pool);
         }
     }
     for (uint32_t ix = 0; ix < model->group_count; ix++) {
         const struct model_group *g = &model->groups[ix];
         if (g->open) {
-            used += units_in(g->rooms, g->room_count, room);
+            used += units_in(g->pools, g->pool_count, pool);
         }
     }
     return used;
@@ -70,9 +70,9 @@ static bool close_groups(struct model *model)
     bool busy[MODEL_GROUPS] = {false};
     for (uint32_t ix = 0; ix < model->task_count; ix++) {
         const struct model_task *t = &model->tasks[ix];
-        const struct executor *e = &model->executors[t->executor];
+        const struct provider *e = &model->providers[t->provider];
         bool ready = t->state == TASK_READY &&
-                     executor_state(e, model->now_ns) == EXECUTOR_OPEN;
+                     provider_state(e, model->now_ns) == PROVIDER_OPEN;
         if (!t->background &&
             (in_flight(t) ||
              ((ready || (t->backing_off && t->refusals == 0)) && !t->held))) {
@@ -172,33 +172,33 @@ static bool run_is_shut(const struct model *model, uint32_t run)
 }
 
 struct reservations {
-    struct model_room rooms[MODEL_TASKS * 4];
+    struct model_pool pools[MODEL_TASKS * 4];
     uint32_t count;
 };
 
 static bool is_reserved(const struct reservations *kept,
-                        const struct model_room *room)
+                        const struct model_pool *pool)
 {
-    return units_in(kept->rooms, kept->count, room) > 0;
+    return units_in(kept->pools, kept->count, pool) > 0;
 }
 
-/* How many of these rooms lack units; they are added to *lacking. */
+/* How many of these pools lack units; they are added to *lacking. */
 static uint32_t lacking_of(const struct model *model,
                            const struct reservations *kept,
-                           const struct model_room *rooms,
+                           const struct model_pool *pools,
                            uint32_t count,
                            struct reservations *lacking)
 {
     uint32_t lack = 0;
     for (uint32_t ix = 0; ix < count; ix++) {
-        int64_t max = model_max(model, rooms[ix].limit);
-        int64_t free = max - model_used(model, &rooms[ix]);
-        bool none = free <= 0 || is_reserved(kept, &rooms[ix]);
-        if (none || free < rooms[ix].units) {
-            lacking->rooms[lacking->count++] = rooms[ix];
+        int64_t max = model_max(model, pools[ix].limit);
+        int64_t free = max - model_used(model, &pools[ix]);
+        bool none = free <= 0 || is_reserved(kept, &pools[ix]);
+        if (none || free < pools[ix].units) {
+            lacking->pools[lacking->count++] = pools[ix];
             /* One that has none at all, or never as many, counts as many:
              * there is nothing to reserve. */
-            lack += none || max < rooms[ix].units ? MODEL_TASKS : 1;
+            lack += none || max < pools[ix].units ? MODEL_TASKS : 1;
         }
     }
     return lack;
@@ -209,22 +209,22 @@ static bool opens_group(const struct model *model, const struct model_task *t)
     return !t->background && !model->groups[t->group].open;
 }
 
-/* Keep what is free of the rooms that a task lacks, unless one never fits. */
+/* Keep what is free of the pools that a task lacks, unless one never fits. */
 static void keep_for(const struct model *model,
                      const struct reservations *lacking,
                      struct reservations *kept)
 {
     for (uint32_t ix = 0; ix < lacking->count; ix++) {
-        const struct model_room *room = &lacking->rooms[ix];
-        if (model_max(model, room->limit) < room->units) {
+        const struct model_pool *pool = &lacking->pools[ix];
+        if (model_max(model, pool->limit) < pool->units) {
             return;
         }
     }
     for (uint32_t ix = 0; ix < lacking->count; ix++) {
-        const struct model_room *room = &lacking->rooms[ix];
-        int64_t free = model_max(model, room->limit) - model_used(model, room);
-        if (free > 0 && !is_reserved(kept, room)) {
-            kept->rooms[kept->count++] = *room;
+        const struct model_pool *pool = &lacking->pools[ix];
+        int64_t free = model_max(model, pool->limit) - model_used(model, pool);
+        if (free > 0 && !is_reserved(kept, pool)) {
+            kept->pools[kept->count++] = *pool;
         }
     }
 }
@@ -235,13 +235,13 @@ fits(const struct model *model, uint32_t task, struct reservations *kept)
 {
     const struct model_task *t = &model->tasks[task];
     bool shut = run_is_shut(model, t->run) ||
-                executor_state(&model->executors[t->executor], model->now_ns) !=
-                    EXECUTOR_OPEN;
+                provider_state(&model->providers[t->provider], model->now_ns) !=
+                    PROVIDER_OPEN;
     struct reservations lacking = {.count = 0};
-    uint32_t lack = lacking_of(model, kept, t->rooms, t->room_count, &lacking);
+    uint32_t lack = lacking_of(model, kept, t->pools, t->pool_count, &lacking);
     if (opens_group(model, t)) {
         const struct model_group *g = &model->groups[t->group];
-        lack += lacking_of(model, kept, g->rooms, g->room_count, &lacking);
+        lack += lacking_of(model, kept, g->pools, g->pool_count, &lacking);
     }
     /* One that has waited for too long keeps all that it can. */
     if (!shut && (lack == 1 || is_aged(model, t))) {
@@ -250,9 +250,9 @@ fits(const struct model *model, uint32_t task, struct reservations *kept)
     return !shut && lack == 0;
 }
 
-static bool same_rooms(const struct model_room *a,
+static bool same_pools(const struct model_pool *a,
                        uint32_t a_count,
-                       const struct model_room *b,
+                       const struct model_pool *b,
                        uint32_t b_count)
 {
     return a_count == b_count && memcmp(a, b, a_count * sizeof(a[0])) == 0;
@@ -265,19 +265,21 @@ static bool may_share(const struct model *model,
     const struct model_group *group_a = &model->groups[a->group];
     const struct model_group *group_b = &model->groups[b->group];
     return a->run == b->run && a->class_ix == b->class_ix &&
-           a->executor == b->executor && a->batch_key == b->batch_key &&
-           same_rooms(a->rooms, a->room_count, b->rooms, b->room_count) &&
-           same_rooms(group_a->rooms,
-                      group_a->room_count,
-                      group_b->rooms,
-                      group_b->room_count);
+           a->provider == b->provider && a->batch_key == b->batch_key &&
+           same_pools(a->pools, a->pool_count, b->pools, b->pool_count) &&
+           same_pools(group_a->pools,
+                      group_a->pool_count,
+                      group_b->pools,
+                      group_b->pool_count);
 }
 
-static void
-claim(struct model *model, uint32_t task, uint32_t leader, uint32_t place)
+static void set_starting(struct model *model,
+                         uint32_t task,
+                         uint32_t leader,
+                         uint32_t place)
 {
     struct model_task *t = &model->tasks[task];
-    t->state = TASK_CLAIMED;
+    t->state = TASK_STARTING;
     t->leader = leader;
     t->token = model->last_token;
     /* Followers need no start time: it tells their place instead. */
@@ -291,7 +293,7 @@ static void start(struct model *model, uint32_t leader, struct strbuf *log)
     model->last_token++;
     model->groups[t->group].open =
         model->groups[t->group].open || !t->background;
-    claim(model, leader, leader, 0);
+    set_starting(model, leader, leader, 0);
     strbuf_addf(log, "start %llu:", (unsigned long long)model->last_token);
     strbuf_addf(log, " %u", leader);
     for (uint32_t n = 1; n < model->classes[t->class_ix].batch; n++) {
@@ -304,7 +306,7 @@ static void start(struct model *model, uint32_t leader, struct strbuf *log)
         if (ix == count) {
             break;
         }
-        claim(model, sorted[ix], leader, n);
+        set_starting(model, sorted[ix], leader, n);
         /* It rides along: its group, if closed, stays closed. */
         if (opens_group(model, &model->tasks[sorted[ix]])) {
             model->tasks[sorted[ix]].background = true;
@@ -312,7 +314,7 @@ static void start(struct model *model, uint32_t leader, struct strbuf *log)
         strbuf_addf(log, " %u", sorted[ix]);
     }
     strbuf_adds(log, "\n");
-    executor_sent(&model->executors[t->executor], model->last_token);
+    provider_sent(&model->providers[t->provider], model->last_token);
 }
 
 static bool start_one(struct model *model, struct strbuf *log)
@@ -329,19 +331,19 @@ static bool start_one(struct model *model, struct strbuf *log)
     return false;
 }
 
-void model_take_turn(struct model *model, struct model_turn *turn)
+void model_take_pass(struct model *model, struct model_pass *pass)
 {
-    *turn = (struct model_turn){.starts = {0}};
+    *pass = (struct model_pass){.starts = {0}};
     (void)close_groups(model);
     for (uint32_t ix = 0; ix < model->task_count; ix++) {
-        turn->ends[ix] = model->tasks[ix].end_due;
+        pass->ends[ix] = model->tasks[ix].end_due;
         model->tasks[ix].end_due = false;
     }
-    while (start_one(model, &turn->starts) || close_groups(model)) {
+    while (start_one(model, &pass->starts) || close_groups(model)) {
     }
-    for (uint32_t ix = 0; ix < model->executor_count; ix++) {
-        turn->circuits[ix] = model->executors[ix].notice;
-        model->executors[ix].notice = false;
+    for (uint32_t ix = 0; ix < model->provider_count; ix++) {
+        pass->circuits[ix] = model->providers[ix].notice;
+        model->providers[ix].notice = false;
     }
     for (uint32_t ix = 0; ix < model->run_count; ix++) {
         struct model_run *run = &model->runs[ix];
@@ -350,9 +352,9 @@ void model_take_turn(struct model *model, struct model_turn *turn)
             flying = flying || (model->tasks[task].run == ix &&
                                 in_flight(&model->tasks[task]));
         }
-        turn->barriers[ix] = run->barrier_due && !run->barrier_running &&
+        pass->barriers[ix] = run->barrier_due && !run->barrier_running &&
                              !model->draining && (!run->sync_drain || !flying);
-        if (turn->barriers[ix]) {
+        if (pass->barriers[ix]) {
             run->barrier_due = false;
             run->barrier_running = true;
         }

@@ -17,7 +17,7 @@ static void assert_schedule(struct fixture *f, const char *expected)
 {
     struct strbuf seen = {0};
     for (;;) {
-        const char *started = fixture_turn(f);
+        const char *started = fixture_run_pass(f);
         if (*started == '\0') {
             break;
         }
@@ -188,23 +188,24 @@ static void fair_serves_the_group_that_had_least(void **state)
         fixture_task(&f, names[ix], "");
     }
     /* Both had nothing: the longer path. What was really used counts. */
-    assert_string_equal(fixture_turn(&f), "b1");
+    assert_string_equal(fixture_run_pass(&f), "b1");
     fixture_pass(&f, 10 * MINUTE);
     fixture_done(&f, "b1");
     /* b is open and goes first: what is begun is finished. */
-    assert_string_equal(fixture_turn(&f), "b2");
+    assert_string_equal(fixture_run_pass(&f), "b2");
     fixture_order(&f, EVENT_HOLD, "b3");
     fixture_done(&f, "b2");
     /* b closed in between; a has had nothing, b ten minutes. */
-    assert_string_equal(fixture_turn(&f), "a1");
+    assert_string_equal(fixture_run_pass(&f), "a1");
     fixture_order(&f, EVENT_HOLD, "a2");
     fixture_order(&f, EVENT_HOLD, "a3");
     fixture_pass(&f, 2 * MINUTE);
     fixture_done(&f, "a1");
-    assert_string_equal(fixture_turn(&f), "");
+    assert_string_equal(fixture_run_pass(&f), "");
     fixture_order(&f, EVENT_RELEASE, "b3");
     fixture_order(&f, EVENT_RELEASE, "a2");
-    assert_string_equal(fixture_turn(&f), "a2"); /* two minutes against ten */
+    assert_string_equal(fixture_run_pass(&f),
+                        "a2"); /* two minutes against ten */
     fixture_release(&f);
 }
 
@@ -219,11 +220,11 @@ static void fair_charges_nothing_for_a_refusal(void **state)
     fixture_task(&f, "a", "");
     f.spec.estimate_ns = MINUTE;
     fixture_task(&f, "b", "");
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     fixture_pass(&f, 5 * MINUTE);
     fixture_refuse(&f, "a", SCHED_NEVER);
     fixture_pass(&f, 10 * SECOND);
-    assert_string_equal(fixture_turn(&f), "a"); /* still least service */
+    assert_string_equal(fixture_run_pass(&f), "a"); /* still least service */
     fixture_release(&f);
 }
 
@@ -286,7 +287,7 @@ static void a_deferred_task_comes_after_everything_else(void **state)
     fixture_release(&f);
 }
 
-static void a_deferred_task_that_gates_is_not_in_the_background(void **state)
+static void a_deferred_task_that_blocks_is_not_in_the_background(void **state)
 {
     (void)state;
     struct fixture f;
@@ -313,7 +314,7 @@ static void a_deferred_task_that_gates_is_not_in_the_background(void **state)
     fixture_release(&f);
 }
 
-static void a_background_task_moves_when_it_begins_to_gate(void **state)
+static void a_background_task_moves_when_it_begins_to_block(void **state)
 {
     (void)state;
     struct fixture f;
@@ -323,7 +324,7 @@ static void a_background_task_moves_when_it_begins_to_gate(void **state)
     fixture_task(&f, "gate", "");
     f.spec.class_id = f.review;
     fixture_task(&f, "other", "");
-    assert_string_equal(fixture_turn(&f), ""); /* ready, in their queues */
+    assert_string_equal(fixture_run_pass(&f), ""); /* ready, in their queues */
     f.spec.class_id = f.work;
     fixture_task(&f, "urgent", "gate");
     fixture_set_limit(&f, 0, 1, 0);
@@ -343,14 +344,14 @@ static void a_task_that_waited_too_long_goes_first(void **state)
     fixture_task(&f, "old2", "");
     f.spec.class_id = f.work;
     fixture_task(&f, "a", "");
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     fixture_task(&f, "b", "");
     fixture_task(&f, "c", "");
     assert_true(sched_next_timer(f.sched) == 30 * MINUTE);
     fixture_pass(&f, 28 * MINUTE);
     assert_false(fixture_get(&f, "old").aged); /* a minute is missing */
     fixture_done(&f, "a");
-    assert_string_equal(fixture_turn(&f), "b");
+    assert_string_equal(fixture_run_pass(&f), "b");
     fixture_pass(&f, 2 * MINUTE);
     assert_true(fixture_get(&f, "old").aged);
     assert_true(fixture_get(&f, "old2").aged);
@@ -385,7 +386,7 @@ static void a_refused_task_keeps_its_age(void **state)
     fixture_cap(&f, 1);
     f.spec.class_id = fixture_class(&f, 9, false, 1, 30 * MINUTE);
     fixture_task(&f, "old", "");
-    assert_string_equal(fixture_turn(&f), "old");
+    assert_string_equal(fixture_run_pass(&f), "old");
     fixture_pass(&f, 31 * MINUTE);
     f.spec.class_id = f.work;
     fixture_task(&f, "new", "");
@@ -405,7 +406,7 @@ static void a_retried_task_starts_to_wait_anew(void **state)
     f.spec.class_id = fixture_class(&f, 9, false, 1, 30 * MINUTE);
     f.failure.retry_max = 1;
     fixture_task(&f, "old", "");
-    assert_string_equal(fixture_turn(&f), "old");
+    assert_string_equal(fixture_run_pass(&f), "old");
     fixture_pass(&f, 31 * MINUTE);
     fixture_end(&f, "old", OUTCOME_FAILED);
     assert_false(fixture_get(&f, "old").aged);
@@ -428,7 +429,7 @@ static int64_t wait_behind_stream(uint32_t tier, uint32_t tier_of_stream)
     streams.class_id = fixture_class(&f, tier_of_stream, false, 1, 60 * MINUTE);
     f.spec = streams;
     (void)fixture_tasks(&f, 1);
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     f.spec = waits;
     struct task_id waiter = fixture_tasks(&f, 1);
     f.spec = streams;
@@ -439,7 +440,7 @@ static int64_t wait_behind_stream(uint32_t tier, uint32_t tier_of_stream)
         uint32_t count = 0;
         struct task_id runs = {sched_in_flight(f.sched, &count)[0]};
         fixture_end_id(&f, runs, OUTCOME_DONE);
-        (void)fixture_turn(&f);
+        (void)fixture_run_pass(&f);
     }
     int64_t waited_ns = f.now_ns;
     fixture_release(&f);
@@ -482,7 +483,7 @@ static void tell(struct strbuf *story, uint64_t seed)
         f.spec.estimate_ns = rng_below(&rng, 3) * MINUTE;
         f.spec.class_id = rng_below(&rng, 2) == 0 ? f.work : f.review;
         (void)fixture_tasks(&f, rng_below(&rng, 3));
-        strbuf_addf(story, "%s|", fixture_turn(&f));
+        strbuf_addf(story, "%s|", fixture_run_pass(&f));
         strbuf_addf(story, "%s\n", strbuf_text(&f.changed));
         uint32_t count = 0;
         const uint32_t *in_flight = sched_in_flight(f.sched, &count);
@@ -530,7 +531,7 @@ static void heads_are_the_best_of_each_kind_that_is_left(void **state)
     f.spec.class_id = f.review;
     fixture_task(&f, "r", "");
     fixture_task(&f, "r2", "");
-    assert_string_equal(fixture_turn(&f), "runs");
+    assert_string_equal(fixture_run_pass(&f), "runs");
     uint32_t heads[5] = {0};
     sched_heads(f.sched, note_head, heads);
     static const uint32_t expected[5] = {0, 1, 0, 1, 0};
@@ -556,16 +557,16 @@ static void losing_the_only_urgent_heir_changes_the_tier_alone(void **state)
     f.spec.class_id = f.work;
     f.spec.estimate_ns = 0;
     fixture_task(&f, "urgent", "other");
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     fixture_order(&f, EVENT_CANCEL, "urgent");
     assert_int_equal(fixture_get(&f, "other").tier, 1);
     assert_true(fixture_get(&f, "other").rank_ns == 10 * MINUTE);
     fixture_set_limit(&f, 0, 1, 0);
-    assert_string_equal(fixture_turn(&f), "gate"); /* as declared again */
+    assert_string_equal(fixture_run_pass(&f), "gate"); /* as declared again */
     fixture_release(&f);
 }
 
-static void a_task_that_gates_no_more_goes_to_the_background(void **state)
+static void a_task_that_blocks_no_more_goes_to_the_background(void **state)
 {
     (void)state;
     struct fixture f;
@@ -580,7 +581,7 @@ static void a_task_that_gates_no_more_goes_to_the_background(void **state)
     f.spec.estimate_ns = 0;
     fixture_task(&f, "gated", "gate");
     fixture_task(&f, "other", "");
-    (void)fixture_turn(&f);
+    (void)fixture_run_pass(&f);
     assert_false(fixture_get(&f, "gate").background);
     fixture_order(&f, EVENT_CANCEL, "gated");
     assert_true(fixture_get(&f, "gate").background);
@@ -626,7 +627,7 @@ static void heads_include_those_set_aside(void **state)
     f.spec.use_count = 2;
     fixture_task(&f, "a", "");
     fixture_task(&f, "aside", "");
-    assert_string_equal(fixture_turn(&f), "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
     uint32_t heads = 0;
     sched_heads(f.sched, count_head, &heads);
     assert_int_equal(heads, 1);
@@ -649,8 +650,8 @@ int main(void)
         cmocka_unit_test(what_is_begun_is_finished_first),
         cmocka_unit_test(tier_beats_open_first),
         cmocka_unit_test(a_deferred_task_comes_after_everything_else),
-        cmocka_unit_test(a_deferred_task_that_gates_is_not_in_the_background),
-        cmocka_unit_test(a_background_task_moves_when_it_begins_to_gate),
+        cmocka_unit_test(a_deferred_task_that_blocks_is_not_in_the_background),
+        cmocka_unit_test(a_background_task_moves_when_it_begins_to_block),
         cmocka_unit_test(a_task_that_waited_too_long_goes_first),
         cmocka_unit_test(held_time_counts_as_waiting),
         cmocka_unit_test(a_refused_task_keeps_its_age),
@@ -660,7 +661,7 @@ int main(void)
         cmocka_unit_test(equal_inputs_give_equal_schedules),
         cmocka_unit_test(heads_are_the_best_of_each_kind_that_is_left),
         cmocka_unit_test(losing_the_only_urgent_heir_changes_the_tier_alone),
-        cmocka_unit_test(a_task_that_gates_no_more_goes_to_the_background),
+        cmocka_unit_test(a_task_that_blocks_no_more_goes_to_the_background),
         cmocka_unit_test(a_group_that_opens_does_not_pull_its_background_up),
         cmocka_unit_test(heads_include_those_set_aside),
     };

@@ -12,7 +12,7 @@
  *
  * It leaves out what schedules seldom depend on (tiers, deferral, batches, who
  * keeps a group open): a schedule found in it is a proposal, which the
- * scheduler's own code judges (lookahead_ghost.c).
+ * scheduler's own code judges (lookahead_rollout.c).
  *
  * Open, so that tests can make one by hand; starts as {0}.
  */
@@ -44,7 +44,7 @@ struct lookahead_busy {
 struct lookahead_model {
     uint32_t count;
     uint32_t words;                     /* that are used of each vector */
-    uint64_t room[LOOKAHEAD_WORDS_MAX]; /* units there are at all */
+    uint64_t pool[LOOKAHEAD_WORDS_MAX]; /* units there are at all */
 
     uint32_t *task;       /* index in the scheduler */
     int64_t *length_ns;   /* at least 1 */

@@ -16,7 +16,7 @@
 struct order {
     int64_t rank_ns;
     uint8_t tier;
-    uint8_t gate_tier;
+    uint8_t blocked_tier;
 };
 
 static uint8_t better(uint8_t a, uint8_t b)
@@ -25,10 +25,10 @@ static uint8_t better(uint8_t a, uint8_t b)
 }
 
 /* What a task counts as for those it needs: unless deferred, its tier. */
-static uint8_t gate_tier_of(const struct sched *sched, uint32_t task)
+static uint8_t blocked_tier_of(const struct sched *sched, uint32_t task)
 {
     const struct sched_class_spec *spec = sched_class_of(sched, task);
-    uint8_t below = sched->details[task].gate_tier;
+    uint8_t below = sched->details[task].blocked_tier;
     return spec->defer ? below : better(below, (uint8_t)spec->tier);
 }
 
@@ -40,7 +40,7 @@ compute(const struct sched *sched, uint32_t task, bool fresh)
     int64_t estimate_ns = sched->tasks[task].estimate_ns;
     struct order order = {
         .tier = (uint8_t)sched_class_of(sched, task)->tier,
-        .gate_tier = TIER_NONE,
+        .blocked_tier = TIER_NONE,
     };
     for (uint32_t edge = graph_first_dependent(graph, task); edge != ID_NONE;
          edge = graph_next_dependent(graph, edge)) {
@@ -54,8 +54,8 @@ compute(const struct sched *sched, uint32_t task, bool fresh)
         }
         order.tier = better(order.tier, dependent->tier);
         if (sched->has_deferred) {
-            uint8_t gate_tier = gate_tier_of(sched, ix);
-            order.gate_tier = better(order.gate_tier, gate_tier);
+            uint8_t blocked_tier = blocked_tier_of(sched, ix);
+            order.blocked_tier = better(order.blocked_tier, blocked_tier);
         }
     }
     order.rank_ns = order.rank_ns > SCHED_NEVER - estimate_ns
@@ -69,7 +69,7 @@ static void update(struct sched *sched, uint32_t task, bool fresh)
     struct order order = compute(sched, task, fresh);
     struct task *t = &sched->tasks[task];
     if (order.rank_ns == t->rank_ns && order.tier == t->tier &&
-        order.gate_tier == sched->details[task].gate_tier) {
+        order.blocked_tier == sched->details[task].blocked_tier) {
         return;
     }
     bool queued = sched_has(sched, task, TASK_QUEUED);
@@ -78,7 +78,7 @@ static void update(struct sched *sched, uint32_t task, bool fresh)
     }
     t->rank_ns = order.rank_ns;
     t->tier = order.tier;
-    sched->details[task].gate_tier = order.gate_tier;
+    sched->details[task].blocked_tier = order.blocked_tier;
     if (queued) {
         ready_enqueue(sched, task);
     }
@@ -142,10 +142,10 @@ static void work_off(struct sched *sched, uint32_t count)
  * Tasks from `first` on are new, and so are the edges from `edges_before` on.
  * With `forward`, no new task needs one that was declared after it.
  */
-void order_of_new(struct sched *sched,
-                  uint32_t first,
-                  uint32_t edges_before,
-                  bool forward)
+void priority_of_new(struct sched *sched,
+                     uint32_t first,
+                     uint32_t edges_before,
+                     bool forward)
 {
     enum { AHEAD = 4 };
     (void)sched_new_mark(sched);
@@ -173,7 +173,9 @@ void order_of_new(struct sched *sched,
     work_off(sched, count);
 }
 
-void order_refresh(struct sched *sched, const uint32_t *seeds, uint32_t count)
+void priority_refresh(struct sched *sched,
+                      const uint32_t *seeds,
+                      uint32_t count)
 {
     (void)sched_new_mark(sched);
     uint32_t affected = 0;

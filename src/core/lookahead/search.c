@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/lookahead_search.h"
+#include "core/lookahead/search.h"
 
 #include "base/invariant.h"
 

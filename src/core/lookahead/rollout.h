@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lookahead_ghost: a second scheduler in the state of the first, run ahead.
+ * lookahead_rollout: a second scheduler in the state of the first, run ahead.
  *
  * It is the scheduler's own code on copies of what changes (what does not
  * change is shared), with sessions that take as long as estimated and end
  * well. So a proposal is judged by all rules there are, and by what the
  * simulator would do.
  */
-#ifndef CORE_LOOKAHEAD_GHOST_H
-#define CORE_LOOKAHEAD_GHOST_H
+#ifndef CORE_LOOKAHEAD_ROLLOUT_H
+#define CORE_LOOKAHEAD_ROLLOUT_H
 
-#include "core/lookahead.h"
+#include "core/lookahead/lookahead.h"
 
 /* What changes while a scheduler runs: array, its length, its capacity. */
-#define GHOST_COPIED(PART)                                                     \
+#define ROLLOUT_COPIED(PART)                                                   \
     PART(tasks, task_count, task_capacity)                                     \
     PART(details, task_count, task_capacity)                                   \
     PART(unmet, task_count, task_capacity)                                     \
@@ -24,15 +24,15 @@
     PART(groups, group_count, group_capacity)                                  \
     PART(bins, bin_count, bin_capacity)                                        \
     PART(queue_links, queue_count, queue_capacity)                             \
-    PART(executors, executor_count, executor_count)                            \
+    PART(providers, provider_count, provider_count)                            \
     PART(runs, run_count, run_count)                                           \
     PART(limits.limits, limits.limit_count, limits.limit_capacity)             \
     PART(limits.counters, limits.counter_count, limits.counter_capacity)       \
-    PART(limits.rooms, limits.room_count, limits.room_capacity)                \
-    PART(limits.room_links, limits.room_count, limits.room_capacity)
+    PART(limits.pools, limits.pool_count, limits.pool_capacity)                \
+    PART(limits.pool_links, limits.pool_count, limits.pool_capacity)
 
 /* What is written before it is read. */
-#define GHOST_SCRATCH(PART)                                                    \
+#define ROLLOUT_SCRATCH(PART)                                                  \
     PART(stack)                                                                \
     PART(list)                                                                 \
     PART(tally)                                                                \
@@ -46,31 +46,31 @@ struct lookahead_ending {
 };
 
 /* Starts as {0}. */
-struct lookahead_ghost {
+struct lookahead_rollout {
     struct sched sched;
     struct lookahead lookahead;
     struct lookahead_ending *endings; /* heap */
     uint32_t ending_count;
-    uint32_t *started; /* in this turn */
+    uint32_t *started; /* in this pass */
     int64_t *start_ns; /* per task: when it started; SCHED_NEVER: not */
     uint32_t capacity;
 };
 
 /* Make room for the state of `real`. */
-void lookahead_ghost_reserve(struct lookahead_ghost *ghost,
-                             const struct sched *real);
-void lookahead_ghost_release(struct lookahead_ghost *ghost);
-size_t lookahead_ghost_bytes(const struct lookahead_ghost *ghost);
+void lookahead_rollout_reserve(struct lookahead_rollout *rollout,
+                               const struct sched *real);
+void lookahead_rollout_release(struct lookahead_rollout *rollout);
+size_t lookahead_rollout_bytes(const struct lookahead_rollout *rollout);
 
 /*
  * Run ahead from the state of `real`, with this order for the run, or by rank
  * if `count` is 0. Return when the last session of the run ends; the start of
- * each task is in ghost->start_ns then.
+ * each task is in rollout->start_ns then.
  */
-int64_t lookahead_ghost_run(struct lookahead_ghost *ghost,
-                            const struct sched *real,
-                            uint32_t run,
-                            const uint32_t *order,
-                            uint32_t count);
+int64_t lookahead_rollout_run(struct lookahead_rollout *rollout,
+                              const struct sched *real,
+                              uint32_t run,
+                              const uint32_t *order,
+                              uint32_t count);
 
-#endif /* CORE_LOOKAHEAD_GHOST_H */
+#endif /* CORE_LOOKAHEAD_ROLLOUT_H */

@@ -2,14 +2,14 @@
 /*
  * From the state of a scheduler to a model of what is left of a run.
  *
- * Scarce is a room of which all that is left, taken together, needs more than
- * there is. The others cannot matter, and are left out; of more scarce rooms
+ * Scarce is a pool of which all that is left, taken together, needs more than
+ * there is. The others cannot matter, and are left out; of more scarce pools
  * than a vector has lanes, those with the most demand are taken.
  *
  * A task of a group that holds a place is taken to need that place itself: the
  * tasks of a group mostly follow one another.
  */
-#include "core/lookahead_outline.h"
+#include "core/lookahead/outline.h"
 
 #include "base/duration.h"
 #include "base/invariant.h"
@@ -128,16 +128,16 @@ static void link_tasks(const struct lookahead_outline *outline,
 
 /* ---- what is scarce ---- */
 
-/* Call `fn` for each room that a task needs, its group's included. */
-typedef void (*room_fn)(struct lookahead_outline *outline,
+/* Call `fn` for each pool that a task needs, its group's included. */
+typedef void (*pool_fn)(struct lookahead_outline *outline,
                         const struct sched *sched,
-                        struct room_need need,
+                        struct pool_need need,
                         void *ctx);
 
-static void each_room(struct lookahead_outline *outline,
+static void each_pool(struct lookahead_outline *outline,
                       const struct sched *sched,
                       uint32_t task,
-                      room_fn fn,
+                      pool_fn fn,
                       void *ctx)
 {
     const struct shape *shape = sched_shape_of(sched, task);
@@ -148,8 +148,8 @@ static void each_room(struct lookahead_outline *outline,
     for (uint32_t part = 0; part < (background ? 1 : 2); part++) {
         const struct need_set *set = &sched->sets[sets[part]];
         for (uint32_t ix = 0; ix < set->count; ix++) {
-            struct room_need need = sched->needs[set->first + ix];
-            uint32_t limit = sched->limits.rooms[need.room].limit;
+            struct pool_need need = sched->needs[set->first + ix];
+            uint32_t limit = sched->limits.pools[need.pool].limit;
             if (sched->limits.limits[limit].kind == LIMIT_PLAN &&
                 sched->limits.limits[limit].max_now != LIMIT_NONE) {
                 fn(outline, sched, need, ctx);
@@ -160,15 +160,15 @@ static void each_room(struct lookahead_outline *outline,
 
 static void add_demand(struct lookahead_outline *outline,
                        const struct sched *sched,
-                       struct room_need need,
+                       struct pool_need need,
                        void *ctx)
 {
     const bool *flies = ctx;
-    struct lookahead_room *room = &outline->rooms[need.room];
+    struct lookahead_pool *pool = &outline->pools[need.pool];
     (void)sched;
-    room->demand += need.units;
+    pool->demand += need.units;
     if (*flies) {
-        room->kept += need.units;
+        pool->kept += need.units;
     }
 }
 
@@ -179,33 +179,33 @@ static bool is_session(const struct sched *sched, uint32_t run, uint32_t task)
            sched_run_ix(sched, task) == run;
 }
 
-/* Units of a room that there are for the run: what others use is gone. */
+/* Units of a pool that there are for the run: what others use is gone. */
 static int64_t units_for(const struct lookahead_outline *outline,
                          const struct sched *sched,
-                         uint32_t room)
+                         uint32_t pool)
 {
-    const struct lookahead_room *r = &outline->rooms[room];
-    uint32_t limit = sched->limits.rooms[room].limit;
+    const struct lookahead_pool *r = &outline->pools[pool];
+    uint32_t limit = sched->limits.pools[pool].limit;
     int64_t max = sched->limits.limits[limit].max_now;
-    int64_t units = limits_free(&sched->limits, room) + r->kept;
+    int64_t units = limits_free(&sched->limits, pool) + r->kept;
     units = units > max ? max : units;
     units = units < r->kept ? r->kept : units;
     return units > 0 ? units : 1;
 }
 
-/* The room with the highest share of demand that has no lane yet. */
+/* The pool with the highest share of demand that has no lane yet. */
 static uint32_t find_scarce(const struct lookahead_outline *outline,
                             const struct sched *sched)
 {
     uint32_t scarce = ID_NONE;
     double most = 1;
-    for (uint32_t ix = 0; ix < sched->limits.room_count; ix++) {
-        const struct lookahead_room *room = &outline->rooms[ix];
-        if (room->lane != ID_NONE || room->demand == 0) {
+    for (uint32_t ix = 0; ix < sched->limits.pool_count; ix++) {
+        const struct lookahead_pool *pool = &outline->pools[ix];
+        if (pool->lane != ID_NONE || pool->demand == 0) {
             continue;
         }
         double share =
-            (double)room->demand / (double)units_for(outline, sched, ix);
+            (double)pool->demand / (double)units_for(outline, sched, ix);
         if (share > most) {
             most = share;
             scarce = ix;
@@ -220,45 +220,45 @@ static void find_lanes(struct lookahead_outline *outline,
 {
     uint32_t lanes = 0;
     for (uint32_t ix = 0; ix < LOOKAHEAD_WORDS_MAX; ix++) {
-        model->room[ix] = 0;
+        model->pool[ix] = 0;
     }
     while (lanes < LANES_MAX) {
         uint32_t ix = find_scarce(outline, sched);
         if (ix == ID_NONE) {
             break;
         }
-        struct lookahead_room *room = &outline->rooms[ix];
-        room->units = units_for(outline, sched, ix);
-        room->lane = lanes++;
-        int64_t units = room->units < LOOKAHEAD_UNITS_MAX ? room->units
+        struct lookahead_pool *pool = &outline->pools[ix];
+        pool->units = units_for(outline, sched, ix);
+        pool->lane = lanes++;
+        int64_t units = pool->units < LOOKAHEAD_UNITS_MAX ? pool->units
                                                           : LOOKAHEAD_UNITS_MAX;
-        model->room[room->lane / LOOKAHEAD_LANES] |=
-            (uint64_t)units << room->lane % LOOKAHEAD_LANES * 16;
+        model->pool[pool->lane / LOOKAHEAD_LANES] |=
+            (uint64_t)units << pool->lane % LOOKAHEAD_LANES * 16;
     }
     model->words = lanes > LOOKAHEAD_LANES
                        ? (lanes + LOOKAHEAD_LANES - 1) / LOOKAHEAD_LANES
                        : 1;
 }
 
-/* Put the units of one room into a vector, as far as they go in. */
+/* Put the units of one pool into a vector, as far as they go in. */
 static void add_units(struct lookahead_outline *outline,
                       const struct sched *sched,
-                      struct room_need need,
+                      struct pool_need need,
                       void *ctx)
 {
     uint64_t *units = ctx;
-    const struct lookahead_room *room = &outline->rooms[need.room];
+    const struct lookahead_pool *pool = &outline->pools[need.pool];
     (void)sched;
-    if (room->lane == ID_NONE) {
+    if (pool->lane == ID_NONE) {
         return;
     }
-    int64_t wanted = need.units < room->units ? need.units : room->units;
-    if (room->units > LOOKAHEAD_UNITS_MAX) {
-        wanted = (int64_t)((double)wanted / (double)room->units *
+    int64_t wanted = need.units < pool->units ? need.units : pool->units;
+    if (pool->units > LOOKAHEAD_UNITS_MAX) {
+        wanted = (int64_t)((double)wanted / (double)pool->units *
                            LOOKAHEAD_UNITS_MAX);
     }
-    units[room->lane / LOOKAHEAD_LANES] += (uint64_t)wanted
-                                           << room->lane % LOOKAHEAD_LANES * 16;
+    units[pool->lane / LOOKAHEAD_LANES] += (uint64_t)wanted
+                                           << pool->lane % LOOKAHEAD_LANES * 16;
 }
 
 static void list_busy(struct lookahead_outline *outline,
@@ -277,7 +277,7 @@ static void list_busy(struct lookahead_outline *outline,
         *busy = (struct lookahead_busy){
             .until_ns = lookahead_left_ns(sched, task),
         };
-        each_room(outline, sched, task, add_units, busy->units);
+        each_pool(outline, sched, task, add_units, busy->units);
     }
 }
 
@@ -287,7 +287,7 @@ static void list_units(struct lookahead_outline *outline,
 {
     for (uint32_t ix = 0; ix < model->count; ix++) {
         uint64_t units[LOOKAHEAD_WORDS_MAX] = {0};
-        each_room(outline, sched, model->task[ix], add_units, units);
+        each_pool(outline, sched, model->task[ix], add_units, units);
         for (uint32_t word = 0; word < model->words; word++) {
             model->units[(size_t)ix * model->words + word] = units[word];
         }
@@ -303,18 +303,18 @@ bool lookahead_outline(struct lookahead_outline *outline,
         return false;
     }
     link_tasks(outline, model, sched);
-    for (uint32_t ix = 0; ix < sched->limits.room_count; ix++) {
-        outline->rooms[ix] = (struct lookahead_room){.lane = ID_NONE};
+    for (uint32_t ix = 0; ix < sched->limits.pool_count; ix++) {
+        outline->pools[ix] = (struct lookahead_pool){.lane = ID_NONE};
     }
     bool flies = true;
     for (uint32_t ix = 0; ix < sched->in_flight_count; ix++) {
         if (is_session(sched, run, sched->in_flight[ix])) {
-            each_room(outline, sched, sched->in_flight[ix], add_demand, &flies);
+            each_pool(outline, sched, sched->in_flight[ix], add_demand, &flies);
         }
     }
     flies = false;
     for (uint32_t ix = 0; ix < model->count; ix++) {
-        each_room(outline, sched, model->task[ix], add_demand, &flies);
+        each_pool(outline, sched, model->task[ix], add_demand, &flies);
     }
     find_lanes(outline, model, sched);
     list_busy(outline, model, sched, run);

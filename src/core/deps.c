@@ -5,16 +5,17 @@
  * A task is *met* when it is done (and not revoked), or when it is optional
  * and was skipped (not because of what it needs) or has failed. A met task
  * releases those who need it once everything that it needs itself has been
- * released: then the number of unmet needs of each of them falls by one. When a
- * task stops being met (rework, revoke), the same is undone, through tasks that
- * have started too. So a task never starts behind something that is not stably
- * done, even if a task in between was already running and has ended since.
+ * released: then the number of unsatisfied needs of each of them falls by one.
+ * When a task stops being met (rework, revoke), the same is undone, through
+ * tasks that have started too. So a task never starts behind something that is
+ * not stably done, even if a task in between was already running and has ended
+ * since.
  */
 #include "core/sched_internal.h"
 
 #include "base/invariant.h"
 
-bool release_is_met(const struct sched *sched, uint32_t task)
+bool deps_is_complete(const struct sched *sched, uint32_t task)
 {
     const struct task *t = &sched->tasks[task];
     if (t->state == TASK_DONE) {
@@ -25,18 +26,18 @@ bool release_is_met(const struct sched *sched, uint32_t task)
            sched_failure_of(sched, task)->optional;
 }
 
-void release_forward(struct sched *sched, uint32_t task)
+void deps_satisfy(struct sched *sched, uint32_t task)
 {
     const struct graph *graph = &sched->graph;
     uint32_t depth = 0;
     sched->stack[depth++] = task;
     while (depth > 0) {
         uint32_t from = sched->stack[--depth];
-        if (sched_has(sched, from, TASK_RELEASED) || sched->unmet[from] > 0 ||
-            !release_is_met(sched, from)) {
+        if (sched_has(sched, from, TASK_SATISFIED) || sched->unmet[from] > 0 ||
+            !deps_is_complete(sched, from)) {
             continue;
         }
-        sched_raise(sched, from, TASK_RELEASED);
+        sched_raise(sched, from, TASK_SATISFIED);
         sched_fetch_dependents(sched, from);
         for (uint32_t edge = graph_first_dependent(graph, from);
              edge != ID_NONE;
@@ -55,17 +56,17 @@ void release_forward(struct sched *sched, uint32_t task)
     }
 }
 
-void release_back(struct sched *sched, uint32_t task)
+void deps_revert(struct sched *sched, uint32_t task)
 {
     const struct graph *graph = &sched->graph;
     uint32_t depth = 0;
     sched->stack[depth++] = task;
     while (depth > 0) {
         uint32_t from = sched->stack[--depth];
-        if (!sched_has(sched, from, TASK_RELEASED)) {
+        if (!sched_has(sched, from, TASK_SATISFIED)) {
             continue;
         }
-        sched_lower(sched, from, TASK_RELEASED);
+        sched_lower(sched, from, TASK_SATISFIED);
         for (uint32_t edge = graph_first_dependent(graph, from);
              edge != ID_NONE;
              edge = graph_next_dependent(graph, edge)) {
@@ -120,27 +121,27 @@ static void skip_behind(struct sched *sched, uint32_t task, uint32_t cause)
             sched->stack[depth++] = to;
         }
     }
-    order_refresh(sched, sched->list, ended);
+    priority_refresh(sched, sched->list, ended);
 }
 
-void release_skip_dependents(struct sched *sched, uint32_t task)
+void deps_skip_dependents(struct sched *sched, uint32_t task)
 {
     skip_behind(sched, task, task);
 }
 
-void release_skip(struct sched *sched, uint32_t task, uint32_t cause)
+void deps_skip(struct sched *sched, uint32_t task, uint32_t cause)
 {
     skip_one(sched, task, cause);
     skip_behind(sched, task, cause);
 }
 
 /* Whether it has ended in a way that never lets anyone pass. */
-bool release_is_dead_end(const struct sched *sched, uint32_t task)
+bool deps_is_dead_end(const struct sched *sched, uint32_t task)
 {
     uint8_t state = sched->tasks[task].state;
     return (state == TASK_SKIPPED || state == TASK_CANCELLED ||
             state == TASK_FAILED) &&
-           !release_is_met(sched, task);
+           !deps_is_complete(sched, task);
 }
 
 /*
@@ -149,7 +150,7 @@ bool release_is_dead_end(const struct sched *sched, uint32_t task)
  * back, may become pending behind it later. Such tasks are put on a list while
  * an event is applied, and cut off when their states are settled.
  */
-void release_doubt(struct sched *sched, uint32_t task)
+void deps_doubt(struct sched *sched, uint32_t task)
 {
     INVARIANT(sched->doubt_count < sched->task_capacity);
     sched->doubts[sched->doubt_count++] = task;
@@ -164,14 +165,14 @@ static uint32_t find_cause(struct sched *sched, uint32_t task)
          edge != ID_NONE && cause == ID_NONE;
          edge = graph_next_need(graph, edge)) {
         uint32_t need = graph_need(graph, edge);
-        if (!sched_has(sched, need, TASK_RELEASED)) {
-            cause = release_find_dead_end(sched, need);
+        if (!sched_has(sched, need, TASK_SATISFIED)) {
+            cause = deps_find_dead_end(sched, need);
         }
     }
     return cause;
 }
 
-void release_cut(struct sched *sched)
+void deps_cut(struct sched *sched)
 {
     for (uint32_t ix = 0; ix < sched->doubt_count; ix++) {
         uint32_t task = sched->doubts[ix];
@@ -180,13 +181,13 @@ void release_cut(struct sched *sched)
         }
         uint32_t cause = find_cause(sched, task);
         if (cause != ID_NONE) {
-            release_skip(sched, task, cause);
+            deps_skip(sched, task, cause);
         }
     }
     sched->doubt_count = 0;
 }
 
-uint32_t release_find_dead_end(struct sched *sched, uint32_t task)
+uint32_t deps_find_dead_end(struct sched *sched, uint32_t task)
 {
     const struct graph *graph = &sched->graph;
     uint32_t mark = sched_new_mark(sched);
@@ -194,7 +195,7 @@ uint32_t release_find_dead_end(struct sched *sched, uint32_t task)
     sched->stack[depth++] = task;
     while (depth > 0) {
         uint32_t from = sched->stack[--depth];
-        if (release_is_dead_end(sched, from)) {
+        if (deps_is_dead_end(sched, from)) {
             return from;
         }
         if (state_is_pending(sched, from)) {
@@ -204,7 +205,7 @@ uint32_t release_find_dead_end(struct sched *sched, uint32_t task)
              edge = graph_next_need(graph, edge)) {
             uint32_t need = graph_need(graph, edge);
             if (sched->marks[need] != mark &&
-                !sched_has(sched, need, TASK_RELEASED)) {
+                !sched_has(sched, need, TASK_SATISFIED)) {
                 sched->marks[need] = mark;
                 sched->stack[depth++] = need;
             }
@@ -219,13 +220,13 @@ static bool is_cut_off(const struct sched *sched, uint32_t task)
     const struct graph *graph = &sched->graph;
     uint32_t edge = graph_first_need(graph, task);
     while (edge != ID_NONE &&
-           !release_is_dead_end(sched, graph_need(graph, edge))) {
+           !deps_is_dead_end(sched, graph_need(graph, edge))) {
         edge = graph_next_need(graph, edge);
     }
     return edge != ID_NONE;
 }
 
-void release_revive(struct sched *sched, uint32_t task)
+void deps_revive(struct sched *sched, uint32_t task)
 {
     const struct graph *graph = &sched->graph;
     uint32_t mark = sched_new_mark(sched);
@@ -248,12 +249,12 @@ void release_revive(struct sched *sched, uint32_t task)
                 sched_lower(sched, to, TASK_CASCADED);
                 sched->details[to].cause = ID_NONE;
                 state_set(sched, to, TASK_WAITING);
-                release_doubt(sched, to);
+                deps_doubt(sched, to);
                 sched->list[revived++] = to;
             }
             sched->marks[to] = mark;
             sched->stack[depth++] = to;
         }
     }
-    order_refresh(sched, sched->list, revived);
+    priority_refresh(sched, sched->list, revived);
 }

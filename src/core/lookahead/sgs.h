@@ -20,7 +20,7 @@
 #ifndef CORE_LOOKAHEAD_SGS_H
 #define CORE_LOOKAHEAD_SGS_H
 
-#include "core/lookahead_model.h"
+#include "core/lookahead/model.h"
 
 /* Scratch memory; starts as {0}. */
 struct lookahead_sgs {

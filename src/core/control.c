@@ -7,20 +7,20 @@
 #include "core/sched_internal.h"
 
 #include "base/invariant.h"
-#include "core/lookahead.h"
+#include "core/lookahead/lookahead.h"
 
-void command_gate_run(struct sched *sched, uint32_t run)
+void control_check_run(struct sched *sched, uint32_t run)
 {
     const struct run *r = &sched->runs[run];
     bool barrier = r->sync_drain && (r->barrier_due || r->barrier_running);
-    dispatch_set_gate(sched,
-                      r->gate,
+    dispatch_set_open(sched,
+                      r->pool,
                       !sched->draining && !r->paused && !barrier &&
                           r->asking == 0);
     state_check_run(sched, run);
 }
 
-void command_ask(struct sched *sched, uint32_t task)
+void control_ask(struct sched *sched, uint32_t task)
 {
     struct run *run = sched_run_of(sched, task);
     sched_raise(sched, task, TASK_ASKING);
@@ -28,7 +28,7 @@ void command_ask(struct sched *sched, uint32_t task)
         run->asked = task;
     }
     run->asking++;
-    command_gate_run(sched, sched_run_ix(sched, task));
+    control_check_run(sched, sched_run_ix(sched, task));
 }
 
 /* The run need not wait for a decision about this task any more. */
@@ -46,7 +46,7 @@ static void stop_asking(struct sched *sched, uint32_t task)
         run->asked++;
         INVARIANT(run->asked < sched->task_count);
     }
-    command_gate_run(sched, ix);
+    control_check_run(sched, ix);
 }
 
 /* Mark a task in flight; when its whole session is marked, it is ended. */
@@ -69,7 +69,7 @@ static void end_in_flight(struct sched *sched, uint32_t task, bool skip)
     sched->end_from = 0;
 }
 
-void command_cancel_run(struct sched *sched, uint32_t run, uint32_t cause)
+void control_cancel_run(struct sched *sched, uint32_t run, uint32_t cause)
 {
     for (uint32_t task = 0; task < sched->task_count; task++) {
         if (sched_run_ix(sched, task) != run) {
@@ -93,7 +93,7 @@ void command_cancel_run(struct sched *sched, uint32_t run, uint32_t cause)
     }
     sched->runs[run].cancelled = true;
     sched->runs[run].barrier_due = false;
-    command_gate_run(sched, run);
+    control_check_run(sched, run);
 }
 
 /* Skip or cancel a task that has not ended. */
@@ -115,11 +115,11 @@ static enum err withdraw(struct sched *sched, uint32_t task, bool skip)
     stop_asking(sched, task);
     state_set(sched, task, skip ? TASK_SKIPPED : TASK_CANCELLED);
     if (skip && sched_failure_of(sched, task)->optional) {
-        release_forward(sched, task);
-        order_refresh(sched, &task, 1);
+        deps_satisfy(sched, task);
+        priority_refresh(sched, &task, 1);
     } else {
-        release_back(sched, task);
-        release_skip_dependents(sched, task);
+        deps_revert(sched, task);
+        deps_skip_dependents(sched, task);
     }
     return ERR_OK;
 }
@@ -144,12 +144,12 @@ static enum err retry(struct sched *sched, uint32_t task)
     detail->reworks = 0;
     detail->checkpoints = 0;
     detail->cause = ID_NONE;
-    release_back(sched, task);
+    deps_revert(sched, task);
     state_ready_or_wait(sched, task);
-    order_refresh(sched, &task, 1);
-    release_doubt(sched, task);
-    release_revive(sched, task);
-    release_cut(sched);
+    priority_refresh(sched, &task, 1);
+    deps_doubt(sched, task);
+    deps_revive(sched, task);
+    deps_cut(sched);
     return ERR_OK;
 }
 
@@ -178,7 +178,7 @@ static enum err unhold(struct sched *sched, uint32_t task)
 {
     if (sched_has(sched, task, TASK_REVOKED)) {
         sched_lower(sched, task, TASK_REVOKED);
-        release_forward(sched, task);
+        deps_satisfy(sched, task);
         state_touch(sched, task);
         return ERR_OK;
     }
@@ -206,7 +206,7 @@ static enum err revoke(struct sched *sched, uint32_t task)
         return ERR_CONFLICT;
     }
     sched_raise(sched, task, TASK_REVOKED);
-    release_back(sched, task);
+    deps_revert(sched, task);
     state_touch(sched, task);
     state_check_run(sched, sched_run_ix(sched, task));
     return ERR_OK;
@@ -249,7 +249,7 @@ static enum err retry_run(struct sched *sched, uint32_t run)
 static enum err pause_run(struct sched *sched, uint32_t run, bool paused)
 {
     sched->runs[run].paused = paused;
-    command_gate_run(sched, run);
+    control_check_run(sched, run);
     return ERR_OK;
 }
 
@@ -258,24 +258,24 @@ static enum err drain(struct sched *sched, bool draining)
 {
     sched->draining = draining;
     for (uint32_t run = 0; run < sched->run_count; run++) {
-        command_gate_run(sched, run);
+        control_check_run(sched, run);
     }
     return ERR_OK;
 }
 
-static enum err open_executors(struct sched *sched)
+static enum err open_providers(struct sched *sched)
 {
-    for (uint32_t ix = 0; ix < sched->executor_count; ix++) {
-        executor_open(&sched->executors[ix], sched->now_ns);
-        dispatch_gate_executor(sched, ix);
+    for (uint32_t ix = 0; ix < sched->provider_count; ix++) {
+        provider_open(&sched->providers[ix], sched->now_ns);
+        dispatch_check_provider(sched, ix);
     }
     return ERR_OK;
 }
 
-static enum err reopen_executor(struct sched *sched, uint32_t ix)
+static enum err reopen_provider(struct sched *sched, uint32_t ix)
 {
-    executor_resume(&sched->executors[ix], sched->now_ns);
-    dispatch_gate_executor(sched, ix);
+    provider_resume(&sched->providers[ix], sched->now_ns);
+    dispatch_check_provider(sched, ix);
     for (uint32_t run = 0; run < sched->run_count; run++) {
         state_check_run(sched, run);
     }
@@ -288,11 +288,11 @@ static enum err end_barrier(struct sched *sched, uint32_t run)
         return ERR_CONFLICT;
     }
     sched->runs[run].barrier_running = false;
-    command_gate_run(sched, run);
+    control_check_run(sched, run);
     return ERR_OK;
 }
 
-enum err command_apply(struct sched *sched, const struct sched_event *event)
+enum err control_apply(struct sched *sched, const struct sched_event *event)
 {
     if (event->type != EVENT_BARRIER_DONE) {
         lookahead_upset_all(sched);
@@ -311,7 +311,7 @@ enum err command_apply(struct sched *sched, const struct sched_event *event)
     case EVENT_BARRIER_DONE:
         return end_barrier(sched, event->run.v);
     case EVENT_CANCEL_RUN:
-        command_cancel_run(sched, event->run.v, ID_NONE);
+        control_cancel_run(sched, event->run.v, ID_NONE);
         return ERR_OK;
     case EVENT_RETRY_RUN:
         return retry_run(sched, event->run.v);
@@ -332,9 +332,9 @@ enum err command_apply(struct sched *sched, const struct sched_event *event)
     case EVENT_FILL:
         return drain(sched, false);
     case EVENT_OPEN:
-        return open_executors(sched);
+        return open_providers(sched);
     case EVENT_REOPEN:
-        return reopen_executor(sched, event->executor.v);
+        return reopen_provider(sched, event->provider.v);
     }
     return ERR_INVALID;
 }

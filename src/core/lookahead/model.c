@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/lookahead_model.h"
+#include "core/lookahead/model.h"
 
 #include "base/invariant.h"
 
@@ -37,7 +37,7 @@ static int64_t work_bound(const struct lookahead_model *model, uint32_t lane)
 {
     uint32_t word = lane / LOOKAHEAD_LANES;
     uint32_t shift = lane % LOOKAHEAD_LANES * 16;
-    uint64_t room = model->room[word] >> shift & LOOKAHEAD_UNITS_MAX;
+    uint64_t pool = model->pool[word] >> shift & LOOKAHEAD_UNITS_MAX;
     double work = 0;
     for (uint32_t ix = 0; ix < model->count; ix++) {
         uint64_t units = model->units[(size_t)ix * model->words + word];
@@ -49,7 +49,7 @@ static int64_t work_bound(const struct lookahead_model *model, uint32_t lane)
         work += (double)(busy->units[word] >> shift & LOOKAHEAD_UNITS_MAX) *
                 (double)busy->until_ns;
     }
-    return room > 0 ? (int64_t)(work / (double)room) : 0;
+    return pool > 0 ? (int64_t)(work / (double)pool) : 0;
 }
 
 void lookahead_model_finish(struct lookahead_model *model)

@@ -9,7 +9,7 @@
  */
 #include "base/duration.h"
 #include "base/invariant.h"
-#include "core/lookahead.h"
+#include "core/lookahead/lookahead.h"
 
 /* A planned start may be late by this part of the task's estimate. */
 enum { MARGIN = 32 };
@@ -22,7 +22,7 @@ struct lookahead_plan *lookahead_plan_of(const struct sched *sched,
 {
     const struct lookahead *lookahead = sched->lookahead;
     if (lookahead == NULL || run >= lookahead->plan_count ||
-        lookahead->plans[run].room == ID_NONE) {
+        lookahead->plans[run].pool == ID_NONE) {
         return NULL;
     }
     return &lookahead->plans[run];
@@ -51,7 +51,7 @@ static bool is_awaited(const struct sched *sched, uint32_t task)
            !sched_has(sched, task, TASK_HELD) &&
            !sched_has(sched, task, TASK_BACKING_OFF) &&
            lookahead_until(sched, task) >= sched->now_ns &&
-           dispatch_takes(sched, sched_shape_of(sched, task)->executor);
+           dispatch_takes(sched, sched_shape_of(sched, task)->provider);
 }
 
 uint32_t lookahead_held_for(const struct sched *sched, uint32_t task)
@@ -82,14 +82,14 @@ uint32_t lookahead_held_for(const struct sched *sched, uint32_t task)
 void lookahead_hold(struct sched *sched, uint32_t queue, uint32_t first)
 {
     struct lookahead *lookahead = sched->lookahead;
-    uint32_t room = lookahead->plans[sched_run_ix(sched, first)].room;
+    uint32_t pool = lookahead->plans[sched_run_ix(sched, first)].pool;
     int64_t until_ns = lookahead_until(sched, first);
     if (until_ns < lookahead->wake_ns) {
         lookahead->wake_ns = until_ns;
     }
     lookahead->plans[sched_run_ix(sched, first)].awaited = first;
-    dispatch_set_gate(sched, room, false);
-    dispatch_wait(sched, queue, room);
+    dispatch_set_open(sched, pool, false);
+    dispatch_wait(sched, queue, pool);
 }
 
 void lookahead_look_again(struct sched *sched)
@@ -101,7 +101,7 @@ void lookahead_look_again(struct sched *sched)
     lookahead->wake_ns = SCHED_NEVER;
     for (uint32_t run = 0; run < lookahead->plan_count; run++) {
         struct lookahead_plan *plan = &lookahead->plans[run];
-        if (plan->room == ID_NONE) {
+        if (plan->pool == ID_NONE) {
             continue;
         }
         while (plan->next < plan->count &&
@@ -109,7 +109,7 @@ void lookahead_look_again(struct sched *sched)
             plan->next++;
         }
         plan->awaited = ID_NONE;
-        dispatch_set_gate(sched, plan->room, true);
+        dispatch_set_open(sched, plan->pool, true);
     }
 }
 

@@ -11,10 +11,10 @@
  * that upset the last one. So thinking costs the same per session, however
  * many are to come.
  */
-#include "core/lookahead.h"
+#include "core/lookahead/lookahead.h"
 
 #include "base/invariant.h"
-#include "core/lookahead_mind.h"
+#include "core/lookahead/ctx.h"
 
 /* Schedules are counted as if they had so many tasks at least... */
 enum { PLACED = 128 };
@@ -23,10 +23,10 @@ enum { PLACED = 128 };
 enum { AGAIN = 8 };
 
 /* ...and running the scheduler ahead costs as much as placing so many. */
-enum { GHOST_COST = 32 };
+enum { ROLLOUT_COST = 32 };
 
 /* Runs ahead for one plan: by rank, by the plan there was, by the new one. */
-enum { GHOST_RUNS = 3 };
+enum { ROLLOUT_RUNS = 3 };
 
 /* One list for so many schedules is run ahead with, if that is needed. */
 enum { JUDGED = 10 };
@@ -36,7 +36,7 @@ enum { JUDGED = 10 };
 void lookahead_upset(struct sched *sched, uint32_t run)
 {
     struct lookahead_plan *plan = lookahead_plan_of(sched, run);
-    if (plan == NULL || sched->lookahead->mind == NULL) {
+    if (plan == NULL || sched->lookahead->ctx == NULL) {
         return;
     }
     plan->stale = true;
@@ -76,7 +76,7 @@ static uint32_t count_left(const struct sched *sched)
     for (uint32_t run = 0; run < sched->run_count; run++) {
         const struct run *r = &sched->runs[run];
         left += r->counts[TASK_WAITING] + r->counts[TASK_READY] +
-                r->counts[TASK_CLAIMED] + r->counts[TASK_RUNNING];
+                r->counts[TASK_STARTING] + r->counts[TASK_RUNNING];
     }
     return left;
 }
@@ -90,7 +90,7 @@ static uint32_t budget_of(const struct sched *sched, uint32_t run)
     const struct lookahead_plan *plan = &sched->lookahead->plans[run];
     uint64_t left = count_left(sched);
     uint64_t whole = (uint64_t)plan->schedules * PLACED;
-    uint64_t least = left * GHOST_COST * GHOST_RUNS;
+    uint64_t least = left * ROLLOUT_COST * ROLLOUT_RUNS;
     uint64_t effort = whole;
     uint64_t schedules = plan->schedules;
     if (!plan->scratch) {
@@ -111,22 +111,22 @@ static uint32_t budget_of(const struct sched *sched, uint32_t run)
  */
 static bool list_plan(struct sched *sched, uint32_t run)
 {
-    struct lookahead_mind *mind = sched->lookahead->mind;
+    struct lookahead_ctx *ctx = sched->lookahead->ctx;
     const struct lookahead_plan *plan = &sched->lookahead->plans[run];
-    const struct lookahead_model *model = &mind->model;
+    const struct lookahead_model *model = &ctx->model;
     uint32_t *position = sched->tally; /* per number in the model */
     uint32_t count = 0;
     for (uint32_t ix = 0; ix < plan->count; ix++) {
-        uint32_t slot = mind->outline.slot[plan->order[ix]];
+        uint32_t slot = ctx->outline.slot[plan->order[ix]];
         if (slot != ID_NONE) {
             position[slot] = count;
-            mind->first[count++] = slot;
+            ctx->first[count++] = slot;
         }
     }
     for (uint32_t slot = 0; slot < model->count; slot++) {
         if (lookahead_place(sched, model->task[slot]) == ID_NONE) {
             position[slot] = count;
-            mind->first[count++] = slot;
+            ctx->first[count++] = slot;
         }
     }
     INVARIANT(count == model->count);
@@ -147,26 +147,26 @@ static bool list_plan(struct sched *sched, uint32_t run)
  */
 static int64_t propose(struct sched *sched, uint32_t run, const uint32_t *list)
 {
-    struct lookahead_mind *mind = sched->lookahead->mind;
+    struct lookahead_ctx *ctx = sched->lookahead->ctx;
     struct lookahead_plan *plan = &sched->lookahead->plans[run];
-    const struct lookahead_model *model = &mind->model;
+    const struct lookahead_model *model = &ctx->model;
     for (uint32_t ix = 0; ix < model->count; ix++) {
-        mind->order[ix] = model->task[list[ix]];
+        ctx->order[ix] = model->task[list[ix]];
     }
-    int64_t end_ns = lookahead_ghost_run(&mind->ghost,
-                                         sched,
-                                         run,
-                                         mind->order,
-                                         model->count);
+    int64_t end_ns = lookahead_rollout_run(&ctx->rollout,
+                                           sched,
+                                           run,
+                                           ctx->order,
+                                           model->count);
     if (end_ns >= plan->end_ns) {
         return end_ns;
     }
     plan->end_ns = end_ns;
     for (uint32_t ix = 0; ix < model->count; ix++) {
-        uint32_t task = mind->order[ix];
-        sched->lookahead->start_ns[task] = mind->ghost.start_ns[task];
+        uint32_t task = ctx->order[ix];
+        sched->lookahead->start_ns[task] = ctx->rollout.start_ns[task];
     }
-    lookahead_follow(sched, run, mind->order, model->count);
+    lookahead_follow(sched, run, ctx->order, model->count);
     return end_ns;
 }
 
@@ -174,7 +174,7 @@ static int64_t propose(struct sched *sched, uint32_t run, const uint32_t *list)
 static bool is_promising(const struct sched *sched, uint32_t run)
 {
     enum { TRIFLE = 1000 };
-    int64_t bound_ns = sched->lookahead->mind->model.bound_ns;
+    int64_t bound_ns = sched->lookahead->ctx->model.bound_ns;
     int64_t end_ns = sched->lookahead->plans[run].end_ns - sched->now_ns;
     return end_ns > bound_ns + bound_ns / TRIFLE;
 }
@@ -182,13 +182,14 @@ static bool is_promising(const struct sched *sched, uint32_t run)
 /* Begin with rank, or with the order there was if that ends sooner. */
 static void settle_first(struct sched *sched, uint32_t run, bool warm)
 {
-    struct lookahead_mind *mind = sched->lookahead->mind;
+    struct lookahead_ctx *ctx = sched->lookahead->ctx;
     struct lookahead_plan *plan = &sched->lookahead->plans[run];
-    plan->rank_end_ns = lookahead_ghost_run(&mind->ghost, sched, run, NULL, 0);
+    plan->rank_end_ns =
+        lookahead_rollout_run(&ctx->rollout, sched, run, NULL, 0);
     plan->end_ns = plan->rank_end_ns;
     lookahead_follow(sched, run, NULL, 0);
     if (warm) {
-        (void)propose(sched, run, mind->first);
+        (void)propose(sched, run, ctx->first);
     }
 }
 
@@ -200,11 +201,11 @@ static void spend(uint32_t *effort, uint64_t spent)
 /* Begin to think about a run; false if there is nothing to think about. */
 static bool begin(struct sched *sched, uint32_t run, uint32_t *effort)
 {
-    struct lookahead_mind *mind = sched->lookahead->mind;
+    struct lookahead_ctx *ctx = sched->lookahead->ctx;
     struct lookahead_plan *plan = &sched->lookahead->plans[run];
     const struct run *r = &sched->runs[run];
     if (r->counts[TASK_WAITING] + r->counts[TASK_READY] > LOOKAHEAD_TASKS_MAX ||
-        sched->task_count > LOOKAHEAD_MIND_MAX) {
+        sched->task_count > LOOKAHEAD_CTX_MAX) {
         if (plan->count > 0) {
             lookahead_follow(sched, run, NULL, 0);
         }
@@ -216,8 +217,8 @@ static bool begin(struct sched *sched, uint32_t run, uint32_t *effort)
     }
     plan->missed = 0;
     plan->wanted = false;
-    mind->run = ID_NONE;
-    if (!lookahead_outline(&mind->outline, &mind->model, sched, run)) {
+    ctx->run = ID_NONE;
+    if (!lookahead_outline(&ctx->outline, &ctx->model, sched, run)) {
         lookahead_follow(sched, run, NULL, 0);
         return false;
     }
@@ -226,17 +227,17 @@ static bool begin(struct sched *sched, uint32_t run, uint32_t *effort)
     if (!is_promising(sched, run)) {
         return false;
     }
-    lookahead_search_begin(&mind->search,
-                           &mind->model,
+    lookahead_search_begin(&ctx->search,
+                           &ctx->model,
                            plan->made++,
                            budget,
-                           warm ? mind->first : NULL);
-    mind->run = run;
-    mind->judge_budget = budget / JUDGED;
+                           warm ? ctx->first : NULL);
+    ctx->run = run;
+    ctx->judge_budget = budget / JUDGED;
     plan->thinking = true;
     plan->judging = false;
     plan->scratch = false;
-    spend(effort, (uint64_t)count_left(sched) * GHOST_COST * GHOST_RUNS);
+    spend(effort, (uint64_t)count_left(sched) * ROLLOUT_COST * ROLLOUT_RUNS);
     return true;
 }
 
@@ -246,18 +247,17 @@ static bool begin(struct sched *sched, uint32_t run, uint32_t *effort)
  */
 static bool look_for(struct sched *sched, uint32_t run, uint32_t *effort)
 {
-    struct lookahead_mind *mind = sched->lookahead->mind;
+    struct lookahead_ctx *ctx = sched->lookahead->ctx;
     bool more = true;
     while (more && *effort > 0) {
-        uint32_t spent = mind->search.spent;
-        more = lookahead_search_step(&mind->search);
-        spend(effort,
-              (uint64_t)(mind->search.spent - spent) * mind->model.count);
+        uint32_t spent = ctx->search.spent;
+        more = lookahead_search_step(&ctx->search);
+        spend(effort, (uint64_t)(ctx->search.spent - spent) * ctx->model.count);
     }
     int64_t promised_ns;
-    const uint32_t *best = lookahead_search_list(&mind->search, &promised_ns);
+    const uint32_t *best = lookahead_search_list(&ctx->search, &promised_ns);
     int64_t end_ns = propose(sched, run, best);
-    mind->exact = end_ns - sched->now_ns <= promised_ns;
+    ctx->exact = end_ns - sched->now_ns <= promised_ns;
     return more;
 }
 
@@ -279,13 +279,13 @@ static int64_t judge_list(void *ctx, const uint32_t *list)
  */
 static bool judge(struct sched *sched, uint32_t run, uint32_t *effort)
 {
-    struct lookahead_mind *mind = sched->lookahead->mind;
+    struct lookahead_ctx *ctx = sched->lookahead->ctx;
     struct judge by = {sched, run};
-    uint64_t cost = (uint64_t)count_left(sched) * GHOST_COST;
-    bool more = !mind->exact && is_promising(sched, run);
+    uint64_t cost = (uint64_t)count_left(sched) * ROLLOUT_COST;
+    bool more = !ctx->exact && is_promising(sched, run);
     while (more && *effort > 0) {
-        more = lookahead_search_judge(&mind->search,
-                                      mind->judge_budget,
+        more = lookahead_search_judge(&ctx->search,
+                                      ctx->judge_budget,
                                       judge_list,
                                       &by) &&
                is_promising(sched, run);
@@ -316,13 +316,13 @@ bool sched_plan(struct sched *sched, uint32_t effort)
         return false;
     }
     /* What was begun is finished first: there is one mind for all runs. */
-    uint32_t begun = look->mind->run;
+    uint32_t begun = look->ctx->run;
     if (begun != ID_NONE && look->plans[begun].thinking &&
         think(sched, begun, &effort)) {
         return true;
     }
     for (uint32_t run = 0; run < look->plan_count; run++) {
-        if (look->plans[run].room != ID_NONE && think(sched, run, &effort)) {
+        if (look->plans[run].pool != ID_NONE && think(sched, run, &effort)) {
             return true;
         }
     }

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/lookahead_ghost.h"
+#include "core/lookahead/rollout.h"
 
 #include "base/duration.h"
 #include "base/invariant.h"
-#include "core/lookahead_outline.h"
+#include "core/lookahead/outline.h"
 
 #include <string.h>
 
 /* Become what the real one is, in own memory. */
-static void copy(struct lookahead_ghost *ghost, const struct sched *real)
+static void copy(struct lookahead_rollout *rollout, const struct sched *real)
 {
-    struct sched own = ghost->sched;
-    struct sched *now = &ghost->sched;
+    struct sched own = rollout->sched;
+    struct sched *now = &rollout->sched;
     *now = *real;
 #define PART(array, count, capacity)                                           \
     now->array = own.array;                                                    \
     if (real->count > 0) {                                                     \
         memcpy(now->array, real->array, real->count * sizeof(now->array[0]));  \
     }
-    GHOST_COPIED(PART)
+    ROLLOUT_COPIED(PART)
 #undef PART
 #define PART(array) now->array = own.array;
-    GHOST_SCRATCH(PART)
+    ROLLOUT_SCRATCH(PART)
 #undef PART
     now->queues = own.queues;
     for (uint32_t ix = 0; ix < real->queue_count; ix++) {
@@ -30,7 +30,7 @@ static void copy(struct lookahead_ghost *ghost, const struct sched *real)
         now->queues[ix].heap = heap;
         ready_queue_copy(&now->queues[ix].heap, &real->queues[ix].heap);
     }
-    struct lookahead *look = &ghost->lookahead;
+    struct lookahead *look = &rollout->lookahead;
     const struct lookahead *from = real->lookahead;
     memcpy(look->place, from->place, real->task_count * sizeof(uint32_t));
     memcpy(look->start_ns, from->start_ns, real->task_count * sizeof(int64_t));
@@ -47,12 +47,12 @@ static bool ends_first(struct lookahead_ending a, struct lookahead_ending b)
     return a.at_ns != b.at_ns ? a.at_ns < b.at_ns : a.token < b.token;
 }
 
-static void push_ending(struct lookahead_ghost *ghost,
+static void push_ending(struct lookahead_rollout *rollout,
                         struct lookahead_ending ending)
 {
-    INVARIANT(ghost->ending_count < ghost->capacity);
-    struct lookahead_ending *heap = ghost->endings;
-    uint32_t hole = ghost->ending_count++;
+    INVARIANT(rollout->ending_count < rollout->capacity);
+    struct lookahead_ending *heap = rollout->endings;
+    uint32_t hole = rollout->ending_count++;
     while (hole > 0 && ends_first(ending, heap[(hole - 1) / 2])) {
         heap[hole] = heap[(hole - 1) / 2];
         hole = (hole - 1) / 2;
@@ -60,15 +60,15 @@ static void push_ending(struct lookahead_ghost *ghost,
     heap[hole] = ending;
 }
 
-static struct lookahead_ending pop_ending(struct lookahead_ghost *ghost)
+static struct lookahead_ending pop_ending(struct lookahead_rollout *rollout)
 {
-    struct lookahead_ending *heap = ghost->endings;
+    struct lookahead_ending *heap = rollout->endings;
     struct lookahead_ending first = heap[0];
-    struct lookahead_ending last = heap[--ghost->ending_count];
+    struct lookahead_ending last = heap[--rollout->ending_count];
     uint32_t hole = 0;
-    for (uint32_t child = 1; child < ghost->ending_count;
+    for (uint32_t child = 1; child < rollout->ending_count;
          child = 2 * hole + 1) {
-        if (child + 1 < ghost->ending_count &&
+        if (child + 1 < rollout->ending_count &&
             ends_first(heap[child + 1], heap[child])) {
             child++;
         }
@@ -82,15 +82,15 @@ static struct lookahead_ending pop_ending(struct lookahead_ghost *ghost)
     return first;
 }
 
-static void expect_end(struct lookahead_ghost *ghost, uint32_t leader)
+static void expect_end(struct lookahead_rollout *rollout, uint32_t leader)
 {
-    const struct sched *sched = &ghost->sched;
+    const struct sched *sched = &rollout->sched;
     struct lookahead_ending ending = {
         .at_ns = duration_sum(sched->now_ns, lookahead_left_ns(sched, leader)),
         .token = sched->tasks[leader].token,
         .task = leader,
     };
-    push_ending(ghost, ending);
+    push_ending(rollout, ending);
 }
 
 static void apply(struct sched *sched,
@@ -111,28 +111,28 @@ static void apply(struct sched *sched,
     INVARIANT(err == ERR_OK);
 }
 
-/* ---- turns ---- */
+/* ---- passes ---- */
 
 /* Note the start of all tasks of a session. */
-static void note_start(struct lookahead_ghost *ghost, uint32_t leader)
+static void note_start(struct lookahead_rollout *rollout, uint32_t leader)
 {
-    const struct sched *sched = &ghost->sched;
+    const struct sched *sched = &rollout->sched;
     for (uint32_t task = leader; task != ID_NONE;
          task = sched->tasks[task].next_in_session) {
-        ghost->start_ns[task] = sched->now_ns;
+        rollout->start_ns[task] = sched->now_ns;
     }
 }
 
-/* All effects of a turn are taken, then carried out, as the engine does. */
-static bool take_turn(struct lookahead_ghost *ghost)
+/* All effects of a pass are taken, then carried out, as the engine does. */
+static bool take_pass(struct lookahead_rollout *rollout)
 {
-    struct sched *sched = &ghost->sched;
+    struct sched *sched = &rollout->sched;
     struct sched_effect effect;
     uint32_t count = 0;
     bool again = false;
     while (sched_next_effect(sched, &effect)) {
         if (effect.type == EFFECT_START || effect.type == EFFECT_END) {
-            ghost->started[count++] = effect.task.v;
+            rollout->started[count++] = effect.task.v;
         } else if (effect.type == EFFECT_BARRIER) {
             struct sched_event done = {
                 .type = EVENT_BARRIER_DONE,
@@ -145,12 +145,12 @@ static bool take_turn(struct lookahead_ghost *ghost)
         }
     }
     for (uint32_t ix = 0; ix < count; ix++) {
-        uint32_t task = ghost->started[ix];
+        uint32_t task = rollout->started[ix];
         if (sched_has(sched, task, TASK_ENDING)) {
             apply(sched, EVENT_ENDED, task, OUTCOME_FAILED);
         } else {
-            note_start(ghost, task);
-            expect_end(ghost, task);
+            note_start(rollout, task);
+            expect_end(rollout, task);
             apply(sched, EVENT_STARTED, task, OUTCOME_DONE);
         }
     }
@@ -158,12 +158,13 @@ static bool take_turn(struct lookahead_ghost *ghost)
 }
 
 /* Go to the next time at which something happens; false if nothing does. */
-static bool go_on(struct lookahead_ghost *ghost, uint32_t run, int64_t *end_ns)
+static bool
+go_on(struct lookahead_rollout *rollout, uint32_t run, int64_t *end_ns)
 {
-    struct sched *sched = &ghost->sched;
+    struct sched *sched = &rollout->sched;
     int64_t at_ns = sched_next_timer(sched);
-    if (ghost->ending_count > 0 && ghost->endings[0].at_ns < at_ns) {
-        at_ns = ghost->endings[0].at_ns;
+    if (rollout->ending_count > 0 && rollout->endings[0].at_ns < at_ns) {
+        at_ns = rollout->endings[0].at_ns;
     }
     if (at_ns == SCHED_NEVER) {
         return false;
@@ -174,8 +175,8 @@ static bool go_on(struct lookahead_ghost *ghost, uint32_t run, int64_t *end_ns)
     };
     enum err err = sched_apply(sched, &tick);
     INVARIANT(err == ERR_OK);
-    while (ghost->ending_count > 0 && ghost->endings[0].at_ns <= at_ns) {
-        struct lookahead_ending ending = pop_ending(ghost);
+    while (rollout->ending_count > 0 && rollout->endings[0].at_ns <= at_ns) {
+        struct lookahead_ending ending = pop_ending(rollout);
         if (!state_in_flight(sched, ending.task) ||
             sched->tasks[ending.task].token != ending.token) {
             continue;
@@ -188,35 +189,35 @@ static bool go_on(struct lookahead_ghost *ghost, uint32_t run, int64_t *end_ns)
     return true;
 }
 
-int64_t lookahead_ghost_run(struct lookahead_ghost *ghost,
-                            const struct sched *real,
-                            uint32_t run,
-                            const uint32_t *order,
-                            uint32_t count)
+int64_t lookahead_rollout_run(struct lookahead_rollout *rollout,
+                              const struct sched *real,
+                              uint32_t run,
+                              const uint32_t *order,
+                              uint32_t count)
 {
-    copy(ghost, real);
-    struct sched *sched = &ghost->sched;
+    copy(rollout, real);
+    struct sched *sched = &rollout->sched;
     /* The order goes into the draft of the plan, which is nobody's. */
     lookahead_follow(sched, run, order, count);
     for (uint32_t ix = 0; ix < count; ix++) {
         /* Whatever it waits for, it is worth it: that is to be found out. */
-        ghost->lookahead.start_ns[order[ix]] = SCHED_NEVER;
+        rollout->lookahead.start_ns[order[ix]] = SCHED_NEVER;
     }
     for (uint32_t ix = 0; ix < real->task_count; ix++) {
-        ghost->start_ns[ix] = SCHED_NEVER;
+        rollout->start_ns[ix] = SCHED_NEVER;
     }
-    ghost->ending_count = 0;
+    rollout->ending_count = 0;
     for (uint32_t ix = 0; ix < sched->in_flight_count; ix++) {
         if (sched->tasks[sched->in_flight[ix]].leader == sched->in_flight[ix]) {
-            expect_end(ghost, sched->in_flight[ix]);
+            expect_end(rollout, sched->in_flight[ix]);
         }
     }
     int64_t end_ns = sched->now_ns;
     /* Timers may go on for long, but not for more steps than that. */
     for (uint64_t step = 0; step < UINT64_C(64) * real->task_count; step++) {
-        while (take_turn(ghost)) {
+        while (take_pass(rollout)) {
         }
-        if (!go_on(ghost, run, &end_ns)) {
+        if (!go_on(rollout, run, &end_ns)) {
             break;
         }
     }

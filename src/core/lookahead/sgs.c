@@ -4,7 +4,7 @@
  * nothing changes. Plans of some hundred tasks have few points, and moving a
  * part of the array is cheaper than any tree.
  */
-#include "core/lookahead_sgs.h"
+#include "core/lookahead/sgs.h"
 
 #include "base/invariant.h"
 
@@ -85,7 +85,7 @@ static void begin(struct lookahead_sgs *sgs)
     sgs->point_count = 1;
     sgs->at_ns[0] = 0;
     for (uint32_t ix = 0; ix < model->words; ix++) {
-        sgs->free[ix] = model->room[ix];
+        sgs->free[ix] = model->pool[ix];
     }
     for (uint32_t ix = 0; ix < model->busy_count; ix++) {
         occupy(sgs, 0, 0, model->busy[ix].until_ns, model->busy[ix].units);

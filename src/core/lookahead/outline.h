@@ -5,14 +5,14 @@
 #ifndef CORE_LOOKAHEAD_OUTLINE_H
 #define CORE_LOOKAHEAD_OUTLINE_H
 
-#include "core/lookahead.h"
-#include "core/lookahead_model.h"
+#include "core/lookahead/lookahead.h"
+#include "core/lookahead/model.h"
 
-/* What is wanted of a room. */
-struct lookahead_room {
+/* What is wanted of a pool. */
+struct lookahead_pool {
     int64_t demand; /* units of all that is left and in flight, together */
     int64_t kept;   /* of what is in flight */
-    int64_t units;  /* that there are, of a scarce room */
+    int64_t units;  /* that there are, of a scarce pool */
     uint32_t lane;  /* in a vector of units; ID_NONE: it is not scarce */
 };
 
@@ -21,8 +21,8 @@ struct lookahead_outline {
     uint32_t *slot;      /* per task: its number in the model, or ID_NONE */
     int64_t *release_ns; /* per task: what is in flight ends then */
     uint32_t task_capacity;
-    struct lookahead_room *rooms;
-    uint32_t room_capacity;
+    struct lookahead_pool *pools;
+    uint32_t pool_capacity;
 };
 
 void lookahead_outline_reserve(struct lookahead_outline *outline,

@@ -5,7 +5,7 @@
  */
 #include "base/macros.h"
 #include "base/mem.h"
-#include "core/lookahead_mind.h"
+#include "core/lookahead/ctx.h"
 
 void lookahead_model_reserve(struct lookahead_model *model,
                              uint32_t tasks,
@@ -137,11 +137,11 @@ void lookahead_outline_reserve(struct lookahead_outline *outline,
         outline->release_ns =
             mem_resize(outline->release_ns, tasks, sizeof(int64_t));
     }
-    uint32_t rooms = sched->limits.room_capacity + 1;
-    if (rooms > outline->room_capacity) {
-        outline->room_capacity = rooms;
-        outline->rooms =
-            mem_resize(outline->rooms, rooms, sizeof(outline->rooms[0]));
+    uint32_t pools = sched->limits.pool_capacity + 1;
+    if (pools > outline->pool_capacity) {
+        outline->pool_capacity = pools;
+        outline->pools =
+            mem_resize(outline->pools, pools, sizeof(outline->pools[0]));
     }
 }
 
@@ -149,7 +149,7 @@ void lookahead_outline_release(struct lookahead_outline *outline)
 {
     mem_free(outline->slot);
     mem_free(outline->release_ns);
-    mem_free(outline->rooms);
+    mem_free(outline->pools);
     *outline = (struct lookahead_outline){0};
 }
 
@@ -168,70 +168,70 @@ static void reserve_queues(struct sched *own, const struct sched *real)
     }
 }
 
-void lookahead_ghost_reserve(struct lookahead_ghost *ghost,
-                             const struct sched *real)
+void lookahead_rollout_reserve(struct lookahead_rollout *rollout,
+                               const struct sched *real)
 {
-    struct sched *own = &ghost->sched;
+    struct sched *own = &rollout->sched;
     reserve_queues(own, real);
 #define PART(array, count, capacity)                                           \
     own->array = mem_resize(own->array,                                        \
                             (size_t)real->capacity + 1,                        \
                             sizeof(own->array[0]));
-    GHOST_COPIED(PART)
+    ROLLOUT_COPIED(PART)
 #undef PART
 #define PART(array)                                                            \
     own->array = mem_resize(own->array,                                        \
                             (size_t)real->task_capacity + 1,                   \
                             sizeof(own->array[0]));
-    GHOST_SCRATCH(PART)
+    ROLLOUT_SCRATCH(PART)
 #undef PART
     own->queue_capacity = real->queue_capacity;
     own->queue_count = real->queue_count;
     uint32_t tasks = real->task_capacity + 1;
-    struct lookahead *look = &ghost->lookahead;
+    struct lookahead *look = &rollout->lookahead;
     look->place = mem_resize(look->place, tasks, sizeof(uint32_t));
     look->start_ns = mem_resize(look->start_ns, tasks, sizeof(int64_t));
     look->plans = mem_resize(look->plans,
                              real->lookahead->plan_count,
                              sizeof(look->plans[0]));
-    ghost->started = mem_resize(ghost->started, tasks, sizeof(uint32_t));
-    ghost->start_ns = mem_resize(ghost->start_ns, tasks, sizeof(int64_t));
-    ghost->endings =
-        mem_resize(ghost->endings, tasks, sizeof(ghost->endings[0]));
-    ghost->capacity = tasks;
+    rollout->started = mem_resize(rollout->started, tasks, sizeof(uint32_t));
+    rollout->start_ns = mem_resize(rollout->start_ns, tasks, sizeof(int64_t));
+    rollout->endings =
+        mem_resize(rollout->endings, tasks, sizeof(rollout->endings[0]));
+    rollout->capacity = tasks;
 }
 
-void lookahead_ghost_release(struct lookahead_ghost *ghost)
+void lookahead_rollout_release(struct lookahead_rollout *rollout)
 {
-    struct sched *own = &ghost->sched;
+    struct sched *own = &rollout->sched;
     for (uint32_t ix = 0; ix < own->queue_count; ix++) {
         ready_queue_release(&own->queues[ix].heap);
     }
     mem_free(own->queues);
 #define PART(array, count, capacity) mem_free(own->array);
-    GHOST_COPIED(PART)
+    ROLLOUT_COPIED(PART)
 #undef PART
 #define PART(array) mem_free(own->array);
-    GHOST_SCRATCH(PART)
+    ROLLOUT_SCRATCH(PART)
 #undef PART
-    mem_free(ghost->lookahead.place);
-    mem_free(ghost->lookahead.start_ns);
-    mem_free(ghost->lookahead.plans);
-    mem_free(ghost->started);
-    mem_free(ghost->start_ns);
-    mem_free(ghost->endings);
-    *ghost = (struct lookahead_ghost){0};
+    mem_free(rollout->lookahead.place);
+    mem_free(rollout->lookahead.start_ns);
+    mem_free(rollout->lookahead.plans);
+    mem_free(rollout->started);
+    mem_free(rollout->start_ns);
+    mem_free(rollout->endings);
+    *rollout = (struct lookahead_rollout){0};
 }
 
-size_t lookahead_ghost_bytes(const struct lookahead_ghost *ghost)
+size_t lookahead_rollout_bytes(const struct lookahead_rollout *rollout)
 {
-    const struct sched *own = &ghost->sched;
+    const struct sched *own = &rollout->sched;
     size_t bytes =
-        ghost->capacity * (2 * sizeof(uint32_t) + 2 * sizeof(int64_t) +
-                           sizeof(ghost->endings[0]));
+        rollout->capacity * (2 * sizeof(uint32_t) + 2 * sizeof(int64_t) +
+                             sizeof(rollout->endings[0]));
 #define PART(array, count, capacity)                                           \
     bytes += ((size_t)own->capacity + 1) * sizeof(own->array[0]);
-    GHOST_COPIED(PART)
+    ROLLOUT_COPIED(PART)
 #undef PART
     for (uint32_t ix = 0; ix < own->queue_count; ix++) {
         bytes += own->queues[ix].heap.capacity * sizeof(struct ready_entry);
@@ -245,8 +245,8 @@ void lookahead_add_run(struct sched *sched, uint32_t schedules)
     struct lookahead *look = sched->lookahead;
     if (look == NULL) {
         look = mem_zalloc(1, sizeof(*look));
-        look->mind = mem_zalloc(1, sizeof(*look->mind));
-        look->mind->run = ID_NONE;
+        look->ctx = mem_zalloc(1, sizeof(*look->ctx));
+        look->ctx->run = ID_NONE;
         look->wake_ns = SCHED_NEVER;
         sched->lookahead = look;
     }
@@ -254,10 +254,10 @@ void lookahead_add_run(struct sched *sched, uint32_t schedules)
         mem_resize(look->plans, (size_t)run + 1, sizeof(look->plans[0]));
     while (look->plan_count <= run) {
         look->plans[look->plan_count++] =
-            (struct lookahead_plan){.room = ID_NONE};
+            (struct lookahead_plan){.pool = ID_NONE};
     }
     look->plans[run] = (struct lookahead_plan){
-        .room = limits_add_gate(&sched->limits, LIMIT_LOOKAHEAD_GATE, run),
+        .pool = limits_add_pool(&sched->limits, LIMIT_LOOKAHEAD_POOL, run),
         .schedules = schedules,
         .awaited = ID_NONE,
         .scratch = true,
@@ -274,7 +274,7 @@ static void reserve_plans(struct sched *sched)
         for (uint32_t state = 0; state < TASK_STATE_COUNT; state++) {
             tasks += sched->runs[run].counts[state];
         }
-        if (plan->room != ID_NONE && tasks > plan->capacity) {
+        if (plan->pool != ID_NONE && tasks > plan->capacity) {
             plan->capacity = tasks;
             plan->order = mem_resize(plan->order, tasks, sizeof(uint32_t));
             plan->draft = mem_resize(plan->draft, tasks, sizeof(uint32_t));
@@ -300,24 +300,24 @@ void lookahead_reserve(struct sched *sched)
         }
     }
     reserve_plans(sched);
-    if (sched->task_count > LOOKAHEAD_MIND_MAX) {
+    if (sched->task_count > LOOKAHEAD_CTX_MAX) {
         return;
     }
-    struct lookahead_mind *mind = look->mind;
+    struct lookahead_ctx *ctx = look->ctx;
     uint32_t tasks = sched->task_capacity < LOOKAHEAD_TASKS_MAX
                          ? sched->task_capacity + 1
                          : LOOKAHEAD_TASKS_MAX;
-    lookahead_outline_reserve(&mind->outline, sched);
-    lookahead_model_reserve(&mind->model,
+    lookahead_outline_reserve(&ctx->outline, sched);
+    lookahead_model_reserve(&ctx->model,
                             tasks,
                             sched->graph.edge_capacity + 1,
                             sched->task_capacity + 1);
-    lookahead_search_reserve(&mind->search, tasks, sched->task_capacity + 1);
-    lookahead_ghost_reserve(&mind->ghost, sched);
-    if (tasks > mind->capacity) {
-        mind->capacity = tasks;
-        mind->order = mem_resize(mind->order, tasks, sizeof(uint32_t));
-        mind->first = mem_resize(mind->first, tasks, sizeof(uint32_t));
+    lookahead_search_reserve(&ctx->search, tasks, sched->task_capacity + 1);
+    lookahead_rollout_reserve(&ctx->rollout, sched);
+    if (tasks > ctx->capacity) {
+        ctx->capacity = tasks;
+        ctx->order = mem_resize(ctx->order, tasks, sizeof(uint32_t));
+        ctx->first = mem_resize(ctx->first, tasks, sizeof(uint32_t));
     }
 }
 
@@ -326,14 +326,14 @@ void lookahead_free(struct lookahead *look)
     if (look == NULL) {
         return;
     }
-    struct lookahead_mind *mind = look->mind;
-    lookahead_outline_release(&mind->outline);
-    lookahead_model_release(&mind->model);
-    lookahead_search_release(&mind->search);
-    lookahead_ghost_release(&mind->ghost);
-    mem_free(mind->order);
-    mem_free(mind->first);
-    mem_free(mind);
+    struct lookahead_ctx *ctx = look->ctx;
+    lookahead_outline_release(&ctx->outline);
+    lookahead_model_release(&ctx->model);
+    lookahead_search_release(&ctx->search);
+    lookahead_rollout_release(&ctx->rollout);
+    mem_free(ctx->order);
+    mem_free(ctx->first);
+    mem_free(ctx);
     for (uint32_t run = 0; run < look->plan_count; run++) {
         mem_free(look->plans[run].order);
         mem_free(look->plans[run].draft);
@@ -349,7 +349,7 @@ size_t lookahead_bytes(const struct lookahead *look)
     if (look == NULL) {
         return 0;
     }
-    return sizeof(*look) + sizeof(*look->mind) +
+    return sizeof(*look) + sizeof(*look->ctx) +
            look->capacity * (3 * sizeof(uint32_t) + sizeof(int64_t)) +
-           lookahead_ghost_bytes(&look->mind->ghost);
+           lookahead_rollout_bytes(&look->ctx->rollout);
 }

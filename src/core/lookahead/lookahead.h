@@ -23,19 +23,20 @@
  * the plan is stale: it holds nothing any more, and sched_plan() makes another.
  *
  * Making one: lookahead_model.h is what is left, lookahead_search.h looks for
- * short schedules of it, lookahead_ghost.h runs the scheduler itself ahead with
- * what was found, and with rank alone. What ends first in that is followed.
+ * short schedules of it, lookahead_rollout.h runs the scheduler itself ahead
+ * with what was found, and with rank alone. What ends first in that is
+ * followed.
  */
-#ifndef CORE_LOOKAHEAD_H
-#define CORE_LOOKAHEAD_H
+#ifndef CORE_LOOKAHEAD_LOOKAHEAD_H
+#define CORE_LOOKAHEAD_LOOKAHEAD_H
 
 #include "core/sched_internal.h"
 
-struct lookahead_mind;
+struct lookahead_ctx;
 
 /* The plan of one run. */
 struct lookahead_plan {
-    uint32_t room;      /* its gate; ID_NONE: the run does not plan ahead */
+    uint32_t pool;      /* its gate; ID_NONE: the run does not plan ahead */
     uint32_t schedules; /* to look at for a plan from scratch */
     uint32_t *order;    /* tasks, first one first */
     uint32_t *draft;    /* memory for the next one */
@@ -62,7 +63,7 @@ struct lookahead {
     int64_t *start_ns; /* per task: when it is expected to start */
     uint32_t capacity; /* tasks */
     int64_t wake_ns;   /* when the first of the present holds ends */
-    struct lookahead_mind *mind; /* NULL: it follows, and does not think */
+    struct lookahead_ctx *ctx; /* NULL: it follows, and does not think */
 };
 
 /* ---- lookahead.c: thinking ---- */
@@ -113,4 +114,4 @@ void lookahead_note_end(struct sched *sched, uint32_t leader);
 /* Estimated length of the session of a first task. */
 int64_t lookahead_session_ns(const struct sched *sched, uint32_t leader);
 
-#endif /* CORE_LOOKAHEAD_H */
+#endif /* CORE_LOOKAHEAD_LOOKAHEAD_H */

@@ -27,7 +27,7 @@
 #define CORE_LOOKAHEAD_SEARCH_H
 
 #include "base/rng.h"
-#include "core/lookahead_sgs.h"
+#include "core/lookahead/sgs.h"
 
 /* Lists that are kept at most: one for so many schedules of the budget. */
 enum { LOOKAHEAD_ELITES = 80, LOOKAHEAD_ELITE_BUDGET = 50 };

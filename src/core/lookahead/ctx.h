@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lookahead_mind: all that thinking needs, one for all runs of a scheduler.
+ * lookahead_ctx: all that thinking needs, one for all runs of a scheduler.
  */
-#ifndef CORE_LOOKAHEAD_MIND_H
-#define CORE_LOOKAHEAD_MIND_H
+#ifndef CORE_LOOKAHEAD_CTX_H
+#define CORE_LOOKAHEAD_CTX_H
 
-#include "core/lookahead_ghost.h"
-#include "core/lookahead_outline.h"
-#include "core/lookahead_search.h"
+#include "core/lookahead/outline.h"
+#include "core/lookahead/rollout.h"
+#include "core/lookahead/search.h"
 
 /* More tasks than that in a scheduler, and rank decides. */
-enum { LOOKAHEAD_MIND_MAX = 1 << 16 };
+enum { LOOKAHEAD_CTX_MAX = 1 << 16 };
 
-struct lookahead_mind {
+struct lookahead_ctx {
     struct lookahead_outline outline;
     struct lookahead_model model;
     struct lookahead_search search;
-    struct lookahead_ghost ghost;
+    struct lookahead_rollout rollout;
     uint32_t *order; /* proposed, per task */
     uint32_t *first; /* list to begin a search with */
     uint32_t capacity;
@@ -25,4 +25,4 @@ struct lookahead_mind {
     bool exact;            /* what was proposed last ended as promised */
 };
 
-#endif /* CORE_LOOKAHEAD_MIND_H */
+#endif /* CORE_LOOKAHEAD_CTX_H */
