@@ -18,7 +18,7 @@
  *   was lowered.
  *
  * In a run that plans ahead, what fits may have to wait for another task of the
- * plan; it keeps nothing meanwhile: see lookahead.h.
+ * plan; it keeps nothing meanwhile: see lookahead/lookahead.h.
  *
  * Each step starts a task or takes a queue or a pool out of consideration, so
  * a scan ends. Each start may change the order and what is free, so the scan

@@ -22,10 +22,9 @@
  * than a margin, or not well; work or orders came; a planned start is overdue),
  * the plan is stale: it holds nothing any more, and sched_plan() makes another.
  *
- * Making one: lookahead_model.h is what is left, lookahead_search.h looks for
- * short schedules of it, lookahead_rollout.h runs the scheduler itself ahead
- * with what was found, and with rank alone. What ends first in that is
- * followed.
+ * Making one: model.h is what is left, search.h looks for
+ * short schedules of it, rollout.h runs the scheduler itself ahead with
+ * what was found, and with rank alone. What ends first in that is followed.
  */
 #ifndef CORE_LOOKAHEAD_LOOKAHEAD_H
 #define CORE_LOOKAHEAD_LOOKAHEAD_H
@@ -78,7 +77,7 @@ size_t lookahead_bytes(const struct lookahead *lookahead);
 void lookahead_upset(struct sched *sched, uint32_t run);
 void lookahead_upset_all(struct sched *sched);
 
-/* ---- lookahead_follow.c ---- */
+/* ---- follow.c ---- */
 
 /* The plan of a run, or NULL if it does not plan ahead. */
 struct lookahead_plan *lookahead_plan_of(const struct sched *sched,

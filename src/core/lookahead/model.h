@@ -12,7 +12,7 @@
  *
  * It leaves out what schedules seldom depend on (tiers, deferral, batches, who
  * keeps a group open): a schedule found in it is a proposal, which the
- * scheduler's own code judges (lookahead_rollout.c).
+ * scheduler's own code judges (rollout.c).
  *
  * Open, so that tests can make one by hand; starts as {0}.
  */
