@@ -19,6 +19,8 @@ enum { POOLS_MAX = SCHED_LIMITS_MAX + 2 };
 struct provider_id sched_add_provider(struct sched *sched,
                                       const struct provider_spec *spec)
 {
+    INVARIANT(spec->backoff_ns > 0);
+    INVARIANT(spec->circuit_failures == 0 || spec->probe_ns > 0);
     uint32_t ix = sched->provider_count++;
     sched->providers = mem_resize(sched->providers,
                                   sched->provider_count,
@@ -35,6 +37,7 @@ struct provider_id sched_add_provider(struct sched *sched,
 struct class_id sched_add_class(struct sched *sched,
                                 const struct sched_class_spec *spec)
 {
+    INVARIANT(spec->max_wait_ns >= 0);
     INVARIANT(spec->tier <= SCHED_TIER_MAX && spec->batch > 0);
     uint32_t ix = sched->class_count++;
     sched->classes = mem_resize(sched->classes,
@@ -53,6 +56,7 @@ struct run_id sched_add_run(struct sched *sched,
                             const struct sched_run_spec *spec,
                             struct limit_id *first_limit_out)
 {
+    INVARIANT(spec->policy <= SCHED_LOOKAHEAD);
     INVARIANT(spec->limit_count <= SCHED_LIMITS_MAX);
     uint32_t ix = sched->run_count++;
     sched->runs =
@@ -71,6 +75,8 @@ struct run_id sched_add_run(struct sched *sched,
         copy.base += first_limit_out->v;
         (void)limits_add(&sched->limits, &copy);
     }
+    INVARIANT(sched->limits.limit_count ==
+              first_limit_out->v + spec->limit_count);
     sched->runs[ix].pool = limits_add_pool(&sched->limits, LIMIT_RUN_POOL, ix);
     if (spec->policy == SCHED_LOOKAHEAD) {
         lookahead_add_run(sched, spec->schedules);
@@ -83,6 +89,7 @@ struct limit_id sched_add_limit(struct sched *sched,
                                 struct run_id run,
                                 const struct limit_spec *spec)
 {
+    INVARIANT(!spec->hold_group && spec->per == ID_NONE);
     INVARIANT(run.v < sched->run_count);
     INVARIANT(spec->resource && spec->percent == 0);
     return (struct limit_id){limits_add(&sched->limits, spec)};
@@ -116,6 +123,7 @@ intern_set(struct sched *sched, const struct pool_need *needs, uint32_t count)
         MEM_GROW(sched->needs, sched->need_count, sched->need_capacity);
         sched->needs[sched->need_count++] = needs[ix];
     }
+    INVARIANT(sched->need_count == sched->sets[set].first + count);
     return set;
 }
 
@@ -158,6 +166,7 @@ static uint32_t intern_shape(struct sched *sched, struct shape like)
     like.closed_queue = add_queue(sched, like.needs, like.group_needs);
     like.next_same_hash = first;
     like.bin_count = 0;
+    INVARIANT(like.closed_queue == like.open_queue + 1);
     MEM_GROW(sched->shapes, sched->shape_count, sched->shape_capacity);
     uint32_t ix = sched->shape_count++;
     sched->shapes[ix] = like;
@@ -226,6 +235,7 @@ task_set(struct sched *sched, uint32_t run, const struct sched_task_spec *spec)
     count = add_need(needs, count, provider_pool);
     for (uint32_t ix = 0; ix < spec->use_count; ix++) {
         uint32_t limit = spec->uses[ix].limit.v;
+        INVARIANT(limit < sched->limits.limit_count);
         if (sched->limits.limits[limit].spec.resource) {
             struct pool_need need = {
                 limits_pool(&sched->limits, limit, ID_NONE),
@@ -270,6 +280,8 @@ static bool same_failure(const struct sched_failure_spec *a,
 static uint32_t intern_failure(struct sched *sched,
                                const struct sched_failure_spec *spec)
 {
+    INVARIANT(spec->backoff_ns >= 0);
+    INVARIANT(spec->on_failure <= SCHED_ASK);
     enum { LOOK_BACK = 64 };
     for (uint32_t n = 0; n < LOOK_BACK && n < sched->failure_count; n++) {
         uint32_t ix = sched->failure_count - 1 - n;
@@ -290,6 +302,7 @@ static void reserve_tasks(struct sched *sched, uint32_t total)
     }
     uint32_t grown = sched->task_capacity + sched->task_capacity / 2;
     uint32_t capacity = total > grown ? total : grown;
+    INVARIANT(total <= SCHED_TASKS_MAX);
     sched->task_capacity = capacity;
     sched->tasks = mem_resize_lines(sched->tasks,
                                     sched->task_count,
@@ -326,6 +339,7 @@ static void reserve_groups(struct sched *sched, uint32_t more)
                                          sched->group_capacity,
                                          sizeof(struct group));
     }
+    INVARIANT(sched->group_count + more <= sched->group_capacity);
 }
 
 /* A group that holds what its attributes say while it is open. */
@@ -352,6 +366,7 @@ static uint32_t bin_for(struct sched *sched, uint32_t group, uint32_t shape)
     uint64_t key = (uint64_t)group << 32 | shape;
     uint32_t known = idmap_get(&sched->bins_by_key, key);
     if (known != ID_NONE) {
+        INVARIANT(sched_bin(sched, known)->group == group);
         return known;
     }
     sched->shapes[shape].bin_count++;
@@ -366,6 +381,7 @@ static uint32_t bin_for(struct sched *sched, uint32_t group, uint32_t shape)
         g->bin = bin;
         return group * 2;
     }
+    INVARIANT(g->bin.group == group);
     MEM_GROW(sched->bins, sched->bin_count, sched->bin_capacity);
     uint32_t ix = sched->bin_count++ * 2 + 1;
     sched->bins[ix / 2] = bin;
@@ -377,6 +393,9 @@ static uint32_t bin_for(struct sched *sched, uint32_t group, uint32_t shape)
 static void
 add_task(struct sched *sched, uint32_t run, const struct sched_task_spec *spec)
 {
+    INVARIANT(spec->class_id.v < sched->class_count);
+    INVARIANT(spec->provider.v < sched->provider_count);
+    INVARIANT(sched->task_count < sched->task_capacity);
     INVARIANT(spec->estimate_ns >= 0);
     uint32_t ix = sched->task_count++;
     bool solo = spec->group == ID_NONE;
@@ -393,6 +412,7 @@ add_task(struct sched *sched, uint32_t run, const struct sched_task_spec *spec)
         sched->tasks[ix].own =
             new_group(sched, run, spec->attributes, spec->attribute_count);
     }
+    INVARIANT(sched_group(sched, group)->run == run);
     struct shape like = {
         .class_ix = spec->class_id.v,
         .provider = spec->provider.v,
@@ -538,6 +558,7 @@ static bool reaches(struct sched *sched,
                                        : group_of_new(addition, first, need);
             if (of == group && sched->marks[need] != mark) {
                 sched->marks[need] = mark;
+                INVARIANT(depth < sched->graph.node_count);
                 sched->stack[depth++] = need;
             }
         }
@@ -570,6 +591,7 @@ static void add_edges(struct sched *sched,
     for (uint32_t ix = 0; ix < nodes; ix++) {
         next[ix + 1] += next[ix];
     }
+    INVARIANT(next[nodes] == count);
     for (uint32_t ix = 0; ix < count; ix++) {
         order[next[addition->needs[ix].need]++] = ix;
     }
@@ -641,6 +663,7 @@ static void settle_new(struct sched *sched, uint32_t first, uint32_t edges)
     }
     for (uint32_t task = first; task < sched->task_count; task++) {
         state_touch(sched, task);
+        INVARIANT(sched->tasks[task].state == TASK_WAITING);
         if (sched->unmet[task] == 0) {
             state_ready_or_wait(sched, task);
         }
@@ -656,6 +679,7 @@ static void settle_new(struct sched *sched, uint32_t first, uint32_t edges)
         }
         uint32_t cause = deps_find_dead_end(sched, need);
         if (cause != ID_NONE) {
+            INVARIANT(sched->unmet[dependent] > 0);
             deps_skip(sched, dependent, cause);
         }
     }
@@ -676,6 +700,8 @@ static void add_checked(struct sched *sched,
     for (uint32_t ix = 0; ix < addition->task_count; ix++) {
         add_task(sched, run, &addition->tasks[ix]);
     }
+    INVARIANT(sched->task_count == first + addition->task_count);
+    INVARIANT(sched->graph.node_count == sched->task_count);
     reserve_queues(sched);
     lookahead_reserve(sched);
     priority_of_new(sched, first, edges, is_forward(addition, first));
@@ -749,6 +775,7 @@ enum err sched_add(struct sched *sched,
     }
     uint32_t first = sched->task_count;
     uint32_t edges = sched->graph.edge_count;
+    INVARIANT(sched->graph.node_count == first);
     enum err err = check(sched, addition, rejection);
     if (err != ERR_OK) {
         return err;
@@ -763,11 +790,13 @@ enum err sched_add(struct sched *sched,
                   edges + addition->need_count);
     graph_add_nodes(&sched->graph, addition->task_count);
     add_edges(sched, addition);
+    INVARIANT(sched->graph.edge_count == edges + addition->need_count);
     err = check_graph(sched, addition, rejection);
     if (err != ERR_OK) {
         graph_truncate(&sched->graph, first, edges);
         return err;
     }
+    INVARIANT(rejection->code == REJECTION_NONE);
     add_checked(sched, addition, first, edges);
     return ERR_OK;
 }

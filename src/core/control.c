@@ -11,6 +11,7 @@
 
 void control_check_run(struct sched *sched, uint32_t run)
 {
+    INVARIANT(run < sched->run_count);
     const struct run *r = &sched->runs[run];
     bool barrier = r->sync_drain && (r->barrier_due || r->barrier_running);
     dispatch_set_open(sched,
@@ -23,6 +24,8 @@ void control_check_run(struct sched *sched, uint32_t run)
 void control_ask(struct sched *sched, uint32_t task)
 {
     struct run *run = sched_run_of(sched, task);
+    INVARIANT(sched->tasks[task].state == TASK_PARKED);
+    INVARIANT(run->asking < run->counts[TASK_PARKED]);
     sched_raise(sched, task, TASK_ASKING);
     if (run->asking == 0 || task < run->asked) {
         run->asked = task;
@@ -40,6 +43,7 @@ static void stop_asking(struct sched *sched, uint32_t task)
     uint32_t ix = sched_run_ix(sched, task);
     struct run *run = &sched->runs[ix];
     sched_lower(sched, task, TASK_ASKING);
+    INVARIANT(run->asking > 0 && run->asked <= task);
     run->asking--;
     while (run->asking > 0 && (!sched_has(sched, run->asked, TASK_ASKING) ||
                                sched_run_ix(sched, run->asked) != ix)) {
@@ -52,6 +56,8 @@ static void stop_asking(struct sched *sched, uint32_t task)
 /* Mark a task in flight; when its whole session is marked, it is ended. */
 static void end_in_flight(struct sched *sched, uint32_t task, bool skip)
 {
+    INVARIANT(state_in_flight(sched, task));
+    INVARIANT(!sched_has(sched, task, TASK_ENDING));
     sched_raise(sched, task, TASK_ENDING);
     if (skip) {
         sched_raise(sched, task, TASK_TO_SKIP);
@@ -64,8 +70,10 @@ static void end_in_flight(struct sched *sched, uint32_t task, bool skip)
             return;
         }
     }
+    INVARIANT(!sched_has(sched, leader, TASK_END_DUE));
     sched_raise(sched, leader, TASK_END_DUE);
     sched->ends++;
+    INVARIANT(sched->ends <= sched->in_flight_count);
     sched->end_from = 0;
 }
 
@@ -91,6 +99,9 @@ void control_cancel_run(struct sched *sched, uint32_t run, uint32_t cause)
             sched->details[task].cause = cause;
         }
     }
+    INVARIANT(sched->runs[run].counts[TASK_WAITING] == 0);
+    INVARIANT(sched->runs[run].counts[TASK_READY] == 0);
+    INVARIANT(sched->runs[run].counts[TASK_PARKED] == 0);
     sched->runs[run].cancelled = true;
     sched->runs[run].barrier_due = false;
     control_check_run(sched, run);
@@ -120,6 +131,7 @@ static enum err withdraw(struct sched *sched, uint32_t task, bool skip)
     } else {
         deps_revert(sched, task);
         deps_skip_dependents(sched, task);
+        INVARIANT(!sched_has(sched, task, TASK_SATISFIED));
     }
     return ERR_OK;
 }
@@ -150,6 +162,9 @@ static enum err retry(struct sched *sched, uint32_t task)
     deps_doubt(sched, task);
     deps_revive(sched, task);
     deps_cut(sched);
+    INVARIANT(state_is_pending(sched, task) ||
+              sched_has(sched, task, TASK_CASCADED));
+    INVARIANT(!sched_has(sched, task, TASK_SATISFIED));
     return ERR_OK;
 }
 
@@ -165,9 +180,12 @@ static enum err hold(struct sched *sched, uint32_t task)
         ready_dequeue(sched, task);
         sched_run_of(sched, task)->held_ready++;
     }
+    INVARIANT(sched_run_of(sched, task)->held_ready <=
+              sched_run_of(sched, task)->counts[TASK_READY]);
     if (state_is_pending(sched, task)) {
         ready_count_out(sched, task);
     }
+    INVARIANT(!sched_has(sched, task, TASK_QUEUED));
     sched_raise(sched, task, TASK_HELD);
     state_touch(sched, task);
     state_check_run(sched, sched_run_ix(sched, task));
@@ -177,6 +195,7 @@ static enum err hold(struct sched *sched, uint32_t task)
 static enum err unhold(struct sched *sched, uint32_t task)
 {
     if (sched_has(sched, task, TASK_REVOKED)) {
+        INVARIANT(sched->tasks[task].state == TASK_DONE);
         sched_lower(sched, task, TASK_REVOKED);
         deps_satisfy(sched, task);
         state_touch(sched, task);
@@ -188,6 +207,7 @@ static enum err unhold(struct sched *sched, uint32_t task)
     state_touch(sched, task);
     sched_lower(sched, task, TASK_HELD);
     if (sched->tasks[task].state == TASK_READY) {
+        INVARIANT(sched_run_of(sched, task)->held_ready > 0);
         sched_run_of(sched, task)->held_ready--;
         ready_enqueue(sched, task);
     } else if (sched_has(sched, task, TASK_BACKING_OFF) &&
@@ -207,6 +227,7 @@ static enum err revoke(struct sched *sched, uint32_t task)
     }
     sched_raise(sched, task, TASK_REVOKED);
     deps_revert(sched, task);
+    INVARIANT(!sched_has(sched, task, TASK_SATISFIED));
     state_touch(sched, task);
     state_check_run(sched, sched_run_ix(sched, task));
     return ERR_OK;
@@ -287,6 +308,7 @@ static enum err end_barrier(struct sched *sched, uint32_t run)
     if (!sched->runs[run].barrier_running) {
         return ERR_CONFLICT;
     }
+    INVARIANT(sched->runs[run].sync_every > 0);
     sched->runs[run].barrier_running = false;
     control_check_run(sched, run);
     return ERR_OK;

@@ -48,6 +48,7 @@ void deps_satisfy(struct sched *sched, uint32_t task)
                 continue;
             }
             if (sched->tasks[to].state != TASK_WAITING) {
+                INVARIANT(depth < sched->task_count);
                 sched->stack[depth++] = to;
             } else if (!sched_has(sched, to, TASK_BACKING_OFF)) {
                 state_ready_or_wait(sched, to);
@@ -71,6 +72,7 @@ void deps_revert(struct sched *sched, uint32_t task)
              edge != ID_NONE;
              edge = graph_next_dependent(graph, edge)) {
             uint32_t to = graph_dependent(graph, edge);
+            INVARIANT(sched->unmet[to] < sched->graph.edge_count);
             if (sched->unmet[to]++ > 0) {
                 continue;
             }
@@ -78,6 +80,7 @@ void deps_revert(struct sched *sched, uint32_t task)
                 state_unready(sched, to);
                 state_set(sched, to, TASK_WAITING);
             } else {
+                INVARIANT(depth < sched->task_count);
                 sched->stack[depth++] = to;
             }
         }
@@ -87,6 +90,8 @@ void deps_revert(struct sched *sched, uint32_t task)
 /* Skip a task that has not started, because of another one. */
 static void skip_one(struct sched *sched, uint32_t task, uint32_t cause)
 {
+    INVARIANT(deps_is_dead_end(sched, cause) || cause == task);
+    INVARIANT(!sched_has(sched, task, TASK_SATISFIED));
     state_drop(sched, task);
     state_set(sched, task, TASK_SKIPPED);
     sched_raise(sched, task, TASK_CASCADED);
@@ -96,6 +101,7 @@ static void skip_one(struct sched *sched, uint32_t task, uint32_t cause)
 /* Skip everything behind `task` that has not started. */
 static void skip_behind(struct sched *sched, uint32_t task, uint32_t cause)
 {
+    INVARIANT(deps_is_dead_end(sched, task));
     const struct graph *graph = &sched->graph;
     uint32_t mark = sched_new_mark(sched);
     uint32_t depth = 0;
@@ -121,6 +127,7 @@ static void skip_behind(struct sched *sched, uint32_t task, uint32_t cause)
             sched->stack[depth++] = to;
         }
     }
+    INVARIANT(ended <= sched->task_count);
     priority_refresh(sched, sched->list, ended);
 }
 
@@ -182,6 +189,7 @@ void deps_cut(struct sched *sched)
         uint32_t cause = find_cause(sched, task);
         if (cause != ID_NONE) {
             deps_skip(sched, task, cause);
+            INVARIANT(sched_has(sched, task, TASK_CASCADED));
         }
     }
     sched->doubt_count = 0;
@@ -207,6 +215,7 @@ uint32_t deps_find_dead_end(struct sched *sched, uint32_t task)
             if (sched->marks[need] != mark &&
                 !sched_has(sched, need, TASK_SATISFIED)) {
                 sched->marks[need] = mark;
+                INVARIANT(depth < sched->task_count);
                 sched->stack[depth++] = need;
             }
         }
@@ -246,6 +255,7 @@ void deps_revive(struct sched *sched, uint32_t task)
                 if (is_cut_off(sched, to)) {
                     continue;
                 }
+                INVARIANT(sched->tasks[to].state == TASK_SKIPPED);
                 sched_lower(sched, to, TASK_CASCADED);
                 sched->details[to].cause = ID_NONE;
                 state_set(sched, to, TASK_WAITING);
@@ -256,5 +266,6 @@ void deps_revive(struct sched *sched, uint32_t task)
             sched->stack[depth++] = to;
         }
     }
+    INVARIANT(revived <= sched->doubt_count);
     priority_refresh(sched, sched->list, revived);
 }

@@ -56,6 +56,7 @@ static void sleep_pool(struct sched *sched, uint32_t pool)
 {
     struct pool *r = &sched->limits.pools[pool];
     if (r->awake) {
+        INVARIANT(r->waiting != ID_NONE);
         struct pheap_forest forest = pool_forest(sched);
         sched->awake = pheap_remove(&forest, sched->awake, pool);
         r->awake = false;
@@ -79,6 +80,9 @@ static void wake_counter(struct sched *sched, const struct counter *counter)
 {
     for (uint32_t pool = counter->first_pool; pool != ID_NONE;
          pool = sched->limits.pools[pool].next_of_counter) {
+        if (sched->limits.pools[pool].waiting == ID_NONE) {
+            continue; /* it sleeps, and nobody is there to wake it for */
+        }
         if (counter->reserved_for != ID_NONE ||
             limits_free(&sched->limits, pool) <= 0) {
             sleep_pool(sched, pool);
@@ -92,6 +96,7 @@ void dispatch_wait(struct sched *sched, uint32_t queue, uint32_t pool)
 {
     struct queue *q = &sched->queues[queue];
     INVARIANT(q->at_pool == ID_NONE);
+    INVARIANT(!q->aside);
     q->at_pool = pool;
     struct pool *r = &sched->limits.pools[pool];
     if (r->waiting == ID_NONE) {
@@ -100,9 +105,11 @@ void dispatch_wait(struct sched *sched, uint32_t queue, uint32_t pool)
     struct pheap_forest forest = queue_forest(sched);
     if (r->waiting != ID_NONE && queue_before(sched, r->waiting, queue)) {
         /* The best waiter stays the same, so the pool's place does too. */
+        INVARIANT(sched->limits.limits[r->limit].waiting > 0);
         r->waiting = pheap_add(&forest, r->waiting, queue);
         return;
     }
+    INVARIANT(r->waiting != queue);
     sleep_pool(sched, pool);
     r->waiting = pheap_add(&forest, r->waiting, queue);
     wake_pool(sched, pool);
@@ -117,12 +124,14 @@ void dispatch_leave(struct sched *sched, uint32_t queue)
     struct pheap_forest forest = queue_forest(sched);
     q->at_pool = ID_NONE;
     if (r->waiting != queue) {
+        INVARIANT(r->waiting != ID_NONE);
         r->waiting = pheap_remove(&forest, r->waiting, queue);
         return;
     }
     sleep_pool(sched, pool);
     r->waiting = pheap_remove(&forest, r->waiting, queue);
     if (r->waiting == ID_NONE) {
+        INVARIANT(sched->limits.limits[r->limit].waiting > 0);
         sched->limits.limits[r->limit].waiting--;
     }
     wake_pool(sched, pool);
@@ -136,6 +145,7 @@ void dispatch_occupy(struct sched *sched, uint32_t set)
         struct pool_need need = sched->needs[needs->first + ix];
         struct counter *counter =
             &sched->limits.counters[sched->limits.pools[need.pool].counter];
+        INVARIANT(counter->used >= 0);
         counter->used += need.units;
         wake_counter(sched, counter);
     }
@@ -170,6 +180,7 @@ void dispatch_wake_limit(struct sched *sched, uint32_t limit)
     for (uint32_t pool = sched->limits.limits[limit].first_pool;
          pool != ID_NONE;
          pool = sched->limits.pools[pool].next_of_limit) {
+        INVARIANT(sched->limits.pools[pool].limit == limit);
         if (limits_free(&sched->limits, pool) <= 0) {
             sleep_pool(sched, pool);
         } else {
@@ -181,11 +192,13 @@ void dispatch_wake_limit(struct sched *sched, uint32_t limit)
 void dispatch_set_open(struct sched *sched, uint32_t pool, bool open)
 {
     uint32_t limit = sched->limits.pools[pool].limit;
+    INVARIANT(sched->limits.limits[limit].kind != LIMIT_PLAN);
     int64_t max = open ? LIMIT_NONE : 0;
     if (sched->limits.limits[limit].spec.max != max) {
         limits_set_max(&sched->limits, limit, max, 0);
         dispatch_wake_limit(sched, limit);
     }
+    INVARIANT((limits_free(&sched->limits, pool) > 0) == open);
 }
 
 bool dispatch_takes(const struct sched *sched, uint32_t provider)
@@ -203,6 +216,7 @@ void dispatch_check_provider(struct sched *sched, uint32_t provider)
         dispatch_set_open(sched, e->pool, open);
         ready_recount_provider(sched, provider);
     }
+    INVARIANT(dispatch_takes(sched, provider) == open);
 }
 
 /*
@@ -231,6 +245,7 @@ uint32_t dispatch_close_group(struct sched *sched)
     while (sched->group_checks != ID_NONE) {
         uint32_t ix = sched->group_checks;
         struct group *group = sched_group(sched, ix);
+        INVARIANT(group->checking);
         sched->group_checks = group->check_next;
         group->checking = false;
         if (group->open && group->busy == 0) {
@@ -260,12 +275,14 @@ static void begin_scan(struct sched *sched)
 {
     while (sched->reserved != ID_NONE) {
         struct counter *counter = &sched->limits.counters[sched->reserved];
+        INVARIANT(counter->reserved_for != ID_NONE);
         sched->reserved = counter->next_reserved;
         counter->reserved_for = ID_NONE;
         wake_counter(sched, counter);
     }
     while (sched->asides != ID_NONE) {
         uint32_t queue = sched->asides;
+        INVARIANT(sched->queues[queue].aside);
         sched->asides = sched->queues[queue].aside_next;
         sched->queues[queue].aside = false;
         ready_requeue(sched, queue);
@@ -313,6 +330,7 @@ static struct finding examine(const struct sched *sched, uint32_t queue)
 void dispatch_open_group(struct sched *sched, uint32_t group)
 {
     struct group *g = sched_group(sched, group);
+    INVARIANT(!g->open);
     g->open = true;
     dispatch_occupy(sched, g->needs);
     const struct need_set *set = &sched->sets[g->needs];
@@ -339,6 +357,8 @@ static void set_starting(struct sched *sched, uint32_t task, uint32_t leader)
     struct task *t = &sched->tasks[task];
     ready_dequeue(sched, task);
     state_clear_timer(sched, task);
+    INVARIANT(t->token < sched->last_token);
+    INVARIANT(task == leader || sched->tasks[leader].state == TASK_STARTING);
     t->token = sched->last_token;
     t->leader = leader;
     t->next_in_session = ID_NONE;
@@ -373,6 +393,7 @@ static void fill_batch(struct sched *sched, uint32_t leader)
         if (next == ID_NONE) {
             return;
         }
+        INVARIANT(sched_shape_of(sched, next) == shape);
         set_starting(sched, next, leader);
         if (!sched_group(sched, sched->tasks[next].group)->open) {
             sched_raise(sched, next, TASK_BACKGROUND);
@@ -393,6 +414,7 @@ static void start(struct sched *sched, uint32_t leader)
     set_starting(sched, leader, leader);
     fill_batch(sched, leader);
     sched->runs[shape->run].sessions++;
+    INVARIANT(sched->runs[shape->run].sessions <= sched->in_flight_count);
     provider_sent(&sched->providers[shape->provider], sched->last_token);
     dispatch_check_provider(sched, shape->provider);
 }
@@ -402,6 +424,8 @@ static void reserve(struct sched *sched, uint32_t pool, uint32_t task)
 {
     uint32_t ix = sched->limits.pools[pool].counter;
     struct counter *counter = &sched->limits.counters[ix];
+    INVARIANT(counter->reserved_for == ID_NONE);
+    INVARIANT(limits_free(&sched->limits, pool) > 0);
     counter->reserved_for = task;
     counter->next_reserved = sched->reserved;
     sched->reserved = ix;
@@ -410,6 +434,8 @@ static void reserve(struct sched *sched, uint32_t pool, uint32_t task)
 
 static void set_aside(struct sched *sched, uint32_t queue)
 {
+    INVARIANT(sched->queues[queue].at_pool == ID_NONE &&
+              !sched->queues[queue].aside);
     sched->queues[queue].aside = true;
     sched->queues[queue].aside_next = sched->asides;
     sched->asides = queue;
@@ -488,6 +514,7 @@ uint32_t dispatch_start(struct sched *sched)
     begin_scan(sched);
     while (sched->awake != ID_NONE) {
         uint32_t queue = sched->limits.pools[sched->awake].waiting;
+        INVARIANT(sched->queues[queue].at_pool == sched->awake);
         uint32_t head = ready_head(sched, queue);
         INVARIANT(head != ID_NONE);
         struct finding finding = examine(sched, queue);
@@ -506,6 +533,7 @@ uint32_t dispatch_start(struct sched *sched)
             set_aside(sched, queue);
             continue;
         }
+        INVARIANT(finding.pool != ID_NONE && finding.lacking == 1);
         dispatch_wait(sched, queue, finding.pool);
         if (!finding.empty) {
             reserve(sched, finding.pool, head);

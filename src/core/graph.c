@@ -32,10 +32,12 @@ void graph_release(struct graph *graph)
 void graph_reserve(struct graph *graph, uint32_t nodes, uint32_t edges)
 {
     if (nodes > graph->node_capacity) {
+        INVARIANT(graph->node_count <= graph->node_capacity);
         graph->nodes = mem_resize(graph->nodes, nodes, sizeof(graph->nodes[0]));
         graph->node_capacity = nodes;
     }
     if (edges > graph->edge_capacity) {
+        INVARIANT(graph->edge_count <= graph->edge_capacity);
         uint32_t half_more = graph->edge_capacity + graph->edge_capacity / 2;
         graph->edge_capacity = edges > half_more ? edges : half_more;
         graph->edges = mem_resize(graph->edges,
@@ -58,6 +60,7 @@ void graph_add_nodes(struct graph *graph, uint32_t count)
     if (total > graph->node_capacity) {
         graph_reserve(graph, total, 0);
     }
+    INVARIANT(total <= graph->node_capacity);
     for (uint32_t ix = graph->node_count; ix < total; ix++) {
         graph->nodes[ix] = (struct graph_node){ID_NONE, ID_NONE};
     }
@@ -68,6 +71,7 @@ void graph_add_need(struct graph *graph, uint32_t dependent, uint32_t need)
 {
     INVARIANT(dependent < graph->node_count && need < graph->node_count);
     graph_reserve(graph, 0, grown(graph->edge_count, graph->edge_capacity));
+    INVARIANT(graph->edge_count < graph->edge_capacity);
     uint32_t edge = graph->edge_count++;
     graph->edges[edge] = (struct graph_edge){
         .need = need,
@@ -75,6 +79,10 @@ void graph_add_need(struct graph *graph, uint32_t dependent, uint32_t need)
         .next_need = graph->nodes[dependent].first_need,
         .next_dependent = graph->nodes[need].first_dependent,
     };
+    INVARIANT(graph->edges[edge].next_need == ID_NONE ||
+              graph->edges[edge].next_need < edge);
+    INVARIANT(graph->edges[edge].next_dependent == ID_NONE ||
+              graph->edges[edge].next_dependent < edge);
     graph->nodes[dependent].first_need = edge;
     graph->nodes[need].first_dependent = edge;
 }
@@ -84,6 +92,9 @@ void graph_truncate(struct graph *graph, uint32_t nodes, uint32_t edges)
     INVARIANT(nodes <= graph->node_count && edges <= graph->edge_count);
     while (graph->edge_count > edges) {
         struct graph_edge edge = graph->edges[--graph->edge_count];
+        INVARIANT(graph->nodes[edge.dependent].first_need == ID_NONE ||
+                  graph->nodes[edge.dependent].first_need <= graph->edge_count);
+        INVARIANT(graph->nodes[edge.need].first_dependent == graph->edge_count);
         graph->nodes[edge.dependent].first_need = edge.next_need;
         graph->nodes[edge.need].first_dependent = edge.next_dependent;
     }
@@ -140,6 +151,7 @@ static uint32_t *walk_from(const struct graph *graph,
         }
         if (colours[need] == WHITE) {
             colours[need] = GREY;
+            INVARIANT(depth < graph->node_count);
             stack[depth++] =
                 (struct frame){need, graph_first_need(graph, need)};
         }

@@ -21,7 +21,6 @@ void idmap_release(struct idmap *map)
 /* The slot that holds the key, or the empty one where it would go. */
 static struct idmap_slot *slot_of(const struct idmap *map, uint64_t key)
 {
-    INVARIANT(map->slot_count > 0);
     uint32_t mask = map->slot_count - 1;
     uint32_t ix = (uint32_t)idmap_hash(0, key) & mask;
     while (map->slots[ix].value != ID_NONE && map->slots[ix].key != key) {
@@ -40,15 +39,21 @@ static void grow(struct idmap *map)
     struct idmap old = *map;
     INVARIANT(old.slot_count < UINT32_MAX / 4);
     map->slot_count = old.slot_count > 0 ? old.slot_count * 2 : 16;
+    INVARIANT((map->slot_count & (map->slot_count - 1)) == 0);
     map->slots = mem_zalloc(map->slot_count, sizeof(map->slots[0]));
     for (uint32_t ix = 0; ix < map->slot_count; ix++) {
         map->slots[ix].value = ID_NONE;
     }
+    uint32_t moved = 0;
     for (uint32_t ix = 0; ix < old.slot_count; ix++) {
         if (old.slots[ix].value != ID_NONE) {
-            *slot_of(map, old.slots[ix].key) = old.slots[ix];
+            struct idmap_slot *slot = slot_of(map, old.slots[ix].key);
+            INVARIANT(slot->value == ID_NONE); /* each key is there once */
+            *slot = old.slots[ix];
+            moved++;
         }
     }
+    INVARIANT(moved == map->count);
     mem_free(old.slots);
 }
 
@@ -63,6 +68,7 @@ void idmap_put(struct idmap *map, uint64_t key, uint32_t value)
         map->count++;
     }
     *slot = (struct idmap_slot){key, value};
+    INVARIANT(map->count < map->slot_count);
 }
 
 size_t idmap_bytes(const struct idmap *map)

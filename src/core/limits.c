@@ -31,10 +31,12 @@ void limits_derive(struct limits *limits, uint32_t limit)
 {
     struct limit *l = &limits->limits[limit];
     if (l->spec.percent == 0) {
+        INVARIANT(l->spec.max >= 0);
         l->max_now = l->spec.max;
         return;
     }
     INVARIANT(l->spec.base < limits->limit_count && l->spec.base != limit);
+    INVARIANT(l->spec.percent <= 100);
     int64_t base = limits->limits[l->spec.base].max_now;
     if (base == LIMIT_NONE) {
         l->max_now = LIMIT_NONE;
@@ -75,6 +77,7 @@ uint32_t limits_add(struct limits *limits, const struct limit_spec *spec)
 uint32_t
 limits_add_pool(struct limits *limits, enum limit_kind kind, uint32_t owner)
 {
+    INVARIANT(kind != LIMIT_PLAN);
     struct limit_spec spec = {
         .max = LIMIT_NONE,
         .per = ID_NONE,
@@ -84,7 +87,9 @@ limits_add_pool(struct limits *limits, enum limit_kind kind, uint32_t owner)
     uint32_t limit = limits_add(limits, &spec);
     limits->limits[limit].kind = kind;
     limits->limits[limit].owner = owner;
-    return limits_pool(limits, limit, ID_NONE);
+    uint32_t pool = limits_pool(limits, limit, ID_NONE);
+    INVARIANT(limits_free(limits, pool) == LIMIT_NONE);
+    return pool;
 }
 
 static uint32_t counter_for(struct limits *limits, uint32_t limit, uint32_t key)
@@ -94,6 +99,7 @@ static uint32_t counter_for(struct limits *limits, uint32_t limit, uint32_t key)
     uint64_t map_key = key_of(shared ? share : limit, key, shared);
     uint32_t found = idmap_get(&limits->counters_by_key, map_key);
     if (found != ID_NONE) {
+        INVARIANT(found < limits->counter_count);
         return found;
     }
     MEM_GROW(limits->counters, limits->counter_count, limits->counter_capacity);
@@ -126,6 +132,8 @@ uint32_t limits_pool(struct limits *limits, uint32_t limit, uint32_t key)
         return found;
     }
     uint32_t counter = counter_for(limits, limit, key);
+    INVARIANT(limits->limits[limit].spec.share != ID_NONE ||
+              limits->counters[counter].first_pool == ID_NONE);
     uint32_t ix = new_pool(limits);
     limits->pools[ix] = (struct pool){
         .limit = limit,

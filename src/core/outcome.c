@@ -18,6 +18,7 @@ void outcome_started(struct sched *sched, uint32_t leader)
     dispatch_check_provider(sched, provider);
     for (uint32_t task = leader; task != ID_NONE;
          task = sched->tasks[task].next_in_session) {
+        INVARIANT(sched->tasks[task].token == sched->tasks[leader].token);
         state_set(sched, task, TASK_RUNNING);
         uint32_t edge = graph_first_dependent(&sched->graph, task);
         if (edge != ID_NONE) {
@@ -31,10 +32,13 @@ static void park(struct sched *sched, uint32_t task, enum sched_parked reason)
     state_set(sched, task, TASK_PARKED);
     sched->details[task].parked = (uint8_t)reason;
     ready_count_out(sched, task);
+    INVARIANT(!sched_has(sched, task, TASK_SATISFIED));
 }
 
 static void give_up(struct sched *sched, uint32_t task)
 {
+    INVARIANT(sched->details[task].tries >
+              sched_failure_of(sched, task)->retry_max);
     uint32_t run = sched_run_ix(sched, task);
     switch (sched_failure_of(sched, task)->on_failure) {
     case SCHED_PARK:
@@ -78,6 +82,7 @@ static void fail(struct sched *sched, uint32_t task)
         state_ready_or_wait(sched, task);
         return;
     }
+    INVARIANT(delay > 0);
     state_set(sched, task, TASK_WAITING);
     sched_raise(sched, task, TASK_BACKING_OFF);
     sched_run_of(sched, task)->backing_off++;
@@ -85,6 +90,8 @@ static void fail(struct sched *sched, uint32_t task)
         ready_count_out(sched, task);
     }
     state_set_timer(sched, task, sched->now_ns + delay);
+    INVARIANT(sched_run_of(sched, task)->backing_off <=
+              sched_run_of(sched, task)->counts[TASK_WAITING]);
 }
 
 /*
@@ -117,6 +124,8 @@ refuse(struct sched *sched, uint32_t task, const struct sched_event *event)
     state_set(sched, task, TASK_WAITING);
     sched_raise(sched, task, TASK_BACKING_OFF);
     sched_run_of(sched, task)->backing_off++;
+    INVARIANT(sched_run_of(sched, task)->backing_off <=
+              sched_run_of(sched, task)->counts[TASK_WAITING]);
     ready_count_out(sched, task);
     state_set_timer(sched,
                     task,
@@ -154,6 +163,7 @@ static uint32_t collect_rework(struct sched *sched, uint32_t task, uint32_t to)
             if (sched->tasks[dependent].group == group &&
                 sched->marks[dependent] != mark) {
                 sched->marks[dependent] = mark;
+                INVARIANT(depth < sched->task_count);
                 sched->stack[depth++] = dependent;
             }
         }
@@ -172,6 +182,7 @@ static bool can_work_again(const struct sched *sched, uint32_t task)
 /* Send the group back from `task` to its rework stage, or park it. */
 static void rework(struct sched *sched, uint32_t task)
 {
+    INVARIANT(state_in_flight(sched, task));
     struct detail *detail = &sched->details[task];
     uint32_t to = detail->rework_to;
     if (to == ID_NONE || !can_work_again(sched, to) ||
@@ -183,6 +194,7 @@ static void rework(struct sched *sched, uint32_t task)
     uint32_t count = collect_rework(sched, task, to);
     for (uint32_t ix = 0; ix < count; ix++) {
         uint32_t again = sched->list[ix];
+        INVARIANT(sched->tasks[again].group == sched->tasks[task].group);
         deps_revert(sched, again);
         sched_lower(sched, again, TASK_REVOKED);
         state_set(sched, again, TASK_WAITING);
@@ -194,6 +206,7 @@ static void rework(struct sched *sched, uint32_t task)
         state_ready_or_wait(sched, to);
     }
     ready_count_out(sched, task);
+    INVARIANT(state_is_pending(sched, task));
 }
 
 static void checkpoint(struct sched *sched, uint32_t task, bool progress)
@@ -218,6 +231,8 @@ static void complete(struct sched *sched, uint32_t task)
     struct run *run = &sched->runs[ix];
     state_set(sched, task, TASK_DONE);
     deps_satisfy(sched, task);
+    INVARIANT(sched_has(sched, task, TASK_SATISFIED) ==
+              (sched->unmet[task] == 0));
     ready_count_out(sched, task);
     if (sched->unmet[task] > 0) {
         /* Something it needs runs again, and need not hurry for this one. */
@@ -233,6 +248,7 @@ static void complete(struct sched *sched, uint32_t task)
 /* It was to be cancelled or skipped, and has now ended. */
 static void withdraw(struct sched *sched, uint32_t task)
 {
+    INVARIANT(sched_has(sched, task, TASK_ENDING));
     bool skip = sched_has(sched, task, TASK_TO_SKIP);
     state_set(sched, task, skip ? TASK_SKIPPED : TASK_CANCELLED);
     if (skip && sched_failure_of(sched, task)->optional) {
@@ -242,6 +258,7 @@ static void withdraw(struct sched *sched, uint32_t task)
         deps_skip_dependents(sched, task);
     }
     ready_count_out(sched, task);
+    INVARIANT(skip || !sched_has(sched, task, TASK_SATISFIED));
 }
 
 /* It says nothing about the work: all tasks of the session are ready again. */
@@ -291,10 +308,12 @@ static void end_task(struct sched *sched,
         fail(sched, task); /* whatever it found is lost too: no rework */
         return;
     case OUTCOME_REFUSED:
+        INVARIANT(sched->tasks[task].attempts > 0);
         sched->tasks[task].attempts--;
         refuse(sched, task, event);
         return;
     case OUTCOME_STOPPED:
+        INVARIANT(sched->tasks[task].attempts > 0);
         sched->tasks[task].attempts--;
         state_ready_again(sched, task);
         return;
@@ -445,13 +464,18 @@ static void end_tasks(struct sched *sched,
     uint32_t ix = 0;
     for (uint32_t task = leader; task != ID_NONE; ix++) {
         uint32_t next = sched->tasks[task].next_in_session;
+        INVARIANT(alone || ix < event->outcome_count);
         enum sched_outcome outcome = event->outcomes[alone ? 0 : ix];
         if (is_failure(outcome) == failed) {
             end_task(sched, task, outcome, event);
+            INVARIANT(!state_in_flight(sched, task));
+            INVARIANT(!sched_has(sched, task, TASK_ENDING) &&
+                      !sched_has(sched, task, TASK_STALE));
             if (sched->doubt_count == 0) {
                 deps_doubt(sched, task); /* rework has put it there */
             }
             deps_cut(sched);
+            INVARIANT(sched->doubt_count == 0);
         }
         task = next;
     }
@@ -484,6 +508,7 @@ enum err outcome_apply(struct sched *sched, const struct sched_event *event)
     dispatch_check_provider(sched, shape->provider);
     sched->notices = sched->notices || sched->providers[shape->provider].notice;
     dispatch_give(sched, shape->needs);
+    INVARIANT(sched->runs[shape->run].sessions > 0);
     sched->runs[shape->run].sessions--;
     if (sched->runs[shape->run].policy == SCHED_FAIR) {
         bool rejected = stands_alone(event->outcomes[0]);
@@ -492,6 +517,7 @@ enum err outcome_apply(struct sched *sched, const struct sched_event *event)
     }
     if (sched_has(sched, leader, TASK_END_DUE)) {
         sched_lower(sched, leader, TASK_END_DUE);
+        INVARIANT(sched->ends > 0);
         sched->ends--;
     }
     sched->end_from = 0; /* the list of what is in flight changes */

@@ -55,6 +55,7 @@ static uint32_t merge_siblings(const struct pheap_forest *forest,
     uint32_t pairs = ID_NONE;
     while (first != ID_NONE) {
         uint32_t second = links[first].next;
+        INVARIANT(second == ID_NONE || links[second].prev == first);
         uint32_t rest = second != ID_NONE ? links[second].next : ID_NONE;
         uint32_t pair = join(forest, first, second);
         links[pair].next = pairs;
@@ -83,12 +84,15 @@ pheap_remove(const struct pheap_forest *forest, uint32_t root, uint32_t item)
     if (item != root) {
         uint32_t prev = links[item].prev;
         INVARIANT(prev != ID_NONE);
+        INVARIANT(links[root].prev == ID_NONE);
         if (links[prev].child == item) {
             links[prev].child = links[item].next;
         } else {
+            INVARIANT(links[prev].next == item);
             links[prev].next = links[item].next;
         }
         if (links[item].next != ID_NONE) {
+            INVARIANT(links[links[item].next].prev == item);
             links[links[item].next].prev = prev;
         }
         children = join(forest, root, children);

@@ -68,6 +68,8 @@ static void update(struct sched *sched, uint32_t task, bool fresh)
 {
     struct order order = compute(sched, task, fresh);
     struct task *t = &sched->tasks[task];
+    INVARIANT(order.rank_ns >= t->estimate_ns);
+    INVARIANT(order.tier <= sched_class_of(sched, task)->tier);
     if (order.rank_ns == t->rank_ns && order.tier == t->tier &&
         order.blocked_tier == sched->details[task].blocked_tier) {
         return;
@@ -93,6 +95,7 @@ static uint32_t collect(struct sched *sched, uint32_t task, uint32_t count)
     }
     sched->marks[task] = sched->mark;
     sched->tally[task] = 0;
+    INVARIANT(count < sched->task_count);
     sched->stack[count] = task;
     return count + 1;
 }
@@ -147,6 +150,8 @@ void priority_of_new(struct sched *sched,
                      uint32_t edges_before,
                      bool forward)
 {
+    INVARIANT(first <= sched->task_count);
+    INVARIANT(edges_before <= sched->graph.edge_count);
     enum { AHEAD = 4 };
     (void)sched_new_mark(sched);
     uint32_t count = 0;
@@ -180,6 +185,7 @@ void priority_refresh(struct sched *sched,
     (void)sched_new_mark(sched);
     uint32_t affected = 0;
     for (uint32_t ix = 0; ix < count; ix++) {
+        INVARIANT(seeds[ix] < sched->task_count);
         affected = collect(sched, seeds[ix], affected);
         affected = collect_needs(sched, seeds[ix], affected);
     }

@@ -43,6 +43,8 @@ int64_t provider_wake_ns(const struct provider *provider, int64_t now_ns)
 
 void provider_sent(struct provider *provider, uint64_t token)
 {
+    INVARIANT(token != 0);
+    INVARIANT(provider->pending <= provider->sent);
     provider->pending++;
     provider->sent++;
     if (provider->circuit_open) {
@@ -69,6 +71,7 @@ static void step(struct provider *provider, int64_t now_ns)
                                                  provider->steps,
                                                  provider->spec.backoff_ns_max);
     provider->steps++;
+    INVARIANT(until_ns > now_ns);
     provider->notice = provider->notice || provider->steps == PROVIDER_PATIENCE;
     if (until_ns > provider->shut_until_ns) {
         provider->shut_until_ns = until_ns;
@@ -92,6 +95,8 @@ shut_until(struct provider *provider, int64_t now_ns, int64_t retry_at_ns)
 static void answered(struct provider *provider, int64_t now_ns)
 {
     INVARIANT(provider->pending > 0);
+    INVARIANT(provider->pending <= provider->sent);
+    INVARIANT(provider->refused <= provider->sent);
     if (--provider->pending > 0) {
         return;
     }
@@ -119,6 +124,7 @@ void provider_accepted(struct provider *provider, int64_t now_ns)
     }
     provider->steps = 0;
     answered(provider, now_ns);
+    INVARIANT(provider->steps == 0);
 }
 
 void provider_refused(struct provider *provider,
@@ -126,6 +132,7 @@ void provider_refused(struct provider *provider,
                       int64_t now_ns,
                       int64_t retry_at_ns)
 {
+    INVARIANT(provider->refused < provider->sent);
     provider->refused++;
     provider_ended(provider, token, now_ns);
     shut_until(provider, now_ns, retry_at_ns);
@@ -154,11 +161,13 @@ void provider_dropped(struct provider *provider, int64_t now_ns)
 /* The next probe comes after the next, longer interval. */
 static void wait_for_probe(struct provider *provider, int64_t now_ns)
 {
+    INVARIANT(provider->circuit_open);
     provider->probe_token = 0;
     provider->probe_at_ns =
         now_ns + duration_doubled(provider->spec.probe_ns,
                                   provider->probe_steps,
                                   provider->spec.probe_ns_max);
+    INVARIANT(provider->probe_at_ns > now_ns);
     provider->probe_steps++;
 }
 

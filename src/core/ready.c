@@ -113,7 +113,10 @@ uint32_t ready_head(struct sched *sched, uint32_t queue)
     if (top == NULL) {
         return ID_NONE;
     }
-    return sched_bin(sched, top->item / BIN_SIDES)->root[top->item % BIN_SIDES];
+    uint32_t item = top->item;
+    uint32_t root = sched_bin(sched, item / BIN_SIDES)->root[item % BIN_SIDES];
+    INVARIANT(root != ID_NONE); /* a side with an entry has tasks */
+    return root;
 }
 
 uint32_t ready_head_of_shape(struct sched *sched, const struct shape *shape)
@@ -210,6 +213,7 @@ void ready_rekey_group(struct sched *sched, uint32_t group)
     while (bin != ID_NONE) {
         const struct bin *b = sched_bin(sched, bin);
         if (b->root[BIN_NORMAL] != ID_NONE) {
+            INVARIANT(b->group == group);
             rekey(sched, bin, BIN_NORMAL);
             /* The group may just have opened or closed: one entry is dead. */
             ready_requeue(sched, sched->shapes[b->shape].open_queue);
@@ -227,6 +231,7 @@ void ready_check_group(struct sched *sched, uint32_t group)
 {
     struct group *g = sched_group(sched, group);
     if (g->busy == 0 && g->open && !g->checking) {
+        INVARIANT(sched->group_checks != group);
         g->checking = true;
         g->check_next = sched->group_checks;
         sched->group_checks = group;
@@ -235,9 +240,15 @@ void ready_check_group(struct sched *sched, uint32_t group)
 
 void ready_count_in(struct sched *sched, uint32_t task)
 {
+    INVARIANT(sched->tasks[task].state == TASK_READY ||
+              state_in_flight(sched, task) ||
+              sched_has(sched, task, TASK_BACKING_OFF));
     if (!sched_has(sched, task, TASK_COUNTED)) {
+        uint32_t ix = sched->tasks[task].group;
+        struct group *group = sched_group(sched, ix);
         sched_raise(sched, task, TASK_COUNTED);
-        sched_group(sched, sched->tasks[task].group)->busy++;
+        group->busy++;
+        INVARIANT(!sched_is_solo(ix) || group->busy == 1);
     }
 }
 
@@ -251,6 +262,7 @@ void ready_count_out(struct sched *sched, uint32_t task)
     struct group *group = sched_group(sched, ix);
     INVARIANT(group->busy > 0);
     group->busy--;
+    INVARIANT(!sched_is_solo(ix) || group->busy == 0);
     ready_check_group(sched, ix);
 }
 
@@ -271,6 +283,7 @@ static void recount_heap(struct sched *sched, uint32_t root)
     uint32_t depth = 0;
     sched->stack[depth++] = root;
     while (depth > 0) {
+        INVARIANT(depth <= sched->task_count);
         uint32_t task = sched->stack[--depth];
         recount(sched, task);
         if (sched_is_solo(sched->tasks[task].group)) {
@@ -302,6 +315,7 @@ static void recount_queue(struct sched *sched, uint32_t queue)
 
 void ready_recount_provider(struct sched *sched, uint32_t provider)
 {
+    INVARIANT(provider < sched->provider_count);
     for (uint32_t ix = 0; ix < sched->shape_count; ix++) {
         if (sched->shapes[ix].provider == provider) {
             recount_queue(sched, sched->shapes[ix].open_queue);
@@ -320,6 +334,7 @@ void ready_enqueue(struct sched *sched, uint32_t task)
 {
     INVARIANT(sched->tasks[task].state == TASK_READY);
     INVARIANT(!sched_has(sched, task, TASK_QUEUED));
+    INVARIANT(!sched_has(sched, task, TASK_HELD));
     if (ready_is_background(sched, task)) {
         sched_raise(sched, task, TASK_BACKGROUND);
     } else {
@@ -331,6 +346,7 @@ void ready_enqueue(struct sched *sched, uint32_t task)
     enum bin_side side = side_of(sched, task);
     uint32_t *root = &sched_bin(sched, bin)->root[side];
     if (sched_is_solo(sched->tasks[task].group)) {
+        INVARIANT(*root == ID_NONE);
         *root = task;
     } else {
         struct pheap_forest forest = bin_forest(sched);
@@ -339,6 +355,7 @@ void ready_enqueue(struct sched *sched, uint32_t task)
     if (*root == task) {
         rekey(sched, bin, side);
     }
+    INVARIANT(sched_bin(sched, bin)->stamp[side] % 2 != 0);
     if (sched_has(sched, task, TASK_AGED)) {
         /* It may now save up for what it lacks. */
         dispatch_rouse(sched, queue_of(sched, bin, side));
@@ -354,11 +371,13 @@ void ready_dequeue(struct sched *sched, uint32_t task)
     uint32_t *root = &sched_bin(sched, bin)->root[side];
     bool was_best = *root == task;
     if (sched_is_solo(sched->tasks[task].group)) {
+        INVARIANT(was_best);
         *root = ID_NONE;
     } else {
         struct pheap_forest forest = bin_forest(sched);
         *root = pheap_remove(&forest, *root, task);
     }
+    INVARIANT(*root != task);
     if (was_best) {
         rekey(sched, bin, side);
     }

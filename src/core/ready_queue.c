@@ -36,6 +36,7 @@ void ready_queue_reserve(struct ready_queue *queue, uint32_t live)
                                     used,
                                     (size_t)wanted + UNUSED,
                                     sizeof(queue->block[0]));
+    INVARIANT(queue->count <= wanted);
     queue->entries = queue->block + UNUSED;
     queue->capacity = wanted;
 }
@@ -96,6 +97,7 @@ static void fetch_children(const struct ready_queue *queue, uint32_t first)
 static void
 sift_down(struct ready_queue *queue, uint32_t hole, struct ready_entry entry)
 {
+    INVARIANT(hole < queue->count);
     struct ready_entry *entries = queue->entries;
     for (;;) {
         uint32_t first = hole * FANOUT + 1;
@@ -139,6 +141,8 @@ compact(struct ready_queue *queue, ready_stamp_fn stamp_of, const void *ctx)
     for (uint32_t ix = (kept + FANOUT - 2) / FANOUT; ix-- > 0;) {
         sift_down(queue, ix, queue->entries[ix]);
     }
+    INVARIANT(kept < 2 || !ready_key_before(&queue->entries[1].key,
+                                            &queue->entries[0].key));
 }
 
 void ready_queue_push(struct ready_queue *queue,
@@ -146,6 +150,7 @@ void ready_queue_push(struct ready_queue *queue,
                       ready_stamp_fn stamp_of,
                       const void *ctx)
 {
+    INVARIANT(entry.stamp != 0);
     if (queue->count == queue->capacity) {
         compact(queue, stamp_of, ctx);
     }

@@ -269,6 +269,7 @@ uint32_t restore_find_bad(const struct sched_addition *addition)
 
 void sched_restore(struct sched *sched, int64_t now_ns, uint64_t last_token)
 {
+    INVARIANT(last_token >= sched->last_token);
     INVARIANT(sched->task_count == 0 && now_ns >= sched->now_ns);
     sched->now_ns = now_ns;
     sched->last_token = last_token;
@@ -281,6 +282,7 @@ void sched_restore_run(struct sched *sched,
 {
     INVARIANT(run.v < sched->run_count);
     struct run *r = &sched->runs[run.v];
+    INVARIANT(r->sessions == 0 && r->asking == 0);
     r->paused = record->paused;
     r->cancelled = record->cancelled;
     /* Whatever ran the hook is gone. */
@@ -331,10 +333,12 @@ static void restore_task(struct sched *sched,
                          uint32_t first,
                          const struct sched_record *record)
 {
+    INVARIANT(record->state <= TASK_CANCELLED);
     struct task *t = &sched->tasks[task];
     struct detail *detail = &sched->details[task];
     t->ready_ns = record->ready_ns;
     t->ready_seq = record->ready_seq << SCHED_TASK_BITS | task;
+    INVARIANT(t->ready_seq >> SCHED_TASK_BITS == record->ready_seq);
     t->token = record->token;
     t->attempts = record->attempts;
     for (uint32_t ix = 0; ix < ARRAY_COUNT(flags); ix++) {
@@ -350,6 +354,7 @@ static void restore_task(struct sched *sched,
     detail->reworks = (uint16_t)record->reworks;
     detail->checkpoints = (uint16_t)record->checkpoints;
     detail->cause = record->cause == ID_NONE ? ID_NONE : first + record->cause;
+    INVARIANT(detail->cause == ID_NONE || detail->cause < sched->task_count);
     state_restore(sched, task, record->state);
     if (record->ready_seq > sched->event_seq) {
         sched->event_seq = record->ready_seq;
@@ -372,6 +377,8 @@ static bool is_ending(const struct sched *sched, uint32_t leader)
 /* A session holds its pools, and its provider may have to answer. */
 static void restore_session(struct sched *sched, uint32_t leader)
 {
+    INVARIANT(state_in_flight(sched, leader) &&
+              sched->tasks[leader].leader == leader);
     const struct shape *shape = sched_shape_of(sched, leader);
     struct provider *provider = &sched->providers[shape->provider];
     dispatch_occupy(sched, shape->needs);
@@ -382,6 +389,7 @@ static void restore_session(struct sched *sched, uint32_t leader)
     }
     if (is_ending(sched, leader)) {
         /* Nobody knows whether the order was carried out. */
+        INVARIANT(!sched_has(sched, leader, TASK_END_DUE));
         sched_raise(sched, leader, TASK_END_DUE);
         sched->ends++;
         sched->end_from = 0;
@@ -406,6 +414,7 @@ static void restore_sessions(struct sched *sched,
                           place_key(record->leader, record->place + 1));
             t->leader = first + record->leader;
             t->next_in_session = next == ID_NONE ? ID_NONE : first + next;
+            INVARIANT(t->token == sched->tasks[t->leader].token);
         }
     }
     for (uint32_t ix = 0; ix < addition->task_count; ix++) {
@@ -447,6 +456,7 @@ static void restore_groups(struct sched *sched,
     for (uint32_t task = first; task < sched->task_count; task++) {
         uint32_t group = sched->tasks[task].group;
         uint32_t known = idmap_get(&newest, group);
+        INVARIANT(known == ID_NONE || sched->tasks[known].group == group);
         if (known == ID_NONE ||
             records[task - first].version > records[known - first].version) {
             idmap_put(&newest, group, task);
@@ -488,6 +498,8 @@ static void restore_needs(struct sched *sched,
                           uint32_t edges)
 {
     for (uint32_t edge = edges; edge < sched->graph.edge_count; edge++) {
+        INVARIANT(graph_need(&sched->graph, edge) >= first);
+        INVARIANT(graph_dependent(&sched->graph, edge) >= first);
         sched->unmet[graph_dependent(&sched->graph, edge)]++;
     }
     for (uint32_t task = first; task < sched->task_count; task++) {
@@ -512,12 +524,14 @@ void restore_tasks(struct sched *sched,
                    uint32_t first,
                    uint32_t edges)
 {
+    INVARIANT(sched->task_count == first + addition->task_count);
     const struct sched_record *records = addition->records;
     sched->restoring = true;
     for (uint32_t task = first; task < sched->task_count; task++) {
         restore_task(sched, task, first, &records[task - first]);
     }
     sched->event_seq++; /* what becomes ready now comes after all of them */
+    INVARIANT(sched->event_seq < UINT64_MAX >> SCHED_TASK_BITS);
     restore_order(sched, first);
     restore_sessions(sched, addition, first);
     for (uint32_t task = first; task < sched->task_count; task++) {
@@ -532,6 +546,7 @@ void restore_tasks(struct sched *sched,
 
 void sched_restore_cut(struct sched *sched, struct run_id run)
 {
+    INVARIANT(run.v < sched->run_count);
     for (uint32_t task = 0; task < sched->task_count; task++) {
         if (sched_run_ix(sched, task) == run.v && sched->unmet[task] > 0 &&
             state_is_pending(sched, task)) {
@@ -539,6 +554,7 @@ void sched_restore_cut(struct sched *sched, struct run_id run)
         }
     }
     deps_cut(sched);
+    INVARIANT(sched->doubt_count == 0);
 }
 
 /* Whether a session of this token is in flight at the provider. */
@@ -561,9 +577,12 @@ has_session(const struct sched *sched, uint32_t provider, uint64_t token)
  */
 void restore_finish(struct sched *sched)
 {
+    INVARIANT(sched->restoring && sched->in_pass);
     sched->restoring = false;
     for (uint32_t ix = 0; ix < sched->provider_count; ix++) {
         struct provider *provider = &sched->providers[ix];
+        INVARIANT(provider->pending + provider->refused <= provider->sent ||
+                  provider->pending == 0);
         if (provider->pending == 0) {
             provider->sent = 0;
             provider->refused = 0;

@@ -71,6 +71,7 @@ static void fire_timers(struct sched *sched)
     while (sched->timers != ID_NONE &&
            sched->details[sched->timers].until_ns <= sched->now_ns) {
         uint32_t task = sched->timers;
+        INVARIANT(sched_has(sched, task, TASK_TIMED));
         state_clear_timer(sched, task);
         if (sched_has(sched, task, TASK_BACKING_OFF)) {
             state_clear_backoff(sched, task);
@@ -175,6 +176,8 @@ static bool next_end(struct sched *sched, struct sched_effect *out)
         uint32_t task = sched->in_flight[sched->end_from++];
         if (sched_has(sched, task, TASK_END_DUE)) {
             sched_lower(sched, task, TASK_END_DUE);
+            INVARIANT(sched->tasks[task].leader == task);
+            INVARIANT(sched_has(sched, task, TASK_ENDING));
             sched->ends--;
             out->type = EFFECT_END;
             out->task.v = task;
@@ -196,6 +199,7 @@ static bool next_start(struct sched *sched, struct sched_effect *out)
         }
         leader = dispatch_start(sched);
     }
+    INVARIANT(sched->tasks[leader].token == sched->last_token);
     out->type = EFFECT_START;
     out->task.v = leader;
     out->token = sched->tasks[leader].token;
@@ -224,6 +228,7 @@ static bool next_change(struct sched *sched, struct sched_effect *out)
     if (task == ID_NONE) {
         return false;
     }
+    INVARIANT(sched_has(sched, task, TASK_DIRTY));
     sched->dirty_first = sched->tasks[task].dirty_next;
     sched_lower(sched, task, TASK_DIRTY);
     out->type = EFFECT_TASK;
@@ -285,8 +290,10 @@ static bool next_of_runs(struct sched *sched, struct sched_effect *out)
     while (sched->run_checks != ID_NONE) {
         uint32_t ix = sched->run_checks;
         struct run *run = &sched->runs[ix];
+        INVARIANT(run->checking);
         out->run.v = ix;
         if (owes_barrier(sched, run)) {
+            INVARIANT(run->sync_every > 0);
             run->barrier_due = false;
             run->barrier_running = true;
             out->type = EFFECT_BARRIER;

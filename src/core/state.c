@@ -49,6 +49,7 @@ void state_touch(struct sched *sched, uint32_t task)
     if (sched->dirty_first == ID_NONE) {
         sched->dirty_first = task;
     } else {
+        INVARIANT(sched->tasks[sched->dirty_last].dirty_next == ID_NONE);
         sched->tasks[sched->dirty_last].dirty_next = task;
     }
     sched->dirty_last = task;
@@ -59,6 +60,7 @@ void state_check_run(struct sched *sched, uint32_t run)
     struct run *r = &sched->runs[run];
     r->quiet = false;
     if (!r->checking) {
+        INVARIANT(sched->run_checks != run);
         r->checking = true;
         r->check_next = sched->run_checks;
         sched->run_checks = run;
@@ -67,6 +69,7 @@ void state_check_run(struct sched *sched, uint32_t run)
 
 static void enter_flight(struct sched *sched, uint32_t task)
 {
+    INVARIANT(sched->in_flight_count < sched->task_count);
     sched->tasks[task].flight_ix = sched->in_flight_count;
     sched->in_flight[sched->in_flight_count++] = task;
 }
@@ -75,6 +78,7 @@ static void leave_flight(struct sched *sched, uint32_t task)
 {
     INVARIANT(sched->in_flight_count > 0);
     uint32_t hole = sched->tasks[task].flight_ix;
+    INVARIANT(hole < sched->in_flight_count && sched->in_flight[hole] == task);
     uint32_t last = sched->in_flight[--sched->in_flight_count];
     sched->in_flight[hole] = last;
     sched->tasks[last].flight_ix = hole;
@@ -87,6 +91,7 @@ void state_set(struct sched *sched, uint32_t task, enum task_state state)
     uint32_t run_ix = sched_group(sched, t->group)->run;
     struct run *run = &sched->runs[run_ix];
     bool flew = state_in_flight(sched, task);
+    INVARIANT(run->counts[t->state] > 0);
     run->counts[t->state]--;
     run->counts[state]++;
     t->state = (uint8_t)state;
@@ -106,6 +111,8 @@ void state_restore(struct sched *sched, uint32_t task, enum task_state state)
     struct task *t = &sched->tasks[task];
     struct run *run = sched_run_of(sched, task);
     INVARIANT(t->state == TASK_WAITING);
+    INVARIANT((t->flags & (TASK_QUEUED | TASK_TIMED | TASK_COUNTED)) == 0);
+    INVARIANT(run->counts[TASK_WAITING] > 0);
     run->counts[TASK_WAITING]--;
     run->counts[state]++;
     t->state = (uint8_t)state;
@@ -124,11 +131,14 @@ static bool timer_before(const void *ctx, uint32_t a, uint32_t b)
 
 void state_set_timer(struct sched *sched, uint32_t task, int64_t until_ns)
 {
+    INVARIANT(sched->tasks[task].state == TASK_READY ||
+              sched_has(sched, task, TASK_BACKING_OFF));
     INVARIANT(!sched_has(sched, task, TASK_TIMED));
     struct pheap_forest forest = {sched->timer_links, timer_before, sched};
     sched->details[task].until_ns = until_ns;
     sched->timers = pheap_add(&forest, sched->timers, task);
     sched_raise(sched, task, TASK_TIMED);
+    INVARIANT(sched->details[sched->timers].until_ns <= until_ns);
 }
 
 void state_clear_timer(struct sched *sched, uint32_t task)
@@ -136,6 +146,7 @@ void state_clear_timer(struct sched *sched, uint32_t task)
     if (sched_has(sched, task, TASK_TIMED)) {
         struct pheap_forest forest = {sched->timer_links, timer_before, sched};
         sched->timers = pheap_remove(&forest, sched->timers, task);
+        INVARIANT(sched->timers != task);
         sched_lower(sched, task, TASK_TIMED);
     }
 }
@@ -158,6 +169,7 @@ static void watch_age(struct sched *sched, uint32_t task)
 /* It is ready: watch how long, and let it start unless it is held. */
 void state_join_ready(struct sched *sched, uint32_t task)
 {
+    INVARIANT(sched->unmet[task] == 0);
     sched_lower(sched, task, TASK_AGED);
     watch_age(sched, task);
     if (sched_has(sched, task, TASK_HELD)) {
@@ -177,6 +189,7 @@ static void enter_ready(struct sched *sched, uint32_t task)
 
 void state_ready_or_wait(struct sched *sched, uint32_t task)
 {
+    INVARIANT(!sched_has(sched, task, TASK_BACKING_OFF));
     struct task *t = &sched->tasks[task];
     if (t->state != TASK_WAITING) {
         state_set(sched, task, TASK_WAITING);
@@ -185,6 +198,7 @@ void state_ready_or_wait(struct sched *sched, uint32_t task)
         ready_count_out(sched, task);
         return;
     }
+    INVARIANT(sched->event_seq < UINT64_MAX >> SCHED_TASK_BITS);
     t->ready_ns = sched->now_ns;
     t->ready_seq = sched->event_seq << SCHED_TASK_BITS | task;
     enter_ready(sched, task);
@@ -192,6 +206,7 @@ void state_ready_or_wait(struct sched *sched, uint32_t task)
 
 void state_ready_again(struct sched *sched, uint32_t task)
 {
+    INVARIANT(state_in_flight(sched, task));
     state_set(sched, task, TASK_WAITING);
     if (sched->unmet[task] > 0) {
         ready_count_out(sched, task);
@@ -205,11 +220,14 @@ void state_unready(struct sched *sched, uint32_t task)
     INVARIANT(sched->tasks[task].state == TASK_READY);
     state_clear_timer(sched, task);
     if (sched_has(sched, task, TASK_HELD)) {
+        INVARIANT(sched_run_of(sched, task)->held_ready > 0);
         sched_run_of(sched, task)->held_ready--;
     } else {
         ready_dequeue(sched, task);
         ready_count_out(sched, task);
     }
+    INVARIANT((sched->tasks[task].flags &
+               (TASK_QUEUED | TASK_TIMED | TASK_COUNTED)) == 0);
 }
 
 bool state_is_pending(const struct sched *sched, uint32_t task)
@@ -221,6 +239,8 @@ bool state_is_pending(const struct sched *sched, uint32_t task)
 void state_clear_backoff(struct sched *sched, uint32_t task)
 {
     if (sched_has(sched, task, TASK_BACKING_OFF)) {
+        INVARIANT(sched->tasks[task].state == TASK_WAITING);
+        INVARIANT(sched_run_of(sched, task)->backing_off > 0);
         state_clear_timer(sched, task);
         sched_lower(sched, task, TASK_BACKING_OFF);
         sched_run_of(sched, task)->backing_off--;
@@ -239,13 +259,18 @@ void state_drop(struct sched *sched, uint32_t task)
         state_clear_backoff(sched, task);
         ready_count_out(sched, task);
     }
+    INVARIANT((sched->tasks[task].flags &
+               (TASK_QUEUED | TASK_TIMED | TASK_COUNTED | TASK_BACKING_OFF)) ==
+              0);
 }
 
 /* A ready task has waited for its class's max_wait: it goes first now. */
 void state_age(struct sched *sched, uint32_t task)
 {
     INVARIANT(sched->tasks[task].state == TASK_READY);
+    INVARIANT(!sched_has(sched, task, TASK_AGED));
     bool queued = sched_has(sched, task, TASK_QUEUED);
+    INVARIANT(queued == !sched_has(sched, task, TASK_HELD));
     if (queued) {
         ready_dequeue(sched, task);
     }

@@ -189,6 +189,13 @@ static void remove_stranger(void *ctx)
     (void)take(heaps, 1, 2);
 }
 
+/* Item 3 is a child of 1, which is no root. */
+static void remove_by_a_child(void *ctx)
+{
+    struct heaps *heaps = ctx;
+    (void)take(heaps, 1, 3);
+}
+
 static void misuse_stops_the_program(void **state)
 {
     (void)state;
@@ -197,6 +204,13 @@ static void misuse_stops_the_program(void **state)
     (void)add(&heaps, ID_NONE, 1);
     death_expect(remove_from_empty, &heaps, "root != ID_NONE");
     death_expect(remove_stranger, &heaps, "prev != ID_NONE");
+    heaps.keys[0] = 0;
+    heaps.keys[1] = 1;
+    heaps.keys[3] = 3;
+    uint32_t root = add(&heaps, 1, 3);
+    root = add(&heaps, root, 0);
+    assert_int_equal(root, 0);
+    death_expect(remove_by_a_child, &heaps, "links[root].prev == ID_NONE");
 }
 
 int main(void)

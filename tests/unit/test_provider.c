@@ -488,11 +488,25 @@ static void probe_twice(void *ctx)
     provider_sent(ctx, 2);
 }
 
+static void send_without_token(void *ctx)
+{
+    provider_sent(ctx, 0);
+}
+
+static void refuse_what_was_not_sent(void *ctx)
+{
+    provider_refused(ctx, 1, 0, PROVIDER_NEVER);
+}
+
 static void misuse_stops_the_program(void **state)
 {
     (void)state;
     struct provider provider = make(1);
     death_expect(answer_nothing, &provider, "pending > 0");
+    death_expect(send_without_token, &provider, "token != 0");
+    death_expect(refuse_what_was_not_sent,
+                 &provider,
+                 "refused < provider->sent");
     fail_some(&provider, 1, 0);
     death_expect(probe_twice, &provider, "probe_token == 0");
 }

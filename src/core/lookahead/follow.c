@@ -84,6 +84,9 @@ void lookahead_hold(struct sched *sched, uint32_t queue, uint32_t first)
     struct lookahead *lookahead = sched->lookahead;
     uint32_t pool = lookahead->plans[sched_run_ix(sched, first)].pool;
     int64_t until_ns = lookahead_until(sched, first);
+    INVARIANT(state_is_pending(sched, first));
+    INVARIANT(until_ns >= sched->now_ns);
+    INVARIANT(pool != ID_NONE);
     if (until_ns < lookahead->wake_ns) {
         lookahead->wake_ns = until_ns;
     }
@@ -108,6 +111,7 @@ void lookahead_look_again(struct sched *sched)
                !state_is_pending(sched, plan->order[plan->next])) {
             plan->next++;
         }
+        INVARIANT(plan->next <= plan->count);
         plan->awaited = ID_NONE;
         dispatch_set_open(sched, plan->pool, true);
     }
@@ -132,6 +136,7 @@ int64_t lookahead_session_ns(const struct sched *sched, uint32_t leader)
         longest_ns = estimate_ns > longest_ns ? estimate_ns : longest_ns;
         sum_ns = duration_sum(sum_ns, estimate_ns);
     }
+    INVARIANT(sum_ns >= longest_ns);
     uint32_t marginal = sched_class_of(sched, leader)->marginal;
     double rest_ns = (double)(sum_ns - longest_ns) * marginal / 100;
     return rest_ns < (double)(SCHED_NEVER / 2)
@@ -180,13 +185,16 @@ void lookahead_follow(struct sched *sched,
                       uint32_t count)
 {
     struct lookahead *lookahead = sched->lookahead;
+    INVARIANT(run < lookahead->plan_count);
     struct lookahead_plan *plan = &lookahead->plans[run];
     INVARIANT(count <= plan->capacity);
     take_out(sched, run, true);
     for (uint32_t ix = 0; ix < plan->count; ix++) {
+        INVARIANT(lookahead->place[plan->order[ix]] == ix);
         lookahead->place[plan->order[ix]] = ID_NONE;
     }
     for (uint32_t ix = 0; ix < count; ix++) {
+        INVARIANT(lookahead->place[order[ix]] == ID_NONE);
         plan->draft[ix] = order[ix];
         lookahead->place[order[ix]] = ix;
     }

@@ -117,7 +117,9 @@ static bool list_plan(struct sched *sched, uint32_t run)
     uint32_t *position = sched->tally; /* per number in the model */
     uint32_t count = 0;
     for (uint32_t ix = 0; ix < plan->count; ix++) {
+        INVARIANT(lookahead_place(sched, plan->order[ix]) == ix);
         uint32_t slot = ctx->outline.slot[plan->order[ix]];
+        INVARIANT(slot == ID_NONE || slot < model->count);
         if (slot != ID_NONE) {
             position[slot] = count;
             ctx->first[count++] = slot;
@@ -150,7 +152,9 @@ static int64_t propose(struct sched *sched, uint32_t run, const uint32_t *list)
     struct lookahead_ctx *ctx = sched->lookahead->ctx;
     struct lookahead_plan *plan = &sched->lookahead->plans[run];
     const struct lookahead_model *model = &ctx->model;
+    INVARIANT(model->count <= ctx->capacity);
     for (uint32_t ix = 0; ix < model->count; ix++) {
+        INVARIANT(list[ix] < model->count);
         ctx->order[ix] = model->task[list[ix]];
     }
     int64_t end_ns = lookahead_rollout_run(&ctx->rollout,
@@ -158,10 +162,12 @@ static int64_t propose(struct sched *sched, uint32_t run, const uint32_t *list)
                                            run,
                                            ctx->order,
                                            model->count);
+    INVARIANT(end_ns >= sched->now_ns);
     if (end_ns >= plan->end_ns) {
         return end_ns;
     }
     plan->end_ns = end_ns;
+    INVARIANT(plan->end_ns <= plan->rank_end_ns);
     for (uint32_t ix = 0; ix < model->count; ix++) {
         uint32_t task = ctx->order[ix];
         sched->lookahead->start_ns[task] = ctx->rollout.start_ns[task];
@@ -186,6 +192,7 @@ static void settle_first(struct sched *sched, uint32_t run, bool warm)
     struct lookahead_plan *plan = &sched->lookahead->plans[run];
     plan->rank_end_ns =
         lookahead_rollout_run(&ctx->rollout, sched, run, NULL, 0);
+    INVARIANT(plan->rank_end_ns >= sched->now_ns);
     plan->end_ns = plan->rank_end_ns;
     lookahead_follow(sched, run, NULL, 0);
     if (warm) {
@@ -222,6 +229,7 @@ static bool begin(struct sched *sched, uint32_t run, uint32_t *effort)
         lookahead_follow(sched, run, NULL, 0);
         return false;
     }
+    INVARIANT(ctx->model.count <= LOOKAHEAD_TASKS_MAX);
     bool warm = list_plan(sched, run);
     settle_first(sched, run, warm);
     if (!is_promising(sched, run)) {
@@ -248,6 +256,7 @@ static bool begin(struct sched *sched, uint32_t run, uint32_t *effort)
 static bool look_for(struct sched *sched, uint32_t run, uint32_t *effort)
 {
     struct lookahead_ctx *ctx = sched->lookahead->ctx;
+    INVARIANT(ctx->run == run);
     bool more = true;
     while (more && *effort > 0) {
         uint32_t spent = ctx->search.spent;
@@ -280,6 +289,7 @@ static int64_t judge_list(void *ctx, const uint32_t *list)
 static bool judge(struct sched *sched, uint32_t run, uint32_t *effort)
 {
     struct lookahead_ctx *ctx = sched->lookahead->ctx;
+    INVARIANT(ctx->run == run);
     struct judge by = {sched, run};
     uint64_t cost = (uint64_t)count_left(sched) * ROLLOUT_COST;
     bool more = !ctx->exact && is_promising(sched, run);
@@ -317,6 +327,7 @@ bool sched_plan(struct sched *sched, uint32_t effort)
     }
     /* What was begun is finished first: there is one mind for all runs. */
     uint32_t begun = look->ctx->run;
+    INVARIANT(begun == ID_NONE || begun < look->plan_count);
     if (begun != ID_NONE && look->plans[begun].thinking &&
         think(sched, begun, &effort)) {
         return true;

@@ -3,6 +3,7 @@
  * The memory of planning ahead: all of it is made here, when a run or work is
  * added, so that thinking and following allocate nothing.
  */
+#include "base/invariant.h"
 #include "base/macros.h"
 #include "base/mem.h"
 #include "core/lookahead/ctx.h"
@@ -42,6 +43,8 @@ void lookahead_model_reserve(struct lookahead_model *model,
         model->busy_capacity = busy;
         model->busy = mem_resize(model->busy, busy, sizeof(model->busy[0]));
     }
+    INVARIANT(model->count <= model->capacity);
+    INVARIANT(model->busy_count <= model->busy_capacity);
 }
 
 void lookahead_model_release(struct lookahead_model *model)
@@ -172,6 +175,7 @@ void lookahead_rollout_reserve(struct lookahead_rollout *rollout,
                                const struct sched *real)
 {
     struct sched *own = &rollout->sched;
+    INVARIANT(own->queue_count <= real->queue_count);
     reserve_queues(own, real);
 #define PART(array, count, capacity)                                           \
     own->array = mem_resize(own->array,                                        \
@@ -252,6 +256,7 @@ void lookahead_add_run(struct sched *sched, uint32_t schedules)
     }
     look->plans =
         mem_resize(look->plans, (size_t)run + 1, sizeof(look->plans[0]));
+    INVARIANT(look->plan_count <= run);
     while (look->plan_count <= run) {
         look->plans[look->plan_count++] =
             (struct lookahead_plan){.pool = ID_NONE};
@@ -262,6 +267,7 @@ void lookahead_add_run(struct sched *sched, uint32_t schedules)
         .awaited = ID_NONE,
         .scratch = true,
     };
+    INVARIANT(look->plan_count == sched->run_count);
     lookahead_reserve(sched);
 }
 
@@ -270,6 +276,7 @@ static void reserve_plans(struct sched *sched)
     struct lookahead *look = sched->lookahead;
     for (uint32_t run = 0; run < look->plan_count; run++) {
         struct lookahead_plan *plan = &look->plans[run];
+        INVARIANT(plan->count <= plan->capacity);
         uint32_t tasks = 0;
         for (uint32_t state = 0; state < TASK_STATE_COUNT; state++) {
             tasks += sched->runs[run].counts[state];
@@ -299,6 +306,7 @@ void lookahead_reserve(struct sched *sched)
             look->start_ns[ix] = SCHED_NEVER;
         }
     }
+    INVARIANT(look->capacity > sched->task_count);
     reserve_plans(sched);
     if (sched->task_count > LOOKAHEAD_CTX_MAX) {
         return;
@@ -319,6 +327,7 @@ void lookahead_reserve(struct sched *sched)
         ctx->order = mem_resize(ctx->order, tasks, sizeof(uint32_t));
         ctx->first = mem_resize(ctx->first, tasks, sizeof(uint32_t));
     }
+    INVARIANT(ctx->rollout.capacity > sched->task_count);
 }
 
 void lookahead_free(struct lookahead *look)

@@ -11,6 +11,7 @@ static void find_dependents(struct lookahead_model *model)
         first[ix] = 0;
     }
     uint32_t edges = model->first_need[model->count];
+    INVARIANT(edges <= model->edge_capacity);
     for (uint32_t edge = 0; edge < edges; edge++) {
         first[model->needs[edge] + 2]++;
     }
@@ -25,6 +26,7 @@ static void find_dependents(struct lookahead_model *model)
             model->dependents[first[model->needs[edge] + 1]++] = ix;
         }
     }
+    INVARIANT(first[model->count] == edges);
 }
 
 static int64_t larger(int64_t a, int64_t b)
@@ -54,9 +56,12 @@ static int64_t work_bound(const struct lookahead_model *model, uint32_t lane)
 
 void lookahead_model_finish(struct lookahead_model *model)
 {
+    INVARIANT(model->count <= model->capacity);
+    INVARIANT(model->words > 0 && model->words <= LOOKAHEAD_WORDS_MAX);
     find_dependents(model);
     model->bound_ns = 0;
     for (uint32_t ix = model->count; ix-- > 0;) {
+        INVARIANT(model->length_ns[ix] > 0 && model->release_ns[ix] >= 0);
         int64_t after_ns = 0;
         for (uint32_t edge = model->first_dependent[ix];
              edge < model->first_dependent[ix + 1];

@@ -64,6 +64,7 @@ static bool number_tasks(struct lookahead_outline *outline,
             if (left_ns > outline->release_ns[to]) {
                 outline->release_ns[to] = left_ns;
             }
+            INVARIANT(sched->tally[to] > 0);
             sched->tally[to]--;
         }
     }
@@ -82,12 +83,14 @@ static bool number_tasks(struct lookahead_outline *outline,
              edge != ID_NONE;
              edge = graph_next_dependent(graph, edge)) {
             uint32_t to = graph_dependent(graph, edge);
+            INVARIANT(sched->tally[to] > 0);
             if (--sched->tally[to] > 0 || !is_left(sched, run, to)) {
                 continue;
             }
             if (model->count == LOOKAHEAD_TASKS_MAX) {
                 return false;
             }
+            INVARIANT(outline->slot[to] == ID_NONE);
             outline->slot[to] = model->count;
             model->task[model->count++] = to;
         }
@@ -119,6 +122,7 @@ static void link_tasks(const struct lookahead_outline *outline,
             uint32_t slot = outline->slot[graph_need(graph, edge)];
             if (slot != ID_NONE) {
                 INVARIANT(edges < model->edge_capacity);
+                INVARIANT(slot < ix);
                 model->needs[edges++] = slot;
             }
         }
@@ -229,6 +233,7 @@ static void find_lanes(struct lookahead_outline *outline,
         }
         struct lookahead_pool *pool = &outline->pools[ix];
         pool->units = units_for(outline, sched, ix);
+        INVARIANT(pool->units > 0 && pool->units < pool->demand);
         pool->lane = lanes++;
         int64_t units = pool->units < LOOKAHEAD_UNITS_MAX ? pool->units
                                                           : LOOKAHEAD_UNITS_MAX;
@@ -257,8 +262,10 @@ static void add_units(struct lookahead_outline *outline,
         wanted = (int64_t)((double)wanted / (double)pool->units *
                            LOOKAHEAD_UNITS_MAX);
     }
+    INVARIANT(wanted >= 0 && wanted <= LOOKAHEAD_UNITS_MAX);
     units[pool->lane / LOOKAHEAD_LANES] += (uint64_t)wanted
                                            << pool->lane % LOOKAHEAD_LANES * 16;
+    INVARIANT((units[pool->lane / LOOKAHEAD_LANES] & LOOKAHEAD_GUARDS) == 0);
 }
 
 static void list_busy(struct lookahead_outline *outline,
@@ -277,6 +284,7 @@ static void list_busy(struct lookahead_outline *outline,
         *busy = (struct lookahead_busy){
             .until_ns = lookahead_left_ns(sched, task),
         };
+        INVARIANT(busy->until_ns > 0);
         each_pool(outline, sched, task, add_units, busy->units);
     }
 }

@@ -10,6 +10,8 @@
 /* Become what the real one is, in own memory. */
 static void copy(struct lookahead_rollout *rollout, const struct sched *real)
 {
+    INVARIANT(real->task_count <= rollout->capacity);
+    INVARIANT(real->queue_count <= rollout->sched.queue_capacity);
     struct sched own = rollout->sched;
     struct sched *now = &rollout->sched;
     *now = *real;
@@ -58,10 +60,12 @@ static void push_ending(struct lookahead_rollout *rollout,
         hole = (hole - 1) / 2;
     }
     heap[hole] = ending;
+    INVARIANT(heap[0].at_ns <= ending.at_ns);
 }
 
 static struct lookahead_ending pop_ending(struct lookahead_rollout *rollout)
 {
+    INVARIANT(rollout->ending_count > 0);
     struct lookahead_ending *heap = rollout->endings;
     struct lookahead_ending first = heap[0];
     struct lookahead_ending last = heap[--rollout->ending_count];
@@ -79,12 +83,15 @@ static struct lookahead_ending pop_ending(struct lookahead_rollout *rollout)
         hole = child;
     }
     heap[hole] = last;
+    INVARIANT(rollout->ending_count == 0 || !ends_first(heap[0], first));
     return first;
 }
 
 static void expect_end(struct lookahead_rollout *rollout, uint32_t leader)
 {
     const struct sched *sched = &rollout->sched;
+    INVARIANT(sched->tasks[leader].leader == leader);
+    INVARIANT(state_in_flight(sched, leader));
     struct lookahead_ending ending = {
         .at_ns = duration_sum(sched->now_ns, lookahead_left_ns(sched, leader)),
         .token = sched->tasks[leader].token,
@@ -132,6 +139,7 @@ static bool take_pass(struct lookahead_rollout *rollout)
     bool again = false;
     while (sched_next_effect(sched, &effect)) {
         if (effect.type == EFFECT_START || effect.type == EFFECT_END) {
+            INVARIANT(count < rollout->capacity);
             rollout->started[count++] = effect.task.v;
         } else if (effect.type == EFFECT_BARRIER) {
             struct sched_event done = {
@@ -177,6 +185,7 @@ go_on(struct lookahead_rollout *rollout, uint32_t run, int64_t *end_ns)
     INVARIANT(err == ERR_OK);
     while (rollout->ending_count > 0 && rollout->endings[0].at_ns <= at_ns) {
         struct lookahead_ending ending = pop_ending(rollout);
+        INVARIANT(ending.at_ns <= sched->now_ns);
         if (!state_in_flight(sched, ending.task) ||
             sched->tasks[ending.task].token != ending.token) {
             continue;
@@ -195,6 +204,7 @@ int64_t lookahead_rollout_run(struct lookahead_rollout *rollout,
                               const uint32_t *order,
                               uint32_t count)
 {
+    INVARIANT(run < real->run_count);
     copy(rollout, real);
     struct sched *sched = &rollout->sched;
     /* The order goes into the draft of the plan, which is nobody's. */
@@ -221,5 +231,6 @@ int64_t lookahead_rollout_run(struct lookahead_rollout *rollout,
             break;
         }
     }
+    INVARIANT(end_ns >= real->now_ns);
     return end_ns;
 }

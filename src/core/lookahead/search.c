@@ -28,6 +28,7 @@ urgency(const struct lookahead_search *search, uint32_t task, bool own)
 /* Draw one of the tasks that could come next, urgent ones more likely. */
 static uint32_t draw(struct lookahead_search *search, uint32_t count, bool own)
 {
+    INVARIANT(count > 0);
     enum { STEPS = 32 };
     int64_t least = INT64_MAX;
     int64_t most = 0;
@@ -72,11 +73,13 @@ static void sample(struct lookahead_search *search)
              edge < model->first_dependent[task + 1];
              edge++) {
             uint32_t dependent = model->dependents[edge];
+            INVARIANT(search->marks[dependent] > 0);
             if (--search->marks[dependent] == 0) {
                 search->eligible[eligible++] = dependent;
             }
         }
     }
+    INVARIANT(eligible == 0);
 }
 
 static uint32_t *list_of(const struct lookahead_search *search, uint32_t elite)
@@ -190,16 +193,20 @@ static int64_t improve(struct lookahead_search *search, int64_t end_ns)
 static void
 put(struct lookahead_search *search, uint32_t elite, struct lookahead_elite as)
 {
+    INVARIANT(elite < search->elite_max);
     lookahead_sgs_list(&search->sgs, search->start_ns, list_of(search, elite));
     search->elites[elite] = as;
     if (is_better(as, search->elites[search->best])) {
         search->best = elite;
     }
+    INVARIANT(!is_better(as, search->elites[search->best]));
 }
 
 /* Keep the present schedule if it is new and good enough; whether it was. */
 static bool keep(struct lookahead_search *search, int64_t end_ns)
 {
+    INVARIANT(search->elite_count <= search->elite_max);
+    INVARIANT(end_ns >= 0);
     struct lookahead_elite new = {.end_ns = end_ns};
     for (uint32_t ix = 0; ix < search->sgs.model->count; ix++) {
         new.sum_ns += search->start_ns[ix] / 1024;
@@ -225,6 +232,7 @@ static bool keep(struct lookahead_search *search, int64_t end_ns)
 /* Keep only the best: the rest is drawn anew. */
 static void begin_anew(struct lookahead_search *search)
 {
+    INVARIANT(search->best < search->elite_count);
     uint32_t *first = list_of(search, 0);
     const uint32_t *best = list_of(search, search->best);
     memmove(first, best, search->sgs.model->count * sizeof(first[0]));
@@ -280,6 +288,7 @@ void lookahead_search_begin(struct lookahead_search *search,
         lookahead_sgs_sort(&search->sgs, search->start_ns, search->list);
     }
     look_at(search, false);
+    INVARIANT(search->elite_count == 1 && search->best == 0);
 }
 
 bool lookahead_search_judge(struct lookahead_search *search,
@@ -336,6 +345,7 @@ bool lookahead_search_step(struct lookahead_search *search)
 const uint32_t *lookahead_search_list(const struct lookahead_search *search,
                                       int64_t *end_ns_out)
 {
+    INVARIANT(search->best < search->elite_count);
     *end_ns_out = search->elites[search->best].end_ns;
     return list_of(search, search->best);
 }

@@ -31,6 +31,8 @@ static uint32_t point_before(const struct lookahead_sgs *sgs, int64_t at_ns)
 /* Make a point at this time, behind point `before`; return its index. */
 static uint32_t split(struct lookahead_sgs *sgs, uint32_t before, int64_t at_ns)
 {
+    INVARIANT(before < sgs->point_count);
+    INVARIANT(sgs->at_ns[before] <= at_ns);
     if (sgs->at_ns[before] == at_ns) {
         return before;
     }
@@ -50,6 +52,7 @@ static uint32_t split(struct lookahead_sgs *sgs, uint32_t before, int64_t at_ns)
             sgs->free[(size_t)before * words + ix];
     }
     sgs->point_count++;
+    INVARIANT(after + 1 == sgs->point_count || at_ns < sgs->at_ns[after + 1]);
     return after;
 }
 
@@ -60,6 +63,7 @@ static void occupy(struct lookahead_sgs *sgs,
                    int64_t end_ns,
                    const uint64_t *units)
 {
+    INVARIANT(begin_ns < end_ns);
     uint32_t words = sgs->model->words;
     uint32_t point = split(sgs, from, begin_ns);
     for (;;) {
@@ -70,6 +74,7 @@ static void occupy(struct lookahead_sgs *sgs,
         uint64_t *free = &sgs->free[(size_t)point * words];
         for (uint32_t ix = 0; ix < words; ix++) {
             free[ix] -= units[ix];
+            INVARIANT((free[ix] & LOOKAHEAD_GUARDS) == 0);
         }
         point++;
         if (sgs->at_ns[point] == end_ns) {
@@ -167,6 +172,7 @@ int64_t lookahead_sgs_serial(struct lookahead_sgs *sgs,
         }
         uint32_t point;
         start_ns[task] = earliest(sgs, task, from_ns, &point);
+        INVARIANT(start_ns[task] >= from_ns);
         int64_t end_ns = start_ns[task] + model->length_ns[task];
         occupy(sgs,
                point,
@@ -199,7 +205,9 @@ justify_right(struct lookahead_sgs *sgs, int64_t *start_ns, int64_t makespan_ns)
             until_ns = next_ns < until_ns ? next_ns : until_ns;
         }
         uint32_t point;
+        int64_t was_ns = start_ns[task];
         start_ns[task] = latest(sgs, task, until_ns, &point);
+        INVARIANT(start_ns[task] >= was_ns);
         occupy(sgs,
                point,
                start_ns[task],
@@ -237,6 +245,7 @@ static uint32_t end_running(struct lookahead_sgs *sgs,
         for (uint32_t edge = model->first_dependent[task];
              edge < model->first_dependent[task + 1];
              edge++) {
+            INVARIANT(sgs->missing[model->dependents[edge]] > 0);
             sgs->missing[model->dependents[edge]]--;
         }
     }
@@ -303,13 +312,15 @@ int64_t lookahead_sgs_parallel(struct lookahead_sgs *sgs,
                    now_ns,
                    end_ns,
                    &model->units[(size_t)task * model->words]);
+            INVARIANT(running < model->count);
             sgs->running[running++] = task;
             makespan_ns = end_ns > makespan_ns ? end_ns : makespan_ns;
         }
         left = kept;
         if (left > 0) {
-            now_ns = next_time(sgs, start_ns, now_ns, running, left);
-            INVARIANT(now_ns < INT64_MAX);
+            int64_t next_ns = next_time(sgs, start_ns, now_ns, running, left);
+            INVARIANT(next_ns > now_ns && next_ns < INT64_MAX);
+            now_ns = next_ns;
             running = end_running(sgs, start_ns, now_ns, running);
         }
     }
