@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-/* Most pools one task can ask for: limits of its run, and two gates. */
+/* Most pools of one task: limits of its run, its run and its provider. */
 enum { POOLS_MAX = SCHED_LIMITS_MAX + 2 };
 
 struct provider_id sched_add_provider(struct sched *sched,
@@ -217,10 +217,10 @@ static uint32_t group_set(struct sched *sched,
 }
 
 /*
- * The pools an attempt uses. The gates come first, because they rule out most
- * when they are shut, and then the limits from the last to the first, because
- * the first ones (the cap) are shared by most: a queue should wait at the most
- * particular pool that lacks units.
+ * The pools an attempt uses. Those of its run and its provider come first,
+ * because a closed pool rules out most tasks; then the limits from the last to
+ * the first, because most tasks share the first ones (the cap): a queue should
+ * wait at the most particular pool that lacks units.
  */
 static uint32_t
 task_set(struct sched *sched, uint32_t run, const struct sched_task_spec *spec)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an operator orders. An order that the state forbids is refused with
- * ERR_CONFLICT and changes nothing. A task that is in flight is only marked:
- * it ends when its session has ended, and its units come back then.
+ * Requests of operators. A request that the state forbids is rejected with
+ * ERR_CONFLICT and changes nothing. A task in flight is only marked: it ends
+ * when its session ends, and returns its units then.
  */
 #include "core/sched_internal.h"
 
@@ -34,7 +34,7 @@ void control_ask(struct sched *sched, uint32_t task)
     control_check_run(sched, sched_run_ix(sched, task));
 }
 
-/* The run need not wait for a decision about this task any more. */
+/* No decision about this task is needed any more. */
 static void stop_asking(struct sched *sched, uint32_t task)
 {
     if (!sched_has(sched, task, TASK_ASKING)) {
@@ -53,7 +53,7 @@ static void stop_asking(struct sched *sched, uint32_t task)
     control_check_run(sched, ix);
 }
 
-/* Mark a task in flight; when its whole session is marked, it is ended. */
+/* Mark a task in flight; a session whose tasks are all marked is stopped. */
 static void end_in_flight(struct sched *sched, uint32_t task, bool skip)
 {
     INVARIANT(state_in_flight(sched, task));

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a finished task means for those who need it.
+ * Propagate completion to dependents.
  *
- * A task is *met* when it is done (and not revoked), or when it is optional
- * and was skipped (not because of what it needs) or has failed. A met task
- * releases those who need it once everything that it needs itself has been
- * released: then the number of unsatisfied needs of each of them falls by one.
- * When a task stops being met (rework, revoke), the same is undone, through
- * tasks that have started too. So a task never starts behind something that is
- * not stably done, even if a task in between was already running and has ended
- * since.
+ * A task is *complete* when it is done and not revoked, or when it is optional
+ * and has failed or was skipped for its own sake. A complete task whose own
+ * needs are all satisfied is *satisfied*: each of its dependents then has one
+ * unsatisfied need less. When a task stops being complete (rework, revoke),
+ * this is reverted, also through dependents that have started. So a task never
+ * starts while an indirect need is undone, even if the task in between ran
+ * before that need was taken back.
  */
 #include "core/sched_internal.h"
 
@@ -87,7 +86,7 @@ void deps_revert(struct sched *sched, uint32_t task)
     }
 }
 
-/* Skip a task that has not started, because of another one. */
+/* Skip a pending task because of a dead end. */
 static void skip_one(struct sched *sched, uint32_t task, uint32_t cause)
 {
     INVARIANT(deps_is_dead_end(sched, cause) || cause == task);
@@ -98,7 +97,7 @@ static void skip_one(struct sched *sched, uint32_t task, uint32_t cause)
     sched->details[task].cause = cause;
 }
 
-/* Skip everything behind `task` that has not started. */
+/* Skip all pending tasks that need `task`, directly or not. */
 static void skip_behind(struct sched *sched, uint32_t task, uint32_t cause)
 {
     INVARIANT(deps_is_dead_end(sched, task));
@@ -142,7 +141,7 @@ void deps_skip(struct sched *sched, uint32_t task, uint32_t cause)
     skip_behind(sched, task, cause);
 }
 
-/* Whether it has ended in a way that never lets anyone pass. */
+/* Whether it ended without satisfying its dependents, and will not. */
 bool deps_is_dead_end(const struct sched *sched, uint32_t task)
 {
     uint8_t state = sched->tasks[task].state;
@@ -152,10 +151,10 @@ bool deps_is_dead_end(const struct sched *sched, uint32_t task)
 }
 
 /*
- * A pending task behind a dead end is skipped, always. Most are when the dead
- * end comes to be; one that was in flight then, or was skipped and is brought
- * back, may become pending behind it later. Such tasks are put on a list while
- * an event is applied, and cut off when their states are settled.
+ * A pending task that needs a dead end is always skipped. Most are skipped at
+ * the moment when the need becomes a dead end. A task that was in flight then,
+ * or was skipped and is revived, may become pending later. Such tasks are
+ * listed while an event is applied, and cut off at its end.
  */
 void deps_doubt(struct sched *sched, uint32_t task)
 {
@@ -163,7 +162,7 @@ void deps_doubt(struct sched *sched, uint32_t task)
     sched->doubts[sched->doubt_count++] = task;
 }
 
-/* A dead end among what it needs, directly or through what has ended. */
+/* A dead end among its needs, direct or through tasks that have ended. */
 static uint32_t find_cause(struct sched *sched, uint32_t task)
 {
     const struct graph *graph = &sched->graph;

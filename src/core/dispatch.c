@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who starts.
+ * Decide which tasks start.
  *
  * Queues wait at pools. A pool is awake while it has waiters, free units and
  * no reservation; awake pools are in a heap by their best waiter, so the root
@@ -81,7 +81,7 @@ static void wake_counter(struct sched *sched, const struct counter *counter)
     for (uint32_t pool = counter->first_pool; pool != ID_NONE;
          pool = sched->limits.pools[pool].next_of_counter) {
         if (sched->limits.pools[pool].waiting == ID_NONE) {
-            continue; /* it sleeps, and nobody is there to wake it for */
+            continue; /* it sleeps, and no queue needs it awake */
         }
         if (counter->reserved_for != ID_NONE ||
             limits_free(&sched->limits, pool) <= 0) {
@@ -380,9 +380,9 @@ static void set_starting(struct sched *sched, uint32_t task, uint32_t leader)
 }
 
 /*
- * Fill the session with more of the same kind, best first. They need no room:
- * the session has it. One whose group is closed rides along without opening
- * it, and so holds no place.
+ * Fill the session with more of the same kind, best first. They take no
+ * units: the session has them. A task whose group is closed does not open it,
+ * and so holds no place.
  */
 static void fill_batch(struct sched *sched, uint32_t leader)
 {
@@ -419,7 +419,7 @@ static void start(struct sched *sched, uint32_t leader)
     dispatch_check_provider(sched, shape->provider);
 }
 
-/* Keep the free units of a room for a task until the next scan. */
+/* Reserve the free units of a pool for a task until the next scan. */
 static void reserve(struct sched *sched, uint32_t pool, uint32_t task)
 {
     uint32_t ix = sched->limits.pools[pool].counter;

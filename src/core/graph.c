@@ -46,7 +46,7 @@ void graph_reserve(struct graph *graph, uint32_t nodes, uint32_t edges)
     }
 }
 
-/* Room for one more of `count`: half as much again when it is full. */
+/* Capacity for one more than `count`: half as much again when full. */
 static uint32_t grown(uint32_t count, uint32_t capacity)
 {
     INVARIANT(count < UINT32_MAX / 2);
@@ -127,7 +127,7 @@ static uint32_t *cycle_of(const struct frame *stack,
     return cycle;
 }
 
-/* Walk everything that `root` needs; return the first cycle met, or NULL. */
+/* Walk everything that `root` needs; return the first cycle found, or NULL. */
 static uint32_t *walk_from(const struct graph *graph,
                            uint32_t root,
                            uint8_t *colours,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * limits: every cap is a limit, and what is in use of it is a fact.
+ * limits: maxima, and the units in use.
  *
  * - A limit says how many units may be in use (a number, a percentage of
  *   another limit, or none) and to which attributes it applies.
@@ -9,8 +9,9 @@
  * - A pool is the pair of a limit and a counter: what a task asks for. Its
  *   free units are the limit's present maximum less the counter's use.
  *
- * Gates (a paused run, a provider that backs off) are limits of one pool
- * whose maximum is none or 0, so that one mechanism decides who may start.
+ * A run and a provider have a pool of their own, whose maximum is none (open)
+ * or 0 (closed: the run is paused, the provider backs off). So one mechanism
+ * decides which tasks may start.
  *
  * Memory: grows only when limits or pools are added, that is at admission.
  */
@@ -36,7 +37,7 @@ enum limit_kind {
     LIMIT_PLAN,
     LIMIT_RUN_POOL,
     LIMIT_PROVIDER_POOL,
-    LIMIT_LOOKAHEAD_POOL, /* shut while a run's plan holds tasks back */
+    LIMIT_LOOKAHEAD_POOL, /* closed while a run's plan holds tasks back */
 };
 
 /* How a limit is declared. A plain value. */
@@ -61,7 +62,7 @@ struct limit {
     uint32_t waiting;        /* pools of it at which something waits */
     uint32_t first_pool;
     enum limit_kind kind;
-    uint32_t owner; /* run or provider of a gate */
+    uint32_t owner; /* run or provider; not of LIMIT_PLAN */
 };
 
 struct counter {
@@ -103,7 +104,7 @@ void limits_release(struct limits *limits);
 /* Add a limit (the attributes of `where` are copied); return its index. */
 uint32_t limits_add(struct limits *limits, const struct limit_spec *spec);
 
-/* Add a gate, open, with its one pool; return the index of the pool. */
+/* Add a limit with one pool, which is open; return the index of the pool. */
 uint32_t
 limits_add_pool(struct limits *limits, enum limit_kind kind, uint32_t owner);
 
@@ -129,7 +130,7 @@ void limits_set_max(struct limits *limits,
 /* Derive max_now of this limit anew from its spec and its base. */
 void limits_derive(struct limits *limits, uint32_t limit);
 
-/* Units of the pool that nobody uses; negative when the limit was lowered. */
+/* Units of the pool not in use; negative when the limit was lowered. */
 static inline int64_t limits_free(const struct limits *limits, uint32_t pool)
 {
     const struct pool *r = &limits->pools[pool];

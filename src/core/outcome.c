@@ -441,7 +441,7 @@ static void charge(struct sched *sched, uint32_t leader, int64_t used_ns)
     }
 }
 
-/* One outcome for all, or one for each and then none of them a rejection. */
+/* One outcome for all, or one each, of which none is a refusal. */
 static bool fits_session(const struct sched_event *event, uint32_t count)
 {
     if (event->outcome_count == 1) {
@@ -511,9 +511,9 @@ enum err outcome_apply(struct sched *sched, const struct sched_event *event)
     INVARIANT(sched->runs[shape->run].sessions > 0);
     sched->runs[shape->run].sessions--;
     if (sched->runs[shape->run].policy == SCHED_FAIR) {
-        bool rejected = stands_alone(event->outcomes[0]);
+        bool unused = stands_alone(event->outcomes[0]);
         int64_t used_ns = sched->now_ns - sched->details[leader].started_ns;
-        charge(sched, leader, rejected ? 0 : used_ns / (int64_t)count);
+        charge(sched, leader, unused ? 0 : used_ns / (int64_t)count);
     }
     if (sched_has(sched, leader, TASK_END_DUE)) {
         sched_lower(sched, leader, TASK_END_DUE);

@@ -1,30 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * provider: when sessions may be sent to one provider.
+ * provider: when sessions may be sent to a provider.
  *
- * Three reasons keep a provider shut:
- * - Back-off. The starts of one pass are a batch. When all answers are there
- *   and every start was refused, the provider backs off one step (doubling,
- *   up to a ceiling), however many tasks the batch had. An acceptance that
- *   lasts resets it: one whose session ends other than by a refusal. Until then
- *   the steps taken before are kept, and the next refusal goes on from them. A
- *   refusal that names a time shuts the provider until then. While
- *   answers are missing and one was a refusal, nothing more is sent. A session
- *   that was accepted and then says "try later" counts as a refusal after
- *   all, one step per time it was open. After
- *   PROVIDER_PATIENCE steps in a row someone is told, and from then on one
- *   start at a time is tried; when that is accepted, the others wait for a
- *   while, or for its good end. While a time that the provider has named is
- *   waited for, another one that is named does not change it.
- * - Circuit. After some failures in a row it opens: then one start at a time
- *   is let through as a probe, at growing intervals, until a session ends
- *   well.
- * - Stop. A session has said that the provider is of no use until a person
- *   acts: its key is bad, or the account is empty. Nothing is sent until an
- *   operator says so.
+ * A provider is shut for one of three reasons:
+ * - Back-off. The starts of one pass are a batch. When all starts of a batch
+ *   were refused, the provider backs off one step (doubling, up to a ceiling),
+ *   however many tasks the batch had. While answers are missing and one was a
+ *   refusal, nothing more is sent. A session that was accepted and then exits
+ *   with "try later" counts as a refusal, once per time the provider was open.
+ *   An accepted session resets the steps when it ends other than by a refusal;
+ *   until then the next refusal continues from the steps before. A refusal that
+ *   names a time shuts the provider until that time, and later ones do not
+ *   change it. After PROVIDER_PATIENCE steps in a row operators are notified,
+ *   and one start at a time is tried; when that is accepted, the others wait
+ *   for a while, or until it succeeds.
+ * - Circuit. After some failures in a row the circuit opens: one start at a
+ *   time is sent as a probe, at growing intervals, until a session succeeds.
+ * - Stop. A session found that an operator must act: the key is invalid, or the
+ *   account is empty. Nothing is sent until an operator resumes the provider.
  *
  * Pure: time comes with each call. A plain value, owned by the scheduler,
- * which asks provider_is_open() after each call and sets the gate.
+ * which calls provider_state() after each change and opens or closes the pool.
  */
 #ifndef CORE_PROVIDER_H
 #define CORE_PROVIDER_H
@@ -62,7 +58,7 @@ enum provider_shut {
 
 struct provider {
     struct provider_spec spec;
-    uint32_t pool;       /* pool of its gate */
+    uint32_t pool;       /* closed while it is shut */
     uint32_t pending;    /* starts of the batch not answered yet */
     uint32_t refused;    /* of the batch */
     uint32_t sent;       /* of the batch */
@@ -74,7 +70,7 @@ struct provider {
     bool usage;        /* shut_until_ns came from the provider */
     uint32_t failures; /* in a row */
     bool circuit_open;
-    bool notice;          /* someone is to be told that it cannot be used */
+    bool notice;          /* operators are to be notified */
     uint64_t probe_token; /* of the probe under way, or 0 */
     uint32_t probe_steps;
     int64_t probe_at_ns;
@@ -113,25 +109,25 @@ void provider_limited(struct provider *provider,
                       int64_t now_ns,
                       int64_t retry_at_ns);
 
-/* A start came to nothing without being refused (failed, or was withdrawn). */
+/* A start failed or was withdrawn without being refused. */
 void provider_dropped(struct provider *provider, int64_t now_ns);
 
-/* A session ended badly. */
+/* A session failed. */
 void provider_failed(struct provider *provider, uint64_t token, int64_t now_ns);
 
-/* A session ended well. */
+/* A session succeeded. */
 void provider_succeeded(struct provider *provider);
 
-/* Someone knows better than the provider: forget the time that it has named. */
+/* Forget the time that the provider named: an operator knows better. */
 void provider_open(struct provider *provider, int64_t now_ns);
 
-/* A session has found that it cannot be used before a person acts. */
+/* A session found that an operator must act. */
 void provider_stop(struct provider *provider);
 
-/* A person has acted: forget all that kept it shut. */
+/* An operator acted: forget every reason to be shut. */
 void provider_resume(struct provider *provider, int64_t now_ns);
 
-/* A session ended neither well nor badly (cancelled): a probe may follow. */
+/* A session neither succeeded nor failed (cancelled): a probe may follow. */
 void provider_ended(struct provider *provider, uint64_t token, int64_t now_ns);
 
 #endif /* CORE_PROVIDER_H */

@@ -2,29 +2,27 @@
 /*
  * sched: the scheduler as a state machine. Events in, effects out.
  *
- * It decides what starts, in which order and why not. It has no clock (each
- * event carries the time), does no I/O, has no chance of its own, and equal
- * sequences of calls give equal effects, bit for bit. The simulator and the
- * live engine run this same code.
+ * It decides which tasks start, in which order, and why others do not. It has
+ * no clock (each event carries the time), does no I/O and draws no random
+ * numbers; equal sequences of calls give equal effects, bit for bit. The
+ * simulator and the live engine run the same code.
  *
  * A pass:
- *  1. sched_apply() each event that is there, in order; sched_add() for work
- *     that is added. Nothing starts in these calls.
+ *  1. sched_apply() for each new event, in order; sched_add() for new work.
+ *     Nothing starts in these calls.
  *  2. sched_plan(), if a run plans ahead, and sched_next_effect() until it
- *     returns false. Starts are decided here,
- *     best first, until nothing that is ready fits any more.
- *  3. sched_next_timer() says when to call sched_apply() with EVENT_TICK if
+ *     returns false. It decides starts, best first, until no ready task fits.
+ *  3. sched_next_timer() returns when to call sched_apply() with EVENT_TICK if
  *     nothing happens before.
  *
  * Setting up: sched_new(), sched_add_provider(), sched_add_class(),
  * sched_add_run() with its limits, then sched_add() for the tasks.
  *
- * Going on after a crash: sched_record(), sched_run_record() and
- * sched_provider_record() say all that does not follow from something else.
- * A record changes only in a pass that reports its task (EFFECT_TASK), so a
- * store that keeps the newest record of each task has all of them. Another
- * scheduler that is set up the same way, with sched_restore*() and with the
- * records in sched_add(), decides from there on like the first one would.
+ * Recovery: sched_record(), sched_run_record() and sched_provider_record()
+ * return all state that cannot be derived. A record changes only in a pass that
+ * reports its task (EFFECT_TASK), so a store that keeps the newest record of
+ * each task has all of them. A second scheduler with the same setup,
+ * sched_restore*() and the records in sched_add() continues like the first.
  *
  * Memory: everything is reserved by sched_add*(); sched_apply() and
  * sched_next_effect() never allocate. The number of pending effects is
@@ -54,13 +52,13 @@
 #define SCHED_NEVER INT64_MAX
 
 enum task_state {
-    TASK_WAITING,   /* for what it needs, or for the end of its back-off */
+    TASK_WAITING,   /* for its needs, or for the end of its back-off */
     TASK_READY,     /* could start */
-    TASK_STARTING,  /* handed out to be started */
+    TASK_STARTING,  /* committed, not yet running */
     TASK_RUNNING,   /* its session was accepted */
     TASK_DONE,      /* final */
-    TASK_FAILED,    /* leaves by an operator's order only */
-    TASK_PARKED,    /* a person is needed; leaves by an order only */
+    TASK_FAILED,    /* until an operator acts */
+    TASK_PARKED,    /* until an operator acts */
     TASK_SKIPPED,   /* final */
     TASK_CANCELLED, /* final */
 };
@@ -72,16 +70,16 @@ const char *sched_state_name(enum task_state state);
 
 /* Why a task is parked. */
 enum sched_parked {
-    SCHED_PARKED_FAILED,      /* no tries left */
-    SCHED_PARKED_BLOCKED,     /* its session said so */
-    SCHED_PARKED_CHANGES,     /* changes requested, and no rework left */
-    SCHED_PARKED_CHECKPOINTS, /* too many without an end */
+    SCHED_PARKED_FAILED,      /* retries used up */
+    SCHED_PARKED_BLOCKED,     /* reported by its session */
+    SCHED_PARKED_CHANGES,     /* changes requested, rework limit reached */
+    SCHED_PARKED_CHECKPOINTS, /* too many without progress */
 };
 
 enum sched_policy { SCHED_RANK, SCHED_FAIR, SCHED_FIFO, SCHED_LOOKAHEAD };
 
 enum sched_on_failure {
-    SCHED_PARK,  /* dependents wait, the rest goes on */
+    SCHED_PARK,  /* dependents wait, the rest continues */
     SCHED_ABORT, /* cancel the run */
     SCHED_SKIP,  /* dependents are skipped, transitively */
     SCHED_ASK,   /* the run pauses until an operator decides */
@@ -106,7 +104,7 @@ struct sched_run_spec {
     uint32_t schedules;  /* SCHED_LOOKAHEAD: to look at for one plan */
 };
 
-/* What happens when an attempt does not end well. */
+/* What happens when an attempt fails. */
 struct sched_failure_spec {
     uint32_t retry_max;
     int64_t backoff_ns;
@@ -167,8 +165,8 @@ enum {
 };
 
 /*
- * All about a task that does not follow from something else: what a store must
- * keep so that another scheduler can go on. A plain value.
+ * The state of a task that cannot be derived: what a store must keep so that
+ * another scheduler can continue. A plain value.
  */
 struct sched_record {
     enum task_state state;
@@ -238,20 +236,20 @@ struct sched_addition {
     const struct sched_need *needs;
     uint32_t need_count;
     const struct sched_record *records; /* NULL: new work; else one for each
-                                           task: work that goes on */
+                                           task: restored work */
 };
 
 enum sched_rejection_code {
     REJECTION_NONE,
     REJECTION_TOO_MANY,  /* more than SCHED_TASKS_MAX tasks */
-    REJECTION_UNKNOWN,   /* `task` needs a task that is not there */
+    REJECTION_UNKNOWN,   /* `task` needs a task that does not exist */
     REJECTION_CYCLE,     /* see `cycle` */
     REJECTION_STARTED,   /* `task` is in flight and cannot gain a need */
     REJECTION_ENDED,     /* `task` has ended and cannot gain a need */
     REJECTION_OTHER_RUN, /* `task` belongs to another run */
     REJECTION_REWORK,    /* `task` does not need its rework_to in its group */
     REJECTION_CANCELLED, /* the run was cancelled */
-    REJECTION_RECORD,    /* the record of `task` cannot be */
+    REJECTION_RECORD,    /* the record of `task` is impossible */
 };
 
 /* Why sched_add() rejected the work. Release with sched_rejection_release(). */
@@ -269,9 +267,9 @@ enum sched_outcome {
                             row on, after a back-off; costs no try */
     OUTCOME_CHANGES,    /* changes requested: rework */
     OUTCOME_BLOCKED,    /* park */
-    OUTCOME_CHECKPOINT, /* goes on in a fresh session */
-    OUTCOME_LOST,       /* the session vanished: failed, by nobody's fault */
-    OUTCOME_STOPPED,    /* ended by order: ready again, costs nothing */
+    OUTCOME_CHECKPOINT, /* continues in a fresh session */
+    OUTCOME_LOST,       /* the session vanished: counts as failed */
+    OUTCOME_STOPPED,    /* stopped on request: ready again, costs nothing */
 };
 
 enum sched_event_type {
@@ -318,8 +316,8 @@ struct sched_event {
 enum sched_effect_type {
     EFFECT_END,     /* task, token: end this session, the whole of it */
     EFFECT_START,   /* task (the first of the session), token, provider */
-    EFFECT_CIRCUIT, /* provider: too many failures or refusals in a row; tell
-                       someone */
+    EFFECT_CIRCUIT, /* provider: too many failures or refusals in a row;
+                       notify operators */
     EFFECT_BARRIER, /* run: run its sync hook, then EVENT_BARRIER_DONE */
     EFFECT_TASK,    /* task: its state changed since it was last reported */
     EFFECT_RUN,     /* run: nothing more will happen in it by itself */
@@ -373,7 +371,7 @@ struct sched_run {
 
 struct sched;
 
-/* Create an empty scheduler; end it with sched_free(). */
+/* Create an empty scheduler; free it with sched_free(). */
 struct sched *sched_new(void);
 
 /* Free it. NULL is allowed. */
@@ -444,7 +442,7 @@ void sched_restore_cut(struct sched *sched, struct run_id run);
 void sched_rejection_release(struct sched_rejection *rejection);
 
 /*
- * Apply one event. ERR_CONFLICT: the state forbids the order, or the report
+ * Apply one event. ERR_CONFLICT: the state forbids the request, or the report
  * is stale (its token is not the current one); nothing changed but the time.
  * ERR_INVALID: the event does not fit (wrong number of outcomes).
  */

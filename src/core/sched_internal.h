@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of the scheduler share, and nobody else may see.
+ * Internals that the files of the scheduler share.
  *
  * How it hangs together:
  *
@@ -30,7 +30,7 @@
 #include "core/ready_queue.h"
 #include "core/sched.h"
 
-/* The pool that always has place: where queues start from. */
+/* The pool that is always open: where queues start from. */
 #define POOL_OPEN UINT32_C(0)
 
 /* Bits of the number of a task. */
@@ -136,7 +136,7 @@ struct pool_need {
     uint32_t units;
 };
 
-/* A list of pools needed together, in a pool; equal lists are the same. */
+/* A list of pools needed together, inside `needs`; equal lists are shared. */
 struct need_set {
     uint32_t first;
     uint32_t count;
@@ -169,7 +169,7 @@ struct run {
     enum sched_policy policy;
     uint32_t first_limit;
     uint32_t limit_count;
-    uint32_t pool; /* pool */
+    uint32_t pool; /* closed while it is paused */
     uint32_t counts[TASK_STATE_COUNT];
     uint32_t backing_off;
     uint32_t held_ready;
@@ -307,7 +307,7 @@ uint32_t ready_head_of_shape(struct sched *sched, const struct shape *shape);
 bool ready_is_background(const struct sched *sched, uint32_t task);
 bool ready_goes_before(const struct sched *sched, uint32_t a, uint32_t b);
 
-/* dispatch.c: pools, and who starts. */
+/* dispatch.c: pools, and which tasks start. */
 void dispatch_occupy(struct sched *sched, uint32_t set);
 void dispatch_give(struct sched *sched, uint32_t set);
 void dispatch_wait(struct sched *sched, uint32_t queue, uint32_t pool);
@@ -331,7 +331,7 @@ void priority_refresh(struct sched *sched,
                       const uint32_t *seeds,
                       uint32_t count);
 
-/* deps.c: what a finished task means for those who need it. */
+/* deps.c: propagate completion to dependents. */
 bool deps_is_complete(const struct sched *sched, uint32_t task);
 bool deps_is_dead_end(const struct sched *sched, uint32_t task);
 void deps_satisfy(struct sched *sched, uint32_t task);
@@ -355,7 +355,7 @@ void restore_tasks(struct sched *sched,
                    uint32_t edges);
 void restore_finish(struct sched *sched);
 
-/* control.c: what an operator orders. */
+/* control.c: requests of operators. */
 enum err control_apply(struct sched *sched, const struct sched_event *event);
 void control_cancel_run(struct sched *sched, uint32_t run, uint32_t cause);
 void control_check_run(struct sched *sched, uint32_t run);

@@ -3,8 +3,7 @@
  * why: for every task that is not running, the reason, as data.
  *
  * Asked after a pass has ended. What decides and what explains are the same
- * pools, gates and counters: a task shown as startable is one that would
- * start.
+ * pools and counters: a task shown as startable would start.
  */
 #ifndef CORE_WHY_H
 #define CORE_WHY_H
@@ -27,7 +26,7 @@ enum why_code {
     WHY_ASKED,     /* the run waits for a decision about `task` */
     WHY_BARRIER,   /* the run waits for its sync hook */
     WHY_DRAINING,  /* nothing is started in any run */
-    WHY_LIMIT,     /* `limit` has no room; `task` holds some, if known */
+    WHY_LIMIT,     /* `limit` is in use; `task` uses some, if known */
     WHY_BUDGET,    /* `limit`, a budget, has too little left */
     WHY_RESERVED,  /* free units of `limit` are kept for `task` */
     WHY_BEHIND,    /* `task` goes first at `limit` */

@@ -38,7 +38,7 @@ struct loading_command {
     char *args;
 };
 
-/* Why a provider is stopped, kept until a plan brings it. */
+/* Why a provider is stopped, kept until a plan names it. */
 struct loading_stop {
     char *name;
     char *reason;

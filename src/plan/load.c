@@ -26,7 +26,7 @@ struct load_run {
     const char **repos; /* their names in attributes */
     uint32_t *classes;
     uint32_t class_count;
-    uint32_t *providers; /* of each provider; ID_NONE: not used yet */
+    uint32_t *providers; /* ids in the core; ID_NONE: not used yet */
     uint32_t provider_count;
     uint32_t *locals; /* the same for tasks of no provider, by class */
     uint32_t local_count;
@@ -39,7 +39,7 @@ struct load_run {
     uint32_t task_count;
 };
 
-/* What a provider goes on from, kept until a plan brings it. */
+/* The record of a provider, kept until a plan names it. */
 struct kept {
     const char *name;
     struct sched_provider_record record;
@@ -242,7 +242,7 @@ static void add_classes(struct load_run *run)
     run->class_count = plan->class_count;
 }
 
-/* The provider of that name; made if it is new, as `from` says. */
+/* The provider of that name; a new one is created as `from` says. */
 static uint32_t provider_for(struct load *load,
                              const char *name,
                              const struct plan_provider *from)
@@ -287,7 +287,7 @@ static uint32_t provider_for(struct load *load,
     return load->providers[ix];
 }
 
-/* Room for the providers of providers and classes that are new. */
+/* Make room for providers and classes that are new. */
 static void grow_providers(struct load_run *run)
 {
     const struct plan *plan = run->plan;

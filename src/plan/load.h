@@ -66,18 +66,18 @@ struct limit_id load_limit(const struct load_run *run, uint32_t limit);
 /*
  * Providers belong to the loader: all its runs share those of equal name. The
  * first plan that names a provider gives its settings; those in later plans
- * change nothing. Tasks of no provider (`local`) have a provider for each
- * class, "local:CLASS": a limit that one kind of session reports says nothing
- * about gates, merges and other commands.
+ * change nothing. Tasks without one have a provider for each class,
+ * "local:CLASS": a limit that one kind of session reports says nothing about
+ * gates, merges and other commands.
  */
 bool load_uses_provider(const struct load_run *run, struct provider_id id);
 const char *load_provider_name(const struct load *load, struct provider_id id);
 uint32_t load_provider_count(const struct load *load);
-/* The provider of that name; ID_NONE: there is none. */
+/* The provider of that name, or ID_NONE. */
 struct provider_id load_find_provider(const struct load *load,
                                       const char *name);
 
-/* What a provider of this name shall go on from, when a plan brings it. */
+/* Restore the provider of this name when a plan names it. */
 void load_restore_provider(struct load *load,
                            const char *name,
                            const struct sched_provider_record *record);

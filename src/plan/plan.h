@@ -222,7 +222,7 @@ struct plan_class {
     bool declared;                 /* named under `classes` */
 };
 
-/* A provider: where sessions of a provider are started. */
+/* A provider: an account that runs sessions. */
 struct plan_provider {
     const char *name; /* the first one is "local": PLAN_LOCAL */
     int64_t backoff_ns;

@@ -2,8 +2,8 @@
 /*
  * model: the rules of the scheduler, written down the slow and obvious way.
  *
- * Nothing is kept that can be worked out: who is satisfied, what is in use, who
- * is best are found anew, by looking at everything, each time. Only small
+ * Nothing is kept that can be worked out: satisfied needs, units in use and the
+ * best task are computed from everything, each time. Only small
  * cases: at most MODEL_TASKS tasks. Providers are the core's own, which has
  * unit tests of its own.
  */

@@ -40,7 +40,7 @@ crew_member(const struct fixture *f, struct crew *crew, enum task_state state);
 /* Let a task need another. */
 void crew_needs(struct crew *crew, uint32_t dependent, uint32_t need);
 
-/* Add all of it; a refusal is the caller's to release. */
+/* Add all of it; the caller releases a rejection. */
 MUST_USE enum err crew_try_add(struct fixture *f,
                                const struct crew *crew,
                                struct sched_rejection *rejection);

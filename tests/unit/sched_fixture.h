@@ -98,7 +98,7 @@ fixture_task(struct fixture *f, const char *name, const char *needs);
 /* Add many tasks without names and needs at once; return the first. */
 struct task_id fixture_tasks(struct fixture *f, uint32_t count);
 
-/* As fixture_task(); a refusal is the caller's to release. */
+/* As fixture_task(); the caller releases a rejection. */
 MUST_USE enum err fixture_try_task(struct fixture *f,
                                    const char *name,
                                    const char *needs,
@@ -110,7 +110,7 @@ MUST_USE enum err fixture_try_need(struct fixture *f,
                                    const char *need,
                                    struct sched_rejection *rejection);
 
-/* Take a whole pass; return what started, as "a b+c d". */
+/* Run a whole pass; return what started, as "a b+c d". */
 const char *fixture_run_pass(struct fixture *f);
 
 /* Let time pass, with a tick at the end of it. */

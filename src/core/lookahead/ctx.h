@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lookahead_ctx: all that thinking needs, one for all runs of a scheduler.
+ * lookahead_ctx: state of the search, shared by all runs of a scheduler.
  */
 #ifndef CORE_LOOKAHEAD_CTX_H
 #define CORE_LOOKAHEAD_CTX_H
@@ -9,7 +9,7 @@
 #include "core/lookahead/rollout.h"
 #include "core/lookahead/search.h"
 
-/* More tasks than that in a scheduler, and rank decides. */
+/* With more tasks in a scheduler than this, rank decides. */
 enum { LOOKAHEAD_CTX_MAX = 1 << 16 };
 
 struct lookahead_ctx {
@@ -20,7 +20,7 @@ struct lookahead_ctx {
     uint32_t *order; /* proposed, per task */
     uint32_t *first; /* list to begin a search with */
     uint32_t capacity;
-    uint32_t run;          /* that is being thought about; ID_NONE: none is */
+    uint32_t run;          /* the run being planned; ID_NONE: none */
     uint32_t judge_budget; /* lists to run ahead with */
     bool exact;            /* what was proposed last ended as promised */
 };

@@ -4,8 +4,9 @@
  *
  * Tasks are looked at best first. As soon as one is held that could start, so
  * are all behind it: otherwise a worse one would go first. Their queues wait at
- * the gate of the plan. It opens before the next start is looked for, and then
- * the best of them is looked at: one look per start, however much is held.
+ * the pool of the plan. It is closed then, and opens before the next start is
+ * decided, so that the best of them is examined: one per start, however many
+ * are held.
  */
 #include "base/duration.h"
 #include "base/invariant.h"

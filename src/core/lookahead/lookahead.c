@@ -325,7 +325,7 @@ bool sched_plan(struct sched *sched, uint32_t effort)
     if (look == NULL) {
         return false;
     }
-    /* What was begun is finished first: there is one mind for all runs. */
+    /* What was begun is finished first: one context serves all runs. */
     uint32_t begun = look->ctx->run;
     INVARIANT(begun == ID_NONE || begun < look->plan_count);
     if (begun != ID_NONE && look->plans[begun].thinking &&

@@ -35,13 +35,13 @@ struct lookahead_ctx;
 
 /* The plan of one run. */
 struct lookahead_plan {
-    uint32_t pool;      /* its gate; ID_NONE: the run does not plan ahead */
+    uint32_t pool;      /* closed while it holds tasks; ID_NONE: no plan */
     uint32_t schedules; /* to look at for a plan from scratch */
     uint32_t *order;    /* tasks, first one first */
     uint32_t *draft;    /* memory for the next one */
     uint32_t count;     /* of tasks in the order; 0: rank decides */
     uint32_t next;      /* the first in the order that has not started */
-    uint32_t awaited;   /* for which tasks are held at the gate; or ID_NONE */
+    uint32_t awaited;   /* task for which others are held, or ID_NONE */
     uint32_t capacity;
     bool stale;      /* it is not to be relied on: nothing is held */
     bool wanted;     /* another one is to be made */
