@@ -28,6 +28,7 @@ bench: # Measure, and print the tables.
 	@bench/run build/bench
 	@bench/psplib build
 	@BENCH_FOLDER=build bench/dispatch build
+	@BENCH_FOLDER=build bench/looking build
 
 tidy: # Style, layers, clang-format, clang-tidy.
 	@tools/setup test

@@ -7,8 +7,8 @@
 #include "base/rng.h"
 #include "base/strmap.h"
 #include "engine/engine.h"
+#include "sim/store/memory.h"
 #include "sim/world.h"
-#include "store/memory.h"
 #include "work/worker.h"
 
 #define WORLD_NONE UINT32_MAX

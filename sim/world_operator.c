@@ -16,18 +16,31 @@ static void leave_order(struct world *world, const struct strbuf *json)
 {
     struct store *store = store_memory_open(world->db, STORE_WRITE);
     struct store_owner owner = {.pid = ++world->next_pid};
-    struct store_command command = {
-        .who = "operator",
-        .verb = "?",
-        .args = strbuf_text(json),
+    struct store_change change = {
+        .type = STORE_COMMAND,
+        .as.command =
+            {
+                .who = "operator",
+                .verb = "?",
+                .args = strbuf_text(json),
+            },
     };
-    uint64_t number;
-    uint64_t epoch;
+    static const struct store_query query = {0};
+    static const struct store_visitor nothing = {0};
+    struct store_batch batch = {0};
+    struct store_info info = {0};
     struct diag diag = {0};
-    enum err err = store_take(store, &owner, &epoch, &diag);
+    store_batch_add(&batch, &change);
+    enum err err = store_take(store, &owner, &batch.epoch, &diag);
     if (err == ERR_OK) {
-        err = store_submit(store, &command, &number, &diag);
+        err = store_read(store, &query, &nothing, NULL, &info, &diag);
     }
+    if (err == ERR_OK) {
+        batch.engine_ns = info.engine_ns;
+        batch.wall_ns = info.wall_ns;
+        err = store_write(store, &batch, &diag);
+    }
+    store_batch_release(&batch);
     if (err != ERR_OK && err != ERR_LIMIT) {
         world_fault(world, "no order can be left: %s", diag.text);
     }

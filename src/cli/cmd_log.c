@@ -274,8 +274,11 @@ static enum err on_event(void *ctx, const struct store_event *event)
 /* Bring the target up to date. */
 static enum err refresh(struct log *log, struct diag *diag)
 {
-    enum err err =
-        store_events(log->store, log->last_event, on_event, log, diag);
+    enum err err = store_events(log->store,
+                                &(struct store_range){.after = log->last_event},
+                                on_event,
+                                log,
+                                diag);
     if (err != ERR_OK || !log->news) {
         return err;
     }

@@ -456,8 +456,11 @@ static enum err watch(struct run *run)
         run->plan = NULL;
     }
     uint64_t before = run->last_event;
-    enum err err =
-        store_events(run->store, before, on_watched, run, &run->diag);
+    enum err err = store_events(run->store,
+                                &(struct store_range){.after = before},
+                                on_watched,
+                                run,
+                                &run->diag);
     print_lines(run);
     if (err == ERR_OK && run->live != NULL && !run->over) {
         draw_watched(run, run->last_event != before);
@@ -505,7 +508,6 @@ static enum err end_owner(struct run *run)
 static bool is_brief(struct run *run)
 {
     struct store_owner owner;
-    struct store_owner self = client_self();
     struct diag ignored = {0};
     char *pong = NULL;
     enum err err =
@@ -515,8 +517,7 @@ static bool is_brief(struct run *run)
         store_owner(run->store, &owner, &ignored) != ERR_OK) {
         return err == ERR_NOT_FOUND; /* or nobody holds it by now */
     }
-    return strcmp(self.boot_id, owner.boot_id) == 0 &&
-           self.beat_ns - owner.beat_ns < ORDER_SILENT_NS;
+    return owner.silent_ns >= 0 && owner.silent_ns < ORDER_SILENT_NS;
 }
 
 static enum err take_over(struct run *run, uint64_t *epoch_out)
@@ -729,7 +730,7 @@ static int conclude(struct run *run)
     }
     struct client_view view;
     struct diag diag = {0};
-    struct store_query query = {.finished = true, .run = run->id};
+    struct store_query query = {.run = run->id};
     int code = CLI_STORE;
     enum err err = client_look(&view, run->dir, &query, &diag);
     if (err == ERR_OK && engine_run_count(view.engine) == 1) {

@@ -52,7 +52,7 @@ static void add_scheduler(struct strbuf *out, const struct client_view *view)
                     ": it may hang; 'sluice run --take-over' replaces it\n");
         return;
     }
-    int64_t age_ns = client_age_ns(view);
+    int64_t age_ns = view->owned ? view->owner.age_ns : -1;
     if (age_ns >= 0) {
         strbuf_addf(out,
                     ", %s for ",

@@ -320,11 +320,9 @@ static int watch(struct waiting *waiting)
     int64_t begun_ns = loop_now_ns();
     struct diag diag = {0};
     for (;;) {
-        enum err err = store_events(waiting->store,
-                                    waiting->last_event,
-                                    on_event,
-                                    waiting,
-                                    &diag);
+        struct store_range range = {.after = waiting->last_event};
+        enum err err =
+            store_events(waiting->store, &range, on_event, waiting, &diag);
         if (err != ERR_OK) {
             return cli_fail_store(waiting->command, err, &diag);
         }

@@ -41,7 +41,7 @@ enum err gc_git_sweep(const char *store,
                       struct diag *diag)
 {
     struct client_view view;
-    struct store_query query = {.finished = true, .run = run};
+    struct store_query query = {.run = run};
     struct listener listener = {.tell = tell, .ctx = ctx};
     char real[PATH_MAX];
     const char *folder = realpath(store, real) != NULL ? real : store;

@@ -132,7 +132,8 @@ fill(struct table *table, const struct gc_rows *rows, struct diag *diag)
     static const struct store_query query = {.finished = true, .ended = true};
     enum err err = store_read(rows->store, &query, &visitor, table, NULL, diag);
     if (err == ERR_OK) {
-        err = store_events(rows->store, 0, on_event, table, diag);
+        static const struct store_range all = {0};
+        err = store_events(rows->store, &all, on_event, table, diag);
     }
     return err;
 }

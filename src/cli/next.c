@@ -70,7 +70,7 @@ bool next_add_idle(struct strbuf *out,
                    const char *run)
 {
     static const struct store_visitor visitor = {.run = on_run};
-    struct store_query query = {.finished = true, .run = run};
+    struct store_query query = {.run = run};
     struct plan_path found = {0};
     struct store *store;
     struct store_owner owner;

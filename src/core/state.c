@@ -169,7 +169,6 @@ static void watch_age(struct sched *sched, uint32_t task)
 /* It is ready: watch how long, and let it start unless it is held. */
 void state_join_ready(struct sched *sched, uint32_t task)
 {
-    INVARIANT(sched->unmet[task] == 0);
     sched_lower(sched, task, TASK_AGED);
     watch_age(sched, task);
     if (sched_has(sched, task, TASK_HELD)) {
@@ -183,6 +182,7 @@ void state_join_ready(struct sched *sched, uint32_t task)
 /* From waiting to ready, with ready_ns and ready_seq as they are. */
 static void enter_ready(struct sched *sched, uint32_t task)
 {
+    INVARIANT(sched->unmet[task] == 0);
     state_set(sched, task, TASK_READY);
     state_join_ready(sched, task);
 }

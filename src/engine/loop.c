@@ -238,8 +238,12 @@ static void beat(struct loop *loop)
     loop->beat_ns = now_ns;
     (void)snprintf(loop->trouble, sizeof(loop->trouble), "%s", trouble);
     struct diag diag = {0};
-    enum err err = store_beat(loop->options.store, now_ns, trouble, &diag);
-    if (err != ERR_OK) {
+    struct store_batch sign = {
+        .epoch = loop->options.epoch,
+        .trouble = trouble,
+    };
+    enum err err = store_write(loop->options.store, &sign, &diag);
+    if (err != ERR_OK && err != ERR_BUSY) {
         leave(loop, err, diag.text);
     }
 }

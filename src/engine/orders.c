@@ -882,6 +882,7 @@ static void note(const struct order *order,
                 .who = who,
                 .verb = order->verb,
                 .args = args,
+                .key = get_text(order, "key"),
                 .answer = answer,
             },
     };

@@ -29,6 +29,7 @@
 struct loading_run {
     struct sched_record *records;
     uint32_t seen; /* rows of tasks */
+    uint32_t barrier;
 };
 
 /* An order that nobody has answered yet. */
@@ -54,7 +55,6 @@ struct loading {
     uint32_t command_count;
     struct loading_stop *stops;
     uint32_t stop_count;
-    const struct store_query *query;
     bool texts_read; /* of all runs: an update was looked for */
     struct updating updating;
 };
@@ -75,16 +75,6 @@ static uint32_t find_run(const struct engine *engine, uint32_t number)
     return STORE_NONE;
 }
 
-static bool is_wanted(const struct loading *loading,
-                      const struct store_run *row)
-{
-    const struct store_query *query = loading->query;
-    if (query->run != NULL) {
-        return strcmp(query->run, row->id) == 0;
-    }
-    return query->finished || !row->finished;
-}
-
 /* Note an id that no other run may get. */
 static void add_finished(struct engine *engine, const char *id)
 {
@@ -95,14 +85,17 @@ static void add_finished(struct engine *engine, const char *id)
     engine->finished_ids[count] = copy_text(id);
 }
 
+static enum err on_other(void *ctx, const char *id)
+{
+    struct loading *loading = ctx;
+    add_finished(loading->engine, id);
+    return ERR_OK;
+}
+
 static enum err on_run(void *ctx, const struct store_run *row)
 {
     struct loading *loading = ctx;
     struct engine *engine = loading->engine;
-    if (!is_wanted(loading, row)) {
-        add_finished(engine, row->id);
-        return ERR_OK;
-    }
     struct engine_run *run = runs_add(engine);
     loading->runs =
         mem_resize(loading->runs, engine->run_count, sizeof(loading->runs[0]));
@@ -112,8 +105,6 @@ static enum err on_run(void *ctx, const struct store_run *row)
     run->name = copy_text(row->name);
     run->file = copy_text(row->file);
     run->folder = copy_text(row->folder);
-    run->text = mem_strndup(row->text, row->text_bytes);
-    run->text_bytes = row->text_bytes;
     run->processors = row->processors;
     run->created_ns = row->created_ns;
     run->finished = row->finished;
@@ -123,16 +114,28 @@ static enum err on_run(void *ctx, const struct store_run *row)
         .barrier = row->barrier > 0,
         .completions = row->completions,
     };
+    loading->runs[engine->run_count - 1].barrier = row->barrier;
+    return ERR_OK;
+}
+
+/* The plan of a run, which is its first text. */
+static enum err load_text(struct loading *loading,
+                          uint32_t ix,
+                          const struct store_fragment *row)
+{
+    struct engine_run *run = &loading->engine->runs[ix];
     struct diag diag = {0};
+    run->text = mem_strndup(row->text, row->text_bytes);
+    run->text_bytes = row->text_bytes;
     if (runs_read_plan(run, &diag) != ERR_OK) {
         return diag_set(loading->diag,
                         ERR_CORRUPT,
                         "the plan of run \"%s\" cannot be read again: %s",
-                        row->id,
+                        run->id,
                         diag.text);
     }
-    sync_restore(run, row->barrier);
-    usage_init(engine, engine->run_count - 1);
+    sync_restore(run, loading->runs[ix].barrier);
+    usage_init(loading->engine, ix);
     return ERR_OK;
 }
 
@@ -161,6 +164,15 @@ static enum err load_version(struct engine *engine,
     return err;
 }
 
+static enum err no_plan(const struct loading *loading,
+                        const struct engine_run *run)
+{
+    return diag_set(loading->diag,
+                    ERR_CORRUPT,
+                    "run \"%s\" has no text of its plan",
+                    run->id);
+}
+
 /* Rows that follow those of runs and fragments are read with the new plan. */
 static enum err end_texts(struct loading *loading)
 {
@@ -168,6 +180,11 @@ static enum err end_texts(struct loading *loading)
         return ERR_OK;
     }
     loading->texts_read = true;
+    for (uint32_t ix = 0; ix < loading->engine->run_count; ix++) {
+        if (loading->engine->runs[ix].plan == NULL) {
+            return no_plan(loading, &loading->engine->runs[ix]);
+        }
+    }
     return update_begin(loading->engine, &loading->updating, loading->diag);
 }
 
@@ -180,6 +197,12 @@ static enum err on_fragment(void *ctx, const struct store_fragment *row)
     }
     struct engine_run *run = &loading->engine->runs[ix];
     struct diag diag = {0};
+    if (row->number == 0) {
+        return load_text(loading, ix, row);
+    }
+    if (run->plan == NULL) {
+        return no_plan(loading, run);
+    }
     enum err err = revise_is_update(row->file)
                        ? load_version(loading->engine, ix, row, &diag)
                        : runs_add_fragment(run,
@@ -656,7 +679,8 @@ enum err engine_load(struct engine *engine,
                      const struct store_query *query,
                      struct diag *diag)
 {
-    static const struct store_visitor visitor = {
+    const struct store_visitor visitor = {
+        .other = engine->world != NULL ? on_other : NULL,
         .run = on_run,
         .fragment = on_fragment,
         .limit = on_limit,
@@ -666,18 +690,19 @@ enum err engine_load(struct engine *engine,
         .attempt = on_attempt,
         .command = on_command,
     };
-    static const struct store_query unfinished = {0};
     struct loading loading = {
         .engine = engine,
         .diag = diag,
-        .query = query != NULL ? query : &unfinished,
         .updating = {.run = STORE_NONE},
     };
     INVARIANT(engine->run_count == 0);
-    struct store_query wide = *loading.query;
-    wide.finished = true; /* ids of finished runs are needed, too */
-    enum err err =
-        store_read(store, &wide, &visitor, &loading, &engine->info, diag);
+    static const struct store_query unfinished = {0};
+    enum err err = store_read(store,
+                              query != NULL ? query : &unfinished,
+                              &visitor,
+                              &loading,
+                              &engine->info,
+                              diag);
     engine->event_number = engine->info.last_event;
     if (err == ERR_OK) {
         err = end_texts(&loading);

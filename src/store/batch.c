@@ -7,6 +7,8 @@
 
 #include "base/invariant.h"
 #include "base/mem.h"
+#include "base/utf8.h"
+#include "store/columns.h"
 
 #include <string.h>
 
@@ -17,6 +19,7 @@ enum { CHANGES_MIN = 16 };
 
 void store_batch_release(struct store_batch *batch)
 {
+    INVARIANT(batch->count <= batch->capacity);
     mem_free(batch->changes);
     arena_release(&batch->texts);
     *batch = (struct store_batch){0};
@@ -28,23 +31,20 @@ void store_batch_clear(struct store_batch *batch)
         store_batch_release(batch); /* a plan was handed in: that is rare */
         return;
     }
+    INVARIANT(batch->count <= batch->capacity);
     arena_release(&batch->texts);
     batch->count = 0;
 }
 
-/* Copy a text that may be absent. */
-static void copy(struct store_batch *batch, const char **text)
+/* Copy a text, as valid UTF-8. */
+static const char *copy_text(void *ctx, const char *text)
 {
-    if (*text != NULL) {
-        *text = arena_strndup(&batch->texts, *text, strlen(*text));
-    }
-}
-
-/* Copy a text that must be there. */
-static void copy_needed(struct store_batch *batch, const char **text)
-{
-    INVARIANT(*text != NULL);
-    copy(batch, text);
+    struct store_batch *batch = ctx;
+    size_t len = strlen(text);
+    char *copy = arena_strndup(&batch->texts, text, len);
+    utf8_repair(copy, len);
+    INVARIANT(strlen(copy) == len);
+    return copy;
 }
 
 /* Copy a plan's text, which may have any bytes. */
@@ -55,121 +55,108 @@ copy_bytes(struct store_batch *batch, const char **text, size_t bytes)
     *text = arena_strndup(&batch->texts, *text, bytes);
 }
 
-static void copy_run(struct store_batch *batch, struct store_run *run)
+static bool is_run(uint32_t number)
 {
-    INVARIANT(run->number > 0 && run->number <= STORE_RUN_MAX);
-    copy_needed(batch, &run->id);
-    copy_needed(batch, &run->name);
-    copy_needed(batch, &run->file);
-    copy_needed(batch, &run->folder);
-    copy_bytes(batch, &run->text, run->text_bytes);
+    return number > 0 && number <= STORE_RUN_MAX;
 }
 
-/* Of a run that is there, only what can change is kept. */
-static void strip_run(struct store_run *run)
+static void check_run(const struct store_change *change)
 {
-    INVARIANT(run->number > 0 && run->number <= STORE_RUN_MAX);
-    run->id = NULL;
-    run->name = NULL;
-    run->file = NULL;
-    run->folder = NULL;
-    run->text = NULL;
-    run->text_bytes = 0;
+    const struct store_run *run = &change->as.run;
+    INVARIANT(is_run(run->number));
+    INVARIANT(change->type != STORE_RUN_NEW || run->id != NULL);
+    INVARIANT(change->type != STORE_RUN_NEW || run->id[0] != '\0');
 }
 
-static void copy_fragment(struct store_batch *batch,
-                          struct store_fragment *fragment)
+static void check_attempt(const struct store_change *change)
 {
-    INVARIANT(fragment->run > 0 && fragment->run <= STORE_RUN_MAX);
-    INVARIANT(fragment->number > 0);
-    copy_needed(batch, &fragment->file);
-    copy_bytes(batch, &fragment->text, fragment->text_bytes);
+    const struct store_attempt *row = &change->as.attempt;
+    INVARIANT(row->token > 0 && row->token <= INT64_MAX);
+    INVARIANT(memchr(row->boot_id, '\0', sizeof(row->boot_id)) != NULL);
+    INVARIANT(memchr(row->nonce, '\0', sizeof(row->nonce)) != NULL);
+    INVARIANT(row->state != NULL);
+    INVARIANT(change->type != STORE_CLAIM || is_run(row->run));
+    INVARIANT(change->type != STORE_CLAIM || row->outcome == NULL);
+    INVARIANT(change->type != STORE_CLAIM || row->task != STORE_NONE);
 }
 
-static void copy_task(struct store_batch *batch, struct store_task *task)
+/* What a change must have: one that lacks it is a bug of its maker, and is
+ * found where it was made. */
+static void check(const struct store_change *change)
 {
-    INVARIANT(task->run > 0 && task->run <= STORE_RUN_MAX);
-    INVARIANT(task->ix != STORE_NONE);
-    copy_needed(batch, &task->id);
-    copy_needed(batch, &task->state);
-    copy(batch, &task->reason);
-    copy(batch, &task->feedback);
-    copy(batch, &task->carry);
+    switch (change->type) {
+    case STORE_RUN_NEW:
+    case STORE_RUN_SET:
+        check_run(change);
+        break;
+    case STORE_FRAGMENT:
+        INVARIANT(is_run(change->as.fragment.run));
+        INVARIANT(change->as.fragment.number > 0);
+        break;
+    case STORE_LIMIT_SET:
+        INVARIANT(is_run(change->as.limit.run));
+        break;
+    case STORE_PROVIDER:
+        INVARIANT(change->as.provider.stopped ||
+                  change->as.provider.reason == NULL);
+        break;
+    case STORE_SETTING:
+        INVARIANT(change->as.setting.name[0] != '\0');
+        break;
+    case STORE_TASK_SET:
+        INVARIANT(is_run(change->as.task.run));
+        INVARIANT(change->as.task.ix != STORE_NONE);
+        break;
+    case STORE_CLAIM:
+    case STORE_ATTEMPT_SET:
+        check_attempt(change);
+        break;
+    case STORE_EVENT:
+        INVARIANT(change->as.event.run == STORE_NONE ||
+                  is_run(change->as.event.run));
+        break;
+    case STORE_COMMAND:
+        INVARIANT(change->as.command.number == 0 ||
+                  change->as.command.answer != NULL);
+        break;
+    case STORE_PRUNE:
+        INVARIANT(is_run(change->as.prune.run));
+        INVARIANT(change->as.prune.last <= INT64_MAX);
+        break;
+    }
 }
 
-static void copy_attempt(struct store_batch *batch,
-                         struct store_attempt *attempt)
+/* Of a row that is there, only what can change is kept. */
+static void strip(const struct column_table *table, union store_row *row)
 {
-    INVARIANT(attempt->token > 0 && attempt->token <= INT64_MAX);
-    INVARIANT(memchr(attempt->boot_id, '\0', sizeof(attempt->boot_id)) != NULL);
-    INVARIANT(memchr(attempt->nonce, '\0', sizeof(attempt->nonce)) != NULL);
-    copy_needed(batch, &attempt->state);
-    copy(batch, &attempt->outcome);
-    copy(batch, &attempt->cause);
-    copy(batch, &attempt->reason);
-}
-
-static void copy_event(struct store_batch *batch, struct store_event *event)
-{
-    copy_needed(batch, &event->kind);
-    copy_needed(batch, &event->data);
-}
-
-static void copy_command(struct store_batch *batch,
-                         struct store_command *command)
-{
-    if (command->number == 0) {
-        copy_needed(batch, &command->who);
-        copy_needed(batch, &command->verb);
-        copy_needed(batch, &command->args);
-        copy(batch, &command->answer);
-    } else {
-        command->who = NULL;
-        command->verb = NULL;
-        command->args = NULL;
-        copy_needed(batch, &command->answer);
+    for (uint32_t ix = 0; ix < table->count; ix++) {
+        const struct column *column = &table->columns[ix];
+        bool text =
+            column->type == COLUMN_TEXT || column->type == COLUMN_TEXT_OR_NULL;
+        if (column->fixed && text) {
+            const char *none = column->type == COLUMN_TEXT ? "" : NULL;
+            memcpy((char *)row + column->offset, &none, sizeof(none));
+        }
     }
 }
 
 static void copy_texts(struct store_batch *batch, struct store_change *change)
 {
-    switch (change->type) {
-    case STORE_RUN_NEW:
-        copy_run(batch, &change->as.run);
-        break;
-    case STORE_RUN_SET:
-        strip_run(&change->as.run);
-        break;
-    case STORE_FRAGMENT:
-        copy_fragment(batch, &change->as.fragment);
-        break;
-    case STORE_LIMIT_SET:
-        copy_needed(batch, &change->as.limit.name);
-        break;
-    case STORE_PROVIDER:
-        copy_needed(batch, &change->as.provider.name);
-        copy(batch, &change->as.provider.reason);
-        break;
-    case STORE_SETTING:
-        copy_needed(batch, &change->as.setting.name);
-        copy(batch, &change->as.setting.value);
-        break;
-    case STORE_TASK_SET:
-        copy_task(batch, &change->as.task);
-        break;
-    case STORE_CLAIM:
-    case STORE_ATTEMPT_SET:
-        copy_attempt(batch, &change->as.attempt);
-        break;
-    case STORE_EVENT:
-        copy_event(batch, &change->as.event);
-        break;
-    case STORE_COMMAND:
-        copy_command(batch, &change->as.command);
-        break;
-    case STORE_PRUNE:
-        INVARIANT(change->as.prune.last <= INT64_MAX);
-        break;
+    check(change);
+    if (change->type == STORE_PRUNE) {
+        return;
+    }
+    const struct column_table *table = columns_of(columns_kind(change->type));
+    if (columns_is_update(change)) {
+        strip(table, &change->as);
+    }
+    columns_each_text(table, &change->as, copy_text, batch);
+    if (change->type == STORE_RUN_NEW) {
+        struct store_run *run = &change->as.run;
+        copy_bytes(batch, &run->text, run->text_bytes);
+    } else if (change->type == STORE_FRAGMENT) {
+        struct store_fragment *fragment = &change->as.fragment;
+        copy_bytes(batch, &fragment->text, fragment->text_bytes);
     }
 }
 
@@ -181,4 +168,5 @@ void store_batch_add(struct store_batch *batch,
     struct store_change *added = &batch->changes[batch->count++];
     *added = *change;
     copy_texts(batch, added);
+    INVARIANT(batch->count <= batch->capacity);
 }

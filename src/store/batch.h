@@ -4,7 +4,9 @@
  *
  * Changes are applied in their order. The batch owns copies of all texts that
  * are given to it, so it can be written by another thread, and again when the
- * disk was full. Made to be embedded; starts as {0}.
+ * disk was full. What is no valid UTF-8 in them becomes '?': databases and JSON
+ * refuse it, and a session's log can have it. Made to be embedded; starts as
+ * {0}.
  */
 #ifndef STORE_BATCH_H
 #define STORE_BATCH_H
@@ -28,7 +30,7 @@ struct store_run {
     const char *name;
     const char *file;   /* the plan's, as given */
     const char *folder; /* absolute: what relative paths are relative to */
-    const char *text;   /* of the plan */
+    const char *text;   /* of the plan, in STORE_RUN_NEW: its fragment 0 */
     size_t text_bytes;
     uint32_t processors; /* as when it was submitted */
     int64_t created_ns;  /* wall clock */
@@ -40,10 +42,10 @@ struct store_run {
     uint32_t completions;
 };
 
-/* What was added to a run's plan later. */
+/* A text of a run: its plan, and what was added to it later. */
 struct store_fragment {
     uint32_t run;
-    uint32_t number; /* from 1 in each run */
+    uint32_t number; /* 0: the plan, which comes with STORE_RUN_NEW */
     const char *file;
     const char *text;
     size_t text_bytes;
@@ -159,6 +161,7 @@ struct store_command {
     const char *who;
     const char *verb;
     const char *args;   /* JSON object */
+    const char *key;    /* that its sender made up; NULL: none */
     const char *answer; /* JSON object; NULL: not answered yet */
 };
 
@@ -200,26 +203,44 @@ enum store_change_type {
     STORE_PRUNE,       /* prune; after all other changes of its batch */
 };
 
+/* Kinds of rows; store/columns.h has their columns. */
+enum store_kind {
+    STORE_KIND_RUN,
+    STORE_KIND_FRAGMENT,
+    STORE_KIND_LIMIT,
+    STORE_KIND_PROVIDER,
+    STORE_KIND_SETTING,
+    STORE_KIND_TASK,
+    STORE_KIND_ATTEMPT,
+    STORE_KIND_COMMAND,
+    STORE_KIND_EVENT,
+    STORE_KINDS,
+};
+
+union store_row {
+    struct store_run run;
+    struct store_fragment fragment;
+    struct store_limit limit;
+    struct store_provider provider;
+    struct store_setting setting;
+    struct store_task task;
+    struct store_attempt attempt;
+    struct store_event event;
+    struct store_command command;
+    struct store_prune prune; /* in a change only */
+};
+
 struct store_change {
     enum store_change_type type;
-    union {
-        struct store_run run;
-        struct store_fragment fragment;
-        struct store_limit limit;
-        struct store_provider provider;
-        struct store_setting setting;
-        struct store_task task;
-        struct store_attempt attempt;
-        struct store_event event;
-        struct store_command command;
-        struct store_prune prune;
-    } as;
+    union store_row as;
 };
 
 struct store_batch {
     uint64_t epoch; /* of the writer */
     int64_t engine_ns;
     int64_t wall_ns;
+    const char *trouble; /* borrowed: why the writer cannot write at present;
+                            NULL: it can. Counts in a batch without changes */
     struct store_change *changes;
     uint32_t count;
     uint32_t capacity;

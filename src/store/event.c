@@ -123,7 +123,8 @@ static const struct kind kinds[EVENT_KIND_COUNT] = {
                              {MEMBER(provider, to, WORD),
                               MEMBER(provider, provider, TEXT),
                               MEMBER(provider, reason, TEXT)}},
-    [EVENT_KIND_CIRCUIT] = {"circuit", {MEMBER(circuit, provider, TEXT)}},
+    [EVENT_KIND_CIRCUIT] = {"circuit",
+                            {NAMED(circuit, provider, "executor", TEXT)}},
     [EVENT_KIND_ORDER] = {"order",
                           {MEMBER(order, verb, TEXT),
                            MEMBER(order, by, NULLABLE),
@@ -560,6 +561,7 @@ static const char *plain_value(const char *at, size_t *len_out)
 
 const char *event_target(const char *data, size_t *len_out)
 {
+    INVARIANT(data != NULL && len_out != NULL);
     uint32_t depth = 0;
     bool name_next = false; /* whether a text here would be a member's name */
     for (const char *at = skip_space(data); *at != '\0'; at++) {
@@ -592,6 +594,7 @@ const char *event_target(const char *data, size_t *len_out)
 struct event_gap_texts event_gap_write(const struct event_gap *gap)
 {
     struct event_gap_texts texts;
+    INVARIANT(gap->last <= INT64_MAX);
     INVARIANT(gap->first > 0 && gap->first <= gap->last);
     (void)snprintf(texts.name,
                    sizeof(texts.name),
@@ -616,5 +619,6 @@ bool event_gap_read(const char *name, const char *value, struct event_gap *out)
     struct jsonr data = jsonr_of(value);
     out->last = (uint64_t)jsonr_int(jsonr_get(data, "last"));
     out->sum = (uint64_t)jsonr_int(jsonr_get(data, "sum"));
-    return *end == '\0' && out->first > 0 && out->first <= out->last;
+    return *end == '\0' && out->first > 0 && out->first <= out->last &&
+           out->last < INT64_MAX;
 }

@@ -47,6 +47,7 @@ enum {
 
 void lock_init(struct lock *lock, const char *dir, int dir_fd)
 {
+    INVARIANT(dir != NULL && dir_fd >= -1);
     *lock = (struct lock){.dir = dir, .dir_fd = dir_fd, .fd = -1};
 }
 
@@ -57,6 +58,7 @@ void lock_release(struct lock *lock)
         (void)close(lock->fd);
         lock->fd = -1;
     }
+    INVARIANT(lock->fd == -1);
 }
 
 static enum err system_error(const struct lock *lock,
@@ -127,6 +129,7 @@ static enum err open_error(const struct lock *lock, struct diag *diag)
 static int write_record(int fd, const struct strbuf *text)
 {
     ssize_t done;
+    INVARIANT(fd >= 0 && text->len == RECORD_BYTES);
     do {
         done = pwrite(fd, text->text, text->len, 0);
     } while (done < 0 && errno == EINTR);
@@ -141,6 +144,7 @@ static enum err
 open_file(const struct lock *lock, int *fd_out, struct diag *diag)
 {
     int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    INVARIANT(lock->dir_fd >= 0);
     int fd = openat(lock->dir_fd, LOCK_NAME, flags, 0600);
     if (fd < 0) {
         return open_error(lock, diag);
@@ -167,6 +171,7 @@ open_file(const struct lock *lock, int *fd_out, struct diag *diag)
         (void)close(fd);
         return err;
     }
+    INVARIANT(fd >= 0);
     *fd_out = fd;
     return ERR_OK;
 }
@@ -193,7 +198,7 @@ static bool has_name(int dir_fd, int fd)
 
 enum err lock_take(struct lock *lock, struct diag *diag)
 {
-    INVARIANT(lock->fd < 0);
+    INVARIANT(lock->fd < 0 && lock->dir_fd >= 0);
     for (int try = 0; try < TRIES_MAX; try++) {
         int fd = -1;
         enum err err = open_file(lock, &fd, diag);
@@ -289,8 +294,10 @@ static bool parse(char *text, struct lock_record *out)
         !take_number(&at, "sum", 16, &stored) || stored != sum) {
         return false;
     }
+    INVARIANT(strlen(owner->host) < sizeof(owner->host));
+    INVARIANT(strlen(owner->boot_id) < sizeof(owner->boot_id));
     owner->pid = (int64_t)pid;
-    owner->beat_ns = (int64_t)beat;
+    record.beat_ns = (int64_t)beat;
     *out = record;
     return true;
 }
@@ -311,6 +318,7 @@ static enum err read_record(const struct lock *lock,
         if (got < 0) {
             return system_error(lock, diag, "read", errno);
         }
+        INVARIANT((size_t)got < sizeof(text));
         text[got] = '\0';
         if (parse(text, out)) {
             return ERR_OK;
@@ -381,14 +389,14 @@ enum err lock_write(const struct lock *lock,
 {
     INVARIANT(lock->fd >= 0);
     const struct store_owner *owner = &record->owner;
-    INVARIANT(owner->pid >= 0 && owner->beat_ns >= 0);
+    INVARIANT(owner->pid >= 0 && record->beat_ns >= 0);
     struct strbuf text = {0};
     strbuf_addf(&text, "sluice-lock 1\npid %" PRId64 "\n", owner->pid);
     strbuf_addf(&text, "start %" PRIu64 "\n", owner->start_ticks);
     add_text(&text, "host", owner->host);
     add_text(&text, "boot", owner->boot_id);
     strbuf_addf(&text, "epoch %" PRIu64 "\n", owner->epoch);
-    strbuf_addf(&text, "beat %" PRId64 "\n", owner->beat_ns);
+    strbuf_addf(&text, "beat %" PRId64 "\n", record->beat_ns);
     strbuf_addf(&text, "writes %" PRIu64 "\n", record->writes);
     strbuf_addf(&text, "commits %" PRIu64 "\n", owner->commits);
     strbuf_addf(&text, "commit_ns %" PRIu64 "\n", owner->commit_ns);

@@ -26,7 +26,8 @@ struct lock {
 };
 
 struct lock_record {
-    struct store_owner owner;
+    struct store_owner owner; /* without age and silence */
+    int64_t beat_ns;          /* CLOCK_BOOTTIME of its last sign of life */
     uint64_t writes; /* that were acknowledged to the last owner, and before */
 };
 

@@ -9,18 +9,20 @@
  * The directory must be the user's own and closed to others' writing: whoever
  * can replace these files decides which commands are run.
  */
-#include "store/sqlite_internal.h"
+#include "store/sqlite.h"
 
 #include "base/crash.h"
 #include "base/invariant.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "store/sqlite_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static enum err
@@ -124,6 +126,7 @@ static enum err find_path(struct sqlite_store *store, struct diag *diag)
     struct strbuf path = {0};
     strbuf_addf(&path, "%s/sluice.db", real);
     free(real);
+    INVARIANT(path.text[0] == '/');
     store->path = mem_strndup(path.text, path.len);
     strbuf_release(&path);
     return ERR_OK;
@@ -137,13 +140,24 @@ static void close_store(struct store *base)
         sqlite_disconnect(store);
     }
     /* Only now: no two processes have a connection that writes. */
+    INVARIANT(store->db == NULL);
     lock_release(&store->lock);
+    INVARIANT(store->lock.fd < 0);
     if (store->dir_fd >= 0) {
         (void)close(store->dir_fd);
     }
     mem_free(store->path);
     mem_free(store->dir);
     mem_free(store);
+}
+
+static int64_t boot_clock_ns(void)
+{
+    struct timespec now;
+    if (clock_gettime(CLOCK_BOOTTIME, &now) != 0) {
+        return 0; /* cannot be: this clock exists on Linux */
+    }
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
 static enum err
@@ -153,6 +167,20 @@ get_owner(struct store *base, struct store_owner *out, struct diag *diag)
     struct lock_record record;
     enum err err = lock_read(&store->lock, &record, diag);
     *out = record.owner;
+    out->age_ns = -1;
+    out->silent_ns = -1;
+    long ticks = sysconf(_SC_CLK_TCK);
+    if (err == ERR_OK && ticks > 0) {
+        /* Whose lock this kernel holds has the clock of this kernel. */
+        int64_t now_ns = boot_clock_ns();
+        int64_t begun_ns =
+            (int64_t)(record.owner.start_ticks / (uint64_t)ticks) * 1000000000;
+        out->silent_ns = now_ns > record.beat_ns ? now_ns - record.beat_ns : 0;
+        if (record.owner.start_ticks > 0) {
+            out->age_ns = now_ns > begun_ns ? now_ns - begun_ns : 0;
+        }
+        INVARIANT(out->silent_ns >= 0 && out->age_ns >= -1);
+    }
     return err;
 }
 
@@ -201,12 +229,14 @@ static enum err become_owner(struct sqlite_store *store,
                              uint64_t *epoch_out,
                              struct diag *diag)
 {
+    INVARIANT(store->lock.fd >= 0 && store->db == NULL);
     enum err err = lock_read(&store->lock, &store->record, diag);
     if (err != ERR_OK) {
         return err;
     }
     store->record.owner = *self;
     store->record.owner.epoch = 0;
+    store->record.beat_ns = boot_clock_ns();
     err = lock_write(&store->lock, &store->record, diag);
     crash_point("store-lock-taken");
     if (err == ERR_OK) {
@@ -227,6 +257,8 @@ static enum err become_owner(struct sqlite_store *store,
     }
     crash_point("store-taken");
     if (err == ERR_OK) {
+        INVARIANT(store->record.owner.epoch > 0);
+        INVARIANT(store->record.writes > 0);
         *epoch_out = store->record.owner.epoch;
     }
     return err;
@@ -239,7 +271,7 @@ static enum err take(struct store *base,
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
     INVARIANT(store->mode == STORE_WRITE);
-    INVARIANT(!store->taken);
+    INVARIANT(!store->held && !store->writing);
     enum err err = lock_take(&store->lock, diag);
     if (err == ERR_BUSY) {
         return name_owner(store, diag);
@@ -250,55 +282,56 @@ static enum err take(struct store *base,
     crash_point("store-locked");
     sqlite_disconnect(store); /* what was used for reading */
     err = become_owner(store, self, epoch_out, diag);
-    if (err == ERR_OK) {
-        store->taken = true;
-    } else {
+    if (err != ERR_OK) {
         sqlite_disconnect(store);
         lock_release(&store->lock);
     }
+    INVARIANT((err == ERR_OK) == (store->lock.fd >= 0));
+    INVARIANT((err == ERR_OK) == (store->db != NULL));
     return err;
 }
 
-static enum err
-beat(struct store *base, int64_t now_ns, const char *trouble, struct diag *diag)
+static enum err beat(struct store *base, const char *trouble, struct diag *diag)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
-    if (!store->taken) {
-        return diag_set(diag,
-                        ERR_CONFLICT,
-                        "this process is not the scheduler of %s",
-                        store->dir);
-    }
     struct store_owner *owner = &store->record.owner;
-    owner->beat_ns = now_ns;
+    INVARIANT(owner->epoch == base->epoch && base->epoch > 0);
+    INVARIANT(store->lock.fd >= 0);
+    INVARIANT(base->commits >= owner->commits);
+    store->record.beat_ns = boot_clock_ns();
     owner->commits = base->commits;
     owner->commit_ns = base->commit_ns;
-    (void)snprintf(owner->trouble,
-                   sizeof(owner->trouble),
-                   "%s",
-                   trouble != NULL ? trouble : "");
+    (void)snprintf(owner->trouble, sizeof(owner->trouble), "%s", trouble);
     return lock_write(&store->lock, &store->record, diag);
 }
 
-const struct store_ops store_sqlite_ops = {
+static const struct store_ops store_sqlite_ops = {
     .name = "sqlite",
     .close = close_store,
     .owner = get_owner,
     .take = take,
     .beat = beat,
-    .read = sqlite_read,
-    .write = sqlite_write,
+    .hold = sqlite_hold,
+    .let_go = sqlite_let_go,
+    .rows = sqlite_rows,
+    .others = sqlite_others,
     .events = sqlite_events,
-    .submit = sqlite_submit,
-    .verify = sqlite_verify,
+    .begin = sqlite_begin_batch,
+    .end = sqlite_end_batch,
+    .find_run = sqlite_find_run,
+    .put = sqlite_put,
+    .prune = sqlite_prune,
+    .check = sqlite_check,
 };
 
 static enum err open_files(struct sqlite_store *store, struct diag *diag)
 {
+    INVARIANT(store->dir_fd < 0 && store->path == NULL);
     enum err err = open_directory(store, diag);
     if (err == ERR_OK) {
         err = find_path(store, diag);
     }
+    INVARIANT(err != ERR_OK || (store->dir_fd >= 0 && store->path != NULL));
     lock_init(&store->lock, store->dir, store->dir_fd);
     if (err == ERR_OK && store->mode == STORE_WRITE) {
         err = lock_make(&store->lock, diag);

@@ -116,6 +116,7 @@ enum err sqlite_fail(struct sqlite_store *store, int rc, struct diag *diag)
     const char *text =
         store->db != NULL ? sqlite3_errmsg(store->db) : sqlite3_errstr(rc);
     enum err err = class_of(rc, error);
+    INVARIANT(err != ERR_OK && err != ERR_NOT_FOUND);
     if (err == ERR_CORRUPT) {
         return sqlite_corrupt(store, diag, "%s", text);
     }
@@ -142,9 +143,9 @@ enum err sqlite_fail(struct sqlite_store *store, int rc, struct diag *diag)
 /* Called after each commit with the number of frames in the WAL. */
 static int note_frames(void *ctx, sqlite3 *db, const char *name, int frames)
 {
-    (void)db;
     (void)name;
     struct sqlite_store *store = ctx;
+    INVARIANT(store->db == db && frames >= 0);
     if (frames < store->frames) {
         store->checkpoint_at = 0; /* the WAL begins again */
     }
@@ -156,6 +157,8 @@ static int note_frames(void *ctx, sqlite3 *db, const char *name, int frames)
 static enum err configure(struct sqlite_store *store, bool writable)
 {
     sqlite3 *db = store->db;
+    INVARIANT(db != NULL);
+    INVARIANT(!writable || store->mode == STORE_WRITE);
     int persist = 1;
     (void)sqlite3_extended_result_codes(db, 1);
     (void)sqlite3_busy_timeout(db, writable ? WRITE_BUSY_MS : READ_BUSY_MS);
@@ -253,15 +256,19 @@ enum err
 sqlite_connect(struct sqlite_store *store, bool writable, struct diag *diag)
 {
     INVARIANT(store->db == NULL);
+    INVARIANT(store->dir_fd >= 0 && store->path != NULL);
+    INVARIANT(!writable || store->lock.fd >= 0);
     enum err err = open_connection(store, writable, diag);
     if (err != ERR_OK) {
         sqlite_disconnect(store);
     }
+    INVARIANT((err == ERR_OK) == (store->db != NULL));
     return err;
 }
 
 void sqlite_disconnect(struct sqlite_store *store)
 {
+    INVARIANT(!store->held && !store->writing);
     for (int slot = 0; slot < SLOT_COUNT; slot++) {
         (void)sqlite3_finalize(store->slots[slot]);
         store->slots[slot] = NULL;
@@ -276,16 +283,23 @@ enum err sqlite_need_db(struct sqlite_store *store, struct diag *diag)
     if (store->db != NULL) {
         return ERR_OK;
     }
+    INVARIANT(store->base.epoch == 0); /* a scheduler stays connected */
     enum err err = sqlite_find_database(store, diag);
-    return err == ERR_OK ? sqlite_connect(store, false, diag) : err;
+    if (err == ERR_OK) {
+        err = sqlite_connect(store, false, diag);
+    }
+    INVARIANT((err == ERR_OK) == (store->db != NULL));
+    return err;
 }
 
 enum err sqlite_slot(struct sqlite_store *store,
-                     enum sqlite_slot slot,
+                     int slot,
                      const char *sql,
                      sqlite3_stmt **out,
                      struct diag *diag)
 {
+    INVARIANT(slot >= 0 && slot < SLOT_COUNT);
+    INVARIANT(store->db != NULL);
     if (store->slots[slot] == NULL) {
         int rc = sqlite3_prepare_v3(store->db,
                                     sql,
@@ -298,6 +312,8 @@ enum err sqlite_slot(struct sqlite_store *store,
         }
     }
     *out = store->slots[slot];
+    INVARIANT(*out != NULL && sqlite3_stmt_busy(*out) == 0);
+    INVARIANT(sqlite3_db_handle(*out) == store->db);
     return ERR_OK;
 }
 
@@ -307,13 +323,17 @@ enum err sqlite_prepare(struct sqlite_store *store,
                         struct diag *diag)
 {
     *out = NULL;
+    INVARIANT(store->db != NULL);
     int rc = sqlite3_prepare_v2(store->db, sql, -1, out, NULL);
+    INVARIANT((rc == SQLITE_OK) == (*out != NULL));
     return rc == SQLITE_OK ? ERR_OK : sqlite_fail(store, rc, diag);
 }
 
 enum err
 sqlite_step(struct sqlite_store *store, sqlite3_stmt *stmt, struct diag *diag)
 {
+    INVARIANT(sqlite3_stmt_busy(stmt) == 0);
+    INVARIANT(sqlite3_db_handle(stmt) == store->db);
     int rc = sqlite3_step(stmt);
     enum err err = ERR_OK;
     if (rc != SQLITE_DONE) {
@@ -321,6 +341,7 @@ sqlite_step(struct sqlite_store *store, sqlite3_stmt *stmt, struct diag *diag)
         err = sqlite_fail(store, rc, diag);
     }
     (void)sqlite3_reset(stmt); /* repeats the error of the step */
+    INVARIANT(sqlite3_stmt_busy(stmt) == 0);
     return err;
 }
 
@@ -342,24 +363,43 @@ static enum err run_slot(struct sqlite_store *store,
     return err == ERR_OK ? sqlite_step(store, stmt, diag) : err;
 }
 
+/* Whether a transaction is open. */
+static bool is_open(const struct sqlite_store *store)
+{
+    INVARIANT(store->db != NULL);
+    return sqlite3_get_autocommit(store->db) == 0;
+}
+
 enum err sqlite_begin(struct sqlite_store *store, struct diag *diag)
 {
-    return run_slot(store, SLOT_BEGIN, "BEGIN", diag);
+    INVARIANT(!is_open(store));
+    enum err err = run_slot(store, SLOT_BEGIN, "BEGIN", diag);
+    INVARIANT((err == ERR_OK) == is_open(store));
+    return err;
 }
 
 enum err sqlite_begin_write(struct sqlite_store *store, struct diag *diag)
 {
-    return run_slot(store, SLOT_BEGIN_IMMEDIATE, "BEGIN IMMEDIATE", diag);
+    INVARIANT(!is_open(store));
+    INVARIANT(store->lock.fd >= 0); /* nobody else writes */
+    enum err err =
+        run_slot(store, SLOT_BEGIN_IMMEDIATE, "BEGIN IMMEDIATE", diag);
+    INVARIANT((err == ERR_OK) == is_open(store));
+    return err;
 }
 
 enum err sqlite_commit(struct sqlite_store *store, struct diag *diag)
 {
-    return run_slot(store, SLOT_COMMIT, "COMMIT", diag);
+    INVARIANT(is_open(store));
+    INVARIANT(store->lock.fd >= 0);
+    enum err err = run_slot(store, SLOT_COMMIT, "COMMIT", diag);
+    INVARIANT(err != ERR_OK || !is_open(store));
+    return err;
 }
 
 void sqlite_rollback(struct sqlite_store *store)
 {
-    if (sqlite3_get_autocommit(store->db) != 0) {
+    if (!is_open(store)) {
         return; /* SQLite has done it already, after a grave error */
     }
     /* When even that fails, closing the connection does the same. */

@@ -5,18 +5,21 @@
  *   sqlite.c          life of a store: open, take, beat, close
  *   sqlite_db.c       connections, statements, errors
  *   sqlite_schema.c   making and migrating the database; is it ours?
- *   sqlite_read.c     rows to structs
- *   sqlite_write.c    batches to rows
+ *   sqlite_row.c      rows to structs and back
+ *   sqlite_read.c     which rows a query wants
+ *   sqlite_write.c    transactions that write
  *   sqlite_prune.c    removing finished runs
- *   sqlite_verify.c   looking for damage
+ *   sqlite_verify.c   looking for damage below the rows
  */
 #ifndef STORE_SQLITE_INTERNAL_H
 #define STORE_SQLITE_INTERNAL_H
 
 #include "base/diag.h"
+#include "base/strbuf.h"
+#include "store/backend.h"
+#include "store/columns.h"
 #include "store/event.h"
 #include "store/lock.h"
-#include "store/store.h"
 
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -34,27 +37,8 @@ enum sqlite_slot {
     SLOT_HEAD,
     SLOT_HEAD_SET,
     SLOT_RUN_KNOWN,
-    SLOT_RUN_NEW,
-    SLOT_RUN_SET,
-    SLOT_FRAGMENT,
-    SLOT_LIMIT_SET,
-    SLOT_PROVIDER,
-    SLOT_SETTING,
-    SLOT_SETTING_DROP,
-    SLOT_TASK_SET,
-    SLOT_CLAIM,
-    SLOT_ATTEMPT_SET,
-    SLOT_EVENT,
-    SLOT_COMMAND_NEW,
-    SLOT_COMMAND_ANSWER,
-    SLOT_COUNT,
-};
-
-/* The row of `scheduler`, as far as batches need and change it. */
-struct sqlite_head {
-    uint64_t writes;
-    uint64_t last_sum;
-    struct store_info info;
+    SLOT_PUT, /* one for each kind of row and way to put it */
+    SLOT_COUNT = SLOT_PUT + STORE_KINDS * STORE_PUTS,
 };
 
 struct sqlite_store {
@@ -68,18 +52,11 @@ struct sqlite_store {
     sqlite3 *db;               /* NULL: not open */
     sqlite3_stmt *slots[SLOT_COUNT];
     bool outdated;     /* the schema is too old to be read as it is */
-    bool taken;        /* the lock is held and the connection can write */
-    enum err broken;   /* not ERR_OK: never write again, not even at the end */
+    bool held;         /* one state is being read */
+    bool writing;      /* between begin and end of a batch */
     int frames;        /* in the WAL after the last commit */
     int checkpoint_at; /* frames at which the next checkpoint is due */
-    struct diag why;   /* of `broken` */
 };
-
-/* Open a store in a directory; as store_open(). */
-MUST_USE enum err sqlite_open_store(struct store **out,
-                                    const char *dir,
-                                    enum store_mode mode,
-                                    struct diag *diag);
 
 /* --- sqlite_db.c --- */
 
@@ -105,7 +82,7 @@ MUST_USE enum err sqlite_need_db(struct sqlite_store *store, struct diag *diag);
 
 /* A statement that stays prepared in a slot. */
 MUST_USE enum err sqlite_slot(struct sqlite_store *store,
-                              enum sqlite_slot slot,
+                              int slot,
                               const char *sql,
                               sqlite3_stmt **out,
                               struct diag *diag);
@@ -157,7 +134,7 @@ MUST_USE enum err sqlite_migrate(struct sqlite_store *store, struct diag *diag);
 /* Run all steps on an empty database, for comparison. */
 MUST_USE enum err sqlite_build_schema(sqlite3 *db);
 
-/* --- sqlite_read.c --- */
+/* --- sqlite_row.c --- */
 
 /* Columns of the present row, checked. `bad` tells that one had a value which
  * its place in a struct cannot have. */
@@ -165,37 +142,68 @@ struct sqlite_row {
     sqlite3_stmt *stmt;
     bool bad;
 };
-uint64_t sqlite_u64(struct sqlite_row *row, int column);
 int64_t sqlite_i64(struct sqlite_row *row, int column);
-uint32_t sqlite_u32(struct sqlite_row *row, int column);
 const char *sqlite_text(struct sqlite_row *row, int column);
+
+/* The present row of a statement that has the columns of a table. */
+void sqlite_get(struct sqlite_row *row,
+                const struct column_table *table,
+                union store_row *out);
+
+/* Append the names of a table's columns. */
+void sqlite_add_names(struct strbuf *sql, const struct column_table *table);
+
+/* Append the statement that puts a row; bind its parameters. */
+void sqlite_add_put(struct strbuf *sql,
+                    enum store_kind kind,
+                    enum store_put how);
+void sqlite_bind(sqlite3_stmt *stmt,
+                 const struct column_table *table,
+                 enum store_put how,
+                 const union store_row *row);
+
+/* --- sqlite_read.c: see struct store_ops --- */
 
 /* Read the row of `scheduler`. */
 MUST_USE enum err sqlite_read_head(struct sqlite_store *store,
-                                   struct sqlite_head *out,
+                                   struct store_info *out,
                                    struct diag *diag);
 
-enum err sqlite_read(struct store *base,
+enum err
+sqlite_hold(struct store *base, struct store_info *out, struct diag *diag);
+void sqlite_let_go(struct store *base);
+enum err sqlite_rows(struct store *base,
+                     enum store_kind kind,
                      const struct store_query *query,
-                     const struct store_visitor *visitor,
+                     store_row_fn fn,
                      void *ctx,
-                     struct store_info *info_out,
                      struct diag *diag);
+enum err sqlite_others(struct store *base,
+                       const struct store_query *query,
+                       store_row_fn fn,
+                       void *ctx,
+                       struct diag *diag);
 enum err sqlite_events(struct store *base,
-                       uint64_t after,
-                       store_event_fn fn,
+                       const struct store_range *range,
+                       store_row_fn fn,
                        void *ctx,
                        struct diag *diag);
 
-/* --- sqlite_write.c --- */
+/* --- sqlite_write.c: see struct store_ops --- */
 
-enum err sqlite_write(struct store *base,
-                      const struct store_batch *batch,
-                      struct diag *diag);
-enum err sqlite_submit(struct store *base,
-                       const struct store_command *command,
-                       uint64_t *number_out,
-                       struct diag *diag);
+enum err sqlite_begin_batch(struct store *base,
+                            struct store_info *out,
+                            struct diag *diag);
+enum err sqlite_end_batch(struct store *base,
+                          const struct store_info *info,
+                          struct diag *diag);
+enum err
+sqlite_find_run(struct store *base, uint32_t number, struct diag *diag);
+enum err sqlite_put(struct store *base,
+                    enum store_kind kind,
+                    enum store_put how,
+                    const union store_row *row,
+                    struct diag *diag);
 
 /* Begin a new epoch, with the present record of the lock as its owner. */
 MUST_USE enum err sqlite_begin_epoch(struct sqlite_store *store,
@@ -208,9 +216,9 @@ void sqlite_checkpoint_last(struct sqlite_store *store);
 /* --- sqlite_prune.c --- */
 
 /* Carry out a STORE_PRUNE, within a transaction. */
-MUST_USE enum err sqlite_prune(struct sqlite_store *store,
-                               const struct store_prune *prune,
-                               struct diag *diag);
+enum err sqlite_prune(struct store *base,
+                      const struct store_prune *prune,
+                      struct diag *diag);
 
 /* The gap in the log that begins with this event; ERR_NOT_FOUND: none does. */
 MUST_USE enum err sqlite_find_gap(struct sqlite_store *store,
@@ -218,11 +226,11 @@ MUST_USE enum err sqlite_find_gap(struct sqlite_store *store,
                                   struct event_gap *out,
                                   struct diag *diag);
 
-/* --- sqlite_verify.c --- */
+/* --- sqlite_verify.c: see struct store_ops --- */
 
-enum err sqlite_verify(struct store *base,
-                       store_fault_fn fn,
-                       void *ctx,
-                       struct diag *diag);
+enum err sqlite_check(struct store *base,
+                      store_fault_fn fn,
+                      void *ctx,
+                      struct diag *diag);
 
 #endif /* STORE_SQLITE_INTERNAL_H */

@@ -9,6 +9,7 @@
  */
 #include "store/sqlite_internal.h"
 
+#include "base/invariant.h"
 #include "base/mem.h"
 #include "plan/revise.h"
 #include "store/pruned.h"
@@ -29,6 +30,8 @@ static enum err change(struct sqlite_store *store,
     enum err err = sqlite_prepare(store, sql, &stmt, diag);
     if (err == ERR_OK) {
         int count = sqlite3_bind_parameter_count(stmt);
+        INVARIANT(count >= 1 && count <= 3);
+        INVARIANT(store->writing && prune->run > 0);
         int64_t first = (int64_t)prune->first;
         int64_t last = (int64_t)prune->last;
         bool bound =
@@ -61,6 +64,7 @@ static enum err read_gap(struct sqlite_store *store,
                          struct event_gap *out,
                          struct diag *diag)
 {
+    INVARIANT(number > 0 && number <= INT64_MAX);
     struct event_gap key = {.first = number, .last = number};
     struct event_gap_texts texts = event_gap_write(&key);
     sqlite3_stmt *stmt = NULL;
@@ -105,6 +109,7 @@ static enum err put_setting(struct sqlite_store *store,
     enum err err = sqlite_prepare(store, sql, &stmt, diag);
     if (err == ERR_OK) {
         bool value = sqlite3_bind_parameter_count(stmt) > 1;
+        INVARIANT(store->writing);
         int rc = sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
         if (rc == SQLITE_OK && value) {
             rc = sqlite3_bind_text(stmt, 2, text, -1, SQLITE_STATIC);
@@ -131,6 +136,7 @@ static enum err
 add_gap(struct sqlite_store *store, struct event_gap gap, struct diag *diag)
 {
     struct event_gap other = {0};
+    INVARIANT(gap.first > 0 && gap.first <= gap.last);
     enum err err = sqlite_find_gap(store, gap.last + 1, &other, diag);
     if (err == ERR_OK) {
         gap.last = other.last;
@@ -220,6 +226,8 @@ static enum err prune_events(struct sqlite_store *store,
     enum err err = find_gaps(store, prune, &gaps, diag);
     for (uint32_t ix = 0; ix < gaps.count && err == ERR_OK; ix++) {
         struct store_prune part = *prune;
+        INVARIANT(gaps.items[ix].first >= prune->first);
+        INVARIANT(gaps.items[ix].last <= prune->last);
         part.first = gaps.items[ix].first;
         part.last = gaps.items[ix].last;
         err = change(store,
@@ -289,7 +297,7 @@ note_run(struct sqlite_store *store, uint32_t number, struct diag *diag)
     return err;
 }
 
-enum err sqlite_prune(struct sqlite_store *store,
+enum err sqlite_prune(struct store *base,
                       const struct store_prune *prune,
                       struct diag *diag)
 {
@@ -320,6 +328,9 @@ enum err sqlite_prune(struct sqlite_store *store,
         "  OR (name > 'usage/' || ?1 || '/' AND name < 'usage/' || ?1 || '0'))",
         NULL,
     };
+    struct sqlite_store *store = (struct sqlite_store *)base;
+    INVARIANT(store->writing);
+    INVARIANT(prune->first <= prune->last || prune->part == STORE_PRUNE_RUN);
     switch (prune->part) {
     case STORE_PRUNE_EVENTS:
         return prune_events(store, prune, diag);

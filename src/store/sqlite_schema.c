@@ -83,6 +83,8 @@ static int set_number(sqlite3 *db, const char *name, int number)
 /* Run the steps from `version` on, and set the version. */
 static int run_steps(sqlite3 *db, uint32_t version)
 {
+    INVARIANT(version < STORE_SCHEMA);
+    INVARIANT(sqlite3_get_autocommit(db) == 0 || version == 0);
     for (uint32_t ix = version; ix < ARRAY_COUNT(steps); ix++) {
         int rc = exec(db, steps[ix]);
         if (rc != SQLITE_OK) {
@@ -163,6 +165,8 @@ enum err sqlite_make_database(const struct sqlite_store *store,
 {
     enum err err = ERR_OK;
     struct strbuf path = {0};
+    INVARIANT(store->lock.fd >= 0 && store->record.writes == 0);
+    INVARIANT(store->db == NULL);
     remove_unfinished(store);
     /* It is made here, for its mode: others shall not read it. */
     int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
@@ -218,6 +222,7 @@ static enum err check_version(struct sqlite_store *store,
     if (version == 0) {
         return sqlite_corrupt(store, diag, "it has no version");
     }
+    INVARIANT(version >= 1 && version <= STORE_SCHEMA);
     store->outdated = version < STORE_SCHEMA && !writable;
     if (store->outdated) {
         return diag_set(diag,
@@ -322,6 +327,7 @@ enum err sqlite_migrate(struct sqlite_store *store, struct diag *diag)
         return err;
     }
     INVARIANT(version < STORE_SCHEMA);
+    INVARIANT(store->base.epoch == 0 && store->lock.fd >= 0);
     err = sqlite_begin_write(store, diag);
     if (err == ERR_OK) {
         int rc = run_steps(store->db, version);

@@ -31,17 +31,19 @@
 #include <stdint.h>
 
 /* Version of the schema that this program writes. */
-enum { STORE_SCHEMA = 3 };
+enum { STORE_SCHEMA = 4 };
 
-/* Who holds, or wants to hold, the scheduler's lock. A plain value. */
+/* Who holds, or wants to hold, the scheduler's lock. A plain value; its age and
+ * silence are worked out by store_owner(). */
 struct store_owner {
     int64_t pid;
     uint64_t start_ticks; /* when that process began, in ticks since boot */
     char host[65];
     char boot_id[37];   /* of the machine's present boot */
-    int64_t beat_ns;    /* CLOCK_BOOTTIME of the last store_beat() */
+    int64_t age_ns;     /* of that process; -1: not known */
+    int64_t silent_ns;  /* since its last sign of life; -1: not known */
     uint64_t epoch;     /* 0: not known */
-    uint64_t commits;   /* batches that it has written, as of that beat */
+    uint64_t commits;   /* batches that it has written, as of that sign */
     uint64_t commit_ns; /* time that this took in all */
     char trouble[128];  /* why it cannot write at present; "": it can */
 };
@@ -52,22 +54,37 @@ enum store_mode {
                     (in store_take()) */
 };
 
-/* What store_read() shall give. */
+/*
+ * Which rows store_read() gives. Rows that it does not give are not read: the
+ * cost of a query does not grow with the tasks, attempts and texts of runs that
+ * it leaves out.
+ */
 struct store_query {
-    bool finished;   /* runs that have finished, too */
-    const char *run; /* only the run of this id (slug); NULL: all */
-    bool ended;      /* attempts that have ended, too */
-    bool answered;   /* orders that were answered, too */
+    bool finished;    /* runs that have finished, too */
+    const char *run;  /* only the run of this id, finished or not */
+    const char *task; /* only tasks of this id */
+    bool ended;       /* attempts that have ended, too */
+    bool answered;    /* orders that were answered, too */
+    const char *key;  /* only the order of this key, answered or not */
+};
+
+/* Which events store_events() gives. */
+struct store_range {
+    uint32_t run;   /* those of this run and of no run; 0: of all runs */
+    uint64_t after; /* only those with greater numbers */
+    uint32_t max;   /* at most so many, the first ones; 0: all */
 };
 
 /*
- * One call for each row, in this order: all runs by number, each followed by
- * its fragments in order; limits; providers; settings by name; tasks by run and
- * index; attempts by token; orders by number. Texts are borrowed for the call.
- * A function that is NULL is not called; one that fails ends the reading with
- * its error.
+ * One call for each row, in this order: ids of the runs that the query leaves
+ * out; runs by number; fragments by run and number, of which 0 is the plan;
+ * limits;
+ * providers; settings by name; tasks by run and index; attempts by token;
+ * orders by number. Texts are borrowed for the call. A function that is NULL is
+ * not called; one that fails ends the reading with its error.
  */
 struct store_visitor {
+    enum err (*other)(void *ctx, const char *id);
     enum err (*run)(void *ctx, const struct store_run *run);
     enum err (*fragment)(void *ctx, const struct store_fragment *fragment);
     enum err (*limit)(void *ctx, const struct store_limit *limit);
@@ -83,8 +100,10 @@ struct store_info {
     uint64_t epoch;      /* of the last scheduler */
     int64_t engine_ns;   /* as of the last batch */
     int64_t wall_ns;     /* as of the last batch */
+    uint64_t writes;     /* transactions so far: changes with each */
     uint64_t last_token; /* greatest one ever given out */
     uint64_t last_event;
+    uint64_t last_sum; /* of that event */
     uint64_t last_command;
     uint64_t last_run;
 };
@@ -96,52 +115,6 @@ typedef enum err (*store_event_fn)(void *ctx, const struct store_event *event);
 typedef void (*store_fault_fn)(void *ctx, const char *text);
 
 struct store;
-
-/* What a back end must do; see the functions below. */
-struct store_ops {
-    const char *name;
-    void (*close)(struct store *store);
-    enum err (*owner)(struct store *store,
-                      struct store_owner *out,
-                      struct diag *diag);
-    enum err (*take)(struct store *store,
-                     const struct store_owner *self,
-                     uint64_t *epoch_out,
-                     struct diag *diag);
-    enum err (*beat)(struct store *store,
-                     int64_t now_ns,
-                     const char *trouble,
-                     struct diag *diag);
-    enum err (*read)(struct store *store,
-                     const struct store_query *query,
-                     const struct store_visitor *visitor,
-                     void *ctx,
-                     struct store_info *info_out,
-                     struct diag *diag);
-    enum err (*write)(struct store *store,
-                      const struct store_batch *batch,
-                      struct diag *diag);
-    enum err (*events)(struct store *store,
-                       uint64_t after,
-                       store_event_fn fn,
-                       void *ctx,
-                       struct diag *diag);
-    enum err (*submit)(struct store *store,
-                       const struct store_command *command,
-                       uint64_t *number_out,
-                       struct diag *diag);
-    enum err (*verify)(struct store *store,
-                       store_fault_fn fn,
-                       void *ctx,
-                       struct diag *diag);
-};
-
-/* Every back end's struct begins with this. */
-struct store {
-    const struct store_ops *ops;
-    uint64_t commits; /* batches written through it, and the time they took */
-    uint64_t commit_ns;
-};
 
 /*
  * Open the store at `address`: a directory, or one day postgresql://... With
@@ -176,15 +149,6 @@ MUST_USE enum err store_take(struct store *store,
                              uint64_t *epoch_out,
                              struct diag *diag);
 
-/*
- * Show that the scheduler is alive, and whether it is in trouble (NULL or "":
- * it is not). Costs no disk space and no commit; works on a full disk.
- */
-MUST_USE enum err store_beat(struct store *store,
-                             int64_t now_ns,
-                             const char *trouble,
-                             struct diag *diag);
-
 /* Read one consistent state; see struct store_visitor. */
 MUST_USE enum err store_read(struct store *store,
                              const struct store_query *query,
@@ -194,7 +158,9 @@ MUST_USE enum err store_read(struct store *store,
                              struct diag *diag);
 
 /*
- * Apply a batch, durably. ERR_CONFLICT: this process is no longer the
+ * Apply a batch, durably. One without changes is a sign of life: it shows that
+ * the scheduler lives, and what troubles it, costs no disk space and no commit,
+ * and works on a full disk. ERR_CONFLICT: this process is no longer the
  * scheduler, or a change does not fit what is stored (an attempt of that token
  * is there already, or has ended): nothing was written. ERR_LIMIT: the disk is
  * full; nothing was written, and the same batch may be tried again. ERR_BUSY:
@@ -206,21 +172,12 @@ MUST_USE enum err store_write(struct store *store,
                               const struct store_batch *batch,
                               struct diag *diag);
 
-/* Events with numbers greater than `after`, in order. Those of runs that were
- * removed (STORE_PRUNE) are missing. */
+/* The events of a range, by number. Those of runs that were removed
+ * (STORE_PRUNE) are missing. */
 MUST_USE enum err store_events(struct store *store,
-                               uint64_t after,
+                               const struct store_range *range,
                                store_event_fn fn,
                                void *ctx,
-                               struct diag *diag);
-
-/*
- * Append an order that a scheduler will answer. Where the store has only one
- * writer (SQLite), this must be it: ERR_DENIED for others.
- */
-MUST_USE enum err store_submit(struct store *store,
-                               const struct store_command *command,
-                               uint64_t *number_out,
                                struct diag *diag);
 
 /*

@@ -125,7 +125,6 @@ struct store_owner client_self(void)
     if (gethostname(self.host, sizeof(self.host) - 1) != 0) {
         (void)snprintf(self.host, sizeof(self.host), "?");
     }
-    self.beat_ns = loop_now_ns();
     return self;
 }
 
@@ -230,15 +229,13 @@ static enum err make_key(struct order_key *out, struct diag *diag)
 }
 
 struct search {
-    struct order_key key;
     char *answer;
 };
 
 static enum err on_command(void *ctx, const struct store_command *command)
 {
     struct search *search = ctx;
-    if (command->answer != NULL &&
-        strstr(command->args, search->key.text) != NULL) {
+    if (command->answer != NULL) {
         mem_free(search->answer);
         search->answer = mem_strndup(command->answer, strlen(command->answer));
     }
@@ -283,9 +280,8 @@ static enum err find_answer(const char *dir,
                             struct diag *diag)
 {
     struct store *store;
-    struct search search = {.key = *key};
-    static const struct store_query query = {.finished = true,
-                                             .answered = true};
+    struct search search = {0};
+    struct store_query query = {.key = key->text};
     static const struct store_visitor visitor = {.command = on_command};
     struct store_info info;
     enum err err = store_open(&store, dir, STORE_READ, diag);
@@ -370,11 +366,12 @@ static enum err look_at_owner(struct client_view *view, struct diag *diag)
         return err;
     }
     view->owned = true;
+    if (view->owner.silent_ns > SILENT_NS) {
+        view->silent_ns = view->owner.silent_ns;
+    }
     struct store_owner self = client_self();
     if (strcmp(self.boot_id, view->owner.boot_id) == 0 &&
         strcmp(self.host, view->owner.host) == 0) {
-        int64_t silent_ns = self.beat_ns - view->owner.beat_ns;
-        view->silent_ns = silent_ns > SILENT_NS ? silent_ns : 0;
         char state = attempt_process_state(view->owner.pid);
         view->stopped = state == 'T' || state == 't';
     }
@@ -448,20 +445,6 @@ const char *client_state_name(const struct client_view *view)
         return "silent";
     }
     return view->owner.trouble[0] != '\0' ? "trouble" : "alive";
-}
-
-int64_t client_age_ns(const struct client_view *view)
-{
-    struct store_owner self = client_self();
-    long ticks = sysconf(_SC_CLK_TCK);
-    if (!view->owned || ticks <= 0 || view->owner.start_ticks == 0 ||
-        strcmp(self.boot_id, view->owner.boot_id) != 0) {
-        return -1;
-    }
-    int64_t begun_ns =
-        (int64_t)(view->owner.start_ticks / (uint64_t)ticks) * SECOND_NS;
-    int64_t age_ns = self.beat_ns - begun_ns;
-    return age_ns > 0 ? age_ns : 0;
 }
 
 void client_view_release(struct client_view *view)

@@ -66,9 +66,6 @@ void client_view_release(struct client_view *view);
  * "stopped", "silent", "trouble" or "alive". */
 const char *client_state_name(const struct client_view *view);
 
-/* How long the scheduler's process has been there; -1: not known. */
-int64_t client_age_ns(const struct client_view *view);
-
 /*
  * Let a plan expect what sessions of its classes have taken in the store in
  * `dir`, where it has no estimate or cost of its own.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "view/glance.h"
 
+#include "base/arena.h"
 #include "base/duration.h"
 #include "base/invariant.h"
 #include "base/jsonw.h"
@@ -10,21 +11,44 @@
 
 #include <string.h>
 
+/* The ids of all runs, of which one may be meant. */
+struct offers {
+    struct suggest guess; /* borrows the ids */
+    struct arena ids;
+};
+
+static enum err offer_run(void *ctx, const struct store_run *run)
+{
+    struct offers *offers = ctx;
+    const char *id = arena_strndup(&offers->ids, run->id, strlen(run->id));
+    (void)suggest_offer(&offers->guess, id);
+    return ERR_OK;
+}
+
 static enum err
 refuse_run(const struct glance *glance, const char *run, struct diag *diag)
 {
-    struct suggest guess;
+    struct offers offers = {0};
     uint32_t budget = SUGGEST_BUDGET;
-    suggest_init(&guess, run, strlen(run), &budget);
-    for (uint32_t ix = 0; ix < engine_run_count(glance->view.engine); ix++) {
-        (void)suggest_offer(&guess, engine_run(glance->view.engine, ix).id);
-    }
-    return diag_set(diag,
-                    ERR_NOT_FOUND,
-                    "there is no run \"%s\"%s; 'sluice status --all' lists "
-                    "them",
-                    run,
-                    suggest_hint(&guess));
+    suggest_init(&offers.guess, run, strlen(run), &budget);
+    static const struct store_visitor visitor = {.run = offer_run};
+    static const struct store_query query = {.finished = true};
+    struct diag ignored = {0};
+    /* Without the ids there is no hint. */
+    (void)!store_read(glance->view.store,
+                      &query,
+                      &visitor,
+                      &offers,
+                      NULL,
+                      &ignored);
+    (void)diag_set(diag,
+                   ERR_NOT_FOUND,
+                   "there is no run \"%s\"%s; 'sluice status --all' lists "
+                   "them",
+                   run,
+                   suggest_hint(&offers.guess));
+    arena_release(&offers.ids);
+    return ERR_NOT_FOUND;
 }
 
 enum err glance_take(struct glance *out,
@@ -42,7 +66,7 @@ enum err glance_take(struct glance *out,
     if (err == ERR_OK && run != NULL && !query.finished &&
         engine_find_run(out->view.engine, run) == STORE_NONE) {
         client_view_release(&out->view);
-        query.finished = true;
+        query.run = run; /* a finished one waits for no other */
         err = client_look(&out->view, out->dir, &query, diag);
     }
     if (err == ERR_OK && run != NULL &&

@@ -201,7 +201,8 @@ static void add_runs(struct metrics *metrics, const struct glance *glance)
 static enum err count_all(struct metrics *metrics, struct diag *diag)
 {
     struct store *store = metrics->glance.view.store;
-    enum err err = store_events(store, 0, on_event, metrics, diag);
+    enum err err =
+        store_events(store, &(struct store_range){0}, on_event, metrics, diag);
     for (uint32_t ix = 0; ix < metrics->run_count && err == ERR_OK; ix++) {
         count_tasks(&metrics->runs[ix]);
         err = count_costs(&metrics->runs[ix], store, diag);
@@ -267,7 +268,8 @@ static enum err add_finished(struct metrics *metrics, struct diag *diag)
     static const struct store_query query = {.finished = true};
     struct store *store = metrics->glance.view.store;
     struct store_info ignored;
-    enum err err = store_events(store, 0, on_finish, metrics, diag);
+    enum err err =
+        store_events(store, &(struct store_range){0}, on_finish, metrics, diag);
     if (err == ERR_OK && metrics->ended_count > 0) {
         err = store_read(store, &query, &visitor, metrics, &ignored, diag);
     }

@@ -17,11 +17,21 @@
 
 enum { SHOWN_COLUMNS = 60 }; /* of a line that differs */
 
+/* A finished run of that name and folder. */
+struct candidate {
+    char *id;
+    uint32_t number;
+    bool same_file;
+};
+
 struct search {
     const struct past_plan *plan;
-    bool unfinished;       /* one of that name is */
+    bool unfinished;        /* one of that name is */
+    struct candidate *runs; /* by number */
+    uint32_t count;
+    uint32_t capacity;
     struct past_run found; /* the last finished one of that plan */
-    char *text;            /* NULL: it was removed */
+    char *text;            /* of the run that was read last; NULL: removed */
     bool changed;          /* of a removed one: its text was another */
 };
 
@@ -29,15 +39,6 @@ static const char *base_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash != NULL ? slash + 1 : path;
-}
-
-/* Whether a row is of the same plan, as it is or as it was. */
-static bool is_same(const struct past_plan *plan, const struct store_run *row)
-{
-    bool text = strlen(plan->text) == row->text_bytes &&
-                memcmp(plan->text, row->text, row->text_bytes) == 0;
-    return strcmp(row->folder, plan->folder) == 0 &&
-           (text || strcmp(base_of(row->file), base_of(plan->file)) == 0);
 }
 
 /* Note a run in place of what was found before. */
@@ -55,30 +56,59 @@ static void take(struct search *search, const char *id, uint32_t number)
 static enum err on_run(void *ctx, const struct store_run *row)
 {
     struct search *search = ctx;
-    if (strcmp(row->name, search->plan->name) != 0) {
+    if (strcmp(row->name, search->plan->name) != 0 ||
+        strcmp(row->folder, search->plan->folder) != 0) {
         return ERR_OK;
     }
     if (!row->finished) {
-        search->unfinished = search->unfinished ||
-                             strcmp(row->folder, search->plan->folder) == 0;
-    } else if (row->number >= search->found.number &&
-               is_same(search->plan, row)) {
-        take(search, row->id, row->number);
-        search->text = mem_strndup(row->text, row->text_bytes);
+        search->unfinished = true;
+        return ERR_OK;
+    }
+    MEM_GROW(search->runs, search->count, search->capacity);
+    search->runs[search->count++] = (struct candidate){
+        .id = mem_strndup(row->id, strlen(row->id)),
+        .number = row->number,
+        .same_file =
+            strcmp(base_of(row->file), base_of(search->plan->file)) == 0,
+    };
+    return ERR_OK;
+}
+
+/* The text of a run: its plan, or a version that came later. */
+static enum err on_text(void *ctx, const struct store_fragment *row)
+{
+    char **text = ctx;
+    if (row->number == 0 || revise_is_update(row->file)) {
+        mem_free(*text);
+        *text = mem_strndup(row->text, row->text_bytes);
     }
     return ERR_OK;
 }
 
-/* A version of the plan that came later: its text is that of the run. */
-static enum err on_fragment(void *ctx, const struct store_fragment *row)
+/* Find the last run of the plan as it is, or of its file, unless a removed one
+ * is younger. */
+static enum err
+find_last(struct search *search, struct store *store, struct diag *diag)
 {
-    struct search *search = ctx;
-    if (search->text != NULL && row->run == search->found.number &&
-        revise_is_update(row->file)) {
-        mem_free(search->text);
-        search->text = mem_strndup(row->text, row->text_bytes);
+    static const struct store_visitor visitor = {.fragment = on_text};
+    enum err err = ERR_OK;
+    for (uint32_t ix = search->count; err == ERR_OK && ix > 0; ix--) {
+        const struct candidate *run = &search->runs[ix - 1];
+        if (run->number < search->found.number) {
+            break;
+        }
+        char *text = NULL;
+        struct store_query query = {.run = run->id};
+        err = store_read(store, &query, &visitor, &text, NULL, diag);
+        if (err == ERR_OK && text != NULL &&
+            (run->same_file || strcmp(text, search->plan->text) == 0)) {
+            take(search, run->id, run->number);
+            search->text = text;
+            break;
+        }
+        mem_free(text);
     }
-    return ERR_OK;
+    return err;
 }
 
 static const char *text_of(const json_t *json, const char *name)
@@ -174,14 +204,15 @@ enum err past_find(struct store *store,
 {
     static const struct store_visitor visitor = {
         .run = on_run,
-        .fragment = on_fragment,
         .setting = on_setting,
     };
     static const struct store_query query = {.finished = true};
     struct search search = {.plan = plan};
-    struct store_info info = {0};
     *out = (struct past_run){0};
-    enum err err = store_read(store, &query, &visitor, &search, &info, diag);
+    enum err err = store_read(store, &query, &visitor, &search, NULL, diag);
+    if (err == ERR_OK && !search.unfinished) {
+        err = find_last(&search, store, diag);
+    }
     if (err == ERR_OK && (search.unfinished || search.found.id == NULL)) {
         err = ERR_NOT_FOUND;
     } else if (err == ERR_OK &&
@@ -192,6 +223,10 @@ enum err past_find(struct store *store,
         *out = search.found;
         search.found.id = NULL;
     }
+    for (uint32_t ix = 0; ix < search.count; ix++) {
+        mem_free(search.runs[ix].id);
+    }
+    mem_free(search.runs);
     mem_free(search.found.id);
     mem_free(search.text);
     return err;
@@ -200,15 +235,11 @@ enum err past_find(struct store *store,
 struct finding {
     struct strbuf *out;
     const char *id;
-    uint32_t number;
 };
 
 static enum err on_event(void *ctx, const struct store_event *row)
 {
     struct finding *finding = ctx;
-    if (row->run != finding->number) {
-        return ERR_OK;
-    }
     struct event event = {0};
     event_read(&event, row);
     if (event.kind == EVENT_KIND_RUN &&
@@ -224,7 +255,11 @@ void past_add_event(struct strbuf *out,
                     const char *id,
                     uint32_t number)
 {
-    struct finding finding = {.out = out, .id = id, .number = number};
+    struct finding finding = {.out = out, .id = id};
     struct diag ignored = {0};
-    (void)!store_events(store, 0, on_event, &finding, &ignored);
+    (void)!store_events(store,
+                        &(struct store_range){.run = number},
+                        on_event,
+                        &finding,
+                        &ignored);
 }

@@ -283,8 +283,6 @@ static enum err take_run(void *ctx, const struct store_run *run)
     chronicle->finished = run->finished;
     chronicle->paused = run->paused;
     chronicle->cancelled = run->cancelled;
-    chronicle->text = mem_strndup(run->text, run->text_bytes);
-    chronicle->text_bytes = run->text_bytes;
     return ERR_OK;
 }
 
@@ -292,6 +290,11 @@ static enum err take_fragment(void *ctx, const struct store_fragment *fragment)
 {
     struct reader *reader = ctx;
     struct chronicle *chronicle = reader->chronicle;
+    if (fragment->number == 0) {
+        chronicle->text = mem_strndup(fragment->text, fragment->text_bytes);
+        chronicle->text_bytes = fragment->text_bytes;
+        return ERR_OK;
+    }
     chronicle->fragments = mem_resize(chronicle->fragments,
                                       chronicle->fragment_count + 1,
                                       sizeof(chronicle->fragments[0]));
@@ -566,9 +569,7 @@ enum err chronicle_read(struct chronicle *out,
     if (err != ERR_OK) {
         return err;
     }
-    struct store_query query = {.finished = true,
-                                .run = out->id,
-                                .ended = true};
+    struct store_query query = {.run = out->id, .ended = true};
     struct store_visitor visitor = {
         .run = take_run,
         .fragment = take_fragment,
@@ -583,7 +584,11 @@ enum err chronicle_read(struct chronicle *out,
     }
     reader.last_event = info.last_event;
     if (err == ERR_OK) {
-        err = store_events(store, 0, take_event, &reader, diag);
+        err = store_events(store,
+                           &(struct store_range){.run = out->number},
+                           take_event,
+                           &reader,
+                           diag);
     }
     event_release(&reader.event);
     if (err == ERR_OK) {

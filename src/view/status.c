@@ -19,7 +19,7 @@ const enum task_state status_order[TASK_STATE_COUNT] = {
 
 static void json_scheduler(struct strbuf *out, const struct client_view *view)
 {
-    int64_t age_ns = client_age_ns(view);
+    int64_t age_ns = view->owned ? view->owner.age_ns : -1;
     strbuf_addf(out, "{\"state\": \"%s\", \"pid\": ", client_state_name(view));
     if (view->owned) {
         strbuf_addf(out, "%lld", (long long)view->owner.pid);

@@ -19,12 +19,11 @@ struct run_row {
 struct search {
     const char *name;
     enum target_kind kind;
-    struct run_row *runs;
+    struct run_row *runs; /* by number */
     uint32_t run_count;
-    struct target open; /* a task of an unfinished run */
-    uint32_t open_count;
-    struct target ended; /* a task of the last finished run */
-    bool has_ended;
+    struct target found; /* a task */
+    uint32_t found_count;
+    struct store_info info; /* as of the first reading */
 };
 
 static char *copy_text(const char *text)
@@ -60,18 +59,13 @@ static const struct run_row *find_run(const struct search *search,
 static enum err on_task(void *ctx, const struct store_task *row)
 {
     struct search *search = ctx;
-    if (strcmp(row->id, search->name) != 0) {
-        return ERR_OK;
-    }
     const struct run_row *run = find_run(search, row->run);
     if (run == NULL) {
         return ERR_OK; /* the task of no run: `sluice doctor` tells */
     }
-    struct target *place = run->finished ? &search->ended : &search->open;
-    search->open_count += run->finished ? 0 : 1;
-    search->has_ended |= run->finished;
-    target_release(place);
-    *place = (struct target){
+    search->found_count++;
+    target_release(&search->found);
+    search->found = (struct target){
         .run = row->run,
         .task = row->ix,
         .run_id = copy_text(run->id),
@@ -103,43 +97,73 @@ static bool take_run(const struct search *search, struct target *out)
     return false;
 }
 
-/* Choose among what was found. */
-static enum err choose(struct search *search,
-                       const char *run,
-                       struct target *out,
-                       struct diag *diag)
+/* Look for the task in finished runs, the last one first. */
+static enum err
+find_finished(struct search *search, struct store *store, struct diag *diag)
 {
-    if (run != NULL && search->run_count == 0) {
-        return diag_set(diag, ERR_NOT_FOUND, "there is no run \"%s\"", run);
+    static const struct store_visitor visitor = {.task = on_task};
+    enum err err = ERR_OK;
+    for (uint32_t ix = search->run_count;
+         ix > 0 && err == ERR_OK && search->found_count == 0;
+         ix--) {
+        const struct run_row *run = &search->runs[ix - 1];
+        struct store_query query = {.run = run->id, .task = search->name};
+        if (run->finished) {
+            err = store_read(store, &query, &visitor, search, NULL, diag);
+        }
     }
-    if (search->open_count > 1) {
+    return err;
+}
+
+/* Look where the name can be, until it is found. */
+static enum err find_any(struct search *search,
+                         struct store *store,
+                         const char *run,
+                         struct target *out,
+                         struct diag *diag)
+{
+    static const struct store_visitor names = {.run = on_run};
+    static const struct store_visitor tasks = {.task = on_task};
+    struct store_query query = {.finished = true, .run = run};
+    enum err err =
+        store_read(store, &query, &names, search, &search->info, diag);
+    if (err == ERR_OK && run != NULL && search->run_count == 0) {
+        err = diag_set(diag, ERR_NOT_FOUND, "there is no run \"%s\"", run);
+    }
+    query = (struct store_query){.run = run, .task = search->name};
+    if (err == ERR_OK) {
+        err = store_read(store, &query, &tasks, search, NULL, diag);
+    }
+    if (err != ERR_OK) {
+        return err;
+    }
+    if (search->found_count > 1) {
         return diag_set(diag,
                         ERR_INVALID,
                         "several runs have a task \"%s\": say which with "
                         "--run",
                         search->name);
     }
-    if (search->open_count == 1) {
-        *out = search->open;
-        search->open = (struct target){0};
+    bool open = search->found_count == 1 && !search->found.finished;
+    if (!open && search->kind == TARGET_TASK_OR_RUN && take_run(search, out)) {
         return ERR_OK;
     }
-    if (search->kind == TARGET_TASK_OR_RUN && take_run(search, out)) {
-        return ERR_OK;
+    if (search->found_count == 0) {
+        err = find_finished(search, store, diag);
     }
-    if (search->has_ended) {
-        *out = search->ended;
-        search->ended = (struct target){0};
-        return ERR_OK;
+    if (err == ERR_OK && search->found_count == 0) {
+        return diag_set(diag,
+                        ERR_NOT_FOUND,
+                        "there is no %s \"%s\"%s%s",
+                        search->kind == TARGET_TASK_OR_GROUP ? "task"
+                                                             : "task or run",
+                        search->name,
+                        run != NULL ? " in run " : "",
+                        run != NULL ? run : "");
     }
-    return diag_set(diag,
-                    ERR_NOT_FOUND,
-                    "there is no %s \"%s\"%s%s",
-                    search->kind == TARGET_TASK_OR_GROUP ? "task"
-                                                         : "task or run",
-                    search->name,
-                    run != NULL ? " in run " : "",
-                    run != NULL ? run : "");
+    *out = search->found;
+    search->found = (struct target){0};
+    return err;
 }
 
 /* Find a task or run by its own name. */
@@ -150,21 +174,11 @@ static enum err find_plain(struct target *out,
                            enum target_kind kind,
                            struct diag *diag)
 {
-    static const struct store_visitor visitor = {
-        .run = on_run,
-        .task = on_task,
-    };
     *out = (struct target){0};
     struct search search = {.name = name, .kind = kind};
-    struct store_query query = {.finished = true, .run = run};
-    struct store_info info = {0};
-    enum err err = store_read(store, &query, &visitor, &search, &info, diag);
-    if (err == ERR_OK) {
-        err = choose(&search, run, out, diag);
-    }
-    out->last_event = info.last_event;
-    target_release(&search.open);
-    target_release(&search.ended);
+    enum err err = find_any(&search, store, run, out, diag);
+    out->last_event = search.info.last_event;
+    target_release(&search.found);
     for (uint32_t ix = 0; ix < search.run_count; ix++) {
         mem_free(search.runs[ix].id);
     }
@@ -216,6 +230,25 @@ static void add_hint(struct diag *diag, struct engine *engine, const char *name)
                    suggest_hint(&guess));
 }
 
+static bool has_group(const struct engine *engine, const char *name)
+{
+    for (uint32_t ix = 0; ix < engine_run_count(engine); ix++) {
+        if (plan_find_group(engine_run(engine, ix).plan, name) != PLAN_NONE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum err load(struct engine **out,
+                     struct store *store,
+                     const struct store_query *query,
+                     struct diag *diag)
+{
+    *out = engine_new(&(struct engine_options){.wall_ns = loop_wall_ns()});
+    return engine_load(*out, store, query, diag);
+}
+
 enum err target_find_group(struct target_group *out,
                            struct store *store,
                            const char *name,
@@ -223,11 +256,17 @@ enum err target_find_group(struct target_group *out,
                            struct diag *diag)
 {
     *out = (struct target_group){0};
-    struct store_query query = {.finished = true, .run = run};
     struct diag problem = {0};
-    struct engine *engine = engine_new(
-        &(struct engine_options){.wall_ns = loop_wall_ns()});
-    enum err err = engine_load(engine, store, &query, &problem);
+    struct engine *engine = NULL;
+    enum err err =
+        load(&engine, store, &(struct store_query){.run = run}, &problem);
+    if (err == ERR_OK && run == NULL && !has_group(engine, name)) {
+        engine_free(engine);
+        err = load(&engine,
+                   store,
+                   &(struct store_query){.finished = true},
+                   &problem);
+    }
     uint32_t open = 0;
     for (uint32_t ix = 0; err == ERR_OK && ix < engine_run_count(engine);
          ix++) {

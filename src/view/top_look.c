@@ -126,8 +126,10 @@ static enum err read_events(struct top_look *look,
     if (last_event > EVENTS_BACK && after < last_event - EVENTS_BACK) {
         after = last_event - EVENTS_BACK;
     }
-    return after < last_event ? store_events(store, after, on_event, look, diag)
-                              : ERR_OK;
+    struct store_range range = {.after = after};
+    return after < last_event
+               ? store_events(store, &range, on_event, look, diag)
+               : ERR_OK;
 }
 
 /* --- looking ------------------------------------------------------------ */

@@ -512,7 +512,7 @@ bool top_model_add_scheduler(struct strbuf *out, const struct client_view *view)
         plain_add(out, view->owner.trouble);
         return false;
     }
-    int64_t age_ns = client_age_ns(view);
+    int64_t age_ns = view->owned ? view->owner.age_ns : -1;
     strbuf_adds(out, " on ");
     plain_add(out, view->owner.host);
     strbuf_adds(out, ", alive");

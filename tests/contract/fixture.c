@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/contract/fixture.h"
 
+#include "base/macros.h"
 #include "base/mem.h"
 
 #include <dirent.h>
@@ -119,7 +120,6 @@ struct store_owner fixture_self(void)
         .start_ticks = 4711,
         .host = "testhost",
         .boot_id = BOOT_ID,
-        .beat_ns = 1,
     };
 }
 
@@ -291,6 +291,7 @@ struct store_change fixture_order(const char *verb)
                 .who = "someone",
                 .verb = verb,
                 .args = "{\"n\":2}",
+                .key = "made up",
             },
     };
 }
@@ -321,6 +322,85 @@ enum err fixture_write_one(struct store *store,
     return fixture_write(store, epoch, &change, 1, NULL);
 }
 
+void fixture_write_ok(struct store *store,
+                      uint64_t epoch,
+                      const struct store_change *changes,
+                      uint32_t count)
+{
+    struct diag diag = {0};
+    if (fixture_write(store, epoch, changes, count, &diag) != ERR_OK) {
+        fail_msg("store_write: %s", diag.text);
+    }
+}
+
+struct store *fixture_take_filled(struct fixture *fixture, uint64_t *epoch_out)
+{
+    struct store *store = fixture_take(fixture, epoch_out);
+    struct store_change changes[] = {
+        fixture_run(1, "wave"),
+        fixture_task(1, 0, "claimed"),
+        fixture_task(1, 1, "waiting"),
+        fixture_claim(1, 1, 0, 1),
+        fixture_event(1, 0, "claimed"),
+        fixture_event(1, 1, "waiting"),
+        fixture_order("cap"),
+        {
+            .type = STORE_FRAGMENT,
+            .as.fragment =
+                {
+                    .run = 1,
+                    .number = 1,
+                    .file = "more.yaml",
+                    .text = "a\0b",
+                    .text_bytes = 3,
+                },
+        },
+        {
+            .type = STORE_LIMIT_SET,
+            .as.limit = {.run = 1, .name = "sessions", .max = 4, .percent = 50},
+        },
+        {
+            .type = STORE_PROVIDER,
+            .as.provider =
+                {
+                    .name = "claude",
+                    .steps = 1,
+                    .steps_kept = 2,
+                    .confirming = true,
+                    .stopped = true,
+                    .reason = "no credit",
+                    .shut_until_ns = 3,
+                    .usage = true,
+                    .failures = 4,
+                    .circuit_open = true,
+                    .probe_token = 5,
+                    .probe_steps = 6,
+                    .probe_at_ns = 7,
+                },
+        },
+        {
+            .type = STORE_SETTING,
+            .as.setting = {.name = "usage", .value = "{\"percent\":50}"},
+        },
+    };
+    fixture_write_ok(store, *epoch_out, changes, ARRAY_COUNT(changes));
+    return store;
+}
+
+void fixture_assert_contains(const struct strbuf *text, const char *part)
+{
+    if (strstr(strbuf_text(text), part) == NULL) {
+        fail_msg("no \"%s\" in:\n%s", part, strbuf_text(text));
+    }
+}
+
+void fixture_assert_lacks(const struct strbuf *text, const char *part)
+{
+    if (strstr(strbuf_text(text), part) != NULL) {
+        fail_msg("\"%s\" in:\n%s", part, strbuf_text(text));
+    }
+}
+
 static const char *shown(const char *text)
 {
     return text != NULL ? text : "(null)";
@@ -329,14 +409,12 @@ static const char *shown(const char *text)
 static enum err add_run(void *ctx, const struct store_run *run)
 {
     strbuf_addf(ctx,
-                "run %u %s \"%s\" %s %s [%.*s] %u %" PRId64 " %d%d%d%u %u\n",
+                "run %u %s \"%s\" %s %s %u %" PRId64 " %d%d%d%u %u\n",
                 run->number,
                 run->id,
                 run->name,
                 run->file,
                 run->folder,
-                (int)run->text_bytes,
-                run->text,
                 run->processors,
                 run->created_ns,
                 run->finished,
@@ -470,12 +548,13 @@ static enum err add_attempt(void *ctx, const struct store_attempt *attempt)
 static enum err add_command(void *ctx, const struct store_command *command)
 {
     strbuf_addf(ctx,
-                "order %" PRIu64 " %" PRId64 " %s %s %s %s\n",
+                "order %" PRIu64 " %" PRId64 " %s %s %s %s %s\n",
                 command->number,
                 command->wall_ns,
                 command->who,
                 command->verb,
                 command->args,
+                shown(command->key),
                 shown(command->answer));
     return ERR_OK;
 }
@@ -528,7 +607,11 @@ enum err fixture_add_events(struct store *store,
                             struct strbuf *out,
                             struct diag *diag)
 {
-    return store_events(store, after, add_event, out, diag);
+    return store_events(store,
+                        &(struct store_range){.after = after},
+                        add_event,
+                        out,
+                        diag);
 }
 
 struct strbuf fixture_contents(struct store *store)

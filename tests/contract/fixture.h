@@ -10,7 +10,7 @@
 #define TESTS_CONTRACT_FIXTURE_H
 
 #include "base/strbuf.h"
-#include "store/memory.h"
+#include "sim/store/memory.h"
 #include "store/store.h"
 
 #include <stdint.h>
@@ -94,6 +94,19 @@ enum err fixture_write(struct store *store,
 enum err fixture_write_one(struct store *store,
                            uint64_t epoch,
                            struct store_change change);
+
+/* The same for several, which must succeed. */
+void fixture_write_ok(struct store *store,
+                      uint64_t epoch,
+                      const struct store_change *changes,
+                      uint32_t count);
+
+/* A store with some of everything, taken, and its epoch. */
+struct store *fixture_take_filled(struct fixture *fixture, uint64_t *epoch_out);
+
+/* A text must have, or lack, a part. */
+void fixture_assert_contains(const struct strbuf *text, const char *part);
+void fixture_assert_lacks(const struct strbuf *text, const char *part);
 
 /* Append all that store_read() gives, a line for each row. */
 enum err fixture_add_rows(struct store *store,

@@ -307,7 +307,6 @@ static void run_writer(struct process *process)
     meet(process->shared);
     for (uint32_t done = 0; done < ORDERS_EACH;) {
         uint64_t epoch = 0;
-        uint64_t number = 0;
         struct diag diag = {0};
         enum err err = store_take(process->store, &self, &epoch, &diag);
         if (err == ERR_BUSY) {
@@ -319,8 +318,7 @@ static void run_writer(struct process *process)
         }
         struct store_change order = fixture_order("cap");
         if (err == ERR_OK) {
-            err =
-                store_submit(process->store, &order.as.command, &number, &diag);
+            err = fixture_write(process->store, epoch, &order, 1, &diag);
         }
         if (err != ERR_OK) {
             note_failure(process->shared, &diag);

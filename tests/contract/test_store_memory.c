@@ -2,7 +2,7 @@
 /*
  * The faults that the simulator asks for.
  */
-#include "store/memory.h"
+#include "sim/store/memory.h"
 
 #include "tests/contract/fixture.h"
 

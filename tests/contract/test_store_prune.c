@@ -162,7 +162,8 @@ static void expect_events(struct store *store,
                           uint32_t count)
 {
     struct numbers numbers = {0};
-    assert_int_equal(store_events(store, after, on_event, &numbers, NULL),
+    const struct store_range range = {.after = after};
+    assert_int_equal(store_events(store, &range, on_event, &numbers, NULL),
                      ERR_OK);
     assert_int_equal(numbers.count, count);
     assert_memory_equal(numbers.seen, wanted, count * sizeof(wanted[0]));

@@ -219,11 +219,11 @@ static void a_newer_schema_is_refused_with_both_versions(void **state)
         expect_refusal(fixture,
                        (enum store_mode)mode,
                        ERR_UNAVAILABLE,
-                       "knows versions up to 3");
+                       "knows versions up to 4");
     }
     tamper(fixture, "PRAGMA user_version = 0");
     expect_refusal(fixture, STORE_READ, ERR_CORRUPT, "no version");
-    tamper(fixture, "PRAGMA user_version = 3");
+    tamper(fixture, "PRAGMA user_version = 4");
     struct store *store = fixture_open(fixture, STORE_READ);
     store_close(store);
 }
@@ -520,7 +520,7 @@ static const struct {
         "the last 1 writes are missing",
     },
     {
-        "INSERT INTO command VALUES (7, 0, '', '', '', NULL)",
+        "INSERT INTO command VALUES (7, 0, '', '', '', NULL, NULL)",
         "DELETE FROM command",
         "table command, row 7: the number was never given out",
     },

@@ -6,7 +6,7 @@
 #include "base/macros.h"
 #include "base/mem.h"
 #include "base/plain.h"
-#include "store/memory.h"
+#include "sim/store/memory.h"
 #include "view/snapshot.h"
 #include "view/summary.h"
 

@@ -10,7 +10,7 @@
 #include "base/duration.h"
 #include "base/macros.h"
 #include "base/mem.h"
-#include "store/memory.h"
+#include "sim/store/memory.h"
 
 #include <locale.h>
 #include <setjmp.h>
@@ -944,6 +944,7 @@ static void the_scheduler_is_told_in_one_line(void **state)
     assert_non_null(strstr(text.text, "no scheduler"));
     view.owned = true;
     view.owner.pid = 42;
+    view.owner.age_ns = -1;
     (void)snprintf(view.owner.host, sizeof(view.owner.host), "here");
     strbuf_clear(&text);
     assert_true(top_model_add_scheduler(&text, &view));

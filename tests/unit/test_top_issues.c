@@ -7,7 +7,7 @@
 #include "base/duration.h"
 #include "base/macros.h"
 #include "base/mem.h"
-#include "store/memory.h"
+#include "sim/store/memory.h"
 
 #include <locale.h>
 #include <setjmp.h>

@@ -5,11 +5,9 @@
  * It keeps the contract of store.h. Several stores can be opened on one
  * database, as several processes would; they die and fail when they are told
  * to. One thread.
- *
- * Tasks are held in an array by their index, so indices must be dense.
  */
-#ifndef STORE_MEMORY_H
-#define STORE_MEMORY_H
+#ifndef SIM_STORE_MEMORY_H
+#define SIM_STORE_MEMORY_H
 
 #include "store/store.h"
 
@@ -53,4 +51,4 @@ void store_memory_set_fault(struct store_memory_db *db,
                             store_memory_fault_fn fn,
                             void *ctx);
 
-#endif /* STORE_MEMORY_H */
+#endif /* SIM_STORE_MEMORY_H */

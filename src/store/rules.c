@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The rules that a batch must keep, whatever the back end. Numbers of events
+ * and orders are given out here; tokens and runs must be greater than all
+ * before. What a rule needs to know of other rows it asks the back end.
+ */
+#include "store/backend.h"
+
+#include "base/invariant.h"
+#include "store/columns.h"
+#include "store/event.h"
+
+#include <inttypes.h>
+
+/* One batch under way. */
+struct applying {
+    struct store *store;
+    struct store_info *info; /* as it will be written at the end */
+    uint32_t known_run;      /* one that is certainly there; 0: none */
+    struct diag *diag;
+};
+
+/* What belongs to a run needs that run. */
+static enum err need_run(struct applying *applying, uint32_t run)
+{
+    INVARIANT(run > 0 && run <= STORE_RUN_MAX);
+    if (run == applying->known_run) {
+        return ERR_OK;
+    }
+    struct store *store = applying->store;
+    enum err err = store->ops->find_run(store, run, applying->diag);
+    if (err == ERR_NOT_FOUND) {
+        err = diag_set(applying->diag, ERR_CONFLICT, "there is no run %u", run);
+    } else if (err == ERR_OK) {
+        applying->known_run = run;
+    }
+    return err;
+}
+
+static enum err put(struct applying *applying,
+                    enum store_kind kind,
+                    enum store_put how,
+                    const union store_row *row,
+                    uint64_t number)
+{
+    struct store *store = applying->store;
+    INVARIANT(kind < STORE_KINDS && how < STORE_PUTS);
+    INVARIANT(store->batch != NULL && store->broken == ERR_OK);
+    enum err err = store->ops->put(store, kind, how, row, applying->diag);
+    if (err == ERR_CONFLICT) {
+        err = diag_set(applying->diag,
+                       ERR_CONFLICT,
+                       "%s %" PRIu64 " does not fit what is stored",
+                       columns_of(kind)->name,
+                       number);
+    }
+    return err;
+}
+
+/* A run comes with the text of its plan, its fragment 0. */
+static enum err add_run(struct applying *applying, const union store_row *row)
+{
+    const struct store_run *run = &row->run;
+    if (run->number <= applying->info->last_run) {
+        return diag_set(applying->diag,
+                        ERR_CONFLICT,
+                        "there was a run %u before",
+                        run->number);
+    }
+    INVARIANT(run->text != NULL || run->text_bytes == 0);
+    applying->info->last_run = run->number;
+    enum err err =
+        put(applying, STORE_KIND_RUN, STORE_PUT_NEW, row, run->number);
+    union store_row text = {
+        .fragment =
+            {
+                .run = run->number,
+                .number = 0,
+                .file = run->file,
+                .text = run->text,
+                .text_bytes = run->text_bytes,
+            },
+    };
+    return err == ERR_OK
+               ? put(applying, STORE_KIND_FRAGMENT, STORE_PUT_NEW, &text, 0)
+               : err;
+}
+
+static enum err claim(struct applying *applying, const union store_row *row)
+{
+    const struct store_attempt *attempt = &row->attempt;
+    if (attempt->token <= applying->info->last_token) {
+        return diag_set(applying->diag,
+                        ERR_CONFLICT,
+                        "the token %" PRIu64 " is not greater than %" PRIu64
+                        ", which was given out before",
+                        attempt->token,
+                        applying->info->last_token);
+    }
+    enum err err = need_run(applying, attempt->run);
+    if (err != ERR_OK) {
+        return err;
+    }
+    INVARIANT(attempt->epoch <= applying->info->epoch);
+    applying->info->last_token = attempt->token;
+    err = put(applying, STORE_KIND_ATTEMPT, STORE_PUT_NEW, row, attempt->token);
+    if (err == ERR_CONFLICT) {
+        err = diag_set(applying->diag,
+                       ERR_CONFLICT,
+                       "attempt %u of task %u of run %u is taken",
+                       attempt->number,
+                       attempt->task,
+                       attempt->run);
+    }
+    return err;
+}
+
+static enum err add_event(struct applying *applying,
+                          const union store_row *given)
+{
+    struct store_info *info = applying->info;
+    union store_row row = *given;
+    struct store_event *event = &row.event;
+    INVARIANT(info->last_event < INT64_MAX);
+    event->number = ++info->last_event;
+    event->sum = event_sum(info->last_sum, event);
+    INVARIANT(event->number == info->last_event);
+    info->last_sum = event->sum;
+    return put(applying, STORE_KIND_EVENT, STORE_PUT_NEW, &row, event->number);
+}
+
+static enum err put_command(struct applying *applying,
+                            const union store_row *given)
+{
+    union store_row row = *given;
+    bool answer = row.command.number > 0;
+    if (!answer) {
+        INVARIANT(applying->info->last_command < INT64_MAX);
+        row.command.number = ++applying->info->last_command;
+    }
+    return put(applying,
+               STORE_KIND_COMMAND,
+               answer ? STORE_PUT_UPDATE : STORE_PUT_NEW,
+               &row,
+               row.command.number);
+}
+
+/* A row that needs its run. */
+static enum err put_of_run(struct applying *applying,
+                           enum store_kind kind,
+                           enum store_put how,
+                           const union store_row *row,
+                           uint32_t run,
+                           uint64_t number)
+{
+    enum err err = need_run(applying, run);
+    return err == ERR_OK ? put(applying, kind, how, row, number) : err;
+}
+
+static enum err apply(struct applying *applying,
+                      const struct store_change *change)
+{
+    const union store_row *row = &change->as;
+    enum store_kind kind =
+        change->type != STORE_PRUNE ? columns_kind(change->type) : STORE_KINDS;
+    switch (change->type) {
+    case STORE_RUN_NEW:
+        return add_run(applying, row);
+    case STORE_RUN_SET:
+        return put(applying, kind, STORE_PUT_UPDATE, row, row->run.number);
+    case STORE_FRAGMENT:
+        return put_of_run(applying,
+                          kind,
+                          STORE_PUT_NEW,
+                          row,
+                          row->fragment.run,
+                          row->fragment.number);
+    case STORE_LIMIT_SET:
+        return put_of_run(applying,
+                          kind,
+                          STORE_PUT_REPLACE,
+                          row,
+                          row->limit.run,
+                          row->limit.run);
+    case STORE_PROVIDER:
+        return put(applying, kind, STORE_PUT_REPLACE, row, 0);
+    case STORE_SETTING:
+        return put(applying,
+                   kind,
+                   row->setting.value != NULL ? STORE_PUT_REPLACE
+                                              : STORE_PUT_DROP,
+                   row,
+                   0);
+    case STORE_TASK_SET:
+        return put_of_run(applying,
+                          kind,
+                          STORE_PUT_REPLACE,
+                          row,
+                          row->task.run,
+                          row->task.ix);
+    case STORE_CLAIM:
+        return claim(applying, row);
+    case STORE_ATTEMPT_SET:
+        return put(applying, kind, STORE_PUT_UPDATE, row, row->attempt.token);
+    case STORE_EVENT:
+        return add_event(applying, row);
+    case STORE_COMMAND:
+        return put_command(applying, row);
+    case STORE_PRUNE:
+        return ERR_OK; /* after all others */
+    }
+    INVARIANT(false); /* all types are above */
+    return ERR_INVALID;
+}
+
+enum err rules_apply(struct store *store,
+                     const struct store_batch *batch,
+                     struct store_info *info,
+                     struct diag *diag)
+{
+    struct applying applying = {.store = store, .info = info, .diag = diag};
+    const struct store_info before = *info;
+    INVARIANT(store->batch == batch && batch->epoch == store->epoch);
+    enum err err = ERR_OK;
+    for (uint32_t ix = 0; ix < batch->count && err == ERR_OK; ix++) {
+        err = apply(&applying, &batch->changes[ix]);
+    }
+    for (uint32_t ix = 0; ix < batch->count && err == ERR_OK; ix++) {
+        if (batch->changes[ix].type == STORE_PRUNE) {
+            err = store->ops->prune(store, &batch->changes[ix].as.prune, diag);
+        }
+    }
+    info->engine_ns = batch->engine_ns;
+    info->wall_ns = batch->wall_ns;
+    info->writes++;
+    INVARIANT(info->epoch == before.epoch);
+    INVARIANT(info->writes == before.writes + 1);
+    INVARIANT(info->last_token >= before.last_token);
+    INVARIANT(info->last_event >= before.last_event);
+    INVARIANT(info->last_event - before.last_event <= batch->count);
+    INVARIANT(info->last_command >= before.last_command);
+    INVARIANT(info->last_run >= before.last_run);
+    return err;
+}

@@ -1,0 +1,7 @@
+-- Events of one run, and an order by its key, without reading all others.
+
+CREATE INDEX event_run ON event (run);
+
+-- A sender makes keys up, so that equal ones are no reason to refuse a batch.
+ALTER TABLE command ADD COLUMN key TEXT;
+CREATE INDEX command_key ON command (key) WHERE key IS NOT NULL;

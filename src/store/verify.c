@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is stored, held against the log of events and against itself, for every
+ * back end: all rows are read once, kind by kind, in one state of the store.
+ *
+ * The log has sums, so that a bit which flips in it is found; the state of a
+ * task must be the one that its last event says; rows must belong to rows that
+ * are there; and numbers must have been given out.
+ */
+#include "store/backend.h"
+
+#include "base/invariant.h"
+#include "base/macros.h"
+#include "base/mem.h"
+#include "core/sched.h"
+#include "store/columns.h"
+#include "store/event.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Faults of one kind that are reported; more would not tell more. */
+enum { FAULTS_MAX = 100 };
+
+/* What is remembered of a task. */
+struct seen_task {
+    uint64_t key; /* run and index */
+    uint8_t state;
+    uint32_t number; /* of its last attempt, by token */
+    uint64_t token;
+};
+
+struct seen_run {
+    uint32_t number;
+    uint32_t fragments; /* so many of them, from 0 on */
+};
+
+/* The last event of a task. */
+struct last_event {
+    uint64_t key;
+    uint64_t number;
+    uint8_t to;
+};
+
+struct verifying {
+    store_fault_fn fn;
+    void *ctx;
+    const char *table; /* that is being read */
+    uint32_t faults;   /* in that */
+    struct store_info info;
+    struct seen_run *runs; /* by number */
+    uint32_t run_count;
+    struct seen_task *tasks; /* by key */
+    uint32_t task_count;
+    uint32_t task_capacity;
+    struct event_gap *gaps; /* by number */
+    uint32_t gap_count;
+    uint32_t gap_next;        /* the first that was not passed */
+    struct last_event *lasts; /* by key, once they are sorted */
+    uint32_t last_count;
+    uint32_t last_capacity;
+    uint64_t number; /* of the event before */
+    uint64_t sum;
+};
+
+static void PRINTF_LIKE(2, 3)
+    fault(struct verifying *verifying, const char *format, ...)
+{
+    if (verifying->faults++ >= FAULTS_MAX) {
+        return;
+    }
+    char text[DIAG_BYTES];
+    int len = snprintf(text, sizeof(text), "table %s", verifying->table);
+    INVARIANT(len > 0 && (size_t)len < sizeof(text));
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text + len, sizeof(text) - (size_t)len, format, args);
+    va_end(args);
+    verifying->fn(verifying->ctx, text);
+}
+
+static uint64_t key_of(uint32_t run, uint32_t task)
+{
+    return (uint64_t)run << 32 | task;
+}
+
+/* The number of a state; TASK_STATE_COUNT: there is none of that name. */
+static uint8_t state_of(const char *name, size_t len)
+{
+    INVARIANT(name != NULL);
+    uint8_t ix = 0;
+    while (ix < TASK_STATE_COUNT) {
+        const char *known = sched_state_name((enum task_state)ix);
+        if (strlen(known) == len && memcmp(known, name, len) == 0) {
+            break;
+        }
+        ix++;
+    }
+    return ix;
+}
+
+/* What items begin with is a 64-bit number, by which they are sorted. */
+static void *find_key(void *items, uint32_t count, size_t size, uint64_t key)
+{
+    uint32_t low = 0;
+    uint32_t high = count;
+    INVARIANT(count == 0 || items != NULL);
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        uint64_t at;
+        memcpy(&at, (char *)items + middle * size, sizeof(at));
+        if (at == key) {
+            return (char *)items + middle * size;
+        }
+        if (at < key) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return NULL;
+}
+
+static struct seen_task *
+find_task(struct verifying *verifying, uint32_t run, uint32_t task)
+{
+    return find_key(verifying->tasks,
+                    verifying->task_count,
+                    sizeof(verifying->tasks[0]),
+                    key_of(run, task));
+}
+
+static struct seen_run *find_run(struct verifying *verifying, uint32_t number)
+{
+    for (uint32_t ix = verifying->run_count; ix > 0; ix--) {
+        if (verifying->runs[ix - 1].number == number) {
+            return &verifying->runs[ix - 1];
+        }
+    }
+    return NULL;
+}
+
+static enum err see_run(void *ctx, const union store_row *row)
+{
+    struct verifying *verifying = ctx;
+    const struct store_run *run = &row->run;
+    if (run->number < 1 || run->number > verifying->info.last_run) {
+        fault(verifying,
+              ", row %u: the number was never given out",
+              run->number);
+    }
+    verifying->runs = mem_resize(verifying->runs,
+                                 verifying->run_count + 1,
+                                 sizeof(verifying->runs[0]));
+    verifying->runs[verifying->run_count++] =
+        (struct seen_run){.number = run->number};
+    return ERR_OK;
+}
+
+static enum err see_fragment(void *ctx, const union store_row *row)
+{
+    struct verifying *verifying = ctx;
+    const struct store_fragment *fragment = &row->fragment;
+    struct seen_run *run = find_run(verifying, fragment->run);
+    if (run == NULL) {
+        fault(verifying,
+              ", run %u, number %u: there is no such run",
+              fragment->run,
+              fragment->number);
+    } else if (fragment->number != run->fragments) {
+        fault(verifying, ", run %u: a number is missing", fragment->run);
+    } else {
+        run->fragments++;
+    }
+    return ERR_OK;
+}
+
+static enum err see_limit(void *ctx, const union store_row *row)
+{
+    struct verifying *verifying = ctx;
+    if (find_run(verifying, row->limit.run) == NULL) {
+        fault(verifying,
+              ", run %u, %s: there is no such run",
+              row->limit.run,
+              row->limit.name);
+    }
+    return ERR_OK;
+}
+
+/* Of settings only the gaps in the log are known here. */
+static enum err see_setting(void *ctx, const union store_row *row)
+{
+    struct verifying *verifying = ctx;
+    struct event_gap gap;
+    if (event_gap_read(row->setting.name, row->setting.value, &gap)) {
+        verifying->gaps = mem_resize(verifying->gaps,
+                                     verifying->gap_count + 1,
+                                     sizeof(verifying->gaps[0]));
+        verifying->gaps[verifying->gap_count++] = gap;
+    }
+    return ERR_OK;
+}
+
+static enum err see_task(void *ctx, const union store_row *row)
+{
+    struct verifying *verifying = ctx;
+    const struct store_task *task = &row->task;
+    uint8_t state = state_of(task->state, strlen(task->state));
+    if (find_run(verifying, task->run) == NULL) {
+        fault(verifying,
+              ", run %u, task %u: there is no such run",
+              task->run,
+              task->ix);
+    }
+    if (state == TASK_STATE_COUNT) {
+        fault(verifying,
+              ", run %u, task %u: unknown state \"%s\"",
+              task->run,
+              task->ix,
+              task->state);
+    }
+    if (task->token > verifying->info.last_token) {
+        fault(verifying,
+              ", run %u, task %u: the token %" PRIu64 " was never given out",
+              task->run,
+              task->ix,
+              task->token);
+    }
+    INVARIANT(verifying->task_count <= verifying->task_capacity);
+    if (verifying->task_count == verifying->task_capacity) {
+        verifying->task_capacity = 2 * verifying->task_capacity + 64;
+        verifying->tasks = mem_resize(verifying->tasks,
+                                      verifying->task_capacity,
+                                      sizeof(verifying->tasks[0]));
+    }
+    verifying->tasks[verifying->task_count++] = (struct seen_task){
+        .key = key_of(task->run, task->ix),
+        .state = state,
+    };
+    return ERR_OK;
+}
+
+/* By token; so the numbers of a task's attempts must ascend, too. */
+static enum err see_attempt(void *ctx, const union store_row *row)
+{
+    struct verifying *verifying = ctx;
+    const struct store_attempt *attempt = &row->attempt;
+    bool ended = strcmp(attempt->state, "ended") == 0;
+    struct seen_task *task = find_task(verifying, attempt->run, attempt->task);
+    if (task == NULL) {
+        fault(verifying,
+              ", row %" PRIu64 ": there is no task %u in run %u",
+              attempt->token,
+              attempt->task,
+              attempt->run);
+    }
+    if (attempt->token < 1 || attempt->token > verifying->info.last_token) {
+        fault(verifying,
+              ", row %" PRIu64 ": the token was never given out",
+              attempt->token);
+    }
+    if (!ended && strcmp(attempt->state, "claimed") != 0 &&
+        strcmp(attempt->state, "running") != 0) {
+        fault(verifying,
+              ", row %" PRIu64 ": unknown state '%s'",
+              attempt->token,
+              attempt->state);
+    }
+    if (ended && attempt->outcome == NULL) {
+        fault(verifying,
+              ", row %" PRIu64 ": it has ended without outcome",
+              attempt->token);
+    }
+    if (attempt->epoch < 1 || attempt->epoch > verifying->info.epoch) {
+        fault(verifying,
+              ", row %" PRIu64 ": claimed by epoch %" PRIu64
+              ", which never was",
+              attempt->token,
+              attempt->epoch);
+    }
+    if (task != NULL && task->token > 0 && attempt->number <= task->number) {
+        fault(verifying,
+              ", row %" PRIu64 ": the token is not greater than that of the "
+              "attempt before",
+              task->token);
+    }
+    if (task != NULL) {
+        task->token = attempt->token;
+        task->number = attempt->number;
+    }
+    return ERR_OK;
+}
+
+static enum err see_command(void *ctx, const union store_row *row)
+{
+    struct verifying *verifying = ctx;
+    if (row->command.number < 1 ||
+        row->command.number > verifying->info.last_command) {
+        fault(verifying,
+              ", row %" PRIu64 ": the number was never given out",
+              row->command.number);
+    }
+    return ERR_OK;
+}
+
+/* Go over events before `number` that were removed on purpose. */
+static void pass_gap(struct verifying *verifying, uint64_t number)
+{
+    INVARIANT(verifying->gap_next <= verifying->gap_count);
+    while (verifying->gap_next < verifying->gap_count &&
+           verifying->gaps[verifying->gap_next].first <= verifying->number) {
+        verifying->gap_next++;
+    }
+    if (verifying->gap_next == verifying->gap_count) {
+        return;
+    }
+    const struct event_gap *gap = &verifying->gaps[verifying->gap_next];
+    if (gap->first == verifying->number + 1 && gap->last < number) {
+        verifying->number = gap->last;
+        verifying->sum = gap->sum;
+        verifying->gap_next++;
+    }
+}
+
+static void note_state(struct verifying *verifying,
+                       const struct store_event *event)
+{
+    size_t len = 0;
+    const char *to = event_target(event->data, &len);
+    if (to == NULL) {
+        fault(verifying,
+              ", row %" PRIu64 ": it does not say which state the task came to",
+              event->number);
+        return;
+    }
+    INVARIANT(verifying->last_count <= verifying->last_capacity);
+    if (verifying->last_count == verifying->last_capacity) {
+        verifying->last_capacity = 2 * verifying->last_capacity + 64;
+        verifying->lasts = mem_resize(verifying->lasts,
+                                      verifying->last_capacity,
+                                      sizeof(verifying->lasts[0]));
+    }
+    verifying->lasts[verifying->last_count++] = (struct last_event){
+        .key = key_of(event->run, event->task),
+        .number = event->number,
+        .to = state_of(to, len),
+    };
+}
+
+static enum err see_event(void *ctx, const union store_row *row)
+{
+    struct verifying *verifying = ctx;
+    const struct store_event *event = &row->event;
+    pass_gap(verifying, event->number);
+    if (event->number != verifying->number + 1) {
+        fault(verifying,
+              ", row %" PRIu64 ": the events before it are missing",
+              event->number);
+    } else if (event->sum != event_sum(verifying->sum, event)) {
+        fault(verifying,
+              ", row %" PRIu64 ": it is not what was written (its sum differs)",
+              event->number);
+    }
+    verifying->number = event->number;
+    verifying->sum = event->sum;
+    if (strcmp(event->kind, "task") == 0 && event->run != STORE_NONE &&
+        event->task != STORE_NONE) {
+        note_state(verifying, event);
+    }
+    return ERR_OK;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct last_event *one = a;
+    const struct last_event *other = b;
+    if (one->key != other->key) {
+        return one->key < other->key ? -1 : 1;
+    }
+    return one->number < other->number ? -1 : one->number > other->number;
+}
+
+/* Compare the state of each task with its last event. */
+static void check_states(struct verifying *verifying)
+{
+    if (verifying->last_count == 0) {
+        return;
+    }
+    qsort(verifying->lasts,
+          verifying->last_count,
+          sizeof(verifying->lasts[0]),
+          by_key);
+    for (uint32_t ix = 0; ix < verifying->last_count; ix++) {
+        const struct last_event *last = &verifying->lasts[ix];
+        if (ix + 1 < verifying->last_count && last[1].key == last->key) {
+            continue;
+        }
+        uint32_t run = (uint32_t)(last->key >> 32);
+        uint32_t ix_of = (uint32_t)last->key;
+        const struct seen_task *task = find_task(verifying, run, ix_of);
+        if (task == NULL) {
+            fault(verifying,
+                  ", run %u, task %u: the row is missing",
+                  run,
+                  ix_of);
+        } else if (task->state != last->to && task->state < TASK_STATE_COUNT) {
+            fault(verifying,
+                  ", run %u, task %u: the state is %s, and by its last event "
+                  "(row %" PRIu64 ") %s",
+                  run,
+                  ix_of,
+                  sched_state_name((enum task_state)task->state),
+                  last->number,
+                  last->to < TASK_STATE_COUNT
+                      ? sched_state_name((enum task_state)last->to)
+                      : "unknown");
+        }
+    }
+}
+
+static void check_texts(struct verifying *verifying)
+{
+    for (uint32_t ix = 0; ix < verifying->run_count; ix++) {
+        if (verifying->runs[ix].fragments == 0) {
+            fault(verifying,
+                  ", row %u: there is no text of its plan",
+                  verifying->runs[ix].number);
+        }
+    }
+}
+
+static void check_end(struct verifying *verifying)
+{
+    pass_gap(verifying, verifying->info.last_event + 1);
+    if (verifying->faults == 0 &&
+        (verifying->number != verifying->info.last_event ||
+         verifying->sum != verifying->info.last_sum)) {
+        fault(verifying,
+              " ends at row %" PRIu64 ", and should end at row %" PRIu64
+              " (or the table scheduler is damaged)",
+              verifying->number,
+              verifying->info.last_event);
+    }
+}
+
+/* Read the rows of a kind. Damage is a fault like others. */
+static enum err see_all(struct verifying *verifying,
+                        struct store *store,
+                        enum store_kind kind,
+                        store_row_fn fn,
+                        struct diag *diag)
+{
+    struct diag why = {0};
+    static const struct store_range every = {0};
+    INVARIANT(verifying->fn != NULL);
+    verifying->table = columns_of(kind)->name;
+    verifying->faults = 0;
+    enum err err =
+        kind == STORE_KIND_EVENT
+            ? store->ops->events(store, &every, fn, verifying, &why)
+            : store->ops->rows(store, kind, NULL, fn, verifying, &why);
+    if (err == ERR_CORRUPT) {
+        verifying->faults++;
+        verifying->fn(verifying->ctx, why.text);
+        return ERR_OK;
+    }
+    return err == ERR_OK ? ERR_OK : diag_set(diag, err, "%s", why.text);
+}
+
+static enum err see_everything(struct verifying *verifying,
+                               struct store *store,
+                               struct diag *diag)
+{
+    static const struct {
+        enum store_kind kind;
+        store_row_fn see;
+        void (*check)(struct verifying *verifying);
+        const char *about;
+    } steps[] = {
+        {STORE_KIND_RUN, see_run, NULL, NULL},
+        {STORE_KIND_FRAGMENT, see_fragment, check_texts, "run"},
+        {STORE_KIND_LIMIT, see_limit, NULL, NULL},
+        {STORE_KIND_SETTING, see_setting, NULL, NULL},
+        {STORE_KIND_TASK, see_task, NULL, NULL},
+        {STORE_KIND_ATTEMPT, see_attempt, NULL, NULL},
+        {STORE_KIND_COMMAND, see_command, NULL, NULL},
+        {STORE_KIND_EVENT, see_event, check_end, "event"},
+    };
+    enum err err = ERR_OK;
+    for (size_t ix = 0; ix < ARRAY_COUNT(steps) && err == ERR_OK; ix++) {
+        err = see_all(verifying, store, steps[ix].kind, steps[ix].see, diag);
+        if (err == ERR_OK && steps[ix].check != NULL) {
+            verifying->table = steps[ix].about;
+            steps[ix].check(verifying);
+        }
+    }
+    if (err == ERR_OK) {
+        verifying->table = "task";
+        verifying->faults = 0;
+        check_states(verifying);
+    }
+    return err;
+}
+
+enum err verify_store(struct store *store,
+                      store_fault_fn fn,
+                      void *ctx,
+                      struct diag *diag)
+{
+    struct verifying verifying = {.fn = fn, .ctx = ctx};
+    enum err err = store->ops->check(store, fn, ctx, diag);
+    if (err != ERR_OK) {
+        return err;
+    }
+    struct diag why = {0};
+    err = store->ops->hold(store, &verifying.info, &why);
+    if (err == ERR_CORRUPT) {
+        return ERR_OK; /* check() has said so */
+    }
+    if (err != ERR_OK) {
+        return diag_set(diag, err, "%s", why.text);
+    }
+    err = see_everything(&verifying, store, diag);
+    store->ops->let_go(store);
+    mem_free(verifying.runs);
+    mem_free(verifying.tasks);
+    mem_free(verifying.gaps);
+    mem_free(verifying.lasts);
+    return err;
+}
