@@ -35,16 +35,15 @@ void conversation_add(struct strbuf *out,
                       const char *id,
                       const struct adapter_usage *used)
 {
-    strbuf_adds(out, "{\"id\":");
-    jsonw_string(out, id);
+    struct jsonw json = {.out = out};
+    jsonw_object(&json, NULL);
+    jsonw_text(&json, "id", id);
     if (used->whole) {
-        strbuf_addf(out,
-                    ",\"input\":%lld,\"cached\":%lld,\"output\":%lld",
-                    (long long)used->input,
-                    (long long)used->cached,
-                    (long long)used->output);
+        jsonw_int(&json, "input", used->input);
+        jsonw_int(&json, "cached", used->cached);
+        jsonw_int(&json, "output", used->output);
     }
-    strbuf_adds(out, "}");
+    jsonw_object_end(&json);
 }
 
 struct adapter_usage conversation_part(const struct conversation *before,

@@ -11,20 +11,23 @@ static const char folder[] = "meters";
 
 static void add_all(struct strbuf *out, const struct adapter_seen *seen)
 {
-    strbuf_adds(out, "[");
+    struct jsonw json = {.out = out};
+    jsonw_array(&json, NULL);
     for (uint32_t ix = 0; ix < seen->meter_count; ix++) {
         const struct adapter_meter *meter = &seen->meters[ix];
-        strbuf_adds(out, ix > 0 ? ",\n {\"name\":" : "{\"name\":");
-        jsonw_string(out, meter->name);
-        strbuf_addf(out, ",\"percent\":%.9g", meter->percent);
-        if (meter->resets_at > 0) {
-            strbuf_addf(out,
-                        ",\"resets_at\":%lld",
-                        (long long)meter->resets_at);
+        if (ix > 0) {
+            jsonw_line(&json, 1);
         }
-        strbuf_adds(out, "}");
+        jsonw_object(&json, NULL);
+        jsonw_text(&json, "name", meter->name);
+        jsonw_number(&json, "percent", 9, meter->percent);
+        if (meter->resets_at > 0) {
+            jsonw_int(&json, "resets_at", meter->resets_at);
+        }
+        jsonw_object_end(&json);
     }
-    strbuf_adds(out, "]\n");
+    jsonw_array_end(&json);
+    strbuf_adds(out, "\n");
 }
 
 enum err meters_keep(const char *store,

@@ -73,8 +73,19 @@ void jsonw_text(struct jsonw *json, const char *name, const char *text)
 
 void jsonw_int(struct jsonw *json, const char *name, int64_t number)
 {
+    /* By hand: events have several numbers each, and printf() is slow. */
+    char text[24];
+    size_t at = sizeof(text);
+    uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    do {
+        text[--at] = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest > 0);
+    if (number < 0) {
+        text[--at] = '-';
+    }
     begin(json, name);
-    strbuf_addf(json->out, "%lld", (long long)number);
+    strbuf_add(json->out, text + at, sizeof(text) - at);
 }
 
 void jsonw_bool(struct jsonw *json, const char *name, bool value)
@@ -117,7 +128,9 @@ void jsonw_raw(struct jsonw *json, const char *name, const char *value)
 void jsonw_name(struct jsonw *json, const char *name)
 {
     INVARIANT(name != NULL);
-    begin(json, name);
+    begin(json, NULL);
+    jsonw_string(json->out, name);
+    strbuf_adds(json->out, json->spaced ? ": " : ":");
 }
 
 void jsonw_string(struct strbuf *out, const char *text)
@@ -128,11 +141,12 @@ void jsonw_string(struct strbuf *out, const char *text)
     }
     strbuf_adds(out, "\"");
     size_t begin = out->len;
+    unsigned char seen = 0; /* bits of all bytes: ASCII needs no repair */
     while (*text != '\0') {
         size_t plain = 0;
         while ((unsigned char)text[plain] >= 0x20 && text[plain] != '"' &&
                text[plain] != '\\') {
-            plain++;
+            seen |= (unsigned char)text[plain++];
         }
         strbuf_add(out, text, plain);
         text += plain;
@@ -145,7 +159,7 @@ void jsonw_string(struct strbuf *out, const char *text)
             }
         }
     }
-    if (out->len > begin) {
+    if (seen >= 0x80) {
         utf8_repair(out->text + begin, out->len - begin);
     }
     strbuf_adds(out, "\"");

@@ -56,10 +56,11 @@ void jsonw_number(struct jsonw *json,
 void jsonw_duration(struct jsonw *json, const char *name, int64_t duration_ns);
 void jsonw_moment(struct jsonw *json, const char *name, int64_t wall_ns);
 
-/* A value that is JSON already; NULL is null. */
+/* A value that is JSON already; NULL is null. Without a name, `value` may also
+ * be members of an object, as another writer has made them. */
 void jsonw_raw(struct jsonw *json, const char *name, const char *value);
 
-/* Only the name: the caller appends one value to `out`. */
+/* Only the name, which may need escapes: the caller appends one value. */
 void jsonw_name(struct jsonw *json, const char *name);
 
 /* --- values without punctuation ----------------------------------------- */

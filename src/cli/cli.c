@@ -325,23 +325,36 @@ static void print_errors(const struct cli_file *file,
     }
 }
 
+void cli_add_error(struct jsonw *json,
+                   const char *file,
+                   struct plan_mark mark,
+                   const char *text)
+{
+    jsonw_line(json, 2);
+    jsonw_object(json, NULL);
+    jsonw_text(json, "file", file);
+    jsonw_int(json, "line", mark.line);
+    jsonw_int(json, "column", mark.column);
+    jsonw_text(json, "message", text);
+    jsonw_object_end(json);
+}
+
 static void print_errors_json(const struct cli_file *file,
                               const struct plan_errors *errors)
 {
     struct strbuf out = {0};
-    strbuf_adds(&out, "{\"errors\": [");
+    struct jsonw json = {.out = &out, .spaced = true};
+    jsonw_object(&json, NULL);
+    jsonw_array(&json, "errors");
     for (uint32_t ix = 0; ix < errors->count; ix++) {
         const struct plan_error *error = &errors->items[ix];
-        strbuf_adds(&out, ix > 0 ? ",\n  {\"file\": " : "\n  {\"file\": ");
-        jsonw_string(&out, file->path);
-        strbuf_addf(&out,
-                    ", \"line\": %u, \"column\": %u, \"message\": ",
-                    error->mark.line,
-                    error->mark.column);
-        jsonw_string(&out, error->text);
-        strbuf_adds(&out, "}");
+        cli_add_error(&json, file->path, error->mark, error->text);
     }
-    strbuf_addf(&out, "],\n \"cut\": %s}\n", errors->cut ? "true" : "false");
+    jsonw_array_end(&json);
+    jsonw_line(&json, 1);
+    jsonw_bool(&json, "cut", errors->cut);
+    jsonw_object_end(&json);
+    strbuf_adds(&out, "\n");
     (void)cli_write(&out);
     strbuf_release(&out);
 }

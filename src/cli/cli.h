@@ -9,6 +9,7 @@
 #define CLI_CLI_H
 
 #include "base/diag.h"
+#include "base/jsonw.h"
 #include "base/strbuf.h"
 #include "plan/plan.h"
 
@@ -169,6 +170,12 @@ void cli_release_file(struct cli_file *file);
 /* The folder that relative paths of a plan are meant from; NULL: it cannot be
  * found. The caller frees it. */
 char *cli_folder(const char *path);
+
+/* Append an error of a plan to a list of JSON. */
+void cli_add_error(struct jsonw *json,
+                   const char *file,
+                   struct plan_mark mark,
+                   const char *text);
 
 /*
  * Read a plan from a file in memory; NULL when it has errors, which were

@@ -37,29 +37,31 @@ static int set(const struct line *line)
     if (line->class_name != NULL && line->task != NULL) {
         return cli_fail(line->command, "give --class or --task, not both");
     }
-    struct strbuf json = {0};
-    strbuf_adds(&json, "{\"verb\":\"budget\"");
+    struct strbuf text = {0};
+    struct jsonw json = {.out = &text};
+    jsonw_object(&json, NULL);
+    jsonw_text(&json, "verb", "budget");
     if (line->wanted.run != NULL) {
-        orders_add_text(&json, "run", line->wanted.run);
+        jsonw_text(&json, "run", line->wanted.run);
     }
     if (line->class_name != NULL) {
-        orders_add_text(&json, "class", line->class_name);
+        jsonw_text(&json, "class", line->class_name);
     }
     if (line->task != NULL) {
-        orders_add_text(&json, "task", line->task);
+        jsonw_text(&json, "task", line->task);
     }
     if (line->usd != NULL) {
-        strbuf_addf(&json, ",\"usd\":%.10g", (double)usd / PLAN_USD);
+        jsonw_number(&json, "usd", 10, (double)usd / PLAN_USD);
     }
     if (line->tokens != NULL) {
-        strbuf_addf(&json, ",\"tokens\":%lld", (long long)tokens);
+        jsonw_int(&json, "tokens", tokens);
     }
-    strbuf_adds(&json, "}");
+    jsonw_object_end(&json);
     int code = order_carry_out(line->command,
                                line->wanted.store,
                                line->json,
-                               strbuf_text(&json));
-    strbuf_release(&json);
+                               strbuf_text(&text));
+    strbuf_release(&text);
     return code;
 }
 

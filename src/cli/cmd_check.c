@@ -224,76 +224,91 @@ static void print_warnings(const struct summary *summary)
     }
 }
 
+static void json_classes(struct jsonw *json, const struct summary *summary)
+{
+    jsonw_array(json, "classes");
+    for (uint32_t ix = 0; ix < summary->plan->class_count; ix++) {
+        if (summary->class_tasks[ix] > 0) {
+            jsonw_object(json, NULL);
+            jsonw_text(json, "class", summary->plan->classes[ix].name);
+            jsonw_int(json, "tasks", summary->class_tasks[ix]);
+            jsonw_duration(json, "work_s", summary->class_work_ns[ix]);
+            jsonw_object_end(json);
+        }
+    }
+    jsonw_array_end(json);
+}
+
+static void json_limits(struct jsonw *json, const struct summary *summary)
+{
+    jsonw_array(json, "limits");
+    for (uint32_t ix = 0; ix < summary->plan->limit_count; ix++) {
+        const struct plan_limit *limit = &summary->plan->limits[ix];
+        if (limit->kind == PLAN_LIMIT_COST) {
+            continue;
+        }
+        struct strbuf max = {0};
+        add_max(&max, limit);
+        jsonw_object(json, NULL);
+        jsonw_text(json, "limit", limit->name);
+        jsonw_text(json, "max", strbuf_text(&max));
+        jsonw_duration(json, "waited_s", summary->result->limit_wait_ns[ix]);
+        jsonw_object_end(json);
+        strbuf_release(&max);
+    }
+    jsonw_array_end(json);
+}
+
+static void json_warnings(struct jsonw *json, const struct warnings *warnings)
+{
+    jsonw_array(json, "warnings");
+    for (uint32_t ix = 0; ix < warnings->count; ix++) {
+        const struct warning *warning = &warnings->list[ix];
+        jsonw_object(json, NULL);
+        jsonw_int(json, "line", warning->mark.line);
+        jsonw_int(json, "column", warning->mark.column);
+        jsonw_text(json, "message", warning->text);
+        jsonw_object_end(json);
+    }
+    jsonw_array_end(json);
+}
+
 static void print_json(struct strbuf *out, const struct summary *summary)
 {
     const struct plan *plan = summary->plan;
     const struct profile *profile = &summary->profile;
-    strbuf_adds(out, "{\"plan\": ");
-    jsonw_string(out, summary->file->path);
-    strbuf_adds(out, ", \"name\": ");
-    jsonw_string(out, plan->name);
-    strbuf_addf(out,
-                ", \"tasks\": %u, \"groups\": %u, \"repos\": %u,\n",
-                plan->task_count,
-                plan->group_count,
-                plan->repo_count);
-    strbuf_adds(out, " \"classes\": [");
-    const char *comma = "";
-    for (uint32_t ix = 0; ix < plan->class_count; ix++) {
-        if (summary->class_tasks[ix] > 0) {
-            strbuf_addf(out, "%s{\"class\": ", comma);
-            jsonw_string(out, plan->classes[ix].name);
-            strbuf_addf(out, ", \"tasks\": %u, ", summary->class_tasks[ix]);
-            strbuf_adds(out, "\"work_s\": ");
-            jsonw_seconds(out, summary->class_work_ns[ix]);
-            strbuf_adds(out, "}");
-            comma = ", ";
-        }
-    }
-    strbuf_adds(out, "],\n \"longest_path_s\": ");
-    jsonw_seconds(out, profile->longest_ns);
-    strbuf_adds(out, ", \"longest_path\": [");
-    for (uint32_t ix = 0; ix < profile->path_count; ix++) {
-        strbuf_adds(out, ix > 0 ? ", " : "");
-        jsonw_string(out, plan->tasks[profile->path[ix]].id);
-    }
-    strbuf_addf(out,
-                "],\n \"peak_parallelism\": %u, \"peak_sessions\": %u, ",
-                profile->peak,
-                summary->result->lane_count);
-    strbuf_adds(out, "\"makespan_s\": ");
-    jsonw_seconds(out, summary->result->makespan_ns);
     struct plan_cost cost = cost_of(plan);
-    strbuf_addf(out,
-                ",\n \"expected_usd\": %.10g, \"expected_tokens\": %lld",
-                (double)cost.usd / PLAN_USD,
-                (long long)cost.tokens);
-    strbuf_adds(out, ",\n \"limits\": [");
-    for (uint32_t ix = 0; ix < plan->limit_count; ix++) {
-        if (plan->limits[ix].kind == PLAN_LIMIT_COST) {
-            continue;
-        }
-        strbuf_adds(out, ix > 0 ? ", {\"limit\": " : "{\"limit\": ");
-        jsonw_string(out, plan->limits[ix].name);
-        strbuf_adds(out, ", \"max\": \"");
-        add_max(out, &plan->limits[ix]);
-        strbuf_adds(out, "\", \"waited_s\": ");
-        jsonw_seconds(out, summary->result->limit_wait_ns[ix]);
-        strbuf_adds(out, "}");
+    struct jsonw json = {.out = out, .spaced = true};
+    jsonw_object(&json, NULL);
+    jsonw_text(&json, "plan", summary->file->path);
+    jsonw_text(&json, "name", plan->name);
+    jsonw_int(&json, "tasks", plan->task_count);
+    jsonw_int(&json, "groups", plan->group_count);
+    jsonw_int(&json, "repos", plan->repo_count);
+    jsonw_line(&json, 1);
+    json_classes(&json, summary);
+    jsonw_line(&json, 1);
+    jsonw_duration(&json, "longest_path_s", profile->longest_ns);
+    jsonw_array(&json, "longest_path");
+    for (uint32_t ix = 0; ix < profile->path_count; ix++) {
+        jsonw_text(&json, NULL, plan->tasks[profile->path[ix]].id);
     }
-    strbuf_addf(out, "],\n \"not_done\": %u", summary->result->left_count);
-    strbuf_adds(out, ",\n \"warnings\": [");
-    for (uint32_t ix = 0; ix < summary->warnings.count; ix++) {
-        const struct warning *warning = &summary->warnings.list[ix];
-        strbuf_addf(out,
-                    "%s{\"line\": %u, \"column\": %u, \"message\": ",
-                    ix > 0 ? ", " : "",
-                    warning->mark.line,
-                    warning->mark.column);
-        jsonw_string(out, warning->text);
-        strbuf_adds(out, "}");
-    }
-    strbuf_adds(out, "]}\n");
+    jsonw_array_end(&json);
+    jsonw_line(&json, 1);
+    jsonw_int(&json, "peak_parallelism", profile->peak);
+    jsonw_int(&json, "peak_sessions", summary->result->lane_count);
+    jsonw_duration(&json, "makespan_s", summary->result->makespan_ns);
+    jsonw_line(&json, 1);
+    jsonw_number(&json, "expected_usd", 10, (double)cost.usd / PLAN_USD);
+    jsonw_int(&json, "expected_tokens", cost.tokens);
+    jsonw_line(&json, 1);
+    json_limits(&json, summary);
+    jsonw_line(&json, 1);
+    jsonw_int(&json, "not_done", summary->result->left_count);
+    jsonw_line(&json, 1);
+    json_warnings(&json, &summary->warnings);
+    jsonw_object_end(&json);
+    strbuf_adds(out, "\n");
 }
 
 /* Print what keeps the plan from being run, as errors of reading it are. */
@@ -302,6 +317,9 @@ static void print_faults(const struct cli_file *file,
                          bool json)
 {
     struct strbuf out = {0};
+    struct jsonw errors = {.out = &out, .spaced = true};
+    jsonw_object(&errors, NULL);
+    jsonw_array(&errors, "errors");
     for (uint32_t ix = 0; ix < faults->count; ix++) {
         const struct warning *fault = &faults->list[ix];
         if (!json) {
@@ -313,22 +331,15 @@ static void print_faults(const struct cli_file *file,
                           fault->text);
             continue;
         }
-        strbuf_adds(&out, ix > 0 ? ",\n  {\"file\": " : "\n  {\"file\": ");
-        jsonw_string(&out, file->path);
-        strbuf_addf(&out,
-                    ", \"line\": %u, \"column\": %u, \"message\": ",
-                    fault->mark.line,
-                    fault->mark.column);
-        jsonw_string(&out, fault->text);
-        strbuf_adds(&out, "}");
+        cli_add_error(&errors, file->path, fault->mark, fault->text);
     }
+    jsonw_array_end(&errors);
+    jsonw_line(&errors, 1);
+    jsonw_bool(&errors, "cut", false);
+    jsonw_object_end(&errors);
+    strbuf_adds(&out, "\n");
     if (json) {
-        struct strbuf all = {0};
-        strbuf_addf(&all,
-                    "{\"errors\": [%s],\n \"cut\": false}\n",
-                    strbuf_text(&out));
-        (void)cli_write(&all);
-        strbuf_release(&all);
+        (void)cli_write(&out);
     }
     strbuf_release(&out);
 }

@@ -85,13 +85,13 @@ static void PRINTF_LIKE(4, 5) say(struct doctor *doctor,
                 level_names[level],
                 check,
                 strbuf_text(&line));
-    strbuf_adds(&doctor->items, doctor->items.len > 0 ? ",\n  " : "\n  ");
-    strbuf_addf(&doctor->items,
-                "{\"check\": \"%s\", \"level\": \"%s\", \"text\": ",
-                check,
-                level_names[level]);
-    jsonw_string(&doctor->items, strbuf_text(&line));
-    strbuf_adds(&doctor->items, "}");
+    struct jsonw json = {.out = &doctor->items, .spaced = true};
+    jsonw_line(&json, 2);
+    jsonw_object(&json, NULL);
+    jsonw_text(&json, "check", check);
+    jsonw_text(&json, "level", level_names[level]);
+    jsonw_text(&json, "text", strbuf_text(&line));
+    jsonw_object_end(&json);
     strbuf_release(&line);
 }
 
@@ -598,13 +598,17 @@ static int report(const struct doctor *doctor)
     struct strbuf out = {0};
     bool healthy = doctor->worst < LEVEL_WARNING;
     if (doctor->json) {
-        strbuf_adds(&out, "{\"store\": ");
-        jsonw_string(&out, doctor->dir);
-        strbuf_addf(&out,
-                    ", \"healthy\": %s, \"usable\": %s,\n \"checks\": [%s]}\n",
-                    healthy ? "true" : "false",
-                    doctor->unusable ? "false" : "true",
-                    strbuf_text(&doctor->items));
+        struct jsonw json = {.out = &out, .spaced = true};
+        jsonw_object(&json, NULL);
+        jsonw_text(&json, "store", doctor->dir);
+        jsonw_bool(&json, "healthy", healthy);
+        jsonw_bool(&json, "usable", !doctor->unusable);
+        jsonw_line(&json, 1);
+        jsonw_array(&json, "checks");
+        jsonw_raw(&json, NULL, strbuf_text(&doctor->items));
+        jsonw_array_end(&json);
+        jsonw_object_end(&json);
+        strbuf_adds(&out, "\n");
     } else {
         strbuf_adds(&out, strbuf_text(&doctor->text));
     }

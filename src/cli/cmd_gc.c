@@ -169,6 +169,15 @@ static void add_bytes(struct strbuf *out, uint64_t bytes)
     strbuf_addf(out, "%llu %s", (unsigned long long)bytes, units[unit]);
 }
 
+/* Begin an entry of one of the lists of the JSON. */
+static struct jsonw begin_entry(struct strbuf *list)
+{
+    struct jsonw json = {.out = list, .spaced = true};
+    jsonw_line(&json, 2);
+    jsonw_object(&json, NULL);
+    return json;
+}
+
 static void tell_removed(struct gc *gc, const char *run, struct tally tally)
 {
     gc->bytes += tally.bytes;
@@ -180,13 +189,11 @@ static void tell_removed(struct gc *gc, const char *run, struct tally tally)
                 tally.attempts == 1 ? "" : "s");
     add_bytes(&gc->text, tally.bytes);
     strbuf_adds(&gc->text, "\n");
-    strbuf_adds(&gc->removed, gc->removed.len > 0 ? ",\n  " : "\n  ");
-    strbuf_adds(&gc->removed, "{\"run\": ");
-    jsonw_string(&gc->removed, run);
-    strbuf_addf(&gc->removed,
-                ", \"attempts\": %u, \"bytes\": %llu}",
-                tally.attempts,
-                (unsigned long long)tally.bytes);
+    struct jsonw json = begin_entry(&gc->removed);
+    jsonw_text(&json, "run", run);
+    jsonw_int(&json, "attempts", tally.attempts);
+    jsonw_int(&json, "bytes", (int64_t)tally.bytes);
+    jsonw_object_end(&json);
 }
 
 /* `path` is below runs/. */
@@ -195,12 +202,10 @@ static void tell_kept(struct gc *gc, const char *path, const char *reason)
     struct strbuf name = {0};
     plain_add(&name, path); /* it may be anybody's, and of any bytes */
     strbuf_addf(&gc->text, "kept %s: %s\n", strbuf_text(&name), reason);
-    strbuf_adds(&gc->kept, gc->kept.len > 0 ? ",\n  " : "\n  ");
-    strbuf_adds(&gc->kept, "{\"path\": ");
-    jsonw_string(&gc->kept, strbuf_text(&name));
-    strbuf_adds(&gc->kept, ", \"reason\": ");
-    jsonw_string(&gc->kept, reason);
-    strbuf_adds(&gc->kept, "}");
+    struct jsonw json = begin_entry(&gc->kept);
+    jsonw_text(&json, "path", strbuf_text(&name));
+    jsonw_text(&json, "reason", reason);
+    jsonw_object_end(&json);
     strbuf_release(&name);
 }
 
@@ -215,13 +220,20 @@ static int print_report(const struct gc *gc)
 {
     struct strbuf out = {0};
     if (gc->json) {
-        strbuf_addf(&out,
-                    "{\"dry_run\": %s, \"bytes\": %llu,\n \"removed\": [%s],\n"
-                    " \"kept\": [%s]}\n",
-                    gc->dry ? "true" : "false",
-                    (unsigned long long)gc->bytes,
-                    strbuf_text(&gc->removed),
-                    strbuf_text(&gc->kept));
+        struct jsonw json = {.out = &out, .spaced = true};
+        jsonw_object(&json, NULL);
+        jsonw_bool(&json, "dry_run", gc->dry);
+        jsonw_int(&json, "bytes", (int64_t)gc->bytes);
+        jsonw_line(&json, 1);
+        jsonw_array(&json, "removed");
+        jsonw_raw(&json, NULL, strbuf_text(&gc->removed));
+        jsonw_array_end(&json);
+        jsonw_line(&json, 1);
+        jsonw_array(&json, "kept");
+        jsonw_raw(&json, NULL, strbuf_text(&gc->kept));
+        jsonw_array_end(&json);
+        jsonw_object_end(&json);
+        strbuf_adds(&out, "\n");
     } else {
         strbuf_adds(&out,
                     gc->text.len > 0 ? strbuf_text(&gc->text)
@@ -559,10 +571,9 @@ static void on_swept(void *ctx, const char *what, const char *reason)
     strbuf_adds(&gc->text, gc->dry ? "would remove " : "removed ");
     plain_add(&gc->text, what);
     strbuf_adds(&gc->text, "\n");
-    strbuf_adds(&gc->removed, gc->removed.len > 0 ? ",\n  " : "\n  ");
-    strbuf_adds(&gc->removed, "{\"git\": ");
-    jsonw_string(&gc->removed, what);
-    strbuf_adds(&gc->removed, "}");
+    struct jsonw json = begin_entry(&gc->removed);
+    jsonw_text(&json, "git", what);
+    jsonw_object_end(&json);
 }
 
 /* Deal with one entry of runs/. */
@@ -669,14 +680,12 @@ static void on_rows_removed(void *ctx, const struct gc_rows_run *run)
                 run->attempts == 1 ? "" : "s",
                 (unsigned long long)run->events,
                 run->events == 1 ? "" : "s");
-    strbuf_adds(&gc->removed, gc->removed.len > 0 ? ",\n  " : "\n  ");
-    strbuf_adds(&gc->removed, "{\"rows\": ");
-    jsonw_string(&gc->removed, run->id);
-    strbuf_addf(&gc->removed,
-                ", \"tasks\": %u, \"attempts\": %u, \"events\": %llu}",
-                run->tasks,
-                run->attempts,
-                (unsigned long long)run->events);
+    struct jsonw json = begin_entry(&gc->removed);
+    jsonw_text(&json, "rows", run->id);
+    jsonw_int(&json, "tasks", run->tasks);
+    jsonw_int(&json, "attempts", run->attempts);
+    jsonw_int(&json, "events", (int64_t)run->events);
+    jsonw_object_end(&json);
 }
 
 static void

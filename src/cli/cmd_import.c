@@ -112,38 +112,43 @@ static void print_errors(const struct request *request,
     strbuf_release(&out);
 }
 
-static void add_plain_json(struct strbuf *out, const char *text)
+static void
+add_plain_json(struct jsonw *json, const char *name, const char *text)
 {
     struct strbuf plain = {0};
     if (text != NULL) {
         plain_add(&plain, text);
     }
-    jsonw_string(out, text == NULL ? NULL : strbuf_text(&plain));
+    jsonw_text(json, name, text == NULL ? NULL : strbuf_text(&plain));
     strbuf_release(&plain);
 }
 
 static void print_errors_json(const struct import_errors *errors)
 {
     struct strbuf out = {0};
-    strbuf_adds(&out, "{\"errors\": [");
+    struct jsonw json = {.out = &out, .spaced = true};
+    jsonw_object(&json, NULL);
+    jsonw_array(&json, "errors");
     for (uint32_t ix = 0; ix < errors->count; ix++) {
         const struct import_error *error = &errors->items[ix];
-        strbuf_adds(&out, ix > 0 ? ",\n  {\"file\": " : "\n  {\"file\": ");
-        add_plain_json(&out, error->file);
-        strbuf_addf(&out,
-                    ", \"line\": %u, \"column\": %u, \"issue\": ",
-                    error->line,
-                    error->column);
+        jsonw_line(&json, 2);
+        jsonw_object(&json, NULL);
+        add_plain_json(&json, "file", error->file);
+        jsonw_int(&json, "line", error->line);
+        jsonw_int(&json, "column", error->column);
         if (error->key != NULL) {
-            add_plain_json(&out, error->key);
+            add_plain_json(&json, "issue", error->key);
         } else {
-            strbuf_addf(&out, "%lld", (long long)error->issue);
+            jsonw_int(&json, "issue", error->issue);
         }
-        strbuf_adds(&out, ", \"message\": ");
-        add_plain_json(&out, error->text);
-        strbuf_adds(&out, "}");
+        add_plain_json(&json, "message", error->text);
+        jsonw_object_end(&json);
     }
-    strbuf_addf(&out, "],\n \"cut\": %s}\n", errors->cut ? "true" : "false");
+    jsonw_array_end(&json);
+    jsonw_line(&json, 1);
+    jsonw_bool(&json, "cut", errors->cut);
+    jsonw_object_end(&json);
+    strbuf_adds(&out, "\n");
     (void)cli_write(&out);
     strbuf_release(&out);
 }
@@ -156,21 +161,20 @@ static int print_summary(const struct request *request,
 {
     struct strbuf out = {0};
     if (request->options.json) {
-        strbuf_adds(&out, "{\"plan\": ");
-        add_plain_json(&out, request->output);
-        strbuf_addf(&out,
-                    ", \"issues\": %u, \"repos\": %u, \"needs\": %u, "
-                    "\"closed\": %u, \"others\": %u, \"pulls\": %u, "
-                    "\"parents\": %u, \"deferred\": %u, \"dropped\": %u}\n",
-                    counts->issues,
-                    counts->repos,
-                    counts->needs,
-                    counts->closed,
-                    counts->others,
-                    counts->pulls,
-                    counts->parents,
-                    counts->deferred,
-                    counts->dropped);
+        struct jsonw json = {.out = &out, .spaced = true};
+        jsonw_object(&json, NULL);
+        add_plain_json(&json, "plan", request->output);
+        jsonw_int(&json, "issues", counts->issues);
+        jsonw_int(&json, "repos", counts->repos);
+        jsonw_int(&json, "needs", counts->needs);
+        jsonw_int(&json, "closed", counts->closed);
+        jsonw_int(&json, "others", counts->others);
+        jsonw_int(&json, "pulls", counts->pulls);
+        jsonw_int(&json, "parents", counts->parents);
+        jsonw_int(&json, "deferred", counts->deferred);
+        jsonw_int(&json, "dropped", counts->dropped);
+        jsonw_object_end(&json);
+        strbuf_adds(&out, "\n");
     } else {
         plain_add(&out, request->output);
         strbuf_addf(&out,

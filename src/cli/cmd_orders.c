@@ -120,12 +120,12 @@ static int read_line(struct line *line,
 
 /* --- giving the order --------------------------------------------------- */
 
-static void begin_order(struct strbuf *json, const struct line *line)
+static void begin_order(struct jsonw *json, const struct line *line)
 {
-    strbuf_adds(json, "{\"verb\":");
-    jsonw_string(json, line->command->name);
+    jsonw_object(json, NULL);
+    jsonw_text(json, "verb", line->command->name);
     if (line->run != NULL) {
-        orders_add_text(json, "run", line->run);
+        jsonw_text(json, "run", line->run);
     }
 }
 
@@ -169,14 +169,15 @@ static int run_cap(const struct cli_command *command, int argc, char **argv)
     if (line.step == 0 && !read_cap(command, line.operands[0], &max)) {
         return CLI_USAGE;
     }
-    struct strbuf json = {0};
+    struct strbuf order = {0};
+    struct jsonw json = {.out = &order};
     begin_order(&json, &line);
-    strbuf_addf(&json,
-                ",\"%s\":%d}",
-                line.step != 0 ? "step" : "max",
-                line.step != 0 ? line.step : max);
-    code = order_carry_out(command, line.store, line.json, strbuf_text(&json));
-    strbuf_release(&json);
+    jsonw_int(&json,
+              line.step != 0 ? "step" : "max",
+              line.step != 0 ? line.step : max);
+    jsonw_object_end(&json);
+    code = order_carry_out(command, line.store, line.json, strbuf_text(&order));
+    strbuf_release(&order);
     return code;
 }
 
@@ -194,14 +195,15 @@ static int run_whole(const struct cli_command *command, int argc, char **argv)
     if (line.provider != NULL && line.run != NULL) {
         return cli_fail(command, "--provider and --run exclude each other");
     }
-    struct strbuf json = {0};
+    struct strbuf order = {0};
+    struct jsonw json = {.out = &order};
     begin_order(&json, &line);
     if (line.provider != NULL) {
-        orders_add_text(&json, "provider", line.provider);
+        jsonw_text(&json, "provider", line.provider);
     }
-    strbuf_adds(&json, "}");
-    code = order_carry_out(command, line.store, line.json, strbuf_text(&json));
-    strbuf_release(&json);
+    jsonw_object_end(&json);
+    code = order_carry_out(command, line.store, line.json, strbuf_text(&order));
+    strbuf_release(&order);
     return code;
 }
 
@@ -234,12 +236,13 @@ static int run_task(const struct cli_command *command, int argc, char **argv)
     if (task == NULL) {
         return CLI_USAGE;
     }
-    struct strbuf json = {0};
+    struct strbuf order = {0};
+    struct jsonw json = {.out = &order};
     begin_order(&json, &line);
-    orders_add_text(&json, "task", task);
-    strbuf_adds(&json, "}");
-    code = order_carry_out(command, line.store, line.json, strbuf_text(&json));
-    strbuf_release(&json);
+    jsonw_text(&json, "task", task);
+    jsonw_object_end(&json);
+    code = order_carry_out(command, line.store, line.json, strbuf_text(&order));
+    strbuf_release(&order);
     return code;
 }
 
@@ -252,23 +255,24 @@ static int order_either(const struct line *line, const char *name)
     struct diag diag = {0};
     struct order_answer first = {0};
     struct order_answer second = {0};
-    struct strbuf json = {0};
+    struct strbuf order = {0};
+    struct jsonw json = {.out = &order};
     int code;
     char *dir = client_find_store(line->store, false, &diag);
     if (dir == NULL) {
         return order_fail(line->command, line->json, ERR_NOT_FOUND, &diag);
     }
     begin_order(&json, line);
-    orders_add_text(&json, "task", name);
-    strbuf_adds(&json, "}");
-    enum err err = order_give(dir, strbuf_text(&json), &first, &diag);
+    jsonw_text(&json, "task", name);
+    jsonw_object_end(&json);
+    enum err err = order_give(dir, strbuf_text(&order), &first, &diag);
     if (err == ERR_OK && first.err == ERR_NOT_FOUND && line->run == NULL) {
         struct line whole = *line;
         whole.run = name;
-        strbuf_clear(&json);
+        strbuf_clear(&order);
         begin_order(&json, &whole);
-        strbuf_adds(&json, "}");
-        err = order_give(dir, strbuf_text(&json), &second, &diag);
+        jsonw_object_end(&json);
+        err = order_give(dir, strbuf_text(&order), &second, &diag);
     }
     if (err != ERR_OK) {
         code = order_fail(line->command, line->json, err, &diag);
@@ -279,7 +283,7 @@ static int order_either(const struct line *line, const char *name)
         code = order_show(line->command, line->json, &first);
         order_tell_idle(line->command, dir, line->store, &first);
     }
-    strbuf_release(&json);
+    strbuf_release(&order);
     order_release(&first);
     order_release(&second);
     mem_free(dir);
@@ -302,11 +306,12 @@ static int run_either(const struct cli_command *command, int argc, char **argv)
         return cli_fail(command,
                         "which task? Give its id, or a whole run with --run");
     }
-    struct strbuf json = {0};
+    struct strbuf order = {0};
+    struct jsonw json = {.out = &order};
     begin_order(&json, &line);
-    strbuf_adds(&json, "}");
-    code = order_carry_out(command, line.store, line.json, strbuf_text(&json));
-    strbuf_release(&json);
+    jsonw_object_end(&json);
+    code = order_carry_out(command, line.store, line.json, strbuf_text(&order));
+    strbuf_release(&order);
     return code;
 }
 
@@ -366,14 +371,17 @@ static int run_add(const struct cli_command *command, int argc, char **argv)
     if (memchr(file.text, '\0', file.bytes) != NULL) {
         code = cli_fail(command, "%s has a NUL byte in it", file.path);
     } else {
-        struct strbuf json = {0};
+        struct strbuf order = {0};
+        struct jsonw json = {.out = &order};
         begin_order(&json, &line);
-        orders_add_text(&json, "file", file.path);
-        orders_add_text(&json, "text", file.text);
-        strbuf_adds(&json, "}");
-        code =
-            order_carry_out(command, line.store, line.json, strbuf_text(&json));
-        strbuf_release(&json);
+        jsonw_text(&json, "file", file.path);
+        jsonw_text(&json, "text", file.text);
+        jsonw_object_end(&json);
+        code = order_carry_out(command,
+                               line.store,
+                               line.json,
+                               strbuf_text(&order));
+        strbuf_release(&order);
     }
     cli_release_file(&file);
     return code;
@@ -398,18 +406,21 @@ static int run_answer(const struct cli_command *command, int argc, char **argv)
         return CLI_USAGE;
     }
     struct strbuf text = {0};
-    struct strbuf json = {0};
+    struct strbuf order = {0};
+    struct jsonw json = {.out = &order};
     code = read_text(&line, &text);
     if (code == CLI_END) {
         begin_order(&json, &line);
-        orders_add_text(&json, "task", task);
-        orders_add_text(&json, "text", strbuf_text(&text));
-        strbuf_adds(&json, "}");
-        code =
-            order_carry_out(command, line.store, line.json, strbuf_text(&json));
+        jsonw_text(&json, "task", task);
+        jsonw_text(&json, "text", strbuf_text(&text));
+        jsonw_object_end(&json);
+        code = order_carry_out(command,
+                               line.store,
+                               line.json,
+                               strbuf_text(&order));
     }
     strbuf_release(&text);
-    strbuf_release(&json);
+    strbuf_release(&order);
     return code;
 }
 
@@ -446,12 +457,13 @@ add_sessions(struct strbuf *out, const struct client_view *view, bool json)
         int64_t since_ns = loop_wall_ns() - begun_ns;
         since_ns = since_ns > 0 ? since_ns : 0;
         if (json) {
-            strbuf_adds(out, ix > 0 ? ",{\"run\":" : "{\"run\":");
-            jsonw_string(out, run.id);
-            orders_add_text(out, "task", task);
-            strbuf_addf(out, ",\"attempt\":%u,\"seconds\":", session.number);
-            jsonw_seconds(out, since_ns);
-            strbuf_adds(out, "}");
+            struct jsonw writer = {.out = out};
+            jsonw_object(&writer, NULL);
+            jsonw_text(&writer, "run", run.id);
+            jsonw_text(&writer, "task", task);
+            jsonw_int(&writer, "attempt", session.number);
+            jsonw_duration(&writer, "seconds", since_ns);
+            jsonw_object_end(&writer);
         } else {
             strbuf_addf(out, "  %s, attempt %u, for ", task, session.number);
             duration_add(out, since_ns);
@@ -471,11 +483,16 @@ static int report_running(const struct line *line, const char *dir)
     if (err != ERR_OK) {
         code = order_fail(line->command, line->json, err, &diag);
     } else if (line->json) {
-        strbuf_adds(&out, "{\"ok\":false,\"error\":\"timeout\"");
-        orders_add_text(&out, "text", "the scheduler has not ended yet");
-        strbuf_adds(&out, ",\"running\":[");
+        struct jsonw json = {.out = &out};
+        jsonw_object(&json, NULL);
+        jsonw_bool(&json, "ok", false);
+        jsonw_text(&json, "error", err_name(ERR_TIMEOUT));
+        jsonw_text(&json, "text", "the scheduler has not ended yet");
+        jsonw_array(&json, "running");
         add_sessions(&out, &view, true);
-        strbuf_adds(&out, "]}\n");
+        jsonw_array_end(&json);
+        jsonw_object_end(&json);
+        strbuf_adds(&out, "\n");
         (void)cli_write(&out);
     } else {
         strbuf_addf(&out,
@@ -487,6 +504,26 @@ static int report_running(const struct line *line, const char *dir)
         (void)fputs(strbuf_text(&out), stderr);
     }
     client_view_release(&view);
+    strbuf_release(&out);
+    return code;
+}
+
+/* Say this; nothing runs. */
+static int say_none(const struct line *line, const char *text)
+{
+    struct strbuf out = {0};
+    struct jsonw json = {.out = &out};
+    if (line->json) {
+        jsonw_object(&json, NULL);
+        jsonw_bool(&json, "ok", true);
+        jsonw_text(&json, "text", text);
+        jsonw_int(&json, "sessions", 0);
+        jsonw_object_end(&json);
+    } else {
+        strbuf_adds(&out, text);
+    }
+    strbuf_adds(&out, "\n");
+    int code = cli_write(&out);
     strbuf_release(&out);
     return code;
 }
@@ -506,14 +543,7 @@ static int wait_for_end(const struct line *line,
         }
         if (!owned || owner.pid != drained->pid ||
             owner.start_ticks != drained->start_ticks) {
-            struct strbuf out = {0};
-            strbuf_adds(&out,
-                        line->json ? "{\"ok\":true,\"text\":\"the scheduler "
-                                     "has ended\",\"sessions\":0}\n"
-                                   : "the scheduler has ended\n");
-            int code = cli_write(&out);
-            strbuf_release(&out);
-            return code;
+            return say_none(line, "the scheduler has ended");
         }
         if (loop_now_ns() - begun_ns >= line->timeout_ns) {
             return report_running(line, dir);
@@ -525,18 +555,7 @@ static int wait_for_end(const struct line *line,
 /* There is nobody who could start anything. */
 static int say_nobody(const struct line *line)
 {
-    struct strbuf out = {0};
-    static const char text[] = "no scheduler is running, so nothing is started";
-    if (line->json) {
-        strbuf_adds(&out, "{\"ok\":true");
-        orders_add_text(&out, "text", text);
-        strbuf_adds(&out, ",\"sessions\":0}\n");
-    } else {
-        strbuf_addf(&out, "%s\n", text);
-    }
-    int code = cli_write(&out);
-    strbuf_release(&out);
-    return code;
+    return say_none(line, "no scheduler is running, so nothing is started");
 }
 
 static int drain(const struct line *line, const char *dir)

@@ -159,16 +159,17 @@ static void print_lines(struct run *run)
 
 /* --- handing the plan in ------------------------------------------------ */
 
-static void add_submit(struct strbuf *json, const struct run *run)
+static void add_submit(struct strbuf *out, const struct run *run)
 {
-    strbuf_adds(json, "{\"verb\":\"submit\"");
-    orders_add_text(json, "file", run->file.path);
-    orders_add_text(json, "folder", run->folder);
-    orders_add_text(json, "text", run->file.text);
-    strbuf_addf(json,
-                ",\"processors\":%u,\"new\":%s}",
-                cli_processors(),
-                run->anew ? "true" : "false");
+    struct jsonw json = {.out = out};
+    jsonw_object(&json, NULL);
+    jsonw_text(&json, "verb", "submit");
+    jsonw_text(&json, "file", run->file.path);
+    jsonw_text(&json, "folder", run->folder);
+    jsonw_text(&json, "text", run->file.text);
+    jsonw_int(&json, "processors", cli_processors());
+    jsonw_bool(&json, "new", run->anew);
+    jsonw_object_end(&json);
 }
 
 /* What came of handing it in. */
@@ -774,9 +775,12 @@ static enum err show_update(struct run *run)
     run->failed = err;
     struct strbuf text = {0};
     if (run->json) {
-        strbuf_adds(&text, "{\"kind\":\"update\",\"diff\":");
-        jsonw_string(&text, strbuf_text(&update.diff));
-        strbuf_adds(&text, "}\n");
+        struct jsonw json = {.out = &text};
+        jsonw_object(&json, NULL);
+        jsonw_text(&json, "kind", "update");
+        jsonw_text(&json, "diff", strbuf_text(&update.diff));
+        jsonw_object_end(&json);
+        strbuf_adds(&text, "\n");
     } else if (update.diff.len > 0) {
         strbuf_adds(&text, strbuf_text(&update.diff));
     } else if (err == ERR_OK) {

@@ -71,11 +71,11 @@ static void add_text(struct strbuf *out,
     }
 }
 
-static void json_providers(struct strbuf *out, const struct glance *glance)
+static void json_providers(struct jsonw *json, const struct glance *glance)
 {
     struct engine *engine = glance->view.engine;
     const struct load *load = engine_loader(engine);
-    const char *comma = "";
+    jsonw_array(json, "paused_providers");
     for (uint32_t ix = 0; ix < load_provider_count(load); ix++) {
         struct provider_id id = {ix};
         int64_t until_ns;
@@ -83,31 +83,30 @@ static void json_providers(struct strbuf *out, const struct glance *glance)
             PROVIDER_USAGE) {
             continue;
         }
-        strbuf_addf(out, "%s{\"provider\": ", comma);
-        comma = ", ";
-        jsonw_string(out, load_provider_name(load, id));
-        strbuf_adds(out, ", \"until\": ");
-        jsonw_time(out, glance->wall_ns + (until_ns - engine_time_ns(engine)));
-        strbuf_adds(out, "}");
+        int64_t left_ns = until_ns - engine_time_ns(engine);
+        jsonw_object(json, NULL);
+        jsonw_text(json, "provider", load_provider_name(load, id));
+        jsonw_moment(json, "until", glance->wall_ns + left_ns);
+        jsonw_object_end(json);
     }
+    jsonw_array_end(json);
 }
 
-static void json_stopped(struct strbuf *out, const struct engine *engine)
+static void json_stopped(struct jsonw *json, const struct engine *engine)
 {
     const struct load *load = engine_loader(engine);
-    const char *comma = "";
+    jsonw_array(json, "stopped_providers");
     for (uint32_t ix = 0; ix < load_provider_count(load); ix++) {
         struct provider_id id = {ix};
         const char *reason = engine_stop_reason(engine, id);
         if (reason != NULL) {
-            strbuf_addf(out, "%s{\"provider\": ", comma);
-            comma = ", ";
-            jsonw_string(out, load_provider_name(load, id));
-            strbuf_adds(out, ", \"reason\": ");
-            jsonw_string(out, reason);
-            strbuf_adds(out, "}");
+            jsonw_object(json, NULL);
+            jsonw_text(json, "provider", load_provider_name(load, id));
+            jsonw_text(json, "reason", reason);
+            jsonw_object_end(json);
         }
     }
+    jsonw_array_end(json);
 }
 
 static void add_json(struct strbuf *out,
@@ -115,15 +114,14 @@ static void add_json(struct strbuf *out,
                      const struct glance_options *options)
 {
     const struct engine *engine = glance->view.engine;
-    strbuf_addf(out,
-                "{\"override\": %s, \"paused_providers\": [",
-                engine_is_overridden(engine) ? "true" : "false");
-    json_providers(out, glance);
-    strbuf_adds(out, "], \"stopped_providers\": [");
-    json_stopped(out, engine);
-    strbuf_adds(out, "], ");
+    struct jsonw json = {.out = out, .spaced = true};
+    jsonw_object(&json, NULL);
+    jsonw_bool(&json, "override", engine_is_overridden(engine));
+    json_providers(&json, glance);
+    json_stopped(&json, engine);
     glance_json_runs(out, glance, options, "usage", usage_json_monitors);
-    strbuf_adds(out, "}\n");
+    jsonw_object_end(&json);
+    strbuf_adds(out, "\n");
 }
 
 static int show(const struct line *line)

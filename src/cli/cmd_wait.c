@@ -271,19 +271,23 @@ static void add_json(struct strbuf *out, const struct waiting *waiting, bool ok)
         [ENDED_WELL] = "well",
         [ENDED_BADLY] = "badly",
     };
-    strbuf_addf(out, "{\"ok\": %s, \"targets\": [", ok ? "true" : "false");
+    struct jsonw json = {.out = out, .spaced = true};
+    jsonw_object(&json, NULL);
+    jsonw_bool(&json, "ok", ok);
+    jsonw_array(&json, "targets");
     for (uint32_t ix = 0; ix < waiting->count; ix++) {
         const struct awaited *item = &waiting->items[ix];
-        strbuf_adds(out, ix > 0 ? ",\n  {\"run\": " : "\n  {\"run\": ");
-        jsonw_string(out, item->target.run_id);
-        strbuf_adds(out, ", \"task\": ");
-        jsonw_string(out, item->target.task_id);
-        strbuf_addf(out, ", \"ended\": \"%s\"", names[item->progress]);
-        strbuf_adds(out, ", \"text\": ");
-        jsonw_string(out, strbuf_text(&item->how));
-        strbuf_adds(out, "}");
+        jsonw_line(&json, 2);
+        jsonw_object(&json, NULL);
+        jsonw_text(&json, "run", item->target.run_id);
+        jsonw_text(&json, "task", item->target.task_id);
+        jsonw_text(&json, "ended", names[item->progress]);
+        jsonw_text(&json, "text", strbuf_text(&item->how));
+        jsonw_object_end(&json);
     }
-    strbuf_adds(out, "]}\n");
+    jsonw_array_end(&json);
+    jsonw_object_end(&json);
+    strbuf_adds(out, "\n");
 }
 
 /* All has ended, or the time is over; the exit code. */

@@ -7,12 +7,12 @@
 #include "cli/gc_rows.h"
 
 #include "base/arena.h"
+#include "base/jsonw.h"
 #include "base/macros.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "cli/order.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -177,21 +177,22 @@ static enum err give(const struct gc_rows *rows,
                      uint64_t last,
                      struct diag *diag)
 {
-    struct strbuf json = {0};
+    struct strbuf text = {0};
     struct order_answer answer;
-    strbuf_addf(&json,
-                "{\"verb\":\"prune\",\"number\":%u,\"part\":\"%s\","
-                "\"first\":%" PRIu64 ",\"last\":%" PRIu64 "}",
-                row->number,
-                part,
-                first,
-                last);
-    enum err err = order_give(rows->dir, strbuf_text(&json), &answer, diag);
+    struct jsonw json = {.out = &text};
+    jsonw_object(&json, NULL);
+    jsonw_text(&json, "verb", "prune");
+    jsonw_int(&json, "number", row->number);
+    jsonw_text(&json, "part", part);
+    jsonw_int(&json, "first", (int64_t)first);
+    jsonw_int(&json, "last", (int64_t)last);
+    jsonw_object_end(&json);
+    enum err err = order_give(rows->dir, strbuf_text(&text), &answer, diag);
     if (err == ERR_OK && answer.err != ERR_OK) {
         err = diag_set(diag, answer.err, "%s", answer.text);
     }
     order_release(&answer);
-    strbuf_release(&json);
+    strbuf_release(&text);
     return err;
 }
 

@@ -2,6 +2,7 @@
 #include "cli/order.h"
 #include "cli/cli.h"
 
+#include "base/jsonw.h"
 #include "base/macros.h"
 #include "base/mem.h"
 #include "base/plain.h"
@@ -56,10 +57,13 @@ int order_fail(const struct cli_command *command,
 {
     if (json) {
         struct strbuf out = {0};
-        strbuf_adds(&out, "{\"ok\":false");
-        orders_add_text(&out, "error", err_name(err));
-        orders_add_text(&out, "text", diag->text);
-        strbuf_adds(&out, "}\n");
+        struct jsonw answer = {.out = &out};
+        jsonw_object(&answer, NULL);
+        jsonw_bool(&answer, "ok", false);
+        jsonw_text(&answer, "error", err_name(err));
+        jsonw_text(&answer, "text", diag->text);
+        jsonw_object_end(&answer);
+        strbuf_adds(&out, "\n");
         (void)cli_write(&out);
         strbuf_release(&out);
     }

@@ -106,42 +106,48 @@ static void add_json(struct strbuf *out,
                      const struct plan *plan,
                      const struct sim_result *result)
 {
-    strbuf_adds(out, "{\"name\": ");
-    jsonw_string(out, plan->name);
-    strbuf_addf(out, ", \"tasks\": %u, \"makespan_s\": ", plan->task_count);
-    jsonw_seconds(out, result->makespan_ns);
-    strbuf_addf(out,
-                ", \"peak_sessions\": %u,\n \"at_once\": [",
-                result->lane_count);
+    struct jsonw json = {.out = out, .spaced = true};
+    jsonw_object(&json, NULL);
+    jsonw_text(&json, "name", plan->name);
+    jsonw_int(&json, "tasks", plan->task_count);
+    jsonw_duration(&json, "makespan_s", result->makespan_ns);
+    jsonw_int(&json, "peak_sessions", result->lane_count);
+    jsonw_line(&json, 1);
+    jsonw_array(&json, "at_once");
     for (uint32_t ix = 0;
          ix < result->span_count && result->spans[ix].start_ns == 0;
          ix++) {
-        strbuf_adds(out, ix > 0 ? ", " : "");
-        jsonw_string(out, plan->tasks[result->spans[ix].task].id);
+        jsonw_text(&json, NULL, plan->tasks[result->spans[ix].task].id);
     }
-    strbuf_adds(out, "],\n \"starts\": [");
+    jsonw_array_end(&json);
+    jsonw_line(&json, 1);
+    jsonw_array(&json, "starts");
     for (uint32_t ix = 0; ix < result->span_count; ix++) {
         const struct sim_span *span = &result->spans[ix];
-        strbuf_adds(out, ix > 0 ? ",\n  {\"task\": " : "\n  {\"task\": ");
-        jsonw_string(out, plan->tasks[span->task].id);
-        strbuf_adds(out, ", \"start_s\": ");
-        jsonw_seconds(out, span->start_ns);
-        strbuf_adds(out, ", \"end_s\": ");
-        jsonw_seconds(out, span->end_ns);
-        strbuf_addf(out, ", \"slot\": %u}", span->lane + 1);
+        jsonw_line(&json, 2);
+        jsonw_object(&json, NULL);
+        jsonw_text(&json, "task", plan->tasks[span->task].id);
+        jsonw_duration(&json, "start_s", span->start_ns);
+        jsonw_duration(&json, "end_s", span->end_ns);
+        jsonw_int(&json, "slot", (int64_t)span->lane + 1);
+        jsonw_object_end(&json);
     }
-    strbuf_adds(out, "],\n \"not_done\": [");
+    jsonw_array_end(&json);
+    jsonw_line(&json, 1);
+    jsonw_array(&json, "not_done");
     for (uint32_t ix = 0; ix < result->left_count; ix++) {
         struct strbuf text = {0};
         results_reason(&text, plan, &result->left[ix]);
-        strbuf_adds(out, ix > 0 ? ",\n  {\"task\": " : "\n  {\"task\": ");
-        jsonw_string(out, plan->tasks[result->left[ix].task].id);
-        strbuf_adds(out, ", \"text\": ");
-        jsonw_string(out, strbuf_text(&text));
-        strbuf_adds(out, "}");
+        jsonw_line(&json, 2);
+        jsonw_object(&json, NULL);
+        jsonw_text(&json, "task", plan->tasks[result->left[ix].task].id);
+        jsonw_text(&json, "text", strbuf_text(&text));
+        jsonw_object_end(&json);
         strbuf_release(&text);
     }
-    strbuf_adds(out, "]}\n");
+    jsonw_array_end(&json);
+    jsonw_object_end(&json);
+    strbuf_adds(out, "\n");
 }
 
 int preview_print(struct plan *plan, bool json)

@@ -171,133 +171,124 @@ void results_text(struct strbuf *out,
     add_left(out, plan, result);
 }
 
-static void json_waits(struct strbuf *out,
+static void json_waits(struct jsonw *json,
                        const struct plan *plan,
                        const struct sim_result *result)
 {
-    strbuf_adds(out, " \"waits\": [");
-    const char *comma = "";
+    jsonw_line(json, 1);
+    jsonw_array(json, "waits");
     for (uint32_t ix = 0; ix < result->class_count; ix++) {
         const struct sim_class *class = &result->classes[ix];
         if (class->count == 0) {
             continue;
         }
-        strbuf_addf(out, "%s{\"class\": ", comma);
-        jsonw_string(out, plan->classes[ix].name);
-        strbuf_addf(out, ", \"count\": %u, \"mean_s\": ", class->count);
-        jsonw_seconds(out, class->wait_mean_ns);
-        strbuf_adds(out, ", \"p99_s\": ");
-        jsonw_seconds(out, class->wait_p99_ns);
-        strbuf_adds(out, ", \"max_s\": ");
-        jsonw_seconds(out, class->wait_max_ns);
-        strbuf_adds(out, "}");
-        comma = ", ";
+        jsonw_object(json, NULL);
+        jsonw_text(json, "class", plan->classes[ix].name);
+        jsonw_int(json, "count", class->count);
+        jsonw_duration(json, "mean_s", class->wait_mean_ns);
+        jsonw_duration(json, "p99_s", class->wait_p99_ns);
+        jsonw_duration(json, "max_s", class->wait_max_ns);
+        jsonw_object_end(json);
     }
-    strbuf_adds(out, "],\n");
+    jsonw_array_end(json);
 }
 
-static void json_timeline(struct strbuf *out,
+static void json_timeline(struct jsonw *json,
                           const struct plan *plan,
                           const struct sim_result *result)
 {
-    strbuf_adds(out, " \"timeline\": [");
+    jsonw_line(json, 1);
+    jsonw_array(json, "timeline");
     for (uint32_t ix = 0; ix < result->span_count; ix++) {
         const struct sim_span *span = &result->spans[ix];
         const struct plan_task *task = &plan->tasks[span->task];
-        strbuf_adds(out, ix > 0 ? ",\n  {\"task\": " : "\n  {\"task\": ");
-        jsonw_string(out, task->id);
-        strbuf_adds(out, ", \"class\": ");
-        jsonw_string(out, plan->classes[task->class_ix].name);
-        strbuf_adds(out, ", \"start_s\": ");
-        jsonw_seconds(out, span->start_ns);
-        strbuf_adds(out, ", \"end_s\": ");
-        jsonw_seconds(out, span->end_ns);
-        strbuf_adds(out, ", \"ready_s\": ");
-        jsonw_seconds(out, span->ready_ns);
-        strbuf_addf(out,
-                    ", \"attempt\": %u, \"slot\": %u, \"session\": %u, "
-                    "\"end\": \"%s\"}",
-                    span->attempt,
-                    span->lane,
-                    span->session,
-                    sim_end_name(span->end));
+        jsonw_line(json, 2);
+        jsonw_object(json, NULL);
+        jsonw_text(json, "task", task->id);
+        jsonw_text(json, "class", plan->classes[task->class_ix].name);
+        jsonw_duration(json, "start_s", span->start_ns);
+        jsonw_duration(json, "end_s", span->end_ns);
+        jsonw_duration(json, "ready_s", span->ready_ns);
+        jsonw_int(json, "attempt", span->attempt);
+        jsonw_int(json, "slot", span->lane);
+        jsonw_int(json, "session", span->session);
+        jsonw_text(json, "end", sim_end_name(span->end));
+        jsonw_object_end(json);
     }
-    strbuf_adds(out, "]");
+    jsonw_array_end(json);
 }
 
-static void json_left(struct strbuf *out,
+static void json_left(struct jsonw *json,
                       const struct plan *plan,
                       const struct sim_result *result)
 {
-    strbuf_adds(out, " \"not_done\": [");
+    jsonw_line(json, 1);
+    jsonw_array(json, "not_done");
     for (uint32_t ix = 0; ix < result->left_count; ix++) {
         const struct sim_left *left = &result->left[ix];
-        strbuf_adds(out, ix > 0 ? ",\n  {\"task\": " : "\n  {\"task\": ");
-        jsonw_string(out, plan->tasks[left->task].id);
-        strbuf_addf(out,
-                    ", \"state\": \"%s\", \"why\": \"%s\", \"text\": ",
-                    sched_state_name(left->state),
-                    left->revoked ? "revoked" : why_code_name(left->why.code));
         struct strbuf text = {0};
         results_reason(&text, plan, left);
-        jsonw_string(out, strbuf_text(&text));
+        jsonw_line(json, 2);
+        jsonw_object(json, NULL);
+        jsonw_text(json, "task", plan->tasks[left->task].id);
+        jsonw_text(json, "state", sched_state_name(left->state));
+        jsonw_text(json,
+                   "why",
+                   left->revoked ? "revoked" : why_code_name(left->why.code));
+        jsonw_text(json, "text", strbuf_text(&text));
+        jsonw_text(json,
+                   "by",
+                   left->why.task.v == ID_NONE
+                       ? NULL
+                       : plan->tasks[left->why.task.v].id);
+        jsonw_text(json,
+                   "limit",
+                   left->why.limit.v == ID_NONE
+                       ? NULL
+                       : plan->limits[left->why.limit.v].name);
+        jsonw_object_end(json);
         strbuf_release(&text);
-        strbuf_adds(out, ", \"by\": ");
-        jsonw_string(out,
-                     left->why.task.v == ID_NONE
-                         ? NULL
-                         : plan->tasks[left->why.task.v].id);
-        strbuf_adds(out, ", \"limit\": ");
-        jsonw_string(out,
-                     left->why.limit.v == ID_NONE
-                         ? NULL
-                         : plan->limits[left->why.limit.v].name);
-        strbuf_adds(out, "}");
     }
-    strbuf_adds(out, "],\n");
+    jsonw_array_end(json);
 }
 
 void results_json(struct strbuf *out,
                   const struct plan *plan,
                   const struct sim_result *result)
 {
-    strbuf_adds(out, "{\"policy\": ");
-    jsonw_string(out, sim_policy_name(result->policy));
-    strbuf_addf(out,
-                ", \"rules\": \"%s\", \"tasks\": %u, \"makespan_s\": ",
-                results_rules(result->rules).text,
-                result->task_count);
-    jsonw_seconds(out, result->makespan_ns);
-    strbuf_addf(out,
-                ",\n \"sessions\": %u, \"peak_sessions\": %u, "
-                "\"slot_use\": %.4f, \"rejections\": %u,\n \"starved_s\": {",
-                result->session_count,
-                result->lane_count,
-                result->slot_use,
-                result->rejections);
-    const char *comma = "";
+    struct jsonw json = {.out = out, .spaced = true};
+    jsonw_object(&json, NULL);
+    jsonw_text(&json, "policy", sim_policy_name(result->policy));
+    jsonw_text(&json, "rules", results_rules(result->rules).text);
+    jsonw_int(&json, "tasks", result->task_count);
+    jsonw_duration(&json, "makespan_s", result->makespan_ns);
+    jsonw_line(&json, 1);
+    jsonw_int(&json, "sessions", result->session_count);
+    jsonw_int(&json, "peak_sessions", result->lane_count);
+    jsonw_name(&json, "slot_use");
+    strbuf_addf(out, "%.4f", result->slot_use);
+    jsonw_int(&json, "rejections", result->rejections);
+    jsonw_line(&json, 1);
+    jsonw_object(&json, "starved_s");
     for (uint32_t ix = 0; ix < result->class_count; ix++) {
         if (result->classes[ix].count > 0) {
-            strbuf_adds(out, comma);
-            jsonw_string(out, plan->classes[ix].name);
-            strbuf_adds(out, ": ");
-            jsonw_seconds(out, result->classes[ix].starved_ns);
-            comma = ", ";
+            jsonw_name(&json, plan->classes[ix].name);
+            jsonw_duration(&json, NULL, result->classes[ix].starved_ns);
         }
     }
-    strbuf_adds(out, "},\n \"states\": {");
+    jsonw_object_end(&json);
+    jsonw_line(&json, 1);
+    jsonw_object(&json, "states");
     for (uint32_t ix = 0; ix < TASK_STATE_COUNT; ix++) {
-        strbuf_addf(out,
-                    "%s\"%s\": %u",
-                    ix > 0 ? ", " : "",
-                    sched_state_name((enum task_state)ix),
-                    result->counts[ix]);
+        jsonw_int(&json,
+                  sched_state_name((enum task_state)ix),
+                  result->counts[ix]);
     }
-    strbuf_adds(out, "},\n");
-    json_waits(out, plan, result);
-    json_left(out, plan, result);
-    json_timeline(out, plan, result);
-    strbuf_adds(out, "}");
+    jsonw_object_end(&json);
+    json_waits(&json, plan, result);
+    json_left(&json, plan, result);
+    json_timeline(&json, plan, result);
+    jsonw_object_end(&json);
 }
 
 /* Width of the column of rules: that of the longest, or of its heading. */

@@ -9,6 +9,7 @@
 #include "engine/engine_internal.h"
 
 #include "base/invariant.h"
+#include "base/jsonw.h"
 #include "base/mem.h"
 
 #include <jansson.h>
@@ -336,10 +337,11 @@ void caps_raise(struct engine *engine,
     struct strbuf value = {0};
     keep_raise(r, task, budget);
     strbuf_addf(&name, "budget/%u/%u", r->number, task);
-    strbuf_addf(&value,
-                "{\"usd\":%lld,\"tokens\":%lld}",
-                (long long)budget->usd,
-                (long long)budget->tokens);
+    struct jsonw json = {.out = &value};
+    jsonw_object(&json, NULL);
+    jsonw_int(&json, "usd", budget->usd);
+    jsonw_int(&json, "tokens", budget->tokens);
+    jsonw_object_end(&json);
     rows_setting(engine, strbuf_text(&name), strbuf_text(&value));
     strbuf_release(&name);
     strbuf_release(&value);

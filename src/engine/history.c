@@ -10,6 +10,7 @@
 #include "engine/engine_internal.h"
 
 #include "base/duration.h"
+#include "base/jsonw.h"
 #include "base/mem.h"
 
 #include <jansson.h>
@@ -75,13 +76,13 @@ void history_pass(struct engine *engine)
         strbuf_clear(&name);
         strbuf_clear(&value);
         strbuf_addf(&name, "%s%s", prefix, class->name);
-        strbuf_addf(&value,
-                    "{\"count\":%llu,\"seconds\":%.9g,\"usd\":%.9g,"
-                    "\"tokens\":%.0f}",
-                    (unsigned long long)class->count,
-                    class->seconds,
-                    class->usd,
-                    class->tokens);
+        struct jsonw json = {.out = &value};
+        jsonw_object(&json, NULL);
+        jsonw_int(&json, "count", (int64_t) class->count);
+        jsonw_number(&json, "seconds", 9, class->seconds);
+        jsonw_number(&json, "usd", 9, class->usd);
+        jsonw_number(&json, "tokens", 15, class->tokens);
+        jsonw_object_end(&json);
         rows_setting(engine, strbuf_text(&name), strbuf_text(&value));
     }
     strbuf_release(&name);

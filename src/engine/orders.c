@@ -29,10 +29,22 @@ struct order {
     enum err missing; /* of the last name that was not found */
 };
 
-void orders_add_text(struct strbuf *json, const char *name, const char *text)
+/* A writer of further members. */
+static struct jsonw extra_of(struct order *order)
 {
-    strbuf_addf(json, ",\"%s\":", name);
-    jsonw_string(json, text);
+    return (struct jsonw){.out = &order->extra};
+}
+
+static void add_extra(struct order *order, const char *name, const char *text)
+{
+    struct jsonw json = extra_of(order);
+    jsonw_text(&json, name, text);
+}
+
+static void add_count(struct order *order, const char *name, int64_t count)
+{
+    struct jsonw json = extra_of(order);
+    jsonw_int(&json, name, count);
 }
 
 static const char *get_text(const struct order *order, const char *name)
@@ -197,13 +209,12 @@ static enum err do_submit(struct order *order)
         return err;
     }
     const struct engine_run *r = &order->engine->runs[run];
-    orders_add_text(&order->extra, "run", r->id);
-    strbuf_addf(&order->extra,
-                ",\"number\":%u,\"tasks\":%u",
-                r->number,
-                r->task_count);
+    add_extra(order, "run", r->id);
+    add_count(order, "number", r->number);
+    add_count(order, "tasks", r->task_count);
     if (r->finished) {
-        strbuf_adds(&order->extra, ",\"finished\":true");
+        struct jsonw json = extra_of(order);
+        jsonw_bool(&json, "finished", true);
         strbuf_addf(&order->text, "run %s has finished", r->id);
         return ERR_OK;
     }
@@ -256,8 +267,8 @@ static enum err do_cap(struct order *order)
                     ", lowered to %lld by its usage monitor",
                     (long long)present);
     }
-    strbuf_addf(&order->extra, ",\"max\":%lld", (long long)wanted);
-    orders_add_text(&order->extra, "run", engine->runs[run].id);
+    add_count(order, "max", wanted);
+    add_extra(order, "run", engine->runs[run].id);
     return ERR_OK;
 }
 
@@ -287,9 +298,8 @@ static enum err do_usage(struct order *order)
                     ? "usage is overridden: meters and limits that sessions "
                       "report pause nothing and lower no cap"
                     : "usage is not overridden any more");
-    strbuf_addf(&order->extra,
-                ",\"override\":%s",
-                engine->override ? "true" : "false");
+    struct jsonw json = extra_of(order);
+    jsonw_bool(&json, "override", engine->override);
     return ERR_OK;
 }
 
@@ -378,21 +388,18 @@ static void add_budgets(struct order *order,
                         const struct plan_cost *amount)
 {
     const struct engine_run *r = &order->engine->runs[run];
-    struct strbuf *out = &order->extra;
-    const char *comma = "";
-    orders_add_text(out, "run", r->id);
-    strbuf_adds(out, ",\"limits\":{");
+    struct jsonw json = extra_of(order);
+    jsonw_text(&json, "run", r->id);
+    jsonw_object(&json, "limits");
     if (amount->usd != PLAN_UNSET) {
-        jsonw_string(out, r->plan->limits[usd].name);
-        strbuf_addf(out, ":%lld", (long long)amount->usd);
-        comma = ",";
+        jsonw_name(&json, r->plan->limits[usd].name);
+        jsonw_int(&json, NULL, amount->usd);
     }
     if (amount->tokens != PLAN_UNSET) {
-        strbuf_adds(out, comma);
-        jsonw_string(out, r->plan->limits[tokens].name);
-        strbuf_addf(out, ":%lld", (long long)amount->tokens);
+        jsonw_name(&json, r->plan->limits[tokens].name);
+        jsonw_int(&json, NULL, amount->tokens);
     }
-    strbuf_adds(out, "}");
+    jsonw_object_end(&json);
 }
 
 static enum err do_budget(struct order *order)
@@ -450,7 +457,7 @@ do_run(struct order *order, enum sched_event_type type, const char *done)
         return diag_set(&order->diag, err, "the run does not allow it now");
     }
     strbuf_addf(&order->text, "run %s %s", order->engine->runs[run].id, done);
-    orders_add_text(&order->extra, "run", order->engine->runs[run].id);
+    add_extra(order, "run", order->engine->runs[run].id);
     return ERR_OK;
 }
 
@@ -477,8 +484,8 @@ static enum err apply_task(struct order *order,
                                               : sched_state_name(state));
     }
     strbuf_addf(&order->text, "%s %s", name, done);
-    orders_add_text(&order->extra, "run", engine->runs[run].id);
-    orders_add_text(&order->extra, "task", name);
+    add_extra(order, "run", engine->runs[run].id);
+    add_extra(order, "task", name);
     return ERR_OK;
 }
 
@@ -504,7 +511,9 @@ static enum err apply_group(struct order *order,
     struct engine *engine = order->engine;
     const struct plan *plan = engine->runs[run].plan;
     struct strbuf tasks = {0};
+    struct jsonw list = {.out = &tasks};
     uint32_t count = 0;
+    jsonw_array(&list, NULL);
     for (uint32_t ix = plan->task_count; ix > 0; ix--) {
         uint32_t task = ix - 1;
         if (plan->tasks[task].group != group ||
@@ -516,8 +525,8 @@ static enum err apply_group(struct order *order,
             .task = engine_core_task(engine, run, task),
         };
         if (engine_apply(engine, event) == ERR_OK) {
-            strbuf_adds(&tasks, count++ > 0 ? "," : "");
-            jsonw_string(&tasks, plan->tasks[task].id);
+            count++;
+            jsonw_text(&list, NULL, plan->tasks[task].id);
         }
     }
     enum err err = ERR_OK;
@@ -536,9 +545,11 @@ static enum err apply_group(struct order *order,
                     done,
                     count,
                     count == 1 ? "" : "s");
-        orders_add_text(&order->extra, "run", engine->runs[run].id);
-        orders_add_text(&order->extra, "group", plan->groups[group].id);
-        strbuf_addf(&order->extra, ",\"tasks\":[%s]", strbuf_text(&tasks));
+        add_extra(order, "run", engine->runs[run].id);
+        add_extra(order, "group", plan->groups[group].id);
+        struct jsonw json = extra_of(order);
+        jsonw_array_end(&list);
+        jsonw_raw(&json, "tasks", strbuf_text(&tasks));
     }
     strbuf_release(&tasks);
     return err;
@@ -635,8 +646,8 @@ static enum err do_add(struct order *order)
                                  &order->diag);
     if (err == ERR_OK) {
         uint32_t added = run->plan->task_count - before;
-        orders_add_text(&order->extra, "run", run->id);
-        strbuf_addf(&order->extra, ",\"tasks\":%u", added);
+        add_extra(order, "run", run->id);
+        add_count(order, "tasks", added);
         strbuf_addf(&order->text,
                     "%u task%s added to run %s",
                     added,
@@ -652,9 +663,7 @@ static enum err do_drain(struct order *order)
     strbuf_addf(&order->text,
                 "nothing more is started; sessions still running: %u",
                 order->engine->session_count);
-    strbuf_addf(&order->extra,
-                ",\"sessions\":%u",
-                order->engine->session_count);
+    add_count(order, "sessions", order->engine->session_count);
     return ERR_OK;
 }
 
@@ -686,7 +695,7 @@ static enum err resume_provider(struct order *order, const char *name)
     INVARIANT(err == ERR_OK);
     rows_stop_reason(engine, id, NULL);
     strbuf_addf(&order->text, "provider %s is used again", name);
-    orders_add_text(&order->extra, "provider", name);
+    add_extra(order, "provider", name);
     return ERR_OK;
 }
 
@@ -839,19 +848,22 @@ static enum err carry_out(struct order *order)
 
 static char *make_answer(struct order *order, enum err err)
 {
-    struct strbuf json = {0};
-    if (err == ERR_OK) {
-        strbuf_adds(&json, "{\"ok\":true");
-        orders_add_text(&json, "text", strbuf_text(&order->text));
-        strbuf_adds(&json, strbuf_text(&order->extra));
+    struct strbuf out = {0};
+    struct jsonw json = {.out = &out};
+    jsonw_object(&json, NULL);
+    jsonw_bool(&json, "ok", err == ERR_OK);
+    if (err != ERR_OK) {
+        jsonw_text(&json, "error", err_name(err));
+        jsonw_text(&json, "text", order->diag.text);
     } else {
-        strbuf_adds(&json, "{\"ok\":false");
-        orders_add_text(&json, "error", err_name(err));
-        orders_add_text(&json, "text", order->diag.text);
+        jsonw_text(&json, "text", strbuf_text(&order->text));
+        if (order->extra.len > 0) {
+            jsonw_raw(&json, NULL, strbuf_text(&order->extra));
+        }
     }
-    strbuf_adds(&json, "}");
-    char *copy = mem_strndup(json.text, json.len);
-    strbuf_release(&json);
+    jsonw_object_end(&json);
+    char *copy = mem_strndup(out.text, out.len);
+    strbuf_release(&out);
     return copy;
 }
 

@@ -31,7 +31,4 @@
 /* Longest order accepted, in bytes: a plan of the largest size fits. */
 enum { ORDERS_BYTES_MAX = 64 << 20 };
 
-/* Append a member `"name":"text"` with a comma before it. */
-void orders_add_text(struct strbuf *json, const char *name, const char *text);
-
 #endif /* ENGINE_ORDERS_H */

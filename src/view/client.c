@@ -3,6 +3,7 @@
 
 #include "base/duration.h"
 #include "base/invariant.h"
+#include "base/jsonw.h"
 #include "base/mem.h"
 #include "engine/doorway.h"
 #include "engine/loop.h"
@@ -349,7 +350,10 @@ enum err client_order(const char *dir,
         return err;
     }
     struct strbuf keyed = {0};
-    strbuf_addf(&keyed, "{\"key\":\"%s\",%s", key.text, json + 1);
+    struct jsonw writer = {.out = &keyed};
+    jsonw_object(&writer, NULL);
+    jsonw_text(&writer, "key", key.text);
+    jsonw_raw(&writer, NULL, json + 1); /* its members, and the end */
     err = give(dir, strbuf_text(&keyed), &key, answer_out, diag);
     strbuf_release(&keyed);
     return err;

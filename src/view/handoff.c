@@ -452,27 +452,26 @@ void handoff_add_lines(struct strbuf *out,
 
 /* A member of a JSON object; without a text it is null. */
 static void
-add_member(struct strbuf *out, const char *name, const struct strbuf *text)
+add_member(struct jsonw *json, const char *name, const struct strbuf *text)
 {
-    strbuf_addf(out, ",\"%s\":", name);
-    jsonw_string(out, text->len > 0 ? strbuf_text(text) : NULL);
+    jsonw_text(json, name, text->len > 0 ? strbuf_text(text) : NULL);
 }
 
 void handoff_add_json(struct strbuf *out, const struct handoff_note *note)
 {
-    strbuf_adds(out, "{\"kind\":\"handoff\",\"repo\":");
-    jsonw_string(out, note->repo);
-    add_member(out, "branch", &note->branch);
-    strbuf_adds(out, ",\"commit\":");
-    jsonw_string(out, note->commit[0] != '\0' ? note->commit : NULL);
-    strbuf_addf(out,
-                ",\"merged\":%u,\"groups\":%u",
-                note->merged,
-                note->groups);
-    add_member(out, "file", &note->file);
-    add_member(out, "pushed_to", &note->remote);
-    add_member(out, "error", &note->trouble);
-    strbuf_adds(out, "}\n");
+    struct jsonw json = {.out = out};
+    jsonw_object(&json, NULL);
+    jsonw_text(&json, "kind", "handoff");
+    jsonw_text(&json, "repo", note->repo);
+    add_member(&json, "branch", &note->branch);
+    jsonw_text(&json, "commit", note->commit[0] != '\0' ? note->commit : NULL);
+    jsonw_int(&json, "merged", note->merged);
+    jsonw_int(&json, "groups", note->groups);
+    add_member(&json, "file", &note->file);
+    add_member(&json, "pushed_to", &note->remote);
+    add_member(&json, "error", &note->trouble);
+    jsonw_object_end(&json);
+    strbuf_adds(out, "\n");
 }
 
 bool handoff_is_troubled(const struct handoff_note *notes, uint32_t count)

@@ -230,79 +230,87 @@ static void add_scheduler(struct strbuf *out, const struct event *event)
                 event->as.scheduler.adopted);
 }
 
-/* Events about a run or the store; the word is the name of the kind. */
+static void add_sync(struct strbuf *out, const struct event *event)
+{
+    bool done = event->as.sync.result == EVENT_WORD_DONE;
+    strbuf_adds(out, done ? "the hook is done" : "the hook failed");
+    add_reason(out, event->as.sync.reason);
+}
+
+static void add_updated(struct strbuf *out, const struct event *event)
+{
+    strbuf_addf(out,
+                "plan: tasks changed %u, added %u, removed %u",
+                event->as.updated.changed,
+                event->as.updated.added,
+                event->as.updated.removed);
+}
+
+static void add_refused(struct strbuf *out, const struct event *event)
+{
+    strbuf_adds(out, "what ");
+    add_text(out, event->as.add_refused.task);
+    strbuf_adds(out, " adds");
+    add_reason(out, event->as.add_refused.reason);
+}
+
+static void add_hook(struct strbuf *out, const struct event *event)
+{
+    add_text(out, event->as.hook.hook);
+    strbuf_adds(out, " was not delivered");
+    add_reason(out, event->as.hook.reason);
+}
+
+static void add_budget(struct strbuf *out, const struct event *event)
+{
+    strbuf_adds(out, "nothing more is started: the ");
+    add_text(out, event->as.budget.budget);
+    strbuf_adds(out, " is reached");
+}
+
+/* A provider was stopped, or an operator has resumed it. */
+static void add_provider(struct strbuf *out, const struct event *event)
+{
+    add_text(out, event->as.provider.provider);
+    strbuf_addf(out, " is %s", event_word_name(event->as.provider.to));
+    add_reason(out, event->as.provider.reason);
+}
+
+static void add_circuit(struct strbuf *out, const struct event *event)
+{
+    strbuf_adds(out, "provider ");
+    add_text(out, event->as.circuit.provider);
+    strbuf_adds(out, " failed or refused too often: one try at a time");
+}
+
+/* Events about a run or the store: a word, and what follows it. A kind that is
+ * not here has no line. */
 static bool add_other(struct strbuf *out,
                       const struct store_event *row,
                       const struct event *event)
 {
-    if (event->kind == EVENT_KIND_UNKNOWN ||
-        (event->kind == EVENT_KIND_SCHEDULER &&
-         event->as.scheduler.found == 0)) {
+    static const struct {
+        const char *word;
+        void (*add)(struct strbuf *out, const struct event *event);
+    } others[EVENT_KIND_COUNT] = {
+        [EVENT_KIND_SYNC] = {"sync", add_sync},
+        [EVENT_KIND_ADDED] = {"added", add_added},
+        [EVENT_KIND_UPDATED] = {"updated", add_updated},
+        [EVENT_KIND_ADD_REFUSED] = {"refused", add_refused},
+        [EVENT_KIND_HOOK] = {"hook", add_hook},
+        [EVENT_KIND_BUDGET] = {"budget", add_budget},
+        [EVENT_KIND_USAGE] = {"usage", add_usage},
+        [EVENT_KIND_SCHEDULER] = {"scheduler", add_scheduler},
+        [EVENT_KIND_PROVIDER] = {"provider", add_provider},
+        [EVENT_KIND_CIRCUIT] = {"circuit", add_circuit},
+    };
+    bool quiet =
+        event->kind == EVENT_KIND_SCHEDULER && event->as.scheduler.found == 0;
+    if (quiet || others[event->kind].add == NULL) {
         return false;
     }
-    begin(out,
-          row,
-          event->kind == EVENT_KIND_ADD_REFUSED ? "refused"
-                                                : event_kind_name(event->kind));
-    switch (event->kind) {
-    case EVENT_KIND_SYNC:
-        strbuf_adds(out,
-                    event->as.sync.result == EVENT_WORD_DONE
-                        ? "the hook is done"
-                        : "the hook failed");
-        add_reason(out, event->as.sync.reason);
-        break;
-    case EVENT_KIND_ADDED:
-        add_added(out, event);
-        break;
-    case EVENT_KIND_UPDATED:
-        strbuf_addf(out,
-                    "plan: tasks changed %u, added %u, removed %u",
-                    event->as.updated.changed,
-                    event->as.updated.added,
-                    event->as.updated.removed);
-        break;
-    case EVENT_KIND_ADD_REFUSED:
-        strbuf_adds(out, "what ");
-        add_text(out, event->as.add_refused.task);
-        strbuf_adds(out, " adds");
-        add_reason(out, event->as.add_refused.reason);
-        break;
-    case EVENT_KIND_HOOK:
-        add_text(out, event->as.hook.hook);
-        strbuf_adds(out, " was not delivered");
-        add_reason(out, event->as.hook.reason);
-        break;
-    case EVENT_KIND_BUDGET:
-        strbuf_adds(out, "nothing more is started: the ");
-        add_text(out, event->as.budget.budget);
-        strbuf_adds(out, " is reached");
-        break;
-    case EVENT_KIND_USAGE:
-        add_usage(out, event);
-        break;
-    case EVENT_KIND_SCHEDULER:
-        add_scheduler(out, event);
-        break;
-    case EVENT_KIND_PROVIDER:
-        add_text(out, event->as.provider.provider);
-        strbuf_addf(out, " is %s", event_word_name(event->as.provider.to));
-        add_reason(out, event->as.provider.reason);
-        break;
-    case EVENT_KIND_CIRCUIT:
-        strbuf_adds(out, "provider ");
-        add_text(out, event->as.circuit.provider);
-        strbuf_adds(out, " failed or refused too often: one try at a time");
-        break;
-    case EVENT_KIND_TASK:
-    case EVENT_KIND_ATTEMPT:
-    case EVENT_KIND_MEMBER:
-    case EVENT_KIND_RUN:
-    case EVENT_KIND_ORDER:
-    case EVENT_KIND_UNKNOWN:
-    case EVENT_KIND_COUNT:
-        break;
-    }
+    begin(out, row, others[event->kind].word);
+    others[event->kind].add(out, event);
     return true;
 }
 

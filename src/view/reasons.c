@@ -440,34 +440,29 @@ void reasons_add_command(struct strbuf *out,
     }
 }
 
-static void add_member(struct strbuf *out, const char *name, const char *text)
-{
-    strbuf_addf(out, ", \"%s\": ", name);
-    jsonw_string(out, text);
-}
-
 void reasons_add_json(struct strbuf *out, const struct reason *reason)
 {
     struct strbuf text = {0};
+    struct jsonw json = {.out = out, .spaced = true};
     reasons_add(&text, reason);
-    strbuf_addf(out, "{\"code\": \"%s\"", why_code_name(reason->code));
-    add_member(out, "text", strbuf_text(&text));
-    add_member(out, "task", reason->task);
-    add_member(out, "run", reason->run);
-    add_member(out, "group", reason->group);
-    add_member(out, "limit", reason->limit);
-    add_member(out, "provider", reason->provider);
-    strbuf_addf(out, ", \"held\": %s", reason->held ? "true" : "false");
-    strbuf_adds(out, ", \"left_s\": ");
+    jsonw_object(&json, NULL);
+    jsonw_text(&json, "code", why_code_name(reason->code));
+    jsonw_text(&json, "text", strbuf_text(&text));
+    jsonw_text(&json, "task", reason->task);
+    jsonw_text(&json, "run", reason->run);
+    jsonw_text(&json, "group", reason->group);
+    jsonw_text(&json, "limit", reason->limit);
+    jsonw_text(&json, "provider", reason->provider);
+    jsonw_bool(&json, "held", reason->held);
     if (reason->left_ns != SCHED_NEVER) {
-        jsonw_seconds(out, reason->left_ns);
+        jsonw_duration(&json, "left_s", reason->left_ns);
     } else {
-        strbuf_adds(out, "null");
+        jsonw_null(&json, "left_s");
     }
-    add_member(out,
+    jsonw_text(&json,
                "parked",
                reason->code == WHY_PARKED ? reasons_parked_name(reason->parked)
                                           : NULL);
-    strbuf_adds(out, "}");
+    jsonw_object_end(&json);
     strbuf_release(&text);
 }

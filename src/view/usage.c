@@ -193,34 +193,32 @@ void usage_add_budgets(struct strbuf *out,
 
 /* --- JSON --------------------------------------------------------------- */
 
-static void json_time(struct strbuf *out, const char *name, int64_t at_ns)
+static void json_time(struct jsonw *json, const char *name, int64_t at_ns)
 {
-    strbuf_addf(out, ", \"%s\": ", name);
     if (at_ns > 0) {
-        jsonw_time(out, at_ns);
+        jsonw_moment(json, name, at_ns);
     } else {
-        strbuf_adds(out, "null");
+        jsonw_null(json, name);
     }
 }
 
-static void json_meters(struct strbuf *out,
+static void json_meters(struct jsonw *json,
                         const struct engine *engine,
                         uint32_t run,
                         uint32_t ix)
 {
     struct engine_usage_view view = engine_usage(engine, run, ix);
-    strbuf_adds(out, ", \"meters\": [");
+    jsonw_array(json, "meters");
     for (uint32_t n = 0; n < view.meter_count; n++) {
         struct engine_meter meter = engine_usage_meter(engine, run, ix, n);
-        strbuf_adds(out, n > 0 ? ", {\"name\": " : "{\"name\": ");
-        jsonw_string(out, meter.name);
-        strbuf_addf(out, ", \"percent\": %.10g", meter.percent);
-        json_time(out, "resets_at", meter.resets_ns);
-        strbuf_addf(out,
-                    ", \"governs\": %s}",
-                    n == view.governs ? "true" : "false");
+        jsonw_object(json, NULL);
+        jsonw_text(json, "name", meter.name);
+        jsonw_number(json, "percent", 10, meter.percent);
+        json_time(json, "resets_at", meter.resets_ns);
+        jsonw_bool(json, "governs", n == view.governs);
+        jsonw_object_end(json);
     }
-    strbuf_adds(out, "]");
+    jsonw_array_end(json);
 }
 
 void usage_json_monitors(struct strbuf *out,
@@ -229,43 +227,44 @@ void usage_json_monitors(struct strbuf *out,
 {
     const struct engine *engine = glance->view.engine;
     const struct plan *plan = engine_run(engine, run).plan;
-    strbuf_adds(out, "[");
+    struct jsonw json = {.out = out, .spaced = true};
+    jsonw_array(&json, NULL);
     for (uint32_t ix = 0; ix < plan->usage_count; ix++) {
         struct engine_usage_view view = engine_usage(engine, run, ix);
-        strbuf_adds(out, ix > 0 ? ", {\"provider\": " : "{\"provider\": ");
-        jsonw_string(out, view.provider);
-        strbuf_adds(out, ", \"cap\": ");
+        jsonw_object(&json, NULL);
+        jsonw_text(&json, "provider", view.provider);
         if (view.cap == LIMIT_NONE) {
-            strbuf_adds(out, "null");
+            jsonw_null(&json, "cap");
         } else {
-            strbuf_addf(out, "%lld", (long long)view.cap);
+            jsonw_int(&json, "cap", view.cap);
         }
-        strbuf_addf(out, ", \"paused\": %s", view.cap == 0 ? "true" : "false");
-        json_time(out, "until", view.until_ns);
-        json_time(out, "read_at", view.read_ns);
-        strbuf_adds(out, ", \"error\": ");
-        jsonw_string(out, view.error);
-        json_meters(out, engine, run, ix);
-        strbuf_adds(out, ", \"steps\": [");
+        jsonw_bool(&json, "paused", view.cap == 0);
+        json_time(&json, "until", view.until_ns);
+        json_time(&json, "read_at", view.read_ns);
+        jsonw_text(&json, "error", view.error);
+        json_meters(&json, engine, run, ix);
+        jsonw_array(&json, "steps");
         for (uint32_t n = 0; n < plan->usages[ix].step_count; n++) {
-            strbuf_addf(out,
-                        "%s{\"percent\": %u, \"cap\": %u}",
-                        n > 0 ? ", " : "",
-                        plan->usages[ix].steps[n].percent,
-                        plan->usages[ix].steps[n].cap);
+            jsonw_object(&json, NULL);
+            jsonw_int(&json, "percent", plan->usages[ix].steps[n].percent);
+            jsonw_int(&json, "cap", plan->usages[ix].steps[n].cap);
+            jsonw_object_end(&json);
         }
-        strbuf_adds(out, "]}");
+        jsonw_array_end(&json);
+        jsonw_object_end(&json);
     }
-    strbuf_adds(out, "]");
+    jsonw_array_end(&json);
 }
 
-static void
-json_amount(struct strbuf *out, const struct plan_limit *limit, int64_t units)
+static void json_amount(struct jsonw *json,
+                        const char *name,
+                        const struct plan_limit *limit,
+                        int64_t units)
 {
     if (limit->kind == PLAN_LIMIT_BUDGET_USD) {
-        strbuf_addf(out, "%.10g", (double)units / PLAN_USD);
+        jsonw_number(json, name, 10, (double)units / PLAN_USD);
     } else {
-        strbuf_addf(out, "%lld", (long long)units);
+        jsonw_int(json, name, units);
     }
 }
 
@@ -275,28 +274,24 @@ void usage_json_budgets(struct strbuf *out,
 {
     const struct engine *engine = glance->view.engine;
     struct engine_run_view view = engine_run(engine, run);
-    const char *comma = "";
-    strbuf_adds(out, "[");
+    struct jsonw json = {.out = out, .spaced = true};
+    jsonw_array(&json, NULL);
     for (uint32_t ix = 0; ix < view.plan->limit_count; ix++) {
         const struct plan_limit *limit = &view.plan->limits[ix];
         if (!plan_is_budget(limit)) {
             continue;
         }
-        strbuf_addf(out, "%s{\"budget\": ", comma);
-        comma = ", ";
-        jsonw_string(out, limit->name);
-        strbuf_adds(out, ", \"class\": ");
-        jsonw_string(out,
-                     limit->where_count > 0 ? limit->where[0].value : NULL);
-        strbuf_addf(out,
-                    ", \"unit\": \"%s\", \"max\": ",
-                    limit->kind == PLAN_LIMIT_BUDGET_USD ? "usd" : "tokens");
-        json_amount(out, limit, engine_limit_set(engine, run, ix));
-        strbuf_adds(out, ", \"spent\": ");
-        json_amount(out, limit, engine_limit_spent(engine, run, ix));
-        strbuf_adds(out, ", \"expected\": ");
-        json_amount(out, limit, expected(glance, run, ix));
-        strbuf_adds(out, "}");
+        bool usd = limit->kind == PLAN_LIMIT_BUDGET_USD;
+        jsonw_object(&json, NULL);
+        jsonw_text(&json, "budget", limit->name);
+        jsonw_text(&json,
+                   "class",
+                   limit->where_count > 0 ? limit->where[0].value : NULL);
+        jsonw_text(&json, "unit", usd ? "usd" : "tokens");
+        json_amount(&json, "max", limit, engine_limit_set(engine, run, ix));
+        json_amount(&json, "spent", limit, engine_limit_spent(engine, run, ix));
+        json_amount(&json, "expected", limit, expected(glance, run, ix));
+        jsonw_object_end(&json);
     }
-    strbuf_adds(out, "]");
+    jsonw_array_end(&json);
 }
