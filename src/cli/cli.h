@@ -12,6 +12,7 @@
 #include "base/jsonw.h"
 #include "base/strbuf.h"
 #include "plan/plan.h"
+#include "view/glance.h"
 
 #include <stdbool.h>
 
@@ -197,5 +198,13 @@ bool cli_unicode(void);
 
 /* Write to standard output; CLI_OK, or CLI_USAGE when that fails. */
 int cli_write(const struct strbuf *out);
+
+/* Look, print what `fn` makes of it, or why there is nothing; the exit code. */
+typedef void (*cli_show_fn)(struct strbuf *out,
+                            const struct glance *glance,
+                            const struct glance_options *options);
+int cli_show(const struct cli_command *command,
+             const struct glance_options *options,
+             cli_show_fn fn);
 
 #endif /* CLI_CLI_H */

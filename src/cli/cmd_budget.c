@@ -3,7 +3,6 @@
 #include "base/jsonw.h"
 #include "cli/cli.h"
 #include "cli/order.h"
-#include "cli/show.h"
 #include "engine/orders.h"
 #include "view/glance.h"
 #include "view/target.h"
@@ -103,9 +102,9 @@ static int show(const struct line *line)
         return cli_fail(line->command,
                         "how much? Give --usd, --tokens or both");
     }
-    return show_glance(line->command,
-                       &line->wanted,
-                       line->json ? add_json : add_text);
+    return cli_show(line->command,
+                    &line->wanted,
+                    line->json ? add_json : add_text);
 }
 
 static int take_option(struct line *line, int code, const char *argument)

@@ -2,8 +2,8 @@
 /*
  * sluice import: a plan made of issues that were exported from elsewhere.
  *
- * plan/import.h reads and links the issues, cli/import_out.h writes files; here
- * are the options and the messages.
+ * import/import.h reads and links the issues, cli/import_out.h writes files;
+ * here are the options and the messages.
  */
 #include "adapter/adapter.h"
 #include "base/jsonw.h"

@@ -88,7 +88,7 @@ write_file(const char *path, const struct strbuf *text, struct diag *diag)
 
 /* The page, into the store: STORE/report/RUN.html. */
 static enum err put_page(const char *dir,
-                         const struct chronicle *chronicle,
+                         const struct run_history *history,
                          const struct strbuf *text,
                          struct strbuf *path,
                          struct diag *diag)
@@ -96,7 +96,7 @@ static enum err put_page(const char *dir,
     struct strbuf folder = {0};
     struct strbuf name = {0};
     strbuf_addf(&folder, "%s/report", dir);
-    strbuf_addf(&name, "%s.html", chronicle->id);
+    strbuf_addf(&name, "%s.html", history->id);
     enum err err =
         put_write(strbuf_text(&folder), strbuf_text(&name), text, diag);
     if (err == ERR_OK) {
@@ -114,7 +114,7 @@ static enum err put_page(const char *dir,
 
 static int write_out(const struct request *request,
                      const char *dir,
-                     const struct chronicle *chronicle,
+                     const struct run_history *history,
                      const struct strbuf *text)
 {
     struct diag diag = {0};
@@ -129,7 +129,7 @@ static int write_out(const struct request *request,
         err = write_file(request->output, text, &diag);
         strbuf_adds(&path, request->output);
     } else {
-        err = put_page(dir, chronicle, text, &path, &diag);
+        err = put_page(dir, history, text, &path, &diag);
     }
     strbuf_adds(&path, "\n");
     int code = err == ERR_OK ? cli_write(&path)
@@ -142,7 +142,7 @@ static int write_out(const struct request *request,
 
 static int make(const struct request *request,
                 const char *dir,
-                const struct chronicle *chronicle)
+                const struct run_history *history)
 {
     static const form_fn forms[] = {
         [FORM_HTML] = report_html,
@@ -150,22 +150,22 @@ static int make(const struct request *request,
         [FORM_MD] = report_md,
         [FORM_SVG] = report_svg,
     };
-    struct facts facts;
+    struct stats stats;
     struct forecast forecast;
-    facts_init(&facts, chronicle);
-    forecast_init(&forecast, &facts);
+    stats_init(&stats, history);
+    forecast_init(&forecast, &stats);
     struct report report = {
-        .chronicle = chronicle,
-        .facts = &facts,
+        .history = history,
+        .stats = &stats,
         .forecast = &forecast,
         .wall_ns = loop_wall_ns(),
     };
     struct strbuf text = {0};
     forms[request->form](&text, &report);
-    int code = write_out(request, dir, chronicle, &text);
+    int code = write_out(request, dir, history, &text);
     strbuf_release(&text);
     forecast_release(&forecast);
-    facts_release(&facts);
+    stats_release(&stats);
     return code;
 }
 
@@ -173,21 +173,21 @@ static int carry_out(const struct request *request)
 {
     struct diag diag = {0};
     struct store *store = NULL;
-    struct chronicle chronicle = {0};
+    struct run_history history = {0};
     char *dir = client_find_store(request->store_option, false, &diag);
     enum err err = dir != NULL ? store_open(&store, dir, STORE_READ, &diag)
                                : ERR_NOT_FOUND;
     if (err == ERR_OK) {
-        err = chronicle_read(&chronicle,
-                             store,
-                             request->run,
-                             loop_wall_ns(),
-                             &diag);
+        err = run_history_read(&history,
+                               store,
+                               request->run,
+                               loop_wall_ns(),
+                               &diag);
     }
     store_close(store);
-    int code = err == ERR_OK ? make(request, dir, &chronicle)
+    int code = err == ERR_OK ? make(request, dir, &history)
                              : cli_fail_store(request->command, err, &diag);
-    chronicle_release(&chronicle);
+    run_history_release(&history);
     mem_free(dir);
     return code;
 }

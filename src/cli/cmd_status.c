@@ -5,10 +5,9 @@
 #include "base/plain.h"
 #include "base/strmap.h"
 #include "cli/cli.h"
-#include "cli/show.h"
 #include "view/glance.h"
+#include "view/model.h"
 #include "view/status.h"
-#include "view/top_model.h"
 #include "view/usage.h"
 
 #include <string.h>
@@ -78,7 +77,7 @@ static void add_name(struct strbuf *out, const char *name)
     strbuf_pad(out, ' ', columns < NAME_COLUMNS ? NAME_COLUMNS - columns : 1);
 }
 
-static void add_head(struct strbuf *out, const struct top_run *run)
+static void add_head(struct strbuf *out, const struct model_run *run)
 {
     strbuf_addf(out, "\nrun %s: ", run->id);
     plain_add(out, run->name);
@@ -109,12 +108,12 @@ static void add_head(struct strbuf *out, const struct top_run *run)
 
 /* The cap first, as in the plan; those that nobody uses, or that limit nothing,
  * are left out. */
-static void add_limits(struct strbuf *out, const struct top_model *model)
+static void add_limits(struct strbuf *out, const struct model *model)
 {
     strbuf_adds(out, "  limits:");
     const char *comma = " ";
     for (uint32_t ix = 0; ix < model->limit_total; ix++) {
-        const struct top_limit *limit = &model->limits[ix];
+        const struct model_limit *limit = &model->limits[ix];
         if (ix > 0 && (limit->used == 0 || limit->max == LIMIT_NONE)) {
             continue;
         }
@@ -146,11 +145,11 @@ static void add_limits(struct strbuf *out, const struct top_model *model)
 }
 
 static void
-add_sessions(struct strbuf *out, const struct top_model *model, bool owned)
+add_sessions(struct strbuf *out, const struct model *model, bool owned)
 {
     strbuf_adds(out, model->slot_count > 0 ? "  in flight:\n" : "");
     for (uint32_t ix = 0; ix < model->slot_count; ix++) {
-        const struct top_slot *slot = &model->slots[ix];
+        const struct model_slot *slot = &model->slots[ix];
         int64_t gone_ns = model->wall_ns - slot->since_ns;
         strbuf_adds(out, "    ");
         add_name(out, slot->task);
@@ -172,9 +171,9 @@ add_sessions(struct strbuf *out, const struct top_model *model, bool owned)
 
 static void add_people(struct strbuf *out,
                        const struct glance *glance,
-                       const struct top_model *model)
+                       const struct model *model)
 {
-    uint32_t count = model->part_counts[TOP_PART_PEOPLE];
+    uint32_t count = model->part_counts[MODEL_PEOPLE];
     strbuf_adds(out,
                 count == 0 ? ""
                            : "  a person is needed ('sluice why TASK' says "
@@ -234,13 +233,13 @@ add_to_group(struct waiting *waiting, const struct strbuf *text, uint32_t task)
 }
 
 /* Those that are ready come first: they wait for nothing but room. */
-static void group_waiting(struct waiting *out, const struct top_model *model)
+static void group_waiting(struct waiting *out, const struct model *model)
 {
-    uint32_t first = model->part_counts[TOP_PART_PEOPLE];
-    uint32_t end = first + model->part_counts[TOP_PART_READY] +
-                   model->part_counts[TOP_PART_WAITING];
+    uint32_t first = model->part_counts[MODEL_PEOPLE];
+    uint32_t end = first + model->part_counts[MODEL_READY] +
+                   model->part_counts[MODEL_WAITING];
     for (uint32_t ix = first; ix < end; ix++) {
-        struct top_task task;
+        struct model_task task;
         struct strbuf text = {0};
         model->describe(model, model->rows[ix].task, &task, &text);
         add_to_group(out, &text, model->rows[ix].task);
@@ -249,7 +248,7 @@ static void group_waiting(struct waiting *out, const struct top_model *model)
 }
 
 static void add_group(struct strbuf *out,
-                      const struct top_model *model,
+                      const struct model *model,
                       const struct waiting_group *group)
 {
     strbuf_adds(out, "    ");
@@ -272,7 +271,7 @@ static void add_group(struct strbuf *out,
     strbuf_adds(out, group->count > NAMES_MAX ? ", ...)\n" : ")\n");
 }
 
-static void add_waiting(struct strbuf *out, const struct top_model *model)
+static void add_waiting(struct strbuf *out, const struct model *model)
 {
     struct waiting waiting = {0};
     group_waiting(&waiting, model);
@@ -295,9 +294,9 @@ static void add_waiting(struct strbuf *out, const struct top_model *model)
 static void
 add_run(struct strbuf *out, const struct glance *glance, const char *id)
 {
-    struct top_model model = {0};
-    top_model_fill(&model, glance, id, true);
-    const struct top_run *run = &model.runs[model.run];
+    struct model model = {0};
+    model_fill(&model, glance, id, true);
+    const struct model_run *run = &model.runs[model.run];
     add_head(out, run);
     if (!run->finished) {
         struct engine *engine = glance->view.engine;
@@ -313,7 +312,7 @@ add_run(struct strbuf *out, const struct glance *glance, const char *id)
             strbuf_adds(out, " left by estimates\n");
         }
     }
-    top_model_release(&model);
+    model_release(&model);
 }
 
 /* --- the command -------------------------------------------------------- */
@@ -367,7 +366,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
     if (code != CLI_OK) {
         return code;
     }
-    return show_glance(command, &wanted, json ? status_add_json : add_text);
+    return cli_show(command, &wanted, json ? status_add_json : add_text);
 }
 
 static const struct cli_option options[] = {

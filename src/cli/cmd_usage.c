@@ -3,7 +3,6 @@
 #include "base/jsonw.h"
 #include "cli/cli.h"
 #include "cli/order.h"
-#include "cli/show.h"
 #include "view/glance.h"
 #include "view/target.h"
 #include "view/usage.h"
@@ -126,9 +125,9 @@ static void add_json(struct strbuf *out,
 
 static int show(const struct line *line)
 {
-    return show_glance(line->command,
-                       &line->wanted,
-                       line->json ? add_json : add_text);
+    return cli_show(line->command,
+                    &line->wanted,
+                    line->json ? add_json : add_text);
 }
 
 static int set_override(const struct line *line)

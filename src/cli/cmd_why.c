@@ -35,30 +35,6 @@ static void add_link(struct strbuf *out, const struct chain *chain, uint32_t ix)
     }
 }
 
-static void
-add_remedies(struct strbuf *out, const struct chain *chain, uint32_t ix)
-{
-    struct reason reason = chain_reason(chain, ix);
-    const char *head = "\nto do:\n";
-    for (const struct reasons_remedy *remedy = reasons_remedies(&reason);
-         remedy->verb != NULL;
-         remedy++) {
-        struct strbuf command = {0};
-        reasons_add_command(&command,
-                            &reason,
-                            remedy,
-                            chain_id(chain, ix),
-                            chain_run(chain, ix));
-        strbuf_addf(out,
-                    "%s  %-40s %s\n",
-                    head,
-                    strbuf_text(&command),
-                    remedy->effect);
-        strbuf_release(&command);
-        head = "";
-    }
-}
-
 /* The command that undoes a hold of the task itself. */
 static void add_release(struct strbuf *out, const struct chain *chain)
 {
@@ -100,7 +76,11 @@ static void add_text(struct strbuf *out, const struct chain *chain)
                     strbuf_text(&log));
     }
     strbuf_release(&log);
-    add_remedies(out, chain, root);
+    reasons_add_remedies(out,
+                         &reason,
+                         chain_id(chain, root),
+                         chain_run(chain, root),
+                         (struct reasons_layout){"\nto do:\n", 2, 40});
     struct reason first = chain_reason(chain, 0);
     if (first.held && first.code != WHY_HELD) {
         strbuf_adds(out, "\nheld, too:\n");

@@ -51,7 +51,7 @@ void html_cell_class(struct strbuf *out,
     strbuf_addf(out,
                 "<td class=\"k\"><i class=\"mark %s\"></i>",
                 html_colour(class_ix).name);
-    xml_add(out, report->chronicle->plan->classes[class_ix].name);
+    xml_add(out, report->history->plan->classes[class_ix].name);
     strbuf_adds(out, "</td>");
 }
 
@@ -59,7 +59,7 @@ void html_cell_task(struct strbuf *out,
                     const struct report *report,
                     uint32_t task)
 {
-    const struct plan *plan = report->chronicle->plan;
+    const struct plan *plan = report->history->plan;
     uint32_t group = plan->tasks[task].group;
     const char *title = plan->tasks[task].title;
     if (title == NULL && group != PLAN_NONE) {

@@ -64,9 +64,9 @@ static void add_node(struct graph *graph, uint32_t task)
 
 static int compare_work(const void *left, const void *right, void *ctx)
 {
-    const struct facts_segment *path = ctx;
-    const struct facts_segment *a = &path[*(const uint32_t *)left];
-    const struct facts_segment *b = &path[*(const uint32_t *)right];
+    const struct stats_segment *path = ctx;
+    const struct stats_segment *a = &path[*(const uint32_t *)left];
+    const struct stats_segment *b = &path[*(const uint32_t *)right];
     int64_t a_ns = a->end_ns - a->start_ns;
     int64_t b_ns = b->end_ns - b->start_ns;
     if (a_ns != b_ns) {
@@ -77,26 +77,26 @@ static int compare_work(const void *left, const void *right, void *ctx)
 
 static void pick_path(struct graph *graph)
 {
-    const struct facts *facts = graph->report->facts;
-    uint32_t *order = mem_zalloc(facts->path_count, sizeof(order[0]));
+    const struct stats *stats = graph->report->stats;
+    uint32_t *order = mem_zalloc(stats->path_count, sizeof(order[0]));
     uint32_t count = 0;
-    for (uint32_t ix = 0; ix < facts->path_count; ix++) {
-        if (facts->path[ix].step == FACTS_STEP_WORK) {
+    for (uint32_t ix = 0; ix < stats->path_count; ix++) {
+        if (stats->path[ix].step == STATS_STEP_WORK) {
             order[count++] = ix;
         }
     }
     if (count > 1) {
-        qsort_r(order, count, sizeof(order[0]), compare_work, facts->path);
+        qsort_r(order, count, sizeof(order[0]), compare_work, stats->path);
     }
     for (uint32_t ix = 0; ix < count && graph->count < PATH_NODES_MAX; ix++) {
-        add_node(graph, facts->path[order[ix]].task);
+        add_node(graph, stats->path[order[ix]].task);
     }
     mem_free(order);
 }
 
 static void pick_tasks(struct graph *graph)
 {
-    const struct plan *plan = graph->report->chronicle->plan;
+    const struct plan *plan = graph->report->history->plan;
     graph->whole = plan->task_count <= NODES_MAX;
     for (uint32_t ix = 0; graph->whole && ix < plan->task_count; ix++) {
         add_node(graph, ix);
@@ -119,7 +119,7 @@ static int compare_tasks(const void *left, const void *right)
  * most, because there is no cycle. */
 static void find_layers(struct graph *graph)
 {
-    const struct plan *plan = graph->report->chronicle->plan;
+    const struct plan *plan = graph->report->history->plan;
     bool moved = true;
     for (uint32_t round = 0; moved && round < graph->count; round++) {
         moved = false;
@@ -141,7 +141,7 @@ static void find_layers(struct graph *graph)
 
 static void find_wish(struct graph *graph, struct node *node)
 {
-    const struct plan *plan = graph->report->chronicle->plan;
+    const struct plan *plan = graph->report->history->plan;
     const struct plan_task *task = &plan->tasks[node->task];
     double sum = 0;
     uint32_t count = 0;
@@ -205,12 +205,12 @@ static int32_t column_of(const struct graph *graph)
 /* The tasks of the path in rows, each where it ran first. */
 static void lay_rows(struct graph *graph)
 {
-    const struct facts *facts = graph->report->facts;
+    const struct stats *stats = graph->report->stats;
     bool *placed = mem_zalloc(graph->count, sizeof(placed[0]));
     uint32_t count = 0;
-    for (uint32_t ix = 0; ix < facts->path_count; ix++) {
-        uint32_t at = graph->at[facts->path[ix].task];
-        if (facts->path[ix].step != FACTS_STEP_WORK || at == 0 ||
+    for (uint32_t ix = 0; ix < stats->path_count; ix++) {
+        uint32_t at = graph->at[stats->path[ix].task];
+        if (stats->path[ix].step != STATS_STEP_WORK || at == 0 ||
             placed[at - 1]) {
             continue;
         }
@@ -232,10 +232,10 @@ static void lay_out(struct graph *graph)
     for (uint32_t ix = 0; ix < graph->count; ix++) {
         graph->at[graph->nodes[ix].task] = ix + 1;
     }
-    const struct facts *facts = graph->report->facts;
-    for (uint32_t ix = 0; ix < facts->path_count; ix++) {
-        uint32_t at = graph->at[facts->path[ix].task];
-        if (at > 0 && facts->path[ix].step == FACTS_STEP_WORK) {
+    const struct stats *stats = graph->report->stats;
+    for (uint32_t ix = 0; ix < stats->path_count; ix++) {
+        uint32_t at = graph->at[stats->path[ix].task];
+        if (at > 0 && stats->path[ix].step == STATS_STEP_WORK) {
             graph->nodes[at - 1].critical = true;
         }
     }
@@ -305,7 +305,7 @@ static void add_edge(struct strbuf *out,
 
 static void add_needs(struct strbuf *out, const struct graph *graph)
 {
-    const struct plan *plan = graph->report->chronicle->plan;
+    const struct plan *plan = graph->report->history->plan;
     for (uint32_t ix = 0; ix < graph->count; ix++) {
         const struct plan_task *task = &plan->tasks[graph->nodes[ix].task];
         for (uint32_t n = 0; n < task->need_count; n++) {
@@ -324,12 +324,12 @@ static void add_needs(struct strbuf *out, const struct graph *graph)
 /* The path over the needs: whole where a need was waited for, else dashed. */
 static void add_path(struct strbuf *out, const struct graph *graph)
 {
-    const struct facts *facts = graph->report->facts;
+    const struct stats *stats = graph->report->stats;
     uint32_t before = 0; /* node + 1 */
     bool gap = false;
-    for (uint32_t ix = 0; ix < facts->path_count; ix++) {
-        const struct facts_segment *segment = &facts->path[ix];
-        if (segment->step != FACTS_STEP_WORK) {
+    for (uint32_t ix = 0; ix < stats->path_count; ix++) {
+        const struct stats_segment *segment = &stats->path[ix];
+        if (segment->step != STATS_STEP_WORK) {
             continue;
         }
         uint32_t at = graph->at[segment->task];
@@ -338,7 +338,7 @@ static void add_path(struct strbuf *out, const struct graph *graph)
             continue;
         }
         if (before > 0 && before != at) {
-            bool is_need = !gap && segment->link == FACTS_LINK_NEED;
+            bool is_need = !gap && segment->link == STATS_LINK_NEED;
             add_edge(out,
                      graph,
                      &graph->nodes[before - 1],
@@ -354,10 +354,10 @@ static void
 add_task(struct strbuf *out, const struct graph *graph, const struct node *node)
 {
     const struct report *report = graph->report;
-    const struct chronicle *chronicle = report->chronicle;
-    const struct plan_task *task = &chronicle->plan->tasks[node->task];
-    const struct facts_sum *sum = &report->facts->tasks[node->task].sum;
-    enum task_state state = chronicle->tasks[node->task].state;
+    const struct run_history *history = report->history;
+    const struct plan_task *task = &history->plan->tasks[node->task];
+    const struct stats_sum *sum = &report->stats->tasks[node->task].sum;
+    enum task_state state = history->tasks[node->task].state;
     bool is_bad = state == TASK_PARKED || state == TASK_FAILED ||
                   state == TASK_CANCELLED || state == TASK_SKIPPED;
     int32_t x = x_of(graph, node);
@@ -438,7 +438,7 @@ static void draw(struct strbuf *out, const struct graph *graph)
 
 void html_graph(struct strbuf *out, const struct report *report)
 {
-    const struct plan *plan = report->chronicle->plan;
+    const struct plan *plan = report->history->plan;
     struct graph graph = {
         .report = report,
         .at = mem_zalloc(plan->task_count, sizeof(graph.at[0])),

@@ -22,15 +22,15 @@ static void end_tile(struct strbuf *out)
     strbuf_adds(out, "</small></dd></div>\n");
 }
 
-static void add_states(struct strbuf *out, const struct facts *facts)
+static void add_states(struct strbuf *out, const struct stats *stats)
 {
     const char *comma = "";
     for (uint32_t ix = 0; ix < TASK_STATE_COUNT; ix++) {
-        if (ix != TASK_DONE && facts->states[ix] > 0) {
+        if (ix != TASK_DONE && stats->states[ix] > 0) {
             strbuf_addf(out,
                         "%s%u %s",
                         comma,
-                        facts->states[ix],
+                        stats->states[ix],
                         sched_state_name((enum task_state)ix));
             comma = ", ";
         }
@@ -40,8 +40,8 @@ static void add_states(struct strbuf *out, const struct facts *facts)
 
 static void add_time_tile(struct strbuf *out, const struct report *report)
 {
-    begin_tile(out, report->chronicle->finished ? "Took" : "So far");
-    words_add_time(out, report->chronicle->end_ns);
+    begin_tile(out, report->history->finished ? "Took" : "So far");
+    words_add_time(out, report->history->end_ns);
     begin_note(out);
     if (forecast_is_whole(report->forecast)) {
         strbuf_adds(out, "simulated: ");
@@ -50,26 +50,26 @@ static void add_time_tile(struct strbuf *out, const struct report *report)
     end_tile(out);
 }
 
-static void add_slot_tiles(struct strbuf *out, const struct facts *facts)
+static void add_slot_tiles(struct strbuf *out, const struct stats *stats)
 {
     begin_tile(out, "Slots used");
-    html_percent(out, facts->working_ns, facts_slots_ns(facts));
+    html_percent(out, stats->working_ns, stats_slots_ns(stats));
     begin_note(out);
-    strbuf_addf(out, "%u at most at once", facts->lane_count);
+    strbuf_addf(out, "%u at most at once", stats->lane_count);
     end_tile(out);
     begin_tile(out, "Starved");
-    words_add_time(out, facts->starved_ns);
+    words_add_time(out, stats->starved_ns);
     begin_note(out);
     strbuf_adds(out, "better work behind worse");
     end_tile(out);
     begin_tile(out, "Reviews");
-    html_percent(out, facts->review_ns, facts->working_ns);
+    html_percent(out, stats->review_ns, stats->working_ns);
     begin_note(out);
     strbuf_adds(out, "of the working time");
     end_tile(out);
 }
 
-static void add_money_tiles(struct strbuf *out, const struct facts_sum *sum)
+static void add_money_tiles(struct strbuf *out, const struct stats_sum *sum)
 {
     if (sum->input_tokens > 0 || sum->output_tokens > 0) {
         begin_tile(out, "Tokens");
@@ -93,28 +93,28 @@ static void add_money_tiles(struct strbuf *out, const struct facts_sum *sum)
 
 void html_numbers(struct strbuf *out, const struct report *report)
 {
-    const struct facts *facts = report->facts;
+    const struct stats *stats = report->stats;
     strbuf_adds(out, "<dl class=\"tiles\">\n");
     add_time_tile(out, report);
     begin_tile(out, "Tasks done");
-    words_add_number(out, facts->states[TASK_DONE]);
+    words_add_number(out, stats->states[TASK_DONE]);
     strbuf_adds(out, " <em>of ");
-    words_add_number(out, report->chronicle->plan->task_count);
+    words_add_number(out, report->history->plan->task_count);
     strbuf_adds(out, "</em>");
     begin_note(out);
-    add_states(out, facts);
+    add_states(out, stats);
     end_tile(out);
     begin_tile(out, "Sessions");
-    words_add_number(out, facts->sum.sessions);
+    words_add_number(out, stats->sum.sessions);
     begin_note(out);
     strbuf_addf(out,
                 "%u did not end well, %u retr%s",
-                facts_bad(&facts->sum),
-                facts->retries,
-                facts->retries == 1 ? "y" : "ies");
+                stats_bad(&stats->sum),
+                stats->retries,
+                stats->retries == 1 ? "y" : "ies");
     end_tile(out);
-    add_slot_tiles(out, facts);
-    add_money_tiles(out, &facts->sum);
+    add_slot_tiles(out, stats);
+    add_money_tiles(out, &stats->sum);
     strbuf_adds(out, "</dl>\n");
 }
 
@@ -159,34 +159,34 @@ static void add_table(struct strbuf *out,
 
 static void add_slots(struct strbuf *out, const struct report *report)
 {
-    static const char *const idle_colours[FACTS_IDLES] = {
-        [FACTS_IDLE_KEPT] = "idle-kept",
-        [FACTS_IDLE_NONE] = "idle-none",
-        [FACTS_IDLE_REST] = "idle-rest",
+    static const char *const idle_colours[STATS_IDLES] = {
+        [STATS_IDLE_KEPT] = "idle-kept",
+        [STATS_IDLE_NONE] = "idle-none",
+        [STATS_IDLE_REST] = "idle-rest",
     };
-    const struct facts *facts = report->facts;
-    const struct plan *plan = report->chronicle->plan;
+    const struct stats *stats = report->stats;
+    const struct plan *plan = report->history->plan;
     struct html_part *parts =
-        mem_zalloc((size_t)plan->class_count + FACTS_IDLES, sizeof(parts[0]));
+        mem_zalloc((size_t)plan->class_count + STATS_IDLES, sizeof(parts[0]));
     struct html_colour *colours =
         mem_zalloc(plan->class_count, sizeof(colours[0]));
     uint32_t count = 0;
     for (uint32_t ix = 0; ix < plan->class_count; ix++) {
         colours[ix] = html_colour(ix);
         parts[count++] = (struct html_part){
-            .length = facts->classes[ix].sum.working_ns,
+            .length = stats->classes[ix].sum.working_ns,
             .colour = colours[ix].name,
             .name = plan->classes[ix].name,
         };
     }
-    for (enum facts_idle ix = 0; ix < FACTS_IDLES; ix++) {
+    for (enum stats_idle ix = 0; ix < STATS_IDLES; ix++) {
         parts[count++] = (struct html_part){
-            .length = facts->idle_ns[ix],
+            .length = stats->idle_ns[ix],
             .colour = idle_colours[ix],
             .name = words_idle(ix),
         };
     }
-    int64_t whole_ns = facts_slots_ns(facts);
+    int64_t whole_ns = stats_slots_ns(stats);
     strbuf_adds(out, "<div class=\"half\"><h3>Slots</h3>\n");
     html_bar(out, parts, count, whole_ns);
     add_table(out,
@@ -195,11 +195,11 @@ static void add_slots(struct strbuf *out, const struct report *report)
               parts,
               count,
               whole_ns);
-    if (facts->over_ns > 0) {
+    if (stats->over_ns > 0) {
         strbuf_adds(out,
                     "<p class=\"note\">Sessions ran beyond a cap that "
                     "had been lowered for ");
-        words_add_time(out, facts->over_ns);
+        words_add_time(out, stats->over_ns);
         strbuf_adds(out, " of that time.</p>\n");
     }
     strbuf_adds(out, "</div>\n");
@@ -209,8 +209,8 @@ static void add_slots(struct strbuf *out, const struct report *report)
 
 static void add_limits(struct strbuf *out, const struct report *report)
 {
-    const struct plan *plan = report->chronicle->plan;
-    const int64_t *waits_ns = report->facts->limit_waits_ns;
+    const struct plan *plan = report->history->plan;
+    const int64_t *waits_ns = report->stats->limit_waits_ns;
     bool any = false;
     for (uint32_t ix = 0; ix < plan->limit_count; ix++) {
         if (waits_ns[ix] == 0) {
@@ -227,7 +227,7 @@ static void add_limits(struct strbuf *out, const struct report *report)
 
 static void add_waits(struct strbuf *out, const struct report *report)
 {
-    static const char *const colours[FACTS_REASONS] = {
+    static const char *const colours[STATS_REASONS] = {
         "w0",
         "w1",
         "w2",
@@ -239,23 +239,23 @@ static void add_waits(struct strbuf *out, const struct report *report)
         "w8",
         "w9",
     };
-    struct html_part parts[FACTS_REASONS];
+    struct html_part parts[STATS_REASONS];
     int64_t whole_ns = 0;
-    for (enum facts_reason ix = 0; ix < FACTS_REASONS; ix++) {
+    for (enum stats_reason ix = 0; ix < STATS_REASONS; ix++) {
         parts[ix] = (struct html_part){
-            .length = report->facts->waits_ns[ix],
+            .length = report->stats->waits_ns[ix],
             .colour = colours[ix],
             .name = words_reason(ix),
         };
         whole_ns = duration_sum(whole_ns, parts[ix].length);
     }
     strbuf_adds(out, "<div class=\"half\"><h3>Waiting tasks</h3>\n");
-    html_bar(out, parts, FACTS_REASONS, whole_ns);
+    html_bar(out, parts, STATS_REASONS, whole_ns);
     add_table(out,
               "Time of tasks that had not ended and were in no session, by "
               "what they waited for",
               parts,
-              FACTS_REASONS,
+              STATS_REASONS,
               whole_ns);
     add_limits(out, report);
     strbuf_adds(out, "</div>\n");

@@ -12,54 +12,54 @@ enum { STEPS_MAX = 40 };
 /* Less than that is not worth a word. */
 #define LENGTH_NS_MIN INT64_C(1000000)
 
-static const char *const colours[FACTS_STEPS] = {
-    [FACTS_STEP_WORK] = "s-work",
-    [FACTS_STEP_PASS] = "s-turn",
-    [FACTS_STEP_BACKOFF] = "w1",
-    [FACTS_STEP_PERSON] = "w2",
-    [FACTS_STEP_PROVIDER] = "w8",
-    [FACTS_STEP_KEPT] = "w6",
-    [FACTS_STEP_ABSENT] = "idle-none",
-    [FACTS_STEP_TAIL] = "idle-rest",
+static const char *const colours[STATS_STEPS] = {
+    [STATS_STEP_WORK] = "s-work",
+    [STATS_STEP_PASS] = "s-turn",
+    [STATS_STEP_BACKOFF] = "w1",
+    [STATS_STEP_PERSON] = "w2",
+    [STATS_STEP_PROVIDER] = "w8",
+    [STATS_STEP_KEPT] = "w6",
+    [STATS_STEP_ABSENT] = "idle-none",
+    [STATS_STEP_TAIL] = "idle-rest",
 };
 
 static void add_summary(struct strbuf *out, const struct report *report)
 {
-    struct html_part parts[FACTS_STEPS];
-    for (enum facts_step ix = 0; ix < FACTS_STEPS; ix++) {
+    struct html_part parts[STATS_STEPS];
+    for (enum stats_step ix = 0; ix < STATS_STEPS; ix++) {
         parts[ix] = (struct html_part){
-            .length = report->facts->path_ns[ix],
+            .length = report->stats->path_ns[ix],
             .colour = colours[ix],
             .name = words_step(ix),
         };
     }
-    html_bar(out, parts, FACTS_STEPS, report->chronicle->end_ns);
+    html_bar(out, parts, STATS_STEPS, report->history->end_ns);
     strbuf_adds(out, "<ul class=\"legend\">");
-    for (enum facts_step ix = 0; ix < FACTS_STEPS; ix++) {
+    for (enum stats_step ix = 0; ix < STATS_STEPS; ix++) {
         if (parts[ix].length >= LENGTH_NS_MIN) {
             strbuf_addf(out, "<li><i class=\"mark %s\"></i>", colours[ix]);
             strbuf_addf(out, "%s ", parts[ix].name);
             words_add_time(out, parts[ix].length);
             strbuf_adds(out, " (");
-            html_percent(out, parts[ix].length, report->chronicle->end_ns);
+            html_percent(out, parts[ix].length, report->history->end_ns);
             strbuf_adds(out, ")</li>");
         }
     }
     strbuf_adds(out, "</ul>\n");
 }
 
-static const char *words_link(enum facts_link link)
+static const char *words_link(enum stats_link link)
 {
     switch (link) {
-    case FACTS_LINK_NONE:
+    case STATS_LINK_NONE:
         return "nothing: it could start";
-    case FACTS_LINK_NEED:
+    case STATS_LINK_NEED:
         return "the need that ended last";
-    case FACTS_LINK_SLOT:
+    case STATS_LINK_SLOT:
         return "the session that made room";
-    case FACTS_LINK_SELF:
+    case STATS_LINK_SELF:
         return "its own session before";
-    case FACTS_LINK_REWORK:
+    case STATS_LINK_REWORK:
         return "the session that sent it back";
     }
     return "";
@@ -67,16 +67,16 @@ static const char *words_link(enum facts_link link)
 
 /* What stands before a session: the last wait that is not a mere turn. */
 static void add_wait(struct strbuf *out,
-                     const struct facts *facts,
+                     const struct stats *stats,
                      uint32_t ix,
                      int64_t *waited_ns)
 {
     const char *why = NULL;
     *waited_ns = 0;
-    while (ix > 0 && facts->path[ix - 1].step != FACTS_STEP_WORK) {
-        const struct facts_segment *wait = &facts->path[--ix];
+    while (ix > 0 && stats->path[ix - 1].step != STATS_STEP_WORK) {
+        const struct stats_segment *wait = &stats->path[--ix];
         *waited_ns += wait->end_ns - wait->start_ns;
-        if (wait->step != FACTS_STEP_PASS) {
+        if (wait->step != STATS_STEP_PASS) {
             why = words_step(wait->step);
         }
     }
@@ -88,38 +88,36 @@ static void add_wait(struct strbuf *out,
 static void
 add_step(struct strbuf *out, const struct report *report, uint32_t ix)
 {
-    const struct chronicle *chronicle = report->chronicle;
-    const struct facts_segment *segment = &report->facts->path[ix];
-    const struct chronicle_session *session =
-        &chronicle->sessions[segment->session];
+    const struct run_history *history = report->history;
+    const struct stats_segment *segment = &report->stats->path[ix];
+    const struct run_history_session *session =
+        &history->sessions[segment->session];
     int64_t took_ns = segment->end_ns - segment->start_ns;
     int64_t waited_ns;
     strbuf_adds(out, "<tr>");
     html_cell_task(out, report, segment->task);
-    html_cell_class(out,
-                    report,
-                    chronicle->plan->tasks[segment->task].class_ix);
+    html_cell_class(out, report, history->plan->tasks[segment->task].class_ix);
     html_cell(out, session->number);
     strbuf_addf(out, "<td>%s", words_link(segment->link));
-    add_wait(out, report->facts, ix, &waited_ns);
+    add_wait(out, report->stats, ix, &waited_ns);
     strbuf_adds(out, "</td>");
     html_cell_time(out, waited_ns);
     html_cell_time(out, segment->start_ns);
     html_cell_time(out, took_ns);
-    html_cell_share(out, took_ns, chronicle->end_ns);
+    html_cell_share(out, took_ns, history->end_ns);
     strbuf_addf(out,
                 "<td%s>%s</td></tr>\n",
-                chronicle_is_bad(session->outcome) ? " class=\"bad\"" : "",
+                run_history_is_bad(session->outcome) ? " class=\"bad\"" : "",
                 words_outcome(session->outcome));
 }
 
 /* Time of a step with what stands before it, to find the longest ones. */
-static int64_t weight_of(const struct facts *facts, uint32_t ix)
+static int64_t weight_of(const struct stats *stats, uint32_t ix)
 {
-    int64_t weight_ns = facts->path[ix].end_ns - facts->path[ix].start_ns;
-    while (ix > 0 && facts->path[ix - 1].step != FACTS_STEP_WORK) {
+    int64_t weight_ns = stats->path[ix].end_ns - stats->path[ix].start_ns;
+    while (ix > 0 && stats->path[ix - 1].step != STATS_STEP_WORK) {
         ix--;
-        weight_ns += facts->path[ix].end_ns - facts->path[ix].start_ns;
+        weight_ns += stats->path[ix].end_ns - stats->path[ix].start_ns;
     }
     return weight_ns;
 }
@@ -132,13 +130,13 @@ static int compare_down(const void *left, const void *right)
 }
 
 /* Steps as long as this, or longer, are shown. */
-static int64_t least_weight(const struct facts *facts, uint32_t *work_out)
+static int64_t least_weight(const struct stats *stats, uint32_t *work_out)
 {
-    int64_t *weights = mem_zalloc(facts->path_count, sizeof(weights[0]));
+    int64_t *weights = mem_zalloc(stats->path_count, sizeof(weights[0]));
     uint32_t count = 0;
-    for (uint32_t ix = 0; ix < facts->path_count; ix++) {
-        if (facts->path[ix].step == FACTS_STEP_WORK) {
-            weights[count++] = weight_of(facts, ix);
+    for (uint32_t ix = 0; ix < stats->path_count; ix++) {
+        if (stats->path[ix].step == STATS_STEP_WORK) {
+            weights[count++] = weight_of(stats, ix);
         }
     }
     int64_t least = 0;
@@ -153,9 +151,9 @@ static int64_t least_weight(const struct facts *facts, uint32_t *work_out)
 
 static void add_table(struct strbuf *out, const struct report *report)
 {
-    const struct facts *facts = report->facts;
+    const struct stats *stats = report->stats;
     uint32_t work;
-    int64_t least_ns = least_weight(facts, &work);
+    int64_t least_ns = least_weight(stats, &work);
     strbuf_adds(out,
                 "<div class=\"wide\"><table><caption>Its sessions, first to "
                 "last, and what the start of each one came after</caption>"
@@ -169,9 +167,9 @@ static void add_table(struct strbuf *out, const struct report *report)
                 "<th scope=\"col\" class=\"n\">Share</th>"
                 "<th scope=\"col\">Ended</th></tr></thead><tbody>\n");
     uint32_t shown = 0;
-    for (uint32_t ix = 0; ix < facts->path_count && shown < STEPS_MAX; ix++) {
-        if (facts->path[ix].step == FACTS_STEP_WORK &&
-            weight_of(facts, ix) >= least_ns) {
+    for (uint32_t ix = 0; ix < stats->path_count && shown < STEPS_MAX; ix++) {
+        if (stats->path[ix].step == STATS_STEP_WORK &&
+            weight_of(stats, ix) >= least_ns) {
             add_step(out, report, ix);
             shown++;
         }
@@ -191,7 +189,7 @@ void html_path(struct strbuf *out, const struct report *report)
 {
     strbuf_adds(out,
                 "<section id=\"path\"><h2>The critical path that was</h2>\n");
-    if (report->facts->path_count == 0) {
+    if (report->stats->path_count == 0) {
         strbuf_adds(out, "<p>No session has been started.</p></section>\n");
         return;
     }

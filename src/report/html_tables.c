@@ -54,8 +54,8 @@ static void add_left_out(struct strbuf *out, uint32_t count, const char *what)
 static void
 add_class(struct strbuf *out, const struct report *report, uint32_t ix)
 {
-    const struct facts_class *class = &report->facts->classes[ix];
-    const struct facts_sum *sum = &class->sum;
+    const struct stats_class *class = &report->stats->classes[ix];
+    const struct stats_sum *sum = &class->sum;
     strbuf_adds(out, "<tr>");
     html_cell_class(out, report, ix);
     strbuf_addf(out,
@@ -63,7 +63,7 @@ add_class(struct strbuf *out, const struct report *report, uint32_t ix)
                 class->done,
                 class->tasks);
     html_cell(out, sum->sessions);
-    html_cell(out, facts_bad(sum));
+    html_cell(out, stats_bad(sum));
     html_cell_time(out, sum->working_ns);
     html_cell_time(out,
                    sum->sessions > 0 ? sum->working_ns / sum->sessions : 0);
@@ -93,7 +93,7 @@ void html_classes(struct strbuf *out, const struct report *report)
         {"Wait, max", true},
         {"Starved", true},
     };
-    const struct plan *plan = report->chronicle->plan;
+    const struct plan *plan = report->history->plan;
     strbuf_adds(out, "<section id=\"classes\"><h2>Classes</h2>\n");
     begin_table(out,
                 "Sessions by class; waits are from being ready to being "
@@ -101,7 +101,7 @@ void html_classes(struct strbuf *out, const struct report *report)
                 columns,
                 ARRAY_COUNT(columns));
     for (uint32_t ix = 0; ix < plan->class_count; ix++) {
-        if (report->facts->classes[ix].tasks > 0) {
+        if (report->stats->classes[ix].tasks > 0) {
             add_class(out, report, ix);
         }
     }
@@ -113,10 +113,10 @@ void html_classes(struct strbuf *out, const struct report *report)
 
 static void add_failure(struct strbuf *out,
                         const struct report *report,
-                        const struct facts_failure *failure)
+                        const struct stats_failure *failure)
 {
-    const struct chronicle_session *last =
-        &report->chronicle->sessions[failure->last];
+    const struct run_history_session *last =
+        &report->history->sessions[failure->last];
     strbuf_adds(out, "<tr>");
     html_cell_class(out, report, failure->class_ix);
     strbuf_addf(out,
@@ -135,27 +135,27 @@ static void add_failure(struct strbuf *out,
 }
 
 /* "21 sessions: 17 done, 1 failed ...; 1 retry." */
-static void add_outcomes(struct strbuf *out, const struct facts *facts)
+static void add_outcomes(struct strbuf *out, const struct stats *stats)
 {
     strbuf_addf(out,
                 "<p>%u session%s",
-                facts->sum.sessions,
-                facts->sum.sessions == 1 ? "" : "s");
+                stats->sum.sessions,
+                stats->sum.sessions == 1 ? "" : "s");
     const char *before = ": ";
-    for (enum chronicle_outcome ix = 0; ix < CHRONICLE_OUTCOMES; ix++) {
-        if (facts->sum.outcomes[ix] > 0) {
+    for (enum run_history_outcome ix = 0; ix < HISTORY_OUTCOMES; ix++) {
+        if (stats->sum.outcomes[ix] > 0) {
             strbuf_addf(out,
                         "%s%u %s",
                         before,
-                        facts->sum.outcomes[ix],
+                        stats->sum.outcomes[ix],
                         words_outcome(ix));
             before = ", ";
         }
     }
     strbuf_addf(out,
                 "; %u retr%s after a failure.</p>\n",
-                facts->retries,
-                facts->retries == 1 ? "y" : "ies");
+                stats->retries,
+                stats->retries == 1 ? "y" : "ies");
 }
 
 void html_failures(struct strbuf *out, const struct report *report)
@@ -169,17 +169,17 @@ void html_failures(struct strbuf *out, const struct report *report)
         {"Last task", false},
         {"What it said", false},
     };
-    const struct facts *facts = report->facts;
+    const struct stats *stats = report->stats;
     strbuf_adds(out,
                 "<section id=\"failures\"><h2>Attempts and failures</h2>\n");
-    add_outcomes(out, facts);
-    if (facts->failure_count > 0) {
+    add_outcomes(out, stats);
+    if (stats->failure_count > 0) {
         begin_table(out,
                     "Sessions that did not end well, by class and cause",
                     columns,
                     ARRAY_COUNT(columns));
-        for (uint32_t ix = 0; ix < facts->failure_count; ix++) {
-            add_failure(out, report, &facts->failures[ix]);
+        for (uint32_t ix = 0; ix < stats->failure_count; ix++) {
+            add_failure(out, report, &stats->failures[ix]);
         }
         end_table(out);
     }
@@ -188,7 +188,7 @@ void html_failures(struct strbuf *out, const struct report *report)
 
 /* --- cost and tokens ---------------------------------------------------- */
 
-static void add_money(struct strbuf *out, const struct facts_sum *sum)
+static void add_money(struct strbuf *out, const struct stats_sum *sum)
 {
     html_cell(out, sum->sessions);
     html_cell_time(out, sum->working_ns);
@@ -202,11 +202,11 @@ static void add_money(struct strbuf *out, const struct facts_sum *sum)
 /* Groups, dearest first. */
 static int compare_groups(const void *left, const void *right, void *ctx)
 {
-    const struct facts_group *groups = ctx;
+    const struct stats_group *groups = ctx;
     uint32_t ix_a = *(const uint32_t *)left;
     uint32_t ix_b = *(const uint32_t *)right;
-    const struct facts_sum *a = &groups[ix_a].sum;
-    const struct facts_sum *b = &groups[ix_b].sum;
+    const struct stats_sum *a = &groups[ix_a].sum;
+    const struct stats_sum *b = &groups[ix_b].sum;
     if (a->usd < b->usd || a->usd > b->usd) {
         return a->usd > b->usd ? -1 : 1;
     }
@@ -232,14 +232,14 @@ static void add_groups(struct strbuf *out, const struct report *report)
         {"Tokens out", true},
         {"Cost", true},
     };
-    const struct facts *facts = report->facts;
-    uint32_t count = facts->group_count;
+    const struct stats *stats = report->stats;
+    uint32_t count = stats->group_count;
     uint32_t *order = mem_zalloc(count, sizeof(order[0]));
     for (uint32_t ix = 0; ix < count; ix++) {
         order[ix] = ix;
     }
     if (count > 1) {
-        qsort_r(order, count, sizeof(order[0]), compare_groups, facts->groups);
+        qsort_r(order, count, sizeof(order[0]), compare_groups, stats->groups);
     }
     begin_table(out,
                 "By issue: groups, and tasks that are in none; dearest first",
@@ -247,9 +247,9 @@ static void add_groups(struct strbuf *out, const struct report *report)
                 ARRAY_COUNT(columns));
     uint32_t shown = count < GROUPS_MAX ? count : GROUPS_MAX;
     for (uint32_t ix = 0; ix < shown; ix++) {
-        const struct facts_group *group = &facts->groups[order[ix]];
+        const struct stats_group *group = &stats->groups[order[ix]];
         strbuf_adds(out, "<tr><td class=\"id\">");
-        xml_add(out, facts_group_id(facts, order[ix]));
+        xml_add(out, stats_group_id(stats, order[ix]));
         strbuf_addf(out,
                     "</td><td class=\"n\">%u of %u</td>",
                     group->done,
@@ -271,21 +271,21 @@ void html_cost(struct strbuf *out, const struct report *report)
         {"Tokens out", true},
         {"Cost", true},
     };
-    const struct plan *plan = report->chronicle->plan;
+    const struct plan *plan = report->history->plan;
     strbuf_adds(out, "<section id=\"cost\"><h2>Cost and tokens</h2>\n");
     begin_table(out,
                 "By class, as the sessions told",
                 columns,
                 ARRAY_COUNT(columns));
     for (uint32_t ix = 0; ix < plan->class_count; ix++) {
-        if (report->facts->classes[ix].sum.sessions > 0) {
+        if (report->stats->classes[ix].sum.sessions > 0) {
             strbuf_adds(out, "<tr>");
             html_cell_class(out, report, ix);
-            add_money(out, &report->facts->classes[ix].sum);
+            add_money(out, &report->stats->classes[ix].sum);
         }
     }
     strbuf_adds(out, "<tr class=\"sum\"><td>all</td>");
-    add_money(out, &report->facts->sum);
+    add_money(out, &report->stats->sum);
     end_table(out);
     add_groups(out, report);
     strbuf_adds(out, "</section>\n");
@@ -328,11 +328,11 @@ static void add_forecast_classes(struct strbuf *out,
                 columns,
                 ARRAY_COUNT(columns));
     strbuf_adds(out, "<tr><td>the whole run</td>");
-    add_pair(out, result->makespan_ns, report->chronicle->end_ns);
+    add_pair(out, result->makespan_ns, report->history->end_ns);
     strbuf_adds(out, "<td></td><td></td><td></td></tr>\n");
     for (uint32_t ix = 0; ix < result->class_count; ix++) {
         const struct sim_class *expected = &result->classes[ix];
-        const struct facts_class *was = &report->facts->classes[ix];
+        const struct stats_class *was = &report->stats->classes[ix];
         if (expected->count == 0 || was->sum.sessions == 0) {
             continue;
         }
@@ -401,7 +401,7 @@ void html_forecast(struct strbuf *out, const struct report *report)
                     "mean of their class when the run was submitted, or with "
                     "10 min.",
                     forecast->guessed,
-                    report->chronicle->plan->task_count);
+                    report->history->plan->task_count);
     }
     if (!forecast_is_whole(forecast)) {
         strbuf_addf(out,
@@ -428,9 +428,9 @@ void html_longest(struct strbuf *out, const struct report *report)
         {"Ended", false},
         {"Cause", false},
     };
-    const struct chronicle *chronicle = report->chronicle;
-    uint32_t shown = chronicle->session_count < LONGEST_MAX
-                         ? chronicle->session_count
+    const struct run_history *history = report->history;
+    uint32_t shown = history->session_count < LONGEST_MAX
+                         ? history->session_count
                          : LONGEST_MAX;
     if (shown == 0) {
         return;
@@ -440,21 +440,22 @@ void html_longest(struct strbuf *out, const struct report *report)
                 "Started is since the run was submitted",
                 columns,
                 ARRAY_COUNT(columns));
-    uint32_t *order = words_longest(chronicle);
+    uint32_t *order = words_longest(history);
     for (uint32_t ix = 0; ix < shown; ix++) {
-        const struct chronicle_session *session =
-            &chronicle->sessions[order[ix]];
+        const struct run_history_session *session =
+            &history->sessions[order[ix]];
         strbuf_adds(out, "<tr>");
         html_cell_task(out, report, session->task);
         html_cell_class(out,
                         report,
-                        chronicle->plan->tasks[session->task].class_ix);
+                        history->plan->tasks[session->task].class_ix);
         html_cell(out, session->number);
         html_cell_time(out, session->claimed_ns);
         html_cell_time(out, session->ended_ns - session->claimed_ns);
         strbuf_addf(out,
                     "<td%s>%s</td><td>",
-                    chronicle_is_bad(session->outcome) ? " class=\"bad\"" : "",
+                    run_history_is_bad(session->outcome) ? " class=\"bad\""
+                                                         : "",
                     words_outcome(session->outcome));
         struct strbuf cause = {0};
         words_add_cause(&cause, session);

@@ -37,9 +37,9 @@ enum {
 /* Smaller comes first: what a person must look at, then what went wrong. */
 static uint32_t attention(const struct report *report, uint32_t task)
 {
-    switch (report->chronicle->tasks[task].state) {
+    switch (report->history->tasks[task].state) {
     case TASK_FAILED:
-        return chronicle_is_loose(report->chronicle, task) ? 1 : 0;
+        return run_history_is_loose(report->history, task) ? 1 : 0;
     case TASK_PARKED:
         return 0;
     case TASK_CANCELLED:
@@ -54,7 +54,7 @@ static uint32_t attention(const struct report *report, uint32_t task)
     case TASK_DONE:
         break;
     }
-    return facts_bad(&report->facts->tasks[task].sum) > 0 ? 4 : 5;
+    return stats_bad(&report->stats->tasks[task].sum) > 0 ? 4 : 5;
 }
 
 static int compare_attention(const void *left, const void *right, void *ctx)
@@ -72,29 +72,29 @@ static int compare_attention(const void *left, const void *right, void *ctx)
 static void
 add_row(struct strbuf *out, const struct report *report, uint32_t ix)
 {
-    const struct chronicle *chronicle = report->chronicle;
-    const struct facts_task *task = &report->facts->tasks[ix];
+    const struct run_history *history = report->history;
+    const struct stats_task *task = &report->stats->tasks[ix];
     strbuf_adds(out, "<tr>");
     html_cell_task(out, report, ix);
-    html_cell_class(out, report, chronicle->plan->tasks[ix].class_ix);
+    html_cell_class(out, report, history->plan->tasks[ix].class_ix);
     strbuf_addf(out,
                 "<td%s>%s</td>",
                 attention(report, ix) < 2 ? " class=\"bad\"" : "",
-                sched_state_name(chronicle->tasks[ix].state));
+                sched_state_name(history->tasks[ix].state));
     html_cell(out, task->sum.sessions);
-    html_cell(out, facts_bad(&task->sum));
+    html_cell(out, stats_bad(&task->sum));
     html_cell_time(out, task->ready_ns);
     html_cell_time(out, task->sum.working_ns);
     strbuf_adds(out, "<td class=\"text\">");
-    if (chronicle->tasks[ix].reason != NULL) {
-        xml_add(out, chronicle->tasks[ix].reason);
+    if (history->tasks[ix].reason != NULL) {
+        xml_add(out, history->tasks[ix].reason);
     }
     strbuf_adds(out, "</td></tr>\n");
 }
 
 static void add_static(struct strbuf *out, const struct report *report)
 {
-    uint32_t count = report->chronicle->plan->task_count;
+    uint32_t count = report->history->plan->task_count;
     uint32_t *order = mem_zalloc(count, sizeof(order[0]));
     for (uint32_t ix = 0; ix < count; ix++) {
         order[ix] = ix;
@@ -186,13 +186,13 @@ static void add_ms(struct strbuf *out, int64_t ns)
 
 static size_t text_bytes(const struct report *report)
 {
-    return report->chronicle->plan->task_count >= BUSY_TASKS ? BUSY_BYTES
-                                                             : TITLE_BYTES;
+    return report->history->plan->task_count >= BUSY_TASKS ? BUSY_BYTES
+                                                           : TITLE_BYTES;
 }
 
 static void add_names(struct strbuf *out, const struct report *report)
 {
-    const struct plan *plan = report->chronicle->plan;
+    const struct plan *plan = report->history->plan;
     strbuf_adds(out, ",\"classes\":[");
     for (uint32_t ix = 0; ix < plan->class_count; ix++) {
         strbuf_adds(out, ix > 0 ? "," : "");
@@ -209,25 +209,25 @@ static void add_names(struct strbuf *out, const struct report *report)
         add_string(out, sched_state_name((enum task_state)ix), SIZE_MAX);
     }
     strbuf_adds(out, "],\"outcomes\":[");
-    for (enum chronicle_outcome ix = 0; ix < CHRONICLE_OUTCOMES; ix++) {
+    for (enum run_history_outcome ix = 0; ix < HISTORY_OUTCOMES; ix++) {
         strbuf_adds(out, ix > 0 ? "," : "");
         add_string(out, words_outcome(ix), SIZE_MAX);
     }
     strbuf_adds(out, "],\"bad\":[");
-    for (enum chronicle_outcome ix = 0; ix < CHRONICLE_OUTCOMES; ix++) {
-        strbuf_addf(out, "%s%d", ix > 0 ? "," : "", chronicle_is_bad(ix));
+    for (enum run_history_outcome ix = 0; ix < HISTORY_OUTCOMES; ix++) {
+        strbuf_addf(out, "%s%d", ix > 0 ? "," : "", run_history_is_bad(ix));
     }
     strbuf_adds(out, "]");
 }
 
 static void add_caps(struct strbuf *out, const struct report *report)
 {
-    const struct facts *facts = report->facts;
+    const struct stats *stats = report->stats;
     strbuf_adds(out, ",\"caps\":[");
-    for (uint32_t ix = 0; ix < facts->cap_count; ix++) {
-        int64_t max = facts->caps[ix].max;
+    for (uint32_t ix = 0; ix < stats->cap_count; ix++) {
+        int64_t max = stats->caps[ix].max;
         strbuf_adds(out, ix > 0 ? ",[" : "[");
-        add_ms(out, facts->caps[ix].at_ns);
+        add_ms(out, stats->caps[ix].at_ns);
         strbuf_addf(out,
                     ",%lld]",
                     max == PLAN_UNLIMITED ? -1LL : (long long)max);
@@ -237,12 +237,12 @@ static void add_caps(struct strbuf *out, const struct report *report)
 
 static void add_tasks(struct strbuf *out, const struct report *report)
 {
-    const struct chronicle *chronicle = report->chronicle;
-    const struct plan *plan = chronicle->plan;
+    const struct run_history *history = report->history;
+    const struct plan *plan = history->plan;
     size_t bytes = text_bytes(report);
     strbuf_adds(out, ",\"tasks\":[");
     for (uint32_t ix = 0; ix < plan->task_count; ix++) {
-        const struct facts_task *task = &report->facts->tasks[ix];
+        const struct stats_task *task = &report->stats->tasks[ix];
         uint32_t group = plan->tasks[ix].group;
         strbuf_adds(out, ix > 0 ? ",\n[" : "\n[");
         add_string(out, plan->tasks[ix].id, SIZE_MAX);
@@ -250,14 +250,14 @@ static void add_tasks(struct strbuf *out, const struct report *report)
                     ",%u,%lld,%d,",
                     plan->tasks[ix].class_ix,
                     group == PLAN_NONE ? -1LL : (long long)group,
-                    (int)chronicle->tasks[ix].state);
+                    (int)history->tasks[ix].state);
         add_ms(out, task->ready_ns);
         strbuf_adds(out, ",");
         add_ms(out, task->sum.working_ns);
-        strbuf_addf(out, ",%u,%u,", task->sum.sessions, facts_bad(&task->sum));
+        strbuf_addf(out, ",%u,%u,", task->sum.sessions, stats_bad(&task->sum));
         add_string(out, plan->tasks[ix].title, bytes);
         strbuf_adds(out, ",");
-        add_string(out, chronicle->tasks[ix].reason, bytes);
+        add_string(out, history->tasks[ix].reason, bytes);
         strbuf_adds(out, "]");
     }
     strbuf_adds(out, "]");
@@ -265,24 +265,24 @@ static void add_tasks(struct strbuf *out, const struct report *report)
 
 static void add_sessions(struct strbuf *out, const struct report *report)
 {
-    const struct chronicle *chronicle = report->chronicle;
-    const struct facts *facts = report->facts;
+    const struct run_history *history = report->history;
+    const struct stats *stats = report->stats;
     size_t bytes = text_bytes(report);
-    bool *on_path = mem_zalloc(chronicle->session_count, sizeof(on_path[0]));
-    for (uint32_t ix = 0; ix < facts->path_count; ix++) {
-        if (facts->path[ix].session != CHRONICLE_NONE) {
-            on_path[facts->path[ix].session] = true;
+    bool *on_path = mem_zalloc(history->session_count, sizeof(on_path[0]));
+    for (uint32_t ix = 0; ix < stats->path_count; ix++) {
+        if (stats->path[ix].session != HISTORY_NONE) {
+            on_path[stats->path[ix].session] = true;
         }
     }
     strbuf_adds(out, ",\"sessions\":[");
-    for (uint32_t ix = 0; ix < chronicle->session_count; ix++) {
-        const struct chronicle_session *session = &chronicle->sessions[ix];
+    for (uint32_t ix = 0; ix < history->session_count; ix++) {
+        const struct run_history_session *session = &history->sessions[ix];
         strbuf_addf(out,
                     "%s[%u,%u,%u,",
                     ix > 0 ? ",\n" : "\n",
                     session->task,
                     session->number,
-                    facts->lanes[ix]);
+                    stats->lanes[ix]);
         add_ms(out, session->claimed_ns);
         strbuf_adds(out, ",");
         add_ms(out, session->ended_ns - session->claimed_ns);
@@ -301,8 +301,8 @@ static void add_sessions(struct strbuf *out, const struct report *report)
 void html_data(struct strbuf *out, const struct report *report)
 {
     strbuf_adds(out, "{\"end\":");
-    add_ms(out, report->chronicle->end_ns);
-    strbuf_addf(out, ",\"lanes\":%u", report->facts->lane_count);
+    add_ms(out, report->history->end_ns);
+    strbuf_addf(out, ",\"lanes\":%u", report->stats->lane_count);
     add_names(out, report);
     add_caps(out, report);
     add_tasks(out, report);

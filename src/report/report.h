@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report: the facts about a run, as a page, a picture or a summary.
+ * report: the statistics of a run, as a page, a picture or a summary.
  *
  * Ids, titles and reasons are texts of others and may contain anything: each
  * form escapes them for itself, and none lets markup through.

@@ -29,7 +29,7 @@ static void add_head(struct strbuf *out, const struct report *report)
                 "<meta name=\"referrer\" content=\"no-referrer\">\n"
                 "<meta name=\"generator\" content=\"sluice " SLUICE_VERSION
                 "\">\n<title>");
-    xml_add(out, report->chronicle->name);
+    xml_add(out, report->history->name);
     strbuf_adds(out, " – sluice report</title>\n<style>\n");
     strbuf_adds(out, page_css);
     strbuf_adds(out, "</style>\n</head>\n<body>\n");
@@ -37,21 +37,21 @@ static void add_head(struct strbuf *out, const struct report *report)
 
 static void add_heading(struct strbuf *out, const struct report *report)
 {
-    const struct chronicle *chronicle = report->chronicle;
+    const struct run_history *history = report->history;
     strbuf_adds(out, "<header><h1>");
-    xml_add(out, chronicle->name);
+    xml_add(out, history->name);
     strbuf_addf(out,
                 "</h1>\n<p><span class=\"badge %s\">%s</span> run <code>",
-                chronicle->finished && !chronicle->cancelled ? "good"
-                : chronicle->live                            ? "going"
-                                                             : "open",
+                history->finished && !history->cancelled ? "good"
+                : history->live                          ? "going"
+                                                         : "open",
                 report_state(report));
-    xml_add(out, chronicle->id);
+    xml_add(out, history->id);
     strbuf_adds(out, "</code>, plan <code>");
-    xml_add(out, chronicle->file != NULL ? chronicle->file : "");
+    xml_add(out, history->file != NULL ? history->file : "");
     strbuf_adds(out, "</code>, submitted ");
-    words_add_moment(out, chronicle->created_ns);
-    if (chronicle->live) {
+    words_add_moment(out, history->created_ns);
+    if (history->live) {
         strbuf_adds(out, "; this is how it stood at ");
         words_add_moment(out, report->wall_ns);
     }
@@ -69,12 +69,12 @@ static void add_heading(struct strbuf *out, const struct report *report)
 /* The picture, which the script replaces by one that moves. */
 static void add_timeline(struct strbuf *out, const struct report *report)
 {
-    const struct plan *plan = report->chronicle->plan;
+    const struct plan *plan = report->history->plan;
     strbuf_adds(out,
                 "<section id=\"timeline\"><h2>Timeline</h2>\n"
                 "<ul class=\"legend\" id=\"legend\">");
     for (uint32_t ix = 0; ix < plan->class_count; ix++) {
-        if (report->facts->classes[ix].sum.sessions > 0) {
+        if (report->stats->classes[ix].sum.sessions > 0) {
             strbuf_addf(out,
                         "<li><i class=\"mark %s\"></i>",
                         html_colour(ix).name);
@@ -89,8 +89,8 @@ static void add_timeline(struct strbuf *out, const struct report *report)
     struct svg_options options = {.width = TIMELINE_WIDTH};
     struct svg_panel panel = {
         .plan = plan,
-        .result = report->facts->chart,
-        .lead = report->chronicle->finished ? "took" : "so far",
+        .result = report->stats->chart,
+        .lead = report->history->finished ? "took" : "so far",
     };
     svg_compare(out, &panel, 1, &options);
     strbuf_adds(out, "</div></section>\n");

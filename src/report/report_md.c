@@ -30,7 +30,7 @@ static void add_plain(struct strbuf *out, const char *text)
 static void
 add_task(struct strbuf *out, const struct report *report, uint32_t ix)
 {
-    add_plain(out, report->chronicle->plan->tasks[ix].id);
+    add_plain(out, report->history->plan->tasks[ix].id);
 }
 
 static void add_time(struct strbuf *out, const char *before, int64_t ns)
@@ -41,28 +41,28 @@ static void add_time(struct strbuf *out, const char *before, int64_t ns)
 
 static void add_head(struct strbuf *out, const struct report *report)
 {
-    const struct chronicle *chronicle = report->chronicle;
-    const struct facts *facts = report->facts;
+    const struct run_history *history = report->history;
+    const struct stats *stats = report->stats;
     strbuf_adds(out, "# ");
-    add_plain(out, chronicle->name);
+    add_plain(out, history->name);
     strbuf_addf(out,
                 "\n\nRun `%s` is %s: %u of %u tasks done",
-                chronicle->id,
+                history->id,
                 report_state(report),
-                facts->states[TASK_DONE],
-                chronicle->plan->task_count);
+                stats->states[TASK_DONE],
+                history->plan->task_count);
     for (uint32_t ix = 0; ix < TASK_STATE_COUNT; ix++) {
-        if (ix != TASK_DONE && facts->states[ix] > 0) {
+        if (ix != TASK_DONE && stats->states[ix] > 0) {
             strbuf_addf(out,
                         ", %u %s",
-                        facts->states[ix],
+                        stats->states[ix],
                         sched_state_name((enum task_state)ix));
         }
     }
     strbuf_adds(out, ".\n\n| | |\n|---|---:|\n");
     add_time(out,
-             chronicle->finished ? "| took | " : "| so far | ",
-             chronicle->end_ns);
+             history->finished ? "| took | " : "| so far | ",
+             history->end_ns);
     if (forecast_is_whole(report->forecast)) {
         add_time(out,
                  " |\n| simulated | ",
@@ -70,39 +70,39 @@ static void add_head(struct strbuf *out, const struct report *report)
     }
     strbuf_addf(out,
                 " |\n| sessions | %u, %u not well |\n| slots used | ",
-                facts->sum.sessions,
-                facts_bad(&facts->sum));
-    html_percent(out, facts->working_ns, facts_slots_ns(facts));
-    add_time(out, " |\n| starved | ", facts->starved_ns);
+                stats->sum.sessions,
+                stats_bad(&stats->sum));
+    html_percent(out, stats->working_ns, stats_slots_ns(stats));
+    add_time(out, " |\n| starved | ", stats->starved_ns);
     strbuf_adds(out, " |\n| reviews, of the working time | ");
-    html_percent(out, facts->review_ns, facts->working_ns);
+    html_percent(out, stats->review_ns, stats->working_ns);
     strbuf_adds(out, " |\n| tokens in, out | ");
-    words_add_number(out, facts->sum.input_tokens);
+    words_add_number(out, stats->sum.input_tokens);
     strbuf_adds(out, ", ");
-    words_add_number(out, facts->sum.output_tokens);
+    words_add_number(out, stats->sum.output_tokens);
     strbuf_adds(out, " |\n| cost | ");
-    html_usd(out, facts->sum.usd);
+    html_usd(out, stats->sum.usd);
     strbuf_adds(out, " |\n");
 }
 
 static void add_waits(struct strbuf *out, const struct report *report)
 {
-    const struct facts *facts = report->facts;
+    const struct stats *stats = report->stats;
     strbuf_adds(out, "\n## Where the time went\n\n| slots | |\n|---|---:|\n");
-    add_time(out, "| working | ", facts->working_ns);
+    add_time(out, "| working | ", stats->working_ns);
     strbuf_adds(out, " |\n");
-    for (enum facts_idle ix = 0; ix < FACTS_IDLES; ix++) {
-        if (facts->idle_ns[ix] > 0) {
+    for (enum stats_idle ix = 0; ix < STATS_IDLES; ix++) {
+        if (stats->idle_ns[ix] > 0) {
             strbuf_addf(out, "| %s | ", words_idle(ix));
-            add_time(out, "", facts->idle_ns[ix]);
+            add_time(out, "", stats->idle_ns[ix]);
             strbuf_adds(out, " |\n");
         }
     }
     strbuf_adds(out, "\n| tasks waited | |\n|---|---:|\n");
-    for (enum facts_reason ix = 0; ix < FACTS_REASONS; ix++) {
-        if (facts->waits_ns[ix] > 0) {
+    for (enum stats_reason ix = 0; ix < STATS_REASONS; ix++) {
+        if (stats->waits_ns[ix] > 0) {
             strbuf_addf(out, "| %s | ", words_reason(ix));
-            add_time(out, "", facts->waits_ns[ix]);
+            add_time(out, "", stats->waits_ns[ix]);
             strbuf_adds(out, " |\n");
         }
     }
@@ -110,15 +110,15 @@ static void add_waits(struct strbuf *out, const struct report *report)
 
 static void add_classes(struct strbuf *out, const struct report *report)
 {
-    const struct plan *plan = report->chronicle->plan;
+    const struct plan *plan = report->history->plan;
     strbuf_adds(out,
                 "\n## Classes\n\n"
                 "| class | done | sessions | not well | working | mean | "
                 "wait, mean | starved | cost |\n"
                 "|---|---:|---:|---:|---:|---:|---:|---:|---:|\n");
     for (uint32_t ix = 0; ix < plan->class_count; ix++) {
-        const struct facts_class *class = &report->facts->classes[ix];
-        const struct facts_sum *sum = &class->sum;
+        const struct stats_class *class = &report->stats->classes[ix];
+        const struct stats_sum *sum = &class->sum;
         if (class->tasks == 0) {
             continue;
         }
@@ -129,7 +129,7 @@ static void add_classes(struct strbuf *out, const struct report *report)
                     class->done,
                     class->tasks,
                     sum->sessions,
-                    facts_bad(sum));
+                    stats_bad(sum));
         add_time(out, " | ", sum->working_ns);
         add_time(out,
                  " | ",
@@ -145,19 +145,19 @@ static void add_classes(struct strbuf *out, const struct report *report)
 /* The sessions of the path that took longest, in their order. */
 static void add_path(struct strbuf *out, const struct report *report)
 {
-    const struct facts *facts = report->facts;
-    uint32_t *order = words_longest(report->chronicle);
-    bool *shown = mem_zalloc(report->chronicle->session_count, sizeof(bool));
-    bool *on_path = mem_zalloc(report->chronicle->session_count, sizeof(bool));
+    const struct stats *stats = report->stats;
+    uint32_t *order = words_longest(report->history);
+    bool *shown = mem_zalloc(report->history->session_count, sizeof(bool));
+    bool *on_path = mem_zalloc(report->history->session_count, sizeof(bool));
     uint32_t count = 0;
-    for (uint32_t ix = 0; ix < facts->path_count; ix++) {
-        if (facts->path[ix].session != CHRONICLE_NONE) {
-            on_path[facts->path[ix].session] = true;
+    for (uint32_t ix = 0; ix < stats->path_count; ix++) {
+        if (stats->path[ix].session != HISTORY_NONE) {
+            on_path[stats->path[ix].session] = true;
             count++;
         }
     }
     uint32_t left = ROWS_MAX;
-    for (uint32_t ix = 0; ix < report->chronicle->session_count; ix++) {
+    for (uint32_t ix = 0; ix < report->history->session_count; ix++) {
         if (left > 0 && on_path[order[ix]]) {
             shown[order[ix]] = true;
             left--;
@@ -167,21 +167,21 @@ static void add_path(struct strbuf *out, const struct report *report)
                 "\n## Critical path\n\n%u session%s",
                 count,
                 count == 1 ? "" : "s");
-    add_time(out, " took ", facts->path_ns[FACTS_STEP_WORK]);
-    for (enum facts_step ix = FACTS_STEP_PASS; ix < FACTS_STEPS; ix++) {
-        if (facts->path_ns[ix] > 0) {
+    add_time(out, " took ", stats->path_ns[STATS_STEP_WORK]);
+    for (enum stats_step ix = STATS_STEP_PASS; ix < STATS_STEPS; ix++) {
+        if (stats->path_ns[ix] > 0) {
             strbuf_addf(out, ", %s ", words_step(ix));
-            words_add_time(out, facts->path_ns[ix]);
+            words_add_time(out, stats->path_ns[ix]);
         }
     }
     strbuf_addf(out, ".%s\n\n", count > ROWS_MAX ? " The longest:" : "");
-    for (uint32_t ix = 0; ix < facts->path_count; ix++) {
-        const struct facts_segment *segment = &facts->path[ix];
-        if (segment->session != CHRONICLE_NONE && shown[segment->session]) {
+    for (uint32_t ix = 0; ix < stats->path_count; ix++) {
+        const struct stats_segment *segment = &stats->path[ix];
+        if (segment->session != HISTORY_NONE && shown[segment->session]) {
             strbuf_adds(out, "1. ");
             add_task(out, report, segment->task);
             add_time(out, ": ", segment->end_ns - segment->start_ns);
-            strbuf_addf(out, " (after: %s)\n", facts_link_name(segment->link));
+            strbuf_addf(out, " (after: %s)\n", stats_link_name(segment->link));
         }
     }
     mem_free(order);
@@ -191,18 +191,18 @@ static void add_path(struct strbuf *out, const struct report *report)
 
 static void add_failures(struct strbuf *out, const struct report *report)
 {
-    const struct facts *facts = report->facts;
-    const struct chronicle *chronicle = report->chronicle;
-    if (facts->failure_count == 0) {
+    const struct stats *stats = report->stats;
+    const struct run_history *history = report->history;
+    if (stats->failure_count == 0) {
         return;
     }
     strbuf_adds(out, "\n## What did not end well\n\n");
-    for (uint32_t ix = 0; ix < facts->failure_count && ix < ROWS_MAX; ix++) {
-        const struct facts_failure *failure = &facts->failures[ix];
-        const struct chronicle_session *last =
-            &chronicle->sessions[failure->last];
+    for (uint32_t ix = 0; ix < stats->failure_count && ix < ROWS_MAX; ix++) {
+        const struct stats_failure *failure = &stats->failures[ix];
+        const struct run_history_session *last =
+            &history->sessions[failure->last];
         strbuf_addf(out, "- %u × ", failure->count);
-        add_plain(out, chronicle->plan->classes[failure->class_ix].name);
+        add_plain(out, history->plan->classes[failure->class_ix].name);
         strbuf_addf(out, " %s (", words_outcome(failure->outcome));
         add_plain(out, failure->cause);
         strbuf_adds(out, "), last ");
@@ -220,12 +220,12 @@ static void add_failures(struct strbuf *out, const struct report *report)
 static void
 add_left(struct strbuf *out, const struct report *report, bool optional)
 {
-    const struct chronicle *chronicle = report->chronicle;
+    const struct run_history *history = report->history;
     uint32_t found = 0;
-    for (uint32_t ix = 0; ix < chronicle->plan->task_count; ix++) {
-        enum task_state state = chronicle->tasks[ix].state;
+    for (uint32_t ix = 0; ix < history->plan->task_count; ix++) {
+        enum task_state state = history->tasks[ix].state;
         if ((state != TASK_PARKED && state != TASK_FAILED) ||
-            chronicle_is_loose(chronicle, ix) != optional) {
+            run_history_is_loose(history, ix) != optional) {
             continue;
         }
         if (found++ == 0) {
@@ -239,9 +239,9 @@ add_left(struct strbuf *out, const struct report *report, bool optional)
         strbuf_adds(out, "- ");
         add_task(out, report, ix);
         strbuf_addf(out, " is %s", sched_state_name(state));
-        if (chronicle->tasks[ix].reason != NULL) {
+        if (history->tasks[ix].reason != NULL) {
             strbuf_adds(out, ": ");
-            add_plain(out, chronicle->tasks[ix].reason);
+            add_plain(out, history->tasks[ix].reason);
         }
         strbuf_adds(out, "\n");
     }
@@ -257,7 +257,7 @@ void report_md(struct strbuf *out, const struct report *report)
     add_left(out, report, true);
     add_waits(out, report);
     add_classes(out, report);
-    if (report->facts->path_count > 0) {
+    if (report->stats->path_count > 0) {
         add_path(out, report);
     }
     add_failures(out, report);

@@ -5,21 +5,21 @@
 
 void report_svg(struct strbuf *out, const struct report *report)
 {
-    const struct chronicle *chronicle = report->chronicle;
+    const struct run_history *history = report->history;
     struct strbuf subtitle = {0};
     strbuf_addf(&subtitle,
                 "run %s, %s; submitted ",
-                chronicle->id,
+                history->id,
                 report_state(report));
-    words_add_moment(&subtitle, chronicle->created_ns);
+    words_add_moment(&subtitle, history->created_ns);
     struct svg_options options = {
-        .title = chronicle->name,
+        .title = history->name,
         .subtitle = strbuf_text(&subtitle),
     };
     struct svg_panel panel = {
-        .plan = chronicle->plan,
-        .result = report->facts->chart,
-        .lead = chronicle->finished ? "took" : "so far",
+        .plan = history->plan,
+        .result = report->stats->chart,
+        .lead = history->finished ? "took" : "so far",
     };
     svg_compare(out, &panel, 1, &options);
     strbuf_release(&subtitle);

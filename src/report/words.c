@@ -62,73 +62,73 @@ void words_add_moment(struct strbuf *out, int64_t wall_ns)
     plain_add_clock(out, wall_ns, PLAIN_ZONE);
 }
 
-const char *words_reason(enum facts_reason reason)
+const char *words_reason(enum stats_reason reason)
 {
-    static const char *const words[FACTS_REASONS] = {
-        [FACTS_NEEDS] = "for what it needs",
-        [FACTS_BACKOFF] = "for its next try (back-off)",
-        [FACTS_PERSON] = "for a person: parked or failed",
-        [FACTS_HELD] = "held by an order",
-        [FACTS_PAUSED] = "paused by an order",
-        [FACTS_SLOT] = "for a slot",
-        [FACTS_LIMIT] = "for another limit",
-        [FACTS_DEFERRED] = "deferred: background work gave way",
-        [FACTS_PROVIDER] = "for a provider that had refused",
-        [FACTS_OTHER] = "other: nothing in this run stood in its way",
+    static const char *const words[STATS_REASONS] = {
+        [STATS_NEEDS] = "for what it needs",
+        [STATS_BACKOFF] = "for its next try (back-off)",
+        [STATS_PERSON] = "for a person: parked or failed",
+        [STATS_HELD] = "held by an order",
+        [STATS_PAUSED] = "paused by an order",
+        [STATS_SLOT] = "for a slot",
+        [STATS_LIMIT] = "for another limit",
+        [STATS_DEFERRED] = "deferred: background work gave way",
+        [STATS_PROVIDER] = "for a provider that had refused",
+        [STATS_OTHER] = "other: nothing in this run stood in its way",
     };
-    INVARIANT(reason < FACTS_REASONS);
+    INVARIANT(reason < STATS_REASONS);
     return words[reason];
 }
 
-const char *words_idle(enum facts_idle idle)
+const char *words_idle(enum stats_idle idle)
 {
-    static const char *const words[FACTS_IDLES] = {
-        [FACTS_IDLE_KEPT] = "idle: ready work was kept back",
-        [FACTS_IDLE_NONE] = "idle: nothing was ready",
-        [FACTS_IDLE_REST] = "idle: only a person could go on",
+    static const char *const words[STATS_IDLES] = {
+        [STATS_IDLE_KEPT] = "idle: ready work was kept back",
+        [STATS_IDLE_NONE] = "idle: nothing was ready",
+        [STATS_IDLE_REST] = "idle: only a person could go on",
     };
-    INVARIANT(idle < FACTS_IDLES);
+    INVARIANT(idle < STATS_IDLES);
     return words[idle];
 }
 
-const char *words_step(enum facts_step step)
+const char *words_step(enum stats_step step)
 {
-    static const char *const words[FACTS_STEPS] = {
-        [FACTS_STEP_WORK] = "working",
-        [FACTS_STEP_PASS] = "turn of the scheduler",
-        [FACTS_STEP_BACKOFF] = "back-off before the next try",
-        [FACTS_STEP_PERSON] = "waiting for a person",
-        [FACTS_STEP_PROVIDER] = "waiting for the provider",
-        [FACTS_STEP_KEPT] = "kept back by an order or a limit",
-        [FACTS_STEP_ABSENT] = "not added yet",
-        [FACTS_STEP_TAIL] = "after the last session",
+    static const char *const words[STATS_STEPS] = {
+        [STATS_STEP_WORK] = "working",
+        [STATS_STEP_PASS] = "turn of the scheduler",
+        [STATS_STEP_BACKOFF] = "back-off before the next try",
+        [STATS_STEP_PERSON] = "waiting for a person",
+        [STATS_STEP_PROVIDER] = "waiting for the provider",
+        [STATS_STEP_KEPT] = "kept back by an order or a limit",
+        [STATS_STEP_ABSENT] = "not added yet",
+        [STATS_STEP_TAIL] = "after the last session",
     };
-    INVARIANT(step < FACTS_STEPS);
+    INVARIANT(step < STATS_STEPS);
     return words[step];
 }
 
-const char *words_outcome(enum chronicle_outcome outcome)
+const char *words_outcome(enum run_history_outcome outcome)
 {
     switch (outcome) {
-    case CHRONICLE_CHANGES:
+    case HISTORY_CHANGES:
         return "asked for changes";
-    case CHRONICLE_LOST:
+    case HISTORY_LOST:
         return "vanished";
-    case CHRONICLE_DONE:
-    case CHRONICLE_FAILED:
-    case CHRONICLE_REFUSED:
-    case CHRONICLE_BLOCKED:
-    case CHRONICLE_CHECKPOINT:
-    case CHRONICLE_STOPPED:
-    case CHRONICLE_OPEN:
-    case CHRONICLE_OUTCOMES:
+    case HISTORY_DONE:
+    case HISTORY_FAILED:
+    case HISTORY_REFUSED:
+    case HISTORY_BLOCKED:
+    case HISTORY_CHECKPOINT:
+    case HISTORY_STOPPED:
+    case HISTORY_OPEN:
+    case HISTORY_OUTCOMES:
         break;
     }
-    return chronicle_outcome_name(outcome);
+    return run_history_outcome_name(outcome);
 }
 
 void words_add_cause(struct strbuf *out,
-                     const struct chronicle_session *session)
+                     const struct run_history_session *session)
 {
     const char *cause = session->cause;
     if (cause == NULL) {
@@ -159,7 +159,7 @@ void words_add_number(struct strbuf *out, int64_t number)
 
 static int compare_lengths(const void *left, const void *right, void *ctx)
 {
-    const struct chronicle_session *sessions = ctx;
+    const struct run_history_session *sessions = ctx;
     uint32_t a = *(const uint32_t *)left;
     uint32_t b = *(const uint32_t *)right;
     int64_t a_ns = sessions[a].ended_ns - sessions[a].claimed_ns;
@@ -170,9 +170,9 @@ static int compare_lengths(const void *left, const void *right, void *ctx)
     return (a > b) - (a < b);
 }
 
-uint32_t *words_longest(const struct chronicle *chronicle)
+uint32_t *words_longest(const struct run_history *history)
 {
-    uint32_t count = chronicle->session_count;
+    uint32_t count = history->session_count;
     uint32_t *order = mem_zalloc(count, sizeof(order[0]));
     for (uint32_t ix = 0; ix < count; ix++) {
         order[ix] = ix;
@@ -182,7 +182,7 @@ uint32_t *words_longest(const struct chronicle *chronicle)
                 count,
                 sizeof(order[0]),
                 compare_lengths,
-                chronicle->sessions);
+                history->sessions);
     }
     return order;
 }

@@ -16,21 +16,21 @@ void words_add_time(struct strbuf *out, int64_t duration_ns);
 void words_add_moment(struct strbuf *out, int64_t wall_ns);
 
 /* What a reason, an idle slot, a step means, in a few words. */
-const char *words_reason(enum facts_reason reason);
-const char *words_idle(enum facts_idle idle);
-const char *words_step(enum facts_step step);
+const char *words_reason(enum stats_reason reason);
+const char *words_idle(enum stats_idle idle);
+const char *words_step(enum stats_step step);
 
 /* How a session ended: "failed", "sent back". */
-const char *words_outcome(enum chronicle_outcome outcome);
+const char *words_outcome(enum run_history_outcome outcome);
 
 /* Append what the cause of an end means: "timed out", "exit code 3". */
 void words_add_cause(struct strbuf *out,
-                     const struct chronicle_session *session);
+                     const struct run_history_session *session);
 
 /* Append a whole number in groups of three: "12 345". */
 void words_add_number(struct strbuf *out, int64_t number);
 
 /* The numbers of sessions, longest first; the caller frees them. */
-uint32_t *words_longest(const struct chronicle *chronicle);
+uint32_t *words_longest(const struct run_history *history);
 
 #endif /* REPORT_WORDS_H */

@@ -16,6 +16,7 @@
 #include "base/macros.h"
 #include "base/mem.h"
 #include "base/plain.h"
+#include "view/status.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -53,8 +54,8 @@ enum colour { PLAIN, BOLD, DIM, RED, GREEN, YELLOW, CYAN };
 /* What is being written. */
 struct canvas {
     struct strbuf *out;
-    const struct top_model *model;
-    const struct top_run *run;
+    const struct model *model;
+    const struct model_run *run;
     const struct live_options *options;
     uint32_t width;      /* columns of a line */
     uint32_t id_columns; /* of the column of names */
@@ -118,22 +119,13 @@ static enum colour colour_of(enum task_state state)
 
 static void add_counts(struct strbuf *out, const struct canvas *canvas)
 {
-    static const enum task_state order[] = {
-        TASK_RUNNING,
-        TASK_STARTING,
-        TASK_READY,
-        TASK_WAITING,
-        TASK_PARKED,
-        TASK_FAILED,
-        TASK_SKIPPED,
-        TASK_CANCELLED,
-    };
-    const struct top_run *run = canvas->run;
+    const struct model_run *run = canvas->run;
     strbuf_addf(out, "%u of %u done", run->counts[TASK_DONE], run->task_count);
-    for (size_t ix = 0; ix < ARRAY_COUNT(order); ix++) {
-        uint32_t count = run->counts[order[ix]];
+    for (uint32_t ix = 1; ix < TASK_STATE_COUNT; ix++) {
+        enum task_state state = status_order[ix]; /* the first is done */
+        uint32_t count = run->counts[state];
         if (count > 0) {
-            strbuf_addf(out, ", %u %s", count, sched_state_name(order[ix]));
+            strbuf_addf(out, ", %u %s", count, sched_state_name(state));
         }
     }
 }
@@ -141,7 +133,7 @@ static void add_counts(struct strbuf *out, const struct canvas *canvas)
 static void add_head(struct canvas *canvas)
 {
     const struct live_options *options = canvas->options;
-    const struct top_run *run = canvas->run;
+    const struct model_run *run = canvas->run;
     int64_t gone_ns = options->wall_ns - options->began_ns;
     struct strbuf text = {0};
     plain_add(&text, run->id);
@@ -250,8 +242,9 @@ static void add_more(struct canvas *canvas, uint32_t count, const char *what)
     strbuf_release(&text);
 }
 
-static void
-add_session(struct canvas *canvas, uint32_t number, const struct top_slot *slot)
+static void add_session(struct canvas *canvas,
+                        uint32_t number,
+                        const struct model_slot *slot)
 {
     struct strbuf word = {0};
     struct strbuf rest = {0};
@@ -281,8 +274,8 @@ add_session(struct canvas *canvas, uint32_t number, const struct top_slot *slot)
 }
 
 /* The session of that token, or NULL. */
-static const struct top_slot *find_slot(const struct canvas *canvas,
-                                        uint64_t token)
+static const struct model_slot *find_slot(const struct canvas *canvas,
+                                          uint64_t token)
 {
     for (uint32_t ix = 0; token != 0 && ix < canvas->model->slot_count; ix++) {
         if (canvas->model->slots[ix].token == token) {
@@ -308,7 +301,7 @@ static void add_sessions(struct canvas *canvas, uint32_t count, uint32_t room)
     uint32_t shown = 0;
     for (uint32_t ix = 0; ix < canvas->options->slot_count && shown < whole;
          ix++) {
-        const struct top_slot *slot =
+        const struct model_slot *slot =
             find_slot(canvas, canvas->options->slots[ix]);
         if (slot != NULL) {
             add_session(canvas, ix, slot);
@@ -322,7 +315,7 @@ static void add_sessions(struct canvas *canvas, uint32_t count, uint32_t room)
 
 static void add_task(struct canvas *canvas, uint32_t task)
 {
-    struct top_task described;
+    struct model_task described;
     struct strbuf rest = {0};
     canvas->model->describe(canvas->model, task, &described, &rest);
     add_item(canvas,
@@ -337,10 +330,9 @@ static void add_task(struct canvas *canvas, uint32_t task)
 static void
 add_tasks(struct canvas *canvas, enum part part, uint32_t count, uint32_t room)
 {
-    const struct top_model *model = canvas->model;
+    const struct model *model = canvas->model;
     uint32_t whole = items_in(count, room);
-    uint32_t first =
-        part == PART_PEOPLE ? 0 : model->part_counts[TOP_PART_PEOPLE];
+    uint32_t first = part == PART_PEOPLE ? 0 : model->part_counts[MODEL_PEOPLE];
     for (uint32_t ix = 0; ix < whole; ix++) {
         add_task(canvas, model->rows[first + ix].task);
     }
@@ -372,8 +364,8 @@ static void add_list(struct canvas *canvas, uint32_t rows)
 {
     const uint32_t *parts = canvas->model->part_counts;
     uint32_t counts[PART_COUNT] = {
-        [PART_PEOPLE] = parts[TOP_PART_PEOPLE],
-        [PART_WAITING] = parts[TOP_PART_READY] + parts[TOP_PART_WAITING],
+        [PART_PEOPLE] = parts[MODEL_PEOPLE],
+        [PART_WAITING] = parts[MODEL_READY] + parts[MODEL_WAITING],
     };
     uint32_t rooms[PART_COUNT];
     for (uint32_t ix = 0; ix < canvas->options->slot_count; ix++) {
@@ -424,7 +416,7 @@ static void add_foot(struct canvas *canvas)
     strbuf_release(&text);
 }
 
-static uint32_t widest_id(const struct top_model *model, uint32_t max)
+static uint32_t widest_id(const struct model *model, uint32_t max)
 {
     uint32_t widest = 0;
     for (uint32_t ix = 0;
@@ -449,7 +441,7 @@ static void add_note(struct canvas *canvas, uint32_t *left, struct strbuf *text)
 /* What slows the run down, or stops it. */
 static void add_notes(struct canvas *canvas, uint32_t *left)
 {
-    const struct top_model *model = canvas->model;
+    const struct model *model = canvas->model;
     struct strbuf text = {0};
     if (model->trouble != NULL) {
         strbuf_adds(&text, "trouble: ");
@@ -459,7 +451,7 @@ static void add_notes(struct canvas *canvas, uint32_t *left)
     strbuf_adds(&text, model->overridden ? "usage is overridden" : "");
     add_note(canvas, left, &text);
     for (uint32_t ix = 0; ix < model->monitor_count; ix++) {
-        const struct top_monitor *monitor = &model->monitors[ix];
+        const struct model_monitor *monitor = &model->monitors[ix];
         if (monitor->lowers || monitor->error != NULL) {
             strbuf_adds(&text, "usage: ");
             if (monitor->provider != NULL) {
@@ -475,7 +467,7 @@ static void add_notes(struct canvas *canvas, uint32_t *left)
 }
 
 void live_text(struct strbuf *out,
-               const struct top_model *model,
+               const struct model *model,
                const struct live_options *options)
 {
     uint32_t columns =
@@ -545,7 +537,7 @@ static void put_in_slot(struct live *live, uint64_t token)
 }
 
 /* A session keeps its slot as long as it lives. */
-static void assign_slots(struct live *live, const struct top_model *model)
+static void assign_slots(struct live *live, const struct model *model)
 {
     for (uint32_t ix = 0; ix < live->slot_count; ix++) {
         bool alive = false;
@@ -650,9 +642,9 @@ void live_draw(struct live *live,
     live->began_ns = live->began_ns == 0 ? wall_ns : live->began_ns;
     live->drawn_ns = wall_ns;
     struct glance glance;
-    struct top_model model = {0};
+    struct model model = {0};
     glance_of(&glance, engine, wall_ns);
-    top_model_fill(&model, &glance, engine_run(engine, run).id, true);
+    model_fill(&model, &glance, engine_run(engine, run).id, true);
     const char *trouble = engine_trouble(engine);
     model.trouble = trouble[0] != '\0' ? trouble : NULL;
     assign_slots(live, &model);
@@ -668,7 +660,7 @@ void live_draw(struct live *live,
     };
     struct strbuf text = {0};
     live_text(&text, &model, &options);
-    top_model_release(&model);
+    model_release(&model);
     snapshot_free(glance.snapshot);
     if (live->shown &&
         strcmp(strbuf_text(&text), strbuf_text(&live->drawn)) == 0) {

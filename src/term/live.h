@@ -13,7 +13,7 @@
 #define TERM_LIVE_H
 
 #include "base/strbuf.h"
-#include "view/top_model.h"
+#include "view/model.h"
 
 struct live;
 
@@ -49,7 +49,7 @@ struct live_options {
  * columns, fewer than `rows` of them, each with a new line behind it.
  */
 void live_text(struct strbuf *out,
-               const struct top_model *model,
+               const struct model *model,
                const struct live_options *options);
 
 #endif /* TERM_LIVE_H */

@@ -70,7 +70,7 @@ void top_say(struct top *top, bool bad, const char *format, ...)
 /* --- lists -------------------------------------------------------------- */
 
 const char *
-top_id_at(const struct top *top, const struct top_model *model, uint32_t place)
+top_id_at(const struct top *top, const struct model *model, uint32_t place)
 {
     INVARIANT(place < top->slot_count + top->row_count);
     if (place < top->slot_count) {
@@ -83,9 +83,8 @@ top_id_at(const struct top *top, const struct top_model *model, uint32_t place)
 }
 
 /* Whether it is an issue. */
-static bool is_issue_at(const struct top *top,
-                        const struct top_model *model,
-                        uint32_t place)
+static bool
+is_issue_at(const struct top *top, const struct model *model, uint32_t place)
 {
     return place >= top->slot_count && top_lists_issues(top, model) &&
            model->issues[top->rows[place - top->slot_count]].group;
@@ -98,8 +97,8 @@ static bool passes(const struct top *top, const char *id)
 
 /* An issue is found by its own id, and by those of its tasks. */
 static bool issue_passes(const struct top *top,
-                         const struct top_model *model,
-                         const struct top_issue *issue)
+                         const struct model *model,
+                         const struct model_issue *issue)
 {
     bool found = passes(top, issue->id);
     for (uint32_t ix = 0; ix < issue->count && !found; ix++) {
@@ -108,25 +107,24 @@ static bool issue_passes(const struct top *top,
     return found;
 }
 
-bool top_lists_issues(const struct top *top, const struct top_model *model)
+bool top_lists_issues(const struct top *top, const struct model *model)
 {
     return !top->by_task && model->issue_count > 0;
 }
 
-bool top_lists_ended(const struct top *top, const struct top_model *model)
+bool top_lists_ended(const struct top *top, const struct model *model)
 {
     return top->all ||
-           (model->run != TOP_MODEL_NONE && model->runs[model->run].finished);
+           (model->run != MODEL_NONE && model->runs[model->run].finished);
 }
 
 /* The issues, as make_lists() lists the tasks. */
-static void
-list_issues(struct top *top, const struct top_model *model, bool all)
+static void list_issues(struct top *top, const struct model *model, bool all)
 {
     top->id_columns = 0;
     for (uint32_t ix = 0; ix < model->issue_count; ix++) {
-        const struct top_issue *issue = &model->issues[ix];
-        if ((issue->part != TOP_PART_ENDED || all) &&
+        const struct model_issue *issue = &model->issues[ix];
+        if ((issue->part != MODEL_ENDED || all) &&
             issue_passes(top, model, issue)) {
             uint32_t columns = plain_columns(issue->id);
             top->id_columns =
@@ -136,7 +134,7 @@ list_issues(struct top *top, const struct top_model *model, bool all)
     }
 }
 
-static void make_lists(struct top *top, const struct top_model *model)
+static void make_lists(struct top *top, const struct model *model)
 {
     bool all = top_lists_ended(top, model);
     bool issues = top_lists_issues(top, model);
@@ -156,8 +154,8 @@ static void make_lists(struct top *top, const struct top_model *model)
         return;
     }
     for (uint32_t ix = 0; ix < model->row_count; ix++) {
-        const struct top_row *row = &model->rows[ix];
-        if ((row->part != TOP_PART_ENDED || all) &&
+        const struct model_row *row = &model->rows[ix];
+        if ((row->part != MODEL_ENDED || all) &&
             (top->filter[0] == '\0' ||
              passes(top, model->id(model, row->task)))) {
             top->rows[top->row_count++] = ix;
@@ -168,7 +166,7 @@ static void make_lists(struct top *top, const struct top_model *model)
 /* The place of a task or issue in the lists, or TOP_GONE. In a plan no two of
  * them have the same id. */
 static uint32_t
-find_id(const struct top *top, const struct top_model *model, const char *id)
+find_id(const struct top *top, const struct model *model, const char *id)
 {
     uint32_t count = top->slot_count + top->row_count;
     for (uint32_t ix = 0; id != NULL && ix < count; ix++) {
@@ -180,7 +178,7 @@ find_id(const struct top *top, const struct top_model *model, const char *id)
 }
 
 static void
-select_place(struct top *top, const struct top_model *model, uint32_t place)
+select_place(struct top *top, const struct model *model, uint32_t place)
 {
     set_text(&top->task, top_id_at(top, model, place));
     top->issue = is_issue_at(top, model, place);
@@ -191,10 +189,10 @@ select_place(struct top *top, const struct top_model *model, uint32_t place)
     top->panel = place < top->slot_count ? TOP_SLOTS : TOP_TASKS;
 }
 
-void top_update(struct top *top, const struct top_model *model)
+void top_update(struct top *top, const struct model *model)
 {
     const char *run =
-        model->run != TOP_MODEL_NONE ? model->runs[model->run].id : NULL;
+        model->run != MODEL_NONE ? model->runs[model->run].id : NULL;
     bool same = run == NULL ? top->run == NULL
                             : top->run != NULL && strcmp(run, top->run) == 0;
     if (!same) {
@@ -229,7 +227,7 @@ void top_update(struct top *top, const struct top_model *model)
 
 /* --- moving ------------------------------------------------------------- */
 
-static void move(struct top *top, const struct top_model *model, int64_t by)
+static void move(struct top *top, const struct model *model, int64_t by)
 {
     int64_t count = (int64_t)top->slot_count + top->row_count;
     if (count == 0) {
@@ -245,11 +243,11 @@ static void move(struct top *top, const struct top_model *model, int64_t by)
 
 /* Show another run: by so many further. */
 static void move_run(struct top *top,
-                     const struct top_model *model,
+                     const struct model *model,
                      int64_t by,
                      struct top_request *out)
 {
-    if (model->run == TOP_MODEL_NONE) {
+    if (model->run == MODEL_NONE) {
         return;
     }
     int64_t place = (int64_t)model->run + by;
@@ -265,8 +263,7 @@ static void move_run(struct top *top,
 }
 
 /* The next panel that has something in it. */
-static void
-switch_panel(struct top *top, const struct top_model *model, bool back)
+static void switch_panel(struct top *top, const struct model *model, bool back)
 {
     const bool there[] = {
         [TOP_RUNS] = model->run_count > 1,
@@ -291,7 +288,7 @@ switch_panel(struct top *top, const struct top_model *model, bool back)
 }
 
 static bool take_move(struct top *top,
-                      const struct top_model *model,
+                      const struct model *model,
                       uint32_t key,
                       struct top_request *out)
 {
@@ -337,9 +334,9 @@ static bool take_move(struct top *top,
 
 /* --- acting ------------------------------------------------------------- */
 
-static bool is_task_held(const struct top_model *model, uint32_t ix)
+static bool is_task_held(const struct model *model, uint32_t ix)
 {
-    struct top_task task;
+    struct model_task task;
     struct strbuf ignored = {0};
     model->describe(model, ix, &task, &ignored);
     strbuf_release(&ignored);
@@ -348,7 +345,7 @@ static bool is_task_held(const struct top_model *model, uint32_t ix)
 
 /* Whether the task at the selection, or one of the issue, is held or in doubt.
  */
-static bool is_held(const struct top *top, const struct top_model *model)
+static bool is_held(const struct top *top, const struct model *model)
 {
     if (top->selected < top->slot_count) {
         return model->slots[top->slots[top->selected]].held;
@@ -357,7 +354,7 @@ static bool is_held(const struct top *top, const struct top_model *model)
     if (!top_lists_issues(top, model)) {
         return is_task_held(model, model->rows[row].task);
     }
-    const struct top_issue *issue = &model->issues[row];
+    const struct model_issue *issue = &model->issues[row];
     bool held = false;
     for (uint32_t ix = 0; ix < issue->count && !held; ix++) {
         held = is_task_held(model, model->stages[issue->first + ix]);
@@ -426,7 +423,7 @@ static void begin_answer(struct top *top)
 
 /* Orders; false: the key is for none. */
 static bool take_order(struct top *top,
-                       const struct top_model *model,
+                       const struct model *model,
                        uint32_t key,
                        struct top_request *out)
 {
@@ -437,8 +434,7 @@ static bool take_order(struct top *top,
         top_say(top, true, "read-only: '%c' is refused", (int)key);
         return true;
     }
-    bool paused =
-        model->run != TOP_MODEL_NONE && model->runs[model->run].paused;
+    bool paused = model->run != MODEL_NONE && model->runs[model->run].paused;
     switch (key) {
     case 'p':
         ask_run(top, paused ? "resume" : "pause", NULL, out);
@@ -490,11 +486,11 @@ static void show(struct top *top, const char *verb, struct top_request *out)
 }
 
 /* The issue that a task belongs to, or NULL. */
-static const struct top_issue *issue_of(const struct top_model *model,
-                                        uint32_t task)
+static const struct model_issue *issue_of(const struct model *model,
+                                          uint32_t task)
 {
     for (uint32_t ix = 0; ix < model->issue_count; ix++) {
-        const struct top_issue *issue = &model->issues[ix];
+        const struct model_issue *issue = &model->issues[ix];
         for (uint32_t n = 0; n < issue->count; n++) {
             if (model->stages[issue->first + n] == task) {
                 return issue;
@@ -506,7 +502,7 @@ static const struct top_issue *issue_of(const struct top_model *model,
 
 /* List tasks instead of issues, or the other way round. The selection goes from
  * an issue to its current stage, and back. */
-static void switch_list(struct top *top, const struct top_model *model)
+static void switch_list(struct top *top, const struct model *model)
 {
     if (model->issue_count == 0) {
         top_say(top, false, "no task of this run belongs to an issue");
@@ -515,9 +511,9 @@ static void switch_list(struct top *top, const struct top_model *model)
     bool issues = top_lists_issues(top, model);
     if (top->selected != TOP_GONE && top->selected >= top->slot_count) {
         uint32_t row = top->rows[top->selected - top->slot_count];
-        uint32_t task = issues ? top_model_current(model, &model->issues[row])
+        uint32_t task = issues ? model_current(model, &model->issues[row])
                                : model->rows[row].task;
-        const struct top_issue *issue = issues ? NULL : issue_of(model, task);
+        const struct model_issue *issue = issues ? NULL : issue_of(model, task);
         set_text(&top->task,
                  issue != NULL ? issue->id : model->id(model, task));
     }
@@ -527,7 +523,7 @@ static void switch_list(struct top *top, const struct top_model *model)
 }
 
 static void take_main(struct top *top,
-                      const struct top_model *model,
+                      const struct model *model,
                       uint32_t key,
                       struct top_request *out)
 {
@@ -583,7 +579,7 @@ static void take_main(struct top *top,
 /* --- the other modes ---------------------------------------------------- */
 
 static void
-take_filter(struct top *top, const struct top_model *model, uint32_t key)
+take_filter(struct top *top, const struct model *model, uint32_t key)
 {
     size_t len = strlen(top->filter);
     if (key == TOP_KEY_ENTER) {
@@ -681,7 +677,7 @@ static void take_pager(struct top *top, uint32_t key, struct top_request *out)
 }
 
 void top_key(struct top *top,
-             const struct top_model *model,
+             const struct model *model,
              uint32_t key,
              struct top_request *out)
 {

@@ -12,13 +12,13 @@
  * How to use it:
  *  1. top_init(), then top_update() whenever the model has changed.
  *  2. top_key() for each key; do what it asks for.
- *  3. top_draw() (cli/top_draw.h).
+ *  3. top_draw() (term/top_draw.h).
  */
 #ifndef TERM_TOP_H
 #define TERM_TOP_H
 
 #include "term/pager.h"
-#include "view/top_model.h"
+#include "view/model.h"
 
 /* Keys that are no characters. */
 enum top_key {
@@ -118,11 +118,11 @@ void top_init(struct top *top, bool read_only);
 void top_release(struct top *top);
 
 /* The model has changed: make the lists anew, and find the selection again. */
-void top_update(struct top *top, const struct top_model *model);
+void top_update(struct top *top, const struct model *model);
 
 /* A key was pressed. Release *out. */
 void top_key(struct top *top,
-             const struct top_model *model,
+             const struct model *model,
              uint32_t key,
              struct top_request *out);
 void top_request_release(struct top_request *request);
@@ -133,13 +133,13 @@ void top_say(struct top *top, bool bad, const char *format, ...)
 
 /* Whether tasks that have ended are listed: on demand, and in a run that has
  * nothing else. */
-bool top_lists_ended(const struct top *top, const struct top_model *model);
+bool top_lists_ended(const struct top *top, const struct model *model);
 
 /* Whether issues are listed: unless tasks were asked for, in a run with any. */
-bool top_lists_issues(const struct top *top, const struct top_model *model);
+bool top_lists_issues(const struct top *top, const struct model *model);
 
 /* The id of the task or issue at a place of the lists. */
 const char *
-top_id_at(const struct top *top, const struct top_model *model, uint32_t place);
+top_id_at(const struct top *top, const struct model *model, uint32_t place);
 
 #endif /* TERM_TOP_H */

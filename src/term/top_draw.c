@@ -129,7 +129,7 @@ void top_draw_clock(struct strbuf *out, int64_t wall_ns, bool seconds)
 
 static void draw_bar_of_title(struct top_canvas *canvas, struct grid_area row)
 {
-    const struct top_model *model = canvas->model;
+    const struct model *model = canvas->model;
     struct strbuf clock = {0};
     struct strbuf name = {0};
     top_draw_clock(&clock, model->wall_ns, true);
@@ -158,7 +158,7 @@ static void draw_bar_of_title(struct top_canvas *canvas, struct grid_area row)
 static void draw_scheduler(struct top_canvas *canvas,
                            const struct grid_area *row)
 {
-    const struct top_model *model = canvas->model;
+    const struct model *model = canvas->model;
     struct strbuf text = {0};
     bool well = model->well && model->trouble == NULL;
     if (model->trouble != NULL) {
@@ -186,7 +186,7 @@ static void draw_scheduler(struct top_canvas *canvas,
     strbuf_release(&text);
 }
 
-void top_draw_cap(struct strbuf *out, const struct top_run *run)
+void top_draw_cap(struct strbuf *out, const struct model_run *run)
 {
     strbuf_addf(out, "%u in flight, ", run->sessions);
     if (run->cap == LIMIT_NONE) {
@@ -196,7 +196,7 @@ void top_draw_cap(struct strbuf *out, const struct top_run *run)
     }
 }
 
-void top_draw_counts(struct strbuf *out, const struct top_run *run)
+void top_draw_counts(struct strbuf *out, const struct model_run *run)
 {
     static const enum task_state order[] = {
         TASK_PARKED,
@@ -217,7 +217,7 @@ void top_draw_counts(struct strbuf *out, const struct top_run *run)
     }
 }
 
-const char *top_draw_flag(const struct top_run *run)
+const char *top_draw_flag(const struct model_run *run)
 {
     return run->finished    ? "FINISHED  "
            : run->cancelled ? "CANCELLED  "
@@ -227,8 +227,8 @@ const char *top_draw_flag(const struct top_run *run)
 
 static void draw_run(struct top_canvas *canvas, const struct grid_area *row)
 {
-    const struct top_model *model = canvas->model;
-    if (model->run == TOP_MODEL_NONE) {
+    const struct model *model = canvas->model;
+    if (model->run == MODEL_NONE) {
         (void)top_draw_add(
             canvas,
             row,
@@ -239,7 +239,7 @@ static void draw_run(struct top_canvas *canvas, const struct grid_area *row)
             });
         return;
     }
-    const struct top_run *run = &model->runs[model->run];
+    const struct model_run *run = &model->runs[model->run];
     struct strbuf text = {0};
     strbuf_adds(&text, "run ");
     plain_add(&text, run->id);
@@ -277,11 +277,11 @@ static void draw_run(struct top_canvas *canvas, const struct grid_area *row)
 static void draw_progress(struct top_canvas *canvas,
                           const struct grid_area *row)
 {
-    const struct top_model *model = canvas->model;
-    if (model->run == TOP_MODEL_NONE) {
+    const struct model *model = canvas->model;
+    if (model->run == MODEL_NONE) {
         return;
     }
-    const struct top_run *run = &model->runs[model->run];
+    const struct model_run *run = &model->runs[model->run];
     const uint32_t *counts = run->counts;
     const struct {
         uint32_t tasks;
@@ -322,7 +322,7 @@ static void draw_progress(struct top_canvas *canvas,
 static uint32_t
 wanted_rows(const struct top_canvas *canvas, enum panel panel, uint32_t columns)
 {
-    const struct top_model *model = canvas->model;
+    const struct model *model = canvas->model;
     const struct top *top = canvas->top;
     uint32_t in_row = top_draw_limits_in_row(columns);
     bool usage = model->gauge_count > 0 || model->usage != NULL;
@@ -643,7 +643,7 @@ static void draw_pager(struct top_canvas *canvas, struct grid_area area)
 
 void top_draw(struct grid *grid,
               struct top *top,
-              const struct top_model *model,
+              const struct model *model,
               bool unicode)
 {
     struct top_canvas canvas = {

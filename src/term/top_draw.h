@@ -20,7 +20,7 @@ enum { TOP_DRAW_COLUMNS_MIN = 30, TOP_DRAW_ROWS_MIN = 8 };
  */
 void top_draw(struct grid *grid,
               struct top *top,
-              const struct top_model *model,
+              const struct model *model,
               bool unicode);
 
 #endif /* TERM_TOP_DRAW_H */

@@ -11,7 +11,7 @@
 struct top_canvas {
     struct grid *grid;
     struct top *top;
-    const struct top_model *model;
+    const struct model *model;
     bool unicode;
 };
 
@@ -47,26 +47,26 @@ void top_draw_mark(struct top_canvas *canvas,
 void top_draw_clock(struct strbuf *out, int64_t wall_ns, bool seconds);
 
 /* Append "2 in flight, cap 3"; "5 of 17 done, 4 ready". */
-void top_draw_cap(struct strbuf *out, const struct top_run *run);
-void top_draw_counts(struct strbuf *out, const struct top_run *run);
+void top_draw_cap(struct strbuf *out, const struct model_run *run);
+void top_draw_counts(struct strbuf *out, const struct model_run *run);
 
 /* "PAUSED  " and the like, or "". */
-const char *top_draw_flag(const struct top_run *run);
+const char *top_draw_flag(const struct model_run *run);
 
 /* How many limits stand side by side. */
 uint32_t top_draw_limits_in_row(uint32_t columns);
 
 /* The colour of a task. */
-unsigned top_draw_style(const struct top_task *task);
+unsigned top_draw_style(const struct model_task *task);
 
 /* Whether a task has ended, so that the time it took is of interest. */
-bool top_draw_is_ended(const struct top_task *task);
+bool top_draw_is_ended(const struct model_task *task);
 
 /* A line of the list of issues. */
 void top_draw_issue(struct top_canvas *canvas,
                     const struct grid_area *area,
                     uint32_t row,
-                    const struct top_issue *issue);
+                    const struct model_issue *issue);
 
 /* The panels. */
 void top_draw_runs(struct top_canvas *canvas, struct grid_area area);

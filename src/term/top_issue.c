@@ -21,7 +21,7 @@ enum {
 };
 
 /* A sign for the state of a task. */
-static const char *sign_of(const struct top_task *task, bool unicode)
+static const char *sign_of(const struct model_task *task, bool unicode)
 {
     static const struct {
         const char *unicode;
@@ -49,8 +49,8 @@ static const char *sign_of(const struct top_task *task, bool unicode)
 
 /* What a stage is called in the line of its issue: as in the pipeline, or by
  * its id without that of the issue. A task of its own is known by its state. */
-static const char *name_of(const struct top_issue *issue,
-                           const struct top_task *task)
+static const char *name_of(const struct model_issue *issue,
+                           const struct model_task *task)
 {
     if (!issue->group) {
         return sched_state_name(task->state);
@@ -67,11 +67,11 @@ static const char *name_of(const struct top_issue *issue,
 /* Append "implement + 12m"; its style. */
 static unsigned add_stage(struct strbuf *out,
                           const struct top_canvas *canvas,
-                          const struct top_issue *issue,
+                          const struct model_issue *issue,
                           uint32_t ix)
 {
-    const struct top_model *model = canvas->model;
-    struct top_task about;
+    const struct model *model = canvas->model;
+    struct model_task about;
     struct strbuf ignored = {0};
     model->describe(model, model->stages[issue->first + ix], &about, &ignored);
     strbuf_release(&ignored);
@@ -94,7 +94,7 @@ static unsigned add_stage(struct strbuf *out,
 /* The first stage to be shown, so that the current one fits into the columns
  * of the line. */
 static uint32_t first_stage(const struct top_canvas *canvas,
-                            const struct top_issue *issue,
+                            const struct model_issue *issue,
                             uint32_t columns)
 {
     struct strbuf text = {0};
@@ -116,12 +116,12 @@ static uint32_t first_stage(const struct top_canvas *canvas,
 static void draw_reason(struct top_canvas *canvas,
                         const struct grid_area *area,
                         struct grid_text cell,
-                        const struct top_issue *issue)
+                        const struct model_issue *issue)
 {
-    struct top_task about;
+    struct model_task about;
     struct strbuf reason = {0};
     canvas->model->describe(canvas->model,
-                            top_model_current(canvas->model, issue),
+                            model_current(canvas->model, issue),
                             &about,
                             &reason);
     cell.style = GRID_PLAIN;
@@ -133,7 +133,7 @@ static void draw_reason(struct top_canvas *canvas,
 void top_draw_issue(struct top_canvas *canvas,
                     const struct grid_area *area,
                     uint32_t row,
-                    const struct top_issue *issue)
+                    const struct model_issue *issue)
 {
     struct strbuf text = {0};
     uint32_t most = area->columns / 4;
@@ -164,7 +164,7 @@ void top_draw_issue(struct top_canvas *canvas,
         }
     }
     strbuf_release(&text);
-    if (issue->part != TOP_PART_FLIGHT && issue->part != TOP_PART_ENDED) {
+    if (issue->part != MODEL_FLIGHT && issue->part != MODEL_ENDED) {
         draw_reason(canvas, area, cell, issue);
     }
 }

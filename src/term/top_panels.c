@@ -47,7 +47,7 @@ scroll(uint32_t first, uint32_t count, uint32_t room, uint32_t chosen)
 
 void top_draw_runs(struct top_canvas *canvas, struct grid_area area)
 {
-    const struct top_model *model = canvas->model;
+    const struct model *model = canvas->model;
     struct top *top = canvas->top;
     bool focus = top->panel == TOP_RUNS;
     struct strbuf text = {0};
@@ -60,7 +60,7 @@ void top_draw_runs(struct top_canvas *canvas, struct grid_area area)
         if (ix >= model->run_count) {
             break;
         }
-        const struct top_run *run = &model->runs[ix];
+        const struct model_run *run = &model->runs[ix];
         strbuf_clear(&text);
         plain_add(&text, run->id);
         uint32_t column = top_draw_put(canvas,
@@ -90,8 +90,8 @@ void top_draw_runs(struct top_canvas *canvas, struct grid_area area)
 
 /* "12s of 2m", and whether it takes longer than that. */
 static bool add_time(struct strbuf *out,
-                     const struct top_model *model,
-                     const struct top_slot *slot)
+                     const struct model *model,
+                     const struct model_slot *slot)
 {
     int64_t gone_ns = model->wall_ns - slot->since_ns;
     gone_ns = gone_ns > 0 ? gone_ns : 0;
@@ -128,7 +128,7 @@ static struct slot_columns slot_columns(uint32_t width)
 static void draw_slot(struct top_canvas *canvas,
                       const struct grid_area *area,
                       uint32_t row,
-                      const struct top_slot *slot)
+                      const struct model_slot *slot)
 {
     struct slot_columns columns = slot_columns(area->columns);
     struct strbuf text = {0};
@@ -174,12 +174,11 @@ static void draw_slot(struct top_canvas *canvas,
 
 void top_draw_slots(struct top_canvas *canvas, struct grid_area area)
 {
-    const struct top_model *model = canvas->model;
+    const struct model *model = canvas->model;
     struct top *top = canvas->top;
     struct strbuf title = {0};
     strbuf_addf(&title, "slots: %u in use", model->slot_count);
-    if (model->run != TOP_MODEL_NONE &&
-        model->runs[model->run].cap != LIMIT_NONE) {
+    if (model->run != MODEL_NONE && model->runs[model->run].cap != LIMIT_NONE) {
         strbuf_addf(&title, " of %lld", (long long)model->runs[model->run].cap);
     }
     top_draw_title(canvas, &area, strbuf_text(&title), top->panel == TOP_SLOTS);
@@ -198,7 +197,7 @@ void top_draw_slots(struct top_canvas *canvas, struct grid_area area)
     }
 }
 
-unsigned top_draw_style(const struct top_task *task)
+unsigned top_draw_style(const struct model_task *task)
 {
     if (task->revoked) {
         return GRID_RED | GRID_BOLD;
@@ -222,7 +221,7 @@ unsigned top_draw_style(const struct top_task *task)
     return GRID_PLAIN;
 }
 
-bool top_draw_is_ended(const struct top_task *task)
+bool top_draw_is_ended(const struct model_task *task)
 {
     return task->state == TASK_DONE || task->state == TASK_FAILED ||
            task->state == TASK_SKIPPED || task->state == TASK_CANCELLED;
@@ -233,8 +232,8 @@ static void draw_task(struct top_canvas *canvas,
                       uint32_t row,
                       uint32_t task)
 {
-    const struct top_model *model = canvas->model;
-    struct top_task about;
+    const struct model *model = canvas->model;
+    struct model_task about;
     struct strbuf reason = {0};
     struct strbuf id = {0};
     model->describe(model, task, &about, &reason);
@@ -268,7 +267,7 @@ static void add_tasks_title(struct strbuf *out, const struct top_canvas *canvas)
     bool issues = top_lists_issues(canvas->top, canvas->model);
     const uint32_t *counts =
         issues ? canvas->model->issue_counts : canvas->model->part_counts;
-    uint32_t people = counts[TOP_PART_PEOPLE];
+    uint32_t people = counts[MODEL_PEOPLE];
     strbuf_adds(out, issues ? "issues: " : "tasks: ");
     if (people > 0) {
         strbuf_addf(out,
@@ -277,14 +276,14 @@ static void add_tasks_title(struct strbuf *out, const struct top_canvas *canvas)
                     people == 1 ? "s" : "");
     }
     if (issues) {
-        strbuf_addf(out, "%u running, ", counts[TOP_PART_FLIGHT]);
+        strbuf_addf(out, "%u running, ", counts[MODEL_FLIGHT]);
     }
     strbuf_addf(out,
                 "%u ready, %u waiting",
-                counts[TOP_PART_READY],
-                counts[TOP_PART_WAITING]);
+                counts[MODEL_READY],
+                counts[MODEL_WAITING]);
     if (top_lists_ended(canvas->top, canvas->model)) {
-        strbuf_addf(out, ", %u ended", counts[TOP_PART_ENDED]);
+        strbuf_addf(out, ", %u ended", counts[MODEL_ENDED]);
     }
     if (canvas->top->filter[0] != '\0') {
         strbuf_addf(out, "; with \"%s\"", canvas->top->filter);
@@ -293,7 +292,7 @@ static void add_tasks_title(struct strbuf *out, const struct top_canvas *canvas)
 
 void top_draw_tasks(struct top_canvas *canvas, struct grid_area area)
 {
-    const struct top_model *model = canvas->model;
+    const struct model *model = canvas->model;
     struct top *top = canvas->top;
     struct strbuf title = {0};
     add_tasks_title(&title, canvas);
@@ -327,7 +326,7 @@ void top_draw_tasks(struct top_canvas *canvas, struct grid_area area)
 static void draw_limit(struct top_canvas *canvas,
                        const struct grid_area *area,
                        struct grid_text cell,
-                       const struct top_limit *limit)
+                       const struct model_limit *limit)
 {
     uint32_t end = cell.column + cell.columns;
     struct strbuf text = {0};
@@ -369,11 +368,11 @@ uint32_t top_draw_limits_in_row(uint32_t columns)
 
 void top_draw_limits(struct top_canvas *canvas, struct grid_area area)
 {
-    const struct top_model *model = canvas->model;
+    const struct model *model = canvas->model;
     top_draw_title(canvas, &area, "limits", false);
     uint32_t in_row = top_draw_limits_in_row(area.columns);
     uint32_t wide = (area.columns - min(area.columns, 1)) / in_row;
-    const struct top_limit *limit = model->limits;
+    const struct model_limit *limit = model->limits;
     for (uint32_t ix = 0; ix < model->limit_count; ix++, limit++) {
         if (ix / in_row >= area.rows) {
             break;
@@ -393,7 +392,7 @@ void top_draw_limits(struct top_canvas *canvas, struct grid_area area)
 static void draw_gauge(struct top_canvas *canvas,
                        const struct grid_area *area,
                        uint32_t row,
-                       const struct top_gauge *gauge)
+                       const struct model_gauge *gauge)
 {
     struct strbuf text = {0};
     plain_add(&text, gauge->name);
@@ -435,7 +434,7 @@ static void draw_gauge(struct top_canvas *canvas,
 
 void top_draw_usage(struct top_canvas *canvas, struct grid_area area)
 {
-    const struct top_model *model = canvas->model;
+    const struct model *model = canvas->model;
     top_draw_title(canvas, &area, "usage", false);
     uint32_t row = 0;
     if (model->usage != NULL) {
@@ -479,16 +478,16 @@ static unsigned style_of_event(const char *text)
 }
 
 /* Whether an event is about the run that is shown, or about the store. */
-static bool is_shown(const struct top_model *model, uint32_t ix)
+static bool is_shown(const struct model *model, uint32_t ix)
 {
     uint32_t run = model->events[ix].run;
-    return model->run == TOP_MODEL_NONE || run == STORE_NONE ||
+    return model->run == MODEL_NONE || run == STORE_NONE ||
            run == model->runs[model->run].number;
 }
 
 void top_draw_events(struct top_canvas *canvas, struct grid_area area)
 {
-    const struct top_model *model = canvas->model;
+    const struct model *model = canvas->model;
     top_draw_title(canvas, &area, "events", false);
     uint32_t first = model->event_count;
     for (uint32_t count = 0; first > 0 && count < area.rows; first--) {
@@ -496,7 +495,7 @@ void top_draw_events(struct top_canvas *canvas, struct grid_area area)
     }
     uint32_t row = 0;
     for (uint32_t ix = first; ix < model->event_count; ix++) {
-        const struct top_event *event = &model->events[ix];
+        const struct model_event *event = &model->events[ix];
         if (is_shown(model, ix)) {
             struct strbuf text = {0};
             if (event->wall_ns != 0) {

@@ -24,18 +24,18 @@ static int compare_tasks(const void *left, const void *right)
 
 /* Add what a task took; false: it was in a batch, and nobody knows. */
 static bool
-add_sessions(const struct chronicle *chronicle, uint32_t task, int64_t *took_ns)
+add_sessions(const struct run_history *history, uint32_t task, int64_t *took_ns)
 {
-    uint32_t ix = chronicle->tasks[task].last_session;
-    if (ix == CHRONICLE_NONE) {
+    uint32_t ix = history->tasks[task].last_session;
+    if (ix == HISTORY_NONE) {
         return false;
     }
-    for (; ix != CHRONICLE_NONE; ix = chronicle->sessions[ix].before) {
-        const struct chronicle_session *session = &chronicle->sessions[ix];
+    for (; ix != HISTORY_NONE; ix = history->sessions[ix].before) {
+        const struct run_history_session *session = &history->sessions[ix];
         if (session->task_count > 1) {
             return false;
         }
-        if (session->outcome != CHRONICLE_REFUSED) {
+        if (session->outcome != HISTORY_REFUSED) {
             *took_ns =
                 duration_sum(*took_ns, session->ended_ns - session->claimed_ns);
         }
@@ -43,10 +43,10 @@ add_sessions(const struct chronicle *chronicle, uint32_t task, int64_t *took_ns)
     return true;
 }
 
-static void list_tasks(struct forecast *forecast, const struct facts *facts)
+static void list_tasks(struct forecast *forecast, const struct stats *stats)
 {
-    const struct chronicle *chronicle = facts->chronicle;
-    const struct plan *plan = chronicle->plan;
+    const struct run_history *history = stats->history;
+    const struct plan *plan = history->plan;
     forecast->tasks = mem_zalloc(plan->task_count, sizeof(forecast->tasks[0]));
     for (uint32_t ix = 0; ix < plan->task_count; ix++) {
         const struct plan_task *task = &plan->tasks[ix];
@@ -56,8 +56,8 @@ static void list_tasks(struct forecast *forecast, const struct facts *facts)
             .guessed = task->settings.estimate_ns == PLAN_UNSET,
         };
         forecast->guessed += made.guessed ? 1 : 0;
-        if (chronicle->tasks[ix].state == TASK_DONE &&
-            add_sessions(chronicle, ix, &made.took_ns)) {
+        if (history->tasks[ix].state == TASK_DONE &&
+            add_sessions(history, ix, &made.took_ns)) {
             forecast->tasks[forecast->task_count++] = made;
         }
     }
@@ -69,12 +69,12 @@ static void list_tasks(struct forecast *forecast, const struct facts *facts)
     }
 }
 
-void forecast_init(struct forecast *forecast, const struct facts *facts)
+void forecast_init(struct forecast *forecast, const struct stats *stats)
 {
     *forecast = (struct forecast){0};
-    list_tasks(forecast, facts);
+    list_tasks(forecast, stats);
     enum err err =
-        chronicle_read_plan(facts->chronicle, &forecast->plan, &forecast->diag);
+        run_history_read_plan(stats->history, &forecast->plan, &forecast->diag);
     if (err == ERR_OK) {
         struct sim_options options = {
             .policy = forecast->plan->policy,

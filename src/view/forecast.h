@@ -31,7 +31,7 @@ struct forecast {
     uint32_t task_count;
 };
 
-void forecast_init(struct forecast *forecast, const struct facts *facts);
+void forecast_init(struct forecast *forecast, const struct stats *stats);
 void forecast_release(struct forecast *forecast);
 
 /* Whether every task would have been done. */

@@ -440,6 +440,30 @@ void reasons_add_command(struct strbuf *out,
     }
 }
 
+void reasons_add_remedies(struct strbuf *out,
+                          const struct reason *reason,
+                          const char *task,
+                          const char *run,
+                          struct reasons_layout layout)
+{
+    for (const struct reasons_remedy *remedy = reasons_remedies(reason);
+         remedy->verb != NULL;
+         remedy++) {
+        struct strbuf command = {0};
+        reasons_add_command(&command, reason, remedy, task, run);
+        strbuf_addf(out,
+                    "%s%*s%-*s %s\n",
+                    layout.head,
+                    layout.indent,
+                    "",
+                    layout.width,
+                    strbuf_text(&command),
+                    remedy->effect);
+        strbuf_release(&command);
+        layout.head = "";
+    }
+}
+
 void reasons_add_json(struct strbuf *out, const struct reason *reason)
 {
     struct strbuf text = {0};

@@ -69,6 +69,18 @@ void reasons_add_command(struct strbuf *out,
                          const char *task,
                          const char *run);
 
+/* Append a line for each remedy: the command, and its effect. */
+struct reasons_layout {
+    const char *head; /* before the first line */
+    int indent;
+    int width; /* columns of the command */
+};
+void reasons_add_remedies(struct strbuf *out,
+                          const struct reason *reason,
+                          const char *task,
+                          const char *run,
+                          struct reasons_layout layout);
+
 /*
  * The reason as a JSON object: code, text, and what it names: task, run,
  * group, limit, provider (each null without one), seconds left, and the kind

@@ -29,7 +29,7 @@ static void add_double(struct jsonw *json, const char *key, double value)
     }
 }
 
-static void add_sum(struct jsonw *json, const struct facts_sum *sum)
+static void add_sum(struct jsonw *json, const struct stats_sum *sum)
 {
     jsonw_int(json, "sessions", sum->sessions);
     jsonw_duration(json, "working_s", sum->working_ns);
@@ -38,9 +38,9 @@ static void add_sum(struct jsonw *json, const struct facts_sum *sum)
     jsonw_int(json, "output_tokens", sum->output_tokens);
     add_double(json, "usd", sum->usd);
     jsonw_object(json, "outcomes");
-    for (enum chronicle_outcome ix = 0; ix < CHRONICLE_OUTCOMES; ix++) {
+    for (enum run_history_outcome ix = 0; ix < HISTORY_OUTCOMES; ix++) {
         if (sum->outcomes[ix] > 0) {
-            jsonw_int(json, chronicle_outcome_name(ix), sum->outcomes[ix]);
+            jsonw_int(json, run_history_outcome_name(ix), sum->outcomes[ix]);
         }
     }
     jsonw_object_end(json);
@@ -49,24 +49,24 @@ static void add_sum(struct jsonw *json, const struct facts_sum *sum)
 static void add_waits(struct jsonw *json, const int64_t *waits_ns)
 {
     jsonw_object(json, "waiting_s");
-    for (enum facts_reason ix = 0; ix < FACTS_REASONS; ix++) {
-        jsonw_duration(json, facts_reason_name(ix), waits_ns[ix]);
+    for (enum stats_reason ix = 0; ix < STATS_REASONS; ix++) {
+        jsonw_duration(json, stats_reason_name(ix), waits_ns[ix]);
     }
     jsonw_object_end(json);
 }
 
 static void add_head(struct jsonw *json, const struct report *report)
 {
-    const struct chronicle *chronicle = report->chronicle;
-    const struct facts *facts = report->facts;
-    jsonw_text(json, "run", chronicle->id);
-    jsonw_text(json, "name", chronicle->name);
-    jsonw_text(json, "file", chronicle->file);
+    const struct run_history *history = report->history;
+    const struct stats *stats = report->stats;
+    jsonw_text(json, "run", history->id);
+    jsonw_text(json, "name", history->name);
+    jsonw_text(json, "file", history->file);
     jsonw_text(json, "state", report_state(report));
-    jsonw_bool(json, "finished", chronicle->finished);
-    jsonw_moment(json, "submitted", chronicle->created_ns);
-    jsonw_duration(json, "makespan_s", chronicle->end_ns);
-    int64_t cap = facts_last_cap(facts);
+    jsonw_bool(json, "finished", history->finished);
+    jsonw_moment(json, "submitted", history->created_ns);
+    jsonw_duration(json, "makespan_s", history->end_ns);
+    int64_t cap = stats_last_cap(stats);
     if (cap == PLAN_UNLIMITED) {
         jsonw_null(json, "cap");
     } else {
@@ -74,28 +74,28 @@ static void add_head(struct jsonw *json, const struct report *report)
     }
     jsonw_object(json, "tasks_by_state");
     for (uint32_t ix = 0; ix < TASK_STATE_COUNT; ix++) {
-        if (facts->states[ix] > 0) {
+        if (stats->states[ix] > 0) {
             jsonw_int(json,
                       sched_state_name((enum task_state)ix),
-                      facts->states[ix]);
+                      stats->states[ix]);
         }
     }
     jsonw_object_end(json);
-    add_sum(json, &facts->sum);
-    jsonw_int(json, "retries", facts->retries);
-    jsonw_duration(json, "starved_s", facts->starved_ns);
-    jsonw_duration(json, "review_s", facts->review_ns);
-    add_waits(json, facts->waits_ns);
+    add_sum(json, &stats->sum);
+    jsonw_int(json, "retries", stats->retries);
+    jsonw_duration(json, "starved_s", stats->starved_ns);
+    jsonw_duration(json, "review_s", stats->review_ns);
+    add_waits(json, stats->waits_ns);
     jsonw_line(json, 1);
     jsonw_object(json, "slots");
-    jsonw_int(json, "lanes", facts->lane_count);
-    jsonw_duration(json, "offered_s", facts->offered_ns);
-    jsonw_duration(json, "working_s", facts->working_ns);
-    jsonw_duration(json, "over_cap_s", facts->over_ns);
-    add_double(json, "use", facts->slot_use);
+    jsonw_int(json, "lanes", stats->lane_count);
+    jsonw_duration(json, "offered_s", stats->offered_ns);
+    jsonw_duration(json, "working_s", stats->working_ns);
+    jsonw_duration(json, "over_cap_s", stats->over_ns);
+    add_double(json, "use", stats->slot_use);
     jsonw_object(json, "idle_s");
-    for (enum facts_idle ix = 0; ix < FACTS_IDLES; ix++) {
-        jsonw_duration(json, facts_idle_name(ix), facts->idle_ns[ix]);
+    for (enum stats_idle ix = 0; ix < STATS_IDLES; ix++) {
+        jsonw_duration(json, stats_idle_name(ix), stats->idle_ns[ix]);
     }
     jsonw_object_end(json);
     jsonw_object_end(json);
@@ -103,11 +103,11 @@ static void add_head(struct jsonw *json, const struct report *report)
 
 static void add_limits(struct jsonw *json, const struct report *report)
 {
-    const struct plan *plan = report->chronicle->plan;
+    const struct plan *plan = report->history->plan;
     jsonw_line(json, 1);
     jsonw_array(json, "limits");
     for (uint32_t ix = 0; ix < plan->limit_count; ix++) {
-        int64_t waited_ns = report->facts->limit_waits_ns[ix];
+        int64_t waited_ns = report->stats->limit_waits_ns[ix];
         if (waited_ns > 0) {
             jsonw_object(json, NULL);
             jsonw_text(json, "limit", plan->limits[ix].name);
@@ -120,11 +120,11 @@ static void add_limits(struct jsonw *json, const struct report *report)
 
 static void add_classes(struct jsonw *json, const struct report *report)
 {
-    const struct plan *plan = report->chronicle->plan;
+    const struct plan *plan = report->history->plan;
     jsonw_line(json, 1);
     jsonw_array(json, "classes");
     for (uint32_t ix = 0; ix < plan->class_count; ix++) {
-        const struct facts_class *class = &report->facts->classes[ix];
+        const struct stats_class *class = &report->stats->classes[ix];
         if (class->tasks == 0) {
             continue;
         }
@@ -147,16 +147,16 @@ static void add_classes(struct jsonw *json, const struct report *report)
 
 static void add_groups(struct jsonw *json, const struct report *report)
 {
-    const struct facts *facts = report->facts;
-    const struct plan *plan = report->chronicle->plan;
+    const struct stats *stats = report->stats;
+    const struct plan *plan = report->history->plan;
     jsonw_line(json, 1);
     jsonw_array(json, "groups");
-    for (uint32_t ix = 0; ix < facts->group_count; ix++) {
-        const struct facts_group *group = &facts->groups[ix];
+    for (uint32_t ix = 0; ix < stats->group_count; ix++) {
+        const struct stats_group *group = &stats->groups[ix];
         uint32_t of = plan->tasks[group->first_task].group;
         jsonw_line(json, 2);
         jsonw_object(json, NULL);
-        jsonw_text(json, "group", facts_group_id(facts, ix));
+        jsonw_text(json, "group", stats_group_id(stats, ix));
         jsonw_text(json,
                    "title",
                    of != PLAN_NONE ? plan->groups[of].title
@@ -173,23 +173,23 @@ static void add_groups(struct jsonw *json, const struct report *report)
 
 static void add_failures(struct jsonw *json, const struct report *report)
 {
-    const struct chronicle *chronicle = report->chronicle;
+    const struct run_history *history = report->history;
     jsonw_line(json, 1);
     jsonw_array(json, "failures");
-    for (uint32_t ix = 0; ix < report->facts->failure_count; ix++) {
-        const struct facts_failure *failure = &report->facts->failures[ix];
-        const struct chronicle_session *last =
-            &chronicle->sessions[failure->last];
+    for (uint32_t ix = 0; ix < report->stats->failure_count; ix++) {
+        const struct stats_failure *failure = &report->stats->failures[ix];
+        const struct run_history_session *last =
+            &history->sessions[failure->last];
         jsonw_line(json, 2);
         jsonw_object(json, NULL);
         jsonw_text(json,
                    "class",
-                   chronicle->plan->classes[failure->class_ix].name);
-        jsonw_text(json, "outcome", chronicle_outcome_name(failure->outcome));
+                   history->plan->classes[failure->class_ix].name);
+        jsonw_text(json, "outcome", run_history_outcome_name(failure->outcome));
         jsonw_text(json, "cause", failure->cause);
         jsonw_int(json, "count", failure->count);
         jsonw_duration(json, "lost_s", failure->lost_ns);
-        jsonw_text(json, "last_task", chronicle->plan->tasks[last->task].id);
+        jsonw_text(json, "last_task", history->plan->tasks[last->task].id);
         jsonw_text(json, "last_reason", last->reason);
         jsonw_object_end(json);
     }
@@ -198,21 +198,21 @@ static void add_failures(struct jsonw *json, const struct report *report)
 
 static void add_path(struct jsonw *json, const struct report *report)
 {
-    const struct chronicle *chronicle = report->chronicle;
-    const struct facts *facts = report->facts;
+    const struct run_history *history = report->history;
+    const struct stats *stats = report->stats;
     jsonw_line(json, 1);
     jsonw_array(json, "critical_path");
-    for (uint32_t ix = 0; ix < facts->path_count; ix++) {
-        const struct facts_segment *segment = &facts->path[ix];
+    for (uint32_t ix = 0; ix < stats->path_count; ix++) {
+        const struct stats_segment *segment = &stats->path[ix];
         jsonw_line(json, 2);
         jsonw_object(json, NULL);
-        jsonw_text(json, "step", facts_step_name(segment->step));
-        jsonw_text(json, "task", chronicle->plan->tasks[segment->task].id);
-        if (segment->session != CHRONICLE_NONE) {
+        jsonw_text(json, "step", stats_step_name(segment->step));
+        jsonw_text(json, "task", history->plan->tasks[segment->task].id);
+        if (segment->session != HISTORY_NONE) {
             jsonw_int(json,
                       "attempt",
-                      chronicle->sessions[segment->session].number);
-            jsonw_text(json, "after", facts_link_name(segment->link));
+                      history->sessions[segment->session].number);
+            jsonw_text(json, "after", stats_link_name(segment->link));
         }
         jsonw_duration(json, "start_s", segment->start_ns);
         jsonw_duration(json, "end_s", segment->end_ns);
@@ -223,18 +223,18 @@ static void add_path(struct jsonw *json, const struct report *report)
 
 static void add_tasks(struct jsonw *json, const struct report *report)
 {
-    const struct chronicle *chronicle = report->chronicle;
-    const struct plan *plan = chronicle->plan;
+    const struct run_history *history = report->history;
+    const struct plan *plan = history->plan;
     jsonw_line(json, 1);
     jsonw_array(json, "tasks");
     for (uint32_t ix = 0; ix < plan->task_count; ix++) {
-        const struct facts_task *task = &report->facts->tasks[ix];
+        const struct stats_task *task = &report->stats->tasks[ix];
         jsonw_line(json, 2);
         jsonw_object(json, NULL);
         jsonw_text(json, "task", plan->tasks[ix].id);
         jsonw_text(json, "class", plan->classes[plan->tasks[ix].class_ix].name);
-        jsonw_text(json, "state", sched_state_name(chronicle->tasks[ix].state));
-        jsonw_text(json, "reason", chronicle->tasks[ix].reason);
+        jsonw_text(json, "state", sched_state_name(history->tasks[ix].state));
+        jsonw_text(json, "reason", history->tasks[ix].reason);
         add_time(json, "begun_s", task->begun_ns);
         add_time(json, "ended_s", task->ended_ns);
         jsonw_duration(json, "ready_s", task->ready_ns);
@@ -246,20 +246,20 @@ static void add_tasks(struct jsonw *json, const struct report *report)
 
 static void add_sessions(struct jsonw *json, const struct report *report)
 {
-    const struct chronicle *chronicle = report->chronicle;
+    const struct run_history *history = report->history;
     jsonw_line(json, 1);
     jsonw_array(json, "sessions_list");
-    for (uint32_t ix = 0; ix < chronicle->session_count; ix++) {
-        const struct chronicle_session *session = &chronicle->sessions[ix];
+    for (uint32_t ix = 0; ix < history->session_count; ix++) {
+        const struct run_history_session *session = &history->sessions[ix];
         jsonw_line(json, 2);
         jsonw_object(json, NULL);
-        jsonw_text(json, "task", chronicle->plan->tasks[session->task].id);
+        jsonw_text(json, "task", history->plan->tasks[session->task].id);
         jsonw_int(json, "attempt", session->number);
         jsonw_int(json, "task_count", session->task_count);
-        jsonw_int(json, "lane", report->facts->lanes[ix] + 1);
+        jsonw_int(json, "lane", report->stats->lanes[ix] + 1);
         jsonw_duration(json, "start_s", session->claimed_ns);
         jsonw_duration(json, "end_s", session->ended_ns);
-        jsonw_text(json, "outcome", chronicle_outcome_name(session->outcome));
+        jsonw_text(json, "outcome", run_history_outcome_name(session->outcome));
         jsonw_text(json, "cause", session->cause);
         jsonw_text(json, "reason", session->reason);
         jsonw_object_end(json);
@@ -271,7 +271,7 @@ static void add_forecast_classes(struct jsonw *json,
                                  const struct report *report)
 {
     const struct sim_result *result = report->forecast->result;
-    const struct plan *plan = report->chronicle->plan;
+    const struct plan *plan = report->history->plan;
     jsonw_array(json, "classes");
     for (uint32_t ix = 0; ix < result->class_count; ix++) {
         const struct sim_class *class = &result->classes[ix];
@@ -312,7 +312,7 @@ static void add_forecast(struct jsonw *json, const struct report *report)
         const struct forecast_task *task = &forecast->tasks[ix];
         jsonw_line(json, 2);
         jsonw_object(json, NULL);
-        jsonw_text(json, "task", report->chronicle->plan->tasks[task->task].id);
+        jsonw_text(json, "task", report->history->plan->tasks[task->task].id);
         jsonw_duration(json, "estimate_s", task->estimate_ns);
         jsonw_duration(json, "took_s", task->took_ns);
         jsonw_bool(json, "guessed", task->guessed);
@@ -324,20 +324,20 @@ static void add_forecast(struct jsonw *json, const struct report *report)
 
 const char *report_state(const struct report *report)
 {
-    const struct chronicle *chronicle = report->chronicle;
-    if (chronicle->cancelled) {
+    const struct run_history *history = report->history;
+    if (history->cancelled) {
         return "cancelled";
     }
-    if (chronicle->finished) {
+    if (history->finished) {
         return "finished";
     }
-    if (chronicle->paused) {
+    if (history->paused) {
         return "paused";
     }
-    if (chronicle->live) {
+    if (history->live) {
         return "running";
     }
-    return chronicle->session_count > 0 ? "at rest" : "not begun";
+    return history->session_count > 0 ? "at rest" : "not begun";
 }
 
 void report_json(struct strbuf *out, const struct report *report)

@@ -11,8 +11,8 @@
 
 /* What there is to tell. Borrowed. */
 struct report {
-    const struct chronicle *chronicle;
-    const struct facts *facts;
+    const struct run_history *history;
+    const struct stats *stats;
     const struct forecast *forecast;
     int64_t wall_ns; /* now */
 };

@@ -24,81 +24,78 @@ enum { RUNS_NAMED_MAX = 8 };
 /* No session costs more. */
 #define USD_MAX 1e9
 
-const char *chronicle_outcome_name(enum chronicle_outcome outcome)
+const char *run_history_outcome_name(enum run_history_outcome outcome)
 {
-    INVARIANT(outcome < CHRONICLE_OUTCOMES);
-    return outcome == CHRONICLE_OPEN
-               ? "running"
-               : outcome_name((enum sched_outcome)outcome);
+    INVARIANT(outcome < HISTORY_OUTCOMES);
+    return outcome == HISTORY_OPEN ? "running"
+                                   : outcome_name((enum sched_outcome)outcome);
 }
 
-bool chronicle_is_bad(enum chronicle_outcome outcome)
+bool run_history_is_bad(enum run_history_outcome outcome)
 {
     switch (outcome) {
-    case CHRONICLE_DONE:
-    case CHRONICLE_CHECKPOINT:
-    case CHRONICLE_OPEN:
+    case HISTORY_DONE:
+    case HISTORY_CHECKPOINT:
+    case HISTORY_OPEN:
         return false;
-    case CHRONICLE_FAILED:
-    case CHRONICLE_REFUSED:
-    case CHRONICLE_CHANGES:
-    case CHRONICLE_BLOCKED:
-    case CHRONICLE_LOST:
-    case CHRONICLE_STOPPED:
-    case CHRONICLE_OUTCOMES:
+    case HISTORY_FAILED:
+    case HISTORY_REFUSED:
+    case HISTORY_CHANGES:
+    case HISTORY_BLOCKED:
+    case HISTORY_LOST:
+    case HISTORY_STOPPED:
+    case HISTORY_OUTCOMES:
         return true;
     }
     return true;
 }
 
-uint32_t chronicle_group(const struct chronicle *chronicle, uint32_t task)
+uint32_t run_history_group(const struct run_history *history, uint32_t task)
 {
-    uint32_t group = chronicle->plan->tasks[task].group;
-    return group != PLAN_NONE ? group : chronicle->plan->group_count + task;
+    uint32_t group = history->plan->tasks[task].group;
+    return group != PLAN_NONE ? group : history->plan->group_count + task;
 }
 
-bool chronicle_is_loose(const struct chronicle *chronicle, uint32_t task)
+bool run_history_is_loose(const struct run_history *history, uint32_t task)
 {
-    return chronicle->tasks[task].state == TASK_FAILED &&
-           chronicle->plan->tasks[task].settings.optional;
+    return history->tasks[task].state == TASK_FAILED &&
+           history->plan->tasks[task].settings.optional;
 }
 
-static const char *copy_text(struct chronicle *chronicle, const char *text)
+static const char *copy_text(struct run_history *history, const char *text)
 {
-    return text != NULL ? arena_strndup(&chronicle->arena, text, strlen(text))
+    return text != NULL ? arena_strndup(&history->arena, text, strlen(text))
                         : NULL;
 }
 
 /* --- by hand ------------------------------------------------------------ */
 
-void chronicle_init(struct chronicle *chronicle, struct plan *plan_take)
+void run_history_init(struct run_history *history, struct plan *plan_take)
 {
     INVARIANT(plan_take != NULL);
-    *chronicle = (struct chronicle){.plan = plan_take};
-    chronicle->id = chronicle->name = plan_take->name;
-    chronicle->tasks =
-        mem_zalloc(plan_take->task_count, sizeof(chronicle->tasks[0]));
+    *history = (struct run_history){.plan = plan_take};
+    history->id = history->name = plan_take->name;
+    history->tasks =
+        mem_zalloc(plan_take->task_count, sizeof(history->tasks[0]));
     for (uint32_t ix = 0; ix < plan_take->task_count; ix++) {
-        chronicle->tasks[ix].last_event = CHRONICLE_NONE;
-        chronicle->tasks[ix].last_session = CHRONICLE_NONE;
+        history->tasks[ix].last_event = HISTORY_NONE;
+        history->tasks[ix].last_session = HISTORY_NONE;
     }
 }
 
-void chronicle_add_event(struct chronicle *chronicle,
-                         const struct chronicle_event *event)
+void run_history_add_event(struct run_history *history,
+                           const struct run_history_event *event)
 {
-    MEM_GROW(chronicle->events,
-             chronicle->event_count,
-             chronicle->event_capacity);
-    uint32_t ix = chronicle->event_count++;
-    struct chronicle_event *added = &chronicle->events[ix];
+    MEM_GROW(history->events, history->event_count, history->event_capacity);
+    uint32_t ix = history->event_count++;
+    struct run_history_event *added = &history->events[ix];
     *added = *event;
-    added->before = CHRONICLE_NONE;
-    added->session = CHRONICLE_NONE;
-    int64_t least_ns = ix > 0 ? chronicle->events[ix - 1].at_ns : 0;
+    added->before = HISTORY_NONE;
+    added->session = HISTORY_NONE;
+    int64_t least_ns = ix > 0 ? history->events[ix - 1].at_ns : 0;
     added->at_ns = added->at_ns > least_ns ? added->at_ns : least_ns;
-    if (event->kind == CHRONICLE_TASK) {
-        struct chronicle_task *task = &chronicle->tasks[event->task];
+    if (event->kind == HISTORY_TASK) {
+        struct run_history_task *task = &history->tasks[event->task];
         added->before = task->last_event;
         task->last_event = ix;
         task->state = event->to;
@@ -106,75 +103,75 @@ void chronicle_add_event(struct chronicle *chronicle,
     }
 }
 
-void chronicle_add_session(struct chronicle *chronicle,
-                           const struct chronicle_session *session)
+void run_history_add_session(struct run_history *history,
+                             const struct run_history_session *session)
 {
-    MEM_GROW(chronicle->sessions,
-             chronicle->session_count,
-             chronicle->session_capacity);
-    uint32_t ix = chronicle->session_count++;
-    struct chronicle_session *added = &chronicle->sessions[ix];
-    struct chronicle_task *task = &chronicle->tasks[session->task];
+    MEM_GROW(history->sessions,
+             history->session_count,
+             history->session_capacity);
+    uint32_t ix = history->session_count++;
+    struct run_history_session *added = &history->sessions[ix];
+    struct run_history_task *task = &history->tasks[session->task];
     *added = *session;
-    added->cause = copy_text(chronicle, session->cause);
-    added->reason = copy_text(chronicle, session->reason);
+    added->cause = copy_text(history, session->cause);
+    added->reason = copy_text(history, session->reason);
     added->claimed_ns = session->claimed_ns > 0 ? session->claimed_ns : 0;
-    uint32_t task_max = chronicle->plan->task_count;
+    uint32_t task_max = history->plan->task_count;
     if (added->task_count == 0 || added->task_count > task_max) {
         added->task_count = 1; /* damage must not be believed */
     }
     added->before = task->last_session;
-    added->claim_event = CHRONICLE_NONE;
-    added->end_event = CHRONICLE_NONE;
+    added->claim_event = HISTORY_NONE;
+    added->end_event = HISTORY_NONE;
     task->last_session = ix;
 }
 
-/* The session of a task with this number, or CHRONICLE_NONE. */
+/* The session of a task with this number, or HISTORY_NONE. */
 static uint32_t
-find_session(const struct chronicle *chronicle, uint32_t task, uint32_t number)
+find_session(const struct run_history *history, uint32_t task, uint32_t number)
 {
-    uint32_t ix = chronicle->tasks[task].last_session;
-    while (ix != CHRONICLE_NONE && chronicle->sessions[ix].number > number) {
-        ix = chronicle->sessions[ix].before;
+    uint32_t ix = history->tasks[task].last_session;
+    while (ix != HISTORY_NONE && history->sessions[ix].number > number) {
+        ix = history->sessions[ix].before;
     }
-    return ix != CHRONICLE_NONE && chronicle->sessions[ix].number == number
+    return ix != HISTORY_NONE && history->sessions[ix].number == number
                ? ix
-               : CHRONICLE_NONE;
+               : HISTORY_NONE;
 }
 
 /* Let events and sessions find each other. */
-static void link_events(struct chronicle *chronicle)
+static void link_events(struct run_history *history)
 {
-    for (uint32_t ix = 0; ix < chronicle->event_count; ix++) {
-        struct chronicle_event *event = &chronicle->events[ix];
+    for (uint32_t ix = 0; ix < history->event_count; ix++) {
+        struct run_history_event *event = &history->events[ix];
         bool is_claim =
-            event->kind == CHRONICLE_TASK && event->to == TASK_STARTING;
-        if (!is_claim && event->kind != CHRONICLE_END) {
+            event->kind == HISTORY_TASK && event->to == TASK_STARTING;
+        if (!is_claim && event->kind != HISTORY_END) {
             continue;
         }
-        uint32_t found = find_session(chronicle, event->task, event->number);
-        if (found == CHRONICLE_NONE) {
+        uint32_t found = find_session(history, event->task, event->number);
+        if (found == HISTORY_NONE) {
             continue;
         }
-        struct chronicle_session *session = &chronicle->sessions[found];
+        struct run_history_session *session = &history->sessions[found];
         if (!is_claim) {
             session->end_event = ix;
             event->session = found;
-        } else if (session->claim_event == CHRONICLE_NONE) {
+        } else if (session->claim_event == HISTORY_NONE) {
             session->claim_event = ix;
             event->session = found;
         }
     }
 }
 
-/* Times of a session that go forward, and lie within the chronicle. */
-static void straighten(struct chronicle *chronicle,
-                       struct chronicle_session *session)
+/* Times of a session that go forward, and lie within the history. */
+static void straighten(struct run_history *history,
+                       struct run_history_session *session)
 {
-    if (session->outcome == CHRONICLE_OPEN) {
-        session->ended_ns = chronicle->end_ns;
+    if (session->outcome == HISTORY_OPEN) {
+        session->ended_ns = history->end_ns;
     }
-    int64_t end_ns = chronicle->end_ns;
+    int64_t end_ns = history->end_ns;
     int64_t claimed_ns = session->claimed_ns;
     claimed_ns = claimed_ns < end_ns ? claimed_ns : end_ns;
     session->claimed_ns = claimed_ns;
@@ -192,34 +189,33 @@ static void straighten(struct chronicle *chronicle,
     }
 }
 
-void chronicle_finish(struct chronicle *chronicle, int64_t now_ns)
+void run_history_finish(struct run_history *history, int64_t now_ns)
 {
     int64_t end_ns = 0;
-    for (uint32_t ix = 0; ix < chronicle->event_count; ix++) {
-        const struct chronicle_event *event = &chronicle->events[ix];
-        bool counts =
-            event->kind == CHRONICLE_TASK || event->kind == CHRONICLE_END;
+    for (uint32_t ix = 0; ix < history->event_count; ix++) {
+        const struct run_history_event *event = &history->events[ix];
+        bool counts = event->kind == HISTORY_TASK || event->kind == HISTORY_END;
         end_ns = counts && event->at_ns > end_ns ? event->at_ns : end_ns;
     }
-    for (uint32_t ix = 0; ix < chronicle->session_count; ix++) {
-        const struct chronicle_session *session = &chronicle->sessions[ix];
-        if (session->outcome == CHRONICLE_OPEN) {
-            chronicle->live = true;
+    for (uint32_t ix = 0; ix < history->session_count; ix++) {
+        const struct run_history_session *session = &history->sessions[ix];
+        if (session->outcome == HISTORY_OPEN) {
+            history->live = true;
         } else if (session->ended_ns > end_ns) {
             end_ns = session->ended_ns;
         }
     }
-    chronicle->end_ns = chronicle->live && now_ns > end_ns ? now_ns : end_ns;
-    for (uint32_t ix = 0; ix < chronicle->session_count; ix++) {
-        straighten(chronicle, &chronicle->sessions[ix]);
+    history->end_ns = history->live && now_ns > end_ns ? now_ns : end_ns;
+    for (uint32_t ix = 0; ix < history->session_count; ix++) {
+        straighten(history, &history->sessions[ix]);
     }
-    link_events(chronicle);
+    link_events(history);
 }
 
 /* --- from a store ------------------------------------------------------- */
 
 struct reader {
-    struct chronicle *chronicle;
+    struct run_history *history;
     struct diag *diag;
     const char *wanted; /* NULL: the newest */
     struct strbuf names;
@@ -231,10 +227,10 @@ struct reader {
 static enum err name_run(void *ctx, const struct store_run *run)
 {
     struct reader *reader = ctx;
-    struct chronicle *chronicle = reader->chronicle;
+    struct run_history *history = reader->history;
     bool is_it = reader->wanted == NULL || strcmp(run->id, reader->wanted) == 0;
     if (is_it) {
-        chronicle->id = copy_text(chronicle, run->id);
+        history->id = copy_text(history, run->id);
     }
     if (reader->run_count++ < RUNS_NAMED_MAX) {
         strbuf_addf(&reader->names,
@@ -253,7 +249,7 @@ static enum err find_run(struct reader *reader, struct store *store)
     struct store_info info;
     enum err err =
         store_read(store, &query, &visitor, reader, &info, reader->diag);
-    if (err != ERR_OK || reader->chronicle->id != NULL) {
+    if (err != ERR_OK || reader->history->id != NULL) {
         return err;
     }
     if (reader->run_count == 0) {
@@ -274,32 +270,32 @@ static enum err find_run(struct reader *reader, struct store *store)
 static enum err take_run(void *ctx, const struct store_run *run)
 {
     struct reader *reader = ctx;
-    struct chronicle *chronicle = reader->chronicle;
-    chronicle->name = copy_text(chronicle, run->name);
-    chronicle->file = copy_text(chronicle, run->file);
-    chronicle->number = run->number;
-    chronicle->processors = run->processors;
-    chronicle->created_ns = run->created_ns;
-    chronicle->finished = run->finished;
-    chronicle->paused = run->paused;
-    chronicle->cancelled = run->cancelled;
+    struct run_history *history = reader->history;
+    history->name = copy_text(history, run->name);
+    history->file = copy_text(history, run->file);
+    history->number = run->number;
+    history->processors = run->processors;
+    history->created_ns = run->created_ns;
+    history->finished = run->finished;
+    history->paused = run->paused;
+    history->cancelled = run->cancelled;
     return ERR_OK;
 }
 
 static enum err take_fragment(void *ctx, const struct store_fragment *fragment)
 {
     struct reader *reader = ctx;
-    struct chronicle *chronicle = reader->chronicle;
+    struct run_history *history = reader->history;
     if (fragment->number == 0) {
-        chronicle->text = mem_strndup(fragment->text, fragment->text_bytes);
-        chronicle->text_bytes = fragment->text_bytes;
+        history->text = mem_strndup(fragment->text, fragment->text_bytes);
+        history->text_bytes = fragment->text_bytes;
         return ERR_OK;
     }
-    chronicle->fragments = mem_resize(chronicle->fragments,
-                                      chronicle->fragment_count + 1,
-                                      sizeof(chronicle->fragments[0]));
-    chronicle->fragments[chronicle->fragment_count++] =
-        (struct chronicle_fragment){
+    history->fragments = mem_resize(history->fragments,
+                                    history->fragment_count + 1,
+                                    sizeof(history->fragments[0]));
+    history->fragments[history->fragment_count++] =
+        (struct run_history_fragment){
             .file = mem_strndup(fragment->file, strlen(fragment->file)),
             .text = mem_strndup(fragment->text, fragment->text_bytes),
             .text_bytes = fragment->text_bytes,
@@ -311,13 +307,12 @@ static enum err take_fragment(void *ctx, const struct store_fragment *fragment)
 static enum err take_setting(void *ctx, const struct store_setting *setting)
 {
     struct reader *reader = ctx;
-    struct chronicle *chronicle = reader->chronicle;
+    struct run_history *history = reader->history;
     char name[32];
-    (void)snprintf(name, sizeof(name), "expected/%u", chronicle->number);
+    (void)snprintf(name, sizeof(name), "expected/%u", history->number);
     if (strcmp(setting->name, name) == 0 && setting->value != NULL &&
-        chronicle->expected == NULL) {
-        chronicle->expected =
-            mem_strndup(setting->value, strlen(setting->value));
+        history->expected == NULL) {
+        history->expected = mem_strndup(setting->value, strlen(setting->value));
     }
     return ERR_OK;
 }
@@ -325,17 +320,17 @@ static enum err take_setting(void *ctx, const struct store_setting *setting)
 /* The rows of tasks and attempts come after those of the run. */
 static enum err need_plan(struct reader *reader)
 {
-    struct chronicle *chronicle = reader->chronicle;
-    if (chronicle->plan != NULL) {
+    struct run_history *history = reader->history;
+    if (history->plan != NULL) {
         return ERR_OK;
     }
-    struct chronicle fresh;
+    struct run_history fresh;
     struct plan *plan;
-    enum err err = chronicle_read_plan(chronicle, &plan, reader->diag);
+    enum err err = run_history_read_plan(history, &plan, reader->diag);
     if (err == ERR_OK) {
-        chronicle_init(&fresh, plan);
-        chronicle->plan = fresh.plan;
-        chronicle->tasks = fresh.tasks;
+        run_history_init(&fresh, plan);
+        history->plan = fresh.plan;
+        history->tasks = fresh.tasks;
     }
     return err;
 }
@@ -346,7 +341,7 @@ static enum err refuse(const struct reader *reader, const char *what)
                     ERR_CORRUPT,
                     "run %s: %s of a task that its plan does not have; "
                     "'sluice doctor' looks for damage",
-                    reader->chronicle->id,
+                    reader->history->id,
                     what);
 }
 
@@ -357,34 +352,34 @@ static enum err take_task(void *ctx, const struct store_task *task)
     if (err != ERR_OK) {
         return err;
     }
-    struct chronicle *chronicle = reader->chronicle;
-    if (task->ix >= chronicle->plan->task_count) {
+    struct run_history *history = reader->history;
+    if (task->ix >= history->plan->task_count) {
         return refuse(reader, "the state");
     }
-    chronicle->tasks[task->ix].reason = copy_text(chronicle, task->reason);
+    history->tasks[task->ix].reason = copy_text(history, task->reason);
     return ERR_OK;
 }
 
 /* A moment of the wall clock since the submission; 0 for what cannot be. */
-static int64_t since(const struct chronicle *chronicle, int64_t wall_ns)
+static int64_t since(const struct run_history *history, int64_t wall_ns)
 {
     int64_t ns;
     return wall_ns > 0 &&
-                   !__builtin_sub_overflow(wall_ns, chronicle->created_ns, &ns)
+                   !__builtin_sub_overflow(wall_ns, history->created_ns, &ns)
                ? ns
                : 0;
 }
 
-static enum chronicle_outcome outcome_of(const struct store_attempt *attempt)
+static enum run_history_outcome outcome_of(const struct store_attempt *attempt)
 {
     if (attempt->outcome == NULL || strcmp(attempt->state, "ended") != 0) {
-        return CHRONICLE_OPEN;
+        return HISTORY_OPEN;
     }
     enum sched_outcome outcome;
     if (outcome_read(attempt->outcome, &outcome)) {
-        return (enum chronicle_outcome)outcome;
+        return (enum run_history_outcome)outcome;
     }
-    return CHRONICLE_FAILED; /* of a newer version: at least not done */
+    return HISTORY_FAILED; /* of a newer version: at least not done */
 }
 
 static enum err take_attempt(void *ctx, const struct store_attempt *attempt)
@@ -394,18 +389,18 @@ static enum err take_attempt(void *ctx, const struct store_attempt *attempt)
     if (err != ERR_OK) {
         return err;
     }
-    struct chronicle *chronicle = reader->chronicle;
-    if (attempt->task >= chronicle->plan->task_count) {
+    struct run_history *history = reader->history;
+    if (attempt->task >= history->plan->task_count) {
         return refuse(reader, "an attempt");
     }
-    struct chronicle_session session = {
+    struct run_history_session session = {
         .token = attempt->token,
         .task = attempt->task,
         .number = attempt->number,
         .task_count = attempt->task_count,
-        .claimed_ns = since(chronicle, attempt->claimed_ns),
-        .begun_ns = since(chronicle, attempt->begun_ns),
-        .ended_ns = since(chronicle, attempt->ended_ns),
+        .claimed_ns = since(history, attempt->claimed_ns),
+        .begun_ns = since(history, attempt->begun_ns),
+        .ended_ns = since(history, attempt->ended_ns),
         .outcome = outcome_of(attempt),
         .cause = attempt->cause,
         .reason = attempt->reason,
@@ -416,42 +411,42 @@ static enum err take_attempt(void *ctx, const struct store_attempt *attempt)
             attempt->output_tokens > 0 ? attempt->output_tokens : 0,
         .usd = attempt->usd > 0 && attempt->usd < USD_MAX ? attempt->usd : 0,
     };
-    chronicle_add_session(chronicle, &session);
+    run_history_add_session(history, &session);
     return ERR_OK;
 }
 
 /* Limits of the run that an order has set. */
-static void take_limits(struct chronicle *chronicle,
-                        struct chronicle_event made,
+static void take_limits(struct run_history *history,
+                        struct run_history_event made,
                         struct jsonr limits)
 {
     struct jsonr_member member;
     size_t cursor = 0;
-    made.kind = CHRONICLE_LIMIT;
+    made.kind = HISTORY_LIMIT;
     while (jsonr_next(limits, &cursor, &member)) {
         struct strbuf name = {0};
         (void)jsonr_add_text(&name, member.name);
-        made.part = plan_find_limit(chronicle->plan, strbuf_text(&name));
+        made.part = plan_find_limit(history->plan, strbuf_text(&name));
         made.max = jsonr_int(member.value);
         if (made.part != PLAN_NONE) {
-            chronicle_add_event(chronicle, &made);
+            run_history_add_event(history, &made);
         }
         strbuf_release(&name);
     }
 }
 
 /* The kind of an order that is about a run or a task; false: another one. */
-static bool read_verb(const struct event *event, enum chronicle_kind *out)
+static bool read_verb(const struct event *event, enum run_history_kind *out)
 {
     static const struct {
         const char *verb;
-        enum chronicle_kind kind;
+        enum run_history_kind kind;
     } verbs[] = {
-        {"cap", CHRONICLE_LIMIT},
-        {"hold", CHRONICLE_HOLD},
-        {"pause", CHRONICLE_PAUSE},
-        {"release", CHRONICLE_RELEASE},
-        {"resume", CHRONICLE_RESUME},
+        {"cap", HISTORY_LIMIT},
+        {"hold", HISTORY_HOLD},
+        {"pause", HISTORY_PAUSE},
+        {"release", HISTORY_RELEASE},
+        {"resume", HISTORY_RESUME},
     };
     for (size_t ix = 0; ix < ARRAY_COUNT(verbs); ix++) {
         if (event_is_order(event, verbs[ix].verb)) {
@@ -463,9 +458,9 @@ static bool read_verb(const struct event *event, enum chronicle_kind *out)
 }
 
 /* An order that was carried out, if it is one of those that matter here. */
-static void take_order(struct chronicle *chronicle,
+static void take_order(struct run_history *history,
                        const struct event *event,
-                       struct chronicle_event made)
+                       struct run_history_event made)
 {
     struct jsonr answer = event_answer(event);
     if (!jsonr_bool(jsonr_get(answer, "ok"))) {
@@ -473,39 +468,39 @@ static void take_order(struct chronicle *chronicle,
     }
     struct jsonr override = jsonr_get(answer, "override");
     if (override.at != NULL) { /* it is about all runs */
-        made.kind = CHRONICLE_OVERRIDE;
+        made.kind = HISTORY_OVERRIDE;
         made.max = jsonr_bool(override) ? 1 : 0;
-        chronicle_add_event(chronicle, &made);
+        run_history_add_event(history, &made);
     }
-    if (!jsonr_is(jsonr_get(answer, "run"), chronicle->id)) {
+    if (!jsonr_is(jsonr_get(answer, "run"), history->id)) {
         return;
     }
-    take_limits(chronicle, made, jsonr_get(answer, "limits"));
+    take_limits(history, made, jsonr_get(answer, "limits"));
     if (!read_verb(event, &made.kind)) {
         return;
     }
     made.max = jsonr_int(jsonr_get(answer, "max"));
-    if (made.kind == CHRONICLE_HOLD || made.kind == CHRONICLE_RELEASE) {
+    if (made.kind == HISTORY_HOLD || made.kind == HISTORY_RELEASE) {
         struct strbuf id = {0};
         (void)jsonr_add_text(&id, jsonr_get(answer, "task"));
-        made.task = plan_find_task(chronicle->plan, strbuf_text(&id));
+        made.task = plan_find_task(history->plan, strbuf_text(&id));
         strbuf_release(&id);
         if (made.task == PLAN_NONE) {
             return;
         }
     }
-    chronicle_add_event(chronicle, &made);
+    run_history_add_event(history, &made);
 }
 
 /* A usage monitor of the run has come to another state. */
-static void take_usage(struct chronicle *chronicle,
+static void take_usage(struct run_history *history,
                        const struct event *event,
-                       struct chronicle_event made)
+                       struct run_history_event made)
 {
-    const struct plan *plan = chronicle->plan;
+    const struct plan *plan = history->plan;
     const char *provider = event->as.usage.provider;
     int64_t cap = event->as.usage.cap;
-    made.kind = CHRONICLE_USAGE;
+    made.kind = HISTORY_USAGE;
     made.max = cap >= 0 ? cap : PLAN_UNLIMITED;
     for (uint32_t ix = 0; ix < plan->usage_count; ix++) {
         uint32_t of = plan->usages[ix].provider;
@@ -514,7 +509,7 @@ static void take_usage(struct chronicle *chronicle,
                          : strcmp(provider, plan->providers[of].name) == 0;
         if (is_it) {
             made.part = ix;
-            chronicle_add_event(chronicle, &made);
+            run_history_add_event(history, &made);
         }
     }
 }
@@ -522,48 +517,48 @@ static void take_usage(struct chronicle *chronicle,
 static enum err take_event(void *ctx, const struct store_event *row)
 {
     struct reader *reader = ctx;
-    struct chronicle *chronicle = reader->chronicle;
+    struct run_history *history = reader->history;
     struct event *event = &reader->event;
-    struct chronicle_event made = {
-        .at_ns = since(chronicle, row->wall_ns),
+    struct run_history_event made = {
+        .at_ns = since(history, row->wall_ns),
         .task = row->task,
     };
     if (row->number > reader->last_event ||
-        (row->run != STORE_NONE && row->run != chronicle->number)) {
+        (row->run != STORE_NONE && row->run != history->number)) {
         return ERR_OK; /* it happened after the rows were read, or elsewhere */
     }
     bool of_task = row->run != STORE_NONE && row->task != STORE_NONE;
-    if (of_task && row->task >= chronicle->plan->task_count) {
+    if (of_task && row->task >= history->plan->task_count) {
         return refuse(reader, "an event");
     }
     event_read(event, row);
     if (row->run == STORE_NONE && event->kind == EVENT_KIND_ORDER) {
-        take_order(chronicle, event, made);
+        take_order(history, event, made);
     } else if (row->run != STORE_NONE && !of_task &&
                event->kind == EVENT_KIND_USAGE) {
-        take_usage(chronicle, event, made);
+        take_usage(history, event, made);
     } else if (of_task && event->kind == EVENT_KIND_ATTEMPT) {
-        made.kind = CHRONICLE_END;
+        made.kind = HISTORY_END;
         made.number = event->as.attempt.attempt;
-        chronicle_add_event(chronicle, &made);
+        run_history_add_event(history, &made);
     } else if (of_task && event->kind == EVENT_KIND_TASK &&
                event->as.task.to != TASK_STATE_COUNT) {
-        made.kind = CHRONICLE_TASK;
+        made.kind = HISTORY_TASK;
         made.number = event->as.task.attempt;
         made.to = (enum task_state)event->as.task.to;
-        chronicle_add_event(chronicle, &made);
+        run_history_add_event(history, &made);
     }
     return ERR_OK;
 }
 
-enum err chronicle_read(struct chronicle *out,
-                        struct store *store,
-                        const char *run,
-                        int64_t wall_ns,
-                        struct diag *diag)
+enum err run_history_read(struct run_history *out,
+                          struct store *store,
+                          const char *run,
+                          int64_t wall_ns,
+                          struct diag *diag)
 {
-    *out = (struct chronicle){0};
-    struct reader reader = {.chronicle = out, .diag = diag, .wanted = run};
+    *out = (struct run_history){0};
+    struct reader reader = {.history = out, .diag = diag, .wanted = run};
     enum err err = find_run(&reader, store);
     strbuf_release(&reader.names);
     if (err != ERR_OK) {
@@ -592,26 +587,26 @@ enum err chronicle_read(struct chronicle *out,
     }
     event_release(&reader.event);
     if (err == ERR_OK) {
-        chronicle_finish(out, since(out, wall_ns));
+        run_history_finish(out, since(out, wall_ns));
     }
     return err;
 }
 
-void chronicle_release(struct chronicle *chronicle)
+void run_history_release(struct run_history *history)
 {
-    for (uint32_t ix = 0; ix < chronicle->fragment_count; ix++) {
-        mem_free(chronicle->fragments[ix].file);
-        mem_free(chronicle->fragments[ix].text);
+    for (uint32_t ix = 0; ix < history->fragment_count; ix++) {
+        mem_free(history->fragments[ix].file);
+        mem_free(history->fragments[ix].text);
     }
-    mem_free(chronicle->fragments);
-    mem_free(chronicle->text);
-    mem_free(chronicle->expected);
-    mem_free(chronicle->tasks);
-    mem_free(chronicle->events);
-    mem_free(chronicle->sessions);
-    plan_free(chronicle->plan);
-    arena_release(&chronicle->arena);
-    *chronicle = (struct chronicle){0};
+    mem_free(history->fragments);
+    mem_free(history->text);
+    mem_free(history->expected);
+    mem_free(history->tasks);
+    mem_free(history->events);
+    mem_free(history->sessions);
+    plan_free(history->plan);
+    arena_release(&history->arena);
+    *history = (struct run_history){0};
 }
 
 /* {"CLASS": [nanoseconds, money, tokens], ...} */
@@ -632,23 +627,23 @@ static void expect(struct plan *plan, const char *expected)
     json_decref(json);
 }
 
-enum err chronicle_read_plan(const struct chronicle *chronicle,
-                             struct plan **out,
-                             struct diag *diag)
+enum err run_history_read_plan(const struct run_history *history,
+                               struct plan **out,
+                               struct diag *diag)
 {
     struct plan_errors errors = {0};
     struct plan_source source = {
-        .file = chronicle->file,
-        .text = chronicle->text,
-        .len = chronicle->text_bytes,
-        .processors = chronicle->processors,
+        .file = history->file,
+        .text = history->text,
+        .len = history->text_bytes,
+        .processors = history->processors,
     };
     bool good = plan_read(out, &source, &errors);
     struct plan_source *added =
-        mem_zalloc(chronicle->fragment_count, sizeof(added[0]));
+        mem_zalloc(history->fragment_count, sizeof(added[0]));
     uint32_t added_count = 0;
-    for (uint32_t ix = 0; good && ix < chronicle->fragment_count; ix++) {
-        const struct chronicle_fragment *fragment = &chronicle->fragments[ix];
+    for (uint32_t ix = 0; good && ix < history->fragment_count; ix++) {
+        const struct run_history_fragment *fragment = &history->fragments[ix];
         source.file = fragment->file;
         source.text = fragment->text;
         source.len = fragment->text_bytes;
@@ -664,12 +659,12 @@ enum err chronicle_read_plan(const struct chronicle *chronicle,
     mem_free(added);
     enum err err = ERR_OK;
     if (good) {
-        expect(*out, chronicle->expected);
+        expect(*out, history->expected);
     } else {
         err = diag_set(diag,
                        ERR_CORRUPT,
                        "run %s: its stored plan cannot be read: %s",
-                       chronicle->id,
+                       history->id,
                        errors.count > 0 ? errors.items[0].text : "?");
         plan_free(*out);
         *out = NULL;

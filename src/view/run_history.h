@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * chronicle: what happened in a run, as plain data, from the store alone.
+ * history: what happened in a run, as plain data, from the store alone.
  *
  * Nothing is sampled and nothing is guessed: tasks change their state by
  * events, sessions are the attempts of the store, and orders are what an
  * operator did. The plan is read again from the text that is stored, so a
- * store that was moved, or whose plan file is gone, gives the same chronicle.
+ * store that was moved, or whose plan file is gone, gives the same history.
  *
  * Times are nanoseconds since the run was submitted. The log is in order, but
  * the clock on the wall may have been set back: then time stands still until
  * it has caught up, so that no time is counted twice.
  *
- * Reading: chronicle_read(). By hand (tests): chronicle_init(), then
- * chronicle_add_event() and chronicle_add_session() in their order, then
- * chronicle_finish().
+ * Reading: run_history_read(). By hand (tests): run_history_init(), then
+ * run_history_add_event() and run_history_add_session() in their order, then
+ * run_history_finish().
  */
 #ifndef VIEW_RUN_HISTORY_H
 #define VIEW_RUN_HISTORY_H
@@ -28,24 +28,24 @@
 #include <stdint.h>
 
 /* "No event", "no session", "no attempt". */
-#define CHRONICLE_NONE UINT32_MAX
+#define HISTORY_NONE UINT32_MAX
 
-enum chronicle_kind {
-    CHRONICLE_TASK,  /* task came to a state */
-    CHRONICLE_END,   /* the scheduler has seen the end of a session of task */
-    CHRONICLE_LIMIT, /* limit `part` was set to `max`; 0 is the cap */
-    CHRONICLE_USAGE, /* usage monitor `part` lowers its limit to `max` */
-    CHRONICLE_OVERRIDE, /* usage monitors count for nothing, or do again */
-    CHRONICLE_PAUSE,    /* by an order */
-    CHRONICLE_RESUME,   /* by an order */
-    CHRONICLE_HOLD,     /* task, by an order */
-    CHRONICLE_RELEASE,  /* task, by an order */
+enum run_history_kind {
+    HISTORY_TASK,     /* task came to a state */
+    HISTORY_END,      /* the scheduler has seen the end of a session of task */
+    HISTORY_LIMIT,    /* limit `part` was set to `max`; 0 is the cap */
+    HISTORY_USAGE,    /* usage monitor `part` lowers its limit to `max` */
+    HISTORY_OVERRIDE, /* usage monitors count for nothing, or do again */
+    HISTORY_PAUSE,    /* by an order */
+    HISTORY_RESUME,   /* by an order */
+    HISTORY_HOLD,     /* task, by an order */
+    HISTORY_RELEASE,  /* task, by an order */
 };
 
 /* Something that happened. A plain value. */
-struct chronicle_event {
+struct run_history_event {
     int64_t at_ns;
-    enum chronicle_kind kind;
+    enum run_history_kind kind;
     uint32_t task;
     enum task_state to;
     uint32_t number;  /* of the attempt that the event names, or 0 */
@@ -56,29 +56,29 @@ struct chronicle_event {
 };
 
 /* As exec/outcome.h has them, and one more. */
-enum chronicle_outcome {
-    CHRONICLE_DONE = OUTCOME_DONE,
-    CHRONICLE_FAILED = OUTCOME_FAILED,
-    CHRONICLE_REFUSED = OUTCOME_REFUSED,
-    CHRONICLE_CHANGES = OUTCOME_CHANGES,
-    CHRONICLE_BLOCKED = OUTCOME_BLOCKED,
-    CHRONICLE_CHECKPOINT = OUTCOME_CHECKPOINT,
-    CHRONICLE_LOST = OUTCOME_LOST,
-    CHRONICLE_STOPPED = OUTCOME_STOPPED,
-    CHRONICLE_OPEN = OUTCOME_COUNT, /* it has not ended */
-    CHRONICLE_OUTCOMES,
+enum run_history_outcome {
+    HISTORY_DONE = OUTCOME_DONE,
+    HISTORY_FAILED = OUTCOME_FAILED,
+    HISTORY_REFUSED = OUTCOME_REFUSED,
+    HISTORY_CHANGES = OUTCOME_CHANGES,
+    HISTORY_BLOCKED = OUTCOME_BLOCKED,
+    HISTORY_CHECKPOINT = OUTCOME_CHECKPOINT,
+    HISTORY_LOST = OUTCOME_LOST,
+    HISTORY_STOPPED = OUTCOME_STOPPED,
+    HISTORY_OPEN = OUTCOME_COUNT, /* it has not ended */
+    HISTORY_OUTCOMES,
 };
 
-/* One session. Texts belong to the chronicle. */
-struct chronicle_session {
+/* One session. Texts belong to the history. */
+struct run_history_session {
     uint64_t token;
     uint32_t task; /* its first one */
     uint32_t number;
     uint32_t task_count; /* more than 1: a batch */
     int64_t claimed_ns;
     int64_t begun_ns; /* of its command; at least claimed_ns */
-    int64_t ended_ns; /* while it is open: the end of the chronicle */
-    enum chronicle_outcome outcome;
+    int64_t ended_ns; /* while it is open: the end of the history */
+    enum run_history_outcome outcome;
     const char *cause;  /* "exit", "timeout" ..., or NULL */
     const char *reason; /* or NULL */
     int32_t code;
@@ -92,16 +92,16 @@ struct chronicle_session {
 };
 
 /* One task of the plan. */
-struct chronicle_task {
+struct run_history_task {
     enum task_state state;
     const char *reason;    /* of that state, or NULL */
-    uint32_t last_event;   /* of kind CHRONICLE_TASK */
+    uint32_t last_event;   /* of kind HISTORY_TASK */
     uint32_t last_session; /* as its first task */
     bool seen;             /* it has an event */
 };
 
 /* Everything. Open, but only to be read; starts as {0}. */
-struct chronicle {
+struct run_history {
     struct arena arena;
     struct plan *plan;
     const char *id;
@@ -114,70 +114,70 @@ struct chronicle {
     bool finished;
     bool paused;
     bool cancelled;
-    bool live;                    /* sessions are in flight: it ends now */
-    struct chronicle_task *tasks; /* one for each task of the plan */
-    struct chronicle_event *events;
+    bool live;                      /* sessions are in flight: it ends now */
+    struct run_history_task *tasks; /* one for each task of the plan */
+    struct run_history_event *events;
     uint32_t event_count;
     uint32_t event_capacity;
-    struct chronicle_session *sessions; /* by token */
+    struct run_history_session *sessions; /* by token */
     uint32_t session_count;
     uint32_t session_capacity;
     /* The plan as text, to be read again. */
     char *text;
     size_t text_bytes;
-    struct chronicle_fragment *fragments;
+    struct run_history_fragment *fragments;
     uint32_t fragment_count;
     char *expected; /* what a session of each class was expected to take when
                        the run was submitted, as stored; NULL: nothing */
 };
 
 /* What was added to the plan later. */
-struct chronicle_fragment {
+struct run_history_fragment {
     char *file;
     char *text;
     size_t text_bytes;
 };
 
 /*
- * Read the chronicle of the run of this id; NULL: the newest one. `wall_ns` is
+ * Read the history of the run of this id; NULL: the newest one. `wall_ns` is
  * now. ERR_NOT_FOUND: there is no such run, and *diag names those there are.
  * Release *out in any case.
  */
-MUST_USE enum err chronicle_read(struct chronicle *out,
-                                 struct store *store,
-                                 const char *run,
-                                 int64_t wall_ns,
-                                 struct diag *diag);
-void chronicle_release(struct chronicle *chronicle);
+MUST_USE enum err run_history_read(struct run_history *out,
+                                   struct store *store,
+                                   const char *run,
+                                   int64_t wall_ns,
+                                   struct diag *diag);
+void run_history_release(struct run_history *history);
 
-/* A plan like that of the chronicle, for whoever wants to change it. */
-MUST_USE enum err chronicle_read_plan(const struct chronicle *chronicle,
-                                      struct plan **out,
-                                      struct diag *diag);
+/* A plan like that of the history, for whoever wants to change it. */
+MUST_USE enum err run_history_read_plan(const struct run_history *history,
+                                        struct plan **out,
+                                        struct diag *diag);
 
-/* Begin an empty chronicle of a plan, which it takes. */
-void chronicle_init(struct chronicle *chronicle, struct plan *plan_take);
+/* Begin an empty history of a plan, which it takes. */
+void run_history_init(struct run_history *history, struct plan *plan_take);
 
 /* Add what comes next; `before` and `session` are set here. Texts are copied,
  * times are since the submission. An open session has no end. */
-void chronicle_add_event(struct chronicle *chronicle,
-                         const struct chronicle_event *event);
-void chronicle_add_session(struct chronicle *chronicle,
-                           const struct chronicle_session *session);
+void run_history_add_event(struct run_history *history,
+                           const struct run_history_event *event);
+void run_history_add_session(struct run_history *history,
+                             const struct run_history_session *session);
 
 /* Everything is there. `now_ns`: where open sessions end. */
-void chronicle_finish(struct chronicle *chronicle, int64_t now_ns);
+void run_history_finish(struct run_history *history, int64_t now_ns);
 
 /* Stable name: "done", "failed", ..., "running" of an open one. */
-const char *chronicle_outcome_name(enum chronicle_outcome outcome);
+const char *run_history_outcome_name(enum run_history_outcome outcome);
 
 /* Whether a session ended otherwise than it should. */
-bool chronicle_is_bad(enum chronicle_outcome outcome);
+bool run_history_is_bad(enum run_history_outcome outcome);
 
 /* The group of a task, or a number of its own behind those of the plan. */
-uint32_t chronicle_group(const struct chronicle *chronicle, uint32_t task);
+uint32_t run_history_group(const struct run_history *history, uint32_t task);
 
 /* Whether a task is optional and has failed: nobody need act on it. */
-bool chronicle_is_loose(const struct chronicle *chronicle, uint32_t task);
+bool run_history_is_loose(const struct run_history *history, uint32_t task);
 
 #endif /* VIEW_RUN_HISTORY_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sums over sessions; what is over time is in facts_replay.c, the path in
- * facts_path.c. The sessions of a batch count with their first task, because
+ * Sums over sessions; what is over time is in stats_replay.c, the path in
+ * stats_path.c. The sessions of a batch count with their first task, because
  * tokens and cost are known of the session only.
  */
 #include "view/stats.h"
@@ -13,126 +13,126 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *facts_reason_name(enum facts_reason reason)
+const char *stats_reason_name(enum stats_reason reason)
 {
-    static const char *const names[FACTS_REASONS] = {
-        [FACTS_NEEDS] = "needs",
-        [FACTS_BACKOFF] = "backoff",
-        [FACTS_PERSON] = "person",
-        [FACTS_HELD] = "held",
-        [FACTS_PAUSED] = "paused",
-        [FACTS_SLOT] = "slot",
-        [FACTS_LIMIT] = "limit",
-        [FACTS_DEFERRED] = "deferred",
-        [FACTS_PROVIDER] = "provider",
-        [FACTS_OTHER] = "other",
+    static const char *const names[STATS_REASONS] = {
+        [STATS_NEEDS] = "needs",
+        [STATS_BACKOFF] = "backoff",
+        [STATS_PERSON] = "person",
+        [STATS_HELD] = "held",
+        [STATS_PAUSED] = "paused",
+        [STATS_SLOT] = "slot",
+        [STATS_LIMIT] = "limit",
+        [STATS_DEFERRED] = "deferred",
+        [STATS_PROVIDER] = "provider",
+        [STATS_OTHER] = "other",
     };
-    INVARIANT(reason < FACTS_REASONS);
+    INVARIANT(reason < STATS_REASONS);
     return names[reason];
 }
 
-const char *facts_idle_name(enum facts_idle idle)
+const char *stats_idle_name(enum stats_idle idle)
 {
-    static const char *const names[FACTS_IDLES] = {
-        [FACTS_IDLE_KEPT] = "kept-back",
-        [FACTS_IDLE_NONE] = "nothing-ready",
-        [FACTS_IDLE_REST] = "at-rest",
+    static const char *const names[STATS_IDLES] = {
+        [STATS_IDLE_KEPT] = "kept-back",
+        [STATS_IDLE_NONE] = "nothing-ready",
+        [STATS_IDLE_REST] = "at-rest",
     };
-    INVARIANT(idle < FACTS_IDLES);
+    INVARIANT(idle < STATS_IDLES);
     return names[idle];
 }
 
-const char *facts_step_name(enum facts_step step)
+const char *stats_step_name(enum stats_step step)
 {
-    static const char *const names[FACTS_STEPS] = {
-        [FACTS_STEP_WORK] = "work",
-        [FACTS_STEP_PASS] = "turn",
-        [FACTS_STEP_BACKOFF] = "backoff",
-        [FACTS_STEP_PERSON] = "person",
-        [FACTS_STEP_PROVIDER] = "provider",
-        [FACTS_STEP_KEPT] = "kept-back",
-        [FACTS_STEP_ABSENT] = "absent",
-        [FACTS_STEP_TAIL] = "tail",
+    static const char *const names[STATS_STEPS] = {
+        [STATS_STEP_WORK] = "work",
+        [STATS_STEP_PASS] = "turn",
+        [STATS_STEP_BACKOFF] = "backoff",
+        [STATS_STEP_PERSON] = "person",
+        [STATS_STEP_PROVIDER] = "provider",
+        [STATS_STEP_KEPT] = "kept-back",
+        [STATS_STEP_ABSENT] = "absent",
+        [STATS_STEP_TAIL] = "tail",
     };
-    INVARIANT(step < FACTS_STEPS);
+    INVARIANT(step < STATS_STEPS);
     return names[step];
 }
 
-const char *facts_link_name(enum facts_link link)
+const char *stats_link_name(enum stats_link link)
 {
     switch (link) {
-    case FACTS_LINK_NONE:
+    case STATS_LINK_NONE:
         return "none";
-    case FACTS_LINK_NEED:
+    case STATS_LINK_NEED:
         return "need";
-    case FACTS_LINK_SLOT:
+    case STATS_LINK_SLOT:
         return "slot";
-    case FACTS_LINK_SELF:
+    case STATS_LINK_SELF:
         return "self";
-    case FACTS_LINK_REWORK:
+    case STATS_LINK_REWORK:
         return "rework";
     }
     return "none";
 }
 
-uint32_t facts_bad(const struct facts_sum *sum)
+uint32_t stats_bad(const struct stats_sum *sum)
 {
     uint32_t count = 0;
-    for (enum chronicle_outcome ix = 0; ix < CHRONICLE_OUTCOMES; ix++) {
-        count += chronicle_is_bad(ix) ? sum->outcomes[ix] : 0;
+    for (enum run_history_outcome ix = 0; ix < HISTORY_OUTCOMES; ix++) {
+        count += run_history_is_bad(ix) ? sum->outcomes[ix] : 0;
     }
     return count;
 }
 
-int64_t facts_slots_ns(const struct facts *facts)
+int64_t stats_slots_ns(const struct stats *stats)
 {
-    return duration_sum(facts->offered_ns, facts->over_ns);
+    return duration_sum(stats->offered_ns, stats->over_ns);
 }
 
-int64_t facts_last_cap(const struct facts *facts)
+int64_t stats_last_cap(const struct stats *stats)
 {
-    return facts->caps[facts->cap_count - 1].max;
+    return stats->caps[stats->cap_count - 1].max;
 }
 
-const char *facts_group_id(const struct facts *facts, uint32_t group)
+const char *stats_group_id(const struct stats *stats, uint32_t group)
 {
-    const struct plan *plan = facts->chronicle->plan;
-    uint32_t task = facts->groups[group].first_task;
+    const struct plan *plan = stats->history->plan;
+    uint32_t task = stats->groups[group].first_task;
     uint32_t ix = plan->tasks[task].group;
     return ix != PLAN_NONE ? plan->groups[ix].id : plan->tasks[task].id;
 }
 
 /* --- sums --------------------------------------------------------------- */
 
-static void add_session(struct facts_sum *sum,
-                        const struct chronicle_session *session)
+static void add_session(struct stats_sum *sum,
+                        const struct run_history_session *session)
 {
     int64_t took_ns = session->ended_ns - session->claimed_ns;
     sum->sessions++;
     sum->outcomes[session->outcome]++;
-    facts_add(&sum->working_ns, 1, took_ns);
+    stats_add(&sum->working_ns, 1, took_ns);
     sum->longest_ns = took_ns > sum->longest_ns ? took_ns : sum->longest_ns;
-    facts_add(&sum->input_tokens, 1, session->input_tokens);
-    facts_add(&sum->output_tokens, 1, session->output_tokens);
+    stats_add(&sum->input_tokens, 1, session->input_tokens);
+    stats_add(&sum->output_tokens, 1, session->output_tokens);
     sum->usd += session->usd;
 }
 
 /* The groups that have a task; `of` says which one each task is in. */
-static uint32_t *list_groups(struct facts *facts)
+static uint32_t *list_groups(struct stats *stats)
 {
-    const struct plan *plan = facts->chronicle->plan;
+    const struct plan *plan = stats->history->plan;
     uint32_t *of = mem_zalloc(plan->task_count, sizeof(of[0]));
     uint32_t *known = mem_zalloc(plan->group_count, sizeof(known[0]));
-    facts->groups = mem_zalloc(plan->task_count, sizeof(facts->groups[0]));
+    stats->groups = mem_zalloc(plan->task_count, sizeof(stats->groups[0]));
     for (uint32_t ix = 0; ix < plan->task_count; ix++) {
         uint32_t group = plan->tasks[ix].group;
         if (group != PLAN_NONE && known[group] > 0) {
             of[ix] = known[group] - 1;
             continue;
         }
-        of[ix] = facts->group_count++;
-        facts->groups[of[ix]].first_task = ix;
-        facts->groups[of[ix]].begun_ns = -1;
+        of[ix] = stats->group_count++;
+        stats->groups[of[ix]].first_task = ix;
+        stats->groups[of[ix]].begun_ns = -1;
         if (group != PLAN_NONE) {
             known[group] = of[ix] + 1;
         }
@@ -141,17 +141,17 @@ static uint32_t *list_groups(struct facts *facts)
     return of;
 }
 
-static void add_sessions(struct facts *facts, const uint32_t *group_of)
+static void add_sessions(struct stats *stats, const uint32_t *group_of)
 {
-    const struct chronicle *chronicle = facts->chronicle;
-    const struct plan *plan = chronicle->plan;
-    for (uint32_t ix = 0; ix < chronicle->session_count; ix++) {
-        const struct chronicle_session *session = &chronicle->sessions[ix];
-        struct facts_task *task = &facts->tasks[session->task];
-        struct facts_group *group = &facts->groups[group_of[session->task]];
+    const struct run_history *history = stats->history;
+    const struct plan *plan = history->plan;
+    for (uint32_t ix = 0; ix < history->session_count; ix++) {
+        const struct run_history_session *session = &history->sessions[ix];
+        struct stats_task *task = &stats->tasks[session->task];
+        struct stats_group *group = &stats->groups[group_of[session->task]];
         uint32_t class_ix = plan->tasks[session->task].class_ix;
-        add_session(&facts->sum, session);
-        add_session(&facts->classes[class_ix].sum, session);
+        add_session(&stats->sum, session);
+        add_session(&stats->classes[class_ix].sum, session);
         add_session(&group->sum, session);
         add_session(&task->sum, session);
         if (group->begun_ns < 0) {
@@ -164,32 +164,32 @@ static void add_sessions(struct facts *facts, const uint32_t *group_of)
             task->begun_ns = session->claimed_ns;
         }
         task->ended_ns = session->ended_ns;
-        if (session->before != CHRONICLE_NONE) {
-            enum chronicle_outcome before =
-                chronicle->sessions[session->before].outcome;
-            facts->retries +=
-                before == CHRONICLE_FAILED || before == CHRONICLE_LOST ? 1 : 0;
+        if (session->before != HISTORY_NONE) {
+            enum run_history_outcome before =
+                history->sessions[session->before].outcome;
+            stats->retries +=
+                before == HISTORY_FAILED || before == HISTORY_LOST ? 1 : 0;
         }
         if (plan->classes[class_ix].role == PLAN_ROLE_REVIEW) {
-            facts_add(&facts->review_ns,
+            stats_add(&stats->review_ns,
                       1,
                       session->ended_ns - session->claimed_ns);
         }
     }
 }
 
-static void count_tasks(struct facts *facts, const uint32_t *group_of)
+static void count_tasks(struct stats *stats, const uint32_t *group_of)
 {
-    const struct chronicle *chronicle = facts->chronicle;
-    const struct plan *plan = chronicle->plan;
+    const struct run_history *history = stats->history;
+    const struct plan *plan = history->plan;
     for (uint32_t ix = 0; ix < plan->task_count; ix++) {
-        struct facts_class *class = &facts->classes[plan->tasks[ix].class_ix];
-        struct facts_group *group = &facts->groups[group_of[ix]];
-        enum task_state state = chronicle->tasks[ix].state;
+        struct stats_class *class = &stats->classes[plan->tasks[ix].class_ix];
+        struct stats_group *group = &stats->groups[group_of[ix]];
+        enum task_state state = history->tasks[ix].state;
         uint32_t done = state == TASK_DONE ? 1 : 0;
-        facts->states[state]++;
-        facts->tasks[ix].begun_ns = -1;
-        facts->tasks[ix].ended_ns = -1;
+        stats->states[state]++;
+        stats->tasks[ix].begun_ns = -1;
+        stats->tasks[ix].ended_ns = -1;
         class->tasks++;
         class->done += done;
         group->tasks++;
@@ -199,27 +199,27 @@ static void count_tasks(struct facts *facts, const uint32_t *group_of)
 
 /* --- sessions that did not end well ------------------------------------- */
 
-static struct facts_failure *
-find_failure(struct facts *facts,
+static struct stats_failure *
+find_failure(struct stats *stats,
              uint32_t class_ix,
-             const struct chronicle_session *session)
+             const struct run_history_session *session)
 {
     const char *cause = session->cause != NULL ? session->cause : "";
-    for (uint32_t ix = 0; ix < facts->failure_count; ix++) {
-        struct facts_failure *failure = &facts->failures[ix];
+    for (uint32_t ix = 0; ix < stats->failure_count; ix++) {
+        struct stats_failure *failure = &stats->failures[ix];
         if (failure->class_ix == class_ix &&
             failure->outcome == session->outcome &&
             strcmp(failure->cause, cause) == 0) {
             return failure;
         }
     }
-    if (facts->failure_count % 16 == 0) {
-        facts->failures = mem_resize(facts->failures,
-                                     (size_t)facts->failure_count + 16,
-                                     sizeof(facts->failures[0]));
+    if (stats->failure_count % 16 == 0) {
+        stats->failures = mem_resize(stats->failures,
+                                     (size_t)stats->failure_count + 16,
+                                     sizeof(stats->failures[0]));
     }
-    struct facts_failure *made = &facts->failures[facts->failure_count++];
-    *made = (struct facts_failure){
+    struct stats_failure *made = &stats->failures[stats->failure_count++];
+    *made = (struct stats_failure){
         .class_ix = class_ix,
         .outcome = session->outcome,
         .cause = cause,
@@ -229,34 +229,34 @@ find_failure(struct facts *facts,
 
 static int compare_failures(const void *left, const void *right)
 {
-    const struct facts_failure *a = left;
-    const struct facts_failure *b = right;
+    const struct stats_failure *a = left;
+    const struct stats_failure *b = right;
     if (a->count != b->count) {
         return a->count > b->count ? -1 : 1;
     }
     return (a->last > b->last) - (a->last < b->last);
 }
 
-static void list_failures(struct facts *facts)
+static void list_failures(struct stats *stats)
 {
-    const struct chronicle *chronicle = facts->chronicle;
-    for (uint32_t ix = 0; ix < chronicle->session_count; ix++) {
-        const struct chronicle_session *session = &chronicle->sessions[ix];
-        if (!chronicle_is_bad(session->outcome)) {
+    const struct run_history *history = stats->history;
+    for (uint32_t ix = 0; ix < history->session_count; ix++) {
+        const struct run_history_session *session = &history->sessions[ix];
+        if (!run_history_is_bad(session->outcome)) {
             continue;
         }
-        uint32_t class_ix = chronicle->plan->tasks[session->task].class_ix;
-        struct facts_failure *failure = find_failure(facts, class_ix, session);
+        uint32_t class_ix = history->plan->tasks[session->task].class_ix;
+        struct stats_failure *failure = find_failure(stats, class_ix, session);
         failure->count++;
-        facts_add(&failure->lost_ns,
+        stats_add(&failure->lost_ns,
                   1,
                   session->ended_ns - session->claimed_ns);
         failure->last = ix;
     }
-    if (facts->failure_count > 1) {
-        qsort(facts->failures,
-              facts->failure_count,
-              sizeof(facts->failures[0]),
+    if (stats->failure_count > 1) {
+        qsort(stats->failures,
+              stats->failure_count,
+              sizeof(stats->failures[0]),
               compare_failures);
     }
 }
@@ -270,7 +270,7 @@ static int compare_ns(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static void measure_class(struct facts_class *class, int64_t *waits_ns)
+static void measure_class(struct stats_class *class, int64_t *waits_ns)
 {
     if (class->starts == 0) {
         return;
@@ -287,44 +287,44 @@ static void measure_class(struct facts_class *class, int64_t *waits_ns)
     class->ready_max_ns = waits_ns[class->starts - 1];
 }
 
-static bool is_claim(const struct chronicle_event *event)
+static bool is_claim(const struct run_history_event *event)
 {
-    return event->kind == CHRONICLE_TASK && event->to == TASK_STARTING;
+    return event->kind == HISTORY_TASK && event->to == TASK_STARTING;
 }
 
 /* Fill the waits of each class, one class behind the other. */
-static void measure_waits(struct facts *facts)
+static void measure_waits(struct stats *stats)
 {
-    const struct chronicle *chronicle = facts->chronicle;
-    const struct plan *plan = chronicle->plan;
-    for (uint32_t ix = 0; ix < chronicle->event_count; ix++) {
-        const struct chronicle_event *event = &chronicle->events[ix];
+    const struct run_history *history = stats->history;
+    const struct plan *plan = history->plan;
+    for (uint32_t ix = 0; ix < history->event_count; ix++) {
+        const struct run_history_event *event = &history->events[ix];
         if (is_claim(event)) {
-            facts->classes[plan->tasks[event->task].class_ix].starts++;
+            stats->classes[plan->tasks[event->task].class_ix].starts++;
         }
     }
-    int64_t *waits_ns = mem_zalloc(chronicle->event_count, sizeof(waits_ns[0]));
+    int64_t *waits_ns = mem_zalloc(history->event_count, sizeof(waits_ns[0]));
     uint32_t *next = mem_zalloc(plan->class_count, sizeof(next[0]));
     for (uint32_t ix = 1; ix < plan->class_count; ix++) {
-        next[ix] = next[ix - 1] + facts->classes[ix - 1].starts;
+        next[ix] = next[ix - 1] + stats->classes[ix - 1].starts;
     }
-    for (uint32_t ix = 0; ix < chronicle->event_count; ix++) {
-        const struct chronicle_event *event = &chronicle->events[ix];
-        if (event->kind != CHRONICLE_TASK) {
+    for (uint32_t ix = 0; ix < history->event_count; ix++) {
+        const struct run_history_event *event = &history->events[ix];
+        if (event->kind != HISTORY_TASK) {
             continue;
         }
         int64_t waited_ns = 0;
-        if (event->before != CHRONICLE_NONE &&
-            chronicle->events[event->before].to == TASK_READY) {
-            waited_ns = event->at_ns - chronicle->events[event->before].at_ns;
-            facts->tasks[event->task].ready_ns += waited_ns;
+        if (event->before != HISTORY_NONE &&
+            history->events[event->before].to == TASK_READY) {
+            waited_ns = event->at_ns - history->events[event->before].at_ns;
+            stats->tasks[event->task].ready_ns += waited_ns;
         }
         if (is_claim(event)) {
             waits_ns[next[plan->tasks[event->task].class_ix]++] = waited_ns;
         }
     }
     for (uint32_t ix = 0; ix < plan->class_count; ix++) {
-        struct facts_class *class = &facts->classes[ix];
+        struct stats_class *class = &stats->classes[ix];
         measure_class(class, waits_ns + (next[ix] - class->starts));
     }
     mem_free(waits_ns);
@@ -335,7 +335,7 @@ static void measure_waits(struct facts *facts)
 
 static int compare_claims(const void *left, const void *right, void *ctx)
 {
-    const struct chronicle_session *sessions = ctx;
+    const struct run_history_session *sessions = ctx;
     uint32_t a = *(const uint32_t *)left;
     uint32_t b = *(const uint32_t *)right;
     if (sessions[a].claimed_ns != sessions[b].claimed_ns) {
@@ -345,13 +345,13 @@ static int compare_claims(const void *left, const void *right, void *ctx)
 }
 
 /* Give each session the lowest lane that is free when it is claimed. */
-static void assign_lanes(struct facts *facts)
+static void assign_lanes(struct stats *stats)
 {
-    const struct chronicle *chronicle = facts->chronicle;
-    uint32_t count = chronicle->session_count;
+    const struct run_history *history = stats->history;
+    uint32_t count = history->session_count;
     uint32_t *order = mem_zalloc(count, sizeof(order[0]));
     int64_t *free_ns = mem_zalloc(count, sizeof(free_ns[0]));
-    facts->lanes = mem_zalloc(count, sizeof(facts->lanes[0]));
+    stats->lanes = mem_zalloc(count, sizeof(stats->lanes[0]));
     for (uint32_t ix = 0; ix < count; ix++) {
         order[ix] = ix;
     }
@@ -360,19 +360,19 @@ static void assign_lanes(struct facts *facts)
                 count,
                 sizeof(order[0]),
                 compare_claims,
-                chronicle->sessions);
+                history->sessions);
     }
     for (uint32_t ix = 0; ix < count; ix++) {
-        const struct chronicle_session *session =
-            &chronicle->sessions[order[ix]];
+        const struct run_history_session *session =
+            &history->sessions[order[ix]];
         uint32_t lane = 0;
-        while (lane < facts->lane_count &&
+        while (lane < stats->lane_count &&
                free_ns[lane] > session->claimed_ns) {
             lane++;
         }
-        facts->lane_count += lane == facts->lane_count ? 1 : 0;
+        stats->lane_count += lane == stats->lane_count ? 1 : 0;
         free_ns[lane] = session->ended_ns;
-        facts->lanes[order[ix]] = lane;
+        stats->lanes[order[ix]] = lane;
     }
     mem_free(order);
     mem_free(free_ns);
@@ -380,53 +380,53 @@ static void assign_lanes(struct facts *facts)
 
 /* --- all ---------------------------------------------------------------- */
 
-static void add_totals(struct facts *facts)
+static void add_totals(struct stats *stats)
 {
-    const struct plan *plan = facts->chronicle->plan;
+    const struct plan *plan = stats->history->plan;
     for (uint32_t ix = 0; ix < plan->class_count; ix++) {
-        facts->starved_ns += facts->classes[ix].starved_ns;
-        for (uint32_t n = 0; n < FACTS_REASONS; n++) {
-            facts_add(&facts->waits_ns[n], 1, facts->classes[ix].waits_ns[n]);
+        stats->starved_ns += stats->classes[ix].starved_ns;
+        for (uint32_t n = 0; n < STATS_REASONS; n++) {
+            stats_add(&stats->waits_ns[n], 1, stats->classes[ix].waits_ns[n]);
         }
     }
-    int64_t slots_ns = facts_slots_ns(facts);
-    facts->slot_use =
-        slots_ns > 0 ? (double)facts->working_ns / (double)slots_ns : 0;
+    int64_t slots_ns = stats_slots_ns(stats);
+    stats->slot_use =
+        slots_ns > 0 ? (double)stats->working_ns / (double)slots_ns : 0;
 }
 
-void facts_init(struct facts *facts, const struct chronicle *chronicle)
+void stats_init(struct stats *stats, const struct run_history *history)
 {
-    const struct plan *plan = chronicle->plan;
-    *facts = (struct facts){
-        .chronicle = chronicle,
+    const struct plan *plan = history->plan;
+    *stats = (struct stats){
+        .history = history,
         .limit_waits_ns =
-            mem_zalloc(plan->limit_count, sizeof(facts->limit_waits_ns[0])),
-        .classes = mem_zalloc(plan->class_count, sizeof(facts->classes[0])),
-        .tasks = mem_zalloc(plan->task_count, sizeof(facts->tasks[0])),
+            mem_zalloc(plan->limit_count, sizeof(stats->limit_waits_ns[0])),
+        .classes = mem_zalloc(plan->class_count, sizeof(stats->classes[0])),
+        .tasks = mem_zalloc(plan->task_count, sizeof(stats->tasks[0])),
     };
-    uint32_t *group_of = list_groups(facts);
-    count_tasks(facts, group_of);
-    add_sessions(facts, group_of);
+    uint32_t *group_of = list_groups(stats);
+    count_tasks(stats, group_of);
+    add_sessions(stats, group_of);
     mem_free(group_of);
-    list_failures(facts);
-    measure_waits(facts);
-    assign_lanes(facts);
-    facts_replay(facts);
-    add_totals(facts);
-    facts_walk(facts);
-    facts_draw(facts);
+    list_failures(stats);
+    measure_waits(stats);
+    assign_lanes(stats);
+    stats_replay(stats);
+    add_totals(stats);
+    stats_walk(stats);
+    stats_draw(stats);
 }
 
-void facts_release(struct facts *facts)
+void stats_release(struct stats *stats)
 {
-    mem_free(facts->limit_waits_ns);
-    mem_free(facts->lanes);
-    mem_free(facts->caps);
-    mem_free(facts->classes);
-    mem_free(facts->groups);
-    mem_free(facts->tasks);
-    mem_free(facts->failures);
-    mem_free(facts->path);
-    sim_result_free(facts->chart);
-    *facts = (struct facts){0};
+    mem_free(stats->limit_waits_ns);
+    mem_free(stats->lanes);
+    mem_free(stats->caps);
+    mem_free(stats->classes);
+    mem_free(stats->groups);
+    mem_free(stats->tasks);
+    mem_free(stats->failures);
+    mem_free(stats->path);
+    sim_result_free(stats->chart);
+    *stats = (struct stats){0};
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * facts: what a chronicle amounts to, in numbers. docs/report.md says what each
+ * stats: what a history amounts to, in numbers. docs/report.md says what each
  * one means; the comments here are the short form.
  *
  * Slot time is counted by sessions: a session has its slot from the claim to
@@ -17,32 +17,32 @@
 #include "view/run_history.h"
 
 /* Why a task that had not ended was not in a session. */
-enum facts_reason {
-    FACTS_NEEDS,    /* something it needs was not done */
-    FACTS_BACKOFF,  /* pause before its next try */
-    FACTS_PERSON,   /* parked or failed */
-    FACTS_HELD,     /* ready, held by an order */
-    FACTS_PAUSED,   /* ready, and the run was paused by an order */
-    FACTS_SLOT,     /* ready, and every slot was taken (or the cap was 0) */
-    FACTS_LIMIT,    /* ready, a slot was free, another limit was full */
-    FACTS_DEFERRED, /* as the two before, of background work */
-    FACTS_PROVIDER, /* ready and it fits; its provider refused last */
-    FACTS_OTHER,    /* ready and it fits: nothing in the run explains it */
-    FACTS_REASONS,
+enum stats_reason {
+    STATS_NEEDS,    /* something it needs was not done */
+    STATS_BACKOFF,  /* pause before its next try */
+    STATS_PERSON,   /* parked or failed */
+    STATS_HELD,     /* ready, held by an order */
+    STATS_PAUSED,   /* ready, and the run was paused by an order */
+    STATS_SLOT,     /* ready, and every slot was taken (or the cap was 0) */
+    STATS_LIMIT,    /* ready, a slot was free, another limit was full */
+    STATS_DEFERRED, /* as the two before, of background work */
+    STATS_PROVIDER, /* ready and it fits; its provider refused last */
+    STATS_OTHER,    /* ready and it fits: nothing in the run explains it */
+    STATS_REASONS,
 };
 
 /* What a slot without a session was idle for. */
-enum facts_idle {
-    FACTS_IDLE_KEPT, /* tasks were ready, and kept back */
-    FACTS_IDLE_NONE, /* none was ready */
-    FACTS_IDLE_REST, /* nothing could go on without a person */
-    FACTS_IDLES,
+enum stats_idle {
+    STATS_IDLE_KEPT, /* tasks were ready, and kept back */
+    STATS_IDLE_NONE, /* none was ready */
+    STATS_IDLE_REST, /* nothing could go on without a person */
+    STATS_IDLES,
 };
 
 /* Sessions of a class, or of a group, added up. */
-struct facts_sum {
+struct stats_sum {
     uint32_t sessions;
-    uint32_t outcomes[CHRONICLE_OUTCOMES];
+    uint32_t outcomes[HISTORY_OUTCOMES];
     int64_t working_ns;
     int64_t longest_ns;
     int64_t input_tokens;
@@ -50,12 +50,12 @@ struct facts_sum {
     double usd;
 };
 
-struct facts_class {
-    struct facts_sum sum;
+struct stats_class {
+    struct stats_sum sum;
     uint32_t tasks;
     uint32_t done;
     int64_t starved_ns;
-    int64_t waits_ns[FACTS_REASONS]; /* time of tasks */
+    int64_t waits_ns[STATS_REASONS]; /* time of tasks */
     uint32_t starts;                 /* of tasks, batches counted one by one */
     int64_t ready_mean_ns;           /* from being ready to being claimed */
     int64_t ready_p99_ns;
@@ -63,8 +63,8 @@ struct facts_class {
 };
 
 /* A group, or a task that is in none. */
-struct facts_group {
-    struct facts_sum sum;
+struct stats_group {
+    struct stats_sum sum;
     uint32_t first_task;
     uint32_t tasks;
     uint32_t done;
@@ -72,17 +72,17 @@ struct facts_group {
     int64_t ended_ns; /* of its last session */
 };
 
-struct facts_task {
-    struct facts_sum sum; /* of sessions of which it is the first task */
+struct stats_task {
+    struct stats_sum sum; /* of sessions of which it is the first task */
     int64_t ready_ns;     /* time it was ready and did not run, all in all */
     int64_t begun_ns;     /* first claim; -1: never */
     int64_t ended_ns;     /* of its last session; -1: never */
 };
 
 /* Sessions that did not end well, of one class and one cause. */
-struct facts_failure {
+struct stats_failure {
     uint32_t class_ix;
-    enum chronicle_outcome outcome;
+    enum run_history_outcome outcome;
     const char *cause;
     uint32_t count;
     int64_t lost_ns; /* slot time of them */
@@ -90,30 +90,30 @@ struct facts_failure {
 };
 
 /* What happened in a stretch of the critical path. */
-enum facts_step {
-    FACTS_STEP_WORK,     /* a session of the task */
-    FACTS_STEP_PASS,     /* from one end to the next claim: the scheduler */
-    FACTS_STEP_BACKOFF,  /* pause before its next try */
-    FACTS_STEP_PERSON,   /* parked or failed, until somebody acted */
-    FACTS_STEP_PROVIDER, /* refused, until it was tried again */
-    FACTS_STEP_KEPT,     /* ready, and kept back by an order or a limit */
-    FACTS_STEP_ABSENT,   /* it was not part of the run yet */
-    FACTS_STEP_TAIL,     /* after the last session */
-    FACTS_STEPS,
+enum stats_step {
+    STATS_STEP_WORK,     /* a session of the task */
+    STATS_STEP_PASS,     /* from one end to the next claim: the scheduler */
+    STATS_STEP_BACKOFF,  /* pause before its next try */
+    STATS_STEP_PERSON,   /* parked or failed, until somebody acted */
+    STATS_STEP_PROVIDER, /* refused, until it was tried again */
+    STATS_STEP_KEPT,     /* ready, and kept back by an order or a limit */
+    STATS_STEP_ABSENT,   /* it was not part of the run yet */
+    STATS_STEP_TAIL,     /* after the last session */
+    STATS_STEPS,
 };
 
 /* How a step of the path hangs on the one before. */
-enum facts_link {
-    FACTS_LINK_NONE,
-    FACTS_LINK_NEED,   /* the need that ended last */
-    FACTS_LINK_SLOT,   /* the session that made room */
-    FACTS_LINK_SELF,   /* its own session before */
-    FACTS_LINK_REWORK, /* the session that sent it back */
+enum stats_link {
+    STATS_LINK_NONE,
+    STATS_LINK_NEED,   /* the need that ended last */
+    STATS_LINK_SLOT,   /* the session that made room */
+    STATS_LINK_SELF,   /* its own session before */
+    STATS_LINK_REWORK, /* the session that sent it back */
 };
 
-struct facts_segment {
-    enum facts_step step;
-    enum facts_link link; /* of this WORK with the WORK before it */
+struct stats_segment {
+    enum stats_step step;
+    enum stats_link link; /* of this WORK with the WORK before it */
     uint32_t task;
     uint32_t session; /* of WORK */
     int64_t start_ns;
@@ -121,62 +121,62 @@ struct facts_segment {
 };
 
 /* The cap from a moment on, whoever set it. */
-struct facts_cap {
+struct stats_cap {
     int64_t at_ns;
     int64_t max; /* PLAN_UNLIMITED: none */
 };
 
 /* Only to be read. Starts as {0}. */
-struct facts {
-    const struct chronicle *chronicle;
+struct stats {
+    const struct run_history *history;
     int64_t offered_ns; /* the cap over time; without a cap: what was used */
     int64_t working_ns;
     int64_t over_ns; /* sessions beyond a cap that was lowered */
-    int64_t idle_ns[FACTS_IDLES];
+    int64_t idle_ns[STATS_IDLES];
     double slot_use;   /* working / (offered + over); 0 without slots */
     int64_t review_ns; /* working time of reviews */
     uint32_t lane_count;
     uint32_t *lanes;        /* of each session: lowest slot that was free */
-    struct facts_cap *caps; /* over time; the first one is from 0 on */
+    struct stats_cap *caps; /* over time; the first one is from 0 on */
     uint32_t cap_count;
     uint32_t states[TASK_STATE_COUNT];
-    struct facts_sum sum;
-    int64_t waits_ns[FACTS_REASONS];
+    struct stats_sum sum;
+    int64_t waits_ns[STATS_REASONS];
     int64_t starved_ns;      /* sum over the classes */
-    int64_t *limit_waits_ns; /* per limit of the plan, of FACTS_LIMIT */
-    struct facts_class *classes;
-    struct facts_group *groups; /* those with a task, in order of the plan */
+    int64_t *limit_waits_ns; /* per limit of the plan, of STATS_LIMIT */
+    struct stats_class *classes;
+    struct stats_group *groups; /* those with a task, in order of the plan */
     uint32_t group_count;
-    struct facts_task *tasks;
-    struct facts_failure *failures; /* most frequent first */
+    struct stats_task *tasks;
+    struct stats_failure *failures; /* most frequent first */
     uint32_t failure_count;
     uint32_t retries;           /* sessions after one that failed or was lost */
-    struct facts_segment *path; /* first to last */
+    struct stats_segment *path; /* first to last */
     uint32_t path_count;
-    int64_t path_ns[FACTS_STEPS];
+    int64_t path_ns[STATS_STEPS];
     struct sim_result *chart; /* for sim/svg.h and sim/gantt.h */
 };
 
-/* Work everything out. The chronicle must outlive the facts. */
-void facts_init(struct facts *facts, const struct chronicle *chronicle);
-void facts_release(struct facts *facts);
+/* Work everything out. The history must outlive the stats. */
+void stats_init(struct stats *stats, const struct run_history *history);
+void stats_release(struct stats *stats);
 
 /* Stable names: "needs", "backoff" ...; "nothing-ready" ...; "work" ... */
-const char *facts_reason_name(enum facts_reason reason);
-const char *facts_idle_name(enum facts_idle idle);
-const char *facts_step_name(enum facts_step step);
-const char *facts_link_name(enum facts_link link);
+const char *stats_reason_name(enum stats_reason reason);
+const char *stats_idle_name(enum stats_idle idle);
+const char *stats_step_name(enum stats_step step);
+const char *stats_link_name(enum stats_link link);
 
 /* All that sessions of a sum ended with, but for done and checkpoints. */
-uint32_t facts_bad(const struct facts_sum *sum);
+uint32_t stats_bad(const struct stats_sum *sum);
 
 /* All slot time: what was offered, and what was used beyond it. */
-int64_t facts_slots_ns(const struct facts *facts);
+int64_t stats_slots_ns(const struct stats *stats);
 
 /* The cap at the end; PLAN_UNLIMITED: none. */
-int64_t facts_last_cap(const struct facts *facts);
+int64_t stats_last_cap(const struct stats *stats);
 
 /* What a group is called: its id, or that of its only task. */
-const char *facts_group_id(const struct facts *facts, uint32_t group);
+const char *stats_group_id(const struct stats *stats, uint32_t group);
 
 #endif /* VIEW_STATS_H */

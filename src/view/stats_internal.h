@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of facts share. */
+/* What the files of stats share. */
 #ifndef VIEW_STATS_INTERNAL_H
 #define VIEW_STATS_INTERNAL_H
 
@@ -7,7 +7,7 @@
 #include "view/stats.h"
 
 /* Add `count` times a length; what is too long stays at INT64_MAX. */
-static inline void facts_add(int64_t *sum, int64_t count, int64_t length_ns)
+static inline void stats_add(int64_t *sum, int64_t count, int64_t length_ns)
 {
     int64_t product;
     if (__builtin_mul_overflow(count, length_ns, &product)) {
@@ -16,13 +16,13 @@ static inline void facts_add(int64_t *sum, int64_t count, int64_t length_ns)
     *sum = duration_sum(*sum, product);
 }
 
-/* facts_replay.c: slots, waiting and starvation over time. */
-void facts_replay(struct facts *facts);
+/* stats_replay.c: slots, waiting and starvation over time. */
+void stats_replay(struct stats *stats);
 
-/* facts_path.c: the critical path that really was. */
-void facts_walk(struct facts *facts);
+/* stats_path.c: the critical path that really was. */
+void stats_walk(struct stats *stats);
 
-/* facts_chart.c: the chronicle as a result of a simulation. */
-void facts_draw(struct facts *facts);
+/* stats_chart.c: the history as a result of a simulation. */
+void stats_draw(struct stats *stats);
 
 #endif /* VIEW_STATS_INTERNAL_H */

@@ -28,8 +28,8 @@
 #define PASS_NS INT64_C(50000000)
 
 struct walk {
-    struct facts *facts;
-    const struct chronicle *chronicle;
+    struct stats *stats;
+    const struct run_history *history;
     int64_t at_ns; /* everything behind it is explained */
     uint32_t capacity;
     uint32_t *by_end; /* sessions by their end */
@@ -37,32 +37,32 @@ struct walk {
 
 /* What the claim of a session came after. */
 struct origin {
-    enum facts_step step; /* of the time between */
-    enum facts_link link;
-    uint32_t session; /* CHRONICLE_NONE: the walk ends */
+    enum stats_step step; /* of the time between */
+    enum stats_link link;
+    uint32_t session; /* HISTORY_NONE: the walk ends */
     int64_t since_ns; /* of KEPT: when it began */
 };
 
 /* Put a stretch before those that are there. */
-static void add_segment(struct walk *walk, struct facts_segment segment)
+static void add_segment(struct walk *walk, struct stats_segment segment)
 {
-    struct facts *facts = walk->facts;
+    struct stats *stats = walk->stats;
     segment.end_ns = walk->at_ns;
     if (segment.start_ns > walk->at_ns) {
         segment.start_ns = walk->at_ns;
     }
-    if (segment.start_ns == walk->at_ns && segment.step != FACTS_STEP_WORK) {
+    if (segment.start_ns == walk->at_ns && segment.step != STATS_STEP_WORK) {
         return;
     }
-    MEM_GROW(facts->path, facts->path_count, walk->capacity);
-    facts->path[facts->path_count++] = segment;
-    facts->path_ns[segment.step] += segment.end_ns - segment.start_ns;
+    MEM_GROW(stats->path, stats->path_count, walk->capacity);
+    stats->path[stats->path_count++] = segment;
+    stats->path_ns[segment.step] += segment.end_ns - segment.start_ns;
     walk->at_ns = segment.start_ns;
 }
 
 static int compare_ends(const void *left, const void *right, void *ctx)
 {
-    const struct chronicle_session *sessions = ctx;
+    const struct run_history_session *sessions = ctx;
     uint32_t a = *(const uint32_t *)left;
     uint32_t b = *(const uint32_t *)right;
     if (sessions[a].ended_ns != sessions[b].ended_ns) {
@@ -73,43 +73,42 @@ static int compare_ends(const void *left, const void *right, void *ctx)
 
 static bool is_earlier(const struct walk *walk, uint32_t session, uint32_t than)
 {
-    return session != CHRONICLE_NONE && session < than &&
-           walk->chronicle->sessions[session].ended_ns <=
-               walk->chronicle->sessions[than].claimed_ns;
+    return session != HISTORY_NONE && session < than &&
+           walk->history->sessions[session].ended_ns <=
+               walk->history->sessions[than].claimed_ns;
 }
 
-/* The session of a need that ended last before the claim, or CHRONICLE_NONE. */
+/* The session of a need that ended last before the claim, or HISTORY_NONE. */
 static uint32_t last_need(const struct walk *walk, uint32_t ix)
 {
-    const struct chronicle *chronicle = walk->chronicle;
+    const struct run_history *history = walk->history;
     const struct plan_task *task =
-        &chronicle->plan->tasks[chronicle->sessions[ix].task];
-    uint32_t best = CHRONICLE_NONE;
+        &history->plan->tasks[history->sessions[ix].task];
+    uint32_t best = HISTORY_NONE;
     for (uint32_t n = 0; n < task->need_count; n++) {
-        uint32_t found = chronicle->tasks[task->needs[n]].last_session;
-        while (found != CHRONICLE_NONE && !is_earlier(walk, found, ix)) {
-            found = chronicle->sessions[found].before;
+        uint32_t found = history->tasks[task->needs[n]].last_session;
+        while (found != HISTORY_NONE && !is_earlier(walk, found, ix)) {
+            found = history->sessions[found].before;
         }
-        if (found != CHRONICLE_NONE &&
-            (best == CHRONICLE_NONE ||
-             chronicle->sessions[found].ended_ns >
-                 chronicle->sessions[best].ended_ns)) {
+        if (found != HISTORY_NONE &&
+            (best == HISTORY_NONE || history->sessions[found].ended_ns >
+                                         history->sessions[best].ended_ns)) {
             best = found;
         }
     }
     return best;
 }
 
-/* The newest session that ended in (after_ns, claim], or CHRONICLE_NONE. */
+/* The newest session that ended in (after_ns, claim], or HISTORY_NONE. */
 static uint32_t last_end(const struct walk *walk, uint32_t ix, int64_t after_ns)
 {
-    const struct chronicle *chronicle = walk->chronicle;
-    int64_t claimed_ns = chronicle->sessions[ix].claimed_ns;
+    const struct run_history *history = walk->history;
+    int64_t claimed_ns = history->sessions[ix].claimed_ns;
     uint32_t low = 0;
-    uint32_t high = chronicle->session_count;
+    uint32_t high = history->session_count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (chronicle->sessions[walk->by_end[middle]].ended_ns <= claimed_ns) {
+        if (history->sessions[walk->by_end[middle]].ended_ns <= claimed_ns) {
             low = middle + 1;
         } else {
             high = middle;
@@ -117,59 +116,61 @@ static uint32_t last_end(const struct walk *walk, uint32_t ix, int64_t after_ns)
     }
     while (low > 0) {
         uint32_t found = walk->by_end[--low];
-        if (chronicle->sessions[found].ended_ns <= after_ns) {
+        if (history->sessions[found].ended_ns <= after_ns) {
             break;
         }
         if (found < ix) {
             return found;
         }
     }
-    return CHRONICLE_NONE;
+    return HISTORY_NONE;
 }
 
 /* The session that asked for changes last before the claim. */
 static uint32_t last_changes(const struct walk *walk, uint32_t ix)
 {
-    const struct chronicle *chronicle = walk->chronicle;
-    uint32_t group = chronicle_group(chronicle, chronicle->sessions[ix].task);
+    const struct run_history *history = walk->history;
+    uint32_t group = run_history_group(history, history->sessions[ix].task);
     uint32_t found = ix;
     while (found > 0) {
-        const struct chronicle_session *session = &chronicle->sessions[--found];
-        if (is_earlier(walk, found, ix) && chronicle_is_bad(session->outcome) &&
-            chronicle_group(chronicle, session->task) == group) {
+        const struct run_history_session *session = &history->sessions[--found];
+        if (is_earlier(walk, found, ix) &&
+            run_history_is_bad(session->outcome) &&
+            run_history_group(history, session->task) == group) {
             return found;
         }
     }
-    return CHRONICLE_NONE;
+    return HISTORY_NONE;
 }
 
-/* Its own session before, if that had ended; else CHRONICLE_NONE. */
+/* Its own session before, if that had ended; else HISTORY_NONE. */
 static uint32_t last_own(const struct walk *walk, uint32_t ix)
 {
-    uint32_t before = walk->chronicle->sessions[ix].before;
-    return is_earlier(walk, before, ix) ? before : CHRONICLE_NONE;
+    uint32_t before = walk->history->sessions[ix].before;
+    return is_earlier(walk, before, ix) ? before : HISTORY_NONE;
 }
 
 /* It waited for what it needs, or for the end of a pause. */
 static struct origin after_waiting(const struct walk *walk, uint32_t ix)
 {
-    const struct chronicle_session *sessions = walk->chronicle->sessions;
+    const struct run_history_session *sessions = walk->history->sessions;
     uint32_t own = last_own(walk, ix);
     uint32_t need = last_need(walk, ix);
-    bool is_own = own != CHRONICLE_NONE &&
-                  (need == CHRONICLE_NONE ||
+    bool is_own = own != HISTORY_NONE &&
+                  (need == HISTORY_NONE ||
                    sessions[need].ended_ns <= sessions[own].ended_ns);
     if (is_own) {
         return (struct origin){
-            .step = chronicle_is_bad(sessions[own].outcome) ? FACTS_STEP_BACKOFF
-                                                            : FACTS_STEP_PASS,
-            .link = FACTS_LINK_SELF,
+            .step = run_history_is_bad(sessions[own].outcome)
+                        ? STATS_STEP_BACKOFF
+                        : STATS_STEP_PASS,
+            .link = STATS_LINK_SELF,
             .session = own,
         };
     }
     return (struct origin){
-        .step = FACTS_STEP_PASS,
-        .link = need != CHRONICLE_NONE ? FACTS_LINK_NEED : FACTS_LINK_NONE,
+        .step = STATS_STEP_PASS,
+        .link = need != HISTORY_NONE ? STATS_LINK_NEED : STATS_LINK_NONE,
         .session = need,
     };
 }
@@ -179,8 +180,8 @@ static struct origin
 after_state(const struct walk *walk, uint32_t ix, enum task_state state)
 {
     struct origin origin = {
-        .step = FACTS_STEP_PASS,
-        .link = FACTS_LINK_SELF,
+        .step = STATS_STEP_PASS,
+        .link = STATS_LINK_SELF,
         .session = last_own(walk, ix),
     };
     switch (state) {
@@ -188,12 +189,12 @@ after_state(const struct walk *walk, uint32_t ix, enum task_state state)
         return after_waiting(walk, ix);
     case TASK_FAILED:
     case TASK_PARKED:
-        origin.step = FACTS_STEP_PERSON;
+        origin.step = STATS_STEP_PERSON;
         break;
     case TASK_DONE:
     case TASK_SKIPPED:
     case TASK_CANCELLED:
-        origin.link = FACTS_LINK_REWORK;
+        origin.link = STATS_LINK_REWORK;
         origin.session = last_changes(walk, ix);
         break;
     case TASK_READY:
@@ -201,8 +202,8 @@ after_state(const struct walk *walk, uint32_t ix, enum task_state state)
     case TASK_RUNNING:
         break;
     }
-    if (origin.session == CHRONICLE_NONE) {
-        origin.link = FACTS_LINK_NONE;
+    if (origin.session == HISTORY_NONE) {
+        origin.link = STATS_LINK_NONE;
     }
     return origin;
 }
@@ -210,12 +211,12 @@ after_state(const struct walk *walk, uint32_t ix, enum task_state state)
 /* Whether an operator has let something go between an end and a claim. */
 static bool has_order(const struct walk *walk, uint32_t claim, int64_t after_ns)
 {
-    const struct chronicle_event *events = walk->chronicle->events;
+    const struct run_history_event *events = walk->history->events;
     for (uint32_t ix = claim; ix > 0 && events[ix - 1].at_ns > after_ns; ix--) {
-        enum chronicle_kind kind = events[ix - 1].kind;
-        if (kind == CHRONICLE_LIMIT || kind == CHRONICLE_USAGE ||
-            kind == CHRONICLE_OVERRIDE || kind == CHRONICLE_RESUME ||
-            kind == CHRONICLE_RELEASE) {
+        enum run_history_kind kind = events[ix - 1].kind;
+        if (kind == HISTORY_LIMIT || kind == HISTORY_USAGE ||
+            kind == HISTORY_OVERRIDE || kind == HISTORY_RESUME ||
+            kind == HISTORY_RELEASE) {
             return true;
         }
     }
@@ -226,38 +227,38 @@ static bool has_order(const struct walk *walk, uint32_t claim, int64_t after_ns)
 static struct origin
 after_ready(const struct walk *walk, uint32_t ix, uint32_t event_ix)
 {
-    const struct chronicle *chronicle = walk->chronicle;
-    const struct chronicle_session *session = &chronicle->sessions[ix];
-    const struct chronicle_event *event = &chronicle->events[event_ix];
+    const struct run_history *history = walk->history;
+    const struct run_history_session *session = &history->sessions[ix];
+    const struct run_history_event *event = &history->events[event_ix];
     uint32_t own = last_own(walk, ix);
     bool waited = session->claimed_ns - event->at_ns > PASS_NS;
-    if (own != CHRONICLE_NONE &&
-        chronicle->sessions[own].outcome == CHRONICLE_REFUSED &&
-        chronicle->sessions[own].ended_ns + PASS_NS > event->at_ns) {
+    if (own != HISTORY_NONE &&
+        history->sessions[own].outcome == HISTORY_REFUSED &&
+        history->sessions[own].ended_ns + PASS_NS > event->at_ns) {
         return (struct origin){
-            .step = FACTS_STEP_PROVIDER,
-            .link = FACTS_LINK_SELF,
+            .step = STATS_STEP_PROVIDER,
+            .link = STATS_LINK_SELF,
             .session = own,
         };
     }
-    uint32_t room = waited ? last_end(walk, ix, event->at_ns) : CHRONICLE_NONE;
-    if (room != CHRONICLE_NONE) {
-        int64_t ended_ns = chronicle->sessions[room].ended_ns;
+    uint32_t room = waited ? last_end(walk, ix, event->at_ns) : HISTORY_NONE;
+    if (room != HISTORY_NONE) {
+        int64_t ended_ns = history->sessions[room].ended_ns;
         return (struct origin){
             .step = has_order(walk, session->claim_event, ended_ns)
-                        ? FACTS_STEP_KEPT
-                        : FACTS_STEP_PASS,
-            .link = FACTS_LINK_SLOT,
+                        ? STATS_STEP_KEPT
+                        : STATS_STEP_PASS,
+            .link = STATS_LINK_SLOT,
             .session = room,
             .since_ns = ended_ns,
         };
     }
-    struct origin origin = {.step = FACTS_STEP_PASS, .session = CHRONICLE_NONE};
-    if (event->before != CHRONICLE_NONE) {
-        origin = after_state(walk, ix, chronicle->events[event->before].to);
+    struct origin origin = {.step = STATS_STEP_PASS, .session = HISTORY_NONE};
+    if (event->before != HISTORY_NONE) {
+        origin = after_state(walk, ix, history->events[event->before].to);
     }
-    if (waited && origin.step == FACTS_STEP_PASS) {
-        origin.step = FACTS_STEP_KEPT;
+    if (waited && origin.step == STATS_STEP_PASS) {
+        origin.step = STATS_STEP_KEPT;
         origin.since_ns = event->at_ns;
     }
     return origin;
@@ -265,56 +266,55 @@ after_ready(const struct walk *walk, uint32_t ix, uint32_t event_ix)
 
 static struct origin origin_of(const struct walk *walk, uint32_t ix)
 {
-    const struct chronicle *chronicle = walk->chronicle;
-    uint32_t claim = chronicle->sessions[ix].claim_event;
-    uint32_t event = claim != CHRONICLE_NONE ? chronicle->events[claim].before
-                                             : CHRONICLE_NONE;
-    if (event == CHRONICLE_NONE) {
+    const struct run_history *history = walk->history;
+    uint32_t claim = history->sessions[ix].claim_event;
+    uint32_t event =
+        claim != HISTORY_NONE ? history->events[claim].before : HISTORY_NONE;
+    if (event == HISTORY_NONE) {
         return (struct origin){
-            .step = FACTS_STEP_PASS,
-            .session = CHRONICLE_NONE,
+            .step = STATS_STEP_PASS,
+            .session = HISTORY_NONE,
         };
     }
-    return chronicle->events[event].to == TASK_READY
+    return history->events[event].to == TASK_READY
                ? after_ready(walk, ix, event)
-               : after_state(walk, ix, chronicle->events[event].to);
+               : after_state(walk, ix, history->events[event].to);
 }
 
 /* The time before the first session of the path, to the submission. */
 static void
 add_beginning(struct walk *walk, uint32_t task, struct origin origin)
 {
-    const struct chronicle *chronicle = walk->chronicle;
-    uint32_t first = chronicle->tasks[task].last_event;
-    while (first != CHRONICLE_NONE &&
-           chronicle->events[first].before != CHRONICLE_NONE) {
-        first = chronicle->events[first].before;
+    const struct run_history *history = walk->history;
+    uint32_t first = history->tasks[task].last_event;
+    while (first != HISTORY_NONE &&
+           history->events[first].before != HISTORY_NONE) {
+        first = history->events[first].before;
     }
-    int64_t there_ns =
-        first != CHRONICLE_NONE ? chronicle->events[first].at_ns : 0;
-    struct facts_segment segment = {
+    int64_t there_ns = first != HISTORY_NONE ? history->events[first].at_ns : 0;
+    struct stats_segment segment = {
         .step = origin.step,
         .task = task,
-        .session = CHRONICLE_NONE,
+        .session = HISTORY_NONE,
         .start_ns = there_ns < PASS_NS ? 0 : there_ns,
     };
     add_segment(walk, segment);
-    segment.step = FACTS_STEP_ABSENT;
+    segment.step = STATS_STEP_ABSENT;
     segment.start_ns = 0;
     add_segment(walk, segment);
 }
 
 static void walk_back(struct walk *walk, uint32_t ix)
 {
-    const struct chronicle *chronicle = walk->chronicle;
+    const struct run_history *history = walk->history;
     for (;;) {
-        const struct chronicle_session *session = &chronicle->sessions[ix];
+        const struct run_history_session *session = &history->sessions[ix];
         struct origin origin = origin_of(walk, ix);
-        bool goes_on = origin.session != CHRONICLE_NONE;
+        bool goes_on = origin.session != HISTORY_NONE;
         INVARIANT(!goes_on || origin.session < ix);
         add_segment(walk,
-                    (struct facts_segment){
-                        .step = FACTS_STEP_WORK,
+                    (struct stats_segment){
+                        .step = STATS_STEP_WORK,
                         .link = origin.link,
                         .task = session->task,
                         .session = ix,
@@ -324,40 +324,40 @@ static void walk_back(struct walk *walk, uint32_t ix)
             add_beginning(walk, session->task, origin);
             return;
         }
-        struct facts_segment wait = {
+        struct stats_segment wait = {
             .step = origin.step,
             .task = session->task,
-            .session = CHRONICLE_NONE,
+            .session = HISTORY_NONE,
             .start_ns = origin.since_ns,
         };
-        if (origin.step == FACTS_STEP_KEPT) {
+        if (origin.step == STATS_STEP_KEPT) {
             add_segment(walk, wait);
-            wait.step = FACTS_STEP_PASS;
+            wait.step = STATS_STEP_PASS;
         }
-        wait.start_ns = chronicle->sessions[origin.session].ended_ns;
+        wait.start_ns = history->sessions[origin.session].ended_ns;
         add_segment(walk, wait);
         ix = origin.session;
     }
 }
 
-static void reverse(struct facts *facts)
+static void reverse(struct stats *stats)
 {
-    for (uint32_t ix = 0; ix < facts->path_count / 2; ix++) {
-        uint32_t other = facts->path_count - 1 - ix;
-        struct facts_segment segment = facts->path[ix];
-        facts->path[ix] = facts->path[other];
-        facts->path[other] = segment;
+    for (uint32_t ix = 0; ix < stats->path_count / 2; ix++) {
+        uint32_t other = stats->path_count - 1 - ix;
+        struct stats_segment segment = stats->path[ix];
+        stats->path[ix] = stats->path[other];
+        stats->path[other] = segment;
     }
 }
 
-void facts_walk(struct facts *facts)
+void stats_walk(struct stats *stats)
 {
-    const struct chronicle *chronicle = facts->chronicle;
-    uint32_t count = chronicle->session_count;
+    const struct run_history *history = stats->history;
+    uint32_t count = history->session_count;
     struct walk walk = {
-        .facts = facts,
-        .chronicle = chronicle,
-        .at_ns = chronicle->end_ns,
+        .stats = stats,
+        .history = history,
+        .at_ns = history->end_ns,
         .by_end = mem_zalloc(count, sizeof(walk.by_end[0])),
     };
     for (uint32_t ix = 0; ix < count; ix++) {
@@ -368,19 +368,19 @@ void facts_walk(struct facts *facts)
                 count,
                 sizeof(walk.by_end[0]),
                 compare_ends,
-                chronicle->sessions);
+                history->sessions);
     }
     if (count > 0) {
         uint32_t last = walk.by_end[count - 1];
         add_segment(&walk,
-                    (struct facts_segment){
-                        .step = FACTS_STEP_TAIL,
-                        .task = chronicle->sessions[last].task,
-                        .session = CHRONICLE_NONE,
-                        .start_ns = chronicle->sessions[last].ended_ns,
+                    (struct stats_segment){
+                        .step = STATS_STEP_TAIL,
+                        .task = history->sessions[last].task,
+                        .session = HISTORY_NONE,
+                        .start_ns = history->sessions[last].ended_ns,
                     });
         walk_back(&walk, last);
     }
     mem_free(walk.by_end);
-    reverse(facts);
+    reverse(stats);
 }

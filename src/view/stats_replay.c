@@ -57,8 +57,8 @@ struct replay_kind {
 };
 
 struct replay {
-    struct facts *facts;
-    const struct chronicle *chronicle;
+    struct stats *stats;
+    const struct run_history *history;
     const struct plan *plan;
     struct sched *sched;
     struct load *load;
@@ -214,18 +214,18 @@ static void set_limit(struct replay *replay, uint32_t ix, int64_t at_ns)
 /* The cap may be another one from here on. */
 static void note_cap(struct replay *replay, int64_t at_ns)
 {
-    struct facts *facts = replay->facts;
+    struct stats *stats = replay->stats;
     int64_t cap = sched_limit_max(replay->sched, load_limit(replay->run, 0));
-    if (facts->cap_count > 0 && cap == replay->cap) {
+    if (stats->cap_count > 0 && cap == replay->cap) {
         return;
     }
     replay->cap = cap;
-    if (facts->cap_count % 16 == 0) {
-        facts->caps = mem_resize(facts->caps,
-                                 (size_t)facts->cap_count + 16,
-                                 sizeof(facts->caps[0]));
+    if (stats->cap_count % 16 == 0) {
+        stats->caps = mem_resize(stats->caps,
+                                 (size_t)stats->cap_count + 16,
+                                 sizeof(stats->caps[0]));
     }
-    facts->caps[facts->cap_count++] = (struct facts_cap){at_ns, cap};
+    stats->caps[stats->cap_count++] = (struct stats_cap){at_ns, cap};
 }
 
 static void set_limits(struct replay *replay, int64_t at_ns)
@@ -237,7 +237,7 @@ static void set_limits(struct replay *replay, int64_t at_ns)
 }
 
 static void move_task(struct replay *replay,
-                      const struct chronicle_event *event)
+                      const struct run_history_event *event)
 {
     uint32_t ix = event->task;
     replay->tasks[ix].seen = true;
@@ -248,12 +248,12 @@ static void move_task(struct replay *replay,
                  event->at_ns,
                  load_task(replay->run, ix),
                  event->to,
-                 event->session != CHRONICLE_NONE);
+                 event->session != HISTORY_NONE);
 }
 
 /* What a session has cost is gone from its budgets. */
 static void end_session(struct replay *replay,
-                        const struct chronicle_session *session,
+                        const struct run_history_session *session,
                         int64_t at_ns)
 {
     const struct plan *plan = replay->plan;
@@ -265,62 +265,62 @@ static void end_session(struct replay *replay,
             continue;
         }
         if (limit->kind == PLAN_LIMIT_BUDGET_USD) {
-            facts_add(&replay->spent[ix],
+            stats_add(&replay->spent[ix],
                       1,
                       (int64_t)(session->usd * PLAN_USD + 0.5));
         } else {
-            facts_add(&replay->spent[ix], 1, session->input_tokens);
-            facts_add(&replay->spent[ix], 1, session->output_tokens);
+            stats_add(&replay->spent[ix], 1, session->input_tokens);
+            stats_add(&replay->spent[ix], 1, session->output_tokens);
         }
         set_limit(replay, ix, at_ns);
     }
     /* Only a later acceptance takes a refusal back. */
-    if (session->outcome == CHRONICLE_REFUSED) {
+    if (session->outcome == HISTORY_REFUSED) {
         replay->refused[core_task(replay, session->task).provider.v] = true;
     }
 }
 
 static void take_event(struct replay *replay,
-                       const struct chronicle_event *event)
+                       const struct run_history_event *event)
 {
-    const struct chronicle *chronicle = replay->chronicle;
+    const struct run_history *history = replay->history;
     struct sched_event order = {
-        .type = event->kind == CHRONICLE_PAUSE ? EVENT_PAUSE : EVENT_RESUME,
+        .type = event->kind == HISTORY_PAUSE ? EVENT_PAUSE : EVENT_RESUME,
         .now_ns = event->at_ns,
         .run = load_run_id(replay->run),
     };
     switch (event->kind) {
-    case CHRONICLE_TASK:
+    case HISTORY_TASK:
         move_task(replay, event);
         break;
-    case CHRONICLE_END:
-        if (event->session != CHRONICLE_NONE) {
+    case HISTORY_END:
+        if (event->session != HISTORY_NONE) {
             end_session(replay,
-                        &chronicle->sessions[event->session],
+                        &history->sessions[event->session],
                         event->at_ns);
         }
         break;
-    case CHRONICLE_LIMIT:
+    case HISTORY_LIMIT:
         replay->max[event->part] = event->max;
         set_limits(replay, event->at_ns);
         break;
-    case CHRONICLE_USAGE:
+    case HISTORY_USAGE:
         replay->usage_max[event->part] = event->max;
         set_limits(replay, event->at_ns);
         break;
-    case CHRONICLE_OVERRIDE:
+    case HISTORY_OVERRIDE:
         replay->override = event->max != 0;
         set_limits(replay, event->at_ns);
         break;
-    case CHRONICLE_PAUSE:
-    case CHRONICLE_RESUME:
+    case HISTORY_PAUSE:
+    case HISTORY_RESUME:
         apply(replay, &order);
         break;
-    case CHRONICLE_HOLD:
-    case CHRONICLE_RELEASE:
+    case HISTORY_HOLD:
+    case HISTORY_RELEASE:
         retrace_hold(&replay->retrace,
                      load_task(replay->run, event->task),
-                     event->kind == CHRONICLE_HOLD);
+                     event->kind == HISTORY_HOLD);
         break;
     }
 }
@@ -328,21 +328,21 @@ static void take_event(struct replay *replay,
 /* --- what was true meanwhile -------------------------------------------- */
 
 /* The reason of the core in the words of a report. */
-static enum facts_reason
+static enum stats_reason
 reason_of(const struct replay *replay, uint32_t task, const struct why *why)
 {
     if (why->code == WHY_PAUSED) {
-        return FACTS_PAUSED;
+        return STATS_PAUSED;
     }
     if (why->code == WHY_DEFERRED) {
-        return FACTS_DEFERRED;
+        return STATS_DEFERRED;
     }
     if (why->limit.v != ID_NONE) {
-        return load_plan_limit(replay->run, why->limit) == 0 ? FACTS_SLOT
-                                                             : FACTS_LIMIT;
+        return load_plan_limit(replay->run, why->limit) == 0 ? STATS_SLOT
+                                                             : STATS_LIMIT;
     }
-    return replay->refused[core_task(replay, task).provider.v] ? FACTS_PROVIDER
-                                                               : FACTS_OTHER;
+    return replay->refused[core_task(replay, task).provider.v] ? STATS_PROVIDER
+                                                               : STATS_OTHER;
 }
 
 /* Whether something that is worth less is in the place of this task. */
@@ -366,15 +366,15 @@ static bool is_starved(const struct replay *replay, uint32_t task)
 static void
 add_kind(struct replay *replay, const struct replay_kind *kind, int64_t ns)
 {
-    struct facts *facts = replay->facts;
+    struct stats *stats = replay->stats;
     uint32_t task = kind->first;
     uint32_t class_ix = replay->plan->tasks[task].class_ix;
     struct why why = why_limited(replay->sched, load_task(replay->run, task));
-    enum facts_reason reason = reason_of(replay, task, &why);
-    facts_add(&facts->classes[class_ix].waits_ns[reason], kind->count, ns);
-    if (reason == FACTS_LIMIT) {
+    enum stats_reason reason = reason_of(replay, task, &why);
+    stats_add(&stats->classes[class_ix].waits_ns[reason], kind->count, ns);
+    if (reason == STATS_LIMIT) {
         uint32_t limit = load_plan_limit(replay->run, why.limit);
-        facts_add(&facts->limit_waits_ns[limit], kind->count, ns);
+        stats_add(&stats->limit_waits_ns[limit], kind->count, ns);
     }
     if (why.limit.v != ID_NONE && replay->worth[task] + 1 < replay->worths &&
         !replay->starved[class_ix]) {
@@ -384,23 +384,23 @@ add_kind(struct replay *replay, const struct replay_kind *kind, int64_t ns)
 
 static void add_waits(struct replay *replay, int64_t length_ns)
 {
-    static const enum facts_reason reasons[BUCKET_READY] = {
-        [BUCKET_NEEDS] = FACTS_NEEDS,
-        [BUCKET_BACKOFF] = FACTS_BACKOFF,
-        [BUCKET_PERSON] = FACTS_PERSON,
-        [BUCKET_HELD] = FACTS_HELD,
+    static const enum stats_reason reasons[BUCKET_READY] = {
+        [BUCKET_NEEDS] = STATS_NEEDS,
+        [BUCKET_BACKOFF] = STATS_BACKOFF,
+        [BUCKET_PERSON] = STATS_PERSON,
+        [BUCKET_HELD] = STATS_HELD,
     };
-    struct facts *facts = replay->facts;
+    struct stats *stats = replay->stats;
     uint32_t class_count = replay->plan->class_count;
     memset(replay->starved, 0, class_count * sizeof(replay->starved[0]));
     for (uint32_t ix = 0; ix < replay->active_count; ix++) {
         add_kind(replay, &replay->kinds[replay->active[ix]], length_ns);
     }
     for (uint32_t ix = 0; ix < class_count; ix++) {
-        struct facts_class *class = &facts->classes[ix];
+        struct stats_class *class = &stats->classes[ix];
         class->starved_ns += replay->starved[ix] ? length_ns : 0;
         for (enum bucket n = BUCKET_NEEDS; n < BUCKET_READY; n++) {
-            facts_add(&class->waits_ns[reasons[n]],
+            stats_add(&class->waits_ns[reasons[n]],
                       replay->counts[ix][n],
                       length_ns);
         }
@@ -409,20 +409,20 @@ static void add_waits(struct replay *replay, int64_t length_ns)
 
 static void add_slots(struct replay *replay, int64_t length_ns)
 {
-    struct facts *facts = replay->facts;
+    struct stats *stats = replay->stats;
     int64_t used = replay->sessions;
     int64_t cap = replay->cap == LIMIT_NONE ? used : replay->cap;
-    enum facts_idle idle = FACTS_IDLE_REST;
+    enum stats_idle idle = STATS_IDLE_REST;
     if (replay->active_count > 0) {
-        idle = FACTS_IDLE_KEPT;
+        idle = STATS_IDLE_KEPT;
     } else if (used > 0 || replay->totals[BUCKET_FLIGHT] > 0 ||
                replay->totals[BUCKET_BACKOFF] > 0) {
-        idle = FACTS_IDLE_NONE;
+        idle = STATS_IDLE_NONE;
     }
-    facts_add(&facts->working_ns, used, length_ns);
-    facts_add(&facts->offered_ns, cap, length_ns);
-    facts_add(&facts->over_ns, used > cap ? used - cap : 0, length_ns);
-    facts_add(&facts->idle_ns[idle], used < cap ? cap - used : 0, length_ns);
+    stats_add(&stats->working_ns, used, length_ns);
+    stats_add(&stats->offered_ns, cap, length_ns);
+    stats_add(&stats->over_ns, used > cap ? used - cap : 0, length_ns);
+    stats_add(&stats->idle_ns[idle], used < cap ? cap - used : 0, length_ns);
 }
 
 /* --- the sweep ---------------------------------------------------------- */
@@ -441,21 +441,21 @@ static int compare_moments(const void *left, const void *right)
 }
 
 /* All moments in order. The caller frees them. */
-static struct moment *collect_moments(const struct chronicle *chronicle,
+static struct moment *collect_moments(const struct run_history *history,
                                       uint32_t *count_out)
 {
-    uint32_t count = chronicle->event_count + 2 * chronicle->session_count;
+    uint32_t count = history->event_count + 2 * history->session_count;
     struct moment *moments = mem_zalloc(count, sizeof(moments[0]));
     uint32_t at = 0;
-    for (uint32_t ix = 0; ix < chronicle->event_count; ix++) {
+    for (uint32_t ix = 0; ix < history->event_count; ix++) {
         moments[at++] = (struct moment){
-            chronicle->events[ix].at_ns,
+            history->events[ix].at_ns,
             MOMENT_EVENT,
             ix,
         };
     }
-    for (uint32_t ix = 0; ix < chronicle->session_count; ix++) {
-        const struct chronicle_session *session = &chronicle->sessions[ix];
+    for (uint32_t ix = 0; ix < history->session_count; ix++) {
+        const struct run_history_session *session = &history->sessions[ix];
         moments[at++] = (struct moment){session->claimed_ns, MOMENT_CLAIM, ix};
         moments[at++] = (struct moment){session->ended_ns, MOMENT_END, ix};
     }
@@ -469,14 +469,14 @@ static struct moment *collect_moments(const struct chronicle *chronicle,
 
 static void run_sweep(struct replay *replay)
 {
-    const struct chronicle *chronicle = replay->chronicle;
+    const struct run_history *history = replay->history;
     uint32_t count;
-    struct moment *moments = collect_moments(chronicle, &count);
+    struct moment *moments = collect_moments(history, &count);
     int64_t before_ns = 0;
     for (uint32_t ix = 0; ix <= count; ix++) {
-        int64_t now_ns = ix < count && moments[ix].at_ns < chronicle->end_ns
+        int64_t now_ns = ix < count && moments[ix].at_ns < history->end_ns
                              ? moments[ix].at_ns
-                             : chronicle->end_ns;
+                             : history->end_ns;
         if (now_ns > before_ns) {
             retrace_settle(&replay->retrace);
             add_slots(replay, now_ns - before_ns);
@@ -487,7 +487,7 @@ static void run_sweep(struct replay *replay)
             break;
         }
         if (moments[ix].kind == MOMENT_EVENT) {
-            take_event(replay, &chronicle->events[moments[ix].ix]);
+            take_event(replay, &history->events[moments[ix].ix]);
         } else {
             replay->sessions +=
                 moments[ix].kind == MOMENT_CLAIM ? 1 : UINT32_MAX;
@@ -538,12 +538,12 @@ static void prepare(struct replay *replay)
     set_limits(replay, 0);
 }
 
-void facts_replay(struct facts *facts)
+void stats_replay(struct stats *stats)
 {
-    const struct plan *plan = facts->chronicle->plan;
+    const struct plan *plan = stats->history->plan;
     struct replay replay = {
-        .facts = facts,
-        .chronicle = facts->chronicle,
+        .stats = stats,
+        .history = stats->history,
         .plan = plan,
         .sched = sched_new(),
         .tasks = mem_zalloc(plan->task_count, sizeof(replay.tasks[0])),

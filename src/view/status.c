@@ -2,7 +2,7 @@
 #include "view/status.h"
 
 #include "base/jsonw.h"
-#include "view/top_model.h"
+#include "view/model.h"
 #include "view/usage.h"
 
 const enum task_state status_order[TASK_STATE_COUNT] = {
@@ -44,7 +44,7 @@ static void json_scheduler(struct strbuf *out, const struct client_view *view)
     strbuf_adds(out, "}");
 }
 
-static void json_head(struct strbuf *out, const struct top_run *run)
+static void json_head(struct strbuf *out, const struct model_run *run)
 {
     strbuf_adds(out, "{\"run\": ");
     jsonw_string(out, run->id);
@@ -76,11 +76,11 @@ static void json_head(struct strbuf *out, const struct top_run *run)
     strbuf_adds(out, "}");
 }
 
-static void json_limits(struct strbuf *out, const struct top_model *model)
+static void json_limits(struct strbuf *out, const struct model *model)
 {
     strbuf_adds(out, ",\n   \"limits\": [");
     for (uint32_t ix = 0; ix < model->limit_total; ix++) {
-        const struct top_limit *limit = &model->limits[ix];
+        const struct model_limit *limit = &model->limits[ix];
         strbuf_adds(out, ix > 0 ? ", {\"limit\": " : "{\"limit\": ");
         jsonw_string(out, limit->name);
         strbuf_addf(out, ", \"used\": %lld, \"max\": ", (long long)limit->used);
@@ -96,11 +96,11 @@ static void json_limits(struct strbuf *out, const struct top_model *model)
     strbuf_adds(out, "]");
 }
 
-static void json_sessions(struct strbuf *out, const struct top_model *model)
+static void json_sessions(struct strbuf *out, const struct model *model)
 {
     strbuf_adds(out, ",\n   \"sessions\": [");
     for (uint32_t ix = 0; ix < model->slot_count; ix++) {
-        const struct top_slot *slot = &model->slots[ix];
+        const struct model_slot *slot = &model->slots[ix];
         int64_t gone_ns = model->wall_ns - slot->since_ns;
         strbuf_adds(out, ix > 0 ? ",\n    {\"task\": " : "\n    {\"task\": ");
         jsonw_string(out, slot->task);
@@ -169,8 +169,8 @@ void status_add_json(struct strbuf *out,
         if (glance_is_meant(options, &view)) {
             strbuf_addf(out, "%s\n  ", comma);
             comma = ",";
-            struct top_model model = {0};
-            top_model_fill(&model, glance, view.id, true);
+            struct model model = {0};
+            model_fill(&model, glance, view.id, true);
             json_head(out, &model.runs[model.run]);
             json_limits(out, &model);
             strbuf_adds(out, ",\n   \"usage\": ");
@@ -179,7 +179,7 @@ void status_add_json(struct strbuf *out,
             usage_json_budgets(out, glance, ix);
             json_sessions(out, &model);
             json_tasks(out, glance, ix);
-            top_model_release(&model);
+            model_release(&model);
         }
     }
     strbuf_adds(out, "]}\n");

@@ -62,28 +62,6 @@ static void add_head(const struct summary *summary)
     strbuf_adds(summary->out, " since it was submitted\n");
 }
 
-static void add_remedies(const struct summary *summary,
-                         uint32_t task,
-                         const struct reason *reason)
-{
-    for (const struct reasons_remedy *remedy = reasons_remedies(reason);
-         remedy->verb != NULL;
-         remedy++) {
-        struct strbuf command = {0};
-        reasons_add_command(
-            &command,
-            reason,
-            remedy,
-            summary->view.plan->tasks[task].id,
-            engine_run_count(summary->engine) > 1 ? summary->view.id : NULL);
-        strbuf_addf(summary->out,
-                    "    %-36s %s\n",
-                    strbuf_text(&command),
-                    remedy->effect);
-        strbuf_release(&command);
-    }
-}
-
 /* What needs a person, with the commands that help. */
 static void add_people(const struct summary *summary)
 {
@@ -103,7 +81,12 @@ static void add_people(const struct summary *summary)
             plain_add(summary->out, said);
         }
         strbuf_adds(summary->out, "\n");
-        add_remedies(summary, ix, &reason);
+        reasons_add_remedies(
+            summary->out,
+            &reason,
+            summary->view.plan->tasks[ix].id,
+            engine_run_count(summary->engine) > 1 ? summary->view.id : NULL,
+            (struct reasons_layout){"", 4, 36});
     }
     if (count > PEOPLE_MAX) {
         strbuf_addf(summary->out,
@@ -112,25 +95,14 @@ static void add_people(const struct summary *summary)
     }
 }
 
-/* Whether a task is left, or ended otherwise than by being done. */
+/* Whether a task is left, or ended otherwise than by being done; those that
+ * need a person are listed before. */
 static bool is_rest(const struct summary *summary, uint32_t task)
 {
-    bool person = snapshot_needs_person(summary->snapshot, summary->run, task);
-    switch (snapshot_state(summary->snapshot, summary->run, task)) {
-    case TASK_WAITING:
-    case TASK_READY:
-    case TASK_STARTING:
-    case TASK_RUNNING:
-    case TASK_SKIPPED:
-    case TASK_CANCELLED:
-        return true;
-    case TASK_FAILED:
-        return !person; /* an optional one */
-    case TASK_DONE:
-    case TASK_PARKED:
-        return false;
-    }
-    return false;
+    enum task_state state =
+        snapshot_state(summary->snapshot, summary->run, task);
+    return state != TASK_DONE &&
+           !snapshot_needs_person(summary->snapshot, summary->run, task);
 }
 
 /* Everything else that is not done, with its reason. */

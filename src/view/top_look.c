@@ -31,10 +31,10 @@ struct top_look {
     struct glance glance;
     struct store_info info; /* before the glance */
     bool seen;
-    struct top_model model;
+    struct model model;
     struct strbuf scheduler;
     struct diag trouble;
-    struct top_event *lines;
+    struct model_event *lines;
     uint32_t line_count;
     uint64_t last_event; /* of those read */
     bool drain;          /* by the events */
@@ -45,7 +45,7 @@ struct top_look *top_look_new(const char *dir, const char *only)
     struct top_look *look = mem_zalloc(1, sizeof(*look));
     look->dir = mem_strndup(dir, strlen(dir));
     look->only = only != NULL ? mem_strndup(only, strlen(only)) : NULL;
-    look->model.run = TOP_MODEL_NONE;
+    look->model.run = MODEL_NONE;
     return look;
 }
 
@@ -65,7 +65,7 @@ void top_look_free(struct top_look *look)
     if (look == NULL) {
         return;
     }
-    top_model_release(&look->model);
+    model_release(&look->model);
     glance_release(&look->glance);
     strbuf_release(&look->scheduler);
     drop_lines(look, look->line_count);
@@ -101,7 +101,7 @@ static enum err on_event(void *ctx, const struct store_event *event)
         look->lines = mem_resize(look->lines,
                                  look->line_count + 1,
                                  sizeof(look->lines[0]));
-        look->lines[look->line_count++] = (struct top_event){
+        look->lines[look->line_count++] = (struct model_event){
             .run = event->run,
             .wall_ns = event->wall_ns,
             .text = mem_strndup(strbuf_text(&line), strcspn(line.text, "\n")),
@@ -160,15 +160,15 @@ static enum err load(struct top_look *look,
     }
     store_close(glance.view.store);
     glance.view.store = NULL;
-    top_model_release(&look->model);
+    model_release(&look->model);
     glance_release(&look->glance);
     look->glance = glance;
     look->info = *info;
     look->seen = true;
-    top_model_fill(&look->model,
-                   &look->glance,
-                   look->only != NULL ? look->only : run,
-                   look->only != NULL);
+    model_fill(&look->model,
+               &look->glance,
+               look->only != NULL ? look->only : run,
+               look->only != NULL);
     return ERR_OK;
 }
 
@@ -187,7 +187,7 @@ static enum err take(struct top_look *look, const char *run, struct diag *diag)
     }
     if (err == ERR_OK) {
         strbuf_clear(&look->scheduler);
-        look->model.well = top_model_add_scheduler(&look->scheduler, &view);
+        look->model.well = model_add_scheduler(&look->scheduler, &view);
         look->model.draining = view.owned && look->drain;
     }
     client_view_release(&view);
@@ -210,11 +210,11 @@ top_look_again(struct top_look *look, const char *run, struct diag *diag)
 void top_look_show(struct top_look *look, const char *run)
 {
     if (look->seen && look->only == NULL) {
-        top_model_fill(&look->model, &look->glance, run, false);
+        model_fill(&look->model, &look->glance, run, false);
     }
 }
 
-const struct top_model *top_look_model(struct top_look *look)
+const struct model *top_look_model(struct top_look *look)
 {
     look->model.store = look->dir;
     look->model.scheduler = strbuf_text(&look->scheduler);

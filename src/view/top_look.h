@@ -9,7 +9,7 @@
 #ifndef VIEW_TOP_LOOK_H
 #define VIEW_TOP_LOOK_H
 
-#include "view/top_model.h"
+#include "view/model.h"
 
 struct top_look;
 
@@ -29,6 +29,6 @@ void top_look_show(struct top_look *look, const char *run);
 
 /* What was seen; borrowed until the next look. The time in it is the present
  * one. */
-const struct top_model *top_look_model(struct top_look *look);
+const struct model *top_look_model(struct top_look *look);
 
 #endif /* VIEW_TOP_LOOK_H */

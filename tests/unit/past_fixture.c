@@ -21,7 +21,7 @@ int64_t past_ns(double seconds)
 void past_init_take(struct past *past, struct plan *plan_take)
 {
     *past = (struct past){0};
-    chronicle_init(&past->chronicle, plan_take);
+    run_history_init(&past->history, plan_take);
 }
 
 void past_init(struct past *past, const char *text)
@@ -45,32 +45,32 @@ void past_init(struct past *past, const char *text)
 
 void past_release(struct past *past)
 {
-    facts_release(&past->facts);
-    chronicle_release(&past->chronicle);
+    stats_release(&past->stats);
+    run_history_release(&past->history);
 }
 
 uint32_t past_task(const struct past *past, const char *id)
 {
-    uint32_t task = plan_find_task(past->chronicle.plan, id);
+    uint32_t task = plan_find_task(past->history.plan, id);
     assert_int_not_equal(task, PLAN_NONE);
     return task;
 }
 
 static void add_event(struct past *past,
                       int64_t at_ns,
-                      enum chronicle_kind kind,
+                      enum run_history_kind kind,
                       uint32_t task,
                       enum task_state to,
                       uint32_t number)
 {
-    chronicle_add_event(&past->chronicle,
-                        &(struct chronicle_event){
-                            .at_ns = at_ns,
-                            .kind = kind,
-                            .task = task,
-                            .to = to,
-                            .number = number,
-                        });
+    run_history_add_event(&past->history,
+                          &(struct run_history_event){
+                              .at_ns = at_ns,
+                              .kind = kind,
+                              .task = task,
+                              .to = to,
+                              .number = number,
+                          });
 }
 
 void past_move(struct past *past,
@@ -78,33 +78,33 @@ void past_move(struct past *past,
                const char *id,
                enum task_state to)
 {
-    add_event(past, past_ns(at_s), CHRONICLE_TASK, past_task(past, id), to, 0);
+    add_event(past, past_ns(at_s), HISTORY_TASK, past_task(past, id), to, 0);
 }
 
 /* The newest session of a task, or NULL. */
-static struct chronicle_session *newest(struct past *past, uint32_t task)
+static struct run_history_session *newest(struct past *past, uint32_t task)
 {
-    uint32_t ix = past->chronicle.tasks[task].last_session;
-    return ix != CHRONICLE_NONE ? &past->chronicle.sessions[ix] : NULL;
+    uint32_t ix = past->history.tasks[task].last_session;
+    return ix != HISTORY_NONE ? &past->history.sessions[ix] : NULL;
 }
 
 static void
 claim(struct past *past, int64_t at_ns, uint32_t task, uint32_t task_count)
 {
-    const struct chronicle_session *before = newest(past, task);
+    const struct run_history_session *before = newest(past, task);
     uint32_t number = before != NULL ? before->number + 1 : 1;
-    chronicle_add_session(&past->chronicle,
-                          &(struct chronicle_session){
-                              .token = past->chronicle.session_count + 1,
-                              .task = task,
-                              .number = number,
-                              .task_count = task_count,
-                              .claimed_ns = at_ns,
-                              .begun_ns = at_ns,
-                              .outcome = CHRONICLE_OPEN,
-                          });
-    add_event(past, at_ns, CHRONICLE_TASK, task, TASK_STARTING, number);
-    add_event(past, at_ns, CHRONICLE_TASK, task, TASK_RUNNING, number);
+    run_history_add_session(&past->history,
+                            &(struct run_history_session){
+                                .token = past->history.session_count + 1,
+                                .task = task,
+                                .number = number,
+                                .task_count = task_count,
+                                .claimed_ns = at_ns,
+                                .begun_ns = at_ns,
+                                .outcome = HISTORY_OPEN,
+                            });
+    add_event(past, at_ns, HISTORY_TASK, task, TASK_STARTING, number);
+    add_event(past, at_ns, HISTORY_TASK, task, TASK_RUNNING, number);
 }
 
 void past_claim(struct past *past, double at_s, const char *id)
@@ -115,22 +115,22 @@ void past_claim(struct past *past, double at_s, const char *id)
 static void end(struct past *past,
                 int64_t at_ns,
                 uint32_t task,
-                enum chronicle_outcome outcome,
+                enum run_history_outcome outcome,
                 enum task_state to)
 {
-    struct chronicle_session *session = newest(past, task);
+    struct run_history_session *session = newest(past, task);
     assert_non_null(session);
     session->ended_ns = at_ns;
     session->outcome = outcome;
     session->cause = "exit";
-    add_event(past, at_ns, CHRONICLE_END, task, TASK_DONE, session->number);
-    add_event(past, at_ns, CHRONICLE_TASK, task, to, session->number);
+    add_event(past, at_ns, HISTORY_END, task, TASK_DONE, session->number);
+    add_event(past, at_ns, HISTORY_TASK, task, to, session->number);
 }
 
 void past_end(struct past *past,
               double at_s,
               const char *id,
-              enum chronicle_outcome outcome,
+              enum run_history_outcome outcome,
               enum task_state to)
 {
     end(past, past_ns(at_s), past_task(past, id), outcome, to);
@@ -138,93 +138,93 @@ void past_end(struct past *past,
 
 void past_order(struct past *past,
                 double at_s,
-                enum chronicle_kind kind,
+                enum run_history_kind kind,
                 const char *id,
                 int64_t max)
 {
-    chronicle_add_event(&past->chronicle,
-                        &(struct chronicle_event){
-                            .at_ns = past_ns(at_s),
-                            .kind = kind,
-                            .task = id != NULL ? past_task(past, id) : 0,
-                            .max = max,
-                        });
+    run_history_add_event(&past->history,
+                          &(struct run_history_event){
+                              .at_ns = past_ns(at_s),
+                              .kind = kind,
+                              .task = id != NULL ? past_task(past, id) : 0,
+                              .max = max,
+                          });
 }
 
 /* The path goes from the submission to the end without a gap. */
 static void check_path(const struct past *past)
 {
-    const struct facts *facts = &past->facts;
+    const struct stats *stats = &past->stats;
     int64_t at_ns = 0;
     int64_t sum_ns = 0;
-    for (uint32_t ix = 0; ix < facts->path_count; ix++) {
-        assert_int_equal(facts->path[ix].start_ns, at_ns);
-        assert_true(facts->path[ix].end_ns >= at_ns);
-        at_ns = facts->path[ix].end_ns;
+    for (uint32_t ix = 0; ix < stats->path_count; ix++) {
+        assert_int_equal(stats->path[ix].start_ns, at_ns);
+        assert_true(stats->path[ix].end_ns >= at_ns);
+        at_ns = stats->path[ix].end_ns;
     }
-    for (uint32_t ix = 0; ix < FACTS_STEPS; ix++) {
-        sum_ns += facts->path_ns[ix];
+    for (uint32_t ix = 0; ix < STATS_STEPS; ix++) {
+        sum_ns += stats->path_ns[ix];
     }
-    if (past->chronicle.session_count > 0) {
-        assert_int_equal(at_ns, past->chronicle.end_ns);
-        assert_int_equal(sum_ns, past->chronicle.end_ns);
+    if (past->history.session_count > 0) {
+        assert_int_equal(at_ns, past->history.end_ns);
+        assert_int_equal(sum_ns, past->history.end_ns);
     } else {
-        assert_int_equal(facts->path_count, 0);
+        assert_int_equal(stats->path_count, 0);
     }
 }
 
 /* No two sessions have one lane at one time. */
 static void check_lanes(const struct past *past)
 {
-    const struct chronicle *chronicle = &past->chronicle;
-    for (uint32_t a = 0; a < chronicle->session_count; a++) {
-        const struct chronicle_session *one = &chronicle->sessions[a];
-        assert_true(past->facts.lanes[a] < past->facts.lane_count);
-        for (uint32_t b = a + 1; b < chronicle->session_count; b++) {
-            const struct chronicle_session *other = &chronicle->sessions[b];
+    const struct run_history *history = &past->history;
+    for (uint32_t a = 0; a < history->session_count; a++) {
+        const struct run_history_session *one = &history->sessions[a];
+        assert_true(past->stats.lanes[a] < past->stats.lane_count);
+        for (uint32_t b = a + 1; b < history->session_count; b++) {
+            const struct run_history_session *other = &history->sessions[b];
             bool meet = one->claimed_ns < other->ended_ns &&
                         other->claimed_ns < one->ended_ns;
-            assert_false(meet && past->facts.lanes[a] == past->facts.lanes[b]);
+            assert_false(meet && past->stats.lanes[a] == past->stats.lanes[b]);
         }
     }
 }
 
 static void check_sums(const struct past *past)
 {
-    const struct facts *facts = &past->facts;
-    const struct plan *plan = past->chronicle.plan;
+    const struct stats *stats = &past->stats;
+    const struct plan *plan = past->history.plan;
     int64_t idle_ns = 0;
     int64_t working_ns = 0;
     int64_t groups_ns = 0;
     int64_t sessions_ns = 0;
-    for (uint32_t ix = 0; ix < FACTS_IDLES; ix++) {
-        assert_true(facts->idle_ns[ix] >= 0);
-        idle_ns += facts->idle_ns[ix];
+    for (uint32_t ix = 0; ix < STATS_IDLES; ix++) {
+        assert_true(stats->idle_ns[ix] >= 0);
+        idle_ns += stats->idle_ns[ix];
     }
-    assert_int_equal(facts->working_ns + idle_ns,
-                     facts->offered_ns + facts->over_ns);
+    assert_int_equal(stats->working_ns + idle_ns,
+                     stats->offered_ns + stats->over_ns);
     for (uint32_t ix = 0; ix < plan->class_count; ix++) {
-        working_ns += facts->classes[ix].sum.working_ns;
+        working_ns += stats->classes[ix].sum.working_ns;
     }
-    for (uint32_t ix = 0; ix < facts->group_count; ix++) {
-        groups_ns += facts->groups[ix].sum.working_ns;
+    for (uint32_t ix = 0; ix < stats->group_count; ix++) {
+        groups_ns += stats->groups[ix].sum.working_ns;
     }
-    for (uint32_t ix = 0; ix < past->chronicle.session_count; ix++) {
-        const struct chronicle_session *session = &past->chronicle.sessions[ix];
+    for (uint32_t ix = 0; ix < past->history.session_count; ix++) {
+        const struct run_history_session *session = &past->history.sessions[ix];
         sessions_ns += session->ended_ns - session->claimed_ns;
     }
-    assert_int_equal(working_ns, facts->working_ns);
-    assert_int_equal(groups_ns, facts->working_ns);
-    assert_int_equal(sessions_ns, facts->working_ns);
-    for (uint32_t ix = 0; ix < FACTS_REASONS; ix++) {
-        assert_true(facts->waits_ns[ix] >= 0);
+    assert_int_equal(working_ns, stats->working_ns);
+    assert_int_equal(groups_ns, stats->working_ns);
+    assert_int_equal(sessions_ns, stats->working_ns);
+    for (uint32_t ix = 0; ix < STATS_REASONS; ix++) {
+        assert_true(stats->waits_ns[ix] >= 0);
     }
 }
 
 void past_settle(struct past *past, double now_s)
 {
-    chronicle_finish(&past->chronicle, past_ns(now_s));
-    facts_init(&past->facts, &past->chronicle);
+    run_history_finish(&past->history, past_ns(now_s));
+    stats_init(&past->stats, &past->history);
     check_path(past);
     check_lanes(past);
     check_sums(past);
@@ -277,7 +277,7 @@ static void tell(struct past *past,
     bool first = is_first(result, now->span);
     switch (now->what) {
     case WHAT_READY:
-        add_event(past, now->at_ns, CHRONICLE_TASK, span->task, TASK_READY, 0);
+        add_event(past, now->at_ns, HISTORY_TASK, span->task, TASK_READY, 0);
         break;
     case WHAT_CLAIM:
         if (first) {
@@ -285,7 +285,7 @@ static void tell(struct past *past,
         } else {
             add_event(past,
                       now->at_ns,
-                      CHRONICLE_TASK,
+                      HISTORY_TASK,
                       span->task,
                       TASK_STARTING,
                       0);
@@ -294,14 +294,9 @@ static void tell(struct past *past,
     case WHAT_END:
         assert_int_equal(span->end, SIM_END_DONE);
         if (first) {
-            end(past, now->at_ns, span->task, CHRONICLE_DONE, TASK_DONE);
+            end(past, now->at_ns, span->task, HISTORY_DONE, TASK_DONE);
         } else {
-            add_event(past,
-                      now->at_ns,
-                      CHRONICLE_TASK,
-                      span->task,
-                      TASK_DONE,
-                      0);
+            add_event(past, now->at_ns, HISTORY_TASK, span->task, TASK_DONE, 0);
         }
         break;
     }
@@ -309,9 +304,9 @@ static void tell(struct past *past,
 
 void past_replay(struct past *past, const struct sim_result *result)
 {
-    const struct plan *plan = past->chronicle.plan;
+    const struct plan *plan = past->history.plan;
     for (uint32_t ix = 0; ix < plan->task_count; ix++) {
-        add_event(past, 0, CHRONICLE_TASK, ix, TASK_WAITING, 0);
+        add_event(past, 0, HISTORY_TASK, ix, TASK_WAITING, 0);
     }
     struct happening *all =
         mem_zalloc((size_t)result->span_count * 3, sizeof(all[0]));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * past_fixture: a chronicle made by hand, or out of a simulation, for the tests
- * of what is worked out from chronicles. Times are given in seconds.
+ * past_fixture: a history made by hand, or out of a simulation, for the tests
+ * of what is worked out from histories. Times are given in seconds.
  *
  * 1. past_init() with the text of a plan.
  * 2. Say what happened, in order.
- * 3. past_settle(), then look at `facts`.
+ * 3. past_settle(), then look at `stats`.
  */
 #ifndef TESTS_UNIT_PAST_FIXTURE_H
 #define TESTS_UNIT_PAST_FIXTURE_H
@@ -13,8 +13,8 @@
 #include "view/stats.h"
 
 struct past {
-    struct chronicle chronicle;
-    struct facts facts;
+    struct run_history history;
+    struct stats stats;
 };
 
 /* Read "sluice: 1, name: test" and this text. */
@@ -40,22 +40,22 @@ void past_claim(struct past *past, double at_s, const char *id);
 void past_end(struct past *past,
               double at_s,
               const char *id,
-              enum chronicle_outcome outcome,
+              enum run_history_outcome outcome,
               enum task_state to);
 
-/* An order: CHRONICLE_LIMIT of the cap, CHRONICLE_PAUSE ...; `id` of a task, or
+/* An order: HISTORY_LIMIT of the cap, HISTORY_PAUSE ...; `id` of a task, or
  * NULL. */
 void past_order(struct past *past,
                 double at_s,
-                enum chronicle_kind kind,
+                enum run_history_kind kind,
                 const char *id,
                 int64_t max);
 
-/* Work the facts out, and require what always holds. Sessions that have not
+/* Work the stats out, and require what always holds. Sessions that have not
  * ended go on until then. */
 void past_settle(struct past *past, double now_s);
 
-/* Tell the chronicle that a simulation went through. */
+/* Tell the history that a simulation went through. */
 void past_replay(struct past *past, const struct sim_result *result);
 
 /* Seconds in nanoseconds. */

@@ -328,11 +328,11 @@ draw(struct strbuf *out, struct sight *sight, struct live_options options)
     options.slots = slots;
     options.slot_count = CROWD_RUNNING;
     struct glance glance;
-    struct top_model model = {0};
+    struct model model = {0};
     glance_of(&glance, sight->engine, options.wall_ns);
-    top_model_fill(&model, &glance, NULL, true);
+    model_fill(&model, &glance, NULL, true);
     live_text(out, &model, &options);
-    top_model_release(&model);
+    model_release(&model);
     snapshot_free(glance.snapshot);
     uint32_t rows = 0;
     uint32_t columns = 0;

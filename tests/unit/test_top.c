@@ -38,11 +38,11 @@ struct fake {
 
 /* A model, and what its texts are borrowed from. */
 struct scene {
-    struct top_model model;
+    struct model model;
     struct top top;
     struct grid grid;
     struct fake *tasks;
-    struct top_row rows[TASKS_MAX];
+    struct model_row rows[TASKS_MAX];
     uint32_t described, *counter; /* how often a task was */
 };
 
@@ -55,7 +55,7 @@ static const struct fake evening[] = {
     {"guide", TASK_DONE, "done", 0},
 };
 
-static const struct top_slot slots[] = {
+static const struct model_slot slots[] = {
     {
         .task = "api-1/implement",
         .class_name = "implement",
@@ -84,7 +84,7 @@ static const struct top_slot slots[] = {
     },
 };
 
-static const struct top_limit limits[] = {
+static const struct model_limit limits[] = {
     {.name = "sessions", .used = 3, .max = 3},
     {.name = "issues", .used = 2, .max = 3},
     {.name = "active", .per = "repo", .used = 2, .max = 1},
@@ -92,27 +92,27 @@ static const struct top_limit limits[] = {
     {.name = "gpu", .used = 0, .max = 0},
 };
 
-static const struct top_gauge gauges[] = {
+static const struct model_gauge gauges[] = {
     {"5h", 85.4, WALL_NS + 61 * MINUTE_NS, true, ""},
     {"weekly", 40, 0, false, ""},
     {"usd", 22.5, 0, false, "4.50 USD of 20.00 USD"},
 };
 
-static const char *fake_id(const struct top_model *model, uint32_t task)
+static const char *fake_id(const struct model *model, uint32_t task)
 {
     const struct scene *scene = model->ctx;
     return scene->tasks[task].id;
 }
 
-static void fake_describe(const struct top_model *model,
+static void fake_describe(const struct model *model,
                           uint32_t task,
-                          struct top_task *out,
+                          struct model_task *out,
                           struct strbuf *reason)
 {
     const struct scene *scene = model->ctx;
     const struct fake *fake = &scene->tasks[task];
     ++*scene->counter;
-    *out = (struct top_task){
+    *out = (struct model_task){
         .id = fake->id,
         .state = fake->state,
         .held = fake->held,
@@ -120,23 +120,23 @@ static void fake_describe(const struct top_model *model,
     strbuf_adds(reason, fake->reason);
 }
 
-static enum top_part part_of(enum task_state state)
+static enum model_part part_of(enum task_state state)
 {
-    return state == TASK_PARKED    ? TOP_PART_PEOPLE
-           : state == TASK_READY   ? TOP_PART_READY
-           : state == TASK_WAITING ? TOP_PART_WAITING
-                                   : TOP_PART_ENDED;
+    return state == TASK_PARKED    ? MODEL_PEOPLE
+           : state == TASK_READY   ? MODEL_READY
+           : state == TASK_WAITING ? MODEL_WAITING
+                                   : MODEL_ENDED;
 }
 
 /* The tasks of a scene, which are in the order of their parts. */
 static void set_tasks(struct scene *scene, struct fake *tasks, uint32_t count)
 {
-    struct top_model *model = &scene->model;
+    struct model *model = &scene->model;
     memset(model->part_counts, 0, sizeof(model->part_counts));
     scene->tasks = tasks;
     for (uint32_t ix = 0; ix < count; ix++) {
-        enum top_part part = part_of(tasks[ix].state);
-        scene->rows[ix] = (struct top_row){.task = ix, .part = part};
+        enum model_part part = part_of(tasks[ix].state);
+        scene->rows[ix] = (struct model_row){.task = ix, .part = part};
         model->part_counts[part]++;
     }
     model->rows = scene->rows;
@@ -144,10 +144,10 @@ static void set_tasks(struct scene *scene, struct fake *tasks, uint32_t count)
     top_update(&scene->top, model);
 }
 
-static struct top_run *new_run(const char *id, uint32_t number)
+static struct model_run *new_run(const char *id, uint32_t number)
 {
-    struct top_run *run = mem_zalloc(1, sizeof(*run));
-    *run = (struct top_run){
+    struct model_run *run = mem_zalloc(1, sizeof(*run));
+    *run = (struct model_run){
         .id = id,
         .number = number,
         .task_count = 12,
@@ -163,7 +163,7 @@ static struct top_run *new_run(const char *id, uint32_t number)
     return run;
 }
 
-static const struct top_event events[] = {
+static const struct model_event events[] = {
     {1, (char[]){"05:05:01 start      api-1/implement"}, 0},
     {1, (char[]){"05:05:02 done       guide after 3s"}, 0},
     {2, (char[]){"05:05:03 start      of another run"}, 0},
@@ -175,7 +175,7 @@ static struct scene *new_scene(bool read_only)
 {
     struct scene *scene = mem_zalloc(1, sizeof(*scene));
     scene->counter = &scene->described;
-    scene->model = (struct top_model){
+    scene->model = (struct model){
         .store = "/srv/wave/.sluice",
         .scheduler = "scheduler pid 4242 on build1, alive for 12m",
         .well = true,
@@ -204,7 +204,7 @@ static struct scene *new_scene(bool read_only)
 static void free_scene(struct scene *scene)
 {
     scene->model.rows = NULL;
-    top_model_release(&scene->model);
+    model_release(&scene->model);
     mem_free(scene->tasks);
     top_release(&scene->top);
     grid_release(&scene->grid);
@@ -375,12 +375,12 @@ static void nothing_hostile_reaches_a_cell(void **state)
         "\x1b[2J\x1b]0;x\a\r\n\t\xc2\x9b"
         "31m\xe2\x80\xae\u6f22\u5b57\xe2\x80\xac\xff end";
     struct scene *scene = new_scene(false);
-    struct top_model *model = &scene->model;
+    struct model *model = &scene->model;
     char text[3000];
     memset(text, 'x', sizeof(text) - 1);
     text[sizeof(text) - 1] = '\0';
-    struct top_event bad = {.run = STORE_NONE, .text = text};
-    struct top_gauge gauge = {.name = hostile, .percent = 1e9};
+    struct model_event bad = {.run = STORE_NONE, .text = text};
+    struct model_gauge gauge = {.name = hostile, .percent = 1e9};
     memcpy(text, hostile, sizeof(hostile) - 1);
     model->store = text;
     model->scheduler = hostile;
@@ -448,7 +448,7 @@ static void no_run_is_said(void **state)
 {
     (void)state;
     struct scene *scene = new_scene(false);
-    scene->model.run = TOP_MODEL_NONE;
+    scene->model.run = MODEL_NONE;
     scene->model.run_count = 0;
     scene->model.slot_count = 0;
     scene->model.row_count = 0;
@@ -471,14 +471,14 @@ static void many_runs_scroll_and_can_be_chosen(void **state)
 {
     (void)state;
     struct scene *scene = new_scene(false);
-    struct top_model *model = &scene->model;
+    struct model *model = &scene->model;
     char names[30][16];
     mem_free(model->runs);
     model->runs = mem_zalloc(30, sizeof(model->runs[0]));
     model->run_count = 30;
     for (uint32_t ix = 0; ix < 30; ix++) {
         (void)snprintf(names[ix], sizeof(names[ix]), "wave-%u", ix + 1);
-        struct top_run *run = new_run(names[ix], ix + 1);
+        struct model_run *run = new_run(names[ix], ix + 1);
         model->runs[ix] = *run;
         mem_free(run);
     }
@@ -537,7 +537,7 @@ static void events_of_another_day_have_a_date(void **state)
     (void)state;
     struct scene *scene = new_scene(false);
     char text[] = "05:06:07 done       b";
-    struct top_event both[] = {
+    struct model_event both[] = {
         {.run = STORE_NONE,
          .text = text,
          .wall_ns = WALL_NS - 2880 * MINUTE_NS},
@@ -896,11 +896,11 @@ static void a_store_becomes_a_model(void **state)
     struct store_memory_db *db = store_memory_db_new();
     struct glance glance = look(db);
     struct scene *scene = mem_zalloc(1, sizeof(*scene));
-    struct top_model *model = &scene->model;
+    struct model *model = &scene->model;
     model->store = "/nowhere";
     model->scheduler = "";
     model->wall_ns = glance.wall_ns;
-    top_model_fill(model, &glance, "no-such-run", false);
+    model_fill(model, &glance, "no-such-run", false);
     assert_int_equal(model->run, 0);
     assert_int_equal(model->slot_count, 1);
     assert_string_equal(model->slots[0].task, "a");
@@ -909,10 +909,10 @@ static void a_store_becomes_a_model(void **state)
     assert_int_equal(model->slots[0].expected_ns, 5 * MINUTE_NS);
     assert_int_equal(model->row_count, 4);
     static const char *const wanted[] = {"d", "c", "b", "e"};
-    static const enum top_part parts[] = {TOP_PART_PEOPLE,
-                                          TOP_PART_READY,
-                                          TOP_PART_WAITING,
-                                          TOP_PART_ENDED};
+    static const enum model_part parts[] = {MODEL_PEOPLE,
+                                            MODEL_READY,
+                                            MODEL_WAITING,
+                                            MODEL_ENDED};
     for (uint32_t ix = 0; ix < model->row_count; ix++) {
         assert_string_equal(model->id(model, model->rows[ix].task), wanted[ix]);
         assert_int_equal(model->rows[ix].part, parts[ix]);
@@ -927,7 +927,7 @@ static void a_store_becomes_a_model(void **state)
     assert_shows(scene, "limit sessions, held by a\n");
     assert_shows(scene, " sessions       1/1 ");
     scene->tasks = NULL;
-    top_model_release(model);
+    model_release(model);
     top_release(&scene->top);
     grid_release(&scene->grid);
     mem_free(scene);
@@ -940,26 +940,26 @@ static void the_scheduler_is_told_in_one_line(void **state)
     (void)state;
     struct client_view view = {0};
     struct strbuf text = {0};
-    assert_false(top_model_add_scheduler(&text, &view));
+    assert_false(model_add_scheduler(&text, &view));
     assert_non_null(strstr(text.text, "no scheduler"));
     view.owned = true;
     view.owner.pid = 42;
     view.owner.age_ns = -1;
     (void)snprintf(view.owner.host, sizeof(view.owner.host), "here");
     strbuf_clear(&text);
-    assert_true(top_model_add_scheduler(&text, &view));
+    assert_true(model_add_scheduler(&text, &view));
     assert_string_equal(text.text, "scheduler pid 42 on here, alive");
     (void)snprintf(view.owner.trouble, sizeof(view.owner.trouble), "full");
     strbuf_clear(&text);
-    assert_false(top_model_add_scheduler(&text, &view));
+    assert_false(model_add_scheduler(&text, &view));
     assert_string_equal(text.text, "scheduler pid 42 is in TROUBLE: full");
     view.silent_ns = MINUTE_NS;
     strbuf_clear(&text);
-    assert_false(top_model_add_scheduler(&text, &view));
+    assert_false(model_add_scheduler(&text, &view));
     assert_string_equal(text.text, "scheduler pid 42 has been SILENT for 1m");
     view.stopped = true;
     strbuf_clear(&text);
-    assert_false(top_model_add_scheduler(&text, &view));
+    assert_false(model_add_scheduler(&text, &view));
     assert_non_null(strstr(text.text, "is STOPPED: 'kill -CONT 42'"));
     strbuf_release(&text);
 }

@@ -73,7 +73,7 @@ static const struct {
 struct scene {
     struct store_memory_db *db;
     struct glance glance;
-    struct top_model model;
+    struct model model;
     struct top top;
     struct grid grid;
 };
@@ -200,7 +200,7 @@ static struct scene *new_scene(void)
     scene->model.store = "/nowhere";
     scene->model.scheduler = "";
     scene->model.wall_ns = glance->wall_ns;
-    top_model_fill(&scene->model, glance, NULL, false);
+    model_fill(&scene->model, glance, NULL, false);
     top_init(&scene->top, false);
     top_update(&scene->top, &scene->model);
     return scene;
@@ -208,7 +208,7 @@ static struct scene *new_scene(void)
 
 static void free_scene(struct scene *scene)
 {
-    top_model_release(&scene->model);
+    model_release(&scene->model);
     top_release(&scene->top);
     grid_release(&scene->grid);
     glance_release(&scene->glance);

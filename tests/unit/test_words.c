@@ -71,19 +71,19 @@ static void moments_are_local(void **state)
 static void everything_has_words(void **state)
 {
     (void)state;
-    for (enum facts_reason ix = 0; ix < FACTS_REASONS; ix++) {
+    for (enum stats_reason ix = 0; ix < STATS_REASONS; ix++) {
         assert_non_null(words_reason(ix));
-        assert_non_null(facts_reason_name(ix));
+        assert_non_null(stats_reason_name(ix));
     }
-    for (enum facts_idle ix = 0; ix < FACTS_IDLES; ix++) {
+    for (enum stats_idle ix = 0; ix < STATS_IDLES; ix++) {
         assert_non_null(words_idle(ix));
-        assert_non_null(facts_idle_name(ix));
+        assert_non_null(stats_idle_name(ix));
     }
-    for (enum facts_step ix = 0; ix < FACTS_STEPS; ix++) {
+    for (enum stats_step ix = 0; ix < STATS_STEPS; ix++) {
         assert_non_null(words_step(ix));
-        assert_non_null(facts_step_name(ix));
+        assert_non_null(stats_step_name(ix));
     }
-    for (enum chronicle_outcome ix = 0; ix < CHRONICLE_OUTCOMES; ix++) {
+    for (enum run_history_outcome ix = 0; ix < HISTORY_OUTCOMES; ix++) {
         assert_non_null(words_outcome(ix));
     }
 }

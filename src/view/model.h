@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * top_model: what `status`, `top` and the live picture of `run` show, as data,
+ * model: what `status`, `top` and the live picture of `run` show, as data,
  * of one moment. They differ in how much of it they draw.
  *
  * One run is shown in full: its slots, its tasks, its limits. The tasks are a
  * list of indices; what is to be said about one is asked for when it is drawn,
  * so that the picture of a large plan costs no more than its rows.
  */
-#ifndef VIEW_TOP_MODEL_H
-#define VIEW_TOP_MODEL_H
+#ifndef VIEW_MODEL_H
+#define VIEW_MODEL_H
 
 #include "view/glance.h"
 
 /* No run. */
-#define TOP_MODEL_NONE UINT32_MAX
+#define MODEL_NONE UINT32_MAX
 
 /* The parts of the list of tasks, in their order. */
-enum top_part {
-    TOP_PART_PEOPLE,  /* a person must act on it */
-    TOP_PART_FLIGHT,  /* in a session: tasks are listed as slots instead */
-    TOP_PART_READY,   /* waits for nothing but room */
-    TOP_PART_WAITING, /* waits for something else */
-    TOP_PART_ENDED,   /* done, skipped, cancelled; optional, and failed */
-    TOP_PART_COUNT,
+enum model_part {
+    MODEL_PEOPLE,  /* a person must act on it */
+    MODEL_FLIGHT,  /* in a session: tasks are listed as slots instead */
+    MODEL_READY,   /* waits for nothing but room */
+    MODEL_WAITING, /* waits for something else */
+    MODEL_ENDED,   /* done, skipped, cancelled; optional, and failed */
+    MODEL_COUNT,
 };
 
-struct top_run {
+struct model_run {
     const char *id;
     const char *name;
     const char *file; /* of the plan */
@@ -44,7 +44,7 @@ struct top_run {
 };
 
 /* A session in flight. */
-struct top_slot {
+struct model_slot {
     uint64_t token;
     const char *task;
     const char *class_name;
@@ -59,26 +59,26 @@ struct top_slot {
     bool held;
 };
 
-struct top_row {
+struct model_row {
     uint32_t task; /* index in the plan */
-    enum top_part part;
+    enum model_part part;
 };
 
 /*
  * An issue: the tasks of a group, which are its stages; or one task that is in
  * no group and not in flight.
  */
-struct top_issue {
+struct model_issue {
     const char *id;   /* of the group, or of the task */
     bool group;       /* it is one */
     uint32_t first;   /* of its tasks, in the stages of the model */
     uint32_t count;   /* of them, in the order of the plan */
     uint32_t current; /* of them: the one that explains the part */
-    enum top_part part;
+    enum model_part part;
 };
 
 /* What is said about one task. */
-struct top_task {
+struct model_task {
     const char *id;
     const char *stage; /* or NULL */
     enum task_state state;
@@ -88,7 +88,7 @@ struct top_task {
     bool revoked; /* done, but its result is in doubt */
 };
 
-struct top_limit {
+struct model_limit {
     const char *name;
     const char *per; /* counts for each value of this attribute, or NULL */
     int64_t used;
@@ -97,14 +97,14 @@ struct top_limit {
 };
 
 /* A line of the log of events. */
-struct top_event {
+struct model_event {
     uint32_t run;    /* its number; STORE_NONE: about the store */
     char *text;      /* plain; begins with the time of day */
     int64_t wall_ns; /* when it was; 0: not known */
 };
 
 /* How much of an allowance is used. */
-struct top_gauge {
+struct model_gauge {
     const char *name;
     double percent;
     int64_t resets_ns; /* wall clock; 0: not known */
@@ -113,7 +113,7 @@ struct top_gauge {
 };
 
 /* A usage monitor. */
-struct top_monitor {
+struct model_monitor {
     const char *provider; /* NULL: of no provider */
     const char *error;    /* why it cannot be read, or NULL */
     bool lowers;          /* it lowers a limit, or pauses */
@@ -122,11 +122,11 @@ struct top_monitor {
 
 /*
  * A plain value; starts as {0}. Texts are borrowed from what it was made of.
- * top_model_fill() makes slots, rows, issues, stages, runs, limits, monitors
- * and what is called `made`, which top_model_release() frees; the rest is
+ * model_fill() makes slots, rows, issues, stages, runs, limits, monitors
+ * and what is called `made`, which model_release() frees; the rest is
  * borrowed, too.
  */
-struct top_model {
+struct model {
     const char *store;
     const char *scheduler; /* who schedules, in words */
     bool well;             /* and is well */
@@ -134,42 +134,42 @@ struct top_model {
     const char *trouble; /* why the last look failed, or NULL */
     int64_t wall_ns;     /* present time */
 
-    struct top_run *runs;
+    struct model_run *runs;
     uint32_t run_count;
-    uint32_t run;   /* that is shown, or TOP_MODEL_NONE */
+    uint32_t run;   /* that is shown, or MODEL_NONE */
     uint32_t shown; /* the same, as the source of the model counts */
 
-    struct top_slot *slots;
+    struct model_slot *slots;
     uint32_t slot_count;
-    struct top_row *rows; /* by part */
+    struct model_row *rows; /* by part */
     uint32_t row_count;
-    uint32_t part_counts[TOP_PART_COUNT];
-    struct top_issue *issues; /* by part */
-    uint32_t issue_count;     /* 0: the plan has no groups */
-    uint32_t issue_counts[TOP_PART_COUNT];
-    uint32_t *stages;         /* tasks, issue by issue */
-    struct top_limit *limits; /* in the order of the plan, but for budgets */
+    uint32_t part_counts[MODEL_COUNT];
+    struct model_issue *issues; /* by part */
+    uint32_t issue_count;       /* 0: the plan has no groups */
+    uint32_t issue_counts[MODEL_COUNT];
+    uint32_t *stages;           /* tasks, issue by issue */
+    struct model_limit *limits; /* in the order of the plan, but for budgets */
     uint32_t limit_total;
     uint32_t limit_count; /* of them: those that have a maximum */
-    struct top_monitor *monitors;
+    struct model_monitor *monitors;
     uint32_t monitor_count;
     bool overridden; /* usage monitors count for nothing */
 
-    const struct top_event *events; /* oldest first */
+    const struct model_event *events; /* oldest first */
     uint32_t event_count;
-    const struct top_gauge *gauges;
+    const struct model_gauge *gauges;
     uint32_t gauge_count;
     const char *usage; /* what follows from them, in words; or NULL */
-    struct top_gauge *gauges_made;
+    struct model_gauge *gauges_made;
     struct strbuf usage_made;
 
     const void *ctx;
     /* The id of a task of the run that is shown. */
-    const char *(*id)(const struct top_model *model, uint32_t task);
+    const char *(*id)(const struct model *model, uint32_t task);
     /* What is said about it: the reason is appended, which is plain. */
-    void (*describe)(const struct top_model *model,
+    void (*describe)(const struct model *model,
                      uint32_t task,
-                     struct top_task *out,
+                     struct model_task *out,
                      struct strbuf *reason);
 };
 
@@ -179,19 +179,18 @@ struct top_model {
  * The run of that id is shown; NULL, or when it is not there: the first one
  * that is not finished, else the first. `only`: no other run is listed.
  */
-void top_model_fill(struct top_model *model,
-                    const struct glance *glance,
-                    const char *run,
-                    bool only);
-void top_model_release(struct top_model *model);
+void model_fill(struct model *model,
+                const struct glance *glance,
+                const char *run,
+                bool only);
+void model_release(struct model *model);
 
 /* The task that an issue's current stage is. */
-uint32_t top_model_current(const struct top_model *model,
-                           const struct top_issue *issue);
+uint32_t model_current(const struct model *model,
+                       const struct model_issue *issue);
 
 /* Append who schedules, in one line for a narrow terminal; whether it is well.
  */
-bool top_model_add_scheduler(struct strbuf *out,
-                             const struct client_view *view);
+bool model_add_scheduler(struct strbuf *out, const struct client_view *view);
 
-#endif /* VIEW_TOP_MODEL_H */
+#endif /* VIEW_MODEL_H */

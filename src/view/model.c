@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "view/top_model.h"
+#include "view/model.h"
 
 #include "base/duration.h"
 #include "base/mem.h"
@@ -11,12 +11,12 @@
 
 /* --- runs --------------------------------------------------------------- */
 
-static struct top_run run_of(const struct glance *glance, uint32_t ix)
+static struct model_run run_of(const struct glance *glance, uint32_t ix)
 {
     const struct engine *engine = glance->view.engine;
     struct engine_run_view view = engine_run(engine, ix);
     const struct sched *sched = engine_sched(engine);
-    struct top_run run = {
+    struct model_run run = {
         .id = view.id,
         .name = view.name,
         .file = view.file,
@@ -55,7 +55,7 @@ static uint32_t choose_run(const struct engine *engine, const char *wanted)
     return found != STORE_NONE || engine_run_count(engine) == 0 ? found : 0;
 }
 
-static void fill_runs(struct top_model *model,
+static void fill_runs(struct model *model,
                       const struct glance *glance,
                       uint32_t shown,
                       bool only)
@@ -82,13 +82,13 @@ core_task(const struct glance *glance, uint32_t run, uint32_t task)
                       load_task(view.loaded, task));
 }
 
-static struct top_slot slot_of(const struct glance *glance,
-                               const struct engine_session_view *session)
+static struct model_slot slot_of(const struct glance *glance,
+                                 const struct engine_session_view *session)
 {
     const struct plan *plan =
         engine_run(glance->view.engine, session->run).plan;
     const struct plan_task *task = &plan->tasks[session->task];
-    return (struct top_slot){
+    return (struct model_slot){
         .token = session->token,
         .task = task->id,
         .class_name = plan->classes[task->class_ix].name,
@@ -106,7 +106,7 @@ static struct top_slot slot_of(const struct glance *glance,
 }
 
 static void
-fill_slots(struct top_model *model, const struct glance *glance, uint32_t run)
+fill_slots(struct model *model, const struct glance *glance, uint32_t run)
 {
     uint32_t most = engine_session_count(glance->view.engine);
     model->slots = mem_zalloc(most, sizeof(model->slots[0]));
@@ -118,52 +118,52 @@ fill_slots(struct top_model *model, const struct glance *glance, uint32_t run)
 
 /* --- tasks -------------------------------------------------------------- */
 
-static enum top_part
+static enum model_part
 part_of(const struct glance *glance, uint32_t run, uint32_t task)
 {
     if (snapshot_needs_person(glance->snapshot, run, task)) {
-        return TOP_PART_PEOPLE;
+        return MODEL_PEOPLE;
     }
     switch (snapshot_state(glance->snapshot, run, task)) {
     case TASK_WAITING:
-        return TOP_PART_WAITING;
+        return MODEL_WAITING;
     case TASK_READY:
-        return TOP_PART_READY;
+        return MODEL_READY;
     case TASK_STARTING:
     case TASK_RUNNING:
-        return TOP_PART_FLIGHT;
+        return MODEL_FLIGHT;
     case TASK_DONE:
     case TASK_FAILED:
     case TASK_PARKED:
     case TASK_SKIPPED:
     case TASK_CANCELLED:
-        return TOP_PART_ENDED;
+        return MODEL_ENDED;
     }
-    return TOP_PART_COUNT;
+    return MODEL_COUNT;
 }
 
 /* Tasks in the order of the plan, put into the places of their parts. */
 static void
-fill_rows(struct top_model *model, const struct glance *glance, uint32_t run)
+fill_rows(struct model *model, const struct glance *glance, uint32_t run)
 {
     uint32_t count = engine_run(glance->view.engine, run).plan->task_count;
-    uint32_t next[TOP_PART_COUNT] = {0};
+    uint32_t next[MODEL_COUNT] = {0};
     for (uint32_t ix = 0; ix < count; ix++) {
-        enum top_part part = part_of(glance, run, ix);
-        if (part != TOP_PART_FLIGHT) {
+        enum model_part part = part_of(glance, run, ix);
+        if (part != MODEL_FLIGHT) {
             model->part_counts[part]++;
             model->row_count++;
         }
     }
-    for (uint32_t part = 1; part < TOP_PART_COUNT; part++) {
+    for (uint32_t part = 1; part < MODEL_COUNT; part++) {
         next[part] = next[part - 1] + model->part_counts[part - 1];
     }
     model->rows = mem_zalloc(model->row_count, sizeof(model->rows[0]));
     for (uint32_t ix = 0; ix < count; ix++) {
-        enum top_part part = part_of(glance, run, ix);
-        if (part != TOP_PART_FLIGHT) {
+        enum model_part part = part_of(glance, run, ix);
+        if (part != MODEL_FLIGHT) {
             model->rows[next[part]++] =
-                (struct top_row){.task = ix, .part = part};
+                (struct model_row){.task = ix, .part = part};
         }
     }
 }
@@ -175,9 +175,9 @@ fill_rows(struct top_model *model, const struct glance *glance, uint32_t run)
  * flight, in the order of the plan; each knows how many tasks it has. Returns
  * how many there are. `of_tasks`: the issue of each task, or PLAN_NONE.
  */
-static uint32_t add_issues(const struct top_model *model,
+static uint32_t add_issues(const struct model *model,
                            const struct glance *glance,
-                           struct top_issue *issues,
+                           struct model_issue *issues,
                            uint32_t *of_tasks)
 {
     uint32_t run = model->shown;
@@ -190,12 +190,12 @@ static uint32_t add_issues(const struct top_model *model,
         bool group = task->group != PLAN_NONE;
         of_tasks[ix] = group ? of_groups[task->group] : PLAN_NONE;
         if (of_tasks[ix] == PLAN_NONE &&
-            (group || part_of(glance, run, ix) != TOP_PART_FLIGHT)) {
+            (group || part_of(glance, run, ix) != MODEL_FLIGHT)) {
             of_tasks[ix] = count;
-            issues[count++] = (struct top_issue){
+            issues[count++] = (struct model_issue){
                 .id = group ? plan->groups[task->group].id : task->id,
                 .group = group,
-                .part = TOP_PART_ENDED,
+                .part = MODEL_ENDED,
             };
         }
         if (group) {
@@ -211,9 +211,9 @@ static uint32_t add_issues(const struct top_model *model,
 
 /* Give issues their tasks. The first one of the part that comes first is the
  * current stage; of an issue that has ended, the last. */
-static void add_stages(struct top_model *model,
+static void add_stages(struct model *model,
                        const struct glance *glance,
-                       struct top_issue *issues,
+                       struct model_issue *issues,
                        uint32_t count,
                        const uint32_t *of_tasks)
 {
@@ -229,9 +229,9 @@ static void add_stages(struct top_model *model,
         if (of_tasks[ix] == PLAN_NONE) {
             continue;
         }
-        struct top_issue *issue = &issues[of_tasks[ix]];
-        enum top_part part = part_of(glance, model->shown, ix);
-        if (part < issue->part || issue->part == TOP_PART_ENDED) {
+        struct model_issue *issue = &issues[of_tasks[ix]];
+        enum model_part part = part_of(glance, model->shown, ix);
+        if (part < issue->part || issue->part == MODEL_ENDED) {
             issue->part = part;
             issue->current = issue->count;
         }
@@ -240,15 +240,15 @@ static void add_stages(struct top_model *model,
 }
 
 /* Issues in the order of the plan, put into the places of their parts. */
-static void fill_issues(struct top_model *model, const struct glance *glance)
+static void fill_issues(struct model *model, const struct glance *glance)
 {
     const struct plan *plan =
         engine_run(glance->view.engine, model->shown).plan;
     if (plan->group_count == 0) {
         return;
     }
-    uint32_t next[TOP_PART_COUNT] = {0};
-    struct top_issue *issues = mem_zalloc(plan->task_count, sizeof(*issues));
+    uint32_t next[MODEL_COUNT] = {0};
+    struct model_issue *issues = mem_zalloc(plan->task_count, sizeof(*issues));
     uint32_t *of_tasks = mem_zalloc(plan->task_count, sizeof(*of_tasks));
     model->stages = mem_zalloc(plan->task_count, sizeof(model->stages[0]));
     uint32_t count = add_issues(model, glance, issues, of_tasks);
@@ -256,7 +256,7 @@ static void fill_issues(struct top_model *model, const struct glance *glance)
     for (uint32_t ix = 0; ix < count; ix++) {
         model->issue_counts[issues[ix].part]++;
     }
-    for (uint32_t part = 1; part < TOP_PART_COUNT; part++) {
+    for (uint32_t part = 1; part < MODEL_COUNT; part++) {
         next[part] = next[part - 1] + model->issue_counts[part - 1];
     }
     model->issues = mem_zalloc(count, sizeof(model->issues[0]));
@@ -268,29 +268,29 @@ static void fill_issues(struct top_model *model, const struct glance *glance)
     mem_free(of_tasks);
 }
 
-uint32_t top_model_current(const struct top_model *model,
-                           const struct top_issue *issue)
+uint32_t model_current(const struct model *model,
+                       const struct model_issue *issue)
 {
     return model->stages[issue->first + issue->current];
 }
 
-static const char *task_id(const struct top_model *model, uint32_t task)
+static const char *task_id(const struct model *model, uint32_t task)
 {
     const struct glance *glance = model->ctx;
     uint32_t run = model->shown;
     return engine_run(glance->view.engine, run).plan->tasks[task].id;
 }
 
-static void describe(const struct top_model *model,
+static void describe(const struct model *model,
                      uint32_t task,
-                     struct top_task *out,
+                     struct model_task *out,
                      struct strbuf *text)
 {
     const struct glance *glance = model->ctx;
     const struct engine *engine = glance->view.engine;
     uint32_t run = model->shown;
     struct reason reason = snapshot_reason(glance->snapshot, run, task);
-    *out = (struct top_task){
+    *out = (struct model_task){
         .id = engine_run(engine, run).plan->tasks[task].id,
         .stage = engine_run(engine, run).plan->tasks[task].stage,
         .state = reason.state,
@@ -320,7 +320,7 @@ static void describe(const struct top_model *model,
 
 /* Budgets are gauges. */
 static void
-fill_limits(struct top_model *model, const struct glance *glance, uint32_t run)
+fill_limits(struct model *model, const struct glance *glance, uint32_t run)
 {
     struct engine_run_view view = engine_run(glance->view.engine, run);
     const struct sched *sched = engine_sched(glance->view.engine);
@@ -332,7 +332,7 @@ fill_limits(struct top_model *model, const struct glance *glance, uint32_t run)
         if (plan_is_paid(limit)) {
             continue;
         }
-        model->limits[model->limit_total++] = (struct top_limit){
+        model->limits[model->limit_total++] = (struct model_limit){
             .name = limit->name,
             .per = limit->per,
             .used = snapshot_used(glance->snapshot, run, ix),
@@ -347,7 +347,7 @@ fill_limits(struct top_model *model, const struct glance *glance, uint32_t run)
 
 /* A budget is an allowance, too: what was spent of it. */
 static void
-add_budgets(struct top_model *model, const struct glance *glance, uint32_t run)
+add_budgets(struct model *model, const struct glance *glance, uint32_t run)
 {
     const struct engine *engine = glance->view.engine;
     const struct plan *plan = engine_run(engine, run).plan;
@@ -362,8 +362,8 @@ add_budgets(struct top_model *model, const struct glance *glance, uint32_t run)
         usage_add_amount(&text, limit->kind, spent);
         strbuf_adds(&text, " of ");
         usage_add_amount(&text, limit->kind, set);
-        struct top_gauge *gauge = &model->gauges_made[model->gauge_count++];
-        *gauge = (struct top_gauge){
+        struct model_gauge *gauge = &model->gauges_made[model->gauge_count++];
+        *gauge = (struct model_gauge){
             .name = limit->name,
             .percent = set > 0 ? 100 * (double)spent / (double)set : 100,
             .governs = spent >= set,
@@ -377,7 +377,7 @@ add_budgets(struct top_model *model, const struct glance *glance, uint32_t run)
 }
 
 /* The meters of a monitor, and what follows from them. */
-static void add_monitor(struct top_model *model,
+static void add_monitor(struct model *model,
                         const struct glance *glance,
                         uint32_t run,
                         uint32_t ix)
@@ -386,15 +386,15 @@ static void add_monitor(struct top_model *model,
     struct engine_usage_view view = engine_usage(engine, run, ix);
     for (uint32_t n = 0; n < view.meter_count; n++) {
         struct engine_meter meter = engine_usage_meter(engine, run, ix, n);
-        model->gauges_made[model->gauge_count++] = (struct top_gauge){
+        model->gauges_made[model->gauge_count++] = (struct model_gauge){
             .name = meter.name,
             .percent = meter.percent,
             .resets_ns = meter.resets_ns,
             .governs = n == view.governs && view.cap != LIMIT_NONE,
         };
     }
-    struct top_monitor *monitor = &model->monitors[model->monitor_count++];
-    *monitor = (struct top_monitor){
+    struct model_monitor *monitor = &model->monitors[model->monitor_count++];
+    *monitor = (struct model_monitor){
         .provider = view.provider,
         .error = view.error,
         .lowers = view.cap != LIMIT_NONE,
@@ -414,7 +414,7 @@ static void add_monitor(struct top_model *model,
 
 /* Allowances, and how much of them is used: meters and budgets. */
 static void
-fill_gauges(struct top_model *model, const struct glance *glance, uint32_t run)
+fill_gauges(struct model *model, const struct glance *glance, uint32_t run)
 {
     const struct engine *engine = glance->view.engine;
     const struct plan *plan = engine_run(engine, run).plan;
@@ -438,17 +438,17 @@ fill_gauges(struct top_model *model, const struct glance *glance, uint32_t run)
         model->usage_made.len > 0 ? strbuf_text(&model->usage_made) : NULL;
 }
 
-void top_model_fill(struct top_model *model,
-                    const struct glance *glance,
-                    const char *run,
-                    bool only)
+void model_fill(struct model *model,
+                const struct glance *glance,
+                const char *run,
+                bool only)
 {
-    top_model_release(model);
+    model_release(model);
     model->ctx = glance;
     model->wall_ns = glance->wall_ns;
     model->id = task_id;
     model->describe = describe;
-    model->run = TOP_MODEL_NONE;
+    model->run = MODEL_NONE;
     uint32_t shown = choose_run(glance->view.engine, run);
     model->shown = shown;
     fill_runs(model, glance, shown, only);
@@ -461,7 +461,7 @@ void top_model_fill(struct top_model *model,
     }
 }
 
-void top_model_release(struct top_model *model)
+void model_release(struct model *model)
 {
     mem_free(model->runs);
     mem_free(model->slots);
@@ -475,20 +475,20 @@ void top_model_release(struct top_model *model)
     mem_free(model->monitors);
     mem_free(model->gauges_made);
     strbuf_release(&model->usage_made);
-    *model = (struct top_model){
+    *model = (struct model){
         .store = model->store,
         .scheduler = model->scheduler,
         .well = model->well,
         .draining = model->draining,
         .trouble = model->trouble,
         .wall_ns = model->wall_ns,
-        .run = TOP_MODEL_NONE,
+        .run = MODEL_NONE,
         .events = model->events,
         .event_count = model->event_count,
     };
 }
 
-bool top_model_add_scheduler(struct strbuf *out, const struct client_view *view)
+bool model_add_scheduler(struct strbuf *out, const struct client_view *view)
 {
     if (!view->owned) {
         strbuf_adds(out,
