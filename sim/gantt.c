@@ -506,7 +506,7 @@ static void add_legend(struct gantt *gantt)
         add_entry(&legend, glyph_of(gantt, "·", "."), STYLE_DIM, "waiting");
     }
     if (gantt->has_bad_end) {
-        add_entry(&legend, "!", STYLE_ALARM, "did not end well");
+        add_entry(&legend, "!", STYLE_ALARM, "did not succeed");
     }
     if (legend.column > 0) {
         end_row(gantt);

@@ -33,19 +33,19 @@ enum err orders_resolve(struct sim *sim, struct diag *diag)
     sim->planned = mem_zalloc(script->end_count, sizeof(sim->planned[0]));
     for (uint32_t n = 0; n < script->end_count; n++) {
         const struct script_end *end = &script->ends[n];
-        bool reject = end->outcome == SCRIPT_REJECT;
+        bool refused = end->outcome == SCRIPT_REFUSE;
         /* An id may end like a count: the whole word comes first. */
-        uint32_t ix = find_named(sim->plan, reject, end->word);
+        uint32_t ix = find_named(sim->plan, refused, end->word);
         uint32_t left = 1;
         if (ix == PLAN_NONE) {
-            ix = find_named(sim->plan, reject, end->name);
+            ix = find_named(sim->plan, refused, end->name);
             left = end->count;
         }
         if (ix == PLAN_NONE) {
             return diag_set(diag,
                             ERR_INVALID,
                             "the plan has no %s \"%s\"",
-                            reject ? "executor" : "task",
+                            refused ? "provider" : "task",
                             end->name);
         }
         sim->planned[sim->planned_count++] = (struct sim_planned){
@@ -174,11 +174,11 @@ give(struct sim *sim, const struct script_at *at, struct diag *diag)
     if (err != ERR_OK) {
         const char *state =
             event.type == EVENT_LIMIT
-                ? "not a limit that can be set so"
+                ? "not a limit that can be set to this"
                 : sched_state_name(sched_task(sim->sched, event.task).state);
         return diag_set(diag,
                         err,
-                        "the order is refused: \"%s\" is %s",
+                        "request rejected: \"%s\" is %s",
                         at->name != NULL ? at->name : "sessions",
                         state);
     }

@@ -5,6 +5,7 @@
 #include "base/duration.h"
 #include "base/macros.h"
 #include "base/mem.h"
+#include "plan/alias.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -46,7 +47,7 @@ static const struct end_form end_forms[] = {
     {"changes", SCRIPT_CHANGES, true},
     {"checkpoint", SCRIPT_CHECKPOINT, true},
     {"fail", SCRIPT_FAIL, true},
-    {"reject", SCRIPT_REJECT, true},
+    {"refuse", SCRIPT_REFUSE, true},
 };
 
 /* The words of one line; the text is cut up in place. */
@@ -187,9 +188,10 @@ static enum err add_order(struct sim_script *script,
     if (words->count < 3 ||
         duration_read(words->word[1], strlen(words->word[1]), &at.at_ns) !=
             ERR_OK) {
-        return diag_set(diag,
-                        ERR_INVALID,
-                        "expected \"at TIME ORDER\", such as \"at 10m cap 1\"");
+        return diag_set(
+            diag,
+            ERR_INVALID,
+            "expected \"at TIME REQUEST\", such as \"at 10m cap 1\"");
     }
     for (uint32_t ix = 0; ix < ARRAY_COUNT(order_forms); ix++) {
         const struct order_form *form = &order_forms[ix];
@@ -204,7 +206,7 @@ static enum err add_order(struct sim_script *script,
     }
     return diag_set(diag,
                     ERR_INVALID,
-                    "unknown order \"%s\" (there are: add, cancel, cap, hold, "
+                    "unknown request \"%s\" (known: add, cancel, cap, hold, "
                     "limit, pause, release, resume, retry, revoke, skip)",
                     words->word[2]);
 }
@@ -231,7 +233,7 @@ static enum err add_end(struct sim_script *script,
                         ERR_INVALID,
                         "expected \"%s %s%s\"",
                         form->word,
-                        form->outcome == SCRIPT_REJECT ? "EXECUTOR" : "TASK",
+                        form->outcome == SCRIPT_REFUSE ? "PROVIDER" : "TASK",
                         form->counted ? ":COUNT" : "");
     }
     end.name = mem_strndup(operand, len);
@@ -258,15 +260,19 @@ static enum err add_words(struct sim_script *script,
     if (strcmp(words->word[0], "at") == 0) {
         return add_order(script, words, folder, diag);
     }
+    const struct alias *alias =
+        alias_find("script", words->word[0], strlen(words->word[0]));
+    const char *word = alias != NULL ? alias->now : words->word[0];
+    script->old = alias != NULL ? alias : script->old;
     for (uint32_t ix = 0; ix < ARRAY_COUNT(end_forms); ix++) {
-        if (strcmp(words->word[0], end_forms[ix].word) == 0) {
+        if (strcmp(word, end_forms[ix].word) == 0) {
             return add_end(script, &end_forms[ix], words, diag);
         }
     }
     return diag_set(diag,
                     ERR_INVALID,
-                    "unknown word \"%s\" (a line starts with: at, block, "
-                    "changes, checkpoint, fail, reject)",
+                    "unknown word \"%s\" (known: at, block, changes, "
+                    "checkpoint, fail, refuse)",
                     words->word[0]);
 }
 
@@ -288,7 +294,7 @@ enum err sim_script_read(struct sim_script *script,
                          struct diag *diag)
 {
     if (memchr(text, '\0', len) != NULL) {
-        return diag_set(diag, ERR_INVALID, "1: the script has a NUL byte");
+        return diag_set(diag, ERR_INVALID, "1: the script contains a NUL byte");
     }
     uint32_t number = 0;
     for (size_t at = 0; at < len;) {

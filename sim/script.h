@@ -13,7 +13,7 @@
  *   changes TASK:1               the first one asks for changes
  *   checkpoint TASK:1            the first one ends with a checkpoint
  *   block TASK                   TASK reports that it is blocked
- *   reject EXECUTOR:3            the first three starts there are refused
+ *   refuse PROVIDER:3            the provider refuses the first three starts
  *
  * One per line; a word that begins with `#` starts a comment. The same forms
  * are the options --at,
@@ -57,12 +57,12 @@ enum script_outcome {
     SCRIPT_CHANGES,
     SCRIPT_CHECKPOINT,
     SCRIPT_BLOCK,
-    SCRIPT_REJECT,
+    SCRIPT_REFUSE,
 };
 
 struct script_end {
     enum script_outcome outcome;
-    char *name; /* task, or provider for SCRIPT_REJECT */
+    char *name; /* task, or provider for SCRIPT_REFUSE */
     uint32_t count;
     char *word; /* as it was written, with the count */
 };
@@ -73,6 +73,7 @@ struct sim_script {
     uint32_t order_count;
     struct script_end *ends;
     uint32_t end_count;
+    const struct alias *old; /* an old word in it, or NULL: plan/alias.h */
 };
 
 /* Give the memory back. */

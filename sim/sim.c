@@ -315,7 +315,7 @@ static bool carry_out(struct sim *sim, const struct sched_effect *effect)
         return true;
     case EFFECT_START:
         ix = sim->plan->tasks[load_plan_task(sim->run, effect->task)].provider;
-        if (orders_take(sim, SCRIPT_REJECT, ix)) {
+        if (orders_take(sim, SCRIPT_REFUSE, ix)) {
             reject(sim, effect);
         } else {
             begin(sim, effect);
@@ -413,10 +413,10 @@ static enum err run_to_end(struct sim *sim, struct diag *diag)
             return ERR_OK;
         }
         if (at_ns > SIM_NS_MAX) {
-            return diag_set(diag,
-                            ERR_LIMIT,
-                            "this takes longer than 140 years: look at the "
-                            "estimates");
+            return diag_set(
+                diag,
+                ERR_LIMIT,
+                "the simulation exceeds 140 years: check the estimates");
         }
         measure_interval(sim, at_ns - sim->now_ns);
         sim->now_ns = at_ns;

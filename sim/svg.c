@@ -240,7 +240,7 @@ static void add_legend(struct svg *svg)
         }
     }
     if (has_bad_end(svg)) {
-        add_entry(svg, x, "bad", "did not end well");
+        add_entry(svg, x, "bad", "did not succeed");
     }
     svg->y += 20 * PX;
 }

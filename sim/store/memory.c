@@ -381,8 +381,7 @@ hold(struct store *base, struct store_info *out, struct diag *diag)
 {
     struct store_memory_db *db = db_of(base);
     *out = db->info;
-    return db->made ? ERR_OK
-                    : diag_set(diag, ERR_NOT_FOUND, "there is no store yet");
+    return db->made ? ERR_OK : diag_set(diag, ERR_NOT_FOUND, "no store");
 }
 
 static void let_go(struct store *base)

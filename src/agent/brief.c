@@ -166,7 +166,7 @@ enum err brief_read(struct brief *out, const char *dir, struct diag *diag)
         if (out->adapter == NULL || out->task_count == 0) {
             err = diag_set(diag,
                            ERR_INVALID,
-                           "%s: it names no program or no task",
+                           "%s: missing program or task",
                            strbuf_text(&path));
         }
     }

@@ -74,7 +74,7 @@ static void note_usage(struct drive *drive)
         struct answer_usage usage = usage_of(drive);
         drive->told = *now;
         if (answer_write_usage(drive->dir, &usage, NULL) != ERR_OK) {
-            print_text("sluice-agent: the usage so far cannot be written");
+            print_text("sluice-agent: cannot write the usage");
         }
     }
 }
@@ -102,7 +102,7 @@ static void note_meters(struct drive *drive)
         has_news(drive)) {
         memcpy(&drive->meters, &drive->seen.meters, sizeof(drive->meters));
         if (meters_keep(store, adapter, &drive->seen, NULL) != ERR_OK) {
-            print_text("sluice-agent: the meters cannot be written");
+            print_text("sluice-agent: cannot write the meters");
         }
     }
 }
@@ -148,8 +148,8 @@ static void take_line(void *ctx, const char *line, size_t len, bool error)
     struct drive *drive = ctx;
     if (line == NULL) {
         if (!drive->said_long) {
-            print_text("sluice-agent: a line of output is longer than 16 MiB "
-                       "and was skipped");
+            print_text(
+                "sluice-agent: skipped a line of output longer than 16 MiB");
         }
         drive->said_long = true;
         return;
@@ -383,7 +383,8 @@ static struct judgement run_twice(struct drive *drive)
         if (!judgement.again || end.stop != RUNNER_RAN) {
             return judgement;
         }
-        print_text("sluice-agent: the conversation is gone; starting anew");
+        print_text(
+            "sluice-agent: the conversation is gone; starting a new one");
         judge_release(&judgement);
         drive->brief.call.resume = NULL;
         conversation_release(&drive->before);
@@ -444,7 +445,7 @@ static void take_variable(const char *item)
     strbuf_add(&name, item, len);
     if (item[len] != '=' ||
         setenv(strbuf_text(&name), item + len + 1, 1) != 0) {
-        print_text("sluice-agent: a variable of the plan cannot be set");
+        print_text("sluice-agent: cannot set a variable of the plan");
     }
     strbuf_release(&name);
 }

@@ -75,8 +75,7 @@ static void judge_review(struct judgement *out, const json_t *answer)
         strbuf_adds(&out->feedback, feedback);
         strbuf_adds(&out->reason,
                     feedback[0] != '\0' ? feedback
-                                        : "changes requested, without saying "
-                                          "which");
+                                        : "changes requested without feedback");
     } else {
         strbuf_adds(&out->reason, feedback);
     }
@@ -138,7 +137,7 @@ static void judge_work(struct judgement *out, const json_t *answer)
     } else if (outcome[0] != '\0' && strcmp(outcome, "done") != 0) {
         out->outcome = OUTCOME_FAILED;
         adapter_describe(&out->reason,
-                         "unknown outcome in the answer: ",
+                         "unknown outcome in the result: ",
                          outcome);
     } else {
         out->outcome = OUTCOME_DONE;
@@ -239,9 +238,9 @@ static void judge_failure(struct judgement *out,
     case ADAPTER_SPENT: /* as the scheduler says it before a start */
         out->outcome = OUTCOME_BLOCKED;
         out->lacks = OUTCOME_LACKS_MONEY;
-        strbuf_adds(&out->reason,
-                    "budget: the session has spent what was left; its work is "
-                    "kept");
+        strbuf_adds(
+            &out->reason,
+            "budget: the session has used up the rest; its work is kept");
         return;
     case ADAPTER_NONE:
     case ADAPTER_ERROR:
@@ -256,7 +255,7 @@ struct judgement judge_session(const struct judge_input *input)
     struct judgement out = {.outcome = OUTCOME_FAILED};
     const struct adapter_seen *seen = input->seen;
     if (input->end->stop == RUNNER_TERMINATED) {
-        strbuf_adds(&out.reason, "the session was stopped from outside");
+        strbuf_adds(&out.reason, "the session was stopped by another process");
     } else if (input->end->stop == RUNNER_CHECKPOINT) {
         out.outcome = OUTCOME_CHECKPOINT;
     } else if (!seen->finished || !seen->succeeded || input->end->signal != 0) {

@@ -43,7 +43,7 @@ static int print_meters(const char *program)
     if (err != ERR_OK) {
         code = complain(diag.text);
     } else if (!put_all(STDOUT_FILENO, strbuf_text(&text), text.len)) {
-        code = complain("the meters cannot be written");
+        code = complain("cannot write the meters");
     }
     strbuf_release(&text);
     return code;
@@ -55,7 +55,7 @@ int main(int argc, char **argv)
         return print_meters(argv[2]);
     }
     if (argc != 2 || argv[1][0] != '/') {
-        return complain("it is run by sluice, not by hand");
+        return complain("internal: sluice runs it");
     }
     return drive_session(argv[1]);
 }

@@ -78,10 +78,7 @@ enum err meters_add(struct strbuf *out,
 {
     struct adapter_seen seen = {0};
     if (!adapter->meters) {
-        return diag_set(diag,
-                        ERR_INVALID,
-                        "%s does not show its limits",
-                        adapter->name);
+        return diag_set(diag, ERR_INVALID, "%s has no meters", adapter->name);
     }
     if (adapter == &adapter_codex) {
         (void)rollout_read(&seen, NULL);

@@ -307,7 +307,7 @@ static enum err add_plan_role(struct strbuf *out,
         !template_check(strbuf_text(&role), bad, sizeof(bad))) {
         err = diag_set(diag,
                        ERR_INVALID,
-                       "prompt: unknown name {{%s}}; known are %s",
+                       "prompt: unknown placeholder {{%s}}; known: %s",
                        bad,
                        template_names);
     }

@@ -15,15 +15,15 @@
 /* clang-format off */
 #define ERR_TABLE(X)                                                           \
     X(OK,          "ok",          "no error",                 200, 0, false)   \
-    X(INVALID,     "invalid",     "the input is not valid",   400, 2, false)   \
-    X(NOT_FOUND,   "not-found",   "there is no such thing",   404, 2, false)   \
-    X(CONFLICT,    "conflict",    "the state forbids it",     409, 1, false)   \
-    X(BUSY,        "busy",        "someone else holds it",    409, 3, true)    \
+    X(INVALID,     "invalid",     "invalid input",            400, 2, false)   \
+    X(NOT_FOUND,   "not-found",   "not found",                404, 2, false)   \
+    X(CONFLICT,    "conflict",    "not allowed in this state", 409, 1, false)  \
+    X(BUSY,        "busy",        "in use by another process", 409, 3, true)   \
     X(LIMIT,       "limit",       "a limit is exceeded",      413, 2, false)   \
     X(DENIED,      "denied",      "permission denied",        403, 3, false)   \
-    X(TIMEOUT,     "timeout",     "it took too long",         504, 3, true)    \
-    X(CANCELLED,   "cancelled",   "it was cancelled",         409, 1, false)   \
-    X(UNAVAILABLE, "unavailable", "it is not available now",  503, 3, true)    \
+    X(TIMEOUT,     "timeout",     "timeout",                  504, 3, true)    \
+    X(CANCELLED,   "cancelled",   "cancelled",                409, 1, false)   \
+    X(UNAVAILABLE, "unavailable", "not available",            503, 3, true)    \
     X(IO,          "io",          "reading or writing failed", 500, 3, true)   \
     X(CORRUPT,     "corrupt",     "stored data is damaged",   500, 3, false)
 /* clang-format on */
@@ -38,7 +38,7 @@ const char *err_name(enum err err);
 /* The reason of that name; ERR_IO when there is none. */
 enum err err_from_name(const char *name);
 
-/* A sentence fragment for people ("there is no such thing"). */
+/* A sentence fragment for people ("not found"). */
 const char *err_text(enum err err);
 
 /* HTTP status of an answer that fails with `err`. */

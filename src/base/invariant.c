@@ -11,7 +11,7 @@ void invariant_failed(const char *file, int line, const char *condition)
     char text[512];
     int len = snprintf(text,
                        sizeof(text),
-                       "sluice: bug at %s:%d: this does not hold: %s\n",
+                       "sluice: bug at %s:%d: assertion failed: %s\n",
                        file,
                        line,
                        condition);

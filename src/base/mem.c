@@ -24,8 +24,8 @@
 static void need(const void *block)
 {
     static const char text[] =
-        "sluice: out of memory: free some, or raise its limit, and give the "
-        "command again. Sessions that run go on\n";
+        "sluice: out of memory: free memory or raise the limit, and run the "
+        "command again; running sessions continue\n";
     enum { EXIT_CODE = 3 }; /* as for a store that cannot be used */
     if (block == NULL) {
         (void)!write(STDERR_FILENO, text, sizeof(text) - 1);

@@ -2,9 +2,11 @@
 #include "cli/cli.h"
 
 #include "base/duration.h"
+#include "base/invariant.h"
 #include "base/jsonw.h"
 #include "base/macros.h"
 #include "base/mem.h"
+#include "plan/alias.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -47,6 +49,37 @@ static int bad_option(const struct cli_command *command, char **argv)
     return CLI_BAD;
 }
 
+/* Append the old names of options. */
+static void add_aliases(const struct cli_command *command,
+                        struct option *longs,
+                        uint32_t count)
+{
+    uint32_t end = count;
+    const struct alias *alias = NULL;
+    for (uint32_t ix = 0; (alias = alias_at(command->name, ix)) != NULL; ix++) {
+        for (uint32_t at = 0; at < count; at++) {
+            if (strcmp(longs[at].name, alias->now) == 0) {
+                INVARIANT(end < OPTIONS_MAX - 1);
+                longs[end] = longs[at];
+                longs[end++].name = alias->old;
+            }
+        }
+    }
+}
+
+/* Warn if the option that getopt_long() found is an old name. */
+static void warn_alias(const struct cli_command *command, const char *name)
+{
+    const struct alias *alias = alias_find(command->name, name, strlen(name));
+    if (alias != NULL) {
+        (void)fprintf(stderr,
+                      "sluice %s: warning: --%s is an old name; use --%s\n",
+                      command->name,
+                      alias->old,
+                      alias->now);
+    }
+}
+
 /* Whether the code of an option is the letter of its short form, too. */
 static bool is_letter(int code)
 {
@@ -78,9 +111,14 @@ int cli_next(const struct cli_command *command,
         }
     }
     longs[count++] = (struct option){.name = "help", .val = CODE_HELP};
+    add_aliases(command, longs, count);
     opterr = 0;
-    int code = getopt_long(argc, argv, letters, longs, NULL);
+    int at = -1;
+    int code = getopt_long(argc, argv, letters, longs, &at);
     *argument = optarg;
+    if (at >= 0) {
+        warn_alias(command, longs[at].name);
+    }
     if (code == -1) {
         return CLI_END;
     }
@@ -103,14 +141,12 @@ const char *
 cli_operand(const struct cli_command *command, int argc, char **argv)
 {
     if (optind == argc) {
-        (void)cli_fail(command,
-                       "which plan? Name a file, or - for standard "
-                       "input");
+        (void)cli_fail(command, "missing PLAN (use - for standard input)");
         return NULL;
     }
     if (optind + 1 < argc) {
         (void)cli_fail(command,
-                       "one plan at a time; what is \"%s\"?",
+                       "unexpected argument \"%s\"; name one plan",
                        argv[optind + 1]);
         return NULL;
     }
@@ -157,8 +193,8 @@ int cli_check_id(const struct cli_command *command,
     }
     if (strspn(name, alphabet) != len) {
         return cli_fail(command,
-                        "\"%s\" cannot be the id of a %s: ids have letters, "
-                        "digits and . _ # : / - only",
+                        "\"%s\" is not a valid id of a %s: use letters, digits "
+                        "and . _ # : / -",
                         name,
                         what);
     }
@@ -177,7 +213,7 @@ int cli_run_operand(const struct cli_command *command,
     bool twice = *run != NULL && strcmp(*run, operand) != 0;
     if (twice || optind + 1 < argc) {
         return cli_fail(command,
-                        "one run at a time: unexpected argument \"%s\"",
+                        "unexpected argument \"%s\"; name one run",
                         twice ? operand : argv[optind + 1]);
     }
     *run = operand;
@@ -195,7 +231,7 @@ int cli_read_duration(const struct cli_command *command,
     }
     if (err != ERR_OK) {
         return cli_fail(command,
-                        "--%s %s: not a length of time like 90s or 1h30m",
+                        "--%s %s: not a duration such as 90s or 1h30m",
                         option,
                         text);
     }
@@ -225,7 +261,7 @@ int cli_help(const struct cli_command *command)
         strbuf_addf(&out, "  %-22s %s\n", left.text, option->help);
         strbuf_release(&left);
     }
-    strbuf_addf(&out, "  %-22s %s\n", "-h, --help", "print this");
+    strbuf_addf(&out, "  %-22s %s\n", "-h, --help", "print this help");
     int code = cli_write(&out);
     strbuf_release(&out);
     return code;
@@ -319,7 +355,7 @@ static void print_errors(const struct cli_file *file,
     }
     if (errors->cut) {
         (void)fprintf(stderr,
-                      "%s: more than %d errors; the first ones are shown\n",
+                      "%s: more than %d errors; only the first are shown\n",
                       file->path,
                       PLAN_ERRORS_MAX);
     }

@@ -82,12 +82,12 @@ CLI_COMMANDS(CLI_DECLARE)
 #define CLIENT_OPTION_STORE                                                    \
     {                                                                          \
         "store", "DIR",                                                        \
-            "the store (default: $SLUICE_STORE, or the nearest .sluice)",      \
+            "store (default: $SLUICE_STORE or the nearest .sluice)",           \
             CLIENT_OPT_STORE                                                   \
     }
 #define CLIENT_OPTION_RUN                                                      \
     {                                                                          \
-        "run", "RUN", "the run, when there are several", CLIENT_OPT_RUN        \
+        "run", "RUN", "the run, if there are several", CLIENT_OPT_RUN          \
     }
 #define CLIENT_OPTION_JSON                                                     \
     {                                                                          \

@@ -29,12 +29,13 @@ static int set(const struct line *line)
     int64_t tokens = 0;
     if ((line->usd != NULL && !plan_parse_usd(line->usd, &usd)) ||
         (line->tokens != NULL && !plan_parse_tokens(line->tokens, &tokens))) {
-        return cli_fail(line->command,
-                        "an amount is a number such as 20 or 0.5, up to 100000 "
-                        "dollars; of tokens also 500k or 1.5M, up to 1G");
+        return cli_fail(
+            line->command,
+            "invalid amount; use a number such as 20 or 0.5, up to 100000 "
+            "dollars, or of tokens, such as 500k or 1.5M, up to 1G");
     }
     if (line->class_name != NULL && line->task != NULL) {
-        return cli_fail(line->command, "give --class or --task, not both");
+        return cli_fail(line->command, "--class and --task exclude each other");
     }
     struct strbuf text = {0};
     struct jsonw json = {.out = &text};
@@ -100,7 +101,7 @@ static int show(const struct line *line)
 {
     if (line->class_name != NULL || line->task != NULL) {
         return cli_fail(line->command,
-                        "how much? Give --usd, --tokens or both");
+                        "missing amount: use --usd, --tokens or both");
     }
     return cli_show(line->command,
                     &line->wanted,
@@ -161,20 +162,20 @@ static int run(const struct cli_command *command, int argc, char **argv)
 }
 
 static const struct cli_option options[] = {
-    {"class", "CLASS", "of all tasks of a class together", OPT_CLASS},
+    {"class", "CLASS", "the budget of all tasks of a class", OPT_CLASS},
     CLIENT_OPTION_JSON,
     CLIENT_OPTION_RUN,
     CLIENT_OPTION_STORE,
-    {"task", "TASK", "of all sessions of one task together", OPT_TASK},
-    {"tokens", "N", "how many tokens there are", OPT_TOKENS},
-    {"usd", "X", "how many dollars there are", OPT_USD},
+    {"task", "TASK", "the budget of all sessions of a task", OPT_TASK},
+    {"tokens", "N", "the budget in tokens", OPT_TOKENS},
+    {"usd", "X", "the budget in US dollars", OPT_USD},
     {0},
 };
 
 const struct cli_command cli_budget = {
     .name = "budget",
     .synopsis = "[--usd X] [--tokens N] [OPTION]... [RUN]",
-    .summary = "show what was spent, or set how much may be",
+    .summary = "show what was spent, or change a budget",
     .options = options,
     .run = run,
 };

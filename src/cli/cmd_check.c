@@ -109,7 +109,7 @@ static void add_limits(struct strbuf *out, const struct summary *summary)
         strbuf_adds(out, any ? "\n                     " : "");
         strbuf_addf(out, "%s: ", limit->name);
         add_max(out, limit);
-        strbuf_adds(out, ", something waited for it for ");
+        strbuf_adds(out, ", waited for it: ");
         duration_add(out, waited_ns);
         any = true;
     }
@@ -156,7 +156,7 @@ static void add_costs(struct strbuf *out, const struct plan *plan)
     }
     if (unknown > 0) {
         strbuf_addf(out,
-                    "  unknown cost       %u task%s: one session of a class at "
+                    "  unknown cost       %u task%s: one session per class at "
                     "a time until it is known (see \"cost\")\n",
                     unknown,
                     unknown == 1 ? "" : "s");
@@ -196,12 +196,12 @@ static void print_text(struct strbuf *out, const struct summary *summary)
                 " with policy %s\n",
                 sim_policy_name(summary->result->policy));
     add_costs(out, plan);
-    strbuf_adds(out, "  limits that bind   ");
+    strbuf_adds(out, "  binding limits     ");
     add_limits(out, summary);
     if (summary->result->left_count > 0) {
         const struct sim_left *left = &summary->result->left[0];
         strbuf_addf(out,
-                    "  would not end      %u task%s as it stands; %s: ",
+                    "  would not finish   %u task%s; %s: ",
                     summary->result->left_count,
                     summary->result->left_count == 1 ? "" : "s",
                     plan->tasks[left->task].id);
@@ -454,16 +454,16 @@ static const struct cli_option options[] = {
     {"json", NULL, "print one JSON object", OPT_JSON},
     {"no-disk",
      NULL,
-     "do not look for repositories and programs on this machine",
+     "do not check repositories and programs on this machine",
      OPT_NO_DISK},
-    {"store", "DIR", "estimates from the history of a store", OPT_STORE},
+    {"store", "DIR", "take estimates from the history of a store", OPT_STORE},
     {0},
 };
 
 const struct cli_command cli_check = {
     .name = "check",
     .synopsis = "[--json] [--no-disk] [--store DIR] PLAN",
-    .summary = "say what is wrong with a plan, or what it amounts to",
+    .summary = "validate a plan; print its errors or a summary",
     .options = options,
     .run = run,
 };

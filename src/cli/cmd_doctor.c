@@ -110,7 +110,7 @@ static void check_mode(struct doctor *doctor, int dir_fd, const char *name)
         say(doctor,
             LEVEL_WARNING,
             "rights",
-            "%s%s%s belongs to the user %u",
+            "%s%s%s belongs to user %u",
             doctor->dir,
             whole ? "" : "/",
             name,
@@ -119,7 +119,7 @@ static void check_mode(struct doctor *doctor, int dir_fd, const char *name)
         say(doctor,
             LEVEL_WARNING,
             "rights",
-            "others have access to %s%s%s (mode %o), and logs may hold "
+            "other users have access to %s%s%s (mode %o), and logs may contain "
             "secrets: run `chmod go= %s%s%s`",
             doctor->dir,
             whole ? "" : "/",
@@ -132,7 +132,7 @@ static void check_mode(struct doctor *doctor, int dir_fd, const char *name)
         say(doctor,
             LEVEL_OK,
             "rights",
-            "%s is closed to others (mode %o)",
+            "%s is not accessible to other users (mode %o)",
             doctor->dir,
             mode);
     }
@@ -182,7 +182,7 @@ static void check_file_system(struct doctor *doctor, int dir_fd)
             LEVEL_WARNING,
             "files",
             "the store is on a network file system (%s), where locks and "
-            "shared memory may not hold: use a local disk",
+            "shared memory may fail: use a local disk",
             network);
     } else if ((unsigned long)status.f_type == TMPFS_MAGIC) {
         say(doctor,
@@ -209,7 +209,7 @@ static void check_space(struct doctor *doctor, int dir_fd)
         "space",
         "%llu MiB are free%s",
         (unsigned long long)(bytes >> 20),
-        few ? ", but hardly any files can be made" : "");
+        few ? ", but hardly any inodes" : "");
 }
 
 static bool is_expected(const char *name)
@@ -260,16 +260,16 @@ static void check_leftovers(struct doctor *doctor)
             say(doctor,
                 LEVEL_NOTE,
                 "leftovers",
-                "%s/%s is not of the store%s",
+                "%s/%s does not belong to the store%s",
                 doctor->dir,
                 entry->d_name,
                 strcmp(entry->d_name, "sluice.db.new") == 0
-                    ? ": making it was interrupted; it may be removed"
+                    ? ": its creation was interrupted; it may be removed"
                     : "");
         }
     }
     if (count == 0 && errno == 0) {
-        say(doctor, LEVEL_OK, "leftovers", "no other files are in the store");
+        say(doctor, LEVEL_OK, "leftovers", "no other files in the store");
     }
     (void)closedir(dir);
 }
@@ -307,8 +307,8 @@ static void check_sqlite(struct doctor *doctor)
         LEVEL_NOTE,
         "sqlite",
         "SQLite %s can damage a database when two connections write and "
-        "checkpoint at once (fixed in 3.51.3). sluice has one that does, so "
-        "it is safe as long as no other program writes to sluice.db",
+        "checkpoint at once (fixed in 3.51.3); sluice has only one such "
+        "connection, so it is safe unless another program writes to sluice.db",
         sqlite3_libversion());
 }
 
@@ -322,7 +322,7 @@ static void check_shim(struct doctor *doctor)
         say(doctor,
             LEVEL_OK,
             "shim",
-            "sluice-shim starts and fits sluice " SLUICE_VERSION);
+            "sluice-shim starts and matches sluice " SLUICE_VERSION);
     } else {
         say(doctor, LEVEL_FAULT, "shim", "%s", diag.text);
     }
@@ -340,12 +340,12 @@ static void check_socket(struct doctor *doctor)
                                 &answer,
                                 &diag);
     if (err == ERR_OK) {
-        say(doctor, LEVEL_OK, "socket", "the scheduler answers");
+        say(doctor, LEVEL_OK, "socket", "the scheduler replies");
     } else if (doctor->view.stopped) {
         say(doctor,
             LEVEL_WARNING,
             "socket",
-            "nobody answers, because the scheduler is stopped");
+            "no reply: the scheduler is stopped");
     } else {
         say(doctor, LEVEL_FAULT, "socket", "%s", diag.text);
     }
@@ -357,15 +357,15 @@ static void check_owner(struct doctor *doctor)
     const struct client_view *view = &doctor->view;
     const struct store_owner *owner = &view->owner;
     if (!view->owned) {
-        say(doctor, LEVEL_OK, "scheduler", "none is running");
+        say(doctor, LEVEL_OK, "scheduler", "no scheduler is running");
         return;
     }
     if (view->stopped) {
         say(doctor,
             LEVEL_WARNING,
             "scheduler",
-            "the process %lld is stopped: let it go on with `kill -CONT "
-            "%lld`, or take over with 'sluice run --take-over'",
+            "process %lld is stopped: continue it with `kill -CONT %lld`, or "
+            "replace it with 'sluice run --take-over'",
             (long long)owner->pid,
             (long long)owner->pid);
     } else if (view->silent_ns > 0) {
@@ -374,8 +374,8 @@ static void check_owner(struct doctor *doctor)
         say(doctor,
             LEVEL_WARNING,
             "scheduler",
-            "the process %lld has given no sign of life for %s: take over "
-            "with 'sluice run --take-over'",
+            "process %lld has shown no sign of life for %s: replace it with "
+            "'sluice run --take-over'",
             (long long)owner->pid,
             strbuf_text(&since));
         strbuf_release(&since);
@@ -383,15 +383,14 @@ static void check_owner(struct doctor *doctor)
         say(doctor,
             LEVEL_WARNING,
             "scheduler",
-            "the process %lld is in trouble, and goes on when it has passed: "
-            "%s",
+            "process %lld is in trouble and retries: %s",
             (long long)owner->pid,
             owner->trouble);
     } else {
         say(doctor,
             LEVEL_OK,
             "scheduler",
-            "the process %lld on %s is alive, epoch %llu",
+            "process %lld on %s is alive, epoch %llu",
             (long long)owner->pid,
             owner->host,
             (unsigned long long)owner->epoch);
@@ -418,7 +417,7 @@ static void check_contents(struct doctor *doctor)
         say(doctor,
             LEVEL_OK,
             "contents",
-            "schema %d; structure, sums of the log and states agree",
+            "schema %d; structure, checksums and states agree",
             STORE_SCHEMA);
     }
 }
@@ -507,10 +506,10 @@ static bool check_flight(struct doctor *doctor, const struct flight *flight)
     case ATTEMPT_STARTING:
         return true;
     case ATTEMPT_NEVER:
-        what = "has not begun";
+        what = "has not started";
         break;
     case ATTEMPT_ENDED:
-        what = "has ended, and its result was not taken yet";
+        what = "has exited, and its result is not yet recorded";
         break;
     case ATTEMPT_LOST:
         what = "is lost: its shim is gone and left no result";
@@ -523,7 +522,7 @@ static bool check_flight(struct doctor *doctor, const struct flight *flight)
         flight->task_id,
         flight->number,
         what,
-        doctor->view.owned ? "" : ": 'sluice run' sees to it");
+        doctor->view.owned ? "" : ": 'sluice run' recovers it");
     return false;
 }
 
@@ -558,7 +557,7 @@ static void check_flights(struct doctor *doctor)
             "%u session%s alive%s",
             live,
             live == 1 ? " is" : "s are",
-            alone ? ", and no scheduler: 'sluice run' goes on with them" : "");
+            alone ? ", but no scheduler: 'sluice run' adopts them" : "");
     }
     mem_free(flights.items);
 }
@@ -639,7 +638,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
         }
     }
     if (optind < argc) {
-        return cli_fail(command, "what is \"%s\"?", argv[optind]);
+        return cli_fail(command, "unexpected argument \"%s\"", argv[optind]);
     }
     struct diag diag = {0};
     doctor.dir = client_find_store(doctor.store_option, false, &diag);
@@ -663,7 +662,7 @@ static const struct cli_option options[] = {
 const struct cli_command cli_doctor = {
     .name = "doctor",
     .synopsis = "[OPTION]...",
-    .summary = "say what is wrong with a store and its scheduler",
+    .summary = "check a store and its scheduler for problems",
     .options = options,
     .run = run,
 };

@@ -237,7 +237,7 @@ static int print_report(const struct gc *gc)
     } else {
         strbuf_adds(&out,
                     gc->text.len > 0 ? strbuf_text(&gc->text)
-                                     : "there is nothing to remove\n");
+                                     : "nothing to remove\n");
     }
     int code = cli_write(&out);
     strbuf_release(&out);
@@ -488,9 +488,7 @@ static void keep_entry(struct folder *folder, const char *name, int error)
     if (error != 0) {
         tell_failed(folder->gc, strbuf_text(&path), error);
     } else {
-        tell_kept(folder->gc,
-                  strbuf_text(&path),
-                  "the store knows no task of that name");
+        tell_kept(folder->gc, strbuf_text(&path), "no such task in the store");
     }
     strbuf_release(&path);
 }
@@ -539,19 +537,19 @@ why_kept(const struct gc *gc, const struct known *known, struct strbuf *text)
 {
     int64_t since_ns = loop_wall_ns() - known->last_ns;
     if (!known->found) {
-        return "the store knows no run of that name";
+        return "no such run in the store";
     }
     if (!known->finished) {
         return "the run has not finished";
     }
     if (known->in_flight > 0) {
-        return "an attempt is in flight: 'sluice doctor' tells more";
+        return "an attempt is in flight: check with 'sluice doctor'";
     }
     if (known->notices > 0) {
-        return "a hook is still to be told of an event";
+        return "an event is not yet delivered to a hook";
     }
     if (since_ns < gc->keep_ns) {
-        strbuf_adds(text, "it ended ");
+        strbuf_adds(text, "it finished ");
         duration_add(text, since_ns > 0 ? since_ns : 0);
         strbuf_adds(text, " ago; --keep is ");
         duration_add(text, gc->keep_ns);
@@ -773,7 +771,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
         }
     }
     if (optind < argc) {
-        return cli_fail(command, "what is \"%s\"?", argv[optind]);
+        return cli_fail(command, "unexpected argument \"%s\"", argv[optind]);
     }
     struct diag diag = {0};
     gc.dir = client_find_store(gc.store_option, false, &diag);
@@ -792,15 +790,15 @@ static int run(const struct cli_command *command, int argc, char **argv)
 }
 
 static const struct cli_option options[] = {
-    {"dry-run", NULL, "say what would be removed, and remove nothing", OPT_DRY},
+    {"dry-run", NULL, "print what would be removed; remove nothing", OPT_DRY},
     CLIENT_OPTION_JSON,
     {"keep",
      "TIME",
-     "keep what ended less than this ago (default: 1d)",
+     "keep runs finished less than this ago (default: 1d)",
      OPT_KEEP},
     {"rows",
      "TIME",
-     "also remove runs that ended longer ago from the store, with their events",
+     "also remove runs finished longer ago from the store",
      OPT_ROWS},
     CLIENT_OPTION_STORE,
     {0},

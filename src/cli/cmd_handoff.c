@@ -38,10 +38,7 @@ static enum err find_run(const struct client_view *view,
         }
     }
     if (count == 0 && order->run != NULL) {
-        return diag_set(diag,
-                        ERR_NOT_FOUND,
-                        "there is no run \"%s\"",
-                        order->run);
+        return diag_set(diag, ERR_NOT_FOUND, "no run \"%s\"", order->run);
     }
     if (count == 0) {
         return diag_set(diag, ERR_NOT_FOUND, "the store has no run");
@@ -49,7 +46,7 @@ static enum err find_run(const struct client_view *view,
     if (open > 1) {
         return diag_set(diag,
                         ERR_INVALID,
-                        "%u runs are unfinished: say which one",
+                        "%u runs are unfinished: name one",
                         open);
     }
     return ERR_OK;

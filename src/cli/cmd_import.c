@@ -25,7 +25,7 @@ enum {
     OPT_AGENT,
     OPT_BASE,
     OPT_EXCLUDE_LABEL,
-    OPT_FOLDER,
+    OPT_CLONES,
     OPT_FORCE,
     OPT_GATE,
     OPT_IGNORE_OUTSIDE,
@@ -102,11 +102,11 @@ static void print_errors(const struct request *request,
         strbuf_adds(&out, "\n");
     }
     if (errors->cut) {
-        strbuf_addf(&out,
-                    "sluice %s: more than %d errors; the first ones are "
-                    "shown\n",
-                    request->command->name,
-                    IMPORT_ERRORS_MAX);
+        strbuf_addf(
+            &out,
+            "sluice %s: more than %d errors; only the first are shown\n",
+            request->command->name,
+            IMPORT_ERRORS_MAX);
     }
     (void)fputs(strbuf_text(&out), stderr);
     strbuf_release(&out);
@@ -231,7 +231,7 @@ static int set_agent(const struct request *request,
         strbuf_addf(&names, "%s%s", ix > 0 ? ", " : "", adapter_at(ix)->name);
     }
     int code = cli_fail(request->command,
-                        "%s: unknown agent \"%s\"%s; there are: %s",
+                        "%s: unknown agent \"%s\"%s; known: %s",
                         option,
                         strbuf_text(&plain),
                         suggest_hint(&guess),
@@ -276,7 +276,7 @@ static int take_text(struct request *request, int code, char *argument)
                          request->excluded,
                          &options->excluded_count,
                          argument);
-    case OPT_FOLDER:
+    case OPT_CLONES:
         target = &options->folder;
         break;
     case OPT_GATE:
@@ -317,9 +317,8 @@ static int take_text(struct request *request, int code, char *argument)
         break;
     }
     *target = argument;
-    return *argument != '\0'
-               ? CLI_OK
-               : cli_fail(request->command, "an argument is empty");
+    return *argument != '\0' ? CLI_OK
+                             : cli_fail(request->command, "empty argument");
 }
 
 static int take_option(struct request *request, int code, char *argument)
@@ -365,13 +364,15 @@ static int set_source(struct request *request, const char *name)
     }
     struct strbuf plain = {0};
     plain_add(&plain, name == NULL ? "" : name);
-    int code = name == NULL ? cli_fail(request->command,
-                                       "missing source: github, beads or "
-                                       "taskmaster")
-                            : cli_fail(request->command,
-                                       "unknown source \"%s\" (there are: "
-                                       "github, beads, taskmaster)",
-                                       strbuf_text(&plain));
+    int code =
+        name == NULL
+            ? cli_fail(request->command,
+                       "missing source: github, beads or "
+                       "taskmaster")
+            : cli_fail(
+                  request->command,
+                  "unknown source \"%s\" (known: github, beads, taskmaster)",
+                  strbuf_text(&plain));
     strbuf_release(&plain);
     return code;
 }
@@ -385,15 +386,15 @@ static int check_options(const struct request *request)
         const char *text;
     } checks[] = {
         {options->agent != NULL && options->run != NULL,
-         "--agent and --run do not go together"},
+         "--agent and --run exclude each other"},
         {options->review_agent != NULL && options->review != NULL,
-         "--review-agent and --review do not go together"},
+         "--review-agent and --review exclude each other"},
         {options->milestone != NULL && options->source != IMPORT_GITHUB,
-         "--milestone is for github"},
+         "--milestone is only for github"},
         {options->tag != NULL && options->source != IMPORT_TASKMASTER,
-         "--tag is for taskmaster"},
+         "--tag is only for taskmaster"},
         {request->force && request->output == NULL,
-         "--force is for --output FILE"},
+         "--force needs --output FILE"},
     };
     for (size_t ix = 0; ix < ARRAY_COUNT(checks); ix++) {
         if (checks[ix].bad) {
@@ -548,53 +549,50 @@ static int run(const struct cli_command *command, int argc, char **argv)
 static const struct cli_option options[] = {
     {"add-needed",
      NULL,
-     "take in open issues outside of the milestone that are needed",
+     "add needed open issues outside of the milestone",
      OPT_ADD_NEEDED},
     {"agent", "NAME", "coding agent that implements an issue", OPT_AGENT},
-    {"base", "BRANCH", "what the work in the repos starts from", OPT_BASE},
+    {"base", "BRANCH", "base branch of the repositories", OPT_BASE},
+    {"clones", "DIR", "directory of the clones (default: ..)", OPT_CLONES},
     {"exclude-label",
      "NAME",
-     "no issues with this label; any, if several",
+     "exclude issues with this label; repeatable",
      OPT_EXCLUDE_LABEL},
-    {"folder", "DIR", "where the clones are (default: ..)", OPT_FOLDER},
     {"force", NULL, "replace the files of --output", OPT_FORCE},
-    {"gate", "COMMAND", "add a stage that tests", OPT_GATE},
+    {"gate", "COMMAND", "add a test stage", OPT_GATE},
     {"ignore-outside",
      NULL,
-     "do not wait for open issues outside of the milestone",
+     "ignore needs of open issues outside of the milestone",
      OPT_IGNORE_OUTSIDE},
     {"ignore-pulls",
      NULL,
-     "do not wait for open pull requests",
+     "ignore needs of open pull requests",
      OPT_IGNORE_PULLS},
     {"ignore-unknown",
      NULL,
-     "do not wait for issues that are in no file",
+     "ignore needs of issues that are in no file",
      OPT_IGNORE_UNKNOWN},
     {"json", NULL, "write the plan, or the errors, as JSON", OPT_JSON},
     {"keep-parents",
      NULL,
-     "issues with sub-issues are work, too, after these",
+     "keep issues with sub-issues, as work after these",
      OPT_KEEP_PARENTS},
-    {"label",
-     "NAME",
-     "only issues with this label; all, if several",
-     OPT_LABEL},
-    {"merge", NULL, "add a stage that merges", OPT_MERGE},
+    {"label", "NAME", "only issues with this label; repeatable", OPT_LABEL},
+    {"merge", NULL, "add a merge stage", OPT_MERGE},
     {"milestone", "NAME", "only issues of this milestone", OPT_MILESTONE},
     {"name", "NAME", "name of the plan (default: the milestone)", OPT_NAME},
     {"output",
      "FILE",
-     "write the plan to a new file, bodies to issues/ beside it",
+     "write the plan to a new file, bodies to issues/",
      OPT_OUTPUT},
-    {"path", "NAME:PATH", "where the clone of one repo is", OPT_PATH},
-    {"repo", "NAME", "repository of issues that do not name it", OPT_REPO},
-    {"review", "COMMAND", "add a stage that reviews", OPT_REVIEW},
+    {"path", "NAME:PATH", "path of the clone of one repository", OPT_PATH},
+    {"repo", "NAME", "repository of issues that do not name one", OPT_REPO},
+    {"review", "COMMAND", "add a review stage", OPT_REVIEW},
     {"review-agent",
      "NAME",
-     "add a stage in which this coding agent reviews",
+     "add a review stage with this coding agent",
      OPT_REVIEW_AGENT},
-    {"run", "COMMAND", "what implements an issue", OPT_RUN},
+    {"run", "COMMAND", "command that implements an issue", OPT_RUN},
     {"tag", "NAME", "tag of a Task Master file (default: master)", OPT_TAG},
     {0},
 };
@@ -602,7 +600,7 @@ static const struct cli_option options[] = {
 const struct cli_command cli_import = {
     .name = "import",
     .synopsis = "github|beads|taskmaster [OPTION]... FILE...",
-    .summary = "make a plan of the issues of GitHub, beads or Task Master",
+    .summary = "convert issues of GitHub, beads or Task Master to a plan",
     .options = options,
     .run = run,
 };

@@ -101,10 +101,8 @@ static char (*make_names(const struct request *request,
 static void add_head(struct strbuf *out, const char *name)
 {
     strbuf_adds(out,
-                "# A plan for sluice. Replace the sample issues at its end by "
-                "yours, then:\n"
-                "#\n"
-                "#   sluice check " PLAN_FILE
+                "# A plan for sluice. Replace the sample issues at its end "
+                "with yours, then:\n#\n#   sluice check " PLAN_FILE
                 "      # errors and warnings; starts nothing\n"
                 "#   sluice simulate " PLAN_FILE
                 "   # what would run when; starts nothing\n"
@@ -193,15 +191,10 @@ static void add_pipeline(struct strbuf *out, const struct survey *survey)
         }
         strbuf_adds(
             out,
-            ", and write \"agent: NAME\"\n"
-            "# in place of \"run\", which is any command; this one parks the "
-            "issue.\n"
-            "pipelines:\n"
-            "  issue:\n"
-            "    - stage: implement\n"
-            "      estimate: 20m\n"
-            "      run: >-\n"
-            "        echo '{\"outcome\": \"blocked\", \"reason\": \"no agent: "
+            ", and write \"agent: NAME\"\n# instead of \"run\", which is any "
+            "command; this one parks the issue.\npipelines:\n  issue:\n    - "
+            "stage: implement\n      estimate: 20m\n      run: >-\n        "
+            "echo '{\"outcome\": \"blocked\", \"reason\": \"no agent: "
             "edit " PLAN_FILE "\"}' >\"$SLUICE_RESULT\"\n"
             "    # - {stage: review, agent: NAME, rework: {to: implement, "
             "max: 2}}\n");
@@ -214,11 +207,9 @@ static void add_issues(struct strbuf *out,
                        char (*names)[NAME_BYTES])
 {
     strbuf_adds(out,
-                "\n# The issues. These are samples, and harmless. 'needs: "
-                "[ID]' makes one wait for\n"
-                "# another, in any repository; 'body_file: PATH' reads the "
-                "text from a file.\n"
-                "groups:\n");
+                "\n# The issues. These are harmless samples. 'needs: [ID]' "
+                "makes an issue wait for\n# another, in any repository; "
+                "'body_file: PATH' reads the text from a file.\ngroups:\n");
     for (uint32_t ix = 0; ix < survey->repo_count; ix++) {
         if (survey->repos[ix].fault != NULL) {
             continue;
@@ -355,9 +346,8 @@ static int report(const struct request *request, const struct survey *survey)
         strbuf_addf(&out, "  cd %s\n", request->dir);
     }
     strbuf_adds(&out,
-                "  edit " PLAN_FILE
-                "              # replace the sample issues by yours\n"
-                "  sluice check " PLAN_FILE
+                "  edit " PLAN_FILE "              # replace the sample issues "
+                "with yours\n  sluice check " PLAN_FILE
                 "      # errors and warnings; starts nothing\n"
                 "  sluice simulate " PLAN_FILE
                 "   # what would run when; starts nothing\n"
@@ -382,7 +372,7 @@ static uint32_t warn(const struct survey *survey)
         struct strbuf path = {0};
         plain_add(&path, repo->path);
         (void)fprintf(stderr,
-                      "sluice init: warning: %s is left out: %s\n",
+                      "sluice init: warning: skipped %s: %s\n",
                       strbuf_text(&path),
                       repo->fault);
         strbuf_release(&path);
@@ -448,7 +438,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
 
 static const struct cli_option options[] = {
     {"force", NULL, "replace " PLAN_FILE, OPT_FORCE},
-    {"print", NULL, "write to standard output, and no file", OPT_PRINT},
+    {"print", NULL, "print the plan; write no file", OPT_PRINT},
     {0},
 };
 

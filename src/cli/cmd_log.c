@@ -400,8 +400,8 @@ static enum err follow(struct log *log, struct diag *diag)
         }
         if (is_abandoned(log, &alone_since_ns)) {
             (void)fprintf(stderr,
-                          "sluice %s: %s is %s, and no scheduler is running: "
-                          "'sluice run' goes on\n",
+                          "sluice %s: %s is %s, but no scheduler is running: "
+                          "resume with 'sluice run'\n",
                           log->command->name,
                           log->target.task_id,
                           log->target.state);
@@ -443,13 +443,13 @@ static int say_none(const struct log *log)
                       log->attempt);
         return CLI_USAGE;
     }
-    (void)fprintf(stderr,
-                  "sluice %s: %s is %s and was never started: 'sluice why "
-                  "%s' tells more\n",
-                  log->command->name,
-                  log->target.task_id,
-                  log->target.state,
-                  log->target.task_id);
+    (void)fprintf(
+        stderr,
+        "sluice %s: %s is %s and has not started: see 'sluice why %s'\n",
+        log->command->name,
+        log->target.task_id,
+        log->target.state,
+        log->target.task_id);
     return CLI_NOT_ALL_DONE;
 }
 
@@ -471,7 +471,7 @@ static int show_log(struct log *log, struct diag *diag)
     if (log->fd < 0) {
         (void)fprintf(stderr,
                       "sluice %s: attempt %u of %s has no log: it has not "
-                      "begun, or 'sluice gc' has removed it\n",
+                      "started, or 'sluice gc' removed it\n",
                       log->command->name,
                       log->shown.number,
                       log->target.task_id);
@@ -546,10 +546,10 @@ static int take_option(struct log *log, int code, const char *argument)
         unsigned long number = strtoul(argument, &end, 10);
         if (argument[0] < '0' || argument[0] > '9' || *end != '\0' ||
             errno != 0 || number == 0 || number >= UINT32_MAX) {
-            return cli_fail(log->command,
-                            "--attempt %s: not the number of an attempt, "
-                            "which start at 1",
-                            argument);
+            return cli_fail(
+                log->command,
+                "--attempt %s: not an attempt number, counted from 1",
+                argument);
         }
         log->attempt = (uint32_t)number;
         return CLI_OK;
@@ -580,8 +580,8 @@ static int run(const struct cli_command *command, int argc, char **argv)
     }
     if (optind + 1 != argc) {
         return cli_fail(command,
-                        optind == argc ? "whose log? Give the id of a task"
-                                       : "one task at a time");
+                        optind == argc ? "missing TASK"
+                                       : "too many arguments; name one task");
     }
     if (cli_check_id(command, "task", argv[optind]) != CLI_OK) {
         return CLI_USAGE;
@@ -604,11 +604,11 @@ static int run(const struct cli_command *command, int argc, char **argv)
 }
 
 static const struct cli_option options[] = {
-    {"attempt", "N", "of this attempt (default: the last one)", OPT_ATTEMPT},
-    {"follow", NULL, "go on until the task has ended", OPT_FOLLOW},
+    {"attempt", "N", "print this attempt (default: the last)", OPT_ATTEMPT},
+    {"follow", NULL, "keep printing until the task has finished", OPT_FOLLOW},
     CLIENT_OPTION_JSON,
-    {"path", NULL, "print the name of the file only", OPT_PATH},
-    {"raw", NULL, "print the bytes as they are, on a terminal too", OPT_RAW},
+    {"path", NULL, "print only the path of the log file", OPT_PATH},
+    {"raw", NULL, "print the unchanged bytes, even on a terminal", OPT_RAW},
     CLIENT_OPTION_RUN,
     CLIENT_OPTION_STORE,
     {0},
@@ -617,7 +617,7 @@ static const struct cli_option options[] = {
 const struct cli_command cli_log = {
     .name = "log",
     .synopsis = "[OPTION]... TASK",
-    .summary = "show what a task's session has written",
+    .summary = "print the output of a task's session",
     .options = options,
     .run = run,
 };

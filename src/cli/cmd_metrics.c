@@ -110,10 +110,10 @@ static int run(const struct cli_command *command, int argc, char **argv)
 }
 
 static const struct cli_option options[] = {
-    {"every", "TIME", "how often the file is written (default 15s)", OPT_EVERY},
+    {"every", "TIME", "interval between writes (default: 15s)", OPT_EVERY},
     CLIENT_OPTION_RUN,
     CLIENT_OPTION_STORE,
-    {"watch", "FILE", "write to this file, again and again", OPT_WATCH},
+    {"watch", "FILE", "rewrite this file periodically", OPT_WATCH},
     {0},
 };
 

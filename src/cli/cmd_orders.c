@@ -72,7 +72,7 @@ static int take_option(struct line *line, int code, const char *argument)
     case OPT_DOWN:
     case OPT_UP:
         if (line->step != 0) {
-            return cli_fail(line->command, "give --down or --up once");
+            return cli_fail(line->command, "use --down or --up once");
         }
         line->step = code == OPT_UP ? 1 : -1;
         return CLI_OK;
@@ -140,11 +140,11 @@ read_cap(const struct cli_command *command, const char *text, int *out)
     long number = strtol(text, &end, 10);
     bool digits = text[0] >= '0' && text[0] <= '9' && *end == '\0';
     if (!digits || errno != 0 || number > INT_MAX) {
-        (void)cli_fail(command,
-                       "\"%s\" is not a cap: give a number from 0 to %d, "
-                       "--down or --up",
-                       text,
-                       INT_MAX);
+        (void)cli_fail(
+            command,
+            "invalid cap \"%s\": use a number from 0 to %d, --down or --up",
+            text,
+            INT_MAX);
         return false;
     }
     *out = (int)number;
@@ -160,10 +160,11 @@ static int run_cap(const struct cli_command *command, int argc, char **argv)
     }
     int given = line.operand_count + (line.step != 0 ? 1 : 0);
     if (given == 0) {
-        return cli_fail(command, "which cap? Give a number, --down or --up");
+        return cli_fail(command, "missing cap: use a number, --down or --up");
     }
     if (given > 1) {
-        return cli_fail(command, "give one number, --down or --up, not more");
+        return cli_fail(command,
+                        "too many arguments: use one number, --down or --up");
     }
     int max = 0;
     if (line.step == 0 && !read_cap(command, line.operands[0], &max)) {
@@ -211,12 +212,12 @@ static int run_whole(const struct cli_command *command, int argc, char **argv)
 static const char *read_task(const struct line *line)
 {
     if (line->operand_count == 0) {
-        (void)cli_fail(line->command, "which task? Give its id");
+        (void)cli_fail(line->command, "missing TASK");
         return NULL;
     }
     if (line->operand_count > 1) {
         (void)cli_fail(line->command,
-                       "one task at a time; what is \"%s\"?",
+                       "unexpected argument \"%s\"; name one task",
                        line->operands[1]);
         return NULL;
     }
@@ -303,8 +304,7 @@ static int run_either(const struct cli_command *command, int argc, char **argv)
         return name != NULL ? order_either(&line, name) : CLI_USAGE;
     }
     if (line.run == NULL) {
-        return cli_fail(command,
-                        "which task? Give its id, or a whole run with --run");
+        return cli_fail(command, "missing TASK; name a whole run with --run");
     }
     struct strbuf order = {0};
     struct jsonw json = {.out = &order};
@@ -336,12 +336,12 @@ static int read_text(const struct line *line, struct strbuf *out)
     }
     const char *text = strbuf_text(out);
     if (text[strspn(text, " \t\r\n")] == '\0') {
-        return cli_fail(line->command, "the answer has no text");
+        return cli_fail(line->command, "empty answer");
     }
     if (out->len > ANSWER_BYTES_MAX) {
         return cli_fail(line->command,
-                        "the answer has %zu bytes, which is more than %d: put "
-                        "it into a file and answer where that is",
+                        "the answer has %zu bytes, more than %d: put it into a "
+                        "file and answer with its path",
                         out->len,
                         ANSWER_BYTES_MAX);
     }
@@ -349,7 +349,7 @@ static int read_text(const struct line *line, struct strbuf *out)
     bool good = checked != NULL && strlen(text) == out->len;
     json_decref(checked);
     return good ? CLI_END
-                : cli_fail(line->command, "the answer is not text in UTF-8");
+                : cli_fail(line->command, "the answer is not valid UTF-8");
 }
 
 static int run_add(const struct cli_command *command, int argc, char **argv)
@@ -369,7 +369,7 @@ static int run_add(const struct cli_command *command, int argc, char **argv)
         return cli_fail(command, "%s", diag.text);
     }
     if (memchr(file.text, '\0', file.bytes) != NULL) {
-        code = cli_fail(command, "%s has a NUL byte in it", file.path);
+        code = cli_fail(command, "%s contains a NUL byte", file.path);
     } else {
         struct strbuf order = {0};
         struct jsonw json = {.out = &order};
@@ -397,9 +397,8 @@ static int run_answer(const struct cli_command *command, int argc, char **argv)
     if (line.operand_count < 2) {
         return cli_fail(command,
                         line.operand_count == 0
-                            ? "which task? Give its id, then the answer"
-                            : "what is the answer? Give its text, or - for "
-                              "standard input");
+                            ? "missing TASK and TEXT"
+                            : "missing TEXT (use - for standard input)");
     }
     const char *task = line.operands[0];
     if (cli_check_id(command, "task", task) != CLI_OK) {
@@ -487,7 +486,7 @@ static int report_running(const struct line *line, const char *dir)
         jsonw_object(&json, NULL);
         jsonw_bool(&json, "ok", false);
         jsonw_text(&json, "error", err_name(ERR_TIMEOUT));
-        jsonw_text(&json, "text", "the scheduler has not ended yet");
+        jsonw_text(&json, "text", "the scheduler has not exited");
         jsonw_array(&json, "running");
         add_sessions(&out, &view, true);
         jsonw_array_end(&json);
@@ -496,8 +495,8 @@ static int report_running(const struct line *line, const char *dir)
         (void)cli_write(&out);
     } else {
         strbuf_addf(&out,
-                    "sluice %s: the scheduler (pid %lld) has not ended yet; "
-                    "it goes on draining. Still running:\n",
+                    "sluice %s: the scheduler (pid %lld) has not exited and "
+                    "keeps draining; still running:\n",
                     line->command->name,
                     (long long)view.owner.pid);
         add_sessions(&out, &view, false);
@@ -555,7 +554,7 @@ static int wait_for_end(const struct line *line,
 /* There is nobody who could start anything. */
 static int say_nobody(const struct line *line)
 {
-    return say_none(line, "no scheduler is running, so nothing is started");
+    return say_none(line, "no scheduler is running");
 }
 
 static int drain(const struct line *line, const char *dir)
@@ -597,9 +596,10 @@ static int run_drain(const struct cli_command *command, int argc, char **argv)
         return code;
     }
     if (line.operand_count > 0) {
-        return cli_fail(command,
-                        "what is \"%s\"? A scheduler is drained as a whole",
-                        line.operands[0]);
+        return cli_fail(
+            command,
+            "unexpected argument \"%s\"; drain applies to the whole scheduler",
+            line.operands[0]);
     }
     struct diag diag = {0};
     char *dir = client_find_store(line.store, false, &diag);
@@ -621,17 +621,17 @@ static const struct cli_option common_options[] = {
 };
 
 static const struct cli_option cap_options[] = {
-    {"down", NULL, "one less than now", OPT_DOWN},
+    {"down", NULL, "lower the cap by one", OPT_DOWN},
     CLIENT_OPTION_JSON,
     CLIENT_OPTION_RUN,
     CLIENT_OPTION_STORE,
-    {"up", NULL, "one more than now", OPT_UP},
+    {"up", NULL, "raise the cap by one", OPT_UP},
     {0},
 };
 
 static const struct cli_option resume_options[] = {
     CLIENT_OPTION_JSON,
-    {"provider", "NAME", "use a provider that was stopped", OPT_PROVIDER},
+    {"provider", "NAME", "use a stopped provider again", OPT_PROVIDER},
     CLIENT_OPTION_RUN,
     CLIENT_OPTION_STORE,
     {0},
@@ -640,15 +640,15 @@ static const struct cli_option resume_options[] = {
 static const struct cli_option drain_options[] = {
     CLIENT_OPTION_JSON,
     CLIENT_OPTION_STORE,
-    {"timeout", "TIME", "as --wait, but no longer than this", OPT_TIMEOUT},
-    {"wait", NULL, "wait until the scheduler has ended", OPT_WAIT},
+    {"timeout", "TIME", "as --wait, but at most this long", OPT_TIMEOUT},
+    {"wait", NULL, "wait until the scheduler has exited", OPT_WAIT},
     {0},
 };
 
 const struct cli_command cli_add = {
     .name = "add",
     .synopsis = "[OPTION]... FRAGMENT",
-    .summary = "add tasks and groups to a run that is under way",
+    .summary = "add tasks and groups to an unfinished run",
     .options = common_options,
     .run = run_add,
 };
@@ -656,7 +656,7 @@ const struct cli_command cli_add = {
 const struct cli_command cli_answer = {
     .name = "answer",
     .synopsis = "[OPTION]... TASK TEXT...",
-    .summary = "answer a parked task's question and try it again",
+    .summary = "answer a parked task's question and retry it",
     .options = common_options,
     .run = run_answer,
 };
@@ -664,7 +664,7 @@ const struct cli_command cli_answer = {
 const struct cli_command cli_cancel = {
     .name = "cancel",
     .synopsis = "[OPTION]... TASK | --run RUN",
-    .summary = "end a task or a run for good",
+    .summary = "cancel a task or a run for good",
     .options = common_options,
     .run = run_either,
 };
@@ -680,7 +680,7 @@ const struct cli_command cli_cap = {
 const struct cli_command cli_drain = {
     .name = "drain",
     .synopsis = "[OPTION]...",
-    .summary = "start nothing more, end when the last session ends",
+    .summary = "start no more sessions; stop after the last one",
     .options = drain_options,
     .run = run_drain,
 };
@@ -696,7 +696,7 @@ const struct cli_command cli_hold = {
 const struct cli_command cli_pause = {
     .name = "pause",
     .synopsis = "[OPTION]... [RUN]",
-    .summary = "start nothing more of a run until it is resumed",
+    .summary = "start no more sessions of a run until it is resumed",
     .options = common_options,
     .run = run_whole,
 };
@@ -704,7 +704,7 @@ const struct cli_command cli_pause = {
 const struct cli_command cli_release = {
     .name = "release",
     .synopsis = "[OPTION]... TASK",
-    .summary = "let a task start that was held",
+    .summary = "let a held task start",
     .options = common_options,
     .run = run_task,
 };
@@ -712,7 +712,7 @@ const struct cli_command cli_release = {
 const struct cli_command cli_resume = {
     .name = "resume",
     .synopsis = "[OPTION]... [RUN]",
-    .summary = "go on with a run that was paused, or with a provider",
+    .summary = "resume a paused run or a stopped provider",
     .options = resume_options,
     .run = run_whole,
 };
@@ -720,7 +720,7 @@ const struct cli_command cli_resume = {
 const struct cli_command cli_retry = {
     .name = "retry",
     .synopsis = "[OPTION]... TASK | --run RUN",
-    .summary = "try a failed or parked task again, or all of a run",
+    .summary = "retry a failed or parked task, or all of a run",
     .options = common_options,
     .run = run_either,
 };
@@ -728,7 +728,7 @@ const struct cli_command cli_retry = {
 const struct cli_command cli_skip = {
     .name = "skip",
     .synopsis = "[OPTION]... TASK",
-    .summary = "give a task up, and what needs it with it",
+    .summary = "skip a task and its dependents",
     .options = common_options,
     .run = run_task,
 };

@@ -105,7 +105,7 @@ static enum err put_page(const char *dir,
         char why[sizeof(diag->text)];
         (void)snprintf(why, sizeof(why), "%s", diag->text);
         err =
-            diag_set(diag, ERR_INVALID, "%.300s; -o names another place", why);
+            diag_set(diag, ERR_INVALID, "%.300s; use -o for another file", why);
     }
     strbuf_release(&folder);
     strbuf_release(&name);
@@ -198,7 +198,7 @@ static int set_form(struct request *request, enum form form)
 {
     if (request->form_given && request->form != form) {
         return cli_fail(request->command,
-                        "one of --json, --md and --svg at a time");
+                        "--json, --md and --svg exclude each other");
     }
     request->form = form;
     request->form_given = true;
@@ -239,7 +239,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
         }
     }
     if (request.output != NULL && request.output[0] == '\0') {
-        return cli_fail(command, "--output needs the name of a file");
+        return cli_fail(command, "--output needs a file name");
     }
     int code = cli_run_operand(command, argc, argv, &request.run);
     return code == CLI_OK ? carry_out(&request) : code;
@@ -251,14 +251,14 @@ static const struct cli_option options[] = {
     {"output", "FILE", "write to this file; - is standard output", OPT_OUTPUT},
     CLIENT_OPTION_RUN,
     CLIENT_OPTION_STORE,
-    {"svg", NULL, "print the timeline as a picture", OPT_SVG},
+    {"svg", NULL, "print the timeline as SVG", OPT_SVG},
     {0},
 };
 
 const struct cli_command cli_report = {
     .name = "report",
     .synopsis = "[OPTION]... [RUN]",
-    .summary = "tell what a run amounted to, as a page, a picture or JSON",
+    .summary = "report on a run as HTML, SVG, Markdown or JSON",
     .options = options,
     .run = run,
 };

@@ -88,25 +88,19 @@ struct run {
 };
 
 static const struct cli_option options[] = {
-    {"dry-run", NULL, "show what would start and when; run nothing", OPT_DRY},
+    {"dry-run", NULL, "print what would start and when; run nothing", OPT_DRY},
     CLIENT_OPTION_JSON,
-    {"new",
-     NULL,
-     "start another run, even if one of this name goes on or has finished",
-     OPT_NEW},
+    {"new", NULL, "start another run, even if a run has this name", OPT_NEW},
     CLIENT_OPTION_STORE,
     {"take-over",
      NULL,
-     "end the present scheduler and take its place",
+     "stop the running scheduler and replace it",
      OPT_TAKE_OVER},
     {"update",
      NULL,
-     "change the unfinished run of this name to what PLAN says now",
+     "change the unfinished run of this name to PLAN",
      OPT_UPDATE},
-    {"wait",
-     NULL,
-     "wait for a person instead of ending when one is needed",
-     OPT_WAIT},
+    {"wait", NULL, "wait for the operator instead of exiting", OPT_WAIT},
     {0},
 };
 
@@ -192,7 +186,7 @@ static void take_answer(struct run *run, const char *answer)
         (void)diag_set(&run->diag,
                        run->failed,
                        "%s",
-                       text != NULL ? text : "the answer is not understood");
+                       text != NULL ? text : "invalid reply of the scheduler");
     }
     json_decref(json);
 }
@@ -233,9 +227,9 @@ static void check_files(struct run *run)
     }
     struct strbuf text = {0};
     strbuf_addf(&text,
-                "at most %llu files may be open here, too few for a cap of "
-                "%lld sessions: raise that to %lld ('ulimit -n', or "
-                "LimitNOFILE= of a service), or lower the cap",
+                "the limit of %llu open files is too low for a cap of %lld "
+                "sessions: raise it to %lld ('ulimit -n', or LimitNOFILE= of a "
+                "service), or lower the cap",
                 (unsigned long long)files.rlim_cur,
                 (long long)cap,
                 (long long)cap + OWN_FILES);
@@ -266,11 +260,11 @@ static void tell_trouble(struct run *run, const char *trouble)
     struct strbuf text = {0};
     if (run->troubled) {
         strbuf_addf(&text,
-                    "%s: nothing is started until that is over; what runs "
-                    "goes on",
+                    "%s: no session starts until this is resolved; running "
+                    "sessions continue",
                     trouble);
     } else {
-        strbuf_adds(&text, "the store can be written again: going on");
+        strbuf_adds(&text, "the store is writable again: continuing");
     }
     say(run, strbuf_text(&text));
     strbuf_release(&text);
@@ -320,11 +314,13 @@ static void on_signal(void *ctx, int number)
         loop_stop(run->loop);
     } else if (run->interrupts == 1) {
         say(run,
-            "nothing more is started; ending when the last session has ended "
-            "(once more: end the sessions)");
+            "draining; will exit after the last session (Ctrl-C again: stop "
+            "the sessions)");
         engine_drain(engine, true);
     } else {
-        say(run, "ending the sessions (once more: leave them and go)");
+        say(run,
+            "stopping the sessions (Ctrl-C again: exit and leave them "
+            "running)");
         engine_stop(engine);
     }
 }
@@ -483,7 +479,7 @@ static enum err end_owner(struct run *run)
     if (strcmp(owner.host, self.host) != 0) {
         return diag_set(&run->diag,
                         ERR_DENIED,
-                        "the scheduler runs on %s: end it there",
+                        "the scheduler runs on %s: stop it there",
                         owner.host);
     }
     int pidfd;
@@ -494,7 +490,7 @@ static enum err end_owner(struct run *run)
     if (syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) != 0) {
         err = diag_set(&run->diag,
                        ERR_DENIED,
-                       "the scheduler (pid %lld) cannot be ended",
+                       "cannot stop the scheduler (pid %lld)",
                        (long long)owner.pid);
     }
     (void)close(pidfd);
@@ -595,11 +591,11 @@ static enum err see_through(struct run *run)
         }
         if (err == ERR_BUSY && run->update) {
             run->failed = ERR_CONFLICT;
-            return diag_set(&run->diag,
-                            ERR_CONFLICT,
-                            "a scheduler is running: add --take-over to "
-                            "replace it (its sessions go on), or end it "
-                            "first");
+            return diag_set(
+                &run->diag,
+                ERR_CONFLICT,
+                "a scheduler is running: replace it with --take-over (its "
+                "sessions keep running), or stop it first");
         }
         if (err == ERR_BUSY) {
             err = watch(run);
@@ -671,22 +667,20 @@ add_next(struct strbuf *out, const struct run *run, const struct engine *engine)
     bool finished = engine_run(engine, 0).finished;
     if (run->past) {
         strbuf_addf(out,
-                    "\nrun %s had finished before: nothing was started\n",
+                    "\nrun %s had already finished: nothing was started\n",
                     run->id);
     }
     if (finished) {
         strbuf_addf(&command, "sluice report %s", run->id);
-        strbuf_addf(out,
-                    "\n    %-36s writes a report of it\n",
-                    strbuf_text(&command));
+        strbuf_addf(out, "\n    %-36s write a report\n", strbuf_text(&command));
         strbuf_clear(&command);
-        effect = "starts another run of this plan";
+        effect = "start another run of this plan";
     } else if (run->interrupted) {
         strbuf_adds(out, "\n");
-        effect = "goes on from here";
+        effect = "resume the run";
     } else {
         strbuf_adds(out, "\n");
-        effect = "goes on, once that is decided";
+        effect = "resume the run, once this is decided";
     }
     add_command(&command, run, finished ? "--new" : NULL);
     strbuf_addf(out, "    %-36s %s\n", strbuf_text(&command), effect);
@@ -810,7 +804,7 @@ static int explain_store(const struct run *run)
     struct strbuf text = {0};
     add_command(&text, run, NULL);
     (void)fprintf(stderr,
-                  "    %-36s goes on, once that is repaired\n",
+                  "    %-36s resume the run, once this is repaired\n",
                   strbuf_text(&text));
     strbuf_release(&text);
     return CLI_STORE;
@@ -825,7 +819,7 @@ static int execute(struct run *run)
         (void)diag_set(&run->diag, ERR_INVALID, "%s", run->dir);
         return cli_fail(run->command,
                         "the path of the store is not UTF-8 (%s): rename the "
-                        "folder, or give another one with --store",
+                        "directory, or use another one with --store",
                         run->diag.text);
     }
     enum err err = run->dir != NULL ? ERR_OK : ERR_INVALID;
@@ -885,13 +879,13 @@ static int check_and_execute(struct run *run, const char *path)
     run->name = mem_strndup(plan->name, strlen(plan->name));
     run->folder = cli_folder(path);
     if (run->folder == NULL) {
-        code = cli_fail(run->command, "%s: its folder cannot be found", path);
+        code = cli_fail(run->command, "%s: cannot find its directory", path);
     } else if (!utf8_is_valid(run->folder, strlen(run->folder))) {
         /* It is in events, briefs and rows, which are UTF-8 by definition. */
         (void)diag_set(&run->diag, ERR_INVALID, "%s", run->folder);
         code = cli_fail(run->command,
-                        "the path of the plan's folder is not UTF-8 (%s): "
-                        "rename the folder",
+                        "the path of the plan's directory is not UTF-8 (%s): "
+                        "rename the directory",
                         run->diag.text);
     } else if (run->dry && run->update) {
         code = preview_update(run);
@@ -957,7 +951,7 @@ static int run_run(const struct cli_command *command, int argc, char **argv)
 const struct cli_command cli_run = {
     .name = "run",
     .synopsis = "[OPTION]... PLAN",
-    .summary = "run a plan to its end, or go on with it",
+    .summary = "run a plan to completion, or resume it",
     .options = options,
     .run = run_run,
 };

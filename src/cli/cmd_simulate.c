@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/results.h"
+#include "plan/alias.h"
 #include "sim/gantt.h"
 #include "sim/sim.h"
 #include "sim/svg.h"
@@ -33,7 +34,7 @@ enum {
     OPT_JITTER,
     OPT_JSON,
     OPT_POLICY,
-    OPT_REJECT,
+    OPT_REFUSE,
     OPT_RULES,
     OPT_SCRIPT,
     OPT_SEED,
@@ -81,10 +82,10 @@ static int set_policy(struct request *request, const char *name)
             return CLI_OK;
         }
     }
-    return cli_fail(request->command,
-                    "unknown policy \"%s\" (there are: rank, fair, fifo, "
-                    "lookahead)",
-                    name);
+    return cli_fail(
+        request->command,
+        "unknown policy \"%s\" (known: rank, fair, fifo, lookahead)",
+        name);
 }
 
 /* "all", "none", or some of the four names with commas between. */
@@ -104,8 +105,8 @@ static int set_rules(struct request *request, const char *list)
         }
         if (ix == RULE_COUNT) {
             return cli_fail(request->command,
-                            "unknown rule in \"%s\" (there are: priority, "
-                            "cap, defer, batch; or all, none)",
+                            "unknown rule in \"%s\" (known: priority, cap, "
+                            "defer, batch; or all, none)",
                             list);
         }
         rules |= 1U << ix;
@@ -157,9 +158,9 @@ static int
 add_at(struct request *request, const char *time, int argc, char **argv)
 {
     if (optind >= argc) {
-        return cli_fail(request->command,
-                        "--at takes a time and an order, such as "
-                        "--at 10m \"cap 1\"");
+        return cli_fail(
+            request->command,
+            "--at takes a time and a request, such as --at 10m \"cap 1\"");
     }
     struct strbuf rest = {0};
     strbuf_addf(&rest, "%s %s", time, argv[optind++]);
@@ -187,6 +188,15 @@ static int add_script(struct request *request, const char *path)
         sim_script_read(&request->script, file.text, file.bytes, folder, &diag);
     mem_free(folder);
     cli_release_file(&file);
+    if (request->script.old != NULL) {
+        (void)fprintf(stderr,
+                      "sluice %s: warning: %s: \"%s\" is an old word; use "
+                      "\"%s\"\n",
+                      request->command->name,
+                      path,
+                      request->script.old->old,
+                      request->script.old->now);
+    }
     return err == ERR_OK ? CLI_OK
                          : cli_fail(request->command, "%s:%s", path, diag.text);
 }
@@ -213,8 +223,8 @@ static int take_option(struct request *request,
         return add_line(request, "checkpoint", argument);
     case OPT_FAIL:
         return add_line(request, "fail", argument);
-    case OPT_REJECT:
-        return add_line(request, "reject", argument);
+    case OPT_REFUSE:
+        return add_line(request, "refuse", argument);
     case OPT_SCRIPT:
         return add_script(request, argument);
     case OPT_COMPARE:
@@ -481,7 +491,7 @@ static int run_request(struct request *request, int argc, char **argv)
     }
     if (request->compare && request->compare_rules) {
         return cli_fail(request->command,
-                        "--compare and --compare-rules do not go together");
+                        "--compare and --compare-rules exclude each other");
     }
     const char *path = cli_operand(request->command, argc, argv);
     int code = path != NULL ? read_additions(request) : CLI_USAGE;
@@ -510,52 +520,55 @@ static int run(const struct cli_command *command, int argc, char **argv)
 }
 
 static const struct cli_option options[] = {
-    {"at", "TIME ORDER", "give an order then: --at 10m \"cap 1\"", OPT_AT},
+    {"at", "TIME ORDER", "apply a request then: --at 10m \"cap 1\"", OPT_AT},
     {"baseline",
      NULL,
-     "first come without rules before it, to compare",
+     "first print first come, first served without rules",
      OPT_BASELINE},
     {"block", "TASK", "TASK reports that it is blocked", OPT_BLOCK},
     {"changes",
      "TASK:N",
-     "the first N times TASK asks for changes",
+     "the first N attempts of TASK request changes",
      OPT_CHANGES},
     {"checkpoint",
      "TASK:N",
-     "TASK ends N times with a checkpoint",
+     "the first N attempts of TASK exit with a checkpoint",
      OPT_CHECKPOINT},
-    {"compare", NULL, "every policy, side by side", OPT_COMPARE},
+    {"compare", NULL, "compare all policies", OPT_COMPARE},
     {"compare-rules",
      NULL,
-     "every combination of rules, side by side",
+     "compare all combinations of rules",
      OPT_COMPARE_RULES},
     {"fail", "TASK:N", "the first N attempts of TASK fail", OPT_FAIL},
     {"gantt", NULL, "draw the timeline", OPT_GANTT},
-    {"jitter", "PERCENT", "spread durations around the estimates", OPT_JITTER},
+    {"jitter", "PERCENT", "random durations around the estimates", OPT_JITTER},
     {"json", NULL, "print one JSON object, or an array of them", OPT_JSON},
     {"policy",
      "NAME",
-     "rank, fair, fifo or lookahead, not the plan's",
+     "rank, fair, fifo or lookahead (default: the plan's)",
      OPT_POLICY},
-    {"reject",
-     "EXECUTOR:N",
-     "the first N starts there are refused",
-     OPT_REJECT},
+    {"refuse",
+     "PROVIDER:N",
+     "the provider refuses the first N starts",
+     OPT_REFUSE},
     {"rules",
      "LIST",
      "only these: priority,cap,defer,batch; all, none",
      OPT_RULES},
-    {"script", "FILE", "orders and ends from a file, one per line", OPT_SCRIPT},
-    {"seed", "N", "of all that is drawn (default 1)", OPT_SEED},
-    {"store", "DIR", "estimates from the history of a store", OPT_STORE},
-    {"svg", "FILE", "write the timeline as a picture", OPT_SVG},
+    {"script",
+     "FILE",
+     "requests and outcomes from a file, one per line",
+     OPT_SCRIPT},
+    {"seed", "N", "seed of the random numbers (default: 1)", OPT_SEED},
+    {"store", "DIR", "take estimates from the history of a store", OPT_STORE},
+    {"svg", "FILE", "write the timeline as SVG", OPT_SVG},
     {0},
 };
 
 const struct cli_command cli_simulate = {
     .name = "simulate",
     .synopsis = "[OPTION]... PLAN",
-    .summary = "run a plan under a virtual clock and show who runs when",
+    .summary = "run a plan in virtual time and show what runs when",
     .options = options,
     .run = run,
 };

@@ -30,18 +30,17 @@ static void add_scheduler(struct strbuf *out, const struct client_view *view)
     strbuf_adds(out, "scheduler: ");
     if (!view->owned) {
         strbuf_adds(out,
-                    "none; sessions live on without one, and 'sluice run' "
-                    "goes on\n");
+                    "none; sessions keep running, 'sluice run' adopts them\n");
         return;
     }
     strbuf_addf(out, "pid %lld on ", pid);
     plain_add(out, view->owner.host);
     if (view->stopped) {
-        strbuf_addf(out,
-                    " is STOPPED (SIGSTOP, Ctrl-Z or a debugger): 'kill -CONT "
-                    "%lld' lets it go on, 'sluice run --take-over' replaces "
-                    "it\n",
-                    pid);
+        strbuf_addf(
+            out,
+            " is STOPPED (SIGSTOP, Ctrl-Z or a debugger): 'kill -CONT %lld' "
+            "continues it, 'sluice run --take-over' replaces it\n",
+            pid);
         return;
     }
     if (view->silent_ns > 0) {
@@ -61,7 +60,7 @@ static void add_scheduler(struct strbuf *out, const struct client_view *view)
     if (view->owner.trouble[0] != '\0') {
         strbuf_adds(out, ", in TROUBLE: ");
         plain_add(out, view->owner.trouble);
-        strbuf_adds(out, "; it tries again");
+        strbuf_adds(out, "; it retries");
     }
     strbuf_adds(out, "\n");
 }
@@ -163,7 +162,7 @@ add_sessions(struct strbuf *out, const struct model *model, bool owned)
             strbuf_addf(out, ", with %u more tasks", slot->more);
         }
         if (!owned && slot->gone) {
-            strbuf_adds(out, ", has ended: the next scheduler sees to it");
+            strbuf_adds(out, ", has exited: the next scheduler records it");
         }
         strbuf_adds(out, "\n");
     }
@@ -174,10 +173,11 @@ static void add_people(struct strbuf *out,
                        const struct model *model)
 {
     uint32_t count = model->part_counts[MODEL_PEOPLE];
-    strbuf_adds(out,
-                count == 0 ? ""
-                           : "  a person is needed ('sluice why TASK' says "
-                             "what to do):\n");
+    strbuf_adds(
+        out,
+        count == 0
+            ? ""
+            : "  need attention ('sluice why TASK' explains what to do):\n");
     for (uint32_t ix = 0; ix < count && ix < PEOPLE_MAX; ix++) {
         uint32_t task = model->rows[ix].task;
         struct reason reason =
@@ -327,9 +327,9 @@ static void add_text(struct strbuf *out,
     usage_add_override(out, engine);
     usage_add_stopped(out, engine);
     if (engine_run_count(engine) == 0) {
-        strbuf_adds(out,
-                    "\nno unfinished run; 'sluice status --all' lists the "
-                    "finished ones, too\n");
+        strbuf_adds(
+            out,
+            "\nno unfinished run; 'sluice status --all' lists finished ones\n");
     }
     for (uint32_t ix = 0; ix < engine_run_count(engine); ix++) {
         struct engine_run_view view = engine_run(engine, ix);
@@ -370,7 +370,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
 }
 
 static const struct cli_option options[] = {
-    {"all", NULL, "finished runs, too", OPT_ALL},
+    {"all", NULL, "show finished runs, too", OPT_ALL},
     CLIENT_OPTION_JSON,
     CLIENT_OPTION_RUN,
     CLIENT_OPTION_STORE,
@@ -380,7 +380,7 @@ static const struct cli_option options[] = {
 const struct cli_command cli_status = {
     .name = "status",
     .synopsis = "[--all] [--json] [--store DIR] [RUN]",
-    .summary = "say who schedules, what runs, and what waits for what",
+    .summary = "show the scheduler, running sessions, and why tasks wait",
     .options = options,
     .run = run,
 };

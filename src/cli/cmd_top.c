@@ -141,7 +141,7 @@ static void take_order(struct view *view, struct top_request *request)
     if (view->order_count == ORDERS_MAX) {
         top_say(&view->top,
                 true,
-                "%s: too many orders wait for an answer",
+                "%s: too many requests wait for a reply",
                 request->verb);
         return;
     }
@@ -166,7 +166,7 @@ static void say_answer(struct view *view, int code)
     if (text == NULL) {
         top_say(&view->top,
                 true,
-                "%s: ended with exit code %d and no answer",
+                "%s: exited with code %d and no reply",
                 strbuf_text(&name),
                 code);
     } else if (good) {
@@ -462,7 +462,7 @@ static int take_option(struct view *view, int code, const char *argument)
         if (bad == CLI_OK && (view->interval_ns < INTERVAL_MIN_NS ||
                               view->interval_ns > INTERVAL_MAX_NS)) {
             bad = cli_fail(view->command,
-                           "--interval %s: give 100ms to 1h",
+                           "--interval %s: use 100ms to 1h",
                            argument);
         }
         return bad;
@@ -499,8 +499,8 @@ static int run(const struct cli_command *command, int argc, char **argv)
     }
     if (isatty(STDIN_FILENO) != 1 || isatty(STDOUT_FILENO) != 1) {
         return cli_fail(command,
-                        "standard input and output must be a terminal; "
-                        "'sluice status' prints the same as text");
+                        "standard input and output must be a terminal; use "
+                        "'sluice status' instead");
     }
     struct diag diag = {0};
     view.dir = client_find_store(view.store_option, false, &diag);
@@ -514,8 +514,14 @@ static int run(const struct cli_command *command, int argc, char **argv)
 }
 
 static const struct cli_option options[] = {
-    {"interval", "TIME", "look at the store so often (1s)", OPT_INTERVAL},
-    {"read-only", NULL, "refuse the keys that act", OPT_READ_ONLY},
+    {"interval",
+     "TIME",
+     "poll the store at this interval (default: 1s)",
+     OPT_INTERVAL},
+    {"read-only",
+     NULL,
+     "disable the keys that change something",
+     OPT_READ_ONLY},
     CLIENT_OPTION_RUN,
     CLIENT_OPTION_STORE,
     {0},
@@ -524,7 +530,7 @@ static const struct cli_option options[] = {
 const struct cli_command cli_top = {
     .name = "top",
     .synopsis = "[--interval TIME] [--read-only] [--store DIR] [RUN]",
-    .summary = "watch what runs and waits, live, and steer it by keys",
+    .summary = "watch and control runs on the full terminal",
     .options = options,
     .run = run,
 };

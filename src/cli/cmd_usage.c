@@ -36,7 +36,7 @@ static void add_providers(struct strbuf *out, const struct glance *glance)
                            glance->wall_ns +
                                (until_ns - engine_time_ns(engine)),
                            glance->wall_ns);
-            strbuf_adds(out, ", as a session has reported\n");
+            strbuf_adds(out, ", reported by a session\n");
         }
     }
 }
@@ -135,13 +135,12 @@ static int set_override(const struct line *line)
     bool on = strcmp(line->override, "on") == 0;
     if (!on && strcmp(line->override, "off") != 0) {
         return cli_fail(line->command,
-                        "--override is on or off, not \"%s\"",
+                        "--override takes on or off, not \"%s\"",
                         line->override);
     }
     if (line->wanted.run != NULL) {
         return cli_fail(line->command,
-                        "the override is for the whole store: leave --run "
-                        "away");
+                        "the override applies to the whole store: omit --run");
     }
     return order_carry_out(line->command,
                            line->wanted.store,
@@ -183,7 +182,7 @@ static const struct cli_option options[] = {
     CLIENT_OPTION_JSON,
     {"override",
      "STATE",
-     "on: meters and reported limits pause nothing; off: they do",
+     "on: meters and reported limits have no effect; off: they do",
      OPT_OVERRIDE},
     CLIENT_OPTION_RUN,
     CLIENT_OPTION_STORE,
@@ -193,7 +192,7 @@ static const struct cli_option options[] = {
 const struct cli_command cli_usage = {
     .name = "usage",
     .synopsis = "[--override STATE] [OPTION]... [RUN]",
-    .summary = "show usage meters and what they do; override them",
+    .summary = "show usage meters and their effect, or override them",
     .options = options,
     .run = run,
 };

@@ -93,7 +93,7 @@ static void set_run(struct awaited *item, const json_t *data, const char *to)
     }
     bool well = !waits && count_of(data, "cancelled") == 0;
     item->progress = well ? ENDED_WELL : ENDED_BADLY;
-    strbuf_adds(&item->how, waits ? "waits for a person" : "finished");
+    strbuf_adds(&item->how, waits ? "needs attention" : "finished");
     static const char *const shown[] = {
         "done",
         "failed",
@@ -300,8 +300,7 @@ static int conclude(const struct waiting *waiting)
         ok = ok && item->progress == ENDED_WELL;
         if (!is_settled(waiting, item)) {
             strbuf_addf(&out,
-                        "sluice %s: the time is over, and %s has not ended "
-                        "(%s)\n",
+                        "sluice %s: timeout: %s has not finished (%s)\n",
                         waiting->command->name,
                         name_of(item),
                         item->how.len > 0 ? item->how.text : "running");
@@ -373,8 +372,7 @@ static int read_line(struct waiting *waiting, int argc, char **argv)
 static int check_names(const struct waiting *waiting, int argc, char **argv)
 {
     if (optind == argc && waiting->run == NULL) {
-        return cli_fail(waiting->command,
-                        "for what? Name tasks or runs by their ids");
+        return cli_fail(waiting->command, "missing TASK or RUN");
     }
     if (waiting->run != NULL &&
         cli_check_id(waiting->command, "run", waiting->run) != CLI_OK) {
@@ -429,14 +427,14 @@ static const struct cli_option options[] = {
     CLIENT_OPTION_JSON,
     CLIENT_OPTION_RUN,
     CLIENT_OPTION_STORE,
-    {"timeout", "TIME", "wait no longer than this", OPT_TIMEOUT},
+    {"timeout", "TIME", "wait at most this long", OPT_TIMEOUT},
     {0},
 };
 
 const struct cli_command cli_wait = {
     .name = "wait",
     .synopsis = "[OPTION]... TASK|RUN... | --run RUN",
-    .summary = "wait until tasks have ended or runs are over",
+    .summary = "wait for tasks or runs to finish",
     .options = options,
     .run = run,
 };

@@ -45,7 +45,7 @@ static void add_release(struct strbuf *out, const struct chain *chain)
         strbuf_addf(&command, " --run %s", run);
     }
     strbuf_addf(out,
-                "  %-40s lets it start, once nothing else keeps it\n",
+                "  %-40s let it start when nothing else blocks it\n",
                 strbuf_text(&command));
     strbuf_release(&command);
 }
@@ -83,13 +83,13 @@ static void add_text(struct strbuf *out, const struct chain *chain)
                          (struct reasons_layout){"\nto do:\n", 2, 40});
     struct reason first = chain_reason(chain, 0);
     if (first.held && first.code != WHY_HELD) {
-        strbuf_adds(out, "\nheld, too:\n");
+        strbuf_adds(out, "\nalso held:\n");
         add_release(out, chain);
     }
     if (!view->owned && reason.code == WHY_STARTABLE) {
         strbuf_adds(out,
-                    "\nto do:\n  sluice run PLAN    no scheduler is there to "
-                    "start it\n");
+                    "\nto do:\n  sluice run PLAN    start a scheduler; none is "
+                    "running\n");
     }
 }
 
@@ -138,11 +138,11 @@ static int run(const struct cli_command *command, int argc, char **argv)
         }
     }
     if (optind == argc) {
-        return cli_fail(command, "which task? Name one");
+        return cli_fail(command, "missing TASK");
     }
     if (optind + 1 < argc) {
         return cli_fail(command,
-                        "one task at a time; what is \"%s\"?",
+                        "unexpected argument \"%s\"; name one task",
                         argv[optind + 1]);
     }
     int code = cli_check_id(command, "task", argv[optind]);
@@ -159,7 +159,7 @@ static const struct cli_option options[] = {
 const struct cli_command cli_why = {
     .name = "why",
     .synopsis = "[--json] [--run RUN] [--store DIR] TASK",
-    .summary = "say why a task is not running, and what to do about it",
+    .summary = "explain why a task is not running, and what to do",
     .options = options,
     .run = run,
 };

@@ -135,16 +135,12 @@ static void add_bash(struct strbuf *out,
                      const struct cli_command *const *commands,
                      size_t count)
 {
-    strbuf_adds(out,
-                "# bash completion for sluice, made by 'sluice completion "
-                "bash'\n"
-                "_sluice()\n"
-                "{\n"
-                "    local cur=${COMP_WORDS[COMP_CWORD]}\n"
-                "    local prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
-                "    local options= files= directories= others= words= "
-                "operand=\n"
-                "    local commands=\"");
+    strbuf_adds(
+        out,
+        "# bash completion for sluice, created by 'sluice completion "
+        "bash'\n_sluice()\n{\n    local cur=${COMP_WORDS[COMP_CWORD]}\n    "
+        "local prev=${COMP_WORDS[COMP_CWORD - 1]}\n    local options= files= "
+        "directories= others= words= operand=\n    local commands=\"");
     for (size_t ix = 0; ix < count; ix++) {
         strbuf_addf(out, "%s ", commands[ix]->name);
     }
@@ -218,7 +214,7 @@ static void zsh_command(struct strbuf *out, const struct cli_command *command)
          option++) {
         zsh_option(out, option);
     }
-    strbuf_adds(out, "            {-h,--help}'[print this]' \\\n");
+    strbuf_adds(out, "            {-h,--help}'[print this help]' \\\n");
     if (words.len > 0) {
         strbuf_addf(out,
                     "            '1:word:(%s)' \\\n",
@@ -234,12 +230,9 @@ static void add_zsh(struct strbuf *out,
                     size_t count)
 {
     strbuf_adds(out,
-                "#compdef sluice\n"
-                "# zsh completion for sluice, made by 'sluice completion "
-                "zsh'\n"
-                "_sluice() {\n"
-                "    local -a commands\n"
-                "    commands=(\n");
+                "#compdef sluice\n# zsh completion for sluice, created by "
+                "'sluice completion zsh'\n_sluice() {\n    local -a commands\n "
+                "   commands=(\n");
     for (size_t ix = 0; ix < count; ix++) {
         strbuf_addf(out, "        '%s:", commands[ix]->name);
         add_quoted(out, commands[ix]->summary, "\\", "'\\''");
@@ -336,10 +329,9 @@ static void add_fish(struct strbuf *out,
                      size_t count)
 {
     strbuf_adds(out,
-                "# fish completion for sluice, made by 'sluice completion "
-                "fish'\n"
-                "complete -c sluice -f\n"
-                "complete -c sluice -s h -l help -d 'print this'\n");
+                "# fish completion for sluice, created by 'sluice completion "
+                "fish'\ncomplete -c sluice -f\ncomplete -c sluice -s h -l help "
+                "-d 'print this help'\n");
     fish_rule(out, NULL);
     strbuf_adds(out, " -a '" OTHERS "'\n");
     fish_rule(out, "completion");
@@ -362,7 +354,7 @@ int completion_print(const char *shell,
         add_fish(&out, commands, count);
     } else {
         (void)fprintf(stderr,
-                      "sluice completion: name one shell: bash, fish or zsh\n");
+                      "sluice completion: missing shell: bash, fish or zsh\n");
         return CLI_USAGE;
     }
     int code = cli_write(&out);

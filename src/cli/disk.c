@@ -52,7 +52,7 @@ static void refuse_base(struct warnings *found,
                  repo->name,
                  git_path(git),
                  repo->base,
-                 empty ? ": it is empty; make a first commit" : "",
+                 empty ? ": it is empty; create a first commit" : "",
                  strbuf_text(&hint));
     strbuf_release(&hint);
 }
@@ -68,8 +68,8 @@ static void check_git(struct warnings *found,
     if (err == ERR_INVALID) {
         warnings_add(found,
                      repo->mark,
-                     "repo \"%s\": %s is not a git repository that can be "
-                     "used; clone it there, or leave \"base\" out",
+                     "repo \"%s\": %s is not a usable git repository; clone it "
+                     "there, or remove \"base\"",
                      repo->name,
                      path);
         return;
@@ -99,7 +99,7 @@ static void check_repo(struct warnings *found,
     if (stat(strbuf_text(&path), &info) != 0) {
         warnings_add(found,
                      repo->mark,
-                     "repo \"%s\": its path %s cannot be found: %s",
+                     "repo \"%s\": cannot find its path %s: %s",
                      repo->name,
                      strbuf_text(&path),
                      strerror(errno));

@@ -156,10 +156,10 @@ static bool has_files(const struct gc_rows *rows, const char *id)
 static const char *why_kept(const struct gc_rows *rows, const struct row *row)
 {
     if (row->in_flight > 0) {
-        return "an attempt is in flight: 'sluice doctor' tells more";
+        return "an attempt is in flight: check with 'sluice doctor'";
     }
     if (row->notices > 0) {
-        return "a hook is still to be told of an event";
+        return "an event is not yet delivered to a hook";
     }
     /* Those that would go first are still there in a dry run. */
     bool would_go = rows->dry && rows->wall_ns - row->last_ns >= rows->keep_ns;

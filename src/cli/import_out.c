@@ -53,14 +53,14 @@ static int fail_write(const struct import_out *out, const char *path, int error)
 {
     struct strbuf plain = {0};
     plain_add(&plain, path);
-    int code = error == EEXIST ? cli_fail(out->command,
-                                          "%s is there already: --force "
-                                          "replaces it",
-                                          strbuf_text(&plain))
-                               : cli_fail(out->command,
-                                          "%s: %s",
-                                          strbuf_text(&plain),
-                                          strerror(error));
+    int code = error == EEXIST
+                   ? cli_fail(out->command,
+                              "%s exists: use --force to replace it",
+                              strbuf_text(&plain))
+                   : cli_fail(out->command,
+                              "%s: %s",
+                              strbuf_text(&plain),
+                              strerror(error));
     strbuf_release(&plain);
     return code;
 }

@@ -26,16 +26,17 @@ static const struct cli_command *find(const char *name)
 static void add_usage(struct strbuf *out)
 {
     strbuf_adds(out,
-                "usage: sluice COMMAND [OPTION]... [PLAN]\n\n"
-                "Runs a plan of coding-agent sessions to its end.\n\n"
-                "commands:\n");
+                "usage: sluice COMMAND [OPTION]... [PLAN]\n\nCrash-safe "
+                "scheduler for coding-agent sessions.\n\ncommands:\n");
     for (size_t ix = 0; ix < ARRAY_COUNT(commands); ix++) {
         strbuf_addf(out,
                     "  %-10s %s\n",
                     commands[ix]->name,
                     commands[ix]->summary);
     }
-    strbuf_adds(out, "\n'sluice COMMAND --help' tells more of one.\n");
+    strbuf_adds(
+        out,
+        "\nSee 'sluice COMMAND --help' for the options of a command.\n");
 }
 
 /* Print the usage, or the version, to standard output. */

@@ -88,7 +88,7 @@ bool next_add_idle(struct strbuf *out,
             .store = store_option,
             .plan = strbuf_text(&found.path),
         };
-        strbuf_adds(out, "no scheduler is running; to go on: ");
+        strbuf_adds(out, "no scheduler is running; to resume: ");
         next_add(out, &command);
         strbuf_adds(out, "\n");
     }

@@ -38,10 +38,10 @@ enum err order_give(const char *dir,
     out->text = json_string_value(json_object_get(out->json, "text"));
     if (out->text == NULL || !json_is_boolean(ok) ||
         (json_is_false(ok) && name == NULL)) {
-        return diag_set(diag,
-                        ERR_IO,
-                        "the scheduler's answer is not understood: is it of "
-                        "another version?");
+        return diag_set(
+            diag,
+            ERR_IO,
+            "invalid reply of the scheduler, which may have another version");
     }
     out->err = json_is_true(ok) ? ERR_OK : err_from_name(name);
     return ERR_OK;

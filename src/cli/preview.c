@@ -57,7 +57,7 @@ static void add_left(struct strbuf *out,
         const struct sim_left *left = &result->left[ix];
         strbuf_addf(out,
                     "%s  %s: ",
-                    ix == 0 ? "\nwould not come to an end:\n" : "",
+                    ix == 0 ? "\nwould not finish:\n" : "",
                     plan->tasks[left->task].id);
         results_reason(out, plan, left);
         strbuf_adds(out, "\n");

@@ -290,7 +290,7 @@ static enum err add_repo(struct survey *survey,
         .test = survey_test_command(strbuf_text(&whole)),
     };
     if (!is_text(path)) {
-        repo.fault = "its name is not plain UTF-8 text; rename it";
+        repo.fault = "its name is not UTF-8; rename it";
     } else {
         repo.base = find_base(strbuf_text(&whole));
         repo.fault = repo.base == NULL ? "no branch with a commit" : NULL;

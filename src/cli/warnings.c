@@ -4,6 +4,7 @@
 #include "agent/runner.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "plan/alias.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -100,15 +101,14 @@ static void find_bare(struct warnings *warnings, const struct plan *plan)
         }
         told_shell = task->shell;
         told_argv = task->argv;
-        warnings_add(
-            warnings,
-            task->mark,
-            "%s reviews by running %s itself, which exits with 0 whatever it "
-            "answers, so everything is approved; use \"agent: %s\" in place of "
-            "\"run\"",
-            task->id,
-            adapter->name,
-            adapter->name);
+        warnings_add(warnings,
+                     task->mark,
+                     "%s reviews by running %s itself, which exits with 0 "
+                     "whatever the result, so everything is approved; use "
+                     "\"agent: %s\" instead of \"run\"",
+                     task->id,
+                     adapter->name,
+                     adapter->name);
     }
 }
 
@@ -176,30 +176,27 @@ static void check_agent(struct warnings *warnings,
     const char *name = adapter->name;
     char version[VERSION_BYTES];
     if (!is_in_path(name)) {
-        warnings_add(
-            warnings,
-            mark,
-            "agent %s: %s is not in PATH; install it, or no session of it can "
-            "start",
-            agent->name,
-            name);
+        warnings_add(warnings,
+                     mark,
+                     "agent %s: %s is not in PATH; install it",
+                     agent->name,
+                     name);
         return;
     }
     ask_version(name, version);
     if (version[0] == '\0') {
-        warnings_add(
-            warnings,
-            mark,
-            "agent %s: '%s --version' prints no version; %s was tried with "
-            "sluice",
-            agent->name,
-            name,
-            adapter->version);
+        warnings_add(warnings,
+                     mark,
+                     "agent %s: '%s --version' prints no version; sluice is "
+                     "tested with %s",
+                     agent->name,
+                     name,
+                     adapter->version);
     } else if (!is_tried(version, adapter->version)) {
         warnings_add(
             warnings,
             mark,
-            "agent %s: version %s of %s was never tried with sluice, %s was",
+            "agent %s: version %s of %s is untested; sluice is tested with %s",
             agent->name,
             version,
             name,
@@ -236,9 +233,22 @@ static void find_agents(struct warnings *warnings, const struct plan *plan)
     mem_free(checked);
 }
 
+static void add_olds(struct warnings *out, const struct plan *plan)
+{
+    for (const struct plan_old *old = plan->olds; old != NULL;
+         old = old->next) {
+        warnings_add(out,
+                     old->mark,
+                     "\"%s\" is an old name; use \"%s\"",
+                     old->alias->old,
+                     old->alias->now);
+    }
+}
+
 struct warnings warnings_find(const struct plan *plan, bool probe)
 {
     struct warnings warnings = {0};
+    add_olds(&warnings, plan);
     find_bare(&warnings, plan);
     if (probe) {
         find_agents(&warnings, plan);

@@ -2,9 +2,9 @@
 /*
  * warnings: what is likely to go wrong with a plan that has no errors.
  *
- * A stage that reviews by running an agent's program itself, which exits with
- * 0 whatever it answers; agents whose programs are not in PATH, are of a
- * version that was never tried, or lack something.
+ * Old names of keys; a stage that reviews by running an agent's program itself,
+ * which exits with 0 whatever the result; agents whose programs are not in
+ * PATH, have an untested version, or lack something.
  */
 #ifndef CLI_WARNINGS_H
 #define CLI_WARNINGS_H

@@ -187,7 +187,7 @@ enum err assign_add_brief(const struct engine *engine,
     char *made = json_dumps(brief, JSON_INDENT(1));
     json_decref(brief);
     if (made == NULL) {
-        return diag_set(diag, ERR_INVALID, "its texts are not valid UTF-8");
+        return diag_set(diag, ERR_INVALID, "its strings are not valid UTF-8");
     }
     strbuf_adds(out, made);
     free(made);

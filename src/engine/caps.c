@@ -269,8 +269,8 @@ bool caps_is_broke(const struct engine *engine,
     if (budget.usd != PLAN_UNSET &&
         (usd >= budget.usd || usd + next.usd > budget.usd)) {
         strbuf_addf(reason,
-                    "budget: it has cost %.2f USD of %.2f, and one more "
-                    "session is expected to cost %.2f",
+                    "budget: %.2f of %.2f USD spent, another session is "
+                    "expected to cost %.2f",
                     t->usd,
                     (double)budget.usd / PLAN_USD,
                     (double)next.usd / PLAN_USD);
@@ -280,8 +280,8 @@ bool caps_is_broke(const struct engine *engine,
         (t->tokens >= budget.tokens ||
          t->tokens + next.tokens > budget.tokens)) {
         strbuf_addf(reason,
-                    "budget: it has cost %lld tokens of %lld, and one more "
-                    "session is expected to cost %lld",
+                    "budget: %lld of %lld tokens spent, another session is "
+                    "expected to cost %lld",
                     (long long)t->tokens,
                     (long long)budget.tokens,
                     (long long)next.tokens);

@@ -230,7 +230,7 @@ static int listen_in(const char *dir, struct diag *diag)
     if (!bound) {
         (void)diag_set(diag,
                        ERR_IO,
-                       "make the socket %s/%s: %s",
+                       "create the socket %s/%s: %s",
                        dir,
                        LOOP_SOCKET,
                        strerror(errno));
@@ -439,9 +439,8 @@ enum err doorway_call(const char *dir,
     } else {
         (void)diag_set(diag,
                        err,
-                       err == ERR_TIMEOUT
-                           ? "the scheduler of %s does not answer"
-                           : "the scheduler of %s went away",
+                       err == ERR_TIMEOUT ? "the scheduler of %s does not reply"
+                                          : "the scheduler of %s has exited",
                        dir);
     }
     strbuf_release(&line);

@@ -332,8 +332,8 @@ static enum err too_few(struct diag *diag, const char *what, int error)
     (void)getrlimit(RLIMIT_NOFILE, &files);
     return diag_set(diag,
                     ERR_UNAVAILABLE,
-                    "cannot %s: %s. At most %llu files may be open here: raise "
-                    "that ('ulimit -n', or LimitNOFILE= of a service), or the "
+                    "cannot %s: %s; the limit is %llu open files: raise it "
+                    "('ulimit -n', or LimitNOFILE= of a service), or the "
                     "limits of processes ('ulimit -u') and memory",
                     what,
                     uv_strerror(error),
@@ -408,7 +408,7 @@ static enum err open_uv(struct loop *loop, struct diag *diag)
     }
     error = try_threads();
     if (error != 0) {
-        return too_few(diag, "make threads", error);
+        return too_few(diag, "create threads", error);
     }
     error = uv_loop_init(&loop->uv);
     if (error != 0) {

@@ -62,7 +62,7 @@ static uint32_t find_run(struct order *order)
         if (ix == STORE_NONE) {
             order->missing = diag_set(&order->diag,
                                       ERR_NOT_FOUND,
-                                      "there is no unfinished run \"%s\"",
+                                      "no unfinished run \"%s\"",
                                       id);
         }
         return ix;
@@ -81,13 +81,13 @@ static uint32_t find_run(struct order *order)
     }
     if (count == 0) {
         order->missing =
-            diag_set(&order->diag, ERR_NOT_FOUND, "there is no unfinished run");
+            diag_set(&order->diag, ERR_NOT_FOUND, "no unfinished run");
     } else if (count > 1) {
         found = STORE_NONE;
         order->missing =
             diag_set(&order->diag,
                      ERR_INVALID,
-                     "several runs are unfinished (%s): say which with --run",
+                     "several runs are unfinished (%s): name one with --run",
                      strbuf_text(&names));
     }
     strbuf_release(&names);
@@ -125,7 +125,7 @@ static void refuse_name(struct order *order, const char *name)
     }
     order->missing = diag_set(&order->diag,
                               ERR_NOT_FOUND,
-                              "there is no task \"%s\" in %s%s%s",
+                              "no task \"%s\" in %s%s%s",
                               name,
                               run != NULL ? "run " : "an unfinished run",
                               run != NULL ? run : "",
@@ -168,7 +168,7 @@ static bool find_named(struct order *order,
         order->missing =
             diag_set(&order->diag,
                      ERR_INVALID,
-                     "several runs have a task \"%s\": say which with --run",
+                     "several runs have a task \"%s\": name one with --run",
                      id);
     }
     return count == 1;
@@ -199,7 +199,7 @@ static enum err do_submit(struct order *order)
     };
     if (submission.file == NULL || submission.folder == NULL ||
         submission.text == NULL || submission.processors == 0) {
-        return diag_set(&order->diag, ERR_INVALID, "the order is incomplete");
+        return diag_set(&order->diag, ERR_INVALID, "incomplete request");
     }
     uint32_t run;
     bool continued;
@@ -224,7 +224,7 @@ static enum err do_submit(struct order *order)
                   EVENT_WORD_WAITING); /* whoever asks now, too */
     }
     strbuf_addf(&order->text,
-                continued ? "run %s goes on" : "run %s is submitted",
+                continued ? "run %s is resumed" : "run %s is submitted",
                 r->id);
     return ERR_OK;
 }
@@ -293,11 +293,11 @@ static enum err do_usage(struct order *order)
             engine_apply(engine, (struct sched_event){.type = EVENT_OPEN});
         INVARIANT(err == ERR_OK);
     }
-    strbuf_adds(&order->text,
-                engine->override
-                    ? "usage is overridden: meters and limits that sessions "
-                      "report pause nothing and lower no cap"
-                    : "usage is not overridden any more");
+    strbuf_adds(
+        &order->text,
+        engine->override
+            ? "usage is overridden: meters and reported limits have no effect"
+            : "usage is no longer overridden");
     struct jsonw json = extra_of(order);
     jsonw_bool(&json, "override", engine->override);
     return ERR_OK;
@@ -316,12 +316,12 @@ static uint32_t find_budget(struct order *order, uint32_t run, const char *unit)
                 class_name != NULL ? class_name : "");
     uint32_t limit = plan_find_limit(plan, strbuf_text(&name));
     if (limit == PLAN_NONE) {
-        (void)diag_set(&order->diag,
-                       ERR_NOT_FOUND,
-                       "the plan of run %s has no %s: a budget can be "
-                       "changed, but not added",
-                       order->engine->runs[run].id,
-                       strbuf_text(&name));
+        (void)diag_set(
+            &order->diag,
+            ERR_NOT_FOUND,
+            "the plan of run %s has no %s: budgets can be changed, not added",
+            order->engine->runs[run].id,
+            strbuf_text(&name));
     }
     strbuf_release(&name);
     return limit;
@@ -454,7 +454,9 @@ do_run(struct order *order, enum sched_event_type type, const char *done)
         engine_apply(order->engine,
                      (struct sched_event){.type = type, .run = {run}});
     if (err != ERR_OK) {
-        return diag_set(&order->diag, err, "the run does not allow it now");
+        return diag_set(&order->diag,
+                        err,
+                        "the state of the run does not allow it");
     }
     strbuf_addf(&order->text, "run %s %s", order->engine->runs[run].id, done);
     add_extra(order, "run", order->engine->runs[run].id);
@@ -533,7 +535,7 @@ static enum err apply_group(struct order *order,
     if (count == 0) {
         err = diag_set(&order->diag,
                        ERR_CONFLICT,
-                       "cannot %s %s: none of its tasks allows it; 'sluice why "
+                       "cannot %s %s: no task of it allows this; 'sluice why "
                        "%s' shows their state",
                        order->verb,
                        plan->groups[group].id,
@@ -588,7 +590,7 @@ static uint32_t find_asker(struct order *order, uint32_t run, uint32_t group)
     if (found == PLAN_NONE) {
         (void)diag_set(&order->diag,
                        ERR_CONFLICT,
-                       "cannot answer %s: none of its tasks is parked",
+                       "cannot answer %s: no task of it is parked",
                        plan->groups[group].id);
     }
     return found;
@@ -602,7 +604,7 @@ static enum err do_answer(struct order *order)
     uint32_t task;
     uint32_t group;
     if (text == NULL) {
-        return diag_set(&order->diag, ERR_INVALID, "the answer has no text");
+        return diag_set(&order->diag, ERR_INVALID, "empty answer");
     }
     if (!find_named(order, &run, &task, &group)) {
         return order->missing;
@@ -611,7 +613,7 @@ static enum err do_answer(struct order *order)
     if (task == PLAN_NONE) {
         return ERR_CONFLICT;
     }
-    enum err err = apply_task(order, run, task, EVENT_RETRY, "has its answer");
+    enum err err = apply_task(order, run, task, EVENT_RETRY, "is answered");
     if (err == ERR_OK) {
         struct engine_task *t = &order->engine->runs[run].tasks[task];
         mem_free(t->feedback);
@@ -627,7 +629,7 @@ static enum err do_add(struct order *order)
     const char *file = get_text(order, "file");
     const char *text = get_text(order, "text");
     if (file == NULL || text == NULL) {
-        return diag_set(&order->diag, ERR_INVALID, "the order is incomplete");
+        return diag_set(&order->diag, ERR_INVALID, "incomplete request");
     }
     if (revise_is_update(file)) {
         file += strlen(REVISE_MARK); /* only an update may have that name */
@@ -651,7 +653,7 @@ static enum err do_add(struct order *order)
         strbuf_addf(&order->text,
                     "%u task%s added to run %s",
                     added,
-                    added == 1 ? " is" : "s are",
+                    added == 1 ? "" : "s",
                     run->id);
     }
     return err;
@@ -661,7 +663,7 @@ static enum err do_drain(struct order *order)
 {
     engine_drain(order->engine, true);
     strbuf_addf(&order->text,
-                "nothing more is started; sessions still running: %u",
+                "draining; sessions still running: %u",
                 order->engine->session_count);
     add_count(order, "sessions", order->engine->session_count);
     return ERR_OK;
@@ -705,7 +707,7 @@ static enum err do_resume(struct order *order)
     if (provider != NULL) {
         return resume_provider(order, provider);
     }
-    return do_run(order, EVENT_RESUME, "goes on");
+    return do_run(order, EVENT_RESUME, "is resumed");
 }
 
 static enum err do_hold(struct order *order)
@@ -721,8 +723,10 @@ static enum err do_release(struct order *order)
 static enum err do_retry(struct order *order)
 {
     return get_text(order, "task") != NULL
-               ? do_task(order, EVENT_RETRY, "is tried again")
-               : do_run(order, EVENT_RETRY_RUN, "tries again what failed");
+               ? do_task(order, EVENT_RETRY, "will be retried")
+               : do_run(order,
+                        EVENT_RETRY_RUN,
+                        "will retry its failed and parked tasks");
 }
 
 static enum err do_skip(struct order *order)
@@ -778,8 +782,8 @@ static enum err do_prune(struct order *order)
         if (engine->runs[run].number == number) {
             return diag_set(&order->diag,
                             ERR_CONFLICT,
-                            "the scheduler still has run \"%s\" in memory: it "
-                            "can be removed after 'sluice run' was restarted",
+                            "the scheduler still has run \"%s\" in memory: "
+                            "restart 'sluice run' first",
                             engine->runs[run].id);
         }
     }
@@ -842,7 +846,7 @@ static enum err carry_out(struct order *order)
     }
     return diag_set(&order->diag,
                     ERR_INVALID,
-                    "unknown order \"%s\"",
+                    "unknown request \"%s\"",
                     order->verb);
 }
 
@@ -922,10 +926,10 @@ void orders_apply(struct engine *engine,
         order.json = json_object();
         err = diag_set(&order.diag,
                        ERR_INVALID,
-                       "the order is not a JSON object: %s",
+                       "the request is not a JSON object: %s",
                        error.text);
     } else if (get_text(&order, "verb") == NULL) {
-        err = diag_set(&order.diag, ERR_INVALID, "the order has no verb");
+        err = diag_set(&order.diag, ERR_INVALID, "the request has no verb");
     } else {
         order.verb = get_text(&order, "verb");
         err = carry_out(&order);

@@ -222,7 +222,7 @@ void program_reported(struct engine *engine, const struct work_report *report)
         end(engine, program, report, "the program could not be started");
         return;
     case WORK_LOST:
-        end(engine, program, report, "the program vanished");
+        end(engine, program, report, "the program was lost");
         return;
     case WORK_UNKNOWN: /* assign it once more */
         program->id = 0;

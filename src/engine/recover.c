@@ -130,7 +130,7 @@ static enum err load_text(struct loading *loading,
     if (runs_read_plan(run, &diag) != ERR_OK) {
         return diag_set(loading->diag,
                         ERR_CORRUPT,
-                        "the plan of run \"%s\" cannot be read again: %s",
+                        "cannot parse the stored plan of run \"%s\": %s",
                         run->id,
                         diag.text);
     }
@@ -213,7 +213,7 @@ static enum err on_fragment(void *ctx, const struct store_fragment *row)
     if (err != ERR_OK) {
         return diag_set(loading->diag,
                         ERR_CORRUPT,
-                        "fragment %u of run \"%s\" cannot be read again: %s",
+                        "cannot parse the stored fragment %u of run \"%s\": %s",
                         row->number,
                         run->id,
                         diag.text);
@@ -245,7 +245,7 @@ static enum err on_limit(void *ctx, const struct store_limit *row)
     if (limit == PLAN_NONE) {
         return diag_set(loading->diag,
                         ERR_CORRUPT,
-                        "run \"%s\" has no limit \"%s\", which is set",
+                        "run \"%s\" has no limit \"%s\", but the store sets it",
                         run->id,
                         row->name);
     }
@@ -381,8 +381,7 @@ static void park_unknown(struct engine_task *task,
 {
     struct strbuf reason = {0};
     strbuf_addf(&reason,
-                "its state in the store is \"%s\", which this version does "
-                "not know: retry, skip or cancel it",
+                "unknown state \"%s\" in the store: retry, skip or cancel it",
                 state);
     mem_free(task->reason);
     task->reason = mem_strndup(reason.text, reason.len);
@@ -415,7 +414,7 @@ static enum err on_task(void *ctx, const struct store_task *row)
         strcmp(row->id, run->plan->tasks[row->ix].id) != 0) {
         return diag_set(loading->diag,
                         ERR_CORRUPT,
-                        "task %u (\"%s\") of run \"%s\" does not fit its plan",
+                        "task %u (\"%s\") of run \"%s\" contradicts its plan",
                         row->ix,
                         row->id,
                         run->id);
@@ -458,7 +457,7 @@ static enum err on_attempt(void *ctx, const struct store_attempt *row)
     if (row->task >= loading->engine->runs[ix].task_count) {
         return diag_set(loading->diag,
                         ERR_CORRUPT,
-                        "attempt %llu is of a task that is not there",
+                        "attempt %llu belongs to an unknown task",
                         (unsigned long long)row->token);
     }
     loading->attempts = mem_resize(loading->attempts,
@@ -552,7 +551,7 @@ static enum err restore_run(struct loading *loading, uint32_t ix)
     if (err != ERR_OK) {
         return diag_set(loading->diag,
                         err,
-                        "run \"%s\" cannot be restored: %s",
+                        "cannot restore run \"%s\": %s",
                         run->id,
                         diag.text);
     }
@@ -570,7 +569,7 @@ static enum err restore_run(struct loading *loading, uint32_t ix)
         if (err != ERR_OK) {
             return diag_set(loading->diag,
                             ERR_CORRUPT,
-                            "run \"%s\": limit \"%s\" cannot be set to %lld",
+                            "run \"%s\": cannot set limit \"%s\" to %lld",
                             run->id,
                             run->plan->limits[limit->limit].name,
                             (long long)limit->max);

@@ -329,8 +329,8 @@ enum err runs_add_by_session(struct engine *engine,
     if (depth_of(run, task) >= settings.add_depth) {
         return diag_set(diag,
                         ERR_LIMIT,
-                        "tasks that sessions add may add tasks in turn only "
-                        "%u deep (\"add: {depth: N}\" sets that)",
+                        "tasks added by sessions may add tasks only %u levels "
+                        "deep (set by \"add: {depth: N}\")",
                         settings.add_depth);
     }
     struct strbuf file = {0};
@@ -347,8 +347,8 @@ enum err runs_add_by_session(struct engine *engine,
         undo_fragment(run);
         err = diag_set(diag,
                        ERR_LIMIT,
-                       "it adds %u tasks, and a session may add %u at most "
-                       "(\"add: {max: N}\" sets that)",
+                       "it adds %u tasks, but a session may add at most %u "
+                       "(set by \"add: {max: N}\")",
                        added,
                        settings.add_max);
     } else if (err == ERR_OK && !plan_has_added(run->plan)) {
@@ -605,17 +605,16 @@ enum err runs_submit(struct engine *engine,
         goto out;
     }
     if (!update_is_same(&engine->runs[old], &made)) {
-        err =
-            diag_set(diag,
-                     ERR_CONFLICT,
-                     engine->runs[old].finished
-                         ? "run \"%s\" has finished, and its plan has changed "
-                           "since; use --new to start another run"
-                         : "run \"%s\" has not finished, and its plan has "
-                           "changed: use --update to change the run, the "
-                           "original plan to resume it, or --new to start "
-                           "another run",
-                     engine->runs[old].id);
+        err = diag_set(diag,
+                       ERR_CONFLICT,
+                       engine->runs[old].finished
+                           ? "run \"%s\" has finished, and its plan has "
+                             "changed since: use --new to start another run"
+                           : "run \"%s\" has not finished, and its plan has "
+                             "changed: use --update to change the run, the "
+                             "original plan to resume it, or --new to start "
+                             "another run",
+                       engine->runs[old].id);
         goto out;
     }
     *out = old;

@@ -343,7 +343,7 @@ static void add_tasks(struct engine *engine,
     } else {
         err = diag_set(&diag,
                        ERR_CONFLICT,
-                       "what a session adds does not count when it has %s",
+                       "a fragment is ignored if its session has %s",
                        outcome == OUTCOME_REFUSED ? "refused" : "failed");
     }
     if (err == ERR_OK) {
@@ -396,7 +396,7 @@ static void add_missing(const char *log, struct strbuf *reason)
     }
     strbuf_addf(reason,
                 ": %s",
-                found != NULL ? found : "its command cannot be run");
+                found != NULL ? found : "cannot run its command");
     mem_free(copy);
 }
 
@@ -451,7 +451,7 @@ static void conclude_never(struct engine *engine,
         end.verdict.lacks =
             session->broke ? OUTCOME_LACKS_MONEY : OUTCOME_LACKS_ANSWER;
     } else if (session->want != WORK_RUN) {
-        strbuf_adds(&end.reason, "ended before it was started");
+        strbuf_adds(&end.reason, "stopped before it started");
         end.verdict.outcome = OUTCOME_STOPPED;
     } else if (text != NULL) {
         strbuf_adds(&end.reason, text);

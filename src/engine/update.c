@@ -154,7 +154,7 @@ static const char *find_fault(const struct plan *old,
                               bool done)
 {
     if (revise_is_removed(new, ix)) {
-        return "it cannot be removed";
+        return "cannot be removed";
     }
     uint32_t found = revise_compare(old, new, ix);
     /* The command of a stage is that of other groups, too; and when it is
@@ -220,14 +220,14 @@ static enum err refuse_started(const struct engine_run *run,
     }
     enum err err = ERR_OK;
     if (count > 0) {
-        err = diag_set(diag,
-                       ERR_CONFLICT,
-                       "the new plan changes work of run \"%s\" that is done "
-                       "or running; take these changes back, nothing was "
-                       "updated:%s%s",
-                       run->id,
-                       strbuf_text(&text),
-                       count > REFUSALS_MAX ? "\n  ..." : "");
+        err = diag_set(
+            diag,
+            ERR_CONFLICT,
+            "the new plan changes tasks of run \"%s\" that are done or "
+            "running: revert these changes; nothing was updated:%s%s",
+            run->id,
+            strbuf_text(&text),
+            count > REFUSALS_MAX ? "\n  ..." : "");
     }
     strbuf_release(&text);
     return err;

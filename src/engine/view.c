@@ -130,7 +130,7 @@ const char *engine_stop_reason(const struct engine *engine,
     const char *reason = provider.v < engine->provider_count
                              ? engine->provider_reasons[provider.v]
                              : NULL;
-    return reason != NULL ? reason : "no reason was given";
+    return reason != NULL ? reason : "no reason given";
 }
 
 bool engine_is_overridden(const struct engine *engine)

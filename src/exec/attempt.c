@@ -274,7 +274,7 @@ enum err attempt_inspect(const char *dir,
     return place.error == 0 ? ERR_OK
                             : diag_set(diag,
                                        ERR_UNAVAILABLE,
-                                       "look at %s: %s",
+                                       "inspect %s: %s",
                                        dir,
                                        strerror(place.error));
 }

@@ -93,7 +93,7 @@ static enum err read_text(const json_t *object,
         return ERR_OK;
     }
     if (!json_is_string(value)) {
-        return diag_set(diag, ERR_INVALID, "result: %s must be a text", name);
+        return diag_set(diag, ERR_INVALID, "result: %s must be a string", name);
     }
     *out = clean(json_string_value(value), json_string_length(value), max);
     return ERR_OK;
@@ -176,7 +176,7 @@ static enum err read_tokens(const json_t *usage,
     }
     if (!json_is_integer(value) || json_integer_value(value) < 0 ||
         json_integer_value(value) > TOKENS_MAX) {
-        return bad(diag, "usage: a number of tokens must be a whole one");
+        return bad(diag, "usage: token counts must be integers");
     }
     *out = json_integer_value(value);
     return ERR_OK;
@@ -207,7 +207,7 @@ read_usage(const json_t *root, struct attempt_result *out, struct diag *diag)
     }
     double amount = json_number_value(usd);
     if (!json_is_number(usd) || amount < 0 || amount > USD_MAX) {
-        return bad(diag, "usage: usd must be a number and not negative");
+        return bad(diag, "usage: usd must be a number, at least 0");
     }
     out->usd = amount;
     out->has_usd = true;
@@ -222,13 +222,13 @@ static enum err read_task(const json_t *value,
     const json_t *task = json_object_get(value, "task");
     size_t len = json_string_length(task);
     if (!json_is_string(task) || len == 0 || len > TASK_BYTES_MAX) {
-        return bad(diag, "tasks: each needs a task, which is its id");
+        return bad(diag, "tasks: each entry needs a task, its id");
     }
     out->task = clean(json_string_value(task), len, TASK_BYTES_MAX);
     bool has = false;
     enum err err = read_outcome(value, &has, &out->outcome, diag);
     if (err == ERR_OK && !has) {
-        err = bad(diag, "tasks: each needs an outcome");
+        err = bad(diag, "tasks: each entry needs an outcome");
     }
     if (err == ERR_OK) {
         err = read_words(value, &out->reason, &out->feedback, diag);
@@ -246,7 +246,7 @@ read_tasks(const json_t *root, struct attempt_result *out, struct diag *diag)
     }
     size_t count = json_array_size(tasks);
     if (!json_is_array(tasks) || count > TASKS_MAX) {
-        return bad(diag, "tasks must be a list, of 10,000 at most");
+        return bad(diag, "tasks must be a list of at most 10,000 entries");
     }
     out->tasks = mem_zalloc(count, sizeof(out->tasks[0]));
     enum err err = ERR_OK;
@@ -270,7 +270,7 @@ static enum err read_add(const json_t *root, char **out, struct diag *diag)
         return ERR_OK;
     }
     if (!json_is_object(value)) {
-        return bad(diag, "add must be an object, or the text of a fragment");
+        return bad(diag, "add must be an object, or a fragment as a string");
     }
     char *text = json_dumps(value, JSON_INDENT(1));
     if (text == NULL) {
@@ -328,7 +328,7 @@ enum err attempt_parse_result(const char *bytes,
         return bad(diag, "it is larger than 1 MiB");
     }
     if (memchr(bytes, '\0', len) != NULL) {
-        return bad(diag, "it has a NUL byte in it: write JSON text only");
+        return bad(diag, "it contains a NUL byte: write JSON only");
     }
     json_t *root = json_loadb(bytes, len, JSON_REJECT_DUPLICATES, &error);
     if (root == NULL) {
@@ -396,7 +396,7 @@ enum err attempt_read_result(const char *dir,
             err = attempt_parse_result(strbuf_text(&text), text.len, out, diag);
         }
     } else if (errno == ELOOP) {
-        err = bad(diag, "it is a link");
+        err = bad(diag, "it is a symbolic link");
     } else if (errno != ENOENT) {
         err = unreadable(diag, errno);
     }

@@ -96,8 +96,8 @@ enum err exec_find_program(const char *name,
     }
     return diag_set(diag,
                     ERR_NOT_FOUND,
-                    "%s is neither beside %.*s nor in its "
-                    "../libexec/sluice: sluice is not installed as a whole",
+                    "%s is neither next to %.*s nor in its ../libexec/sluice: "
+                    "incomplete installation",
                     name,
                     (int)len,
                     self);
@@ -156,13 +156,13 @@ check_hello(const struct exec *exec, const char *path, struct diag *diag)
         memcmp(hello.magic, SHIM_WIRE_MAGIC, sizeof(hello.magic)) != 0) {
         return diag_set(diag,
                         ERR_UNAVAILABLE,
-                        "%s does not answer as sluice-shim does",
+                        "%s does not respond like sluice-shim",
                         path);
     }
     if (hello.version != SHIM_WIRE_VERSION) {
         return diag_set(diag,
                         ERR_CONFLICT,
-                        "%s is of sluice %.15s (protocol %u), this is %s "
+                        "%s has version %.15s (protocol %u), but sluice has %s "
                         "(protocol %d): install both together",
                         path,
                         hello.program,
@@ -338,8 +338,8 @@ enum err exec_start(struct exec *exec,
     if (!encode(&exec->out, request)) {
         return diag_set(diag,
                         ERR_LIMIT,
-                        "the command with its environment is too long for "
-                        "the system: %d KiB for one text, %d MiB in all",
+                        "the command with its environment is too long: at most "
+                        "%d KiB per string, %d MiB in total",
                         SHIM_WIRE_TEXT_MAX >> 10,
                         SHIM_WIRE_REQUEST_MAX >> 20);
     }
@@ -506,7 +506,7 @@ enum err exec_signal(int64_t pid,
     int error = queue(fd, &info);
     if (error != 0) {
         err = error == ESRCH
-                  ? diag_set(diag, ERR_NOT_FOUND, "the shim has ended")
+                  ? diag_set(diag, ERR_NOT_FOUND, "the shim has exited")
                   : diag_set(diag,
                              ERR_IO,
                              "signal process %lld: %s",

@@ -10,9 +10,8 @@
 
 int main(int argc, char **argv)
 {
-    static const char usage[] =
-        "usage: sluice-shim --serve FD\n"
-        "Part of sluice, which starts it by itself; see sluice(1).\n";
+    static const char usage[] = "usage: sluice-shim --serve FD\nInternal: "
+                                "sluice starts it; see sluice(1).\n";
     if (argc == 3 && strcmp(argv[1], "--serve") == 0) {
         char *end;
         long fd = strtol(argv[2], &end, 10);

@@ -86,8 +86,8 @@ static enum err read_meters(const json_t *json,
     if (!json_is_array(json) || count == 0 || count > METERS_MAX) {
         return diag_set(diag,
                         ERR_INVALID,
-                        "it must print a list of 1 to %d meters: "
-                        "[{\"name\": ..., \"percent\": ...}]",
+                        "expected a list of 1 to %d meters: [{\"name\": ..., "
+                        "\"percent\": ...}]",
                         METERS_MAX);
     }
     struct meter *meters = mem_zalloc(count, sizeof(meters[0]));
@@ -112,13 +112,12 @@ enum err meters_parse(const char *bytes,
 {
     json_error_t error;
     json_t *json = json_loadb(bytes, len, JSON_REJECT_DUPLICATES, &error);
-    enum err err = json == NULL
-                       ? diag_set(diag,
-                                  ERR_INVALID,
-                                  "what it prints is not JSON (line %d): %s",
-                                  error.line,
-                                  error.text)
-                       : read_meters(json, out, count_out, diag);
+    enum err err = json == NULL ? diag_set(diag,
+                                           ERR_INVALID,
+                                           "invalid JSON output (line %d): %s",
+                                           error.line,
+                                           error.text)
+                                : read_meters(json, out, count_out, diag);
     json_decref(json);
     return err;
 }

@@ -42,7 +42,7 @@ struct verdict verdict_of_failed_start(int error, struct strbuf *reason)
 static void add_end(struct strbuf *reason, const struct attempt_exit *end)
 {
     if (end->signal != 0) {
-        strbuf_addf(reason, "ended by signal %d", end->signal);
+        strbuf_addf(reason, "killed by signal %d", end->signal);
     } else {
         strbuf_addf(reason, "exit code %d", end->code);
     }
@@ -84,11 +84,11 @@ static struct verdict of_exit(const struct attempt_exit *end,
         verdict.outcome = OUTCOME_FAILED;
         verdict.cannot_tell = true;
     } else if (result_error != NULL && end->code == OUTCOME_EXIT_DONE) {
-        strbuf_addf(reason, "its result is not valid: %s", result_error);
+        strbuf_addf(reason, "invalid result: %s", result_error);
         verdict.outcome = OUTCOME_FAILED;
         return verdict;
     } else if (verdict.outcome == OUTCOME_DONE && is_empty(result)) {
-        strbuf_adds(reason, "it used no tokens: it never began to work");
+        strbuf_adds(reason, "it used no tokens: it did not start to work");
         verdict.outcome = OUTCOME_FAILED;
         return verdict;
     } else if (outcome_is_missing(end->code) && !said) {
@@ -121,16 +121,16 @@ struct verdict verdict_of(const struct attempt_found *found,
     case ATTEMPT_EXIT:
         return of_exit(end, result, result_error, reason);
     case ATTEMPT_TIMEOUT:
-        strbuf_adds(reason, "ended by its timeout");
+        strbuf_adds(reason, "stopped by its timeout");
         return (struct verdict){.outcome = OUTCOME_FAILED};
     case ATTEMPT_IDLE:
         strbuf_adds(reason, "stopped by its idle timeout: no sign of life");
         return (struct verdict){.outcome = OUTCOME_FAILED};
     case ATTEMPT_CANCELLED:
-        strbuf_adds(reason, "ended by an operator's order");
+        strbuf_adds(reason, "stopped by an operator");
         return (struct verdict){.outcome = OUTCOME_STOPPED};
     case ATTEMPT_STOPPED:
-        strbuf_adds(reason, "ended because sluice was told to end");
+        strbuf_adds(reason, "stopped: sluice was shut down");
         return (struct verdict){.outcome = OUTCOME_STOPPED};
     case ATTEMPT_SPAWN:
         return verdict_of_failed_start(end->error, reason);
@@ -167,7 +167,7 @@ enum sched_outcome verdict_of_task(const struct verdict *verdict,
                 outcome = named;
                 *reason_out = said->reason != NULL || named == OUTCOME_DONE
                                   ? said->reason
-                                  : "its session says so, without a reason";
+                                  : "reported by its session without a reason";
                 *feedback_out = said->feedback;
             }
         }

@@ -23,11 +23,12 @@ deny_owner(struct agent *agent, const struct git_id *owner, struct diag *diag)
     if (err == ERR_OK) {
         err = diag_set(diag,
                        ERR_DENIED,
-                       "%s in %s is of another run (%s): give this one another "
-                       "name, or remove that one's refs below %.*s",
+                       "%s in %s belongs to another run (%s): rename this run, "
+                       "or remove the refs of the other run below %.*s",
                        agent->names.agent + strlen("refs/heads/"),
                        agent->options->repo,
-                       text.len > 0 ? strbuf_text(&text) : "not of sluice",
+                       text.len > 0 ? strbuf_text(&text)
+                                    : "not created by sluice",
                        (int)(strlen(agent->names.owner) - strlen("/owner")),
                        agent->names.owner);
     }
@@ -125,7 +126,7 @@ static enum err move_aside(struct agent *agent,
     }
     if (err == ERR_OK) {
         const char *name = agent->names.agent + strlen("refs/heads/");
-        say("the branches of an earlier run are below %.*s.old-%s now",
+        say("moved the branches of an earlier run to %.*s.old-%s",
             (int)(strlen(name) - strlen("/main")),
             name,
             stamp);
@@ -166,8 +167,8 @@ static enum err deny_gone(const struct agent *agent, struct diag *diag)
 {
     return diag_set(diag,
                     ERR_DENIED,
-                    "%s in %s is gone, with all that was merged into it: make "
-                    "it again where it was",
+                    "%s in %s is gone, with everything merged into it: create "
+                    "it again at its last commit",
                     agent->names.agent + strlen("refs/heads/"),
                     agent->options->repo);
 }
@@ -251,7 +252,7 @@ static enum err find_branch(struct agent *agent, struct diag *diag)
     return err != ERR_OK ? err
                          : diag_set(diag,
                                     ERR_UNAVAILABLE,
-                                    "%s cannot be made",
+                                    "cannot create %s",
                                     agent->names.agent);
 }
 
@@ -303,8 +304,9 @@ deny_token(const struct agent *agent, uint64_t newer, struct diag *diag)
 {
     return diag_set(diag,
                     ERR_DENIED,
-                    "this attempt (token %" PRIu64 ") is superseded: one with "
-                    "token %" PRIu64 " merges into %s now",
+                    "this attempt (token %" PRIu64
+                    ") is superseded: the attempt with token %" PRIu64
+                    " merges into %s now",
                     agent->options->token,
                     newer,
                     agent->names.agent + strlen("refs/heads/"));

@@ -293,7 +293,7 @@ static enum err judge(const struct git_call *call,
     if (end->signal != 0) {
         return diag_set(diag,
                         ERR_UNAVAILABLE,
-                        "git %s was ended by signal %d",
+                        "git %s was killed by signal %d",
                         call->args[0],
                         end->signal);
     }
@@ -426,14 +426,14 @@ static enum err find_common_dir(struct git *git, struct diag *diag)
     enum err err = git_call(git, &call, &code, &why);
     size_t len = strcspn(strbuf_text(&dir), "\n");
     if (err == ERR_OK && len + 1 < dir.len) {
-        err = diag_set(&why, ERR_INVALID, "its path has a line break in it");
+        err = diag_set(&why, ERR_INVALID, "its path contains a line break");
     }
     if (err == ERR_OK) {
         git->common_dir = arena_strndup(&git->arena, strbuf_text(&dir), len);
     } else if (err == ERR_CONFLICT || err == ERR_INVALID) {
         err = diag_set(diag,
                        ERR_INVALID,
-                       "%s cannot be used as a git repository: %s",
+                       "cannot use %s as a git repository: %s",
                        git->path,
                        why.text);
     } else {
@@ -558,7 +558,7 @@ enum err git_parse_id(const char *text,
         strspn(text, "0123456789abcdef") != len) {
         return diag_set(diag,
                         ERR_IO,
-                        "git printed \"%.60s\" where an id should be",
+                        "git printed \"%.60s\" instead of an object id",
                         text);
     }
     memcpy(out->text, text, len);
@@ -592,7 +592,7 @@ enum err git_resolve(struct git *git,
     if (err == ERR_OK && code != 0) {
         err = diag_set(diag,
                        ERR_NOT_FOUND,
-                       "there is no branch or commit \"%s\" in %s",
+                       "no branch or commit \"%s\" in %s",
                        name,
                        git->path);
     } else if (err == ERR_OK) {

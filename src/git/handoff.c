@@ -167,7 +167,7 @@ find_remote(struct git *git, struct strbuf *out, struct diag *diag)
                                                              "origin") != 0))) {
         err = diag_set(diag,
                        ERR_INVALID,
-                       "%s has %s, so there is nowhere to push to",
+                       "cannot push: %s has %s",
                        git_path(git),
                        count == 0 ? "no remote"
                                   : "several remotes, none of them \"origin\"");

@@ -282,7 +282,7 @@ int main(int argc, char **argv)
         good = take_part(&order, id) || take_place(&order, id);
     }
     if (!good || !known || !is_complete(&order) || merges == (optind < argc)) {
-        say("sluice-git is run by sluice, not by hand");
+        say("sluice-git is internal: sluice runs it");
         return OUTCOME_EXIT_BLOCKED;
     }
     for (size_t ix = 0; ix < ARRAY_COUNT(misleading); ix++) {

@@ -89,14 +89,14 @@ find_tip(struct queue *queue, struct candidate *candidate, struct diag *diag)
     if (branch->text[0] == '\0') {
         merge_decide(candidate,
                      OUTCOME_EXIT_BLOCKED,
-                     "there is no branch to merge: no stage of its group has "
-                     "worked in this repository");
+                     "no branch to merge: no stage of its group has worked in "
+                     "this repository");
     } else if (passed->text[0] != '\0' &&
                strcmp(passed->text, branch->text) != 0) {
         merge_decide(candidate,
                      OUTCOME_EXIT_CHANGES,
-                     "its branch is not at the commit that its stages have "
-                     "seen: it was changed from outside");
+                     "its branch was changed by another process: it is not at "
+                     "the commit of its last stage");
     }
     return ERR_OK;
 }
@@ -152,7 +152,7 @@ static enum err test(struct queue *queue,
     if (err == ERR_OK && *out == MERGE_UNKNOWN) {
         err = diag_set(diag,
                        ERR_IO,
-                       "the gate \"%.200s\" could not tell",
+                       "the gate \"%.200s\" gave no verdict",
                        queue->options->gate);
     }
     return err;
@@ -189,7 +189,7 @@ static enum err round_of(struct queue *queue,
         char reason[DIAG_BYTES];
         (void)snprintf(reason,
                        sizeof(reason),
-                       "the gate \"%.200s\" fails when it is merged into %s",
+                       "the gate \"%.200s\" fails after the merge into %s",
                        queue->options->gate,
                        queue->agent.names.agent + strlen("refs/heads/"));
         decide_all(merged, OUTCOME_EXIT_CHANGES, reason);
@@ -256,7 +256,7 @@ static enum err sync_base(struct queue *queue, struct diag *diag)
     }
     queue->lock = alone.lock;
     if (err == ERR_OK && base.code != OUTCOME_EXIT_DONE) {
-        say("%s is not taken in: %s",
+        say("cannot merge %s into the agent branch: %s",
             queue->options->agent.base,
             strbuf_text(&base.reason));
     }

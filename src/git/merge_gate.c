@@ -52,6 +52,6 @@ enum err merge_command(struct queue *queue,
         command,
         *out == MERGE_GOOD  ? "passed"
         : *out == MERGE_BAD ? "failed"
-                            : "could not tell");
+                            : "gave no verdict");
     return ERR_OK;
 }

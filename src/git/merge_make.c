@@ -259,7 +259,7 @@ static enum err repair(struct queue *queue,
         err = merge_command(queue, queue->options->repair, &verdict, diag);
     }
     if (err == ERR_OK && verdict == MERGE_UNKNOWN) {
-        return diag_set(diag, ERR_IO, "the repair could not be run");
+        return diag_set(diag, ERR_IO, "cannot run the repair command");
     }
     bool resolved = false;
     if (err == ERR_OK && verdict == MERGE_GOOD) {

@@ -112,7 +112,7 @@ make_pipes(const struct proc *proc, struct pipes *pipes, struct diag *diag)
         (proc->errors != NULL && pipe2(pipes->err, O_CLOEXEC) != 0)) {
         int error = errno;
         close_pipes(pipes);
-        return diag_set(diag, ERR_IO, "make a pipe: %s", strerror(error));
+        return diag_set(diag, ERR_IO, "create a pipe: %s", strerror(error));
     }
     return ERR_OK;
 }

@@ -87,7 +87,7 @@ static void say_whole(int code, const char *reason, const char *lacks)
                 (lacks == NULL ||
                  json_object_set_new(root, "lacks", json_string(lacks)) == 0);
     if (!good || !store(path, root)) {
-        say("%s cannot be written: %s", path, strerror(errno));
+        say("cannot write %s: %s", path, strerror(errno));
     }
     json_decref(root);
 }
@@ -120,7 +120,7 @@ void result_say_progress(void)
     json_t *root = load(path);
     if (json_object_set_new(root, "progress", json_true()) != 0 ||
         !store(path, root)) {
-        say("%s cannot be written: %s", path, strerror(errno));
+        say("cannot write %s: %s", path, strerror(errno));
     }
     json_decref(root);
 }
@@ -147,7 +147,7 @@ bool result_say_task(const char *task, int code, const char *reason)
                    set(one, code, reason) &&
                    json_array_append(tasks, one) == 0 && store(path, root);
     if (!written) {
-        say("%s cannot be written: %s", path, strerror(errno));
+        say("cannot write %s: %s", path, strerror(errno));
     }
     json_decref(one);
     json_decref(root);

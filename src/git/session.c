@@ -241,7 +241,7 @@ static enum err commit_leftovers(struct session *session, struct diag *diag)
         err = git_call(session->agent.git, &call, &code, diag);
     }
     if (err == ERR_OK && code == 1) {
-        say("committing what the session has left uncommitted");
+        say("committing the session's uncommitted changes");
         call.args = commit;
         call.codes = 0;
         err = git_call(session->agent.git, &call, &code, diag);
@@ -267,7 +267,7 @@ static void tell_leftovers(struct session *session)
     };
     if (git_call(session->agent.git, &call, &code, NULL) == ERR_OK &&
         list.len > 0) {
-        say("not committed, and not kept:\n%s", strbuf_text(&list));
+        say("uncommitted and discarded:\n%s", strbuf_text(&list));
     }
     strbuf_release(&list);
 }
@@ -336,8 +336,8 @@ conclude(struct session *session, enum sched_outcome outcome, int code)
     if (err == ERR_OK && !evidence) {
         err = diag_set(&diag,
                        ERR_CONFLICT,
-                       "it ended well, but its branch %s has no new commit "
-                       "(allow_empty: true would permit that)",
+                       "it succeeded, but its branch %s has no new commit "
+                       "(allow_empty: true permits this)",
                        branch->name + strlen("refs/heads/"));
     }
     if (err == ERR_OK && options->writes) {
@@ -354,7 +354,7 @@ conclude(struct session *session, enum sched_outcome outcome, int code)
         return code;
     }
     if (!is_passed(outcome) && outcome != OUTCOME_CHECKPOINT) {
-        say("its work cannot be kept: %s", diag.text);
+        say("cannot keep its commits: %s", diag.text);
         return code; /* what it says of itself is true all the same */
     }
     code = err == ERR_CONFLICT ? OUTCOME_EXIT_FAILED : result_code(err);

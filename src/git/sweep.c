@@ -107,7 +107,7 @@ why_kept(const struct state *state, const char *path, bool queue)
 {
     switch (worktree_look(state->git, path)) {
     case WORKTREE_FOREIGN:
-        return "it is no worktree of the repository";
+        return "it is not a worktree of the repository";
     case WORKTREE_LOCKED:
         return "it is locked ('git worktree lock')";
     case WORKTREE_WHOLE:
@@ -117,11 +117,11 @@ why_kept(const struct state *state, const char *path, bool queue)
         return "a process works in it";
     }
     if (!is_clean(state, path)) {
-        return "it has changes that are not committed";
+        return "it has uncommitted changes";
     }
     /* Nobody works in that of the queue: what it has is made from branches. */
     if (!queue && !is_merged(state, path)) {
-        return "it has commits that are not merged";
+        return "it has unmerged commits";
     }
     return NULL;
 }
@@ -136,7 +136,7 @@ static void sweep_worktree(struct state *state, const char *name)
                  : why_kept(state, path.text, strcmp(name, "+merge") == 0);
     if (why == NULL && !state->sweep->dry &&
         worktree_remove(state->git, path.text, NULL) != ERR_OK) {
-        why = "git does not remove it";
+        why = "git cannot remove it";
     }
     tell(state, path.text, why);
     if (why != NULL) {
@@ -232,7 +232,7 @@ static void remove_branch(struct state *state,
     strbuf_release(&input);
     tell(state,
          ref + strlen("refs/heads/"),
-         good ? NULL : "git does not remove it");
+         good ? NULL : "git cannot remove it");
 }
 
 /* A group's branch, from a line "ID NAME". True: it is gone, or would be. */

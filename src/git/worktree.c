@@ -41,7 +41,10 @@ static enum err make_dir(const char *path, struct diag *diag)
                         strerror(errno));
     }
     if (lstat(path, &status) == 0 && S_ISLNK(status.st_mode)) {
-        return diag_set(diag, ERR_DENIED, "%s is a link: remove it", path);
+        return diag_set(diag,
+                        ERR_DENIED,
+                        "%s is a symbolic link: remove it",
+                        path);
     }
     return ERR_OK;
 }
@@ -244,12 +247,12 @@ static enum err make_or_find(struct git *git,
     if (half || !there || is_empty_dir(worktree->path)) {
         err = clear_away(git, worktree->path, admin, diag);
     } else {
-        err = diag_set(diag,
-                       ERR_DENIED,
-                       "%s is there, but is no worktree of %s: look at it and "
-                       "move it away",
-                       worktree->path,
-                       git_path(git));
+        err = diag_set(
+            diag,
+            ERR_DENIED,
+            "%s exists, but is not a worktree of %s: check it and move it away",
+            worktree->path,
+            git_path(git));
     }
     strbuf_clear(admin);
     if (err == ERR_OK) {
@@ -258,7 +261,7 @@ static enum err make_or_find(struct git *git,
     if (err == ERR_OK && !add_admin_dir(git, worktree->path, admin)) {
         err = diag_set(diag,
                        ERR_IO,
-                       "git has made no worktree at %s",
+                       "git created no worktree at %s",
                        worktree->path);
     }
     strbuf_release(&mark);
@@ -336,7 +339,7 @@ enum err worktree_check_elsewhere(struct git *git,
             err = diag_set(diag,
                            ERR_DENIED,
                            "the branch %s is checked out in %s: switch that "
-                           "one to another branch",
+                           "worktree to another branch",
                            worktree->branch + strlen("refs/heads/"),
                            path);
         }

@@ -349,7 +349,7 @@ static void check_plan(struct import *import, const struct strbuf *text)
         for (uint32_t ix = 0; ix < errors.count; ix++) {
             import_fail(import,
                         NULL,
-                        "the plan would not be good: line %u: %s",
+                        "the resulting plan is invalid: line %u: %s",
                         errors.items[ix].mark.line,
                         errors.items[ix].text);
         }

@@ -33,7 +33,7 @@ static bool set_id(const struct import_reading *reading,
     if (!json_is_object(entry)) {
         import_fail(reading->import,
                     reading->file,
-                    "entry %u: expected an issue, an object, not %s",
+                    "entry %u: expected an issue object, not %s",
                     reading->entry,
                     import_read_kind(entry));
         return false;
@@ -44,7 +44,7 @@ static bool set_id(const struct import_reading *reading,
                                                &issue->key)) {
         import_fail(reading->import,
                     reading->file,
-                    "entry %u: \"id\" must be a text of 1 to %d letters, "
+                    "entry %u: \"id\" must be a string of 1 to %d letters, "
                     "digits, \".\", \"_\" and \"-\", as in bd-a1b2",
                     reading->entry,
                     IMPORT_KEY_BYTES_MAX);
@@ -95,10 +95,14 @@ static bool set_state(const struct import_reading *reading,
     const json_t *status = json_object_get(entry, "status");
     const json_t *type = json_object_get(entry, "issue_type");
     if (status != NULL && !json_is_string(status)) {
-        return import_read_wrong(reading, issue, "status", "a text", status);
+        return import_read_wrong(reading, issue, "status", "a string", status);
     }
     if (type != NULL && !json_is_string(type)) {
-        return import_read_wrong(reading, issue, "issue_type", "a text", type);
+        return import_read_wrong(reading,
+                                 issue,
+                                 "issue_type",
+                                 "a string",
+                                 type);
     }
     struct import_span said = import_read_text(status);
     struct import_span kind = import_read_text(type);
@@ -122,7 +126,7 @@ static bool set_priority(const struct import_reading *reading,
         priority > IMPORT_PRIORITY_MAX) {
         import_fail_issue(reading->import,
                           issue,
-                          "\"priority\" must be a whole number from 0 to %d",
+                          "\"priority\" must be an integer from 0 to %d",
                           IMPORT_PRIORITY_MAX);
         return false;
     }

@@ -41,12 +41,12 @@ static void report(const struct walk *walk, uint32_t first)
         strbuf_addf(&text, "%u more, the last needs ", count - SHOWN_MAX);
     }
     strbuf_adds(&text, import->issues[first].id);
-    import_fail_issue(walk->import,
-                      &import->issues[first],
-                      "there is a cycle of %u issues: %s; one of them must not "
-                      "depend on the next",
-                      count,
-                      strbuf_text(&text));
+    import_fail_issue(
+        walk->import,
+        &import->issues[first],
+        "cycle of %u issues: %s; remove one of these dependencies",
+        count,
+        strbuf_text(&text));
     strbuf_release(&text);
 }
 

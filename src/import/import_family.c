@@ -84,11 +84,11 @@ static void check_walk(struct import *import, uint32_t *seen, uint32_t start)
         ix = import->issues[ix].parent;
     }
     if (ix != IMPORT_NONE && seen[ix] == start + 1) {
-        import_fail_issue(import,
-                          &import->issues[ix],
-                          "it is a sub-issue of itself: one of %s and its "
-                          "parents must not be below the next",
-                          import->issues[ix].id);
+        import_fail_issue(
+            import,
+            &import->issues[ix],
+            "sub-issue of itself: remove one parent of %s or of its parents",
+            import->issues[ix].id);
         import->issues[ix].parent = IMPORT_NONE;
     }
 }
@@ -109,7 +109,7 @@ static void check_levels(struct import *import, uint32_t *levels)
         if (levels[start] > IMPORT_LEVELS_MAX) {
             import_fail_issue(import,
                               &import->issues[start],
-                              "more than %d levels of parents are above it",
+                              "more than %d levels of parents",
                               IMPORT_LEVELS_MAX);
             return;
         }

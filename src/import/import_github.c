@@ -108,11 +108,11 @@ static bool set_repository(const struct import_reading *reading,
         known = true;
     }
     if (!known) {
-        import_fail_issue(reading->import,
-                          issue,
-                          "its repository is not known: add \"url\" to the "
-                          "fields of the export, name the file after the "
-                          "repository, or use --repo OWNER/NAME");
+        import_fail_issue(
+            reading->import,
+            issue,
+            "unknown repository: add \"url\" to the fields of the export, name "
+            "the file after the repository, or use --repo OWNER/NAME");
         return false;
     }
     issue->owner = owner.len > 0 ? kept(reading->import, owner) : NULL;
@@ -138,7 +138,7 @@ static bool set_texts(struct import_reading *reading,
                                  &reading->said_body);
     }
     if (!json_is_string(body) && !json_is_null(body)) {
-        return import_read_wrong(reading, issue, "body", "a text", body);
+        return import_read_wrong(reading, issue, "body", "a string", body);
     }
     return import_read_body(reading, "body", import_read_text(body), issue);
 }
@@ -166,7 +166,7 @@ static bool set_milestone(struct import_reading *reading,
         return import_read_wrong(reading,
                                  issue,
                                  "milestone",
-                                 "null, a text, or an object with \"title\"",
+                                 "null, a string, or an object with \"title\"",
                                  value);
     }
     issue->milestone = import_read_text(title);
@@ -375,7 +375,7 @@ static int64_t read_number(const struct import_reading *reading,
     if (!json_is_object(entry)) {
         import_fail(reading->import,
                     reading->file,
-                    "entry %u: expected an issue, an object, not %s",
+                    "entry %u: expected an issue object, not %s",
                     reading->entry,
                     import_read_kind(entry));
         return 0;
@@ -383,18 +383,18 @@ static int64_t read_number(const struct import_reading *reading,
     if (number == NULL) {
         import_fail(reading->import,
                     reading->file,
-                    "entry %u: there is no \"number\"" REMEDY,
+                    "entry %u: missing \"number\"" REMEDY,
                     reading->entry);
         return 0;
     }
     int64_t value = number_of(number);
     if (value < 1) {
-        import_fail(reading->import,
-                    reading->file,
-                    "entry %u: \"number\" must be a whole number from 1 to "
-                    "%" PRId64,
-                    reading->entry,
-                    IMPORT_NUMBER_MAX);
+        import_fail(
+            reading->import,
+            reading->file,
+            "entry %u: \"number\" must be an integer from 1 to %" PRId64,
+            reading->entry,
+            IMPORT_NUMBER_MAX);
         return 0;
     }
     return value;

@@ -82,13 +82,14 @@ static void fail_milestone(struct import *import)
             strbuf_addf(&names, "%s\"%s\"", names.len > 0 ? ", " : "", name);
         }
     }
-    import_fail(import,
-                NULL,
-                "no issue is of the milestone \"%s\"%s; the files have %s%s",
-                wanted,
-                suggest_hint(&guess),
-                names.len > 0 ? strbuf_text(&names) : "no milestones",
-                seen.count > NAMES_SHOWN ? " and more" : "");
+    import_fail(
+        import,
+        NULL,
+        "no issue has the milestone \"%s\"%s; milestones in the files: %s%s",
+        wanted,
+        suggest_hint(&guess),
+        names.len > 0 ? strbuf_text(&names) : "no milestones",
+        seen.count > NAMES_SHOWN ? " and more" : "");
     strmap_release(&seen);
     strbuf_release(&names);
 }
@@ -136,9 +137,8 @@ static void choose(struct import *import)
     } else if (open == 0) {
         import_fail(import,
                     NULL,
-                    "there is no open issue to make a plan of: %u closed, %u "
-                    "of other milestones or labels, %u pull requests, %u "
-                    "deferred",
+                    "no open issue selected: %u closed, %u of other milestones "
+                    "or labels, %u pull requests, %u deferred",
                     counts->closed,
                     counts->others,
                     counts->pulls,
@@ -212,7 +212,7 @@ static void on_unknown(struct linking *linking,
               "the output of gh pr list";
     import_fail_issue(import,
                       &import->issues[linking->ix],
-                      "it depends on %s, and %s; or use %s",
+                      "depends on %s, but %s; or use %s",
                       text,
                       cause,
                       reference->pull ? "--ignore-pulls" : "--ignore-unknown");
@@ -235,7 +235,7 @@ static void add_standing(const struct import_issue *target, struct strbuf *out)
         strbuf_adds(out, "\"");
     }
     strbuf_addf(out,
-                " which is %s and not chosen",
+                " which is %s and not selected",
                 target->deferred ? "deferred" : "open");
 }
 
@@ -263,7 +263,7 @@ static void on_outside(struct linking *linking,
     }
     struct strbuf what = {0};
     if (via != NULL) {
-        strbuf_addf(&what, ", whose part is %s, ", target->id);
+        strbuf_addf(&what, ", whose sub-issue is %s, ", target->id);
     } else if (strcmp(text, target->id) != 0) {
         strbuf_addf(&what, " (%s), ", target->id);
     } else {
@@ -275,11 +275,11 @@ static void on_outside(struct linking *linking,
                                                        : "finish it";
     import_fail_issue(import,
                       &import->issues[linking->ix],
-                      "it depends on %s%s: %s first, %suse %s",
+                      "depends on %s%s: %s first, %suse %s",
                       text,
                       strbuf_text(&what),
                       remedy,
-                      addable ? "take it in with --add-needed, or " : "or ",
+                      addable ? "add it with --add-needed, or " : "or ",
                       pull ? "--ignore-pulls" : "--ignore-outside");
     strbuf_release(&what);
 }
@@ -365,11 +365,11 @@ static void on_reference(void *ctx, const struct import_reference *reference)
                                      reference->text.text,
                                      reference->text.len);
     if (reference->range) {
-        import_fail_issue(import,
-                          issue,
-                          "it depends on a range of issues up to %s: name "
-                          "each one",
-                          text);
+        import_fail_issue(
+            import,
+            issue,
+            "depends on a range of issues up to %s: name each issue",
+            text);
         return;
     }
     if (strmap_add(&linking->texts, text, 0) != STRMAP_NONE) {
@@ -382,9 +382,8 @@ static void on_reference(void *ctx, const struct import_reference *reference)
     if (many) {
         import_fail_issue(import,
                           issue,
-                          "it depends on %s, and there are several "
-                          "repositories of that name: write "
-                          "OWNER/NAME#NUMBER",
+                          "depends on %s, but several repositories have that "
+                          "name: write OWNER/NAME#NUMBER",
                           text);
         return;
     }
@@ -393,7 +392,7 @@ static void on_reference(void *ctx, const struct import_reference *reference)
         return;
     }
     if (target == issue) {
-        import_fail_issue(import, issue, "it depends on itself (%s)", text);
+        import_fail_issue(import, issue, "depends on itself (%s)", text);
         return;
     }
     bool again = strcmp(target->id, text) != 0 &&
@@ -534,9 +533,8 @@ static void check_parents(struct import *import)
             !taken && !import->options.ignore_outside) {
             import_fail_issue(import,
                               issue,
-                              "it is chosen, and none of its sub-issues: take "
-                              "them in with --add-needed, or use "
-                              "--ignore-outside");
+                              "selected without its sub-issues: add them with "
+                              "--add-needed, or use --ignore-outside");
         }
     }
 }
@@ -589,8 +587,8 @@ static void count_chosen(struct import *import)
     if (import->counts.issues == 0 && import->errors.count == 0) {
         import_fail(import,
                     NULL,
-                    "the only open issues are parents, and none of their "
-                    "sub-issues is left to do: use --keep-parents");
+                    "all open issues are parents without open sub-issues: use "
+                    "--keep-parents");
     }
 }
 
@@ -610,7 +608,7 @@ static void check_paths(struct import *import)
         if (!found) {
             import_fail(import,
                         NULL,
-                        "--path: no issue is of a repository \"%s\"%s",
+                        "--path: no issue belongs to a repository \"%s\"%s",
                         name,
                         suggest_hint(&guess));
         }
@@ -620,7 +618,7 @@ static void check_paths(struct import *import)
 bool import_link(struct import *import)
 {
     if (import->issue_count == 0) {
-        import_fail(import, NULL, "there are no issues in the files");
+        import_fail(import, NULL, "no issues in the files");
         return false;
     }
     import_find_repos(import);

@@ -33,7 +33,7 @@ const char *import_read_kind(const json_t *value)
     case JSON_ARRAY:
         return "a list";
     case JSON_STRING:
-        return "a text";
+        return "a string";
     case JSON_INTEGER:
     case JSON_REAL:
         return "a number";
@@ -92,7 +92,7 @@ bool import_read_lacks(const struct import_reading *reading,
     if (!*said) {
         import_fail_issue(reading->import,
                           issue,
-                          "there is no \"%s\"%s",
+                          "missing \"%s\"%s",
                           field,
                           remedy);
     }
@@ -114,7 +114,7 @@ bool import_read_title(struct import_reading *reading,
                                  &reading->said_title);
     }
     if (!json_is_string(title)) {
-        return import_read_wrong(reading, issue, "title", "a text", title);
+        return import_read_wrong(reading, issue, "title", "a string", title);
     }
     issue->title = import_read_text(title);
     return true;
@@ -138,7 +138,7 @@ bool import_read_labels(const struct import_reading *reading,
                 reading,
                 issue,
                 field,
-                "a list of texts, or of objects with \"name\"",
+                "a list of strings, or of objects with \"name\"",
                 json_array_get(labels, ix));
         }
     }
@@ -175,7 +175,7 @@ bool import_read_section(const struct import_reading *reading,
         return true;
     }
     if (!json_is_string(value)) {
-        return import_read_wrong(reading, issue, field, "a text", value);
+        return import_read_wrong(reading, issue, field, "a string", value);
     }
     struct import_span text = import_read_text(value);
     if (text.len == 0) {
@@ -339,7 +339,7 @@ bool import_read_home(struct import_reading *reading,
         if (!reading->said_repo && reading->import->options.repo == NULL) {
             import_fail(reading->import,
                         reading->file,
-                        "its repository is not known: use --repo NAME");
+                        "unknown repository: use --repo NAME");
         }
         reading->said_repo = true;
         return false;
@@ -396,7 +396,7 @@ read_values(struct import_reading *reading, const char *at, const char *end)
             where.line += line - 1;
             import_fail_at(reading->import,
                            &where,
-                           "not JSON as %s it: %s",
+                           "invalid JSON (expected what %s): %s",
                            sources[reading->import->options.source].origin,
                            error.text);
             return;
@@ -408,7 +408,7 @@ read_values(struct import_reading *reading, const char *at, const char *end)
         advance(&where, from, at);
     }
     if (!any) {
-        import_fail(reading->import, reading->file, "there is nothing in it");
+        import_fail(reading->import, reading->file, "empty file");
     }
 }
 
@@ -423,7 +423,9 @@ void import_read(struct import *import, const struct import_file *file)
     set_default(&reading, file->path != NULL ? file->path : file->name);
     if (len >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 ||
                      memcmp(text, "\xfe\xff", 2) == 0)) {
-        import_fail(import, reading.file, "it is UTF-16: save it as UTF-8");
+        import_fail(import,
+                    reading.file,
+                    "UTF-16 is not supported: save the file as UTF-8");
         return;
     }
     if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {

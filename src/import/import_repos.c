@@ -53,8 +53,8 @@ static uint32_t place_issue(struct import *import,
         import_fail_issue(
             import,
             issue,
-            "is its repository %s/%s or %s/%s? Add \"url\" to the "
-            "fields of the export, or use --repo OWNER/NAME",
+            "ambiguous repository, %s/%s or %s/%s: add \"url\" to the fields "
+            "of the export, or use --repo OWNER/NAME",
             last[-1].owner,
             last[-1].name,
             last->owner,
@@ -158,7 +158,7 @@ static void set_ids(struct import *import)
         if (before != NULL && strcmp(before->id, issue->id) == 0) {
             import_fail_issue(import,
                               issue,
-                              "%s was there before, in %s",
+                              "duplicate issue %s, first in %s",
                               issue->id,
                               before->file);
         }

@@ -87,7 +87,7 @@ static bool set_id(const struct import_reading *reading,
     if (!json_is_object(entry)) {
         import_fail(reading->import,
                     reading->file,
-                    "entry %u: expected a task, an object, not %s",
+                    "entry %u: expected a task object, not %s",
                     reading->entry,
                     import_read_kind(entry));
         return false;
@@ -97,7 +97,7 @@ static bool set_id(const struct import_reading *reading,
         !import_read_id(reading->import, id, &issue->number, &issue->key)) {
         import_fail(reading->import,
                     reading->file,
-                    "entry %u: \"id\" must be a whole number, or a text of "
+                    "entry %u: \"id\" must be an integer, or a string of "
                     "letters, digits, \"_\" and \"-\"",
                     reading->entry);
         return false;
@@ -278,7 +278,7 @@ static bool add_dependency(const struct import_reading *reading,
         return import_read_wrong(reading,
                                  issue,
                                  "dependencies",
-                                 "a list of the ids of tasks",
+                                 "a list of task ids",
                                  value);
     }
     bool own = reference.number == issue->number &&
@@ -391,18 +391,18 @@ static void fail_tag(const struct import_reading *reading, json_t *root)
     if (count == 0) {
         import_fail(reading->import,
                     reading->file,
-                    wanted == NULL ? "there is no list \"tasks\" in it"
-                                   : "it has no tags: leave --tag out");
+                    wanted == NULL ? "missing list \"tasks\""
+                                   : "the file has no tags: omit --tag");
     } else if (wanted == NULL) {
-        import_fail(reading->import,
-                    reading->file,
-                    "it has several tags, and none is \"master\": choose one "
-                    "with --tag; there are %s",
-                    strbuf_text(&names));
+        import_fail(
+            reading->import,
+            reading->file,
+            "several tags and no \"master\": select one with --tag; tags: %s",
+            strbuf_text(&names));
     } else {
         import_fail(reading->import,
                     reading->file,
-                    "it has no tag \"%s\"%s; there are %s",
+                    "no tag \"%s\"%s; tags: %s",
                     wanted,
                     suggest_hint(&guess),
                     strbuf_text(&names));

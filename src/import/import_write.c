@@ -301,7 +301,7 @@ static void add_head(const struct import *import, struct strbuf *out)
 {
     const struct import_counts *counts = &import->counts;
     strbuf_addf(out,
-                "# Made by \"sluice import %s\": %u issue%s of %u repo%s, "
+                "# Created by \"sluice import %s\": %u issue%s of %u repo%s, "
                 "%u need%s.\n",
                 sources[import->options.source],
                 counts->issues,
@@ -318,10 +318,9 @@ static void add_head(const struct import *import, struct strbuf *out)
                     "the stages of an issue.\n");
     } else {
         strbuf_adds(out,
-                    "# Edit \"repos\", where the clones are, and "
-                    "\"pipelines\", what is done for an\n"
-                    "# issue. The session finds which one in SLUICE_GROUP, as "
-                    "in api#12.\n");
+                    "# Edit \"repos\", the paths of the clones, and "
+                    "\"pipelines\", the stages of an\n# issue. SLUICE_GROUP in "
+                    "the environment is the id of the issue, as in api#12.\n");
     }
     strbuf_adds(out,
                 "sluice: 1\n"

@@ -83,8 +83,8 @@ void plan_read_attributes(struct reader *reader,
         if (plan_is_own_attribute(key->text)) {
             plan_errors_add(reader->errors,
                             node_mark(key),
-                            "attribute %s is set by sluice: use the key of "
-                            "that name, or another name",
+                            "attribute %s is reserved: use the key of that "
+                            "name, or another name",
                             QUOTED(key));
             continue;
         }

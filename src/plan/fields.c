@@ -66,6 +66,31 @@ static void report_missing(struct reader *reader,
     }
 }
 
+void fields_note_old(struct reader *reader,
+                     const struct node *node,
+                     const struct alias *alias)
+{
+    struct plan *plan = reader->plan;
+    struct plan_old *old = arena_alloc(&plan->private->arena, 1, sizeof(*old));
+    *old = (struct plan_old){node_mark(node), alias, plan->olds};
+    plan->olds = old;
+}
+
+/* The key that this one is an old name of, or PLAN_NONE. */
+static uint32_t find_old(struct reader *reader,
+                         const struct schema *schema,
+                         const struct node *key)
+{
+    const struct alias *alias = alias_find(schema->what, key->text, key->count);
+    for (uint32_t ix = 0; alias != NULL && ix < schema->count; ix++) {
+        if (strcmp(schema->fields[ix].name, alias->now) == 0) {
+            fields_note_old(reader, key, alias);
+            return ix;
+        }
+    }
+    return PLAN_NONE;
+}
+
 /* Which key to read, after reporting what is wrong with it; or PLAN_NONE. */
 static uint32_t choose_field(struct reader *reader,
                              const struct schema *schema,
@@ -76,7 +101,19 @@ static uint32_t choose_field(struct reader *reader,
         return PLAN_NONE;
     }
     uint32_t ix = find_field(schema, key);
+    if (ix == PLAN_NONE) {
+        ix = find_old(reader, schema, key);
+    }
     if (ix != PLAN_NONE) {
+        const struct plan_old *old = reader->plan->olds;
+        if ((seen >> ix & 1) != 0 && old != NULL &&
+            strcmp(old->alias->now, schema->fields[ix].name) == 0) {
+            plan_errors_add(reader->errors,
+                            node_mark(key),
+                            "\"%s\" is the old name of \"%s\": remove it",
+                            old->alias->old,
+                            old->alias->now);
+        }
         return ix;
     }
     ix = report_unknown(reader, schema, key);
@@ -275,7 +312,7 @@ bool fields_parse_percent(const struct node *value, uint32_t *out)
 static const char *id_fault(const char *text, size_t len, bool slash)
 {
     if (len > PLAN_ID_BYTES_MAX) {
-        return "it may have at most 200 bytes";
+        return "at most 200 bytes are allowed";
     }
     char before = '/';
     for (size_t ix = 0; ix < len; ix++) {
@@ -284,7 +321,7 @@ static const char *id_fault(const char *text, size_t len, bool slash)
                      (byte >= '0' && byte <= '9') ||
                      (byte >= 'A' && byte <= 'Z');
         if (!plain && ix == 0) {
-            return "it must start with a letter or a digit";
+            return "it must start with a letter or digit";
         }
         if (!plain && (byte == '\0' || strchr("._#:/-", byte) == NULL)) {
             return "use letters, digits and . _ # : / -";
@@ -309,7 +346,7 @@ const char *fields_check_id(struct reader *reader,
                             bool slash)
 {
     if (!node_is_scalar(node) || fields_is_empty(node)) {
-        fields_expected(reader, node, QUOTED_TEXT(what), "a text");
+        fields_expected(reader, node, QUOTED_TEXT(what), "a string");
         return NULL;
     }
     const char *fault = "it is empty";
@@ -319,7 +356,7 @@ const char *fields_check_id(struct reader *reader,
     if (fault != NULL) {
         plan_errors_add(reader->errors,
                         node_mark(node),
-                        "%s %s is not valid: %s",
+                        "invalid %s %s: %s",
                         what,
                         QUOTED(node),
                         fault);
@@ -334,13 +371,13 @@ const char *fields_check_line(struct reader *reader,
                               size_t max)
 {
     if (!node_is_scalar(node) || fields_is_empty(node)) {
-        fields_expected(reader, node, label, "a text");
+        fields_expected(reader, node, label, "a string");
         return NULL;
     }
     char wanted[64];
     int len = 0;
     if (node->text[strspn(node->text, " \t\r\n")] == '\0') {
-        len = snprintf(wanted, sizeof(wanted), "a text that is not empty");
+        len = snprintf(wanted, sizeof(wanted), "a non-empty string");
     } else if (strpbrk(node->text, "\t\r\n") != NULL) {
         len = snprintf(wanted, sizeof(wanted), "on one line, without tabs");
     } else if (node->count > max) {
@@ -496,9 +533,9 @@ void fields_text(struct reader *reader,
                  void *target)
 {
     if (!node_is_scalar(value) || fields_is_empty(value)) {
-        expected(reader, value, field, "a text");
+        expected(reader, value, field, "a string");
     } else if (value->count > (size_t)field->max) {
-        expected(reader, value, field, "a text of at most 1 MiB");
+        expected(reader, value, field, "a string of at most 1 MiB");
     } else {
         const char **out = at_offset(target, field);
         *out = kept(reader, value);
@@ -516,7 +553,7 @@ static bool check_shell(struct reader *reader,
         return false;
     }
     if (value->text[strspn(value->text, " \t\r\n")] == '\0') {
-        expected(reader, value, field, "a command that is not empty");
+        expected(reader, value, field, "a non-empty command");
         return false;
     }
     return true;
@@ -527,7 +564,7 @@ void fields_shell(struct reader *reader,
                   const struct node *value,
                   void *target)
 {
-    if (check_shell(reader, field, value, "a command for the shell")) {
+    if (check_shell(reader, field, value, "a shell command")) {
         const char **out = at_offset(target, field);
         *out = kept(reader, value);
     }
@@ -550,7 +587,7 @@ static const char **read_argv(struct reader *reader,
     for (const struct node *item = first; item != NULL;
          item = node_next(item)) {
         if (!node_is_scalar(item) || fields_is_empty(item)) {
-            fields_expected(reader, item, "an argument", "a text");
+            fields_expected(reader, item, "an argument", "a string");
             return NULL;
         }
         argv[count++] = kept(reader, item);
@@ -568,7 +605,7 @@ void fields_command(struct reader *reader,
         *out = (struct plan_command){.argv = read_argv(reader, field, value)};
         return;
     }
-    const char *wanted = "a command for the shell or a list of arguments";
+    const char *wanted = "a shell command or a list of arguments";
     if (check_shell(reader, field, value, wanted)) {
         *out = (struct plan_command){.shell = kept(reader, value)};
     }

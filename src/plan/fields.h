@@ -14,6 +14,7 @@
 #define PLAN_FIELDS_H
 
 #include "base/macros.h"
+#include "plan/alias.h"
 #include "plan/node.h"
 
 #include <stdbool.h>
@@ -79,6 +80,11 @@ void fields_expected(struct reader *reader,
                      const struct node *value,
                      const char *label,
                      const char *wanted);
+
+/* Note that the node is an old name. */
+void fields_note_old(struct reader *reader,
+                     const struct node *node,
+                     const struct alias *alias);
 
 /* Whether the value is left out: nothing, null or ~. */
 bool fields_is_empty(const struct node *value);

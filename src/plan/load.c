@@ -528,7 +528,7 @@ static void explain(const struct load_run *run,
     switch (rejection->code) {
     case REJECTION_NONE:
     case REJECTION_UNKNOWN:
-        strbuf_addf(&text, "task \"%s\" needs a task that is not there", id);
+        strbuf_addf(&text, "task \"%s\" needs an unknown task", id);
         break;
     case REJECTION_TOO_MANY:
         strbuf_addf(&text, "more than %u tasks", SCHED_TASKS_MAX);
@@ -545,21 +545,20 @@ static void explain(const struct load_run *run,
         break;
     case REJECTION_STARTED:
         strbuf_addf(&text,
-                    "task \"%s\" is already running: it cannot come to need "
-                    "another task; let a new task need both",
+                    "task \"%s\" is already running and cannot get new needs: "
+                    "let a new task need both",
                     id);
         break;
     case REJECTION_ENDED:
         strbuf_addf(&text,
-                    "task \"%s\" has already ended: it cannot come to need "
-                    "another task",
+                    "task \"%s\" has already finished and cannot get new needs",
                     id);
         break;
     case REJECTION_OTHER_RUN:
         strbuf_addf(&text, "task \"%s\" belongs to another run", id);
         break;
     case REJECTION_CANCELLED:
-        strbuf_adds(&text, "the run was cancelled: start another one");
+        strbuf_adds(&text, "the run was cancelled: start another run");
         break;
     case REJECTION_REWORK:
         strbuf_addf(&text,
@@ -567,7 +566,7 @@ static void explain(const struct load_run *run,
                     id);
         break;
     case REJECTION_RECORD:
-        strbuf_addf(&text, "what is stored of task \"%s\" cannot be", id);
+        strbuf_addf(&text, "impossible stored state of task \"%s\"", id);
         break;
     }
     (void)diag_set(diag, err, "%s", strbuf_text(&text));

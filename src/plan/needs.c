@@ -257,7 +257,7 @@ static void add_edge(struct resolver *resolver,
     if (resolver->graph->edge_count >= PLAN_NEEDS_MAX) {
         plan_errors_add(resolver->reader->errors,
                         mark,
-                        "more than %d needs, each task of a group counted",
+                        "more than %d needs, counting each task of a group",
                         PLAN_NEEDS_MAX);
         resolver->too_many = true;
         return;
@@ -395,8 +395,8 @@ static void check_groups(const struct resolver *resolver)
             !plan->private->group_more[ix].bad) {
             plan_errors_add(reader->errors,
                             plan->groups[ix].mark,
-                            "group %s has no tasks: give it a \"pipeline\", "
-                            "or name it as the \"group\" of a task",
+                            "group %s has no tasks: give it a \"pipeline\", or "
+                            "name it in \"group\" of a task",
                             QUOTED_TEXT(plan->groups[ix].id));
         }
     }
@@ -683,9 +683,8 @@ resolve_rework(struct resolver *resolver, uint32_t task_ix, bool walk)
     } else if (walk &&
                (to == task_ix || !needs_indirectly(resolver, task_ix, to))) {
         fault = resolver->steps_left > 0
-                    ? ": it does not need that task, directly or through "
-                      "others"
-                    : ": that task is too far away to be found";
+                    ? ": it does not need that task, directly or indirectly"
+                    : ": the path to that task is too long";
     }
     if (fault != NULL) {
         plan_errors_add(reader->errors,

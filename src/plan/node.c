@@ -86,11 +86,11 @@ static const char *fault_of(uint32_t code)
         return "control character";
     }
     if (code == 0xfeff || code == 0xfffe || code == 0xffff) {
-        return "character that is not text";
+        return "non-text character";
     }
     if ((code >= 0x202a && code <= 0x202e) ||
         (code >= 0x2066 && code <= 0x2069)) {
-        return "character that changes the direction of writing";
+        return "bidirectional formatting character";
     }
     return NULL;
 }
@@ -201,32 +201,30 @@ static const char *advice_for(const char *problem)
 {
     static const struct advice list[] = {
         {"mapping values are not allowed in this context",
-         "a \": \" is not possible here; put a text that contains one in "
-         "quotes, and check the indentation"},
+         "\": \" is not allowed here; quote a string that contains it, and "
+         "check the indentation"},
         {"did not find expected key",
-         "this does not belong here; check the indentation, and put a text "
-         "that starts with a special character in quotes"},
+         "unexpected text; check the indentation, and quote a string that "
+         "starts with a special character"},
         {"could not find expected ':'",
-         "a \":\" is missing here, or a text should be in quotes"},
-        {"did not find expected ',' or '}'",
-         "a \",\" or the closing \"}\" is missing here"},
-        {"did not find expected ',' or ']'",
-         "a \",\" or the closing \"]\" is missing here"},
+         "missing \":\", or a string needs quotes"},
+        {"did not find expected ',' or '}'", "missing \",\" or closing \"}\""},
+        {"did not find expected ',' or ']'", "missing \",\" or closing \"]\""},
         {"did not find expected '-' indicator",
-         "this does not belong here; entries of a list start with \"- \" in "
-         "the same column"},
+         "unexpected text; entries of a list start with \"- \" in the same "
+         "column"},
         {"found a tab character that violates indentation",
-         "a tab cannot be used for indentation; use spaces"},
+         "tabs are not allowed for indentation; use spaces"},
         {"found character that cannot start any token",
-         "a text cannot start with this character; put it in quotes"},
+         "a string cannot start with this character; quote it"},
         {"found unknown escape character",
-         "unknown escape; between double quotes a backslash is written \\\\, "
-         "between single quotes it is itself"},
+         "unknown escape; write \\\\ for a backslash in double quotes, or use "
+         "single quotes"},
         {"found invalid Unicode character escape code",
-         "the escape is no character; one above U+FFFF is written "
-         "\\UXXXXXXXX, and in JSON as a pair \\uD8XX\\uDCXX"},
+         "invalid character escape; write \\UXXXXXXXX above U+FFFF, or a pair "
+         "\\uD8XX\\uDCXX in JSON"},
         {"block sequence entries are not allowed in this context",
-         "a list entry \"- \" is not possible here; start it on a new line"},
+         "list entry \"- \" is not allowed here; start it on a new line"},
     };
     for (size_t ix = 0; ix < ARRAY_COUNT(list); ix++) {
         if (strcmp(problem, list[ix].problem) == 0) {
@@ -244,11 +242,12 @@ static void report_syntax(struct builder *builder, const yaml_parser_t *parser)
         return; /* a bad byte was reported */
     }
     if (builder->too_long) {
-        STOP(builder,
-             builder->end,
-             "more than %d MiB without a value follow: a text may have %d MiB",
-             NODE_GAP_BYTES_MAX >> 20,
-             NODE_SCALAR_BYTES_MAX >> 20);
+        STOP(
+            builder,
+            builder->end,
+            "more than %d MiB without a value follow: a string may have %d MiB",
+            NODE_GAP_BYTES_MAX >> 20,
+            NODE_SCALAR_BYTES_MAX >> 20);
         return;
     }
     const char *problem = parser->problem != NULL ? parser->problem : "invalid";
@@ -258,7 +257,7 @@ static void report_syntax(struct builder *builder, const yaml_parser_t *parser)
         strcmp(problem, "found unexpected end of stream") == 0) {
         STOP(builder,
              mark_of(parser->context_mark),
-             "the quote is not closed (the file ends at %u:%u)",
+             "unclosed quote (the file ends at %u:%u)",
              mark.line,
              mark.column);
         return;
@@ -270,7 +269,7 @@ static void report_syntax(struct builder *builder, const yaml_parser_t *parser)
         STOP(builder,
              mark,
              "%s",
-             tab ? "a tab cannot be used for indentation; use spaces"
+             tab ? "tabs are not allowed for indentation; use spaces"
                  : advice_for(problem));
         return;
     }
@@ -325,7 +324,7 @@ static void check_properties(struct builder *builder,
         bool is_core = strncmp(text, core, strlen(core)) == 0;
         plan_errors_add(builder->errors,
                         mark,
-                        "tag \"%s%.64s\" is not allowed: leave it out",
+                        "tag \"%s%.64s\" is not allowed: remove it",
                         is_core ? "!!" : "",
                         is_core ? text + strlen(core) : text);
     }
@@ -466,7 +465,7 @@ static void add_scalar(struct builder *builder, const yaml_event_t *event)
     if (len > NODE_SCALAR_BYTES_MAX) {
         STOP(builder,
              mark,
-             "a text may have at most %d bytes",
+             "a string may have at most %d bytes",
              NODE_SCALAR_BYTES_MAX);
         return;
     }
@@ -510,13 +509,13 @@ static void check_key(struct builder *builder, struct node *key)
     if (key->kind == NODE_MAPPING || key->kind == NODE_LIST) {
         plan_errors_add(builder->errors,
                         node_mark(key),
-                        "a key must be a text");
+                        "a key must be a string");
     } else if (key->kind == NODE_PLAIN && strcmp(key->text, "<<") == 0) {
         plan_errors_add(builder->errors,
                         node_mark(key),
                         "merge key \"<<\" is not allowed: write it out");
     } else if (node_is_scalar(key) && key->count == 0) {
-        plan_errors_add(builder->errors, node_mark(key), "the key is empty");
+        plan_errors_add(builder->errors, node_mark(key), "empty key");
     } else {
         return;
     }

@@ -42,8 +42,8 @@ static void refuse_in_fragment(struct reader *reader,
     (void)target;
     plan_errors_add(reader->errors,
                     node_mark(value),
-                    "\"%s\" cannot be in a fragment: only groups, tasks, "
-                    "needs, pipelines and resources can be added",
+                    "\"%s\" is not allowed in a fragment: only groups, tasks, "
+                    "needs, pipelines and resources are",
                     field->name);
 }
 
@@ -53,11 +53,11 @@ static void refuse_in_plan(struct reader *reader,
                            void *target)
 {
     (void)target;
-    plan_errors_add(reader->errors,
-                    node_mark(value),
-                    "\"%s\" can only be in a fragment: give it to the task or "
-                    "group",
-                    field->name);
+    plan_errors_add(
+        reader->errors,
+        node_mark(value),
+        "\"%s\" is only allowed in a fragment: move it to the task or group",
+        field->name);
 }
 
 #define PART(key) FIELD_AT(struct raw_plan, key, #key), .read = fields_node

@@ -323,6 +323,13 @@ struct plan_hook {
     uint32_t retries;
 };
 
+/* An old name in the plan: see plan/alias.h. */
+struct plan_old {
+    struct plan_mark mark;
+    const struct alias *alias;
+    struct plan_old *next;
+};
+
 struct plan {
     const char *file; /* as given by the caller */
     const char *name;
@@ -350,6 +357,7 @@ struct plan {
     struct plan_usage *usages;
     uint32_t usage_count;
     struct plan_cost budget;      /* of the whole run */
+    struct plan_old *olds;        /* old names in it, last one first */
     struct plan_private *private; /* arena, pipelines, name tables */
 };
 

@@ -69,7 +69,7 @@ static void read_permissions(struct reader *reader,
         char wanted[128];
         (void)snprintf(wanted,
                        sizeof(wanted),
-                       "full%s%s (%s takes nothing else)",
+                       "full%s%s (%s accepts nothing else)",
                        agent->adapter->edit ? " or edit" : "",
                        agent->adapter->tools ? " or a list of tools" : "",
                        agent->adapter->name);
@@ -215,8 +215,8 @@ static const struct adapter *find_program(struct reader *reader,
     } else if (adapter == NULL) {
         plan_errors_add(reader->errors,
                         node_mark(key),
-                        "agent %s is not built in: it needs \"program\", one "
-                        "of claude, codex, gemini, opencode and qwen",
+                        "agent %s is not built in: add \"program\", one of "
+                        "claude, codex, gemini, opencode and qwen",
                         QUOTED(key));
     }
     return adapter;
@@ -351,12 +351,12 @@ void plan_check_agents(struct reader *reader)
         const struct plan_agent *agent = &plan->agents[task->agent];
         if (plan->classes[task->class_ix].batch > 1 &&
             !plan_is_review(plan, task)) {
-            plan_errors_add(reader->errors,
-                            task->mark,
-                            "class %s batches its tasks, and a session of an "
-                            "agent can do several tasks only as a review: "
-                            "remove \"batch\", or give the task another class",
-                            QUOTED_TEXT(plan->classes[task->class_ix].name));
+            plan_errors_add(
+                reader->errors,
+                task->mark,
+                "class %s batches its tasks, but agents can only batch "
+                "reviews: remove \"batch\", or give the task another class",
+                QUOTED_TEXT(plan->classes[task->class_ix].name));
             reported = task->agent;
             continue;
         }
@@ -364,8 +364,8 @@ void plan_check_agents(struct reader *reader)
             task->settings.cost.usd == PLAN_UNSET && has_budget(plan, task)) {
             plan_errors_add(reader->errors,
                             task->mark,
-                            "agent %s reports tokens but no money, so a "
-                            "budget in usd would not bind: give the agent a "
+                            "agent %s does not report its cost, so a budget in "
+                            "usd would have no effect: give the agent a "
                             "\"price\", or its sessions a \"cost\"",
                             QUOTED_TEXT(agent->name));
             reported = task->agent;

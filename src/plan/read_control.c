@@ -166,11 +166,11 @@ static void read_agent(struct reader *reader,
     uint32_t *out = (void *)((char *)target + field->offset);
     *out = plan_resolve_agent(reader, value);
     if (*out != PLAN_NONE && !reader->plan->agents[*out].adapter->meters) {
-        plan_errors_add(reader->errors,
-                        node_mark(value),
-                        "agent %s does not show its limits; give \"run\", a "
-                        "program that prints meters",
-                        QUOTED(value));
+        plan_errors_add(
+            reader->errors,
+            node_mark(value),
+            "agent %s has no meters; use \"run\", a program that prints meters",
+            QUOTED(value));
     }
 }
 
@@ -193,10 +193,10 @@ static void check_source(struct reader *reader,
                         node_mark(node),
                         "\"run\" and \"agent\" exclude each other");
     } else if (node->kind == NODE_MAPPING && !runs && !asks) {
-        plan_errors_add(reader->errors,
-                        node_mark(node),
-                        "missing key \"run\": \"usage\" needs it, or "
-                        "\"agent\"");
+        plan_errors_add(
+            reader->errors,
+            node_mark(node),
+            "missing key \"run\" or \"agent\": \"usage\" needs one of them");
     }
     if (raw->agent != PLAN_NONE && raw->provider == PLAN_NONE) {
         raw->provider = reader->plan->agents[raw->agent].provider;
@@ -214,7 +214,7 @@ add_usage_limit(struct reader *reader, const struct node *node, uint32_t ix)
     if (plan_find_limit(plan, name) != PLAN_NONE) {
         plan_errors_add(reader->errors,
                         node_mark(node),
-                        "provider %s has another usage monitor already",
+                        "provider %s already has a usage monitor",
                         QUOTED_TEXT(provider));
         return 0;
     }
@@ -322,8 +322,8 @@ void plan_check_usages(struct reader *reader, const struct node *node)
         if (!known) {
             plan_errors_add(reader->errors,
                             node_mark(node),
-                            "usage of provider %s: no task has it, so "
-                            "nothing would be limited",
+                            "usage of provider %s: no task has this provider, "
+                            "so it would have no effect",
                             QUOTED_TEXT(plan->providers[provider].name));
         }
     }
@@ -503,7 +503,7 @@ static void check_cost(struct reader *reader,
     if (cost != PLAN_UNSET && budget != PLAN_UNSET && cost > budget) {
         plan_errors_add(reader->errors,
                         task->mark,
-                        "task %s costs more %s than %s: it could never start",
+                        "task %s costs more %s than %s and could never start",
                         QUOTED_TEXT(task->id),
                         what,
                         "its budget has");

@@ -204,11 +204,11 @@ static void check_stage(struct reader *reader,
                         QUOTED_TEXT(stage->name));
     }
     if (strlen(task->id) > PLAN_ID_BYTES_MAX) {
-        plan_errors_add(reader->errors,
-                        group->mark,
-                        "id %s is too long: with its stage it may have at "
-                        "most 200 bytes",
-                        QUOTED_TEXT(task->id));
+        plan_errors_add(
+            reader->errors,
+            group->mark,
+            "id %s is too long: at most 200 bytes including the stage",
+            QUOTED_TEXT(task->id));
     }
     if (!stage->uses_reported && stage->use_count > 0) {
         char subject[2 * sizeof(struct quoted) + 32];

@@ -74,14 +74,14 @@ struct raw_limit {
     const struct node *max;
     const struct node *where;
     const struct node *per;
-    const struct node *hold;
+    const struct node *count;
 };
 
 static const struct field limit_fields[] = {
     {FIELD_AT(struct raw_limit, max, "max"), .read = fields_node},
     {FIELD_AT(struct raw_limit, where, "where"), .read = fields_node},
     {FIELD_AT(struct raw_limit, per, "per"), .read = fields_node},
-    {FIELD_AT(struct raw_limit, hold, "hold"), .read = fields_node},
+    {FIELD_AT(struct raw_limit, count, "count"), .read = fields_node},
 };
 
 static const struct schema limit_schema = SCHEMA("a limit", limit_fields);
@@ -99,8 +99,8 @@ static void read_max(struct reader *reader,
     } else if (fields_parse_percent(node, &percent) && sessions) {
         plan_errors_add(reader->errors,
                         node_mark(node),
-                        "\"sessions\" must be a number or none: the "
-                        "percentages of other limits are of it");
+                        "\"sessions\" must be a number or none: percentages of "
+                        "other limits refer to it");
         return;
     } else if (percent == 0 && (!fields_parse_number(node, &number) ||
                                 number > PLAN_UNITS_MAX)) {
@@ -147,14 +147,22 @@ static void read_where(struct reader *reader,
     }
 }
 
-static void read_hold(struct reader *reader,
-                      const struct node *node,
-                      struct plan_limit *limit)
+static void read_count(struct reader *reader,
+                       const struct node *node,
+                       struct plan_limit *limit)
 {
-    if (fields_is_word(node, "group") || fields_is_word(node, "attempt")) {
-        limit->hold_group = fields_is_word(node, "group");
+    const struct alias *alias =
+        fields_is_bare(node) ? alias_find("count", node->text, node->count)
+                             : NULL;
+    const char *word = alias != NULL ? alias->now : node->text;
+    if (alias != NULL) {
+        fields_note_old(reader, node, alias);
+    }
+    if (fields_is_bare(node) &&
+        (strcmp(word, "groups") == 0 || strcmp(word, "sessions") == 0)) {
+        limit->hold_group = strcmp(word, "groups") == 0;
     } else {
-        fields_expected(reader, node, "\"hold\"", "group or attempt");
+        fields_expected(reader, node, "\"count\"", "sessions or groups");
     }
 }
 
@@ -171,13 +179,13 @@ static void check_hold(struct reader *reader,
             (per ||
              plan_attribute_value(limit->where, limit->where_count, name) !=
                  NULL)) {
-            plan_errors_add(reader->errors,
-                            node_mark(node),
-                            "limit %s holds groups, which have no "
-                            "\"%s\": match repo, owner, group or a free "
-                            "attribute",
-                            QUOTED_TEXT(limit->name),
-                            name);
+            plan_errors_add(
+                reader->errors,
+                node_mark(node),
+                "limit %s counts groups, which have no \"%s\": match repo, "
+                "owner, group or a user-defined attribute",
+                QUOTED_TEXT(limit->name),
+                name);
         }
     }
 }
@@ -199,11 +207,11 @@ static void read_fields(struct reader *reader,
                         node_mark(node),
                         "missing key \"max\": a limit needs it");
     }
-    if (sessions && (raw.where || raw.per || raw.hold)) {
-        plan_errors_add(reader->errors,
-                        node_mark(node),
-                        "\"sessions\" has only \"max\": it counts all "
-                        "attempts");
+    if (sessions && (raw.where || raw.per || raw.count)) {
+        plan_errors_add(
+            reader->errors,
+            node_mark(node),
+            "\"sessions\" has only \"max\": it counts all sessions");
         return;
     }
     if (raw.where != NULL) {
@@ -213,8 +221,8 @@ static void read_fields(struct reader *reader,
         fields_check_id(reader, raw.per, "per", true) != NULL) {
         limit->per = plan_intern(reader->plan, raw.per->text, raw.per->count);
     }
-    if (raw.hold != NULL) {
-        read_hold(reader, raw.hold, limit);
+    if (raw.count != NULL) {
+        read_count(reader, raw.count, limit);
     }
     check_hold(reader, key, limit);
 }
@@ -297,13 +305,13 @@ void plan_read_resources(struct reader *reader, const struct node *node)
         uint32_t ix =
             strmap_find(&plan->private->limit_names, key->text, key->count);
         if (ix != STRMAP_NONE) {
-            plan_errors_add(reader->errors,
-                            node_mark(key),
-                            plan->limits[ix].kind == PLAN_LIMIT_RESOURCE
-                                ? "resource %s is already in the plan"
-                                : "%s is a limit already: give the resource "
-                                  "another name",
-                            QUOTED(key));
+            plan_errors_add(
+                reader->errors,
+                node_mark(key),
+                plan->limits[ix].kind == PLAN_LIMIT_RESOURCE
+                    ? "duplicate resource %s"
+                    : "%s is already a limit: give the resource another name",
+                QUOTED(key));
             continue;
         }
         const struct node *value = node_value(key);
@@ -331,7 +339,7 @@ void plan_read_resources(struct reader *reader, const struct node *node)
 
 /* Why an unknown name is an error here. */
 static const char never[] =
-    ": no group or task has it, so nothing would be limited";
+    ": no group or task has it, so the limit would have no effect";
 
 static void check_attribute(struct reader *reader, const struct node *node)
 {
@@ -581,14 +589,14 @@ bool plan_check_uses(struct reader *reader,
                 QUOTED_TEXT(other));
         } else if (most_units(reader->plan, limit) > 0 &&
                    task->uses[ix].units > most_units(reader->plan, limit)) {
-            plan_errors_add(reader->errors,
-                            mark,
-                            "%s uses %u of %s, which has only %lld: it "
-                            "could never start",
-                            subject,
-                            task->uses[ix].units,
-                            QUOTED_TEXT(limit->name),
-                            (long long)most_units(reader->plan, limit));
+            plan_errors_add(
+                reader->errors,
+                mark,
+                "%s uses %u of %s, which has only %lld, and could never start",
+                subject,
+                task->uses[ix].units,
+                QUOTED_TEXT(limit->name),
+                (long long)most_units(reader->plan, limit));
         } else {
             continue;
         }

@@ -76,7 +76,7 @@ static void read_branch(struct reader *reader,
         strstr(text, "..") != NULL) {
         plan_errors_add(reader->errors,
                         node_mark(value),
-                        "%s is not a branch name",
+                        "invalid branch name %s",
                         QUOTED(value));
         return;
     }
@@ -105,8 +105,8 @@ static void check_repair(struct reader *reader,
     if (repo->repair != NULL && repo->gate == NULL) {
         plan_errors_add(reader->errors,
                         node_mark(key),
-                        "repo %s has a \"repair\" but no \"gate\": nothing "
-                        "would test what it makes of a conflict",
+                        "repo %s has a \"repair\" but no \"gate\", so its "
+                        "result would not be tested: add a \"gate\"",
                         QUOTED(key));
     }
 }

@@ -98,8 +98,8 @@ static void refuse_needs(struct reader *reader,
     (void)target;
     plan_errors_add(reader->errors,
                     node_mark(value),
-                    "a stage has no \"needs\": it needs the stage before it; "
-                    "give \"needs\" to the group");
+                    "a stage cannot have \"needs\": it needs the previous "
+                    "stage; move \"needs\" to the group");
 }
 
 static const struct field stage_fields[] = {
@@ -168,11 +168,11 @@ struct plan_command plan_read_run(struct reader *reader,
     } else if (!place->merge && class_agent != PLAN_NONE) {
         *agent_out = class_agent;
     } else if (!place->merge && !may_have_run(place->node)) {
-        plan_errors_add(reader->errors,
-                        node_mark(place->node),
-                        "missing key \"run\": %s needs it, or \"agent\", or "
-                        "\"merge: true\"",
-                        place->what);
+        plan_errors_add(
+            reader->errors,
+            node_mark(place->node),
+            "missing key \"run\": %s needs it, \"agent\" or \"merge: true\"",
+            place->what);
     }
     return command;
 }
@@ -231,7 +231,7 @@ static void read_stage_rework(struct reader *reader,
     }
     plan_errors_add(reader->errors,
                     node_mark(to),
-                    "%s is not a stage before this one%s",
+                    "%s is not an earlier stage%s",
                     QUOTED(to),
                     suggest_hint(&guess));
 }
@@ -370,7 +370,7 @@ void plan_read_pipelines(struct reader *reader, const struct node *node)
         if (strmap_find(names, key->text, key->count) != STRMAP_NONE) {
             plan_errors_add(reader->errors,
                             node_mark(key),
-                            "pipeline %s is already in the plan",
+                            "duplicate pipeline %s",
                             QUOTED(key));
             continue;
         }

@@ -108,7 +108,7 @@ bool plan_enter_id(struct reader *reader,
     if (ix < (group ? reader->before.groups : reader->before.tasks)) {
         plan_errors_add(reader->errors,
                         mark,
-                        "duplicate id %s (it is already in the plan)",
+                        "duplicate id %s (already in the plan)",
                         QUOTED_TEXT(id));
         return false;
     }
@@ -233,7 +233,7 @@ static void place_task(struct reader *reader,
         !reader->repo_missing) {
         plan_errors_add(reader->errors,
                         task->mark,
-                        "task %s has no \"repo\", but it merges",
+                        "task %s merges but has no \"repo\"",
                         QUOTED_TEXT(task->id));
     }
     task->class_ix = class_of(reader, raw);

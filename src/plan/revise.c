@@ -51,7 +51,7 @@ static bool add_stand_in(struct plan *plan,
         STRMAP_NONE) {
         plan_errors_add(errors,
                         (struct plan_mark){1, 1},
-                        "\"%s\" was a task, and cannot become a group",
+                        "\"%s\" was a task and cannot become a group",
                         task->id);
         return false;
     }

@@ -398,11 +398,12 @@ void settings_read_prompt(struct reader *reader,
     fields_text(reader, field, value, target);
     if (node_is_scalar(value) &&
         !template_check(value->text, bad, sizeof(bad))) {
-        plan_errors_add(reader->errors,
-                        node_mark(value),
-                        "\"prompt\" has an unknown name {{%s}}; known are %s",
-                        bad,
-                        template_names);
+        plan_errors_add(
+            reader->errors,
+            node_mark(value),
+            "\"prompt\" has an unknown placeholder {{%s}}; known: %s",
+            bad,
+            template_names);
     }
 }
 

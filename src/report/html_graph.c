@@ -425,14 +425,14 @@ static void draw(struct strbuf *out, const struct graph *graph)
         add_task(out, graph, &graph->nodes[ix]);
     }
     strbuf_adds(out, "</svg></div><figcaption>");
+    strbuf_adds(
+        out,
+        graph->whole
+            ? "All tasks and their needs. "
+            : "The longest tasks of the path, in its order, row by row. ");
     strbuf_adds(out,
-                graph->whole
-                    ? "All tasks and what they need. "
-                    : "The tasks of the path that took longest, in its "
-                      "order, row by row. ");
-    strbuf_adds(out,
-                "The critical path is drawn thick: whole where a need was "
-                "waited for, dashed where it was a slot, a retry or a "
+                "The critical path is thick: solid where a task waited for a "
+                "need, dashed where it waited for a slot, a retry or "
                 "rework.</figcaption></figure>\n");
 }
 

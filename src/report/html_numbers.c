@@ -60,7 +60,7 @@ static void add_slot_tiles(struct strbuf *out, const struct stats *stats)
     begin_tile(out, "Starved");
     words_add_time(out, stats->starved_ns);
     begin_note(out);
-    strbuf_adds(out, "better work behind worse");
+    strbuf_adds(out, "better work after worse");
     end_tile(out);
     begin_tile(out, "Reviews");
     html_percent(out, stats->review_ns, stats->working_ns);
@@ -86,7 +86,7 @@ static void add_money_tiles(struct strbuf *out, const struct stats_sum *sum)
         begin_tile(out, "Cost");
         html_usd(out, sum->usd);
         begin_note(out);
-        strbuf_adds(out, "as the sessions told");
+        strbuf_adds(out, "as reported by the sessions");
         end_tile(out);
     }
 }
@@ -108,7 +108,7 @@ void html_numbers(struct strbuf *out, const struct report *report)
     words_add_number(out, stats->sum.sessions);
     begin_note(out);
     strbuf_addf(out,
-                "%u did not end well, %u retr%s",
+                "%u unsuccessful, %u retr%s",
                 stats_bad(&stats->sum),
                 stats->retries,
                 stats->retries == 1 ? "y" : "ies");
@@ -141,12 +141,12 @@ static void add_table(struct strbuf *out,
                       uint32_t count,
                       int64_t whole)
 {
-    strbuf_addf(out,
-                "<table><caption>%s</caption><thead><tr>"
-                "<th scope=\"col\">What</th>"
-                "<th scope=\"col\" class=\"n\">Time</th>"
-                "<th scope=\"col\" class=\"n\">Share</th></tr></thead><tbody>",
-                caption);
+    strbuf_addf(
+        out,
+        "<table><caption>%s</caption><thead><tr><th scope=\"col\">Kind</th><th "
+        "scope=\"col\" class=\"n\">Time</th><th scope=\"col\" "
+        "class=\"n\">Share</th></tr></thead><tbody>",
+        caption);
     for (uint32_t ix = 0; ix < count; ix++) {
         if (parts[ix].length >= LENGTH_NS_MIN) {
             add_row(out, &parts[ix], whole);
@@ -197,8 +197,7 @@ static void add_slots(struct strbuf *out, const struct report *report)
               whole_ns);
     if (stats->over_ns > 0) {
         strbuf_adds(out,
-                    "<p class=\"note\">Sessions ran beyond a cap that "
-                    "had been lowered for ");
+                    "<p class=\"note\">Sessions ran over a lowered cap for ");
         words_add_time(out, stats->over_ns);
         strbuf_adds(out, " of that time.</p>\n");
     }
@@ -252,8 +251,7 @@ static void add_waits(struct strbuf *out, const struct report *report)
     strbuf_adds(out, "<div class=\"half\"><h3>Waiting tasks</h3>\n");
     html_bar(out, parts, STATS_REASONS, whole_ns);
     add_table(out,
-              "Time of tasks that had not ended and were in no session, by "
-              "what they waited for",
+              "Waiting time of tasks by reason",
               parts,
               STATS_REASONS,
               whole_ns);

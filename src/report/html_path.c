@@ -54,11 +54,11 @@ static const char *words_link(enum stats_link link)
     case STATS_LINK_NONE:
         return "nothing: it could start";
     case STATS_LINK_NEED:
-        return "the need that ended last";
+        return "the need that finished last";
     case STATS_LINK_SLOT:
-        return "the session that made room";
+        return "the session that freed a slot";
     case STATS_LINK_SELF:
-        return "its own session before";
+        return "its own previous session";
     case STATS_LINK_REWORK:
         return "the session that sent it back";
     }
@@ -154,18 +154,16 @@ static void add_table(struct strbuf *out, const struct report *report)
     const struct stats *stats = report->stats;
     uint32_t work;
     int64_t least_ns = least_weight(stats, &work);
-    strbuf_adds(out,
-                "<div class=\"wide\"><table><caption>Its sessions, first to "
-                "last, and what the start of each one came after</caption>"
-                "<thead><tr><th scope=\"col\">Task</th>"
-                "<th scope=\"col\">Class</th>"
-                "<th scope=\"col\" class=\"n\">Attempt</th>"
-                "<th scope=\"col\">Came after</th>"
-                "<th scope=\"col\" class=\"n\">Between</th>"
-                "<th scope=\"col\" class=\"n\">Started</th>"
-                "<th scope=\"col\" class=\"n\">Took</th>"
-                "<th scope=\"col\" class=\"n\">Share</th>"
-                "<th scope=\"col\">Ended</th></tr></thead><tbody>\n");
+    strbuf_adds(
+        out,
+        "<div class=\"wide\"><table><caption>Its sessions in order, and what "
+        "each start waited for</caption><thead><tr><th "
+        "scope=\"col\">Task</th><th scope=\"col\">Class</th><th scope=\"col\" "
+        "class=\"n\">Attempt</th><th scope=\"col\">Waited for</th><th "
+        "scope=\"col\" class=\"n\">Between</th><th scope=\"col\" "
+        "class=\"n\">Started</th><th scope=\"col\" class=\"n\">Took</th><th "
+        "scope=\"col\" class=\"n\">Share</th><th "
+        "scope=\"col\">Ended</th></tr></thead><tbody>\n");
     uint32_t shown = 0;
     for (uint32_t ix = 0; ix < stats->path_count && shown < STEPS_MAX; ix++) {
         if (stats->path[ix].step == STATS_STEP_WORK &&
@@ -176,27 +174,26 @@ static void add_table(struct strbuf *out, const struct report *report)
     }
     strbuf_adds(out, "</tbody></table></div>\n");
     if (shown < work) {
-        strbuf_addf(out,
-                    "<p class=\"note\">The path has %u sessions; the %u that "
-                    "took longest are shown. <code>sluice report --json</code> "
-                    "has all.</p>\n",
-                    work,
-                    shown);
+        strbuf_addf(
+            out,
+            "<p class=\"note\">The path has %u sessions; the longest %u are "
+            "shown. <code>sluice report --json</code> has all.</p>\n",
+            work,
+            shown);
     }
 }
 
 void html_path(struct strbuf *out, const struct report *report)
 {
-    strbuf_adds(out,
-                "<section id=\"path\"><h2>The critical path that was</h2>\n");
+    strbuf_adds(out, "<section id=\"path\"><h2>Critical path</h2>\n");
     if (report->stats->path_count == 0) {
         strbuf_adds(out, "<p>No session has been started.</p></section>\n");
         return;
     }
     strbuf_adds(out,
-                "<p>From the session that ended last backwards: what each "
-                "start had been waiting for. To finish sooner, something on "
-                "this path must take less time.</p>\n");
+                "<p>Backwards from the session that finished last: what each "
+                "start waited for. The run only finishes sooner if a step of "
+                "this path takes less time.</p>\n");
     add_summary(out, report);
     html_graph(out, report);
     add_table(out, report);

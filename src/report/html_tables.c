@@ -84,7 +84,7 @@ void html_classes(struct strbuf *out, const struct report *report)
         {"Class", false},
         {"Done", true},
         {"Sessions", true},
-        {"Not well", true},
+        {"Unsuccessful", true},
         {"Working", true},
         {"Mean", true},
         {"Longest", true},
@@ -96,8 +96,7 @@ void html_classes(struct strbuf *out, const struct report *report)
     const struct plan *plan = report->history->plan;
     strbuf_adds(out, "<section id=\"classes\"><h2>Classes</h2>\n");
     begin_table(out,
-                "Sessions by class; waits are from being ready to being "
-                "started",
+                "Sessions by class; waits are from ready to start",
                 columns,
                 ARRAY_COUNT(columns));
     for (uint32_t ix = 0; ix < plan->class_count; ix++) {
@@ -167,7 +166,7 @@ void html_failures(struct strbuf *out, const struct report *report)
         {"Times", true},
         {"Slot time", true},
         {"Last task", false},
-        {"What it said", false},
+        {"Reason", false},
     };
     const struct stats *stats = report->stats;
     strbuf_adds(out,
@@ -175,7 +174,7 @@ void html_failures(struct strbuf *out, const struct report *report)
     add_outcomes(out, stats);
     if (stats->failure_count > 0) {
         begin_table(out,
-                    "Sessions that did not end well, by class and cause",
+                    "Unsuccessful sessions by class and cause",
                     columns,
                     ARRAY_COUNT(columns));
         for (uint32_t ix = 0; ix < stats->failure_count; ix++) {
@@ -241,10 +240,11 @@ static void add_groups(struct strbuf *out, const struct report *report)
     if (count > 1) {
         qsort_r(order, count, sizeof(order[0]), compare_groups, stats->groups);
     }
-    begin_table(out,
-                "By issue: groups, and tasks that are in none; dearest first",
-                columns,
-                ARRAY_COUNT(columns));
+    begin_table(
+        out,
+        "By issue: groups, and tasks without a group; most expensive first",
+        columns,
+        ARRAY_COUNT(columns));
     uint32_t shown = count < GROUPS_MAX ? count : GROUPS_MAX;
     for (uint32_t ix = 0; ix < shown; ix++) {
         const struct stats_group *group = &stats->groups[order[ix]];
@@ -274,7 +274,7 @@ void html_cost(struct strbuf *out, const struct report *report)
     const struct plan *plan = report->history->plan;
     strbuf_adds(out, "<section id=\"cost\"><h2>Cost and tokens</h2>\n");
     begin_table(out,
-                "By class, as the sessions told",
+                "By class, as reported by the sessions",
                 columns,
                 ARRAY_COUNT(columns));
     for (uint32_t ix = 0; ix < plan->class_count; ix++) {
@@ -322,11 +322,11 @@ static void add_forecast_classes(struct strbuf *out,
         {"Difference", true},
     };
     const struct sim_result *result = report->forecast->result;
-    begin_table(out,
-                "Time from the first to the last, and mean time of a session "
-                "and of waiting for it, by class",
-                columns,
-                ARRAY_COUNT(columns));
+    begin_table(
+        out,
+        "Makespan, and mean duration and waiting time of sessions by class",
+        columns,
+        ARRAY_COUNT(columns));
     strbuf_adds(out, "<tr><td>the whole run</td>");
     add_pair(out, result->makespan_ns, report->history->end_ns);
     strbuf_adds(out, "<td></td><td></td><td></td></tr>\n");
@@ -364,7 +364,7 @@ static void add_differences(struct strbuf *out, const struct report *report)
         return;
     }
     begin_table(out,
-                "Tasks that are done, greatest difference first",
+                "Done tasks, largest difference first",
                 columns,
                 ARRAY_COUNT(columns));
     for (uint32_t ix = 0; ix < shown; ix++) {
@@ -382,31 +382,31 @@ static void add_differences(struct strbuf *out, const struct report *report)
 void html_forecast(struct strbuf *out, const struct report *report)
 {
     const struct forecast *forecast = report->forecast;
-    strbuf_adds(out,
-                "<section id=\"forecast\"><h2>Against the simulation</h2>\n");
+    strbuf_adds(
+        out,
+        "<section id=\"forecast\"><h2>Comparison with the simulation</h2>\n");
     if (forecast->result == NULL) {
         strbuf_adds(out, "<p>The plan could not be simulated: ");
         xml_add(out, forecast->diag.text);
         strbuf_adds(out, ".</p></section>\n");
         return;
     }
-    strbuf_adds(
-        out,
-        "<p>The same plan under its own policy and cap, where every "
-        "session takes what was expected of it and ends well, and nobody gives "
-        "an order.");
+    strbuf_adds(out,
+                "<p>A simulation of the same plan under its own policy and "
+                "cap: every session takes its expected time and succeeds, and "
+                "no operator intervenes.");
     if (forecast->guessed > 0) {
-        strbuf_addf(out,
-                    " %u of %u tasks have no estimate: they count with the "
-                    "mean of their class when the run was submitted, or with "
-                    "10 min.",
-                    forecast->guessed,
-                    report->history->plan->task_count);
+        strbuf_addf(
+            out,
+            " %u of %u tasks have no estimate: the simulation uses the mean of "
+            "their class when the run was submitted, or 10 min.",
+            forecast->guessed,
+            report->history->plan->task_count);
     }
     if (!forecast_is_whole(forecast)) {
         strbuf_addf(out,
                     " <strong>The simulation leaves %u tasks undone</strong>, "
-                    "so its end says little.",
+                    "so its makespan means little.",
                     forecast->result->left_count);
     }
     strbuf_adds(out, "</p>\n");

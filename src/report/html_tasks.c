@@ -104,27 +104,28 @@ static void add_static(struct strbuf *out, const struct report *report)
         qsort_r(order, count, sizeof(order[0]), compare_attention, &copy);
     }
     uint32_t shown = count < STATIC_MAX ? count : STATIC_MAX;
-    strbuf_adds(out,
-                "<div class=\"static wide\"><table><caption>Tasks</caption>"
-                "<thead><tr><th scope=\"col\">Task</th>"
-                "<th scope=\"col\">Class</th><th scope=\"col\">State</th>"
-                "<th scope=\"col\" class=\"n\">Sessions</th>"
-                "<th scope=\"col\" class=\"n\">Not well</th>"
-                "<th scope=\"col\" class=\"n\">Ready</th>"
-                "<th scope=\"col\" class=\"n\">Working</th>"
-                "<th scope=\"col\">Reason</th></tr></thead><tbody>\n");
+    strbuf_adds(
+        out,
+        "<div class=\"static "
+        "wide\"><table><caption>Tasks</caption><thead><tr><th "
+        "scope=\"col\">Task</th><th scope=\"col\">Class</th><th "
+        "scope=\"col\">State</th><th scope=\"col\" "
+        "class=\"n\">Sessions</th><th scope=\"col\" "
+        "class=\"n\">Unsuccessful</th><th scope=\"col\" "
+        "class=\"n\">Ready</th><th scope=\"col\" class=\"n\">Working</th><th "
+        "scope=\"col\">Reason</th></tr></thead><tbody>\n");
     for (uint32_t ix = 0; ix < shown; ix++) {
         add_row(out, report, order[ix]);
     }
     strbuf_adds(out, "</tbody></table>\n");
     if (shown < count) {
-        strbuf_addf(out,
-                    "<p class=\"note\">%u of %u tasks: first those that need "
-                    "a person, then those with trouble. All of them are "
-                    "listed where scripts may run, and by <code>sluice "
-                    "report --json</code>.</p>\n",
-                    shown,
-                    count);
+        strbuf_addf(
+            out,
+            "<p class=\"note\">%u of %u tasks: first tasks that need "
+            "attention, then unsuccessful ones. All tasks are listed if "
+            "scripts may run, and by <code>sluice report --json</code>.</p>\n",
+            shown,
+            count);
     }
     strbuf_adds(out, "</div>\n");
     mem_free(order);

@@ -52,7 +52,7 @@ static void add_heading(struct strbuf *out, const struct report *report)
     strbuf_adds(out, "</code>, submitted ");
     words_add_moment(out, history->created_ns);
     if (history->live) {
-        strbuf_adds(out, "; this is how it stood at ");
+        strbuf_adds(out, "; as of ");
         words_add_moment(out, report->wall_ns);
     }
     strbuf_adds(out,
@@ -82,10 +82,10 @@ static void add_timeline(struct strbuf *out, const struct report *report)
             strbuf_adds(out, "</li>");
         }
     }
-    strbuf_adds(out,
-                "<li><i class=\"mark bad-end\"></i>did not end well</li>"
-                "</ul>\n<div class=\"live\" id=\"chart\"></div>\n"
-                "<div class=\"static\">\n");
+    strbuf_adds(
+        out,
+        "<li><i class=\"mark bad-end\"></i>did not succeed</li></ul>\n<div "
+        "class=\"live\" id=\"chart\"></div>\n<div class=\"static\">\n");
     struct svg_options options = {.width = TIMELINE_WIDTH};
     struct svg_panel panel = {
         .plan = plan,
@@ -110,12 +110,12 @@ void report_html(struct strbuf *out, const struct report *report)
     html_forecast(out, report);
     html_longest(out, report);
     html_tasks(out, report);
-    strbuf_adds(out,
-                "</main>\n<footer><p>Made by sluice " SLUICE_VERSION
-                ". Times are by the clock of the machine; what each figure "
-                "means is in sluice-report(1) and docs/report.md.</p>"
-                "</footer>\n<div id=\"tip\" role=\"tooltip\" hidden></div>\n"
-                "<script type=\"application/json\" id=\"data\">");
+    strbuf_adds(
+        out,
+        "</main>\n<footer><p>Created by sluice " SLUICE_VERSION
+        ". Times are wall-clock times; sluice-report(1) and docs/report.md "
+        "explain the figures.</p></footer>\n<div id=\"tip\" role=\"tooltip\" "
+        "hidden></div>\n<script type=\"application/json\" id=\"data\">");
     html_data(out, report);
     strbuf_adds(out, "</script>\n<script>");
     strbuf_adds(out, page_js);

@@ -69,7 +69,7 @@ static void add_head(struct strbuf *out, const struct report *report)
                  report->forecast->result->makespan_ns);
     }
     strbuf_addf(out,
-                " |\n| sessions | %u, %u not well |\n| slots used | ",
+                " |\n| sessions | %u, %u unsuccessful |\n| slots used | ",
                 stats->sum.sessions,
                 stats_bad(&stats->sum));
     html_percent(out, stats->working_ns, stats_slots_ns(stats));
@@ -112,10 +112,9 @@ static void add_classes(struct strbuf *out, const struct report *report)
 {
     const struct plan *plan = report->history->plan;
     strbuf_adds(out,
-                "\n## Classes\n\n"
-                "| class | done | sessions | not well | working | mean | "
-                "wait, mean | starved | cost |\n"
-                "|---|---:|---:|---:|---:|---:|---:|---:|---:|\n");
+                "\n## Classes\n\n| class | done | sessions | unsuccessful | "
+                "working | mean | wait, mean | starved | cost "
+                "|\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n");
     for (uint32_t ix = 0; ix < plan->class_count; ix++) {
         const struct stats_class *class = &report->stats->classes[ix];
         const struct stats_sum *sum = &class->sum;
@@ -196,7 +195,7 @@ static void add_failures(struct strbuf *out, const struct report *report)
     if (stats->failure_count == 0) {
         return;
     }
-    strbuf_adds(out, "\n## What did not end well\n\n");
+    strbuf_adds(out, "\n## Unsuccessful sessions\n\n");
     for (uint32_t ix = 0; ix < stats->failure_count && ix < ROWS_MAX; ix++) {
         const struct stats_failure *failure = &stats->failures[ix];
         const struct run_history_session *last =
@@ -231,7 +230,7 @@ add_left(struct strbuf *out, const struct report *report, bool optional)
         if (found++ == 0) {
             strbuf_adds(out,
                         optional ? "\n## Optional tasks that failed\n\n"
-                                 : "\n## A person is needed\n\n");
+                                 : "\n## Needs attention\n\n");
         }
         if (found > ROWS_MAX) {
             continue;

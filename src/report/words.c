@@ -65,16 +65,16 @@ void words_add_moment(struct strbuf *out, int64_t wall_ns)
 const char *words_reason(enum stats_reason reason)
 {
     static const char *const words[STATS_REASONS] = {
-        [STATS_NEEDS] = "for what it needs",
-        [STATS_BACKOFF] = "for its next try (back-off)",
-        [STATS_PERSON] = "for a person: parked or failed",
-        [STATS_HELD] = "held by an order",
-        [STATS_PAUSED] = "paused by an order",
+        [STATS_NEEDS] = "for its needs",
+        [STATS_BACKOFF] = "for its next attempt (back-off)",
+        [STATS_PERSON] = "for an operator: parked or failed",
+        [STATS_HELD] = "held by an operator",
+        [STATS_PAUSED] = "paused by an operator",
         [STATS_SLOT] = "for a slot",
         [STATS_LIMIT] = "for another limit",
-        [STATS_DEFERRED] = "deferred: background work gave way",
-        [STATS_PROVIDER] = "for a provider that had refused",
-        [STATS_OTHER] = "other: nothing in this run stood in its way",
+        [STATS_DEFERRED] = "deferred: background work",
+        [STATS_PROVIDER] = "for a provider that refused",
+        [STATS_OTHER] = "other: no reason in this run",
     };
     INVARIANT(reason < STATS_REASONS);
     return words[reason];
@@ -85,7 +85,7 @@ const char *words_idle(enum stats_idle idle)
     static const char *const words[STATS_IDLES] = {
         [STATS_IDLE_KEPT] = "idle: ready work was kept back",
         [STATS_IDLE_NONE] = "idle: nothing was ready",
-        [STATS_IDLE_REST] = "idle: only a person could go on",
+        [STATS_IDLE_REST] = "idle: only an operator could continue",
     };
     INVARIANT(idle < STATS_IDLES);
     return words[idle];
@@ -95,11 +95,11 @@ const char *words_step(enum stats_step step)
 {
     static const char *const words[STATS_STEPS] = {
         [STATS_STEP_WORK] = "working",
-        [STATS_STEP_PASS] = "turn of the scheduler",
-        [STATS_STEP_BACKOFF] = "back-off before the next try",
-        [STATS_STEP_PERSON] = "waiting for a person",
+        [STATS_STEP_PASS] = "scheduling delay",
+        [STATS_STEP_BACKOFF] = "back-off before the next attempt",
+        [STATS_STEP_PERSON] = "waiting for an operator",
         [STATS_STEP_PROVIDER] = "waiting for the provider",
-        [STATS_STEP_KEPT] = "kept back by an order or a limit",
+        [STATS_STEP_KEPT] = "kept back by an operator or a limit",
         [STATS_STEP_ABSENT] = "not added yet",
         [STATS_STEP_TAIL] = "after the last session",
     };
@@ -111,7 +111,7 @@ const char *words_outcome(enum run_history_outcome outcome)
 {
     switch (outcome) {
     case HISTORY_CHANGES:
-        return "asked for changes";
+        return "requested changes";
     case HISTORY_LOST:
         return "vanished";
     case HISTORY_DONE:

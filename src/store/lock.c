@@ -101,9 +101,9 @@ static enum err open_error(const struct lock *lock, struct diag *diag)
     if (status.st_uid != geteuid()) {
         return diag_set(diag,
                         ERR_DENIED,
-                        "open the store's file %s/" LOCK_NAME ": %s: %s%s "
-                        "belongs to the user %u, and this is the user %u; as "
-                        "root, run `chown -R %u %s`",
+                        "open the store's file %s/" LOCK_NAME
+                        ": %s: %s%s belongs to user %u, but this is user %u; "
+                        "as root, run `chown -R %u %s`",
                         lock->dir,
                         strerror(error),
                         lock->dir,
@@ -152,11 +152,11 @@ open_file(const struct lock *lock, int *fd_out, struct diag *diag)
     struct stat status;
     enum err err = ERR_OK;
     if (fstat(fd, &status) != 0) {
-        err = system_error(lock, diag, "look at", errno);
+        err = system_error(lock, diag, "inspect", errno);
     } else if (!S_ISREG(status.st_mode)) {
         err = diag_set(diag,
                        ERR_DENIED,
-                       "the store's \"" LOCK_NAME "\" is not a plain file");
+                       "the store's \"" LOCK_NAME "\" is not a regular file");
     } else if (status.st_size < RECORD_BYTES) {
         /* Takes the space, and never what another process has written. */
         int error = posix_fallocate(fd, 0, RECORD_BYTES);
@@ -222,8 +222,8 @@ enum err lock_take(struct lock *lock, struct diag *diag)
     }
     return diag_set(diag,
                     ERR_IO,
-                    "the store's file \"" LOCK_NAME "\" is being replaced "
-                    "again and again");
+                    "the store's file \"" LOCK_NAME
+                    "\" is replaced repeatedly");
 }
 
 /* The value of a line, moved past; NULL: the line is not `name`. */
@@ -336,7 +336,7 @@ is_held(const struct lock *lock, int fd, bool *out, struct diag *diag)
 {
     struct flock probe = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
     if (fcntl(fd, F_OFD_GETLK, &probe) != 0) {
-        return system_error(lock, diag, "ask about the lock of", errno);
+        return system_error(lock, diag, "query the lock of", errno);
     }
     *out = probe.l_type != F_UNLCK;
     return ERR_OK;

@@ -30,7 +30,7 @@ static enum err need_run(struct applying *applying, uint32_t run)
     struct store *store = applying->store;
     enum err err = store->ops->find_run(store, run, applying->diag);
     if (err == ERR_NOT_FOUND) {
-        err = diag_set(applying->diag, ERR_CONFLICT, "there is no run %u", run);
+        err = diag_set(applying->diag, ERR_CONFLICT, "no run %u", run);
     } else if (err == ERR_OK) {
         applying->known_run = run;
     }
@@ -50,7 +50,7 @@ static enum err put(struct applying *applying,
     if (err == ERR_CONFLICT) {
         err = diag_set(applying->diag,
                        ERR_CONFLICT,
-                       "%s %" PRIu64 " does not fit what is stored",
+                       "%s %" PRIu64 " contradicts the store",
                        columns_of(kind)->name,
                        number);
     }
@@ -64,7 +64,7 @@ static enum err add_run(struct applying *applying, const union store_row *row)
     if (run->number <= applying->info->last_run) {
         return diag_set(applying->diag,
                         ERR_CONFLICT,
-                        "there was a run %u before",
+                        "run %u existed before",
                         run->number);
     }
     INVARIANT(run->text != NULL || run->text_bytes == 0);
@@ -93,7 +93,7 @@ static enum err claim(struct applying *applying, const union store_row *row)
         return diag_set(applying->diag,
                         ERR_CONFLICT,
                         "the token %" PRIu64 " is not greater than %" PRIu64
-                        ", which was given out before",
+                        ", which was assigned before",
                         attempt->token,
                         applying->info->last_token);
     }
@@ -107,7 +107,7 @@ static enum err claim(struct applying *applying, const union store_row *row)
     if (err == ERR_CONFLICT) {
         err = diag_set(applying->diag,
                        ERR_CONFLICT,
-                       "attempt %u of task %u of run %u is taken",
+                       "attempt %u of task %u of run %u exists",
                        attempt->number,
                        attempt->task,
                        attempt->run);

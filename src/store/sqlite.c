@@ -47,15 +47,15 @@ static enum err check_link(const char *dir, struct diag *diag)
     struct stat status;
     if (lstat(dir, &status) != 0) {
         return errno == ENOENT
-                   ? diag_set(diag, ERR_NOT_FOUND, "there is no store %s", dir)
-                   : system_error(diag, "look at", dir, errno);
+                   ? diag_set(diag, ERR_NOT_FOUND, "no store %s", dir)
+                   : system_error(diag, "inspect", dir, errno);
     }
     if (S_ISLNK(status.st_mode) && status.st_uid != geteuid()) {
-        return diag_set(diag,
-                        ERR_DENIED,
-                        "%s is a symbolic link of another user: name the "
-                        "directory itself",
-                        dir);
+        return diag_set(
+            diag,
+            ERR_DENIED,
+            "%s is a symbolic link of another user: use the directory itself",
+            dir);
     }
     return ERR_OK;
 }
@@ -67,20 +67,20 @@ static enum err check_rights(int dir_fd, const char *dir, struct diag *diag)
     struct stat parent;
     if (fstat(dir_fd, &status) != 0 ||
         fstatat(dir_fd, "..", &parent, AT_SYMLINK_NOFOLLOW) != 0) {
-        return system_error(diag, "look at", dir, errno);
+        return system_error(diag, "inspect", dir, errno);
     }
     if (status.st_uid != geteuid()) {
-        return diag_set(diag,
-                        ERR_DENIED,
-                        "the store %s belongs to the user %u: sluice uses "
-                        "only its own user's",
-                        dir,
-                        (unsigned)status.st_uid);
+        return diag_set(
+            diag,
+            ERR_DENIED,
+            "the store %s belongs to user %u: use a store of your own",
+            dir,
+            (unsigned)status.st_uid);
     }
     if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
         return diag_set(diag,
                         ERR_DENIED,
-                        "others can write to the store %s (mode %o): run "
+                        "other users can write to the store %s (mode %o): run "
                         "`chmod 700` on it",
                         dir,
                         (unsigned)status.st_mode & 07777);
@@ -88,8 +88,8 @@ static enum err check_rights(int dir_fd, const char *dir, struct diag *diag)
     if ((parent.st_mode & S_IWOTH) != 0 && (parent.st_mode & S_ISVTX) == 0) {
         return diag_set(diag,
                         ERR_DENIED,
-                        "everybody can replace the store %s: the directory it "
-                        "is in has mode %o; run `chmod o-w` on that",
+                        "any user can replace the store %s: its parent "
+                        "directory has mode %o; run `chmod o-w` on that",
                         dir,
                         (unsigned)parent.st_mode & 07777);
     }
@@ -212,13 +212,13 @@ static enum err make_if_missing(struct sqlite_store *store, struct diag *diag)
         return err;
     }
     if (store->record.writes > 0) {
-        return diag_set(diag,
-                        ERR_CORRUPT,
-                        "the store %s has lost its database, sluice.db: put "
-                        "back a backup, or remove %s/lock to begin with an "
-                        "empty one",
-                        store->dir,
-                        store->dir);
+        return diag_set(
+            diag,
+            ERR_CORRUPT,
+            "the store %s has lost its database, sluice.db: restore a backup, "
+            "or remove %s/lock to start with an empty one",
+            store->dir,
+            store->dir);
     }
     return sqlite_make_database(store, diag);
 }

@@ -23,8 +23,8 @@ enum {
 };
 
 #define DAMAGED                                                                \
-    "Keep a copy of the directory, then put back a backup, or move it away "   \
-    "to begin with an empty store"
+    "Copy the directory, then restore a backup, or move it away "              \
+    "to start with an empty store"
 
 enum err sqlite_corrupt(const struct sqlite_store *store,
                         struct diag *diag,
@@ -126,7 +126,7 @@ enum err sqlite_fail(struct sqlite_store *store, int rc, struct diag *diag)
     if ((rc & 0xff) == SQLITE_FULL || (err == ERR_LIMIT && is_full(error))) {
         return diag_set(diag,
                         err,
-                        "no space is left on the disk of %s",
+                        "no space left on the disk of %s",
                         store->path);
     }
     bool has_errno =
@@ -196,8 +196,7 @@ static enum err set_wal(struct sqlite_store *store, struct diag *diag)
     } else if (strcmp(sqlite_text(&row, 0), "wal") != 0) {
         err = diag_set(diag,
                        ERR_UNAVAILABLE,
-                       "the file system of %s is not fit for a store: use "
-                       "one on a local disk",
+                       "unsuitable file system of %s: use a local disk",
                        store->dir);
     }
     (void)sqlite3_finalize(stmt);
@@ -239,7 +238,7 @@ open_connection(struct sqlite_store *store, bool writable, struct diag *diag)
     if (configure(store, writable) != ERR_OK) {
         return diag_set(diag,
                         ERR_UNAVAILABLE,
-                        "this build of SQLite (%s) lacks what a store needs",
+                        "this build of SQLite (%s) lacks required features",
                         sqlite3_libversion());
     }
     enum err err = sqlite_check_file(store, diag);

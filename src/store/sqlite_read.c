@@ -49,9 +49,8 @@ enum err sqlite_read_head(struct sqlite_store *store,
     if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
         err = sqlite_fail(store, rc, diag);
     } else if (rc == SQLITE_DONE || row.bad) {
-        err = sqlite_corrupt(store,
-                             diag,
-                             "the table scheduler has no row that makes sense");
+        err =
+            sqlite_corrupt(store, diag, "the table scheduler has no valid row");
     }
     (void)sqlite3_reset(stmt);
     return err;
@@ -116,7 +115,7 @@ static enum err visit(struct sqlite_store *store,
         if (row.bad) {
             err = sqlite_corrupt(store,
                                  diag,
-                                 "table %s, row %lld: a value that cannot be",
+                                 "table %s, row %lld: invalid value",
                                  table->name,
                                  (long long)sqlite3_column_int64(stmt, 0));
         } else {

@@ -47,13 +47,13 @@ enum err sqlite_find_database(const struct sqlite_store *store,
         }
         return diag_set(diag,
                         ERR_UNAVAILABLE,
-                        "%s is not a plain file",
+                        "%s is not a regular file",
                         store->path);
     }
     if (errno != ENOENT) {
         return diag_set(diag,
                         ERR_IO,
-                        "look at %s: %s",
+                        "inspect %s: %s",
                         store->path,
                         strerror(errno));
     }
@@ -62,7 +62,7 @@ enum err sqlite_find_database(const struct sqlite_store *store,
                               diag,
                               "there is " DATABASE "-wal, but no " DATABASE);
     }
-    return diag_set(diag, ERR_NOT_FOUND, "there is no store in %s", store->dir);
+    return diag_set(diag, ERR_NOT_FOUND, "no store in %s", store->dir);
 }
 
 static int exec(sqlite3 *db, const char *sql)
@@ -212,28 +212,28 @@ static enum err check_version(struct sqlite_store *store,
     if (version > STORE_SCHEMA) {
         return diag_set(diag,
                         ERR_UNAVAILABLE,
-                        "the store %s has version %u, and this sluice (%s) "
-                        "knows versions up to %d: use a newer sluice",
+                        "the store %s has version %u, but this sluice (%s) "
+                        "supports versions up to %d: use a newer sluice",
                         store->dir,
                         version,
                         SLUICE_VERSION,
                         STORE_SCHEMA);
     }
     if (version == 0) {
-        return sqlite_corrupt(store, diag, "it has no version");
+        return sqlite_corrupt(store, diag, "no version");
     }
     INVARIANT(version >= 1 && version <= STORE_SCHEMA);
     store->outdated = version < STORE_SCHEMA && !writable;
     if (store->outdated) {
-        return diag_set(diag,
-                        ERR_UNAVAILABLE,
-                        "the store %s has version %u, and this sluice (%s) "
-                        "reads version %d: `sluice run` brings it up to date, "
-                        "once no older sluice runs on it",
-                        store->dir,
-                        version,
-                        SLUICE_VERSION,
-                        STORE_SCHEMA);
+        return diag_set(
+            diag,
+            ERR_UNAVAILABLE,
+            "the store %s has version %u, but this sluice (%s) reads version "
+            "%d: `sluice run` upgrades it, once no older sluice uses it",
+            store->dir,
+            version,
+            SLUICE_VERSION,
+            STORE_SCHEMA);
     }
     return ERR_OK;
 }
@@ -275,13 +275,13 @@ enum err sqlite_check_file(struct sqlite_store *store, struct diag *diag)
     if (memcmp(header, MAGIC, sizeof(MAGIC)) != 0) {
         return sqlite_corrupt(store,
                               diag,
-                              DATABASE " is not a database of SQLite");
+                              DATABASE " is not an SQLite database");
     }
     if (number_at(header + HEADER_APPLICATION) != SQLITE_APPLICATION_ID) {
         return diag_set(diag,
                         ERR_UNAVAILABLE,
-                        "%s is a database, but not one of sluice (or its "
-                        "header is damaged)",
+                        "%s is an SQLite database, but not a sluice store (or "
+                        "its header is damaged)",
                         store->path);
     }
     /* An older one may be brought up to date by what is in the WAL. */

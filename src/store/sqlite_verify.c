@@ -121,7 +121,7 @@ static enum err check_schema(struct verifying *verifying)
         if (rc != SQLITE_OK || sqlite_build_schema(model.db) != ERR_OK) {
             err = diag_set(verifying->diag,
                            ERR_UNAVAILABLE,
-                           "SQLite cannot make a database in memory");
+                           "SQLite cannot create a database in memory");
         }
     }
     if (err == ERR_OK) {
@@ -129,7 +129,7 @@ static enum err check_schema(struct verifying *verifying)
     }
     if (err == ERR_OK &&
         strcmp(strbuf_text(&stored), strbuf_text(&made)) != 0) {
-        fault(verifying, "the schema is not the one that sluice makes");
+        fault(verifying, "the schema differs from that of sluice");
     }
     (void)sqlite3_close(model.db);
     strbuf_release(&made);
@@ -152,8 +152,8 @@ static enum err check_head(struct verifying *verifying,
     }
     if (info.writes < record->writes) {
         fault(verifying,
-              "the last %" PRIu64 " writes are missing: an older copy was put "
-              "back, or sluice.db-wal is damaged",
+              "the last %" PRIu64 " writes are missing: an older copy was "
+                                  "restored, or sluice.db-wal is damaged",
               record->writes - info.writes);
     }
     return ERR_OK;

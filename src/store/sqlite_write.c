@@ -132,7 +132,7 @@ static enum err set_head(struct sqlite_store *store,
     if (err == ERR_OK && sqlite3_changes(store->db) != 1) {
         err = diag_set(diag,
                        ERR_CONFLICT,
-                       "epoch %" PRIu64 " does not fit what is stored",
+                       "epoch %" PRIu64 " contradicts the store",
                        info->epoch);
     }
     return err;
@@ -260,7 +260,7 @@ static enum err check_tail(struct sqlite_store *store,
         err = sqlite_corrupt(store,
                              diag,
                              "the log ends at event %" PRIu64
-                             " and should end at %" PRIu64,
+                             " but should end at %" PRIu64,
                              number,
                              info->last_event);
     }
@@ -276,14 +276,15 @@ static enum err check_writes(struct sqlite_store *store,
     if (info->writes >= store->record.writes) {
         return ERR_OK;
     }
-    return diag_set(diag,
-                    ERR_CORRUPT,
-                    "the last %" PRIu64 " writes to the store %s are missing: "
-                    "an older copy was put back, or sluice.db-wal is damaged. "
-                    "To go on without them, remove %s/lock",
-                    store->record.writes - info->writes,
-                    store->dir,
-                    store->dir);
+    return diag_set(
+        diag,
+        ERR_CORRUPT,
+        "the last %" PRIu64
+        " writes to the store %s are missing: an older copy was restored, or "
+        "sluice.db-wal is damaged; to continue without them, remove %s/lock",
+        store->record.writes - info->writes,
+        store->dir,
+        store->dir);
 }
 
 static enum err prepare_statements(struct sqlite_store *store,

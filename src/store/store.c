@@ -31,10 +31,10 @@ enum err store_open(struct store **out,
     }
     if (has_prefix(address, "postgresql://") ||
         has_prefix(address, "postgres://")) {
-        return diag_set(diag,
-                        ERR_INVALID,
-                        "this sluice cannot use PostgreSQL: name a directory "
-                        "as the store");
+        return diag_set(
+            diag,
+            ERR_INVALID,
+            "this version has no PostgreSQL store; use a directory");
     }
     enum err err = sqlite_open_store(out, address, mode, diag);
     INVARIANT((err == ERR_OK) == (*out != NULL));
@@ -260,8 +260,8 @@ static enum err check_epoch(struct store *store,
     if (epoch != store->epoch) {
         return diag_set(diag,
                         ERR_CONFLICT,
-                        "a write of epoch %" PRIu64 ", and the scheduler's is "
-                        "%" PRIu64,
+                        "a write of epoch %" PRIu64
+                        ", but the scheduler's is %" PRIu64,
                         epoch,
                         store->epoch);
     }

@@ -251,7 +251,7 @@ static enum err see_attempt(void *ctx, const union store_row *row)
     struct seen_task *task = find_task(verifying, attempt->run, attempt->task);
     if (task == NULL) {
         fault(verifying,
-              ", row %" PRIu64 ": there is no task %u in run %u",
+              ", row %" PRIu64 ": no task %u in run %u",
               attempt->token,
               attempt->task,
               attempt->run);
@@ -270,7 +270,7 @@ static enum err see_attempt(void *ctx, const union store_row *row)
     }
     if (ended && attempt->outcome == NULL) {
         fault(verifying,
-              ", row %" PRIu64 ": it has ended without outcome",
+              ", row %" PRIu64 ": ended without an outcome",
               attempt->token);
     }
     if (attempt->epoch < 1 || attempt->epoch > verifying->info.epoch) {
@@ -331,7 +331,7 @@ static void note_state(struct verifying *verifying,
     const char *to = event_target(event->data, &len);
     if (to == NULL) {
         fault(verifying,
-              ", row %" PRIu64 ": it does not say which state the task came to",
+              ", row %" PRIu64 ": missing new state of the task",
               event->number);
         return;
     }
@@ -438,7 +438,7 @@ static void check_end(struct verifying *verifying)
         (verifying->number != verifying->info.last_event ||
          verifying->sum != verifying->info.last_sum)) {
         fault(verifying,
-              " ends at row %" PRIu64 ", and should end at row %" PRIu64
+              " ends at row %" PRIu64 ", but should end at row %" PRIu64
               " (or the table scheduler is damaged)",
               verifying->number,
               verifying->info.last_event);

@@ -119,7 +119,7 @@ enum err child_start(struct child *child,
     *child = (struct child){.fd = -1};
     return diag_set(diag,
                     ERR_IO,
-                    "sluice %s cannot be started: %s",
+                    "cannot start sluice %s: %s",
                     words[0],
                     strerror(bad));
 }

@@ -339,7 +339,7 @@ add_tasks(struct canvas *canvas, enum part part, uint32_t count, uint32_t room)
     if (whole < count && whole < room) {
         add_more(canvas,
                  count - whole,
-                 part == PART_PEOPLE ? "that need a person" : "that wait");
+                 part == PART_PEOPLE ? "that need attention" : "that wait");
     }
 }
 
@@ -397,8 +397,8 @@ static void add_foot(struct canvas *canvas)
     if (left_ns == SCHED_NEVER) {
         strbuf_adds(&text,
                     canvas->run->cap_set == 0
-                        ? "the cap is 0: nothing more starts"
-                        : "nothing more starts until usage allows it");
+                        ? "the cap is 0: no session starts"
+                        : "no session starts until usage allows it");
     } else if (left_ns > 0) {
         bool soon = left_ns < 24 * HOUR_NS;
         strbuf_adds(&text, "about ");
@@ -409,8 +409,7 @@ static void add_foot(struct canvas *canvas)
                         soon ? PLAIN_MINUTES : PLAIN_DATE);
     } else {
         strbuf_adds(&text,
-                    canvas->run->quiet ? "nothing more happens by itself"
-                                       : "about to end");
+                    canvas->run->quiet ? "needs attention" : "finishing");
     }
     add_line(canvas, DIM, &text);
     strbuf_release(&text);

@@ -49,8 +49,7 @@ static enum err check_terminal(struct diag *diag)
     if (term == NULL || term[0] == '\0') {
         return diag_set(diag,
                         ERR_UNAVAILABLE,
-                        "TERM is not set, so the terminal is not known; "
-                        "'sluice status' shows the same as text");
+                        "TERM is not set; use 'sluice status' instead");
     }
     bool known = setupterm(term, STDOUT_FILENO, &result) == OK;
     char *moves = known ? tigetstr("cup") : NULL;
@@ -59,13 +58,14 @@ static enum err check_terminal(struct diag *diag)
         (void)del_curterm(cur_term);
     }
     if (!able) {
-        return diag_set(diag,
-                        ERR_UNAVAILABLE,
-                        known ? "the terminal \"%s\" cannot show a picture; "
-                                "'sluice status' shows the same as text"
-                              : "the terminal \"%s\" is not known here (TERM); "
-                                "'sluice status' shows the same as text",
-                        term);
+        return diag_set(
+            diag,
+            ERR_UNAVAILABLE,
+            known
+                ? "the terminal \"%s\" cannot move its cursor; use 'sluice "
+                  "status' instead"
+                : "unknown terminal \"%s\" (TERM); use 'sluice status' instead",
+            term);
     }
     return ERR_OK;
 }
@@ -97,8 +97,7 @@ enum err screen_open(struct screen **out, bool colours, struct diag *diag)
     if (curses == NULL) {
         return diag_set(diag,
                         ERR_UNAVAILABLE,
-                        "the terminal cannot be used for a picture; 'sluice "
-                        "status' shows the same as text");
+                        "unusable terminal; use 'sluice status' instead");
     }
     struct screen *screen = mem_zalloc(1, sizeof(*screen));
     screen->curses = curses;
@@ -245,10 +244,10 @@ enum err screen_open(struct screen **out, bool colours, struct diag *diag)
 {
     (void)colours;
     *out = NULL;
-    return diag_set(diag,
-                    ERR_UNAVAILABLE,
-                    "this sluice was built without ncurses; 'sluice status' "
-                    "shows the same as text");
+    return diag_set(
+        diag,
+        ERR_UNAVAILABLE,
+        "this sluice was built without ncurses; use 'sluice status' instead");
 }
 
 void screen_close(struct screen *screen)

@@ -214,7 +214,10 @@ void top_update(struct top *top, const struct model *model)
         }
     } else if (top->task != NULL) {
         if (top->chosen && top->filter[0] == '\0' && top->message.len == 0) {
-            top_say(top, false, "%s has ended ('a' lists what has)", top->task);
+            top_say(top,
+                    false,
+                    "%s has finished ('a' lists finished tasks)",
+                    top->task);
         }
         set_text(&top->task, NULL);
     } else if (!top->moved && top->slot_count + top->row_count > 0) {
@@ -388,7 +391,7 @@ static void ask_run(struct top *top,
                     struct top_request *out)
 {
     if (top->run == NULL) {
-        top_say(top, true, "%s: there is no run", verb);
+        top_say(top, true, "%s: no run", verb);
         return;
     }
     *out = (struct top_request){
@@ -431,7 +434,7 @@ static bool take_order(struct top *top,
         return false;
     }
     if (top->read_only) {
-        top_say(top, true, "read-only: '%c' is refused", (int)key);
+        top_say(top, true, "read-only: '%c' is disabled", (int)key);
         return true;
     }
     bool paused = model->run != MODEL_NONE && model->runs[model->run].paused;
@@ -535,7 +538,7 @@ static void take_main(struct top *top,
     switch (key) {
     case 'q':
         if (shut) {
-            top_say(top, false, "q once more quits");
+            top_say(top, false, "press q again to quit");
         } else {
             out->deed = TOP_QUIT;
         }
@@ -554,8 +557,8 @@ static void take_main(struct top *top,
         top->all = !top->all;
         top_say(top,
                 false,
-                top->all ? "ended tasks are listed, too"
-                         : "ended tasks are not listed");
+                top->all ? "finished tasks are listed"
+                         : "finished tasks are hidden");
         top_update(top, model);
         break;
     case 'i':

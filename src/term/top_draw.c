@@ -162,7 +162,7 @@ static void draw_scheduler(struct top_canvas *canvas,
     struct strbuf text = {0};
     bool well = model->well && model->trouble == NULL;
     if (model->trouble != NULL) {
-        strbuf_adds(&text, "cannot look: ");
+        strbuf_adds(&text, "cannot read the store: ");
         plain_add(&text, model->trouble);
     } else {
         plain_add(&text, model->scheduler);
@@ -180,7 +180,7 @@ static void draw_scheduler(struct top_canvas *canvas,
             canvas,
             row,
             (struct grid_text){.column = column + 2,
-                               .text = "DRAINING: nothing more starts",
+                               .text = "DRAINING: no session starts",
                                .style = GRID_YELLOW | GRID_BOLD});
     }
     strbuf_release(&text);
@@ -229,14 +229,13 @@ static void draw_run(struct top_canvas *canvas, const struct grid_area *row)
 {
     const struct model *model = canvas->model;
     if (model->run == MODEL_NONE) {
-        (void)top_draw_add(
-            canvas,
-            row,
-            (struct grid_text){
-                .column = 1,
-                .text = "no unfinished run; 'sluice status --all' lists "
-                        "the finished ones",
-            });
+        (void)top_draw_add(canvas,
+                           row,
+                           (struct grid_text){
+                               .column = 1,
+                               .text = "no unfinished run; 'sluice status "
+                                       "--all' lists finished ones",
+                           });
         return;
     }
     const struct model_run *run = &model->runs[model->run];
@@ -259,7 +258,7 @@ static void draw_run(struct top_canvas *canvas, const struct grid_area *row)
     top_draw_cap(&text, run);
     strbuf_adds(&text, "; ");
     if (run->left_ns == SCHED_NEVER) {
-        strbuf_adds(&text, "the cap is 0: nothing starts; ");
+        strbuf_adds(&text, "the cap is 0: no session starts; ");
     } else if (run->left_ns > 0 && !run->finished) {
         strbuf_adds(&text, "about ");
         duration_add(&text, run->left_ns);
@@ -552,16 +551,16 @@ static void draw_help(struct top_canvas *canvas, struct grid_area area)
         {"i", "a line per issue with its stages, or one for each task"},
         {"l  Enter", "the task's log; it follows while it grows"},
         {"w", "why the task is not running, and what to do"},
-        {"/", "find: only tasks with this in their id; Esc: all again"},
-        {"a", "list tasks that have ended, too"},
-        {"p", "pause the run, or let it go on"},
-        {"+  -", "one session more, or less, at once"},
-        {"h", "hold the task, or release it"},
-        {"r", "try the task again"},
+        {"/", "find tasks by id; Esc: list all"},
+        {"a", "list finished tasks, too"},
+        {"p", "pause or resume the run"},
+        {"+  -", "raise or lower the cap"},
+        {"h", "hold or release the task"},
+        {"r", "retry the task"},
         {"s", "skip the task (asks)"},
         {"c", "cancel the task (asks)"},
         {"A", "answer the task's question: type it, then Enter"},
-        {"q", "quit; nothing that runs is touched"},
+        {"q", "quit; sessions are not affected"},
     };
     struct grid_area title = grid_take_rows(&area, 1);
     (void)top_draw_add(canvas,
@@ -596,9 +595,9 @@ static void draw_help(struct top_canvas *canvas, struct grid_area area)
         .row = ARRAY_COUNT(lines) + 2,
         .column = 1,
         .style = GRID_DIM,
-        .text = canvas->top->read_only
-                    ? "read-only: keys that act are refused. Any key: back"
-                    : "Any key: back",
+        .text = canvas->top->read_only ? "read-only: keys that change "
+                                         "something are disabled. Any key: back"
+                                       : "Any key: back",
     };
     (void)top_draw_add(canvas, &area, last);
 }
@@ -612,7 +611,7 @@ static void draw_pager(struct top_canvas *canvas, struct grid_area area)
     struct strbuf text = {0};
     strbuf_addf(&text, " %s", strbuf_text(&top->title));
     strbuf_adds(&text, top->running ? "" : "  (end)");
-    strbuf_adds(&text, top->pager.cut ? "  (its beginning is left out)" : "");
+    strbuf_adds(&text, top->pager.cut ? "  (the start is omitted)" : "");
     (void)top_draw_add(canvas,
                        &title,
                        (struct grid_text){.text = strbuf_text(&text)});

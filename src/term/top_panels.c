@@ -243,7 +243,7 @@ static void draw_task(struct top_canvas *canvas,
         .column = 1,
         .columns = STATE_COLUMNS,
         .style = top_draw_style(&about),
-        .text = about.revoked ? "in doubt" : sched_state_name(about.state),
+        .text = about.revoked ? "revoked" : sched_state_name(about.state),
     };
     cell.column = top_draw_put(canvas, area, cell) + 1;
     cell.columns = max(area->columns / 3, 12);
@@ -283,7 +283,7 @@ static void add_tasks_title(struct strbuf *out, const struct top_canvas *canvas)
                 counts[MODEL_READY],
                 counts[MODEL_WAITING]);
     if (top_lists_ended(canvas->top, canvas->model)) {
-        strbuf_addf(out, ", %u ended", counts[MODEL_ENDED]);
+        strbuf_addf(out, ", %u finished", counts[MODEL_ENDED]);
     }
     if (canvas->top->filter[0] != '\0') {
         strbuf_addf(out, "; with \"%s\"", canvas->top->filter);

@@ -47,8 +47,7 @@ refuse(const struct glance *glance, const char *name, struct diag *diag)
     }
     return diag_set(diag,
                     ERR_NOT_FOUND,
-                    "there is no task \"%s\"%s; 'sluice status --json' lists "
-                    "them",
+                    "no task \"%s\"%s; 'sluice status --json' lists them",
                     name,
                     suggest_hint(&guess));
 }
@@ -80,8 +79,7 @@ static enum err find_task(const struct glance *glance,
     if (open > 1) {
         return diag_set(diag,
                         ERR_INVALID,
-                        "several runs have a task \"%s\": say which with "
-                        "--run",
+                        "several runs have a task \"%s\": name one with --run",
                         name);
     }
     return found ? ERR_OK : refuse(glance, name, diag);

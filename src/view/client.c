@@ -96,11 +96,11 @@ char *client_find_store(const char *option, bool make, struct diag *diag)
     const char *given = option != NULL ? option : getenv("SLUICE_STORE");
     if (given != NULL && given[0] != '\0') {
         if (strncmp(given, "postgresql:", 11) == 0) {
-            (void)diag_set(diag,
-                           ERR_INVALID,
-                           "%s: this version has no PostgreSQL store; give "
-                           "a directory",
-                           given);
+            (void)diag_set(
+                diag,
+                ERR_INVALID,
+                "%s: this version has no PostgreSQL store; use a directory",
+                given);
             return NULL;
         }
         return absolute(given, diag);
@@ -110,10 +110,10 @@ char *client_find_store(const char *option, bool make, struct diag *diag)
         return absolute(".sluice", diag);
     }
     if (found == NULL) {
-        (void)diag_set(diag,
-                       ERR_NOT_FOUND,
-                       "there is no .sluice here or above: go to where "
-                       "'sluice run' was started, or give --store");
+        (void)diag_set(
+            diag,
+            ERR_NOT_FOUND,
+            "no .sluice in this or any parent directory; use --store DIR");
     }
     return found;
 }
@@ -195,18 +195,18 @@ static enum err explain_silence(const char *dir, struct diag *diag)
     if (err == ERR_OK && owner.trouble[0] != '\0') {
         (void)diag_set(diag,
                        ERR_TIMEOUT,
-                       "the scheduler (pid %lld) cannot write at present: "
-                       "%s. The order is carried out when it can",
+                       "the scheduler (pid %lld) cannot write: %s; the request "
+                       "takes effect when it can",
                        (long long)owner.pid,
                        owner.trouble);
     } else if (err == ERR_OK) {
-        (void)diag_set(diag,
-                       ERR_TIMEOUT,
-                       "the scheduler (pid %lld) does not answer: it may be "
-                       "stopped or hung; 'sluice status' tells, and "
-                       "'sluice run --take-over' replaces it. The order may "
-                       "still be carried out when it wakes up",
-                       (long long)owner.pid);
+        (void)diag_set(
+            diag,
+            ERR_TIMEOUT,
+            "the scheduler (pid %lld) does not reply: it may be stopped or "
+            "hang; check 'sluice status', replace it with 'sluice run "
+            "--take-over'; the request may still take effect later",
+            (long long)owner.pid);
     }
     store_close(store);
     return ERR_TIMEOUT;

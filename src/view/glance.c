@@ -43,8 +43,7 @@ refuse_run(const struct glance *glance, const char *run, struct diag *diag)
                       &ignored);
     (void)diag_set(diag,
                    ERR_NOT_FOUND,
-                   "there is no run \"%s\"%s; 'sluice status --all' lists "
-                   "them",
+                   "no run \"%s\"%s; 'sluice status --all' lists them",
                    run,
                    suggest_hint(&offers.guess));
     arena_release(&offers.ids);

@@ -241,7 +241,7 @@ static void add_section(struct strbuf *out,
 {
     static const char *const titles[SECTION_COUNT] = {
         [SECTION_DONE] = "Done",
-        [SECTION_PERSON] = "A person is needed",
+        [SECTION_PERSON] = "Needs attention",
         [SECTION_OPEN] = "Not finished",
     };
     bool any = false;
@@ -305,10 +305,10 @@ static void write_summary(const struct repo_view *repo,
     add_plain(out, from->name);
     strbuf_adds(out, "\n\n");
     if (note->commit[0] == '\0') {
-        strbuf_adds(out, "Nothing was begun in this repository.\n");
+        strbuf_adds(out, "No session has started in this repository.\n");
     } else {
         strbuf_addf(out,
-                    "Branch `%s` (%.*s), made from `%s`: %u of %u merged.\n",
+                    "Branch `%s` (%.*s), created from `%s`: %u of %u merged.\n",
                     strbuf_text(&note->branch),
                     SHORT_ID,
                     note->commit,

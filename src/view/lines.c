@@ -73,7 +73,7 @@ static bool add_task(struct strbuf *out,
     if (to == TASK_STARTING) {
         add_attempt(out, event->as.task.attempt);
     } else if (to == TASK_FAILED) {
-        strbuf_adds(out, ", and is not tried again");
+        strbuf_adds(out, ", no retries left");
         add_reason(out, event->as.task.reason);
     } else if (to == TASK_PARKED) {
         add_reason(out, event->as.task.reason);
@@ -154,8 +154,7 @@ static bool add_run(struct strbuf *out,
     }
     begin(out, row, event_word_name(to));
     strbuf_adds(out,
-                to == EVENT_WORD_FINISHED ? "nothing is left to do"
-                                          : "nothing more happens by itself");
+                to == EVENT_WORD_FINISHED ? "run finished" : "needs attention");
     add_counts(out, event->as.run.counts);
     return true;
 }
@@ -263,7 +262,7 @@ static void add_hook(struct strbuf *out, const struct event *event)
 
 static void add_budget(struct strbuf *out, const struct event *event)
 {
-    strbuf_adds(out, "nothing more is started: the ");
+    strbuf_adds(out, "no more sessions start: the ");
     add_text(out, event->as.budget.budget);
     strbuf_adds(out, " is reached");
 }
@@ -280,7 +279,7 @@ static void add_circuit(struct strbuf *out, const struct event *event)
 {
     strbuf_adds(out, "provider ");
     add_text(out, event->as.circuit.provider);
-    strbuf_adds(out, " failed or refused too often: one try at a time");
+    strbuf_adds(out, " failed or refused too often: one attempt at a time");
 }
 
 /* Events about a run or the store: a word, and what follows it. A kind that is

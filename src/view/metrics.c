@@ -517,7 +517,7 @@ static void add_budgets(struct metrics *metrics, bool spent)
     head(metrics,
          name,
          "gauge",
-         spent ? "What was spent of a budget, in USD or tokens."
+         spent ? "Amount spent of a budget, in USD or tokens."
                : "A budget, in USD or tokens.");
     for (uint32_t ix = 0; ix < metrics->run_count; ix++) {
         const struct tally *run = &metrics->runs[ix];
@@ -540,15 +540,15 @@ static void add_money_lines(struct metrics *metrics)
 {
     add_usage(metrics,
               "sluice_usage_percent",
-              "What a usage meter showed last.",
+              "Last value of a usage meter.",
               USAGE_PERCENT);
     add_usage(metrics,
               "sluice_usage_cap",
-              "Most sessions by a usage monitor; absent: it lowers nothing.",
+              "Cap set by a usage monitor; absent: none.",
               USAGE_CAP);
     add_usage(metrics,
               "sluice_usage_paused",
-              "Whether a usage monitor lets nothing start.",
+              "Whether a usage monitor pauses the run or provider.",
               USAGE_PAUSED);
     add_usage(metrics,
               "sluice_usage_readable",
@@ -610,12 +610,12 @@ static void add_run_lines(struct metrics *metrics)
     head(metrics,
          "sluice_wait_seconds",
          "histogram",
-         "Time from being ready to being started.");
+         "Time from ready to start.");
     for_classes(metrics, add_waits);
     head(metrics,
          "sluice_attempts_total",
          "counter",
-         "Sessions that have ended, by outcome.");
+         "Finished sessions by outcome.");
     for_classes(metrics, add_attempts);
     add_costs(metrics);
     head(metrics, "sluice_limit_max", "gauge", "Units of a limit.");
@@ -631,14 +631,14 @@ static void add_store_lines(struct metrics *metrics)
     head(metrics,
          "sluice_scheduler_up",
          "gauge",
-         "Whether a scheduler holds the store and shows signs of life.");
+         "Whether a live scheduler holds the store.");
     strbuf_addf(metrics->out,
                 "sluice_scheduler_up %d\n",
                 view->owned && view->silent_ns == 0 && !view->stopped);
     head(metrics,
          "sluice_commit_seconds",
          "summary",
-         "Time that commits of the present or last scheduler took.");
+         "Time spent in commits by the running or last scheduler.");
     strbuf_addf(metrics->out,
                 "sluice_commit_seconds_sum %.6f\n"
                 "sluice_commit_seconds_count %llu\n",
@@ -651,14 +651,14 @@ static void add_store_lines(struct metrics *metrics)
     strbuf_addf(metrics->out,
                 "sluice_usage_override %d\n",
                 engine_is_overridden(view->engine));
-    head(metrics, "sluice_events_total", "counter", "Events in the log.");
+    head(metrics, "sluice_events_total", "counter", "Events in the event log.");
     strbuf_addf(metrics->out,
                 "sluice_events_total %llu\n",
                 (unsigned long long)info->last_event);
     head(metrics,
          "sluice_sessions_total",
          "counter",
-         "Sessions that were claimed, over all runs.");
+         "Sessions started, over all runs.");
     strbuf_addf(metrics->out,
                 "sluice_sessions_total %llu\n",
                 (unsigned long long)info->last_token);

@@ -491,14 +491,15 @@ void model_release(struct model *model)
 bool model_add_scheduler(struct strbuf *out, const struct client_view *view)
 {
     if (!view->owned) {
-        strbuf_adds(out,
-                    "no scheduler: sessions live on, and 'sluice run' goes on");
+        strbuf_adds(
+            out,
+            "no scheduler: sessions keep running, 'sluice run' adopts them");
         return false;
     }
     strbuf_addf(out, "scheduler pid %lld", (long long)view->owner.pid);
     if (view->stopped) {
         strbuf_addf(out,
-                    " is STOPPED: 'kill -CONT %lld' lets it go on",
+                    " is STOPPED: 'kill -CONT %lld' continues it",
                     (long long)view->owner.pid);
         return false;
     }

@@ -169,7 +169,7 @@ static enum err refuse(const struct search *search, struct diag *diag)
         return diag_set(diag,
                         ERR_CONFLICT,
                         "run \"%s\" has finished, and its plan has changed "
-                        "since; use --new to start another run",
+                        "since: use --new to start another run",
                         search->found.id);
     }
     const char *was = search->text;

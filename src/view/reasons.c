@@ -12,20 +12,20 @@
 /* What the remedies have in common. */
 #define REMEDY_LOG                                                             \
     {                                                                          \
-        .verb = "log", .effect = "shows what its last session wrote"           \
+        .verb = "log", .effect = "print the output of its session"             \
     }
 #define REMEDY_RETRY                                                           \
     {                                                                          \
-        .verb = "retry", .effect = "tries it again"                            \
+        .verb = "retry", .effect = "retry it"                                  \
     }
 #define REMEDY_SKIP                                                            \
     {                                                                          \
-        .verb = "skip", .effect = "gives it up, and what needs it, too"        \
+        .verb = "skip", .effect = "skip it and its dependents"                 \
     }
 #define REMEDY_ANSWER                                                          \
     {                                                                          \
         .verb = "answer", .text = "TEXT",                                      \
-        .effect = "tries it again, with this text for the session"             \
+        .effect = "retry it, with this text for the session"                   \
     }
 
 static const struct reasons_remedy no_remedies[] = {{0}};
@@ -46,30 +46,30 @@ static const struct reasons_remedy blocked_remedies[] = {
 };
 
 static const struct reasons_remedy revoked_remedies[] = {
-    {.verb = "release", .effect = "accepts its result after all"},
-    {.verb = "retry", .effect = "does it again"},
+    {.verb = "release", .effect = "accept its result"},
+    {.verb = "retry", .effect = "run it again"},
     {0},
 };
 
 static const struct reasons_remedy held_remedies[] = {
-    {.verb = "release", .effect = "lets it start"},
+    {.verb = "release", .effect = "let it start"},
     {0},
 };
 
 static const struct reasons_remedy backoff_remedies[] = {
-    {.verb = "retry", .effect = "tries it again at once"},
+    {.verb = "retry", .effect = "retry it at once"},
     {0},
 };
 
 static const struct reasons_remedy paused_remedies[] = {
-    {.verb = "resume", .effect = "lets the run go on", .of_run = true},
+    {.verb = "resume", .effect = "resume the run", .of_run = true},
     {0},
 };
 
 static const struct reasons_remedy usage_remedies[] = {
     {.verb = "usage",
      .text = "--override on",
-     .effect = "goes on in spite of it",
+     .effect = "ignore usage limits",
      .of_store = true},
     {0},
 };
@@ -77,7 +77,7 @@ static const struct reasons_remedy usage_remedies[] = {
 static const struct reasons_remedy stopped_remedies[] = {
     {.verb = "resume",
      .text = "--provider",
-     .effect = "uses the provider again",
+     .effect = "use the provider again",
      .of_store = true},
     {0},
 };
@@ -85,7 +85,7 @@ static const struct reasons_remedy stopped_remedies[] = {
 static const struct reasons_remedy budget_remedies[] = {
     {.verb = "budget",
      .text = "--usd X",
-     .effect = "sets how much may be spent",
+     .effect = "change the budget",
      .of_run = true},
     {0},
 };
@@ -94,7 +94,7 @@ static const struct reasons_remedy broke_remedies[] = {
     REMEDY_LOG,
     {.verb = "budget",
      .text = "--usd X",
-     .effect = "sets how much it may cost, and tries it again",
+     .effect = "change its budget, and retry it",
      .option = "--task"},
     REMEDY_SKIP,
     {0},
@@ -103,7 +103,7 @@ static const struct reasons_remedy broke_remedies[] = {
 static const struct reasons_remedy tokens_remedies[] = {
     {.verb = "budget",
      .text = "--tokens N",
-     .effect = "sets how much may be spent",
+     .effect = "change the budget",
      .of_run = true},
     {0},
 };
@@ -111,7 +111,7 @@ static const struct reasons_remedy tokens_remedies[] = {
 static const struct reasons_remedy cap_remedies[] = {
     {.verb = "cap",
      .text = "N",
-     .effect = "lets N sessions run at once",
+     .effect = "let N sessions run at once",
      .of_run = true},
     {0},
 };
@@ -119,14 +119,14 @@ static const struct reasons_remedy cap_remedies[] = {
 void reasons_add_parked(struct strbuf *out, const struct reason *reason)
 {
     static const char *const texts[] = {
-        [SCHED_PARKED_FAILED] = "it failed, and no tries are left",
-        [SCHED_PARKED_BLOCKED] = "its session says that it is blocked",
-        [SCHED_PARKED_CHANGES] = "changes are wanted, and no rework is left",
-        [SCHED_PARKED_CHECKPOINTS] = "too many checkpoints without an end",
+        [SCHED_PARKED_FAILED] = "failed, no retries left",
+        [SCHED_PARKED_BLOCKED] = "its session is blocked",
+        [SCHED_PARKED_CHANGES] = "changes requested, rework limit reached",
+        [SCHED_PARKED_CHECKPOINTS] = "too many checkpoints in a row",
     };
     INVARIANT(reason->parked < ARRAY_COUNT(texts));
     strbuf_adds(out,
-                reason->unready ? "its session never began"
+                reason->unready ? "its session could not start"
                                 : texts[reason->parked]);
 }
 
@@ -164,12 +164,12 @@ static void add_holder(struct strbuf *out, const struct reason *reason)
     if (reason->max == 0) {
         strbuf_adds(out, ", which is 0");
     } else if (reason->group != NULL) {
-        strbuf_addf(out, ", held by %s", reason->group);
+        strbuf_addf(out, ", in use by %s", reason->group);
         if (reason->run != NULL) {
             strbuf_addf(out, " of run %s", reason->run);
         }
     } else if (reason->task != NULL) {
-        strbuf_adds(out, ", held by ");
+        strbuf_adds(out, ", in use by ");
         add_task(out, reason);
     }
 }
@@ -241,12 +241,13 @@ static void add_limit(struct strbuf *out, const struct reason *reason)
 static void add_ended(struct strbuf *out, const struct reason *reason)
 {
     if (reason->revoked) {
-        strbuf_adds(out, "revoked: its result is in doubt");
+        strbuf_adds(out, "revoked");
     } else if (reason->task != NULL) {
         strbuf_adds(out, "because of ");
         add_task(out, reason);
     } else {
-        strbuf_adds(out, reason->state == TASK_DONE ? "done" : "by order");
+        strbuf_adds(out,
+                    reason->state == TASK_DONE ? "done" : "by an operator");
     }
 }
 
@@ -255,7 +256,7 @@ static void add_provider(struct strbuf *out, const struct reason *reason)
 {
     const char *provider = reason->provider != NULL ? reason->provider : "?";
     if (reason->code == WHY_USAGE && reason->unread) {
-        strbuf_adds(out, "usage: nothing starts before its first reading");
+        strbuf_adds(out, "usage: no session starts before the first reading");
         if (reason->stopped != NULL) {
             strbuf_adds(out, ", which failed: ");
             plain_add(out, reason->stopped);
@@ -278,7 +279,7 @@ static void add_provider(struct strbuf *out, const struct reason *reason)
             strbuf_adds(out, ", no probe");
             add_left(out, reason);
         } else {
-            strbuf_adds(out, ", a probe is under way");
+            strbuf_adds(out, ", a probe is running");
         }
     } else if (reason->provider != NULL) {
         strbuf_addf(out, "provider %s backs off", provider);
@@ -304,7 +305,7 @@ static void add_reason(struct strbuf *out, const struct reason *reason)
         add_task(out, reason);
         return;
     case WHY_ASKED:
-        strbuf_adds(out, "the run waits for an answer about ");
+        strbuf_adds(out, "the run waits for a decision about ");
         add_task(out, reason);
         return;
     case WHY_LIMIT:
@@ -335,12 +336,12 @@ static void add_reason(struct strbuf *out, const struct reason *reason)
         strbuf_adds(out, "the run waits for its sync hook");
         return;
     case WHY_DRAINING:
-        strbuf_adds(out, "nothing more is started: the scheduler drains");
+        strbuf_adds(out, "the scheduler is draining");
         return;
     case WHY_PLANNED:
-        strbuf_adds(out, "held for ");
+        strbuf_adds(out, "reserved for ");
         add_task(out, reason);
-        strbuf_adds(out, " by plan");
+        strbuf_adds(out, " by schedule");
         add_left(out, reason);
         return;
     case WHY_STARTABLE:

@@ -262,7 +262,7 @@ static enum err find_run(struct reader *reader, struct store *store)
     }
     return diag_set(reader->diag,
                     ERR_NOT_FOUND,
-                    "there is no run \"%s\"; there are: %s",
+                    "no run \"%s\"; known: %s",
                     reader->wanted,
                     strbuf_text(&reader->names));
 }
@@ -339,8 +339,8 @@ static enum err refuse(const struct reader *reader, const char *what)
 {
     return diag_set(reader->diag,
                     ERR_CORRUPT,
-                    "run %s: %s of a task that its plan does not have; "
-                    "'sluice doctor' looks for damage",
+                    "run %s: %s of a task that is not in its plan; check the "
+                    "store with 'sluice doctor'",
                     reader->history->id,
                     what);
 }
@@ -663,7 +663,7 @@ enum err run_history_read_plan(const struct run_history *history,
     } else {
         err = diag_set(diag,
                        ERR_CORRUPT,
-                       "run %s: its stored plan cannot be read: %s",
+                       "run %s: cannot parse its stored plan: %s",
                        history->id,
                        errors.count > 0 ? errors.items[0].text : "?");
         plan_free(*out);

@@ -127,7 +127,7 @@ static void add_rest(const struct summary *summary)
         } else if (reason.code != WHY_RUNNING) {
             reasons_add(summary->out, &reason);
         } else {
-            strbuf_adds(summary->out, "its session lives on");
+            strbuf_adds(summary->out, "its session keeps running");
         }
         strbuf_adds(summary->out, "\n");
     }

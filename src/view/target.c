@@ -128,7 +128,7 @@ static enum err find_any(struct search *search,
     enum err err =
         store_read(store, &query, &names, search, &search->info, diag);
     if (err == ERR_OK && run != NULL && search->run_count == 0) {
-        err = diag_set(diag, ERR_NOT_FOUND, "there is no run \"%s\"", run);
+        err = diag_set(diag, ERR_NOT_FOUND, "no run \"%s\"", run);
     }
     query = (struct store_query){.run = run, .task = search->name};
     if (err == ERR_OK) {
@@ -140,8 +140,7 @@ static enum err find_any(struct search *search,
     if (search->found_count > 1) {
         return diag_set(diag,
                         ERR_INVALID,
-                        "several runs have a task \"%s\": say which with "
-                        "--run",
+                        "several runs have a task \"%s\": name one with --run",
                         search->name);
     }
     bool open = search->found_count == 1 && !search->found.finished;
@@ -154,7 +153,7 @@ static enum err find_any(struct search *search,
     if (err == ERR_OK && search->found_count == 0) {
         return diag_set(diag,
                         ERR_NOT_FOUND,
-                        "there is no %s \"%s\"%s%s",
+                        "no %s \"%s\"%s%s",
                         search->kind == TARGET_TASK_OR_GROUP ? "task"
                                                              : "task or run",
                         search->name,
@@ -282,8 +281,7 @@ enum err target_find_group(struct target_group *out,
     } else if (open > 1) {
         err = diag_set(diag,
                        ERR_INVALID,
-                       "several runs have a group \"%s\": say which with "
-                       "--run",
+                       "several runs have a group \"%s\": name one with --run",
                        name);
     } else if (out->count == 0) {
         add_hint(diag, engine, name);

@@ -19,7 +19,7 @@ void usage_add_state(struct strbuf *out,
 {
     struct engine_usage_view view = engine_usage(engine, run, ix);
     if (view.read_ns == 0) {
-        strbuf_adds(out, "not read yet: nothing is started until then");
+        strbuf_adds(out, "not read yet: no session starts until then");
         if (view.error != NULL) {
             strbuf_adds(out, "; next reading at ");
             usage_add_time(out, view.next_ns, wall_ns);
@@ -36,7 +36,7 @@ void usage_add_state(struct strbuf *out,
             strbuf_adds(out, " until ");
             usage_add_time(out, view.until_ns, wall_ns);
         } else {
-            strbuf_adds(out, ", reset not known, looks again at ");
+            strbuf_adds(out, ", reset unknown, next reading at ");
             usage_add_time(out, view.next_ns, wall_ns);
         }
     }
@@ -131,7 +131,7 @@ void usage_add_override(struct strbuf *out, const struct engine *engine)
     if (engine_is_overridden(engine)) {
         strbuf_adds(out,
                     "usage is OVERRIDDEN: it pauses nothing and lowers no cap "
-                    "('sluice usage --override off' ends that)\n");
+                    "(undo: 'sluice usage --override off')\n");
     }
 }
 
@@ -185,7 +185,7 @@ void usage_add_budgets(struct strbuf *out,
         if (used > 0) {
             strbuf_adds(out, ", ");
             usage_add_amount(out, limit->kind, used);
-            strbuf_adds(out, " expected of what runs");
+            strbuf_adds(out, " expected of running sessions");
         }
         strbuf_adds(out, "\n");
     }

@@ -149,7 +149,7 @@ static void claim(struct process *process, uint64_t epoch, uint32_t round)
     enum err err = fixture_write(process->store, epoch, &change, 1, &diag);
     if (err == ERR_OK) {
         atomic_fetch_add(&process->shared->won[round], 1);
-    } else if (err == ERR_CONFLICT && strstr(diag.text, "is taken") != NULL) {
+    } else if (err == ERR_CONFLICT && strstr(diag.text, "exists") != NULL) {
         atomic_fetch_add(&process->shared->conflicts, 1);
     } else {
         note_failure(process->shared, &diag);

@@ -342,7 +342,7 @@ static void damage_is_still_found(void **state)
         const char *part;
     } cases[] = {
         {"UPDATE event SET data = '{\"to\":\"ready\" }' WHERE number = 3",
-         "row 3: it is not what was written"},
+         "row 3: wrong checksum"},
         {"DELETE FROM event WHERE number = 5", "table event ends at row 4"},
         {"UPDATE setting SET value = '{\"last\":2,\"sum\":7}'"
          " WHERE name LIKE 'events/%1'",

@@ -116,14 +116,14 @@ static void the_directory_is_made_closed_to_others(void **state)
 {
     struct fixture *fixture = *state;
     assert_int_equal(rmdir(fixture->dir), 0);
-    expect_refusal(fixture, STORE_READ, ERR_NOT_FOUND, "there is no store");
+    expect_refusal(fixture, STORE_READ, ERR_NOT_FOUND, "no store");
     struct store *store = fixture_open(fixture, STORE_WRITE);
     struct stat status;
     assert_int_equal(stat(fixture->dir, &status), 0);
     assert_int_equal(status.st_mode & 0777, 0700);
     store_close(store);
     /* The directory alone is no store yet. */
-    expect_refusal(fixture, STORE_READ, ERR_NOT_FOUND, "there is no store");
+    expect_refusal(fixture, STORE_READ, ERR_NOT_FOUND, "no store");
 }
 
 static void a_directory_that_others_can_write_to_is_refused(void **state)
@@ -132,8 +132,14 @@ static void a_directory_that_others_can_write_to_is_refused(void **state)
     static const mode_t modes[] = {0770, 0702, 0777, 01777};
     for (size_t ix = 0; ix < ARRAY_COUNT(modes); ix++) {
         assert_int_equal(chmod(fixture->dir, modes[ix]), 0);
-        expect_refusal(fixture, STORE_WRITE, ERR_DENIED, "others can write");
-        expect_refusal(fixture, STORE_READ, ERR_DENIED, "others can write");
+        expect_refusal(fixture,
+                       STORE_WRITE,
+                       ERR_DENIED,
+                       "other users can write");
+        expect_refusal(fixture,
+                       STORE_READ,
+                       ERR_DENIED,
+                       "other users can write");
     }
     assert_int_equal(chmod(fixture->dir, 0755), 0);
     fill(fixture);
@@ -159,7 +165,7 @@ static void a_directory_that_everybody_can_replace_is_refused(void **state)
     char *outside = go_inside(fixture, "store");
     assert_int_equal(mkdir(fixture->dir, 0700), 0);
     assert_int_equal(chmod(outside, 0777), 0);
-    expect_refusal(fixture, STORE_WRITE, ERR_DENIED, "everybody can replace");
+    expect_refusal(fixture, STORE_WRITE, ERR_DENIED, "any user can replace");
     assert_int_equal(chmod(outside, 01777), 0);
     struct store *store = fixture_open(fixture, STORE_WRITE);
     store_close(store);
@@ -178,8 +184,8 @@ static void what_belongs_to_another_user_is_refused(void **state)
     }
     fill(fixture);
     assert_int_equal(chown(fixture->dir, 65534, (gid_t)-1), 0);
-    expect_refusal(fixture, STORE_READ, ERR_DENIED, "belongs to the user");
-    expect_refusal(fixture, STORE_WRITE, ERR_DENIED, "belongs to the user");
+    expect_refusal(fixture, STORE_READ, ERR_DENIED, "belongs to user");
+    expect_refusal(fixture, STORE_WRITE, ERR_DENIED, "belongs to user");
     assert_int_equal(chown(fixture->dir, 0, (gid_t)-1), 0);
     char *target = mem_strndup(fixture->dir, strlen(fixture->dir));
     char *outside = go_inside(fixture, "link");
@@ -233,8 +239,8 @@ static void a_database_of_something_else_is_refused(void **state)
     struct fixture *fixture = *state;
     fill(fixture);
     tamper(fixture, "PRAGMA application_id = 1");
-    expect_refusal(fixture, STORE_READ, ERR_UNAVAILABLE, "not one of sluice");
-    expect_refusal(fixture, STORE_WRITE, ERR_UNAVAILABLE, "not one of sluice");
+    expect_refusal(fixture, STORE_READ, ERR_UNAVAILABLE, "not a sluice store");
+    expect_refusal(fixture, STORE_WRITE, ERR_UNAVAILABLE, "not a sluice store");
 }
 
 static void a_schema_that_lacks_a_column_is_refused(void **state)
@@ -242,7 +248,7 @@ static void a_schema_that_lacks_a_column_is_refused(void **state)
     struct fixture *fixture = *state;
     fill(fixture);
     tamper(fixture, "ALTER TABLE task RENAME COLUMN reason TO motive");
-    expect_fault(fixture, "the schema is not the one that sluice makes");
+    expect_fault(fixture, "the schema differs from that of sluice");
     struct store *store = fixture_open(fixture, STORE_READ);
     struct strbuf text = {0};
     const struct store_query query = {0};
@@ -291,7 +297,7 @@ static void a_lost_database_is_not_made_anew_by_itself(void **state)
     expect_refusal(fixture, STORE_READ, ERR_CORRUPT, "but no sluice.db");
     remove_file(fixture, "sluice.db-wal");
     remove_file(fixture, "sluice.db-shm");
-    expect_refusal(fixture, STORE_READ, ERR_NOT_FOUND, "there is no store");
+    expect_refusal(fixture, STORE_READ, ERR_NOT_FOUND, "no store");
     expect_refusal(fixture, STORE_WRITE, ERR_CORRUPT, "has lost its database");
     remove_file(fixture, "lock"); /* as the text says */
     fill(fixture);
@@ -436,32 +442,32 @@ static const struct {
         " WHERE number = 1",
         "UPDATE event SET data = replace(data, 'dine', 'done')"
         " WHERE number = 1",
-        "table event, row 1: it is not what was written",
+        "table event, row 1: wrong checksum",
     },
     {
         "UPDATE event SET wall_ns = wall_ns + 1 WHERE number = 2",
         "UPDATE event SET wall_ns = wall_ns - 1 WHERE number = 2",
-        "table event, row 2: it is not what was written",
+        "table event, row 2: wrong checksum",
     },
     {
         "UPDATE event SET run = NULL WHERE number = 2",
         "UPDATE event SET run = 1 WHERE number = 2",
-        "table event, row 2: it is not what was written",
+        "table event, row 2: wrong checksum",
     },
     {
         "UPDATE event SET sum = sum + 1 WHERE number = 3",
         "UPDATE event SET sum = sum - 1 WHERE number = 3",
-        "table event, row 3: it is not what was written",
+        "table event, row 3: wrong checksum",
     },
     {
         "UPDATE scheduler SET last_sum = last_sum + 1",
         "UPDATE scheduler SET last_sum = last_sum - 1",
-        "table event ends at row 3, and should end at row 3 (or",
+        "table event ends at row 3, but should end at row 3 (or",
     },
     {
         "UPDATE task SET state = 'ready' WHERE ix = 1",
         "UPDATE task SET state = 'running' WHERE ix = 1",
-        "table task, run 1, task 1: the state is ready, and by its last "
+        "table task, run 1, task 1: the state is ready, but by its last "
         "event (row 3) running",
     },
     {
@@ -482,12 +488,12 @@ static const struct {
     {
         "UPDATE attempt SET outcome = NULL WHERE token = 1",
         "UPDATE attempt SET outcome = 'failed' WHERE token = 1",
-        "table attempt, row 1: it has ended without outcome",
+        "table attempt, row 1: ended without an outcome",
     },
     {
         "UPDATE attempt SET task = 9 WHERE token = 2",
         "UPDATE attempt SET task = 1 WHERE token = 2",
-        "table attempt, row 2: there is no task 9 in run 1",
+        "table attempt, row 2: no task 9 in run 1",
     },
     {
         "UPDATE attempt SET epoch = 9 WHERE token = 2",
@@ -512,7 +518,7 @@ static const struct {
     {
         "UPDATE fragment SET number = 5",
         "UPDATE fragment SET number = 0",
-        "table run, row 1: there is no text of its plan",
+        "table run, row 1: no plan text",
     },
     {
         "UPDATE scheduler SET writes = 1",
@@ -527,13 +533,13 @@ static const struct {
     {
         "CREATE TRIGGER evil AFTER UPDATE ON task BEGIN SELECT 1; END",
         "DROP TRIGGER evil",
-        "the schema is not the one that sluice makes",
+        "the schema differs from that of sluice",
     },
     /* These are not taken back. */
     {
         "DELETE FROM event WHERE number = 3",
         "SELECT 1",
-        "table event ends at row 2, and should end at row 3",
+        "table event ends at row 2, but should end at row 3",
     },
     {
         "DELETE FROM event WHERE number = 1",
@@ -548,12 +554,12 @@ static const struct {
     {
         "DELETE FROM run",
         "SELECT 1",
-        "table fragment, run 1, number 0: there is no such run",
+        "table fragment, run 1, number 0: no such run",
     },
     {
         "DELETE FROM scheduler",
         "SELECT 1",
-        "the table scheduler has no row that makes sense",
+        "the table scheduler has no valid row",
     },
 };
 
@@ -577,7 +583,7 @@ static void a_log_that_lost_its_end_is_refused(void **state)
     expect_refusal(fixture,
                    STORE_WRITE,
                    ERR_CORRUPT,
-                   "the log ends at event 2 and should end at 3");
+                   "the log ends at event 2 but should end at 3");
 }
 
 static void a_value_that_cannot_be_is_reported_with_its_row(void **state)
@@ -789,7 +795,7 @@ an_attempt_of_a_task_that_only_another_run_has_is_found(void **state)
         ERR_OK);
     store_close(store);
     tamper(fixture, "UPDATE attempt SET task = 1 WHERE token = 3");
-    expect_fault(fixture, "attempt, row 3: there is no task 1 in run 2");
+    expect_fault(fixture, "attempt, row 3: no task 1 in run 2");
 }
 
 int main(void)

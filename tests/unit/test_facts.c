@@ -184,7 +184,7 @@ static void limits_are_told_apart(void **state)
     struct past past;
     past_init(&past,
               "repos: {r: {}}\n"
-              "limits: {sessions: 4, issues: {max: none, hold: group}}\n"
+              "limits: {sessions: 4, issues: {max: none, count: groups}}\n"
               "resources: {gpu: 1}\ntasks:\n"
               "  - {id: a, run: x, repo: r}\n"
               "  - {id: b, run: x, repo: r}\n"
@@ -393,7 +393,7 @@ static void add_random_plan(struct strbuf *out, struct rng *rng, bool gating)
                 "classes: {review: {tier: 1, defer: true, batch: %u}}\n"
                 "tasks:\n",
                 1 + rng_below(rng, 5),
-                rng_below(rng, 2) == 0 ? ", issues: {max: none, hold: group}"
+                rng_below(rng, 2) == 0 ? ", issues: {max: none, count: groups}"
                                        : "",
                 gating ? 1 : 1 + rng_below(rng, 3));
     for (uint32_t ix = 0; ix < count; ix++) {

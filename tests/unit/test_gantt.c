@@ -123,7 +123,7 @@ static void draws_each_task_in_unicode(void **state)
         "api-2                 ··············▒▒▒▒▒▒▒▒▒▒▒▒▒!\n"
         "\n"
         "██ implement 1   ▒▒ gate 1   ▓▓ review 1\n"
-        "· waiting   ! did not end well\n"
+        "· waiting   ! did not succeed\n"
         "makespan 15m, 2 slots 70 % busy\n";
     struct made made;
     made_init(&made);

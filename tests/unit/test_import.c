@@ -522,7 +522,7 @@ static void reads_issues_of_beads(void **state)
 {
     (void)state;
     static const char *const lines[] = {
-        "Made by \"sluice import beads\": 3 issues of 1 repo, 2 needs.",
+        "Created by \"sluice import beads\": 3 issues of 1 repo, 2 needs.",
         "- id: shop#s-2\n",
         "# priority: P0\n",
         "- id: shop#s-1\n",
@@ -549,14 +549,14 @@ static void reads_issues_of_beads(void **state)
                 "{\"id\": \"b-1\", \"title\": \"a\", \"dependencies\":"
                 " [{\"depends_on_id\": \"b-2\"}]}",
                 "b-1",
-                "it depends on b-2, and the export has no such issue");
+                "depends on b-2, but the export has no such issue");
 }
 
 static void reads_tasks_of_task_master(void **state)
 {
     (void)state;
     static const char *const lines[] = {
-        "Made by \"sluice import taskmaster\": 2 issues of 1 repo, 1 need.",
+        "Created by \"sluice import taskmaster\": 2 issues of 1 repo, 1 need.",
         "- id: shop#2\n",
         "      - [x] 1. s\n",
         "- id: shop#1\n",
@@ -577,7 +577,7 @@ static void reads_tasks_of_task_master(void **state)
                 "{\"tasks\": [{\"id\": \"T-1\", \"title\": \"a\","
                 " \"dependencies\": [\"T-1\"]}]}",
                 "T-1",
-                "it depends on itself (T-1)");
+                "depends on itself (T-1)");
 }
 
 static void gives_bodies_as_files(void **state)

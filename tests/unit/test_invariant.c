@@ -27,7 +27,7 @@ static void a_false_one_stops_with_place_and_condition(void **state)
     (void)state;
     int any = 0;
     death_expect(break_it, &any, "sluice: bug at tests/unit/test_invariant.c:");
-    death_expect(break_it, &any, ": this does not hold: ctx == NULL\n");
+    death_expect(break_it, &any, ": assertion failed: ctx == NULL\n");
 }
 
 static void fail_at_length(void *ctx)
@@ -41,7 +41,7 @@ static void a_long_condition_is_cut(void **state)
     char text[2000];
     memset(text, 'x', sizeof(text));
     text[sizeof(text) - 1] = '\0';
-    death_expect(fail_at_length, text, "file.c:12: this does not hold: xxxx");
+    death_expect(fail_at_length, text, "file.c:12: assertion failed: xxxx");
 }
 
 int main(void)

@@ -109,7 +109,7 @@ static void what_needs_a_person_has_its_reason(void **state)
     assert_line("task",
                 "{\"task\":\"a\",\"to\":\"failed\",\"attempt\":1,"
                 "\"reason\":\"exit code 1\"}",
-                "05:06:07 failed     a, and is not tried again: exit code 1");
+                "05:06:07 failed     a, no retries left: exit code 1");
     assert_line("task",
                 "{\"task\":\"a\",\"to\":\"skipped\"}",
                 "05:06:07 skipped    a");
@@ -123,11 +123,10 @@ static void runs_orders_and_hooks_have_lines(void **state)
                 "05:06:07 run        wave: 1 task");
     assert_line("run",
                 "{\"to\":\"finished\",\"done\":3,\"skipped\":1}",
-                "05:06:07 finished   nothing is left to do: 3 done, 1 skipped");
+                "05:06:07 finished   run finished: 3 done, 1 skipped");
     assert_line("run",
                 "{\"to\":\"waiting\",\"parked\":2,\"waiting\":4}",
-                "05:06:07 waiting    nothing more happens by itself: 2 parked, "
-                "4 waiting");
+                "05:06:07 waiting    needs attention: 2 parked, 4 waiting");
     assert_line("order",
                 "{\"verb\":\"cap\",\"by\":\"eve\",\"answer\":{\"ok\":true,"
                 "\"text\":\"cap of run wave: 1\"}}",
@@ -139,15 +138,15 @@ static void runs_orders_and_hooks_have_lines(void **state)
     assert_line("sync",
                 "{\"result\":\"failed\",\"reason\":\"exit code 1\"}",
                 "05:06:07 sync       the hook failed: exit code 1");
-    assert_line("scheduler",
-                "{\"epoch\":2,\"found\":1,\"adopted\":0}",
-                "05:06:07 scheduler  goes on: 1 session in flight before, 0 "
-                "adopted");
+    assert_line(
+        "scheduler",
+        "{\"epoch\":2,\"found\":1,\"adopted\":0}",
+        "05:06:07 scheduler  resumed: 1 session in flight before, 0 adopted");
     assert_line("added", "{\"tasks\":2}", "05:06:07 added      2 tasks");
     assert_line("circuit",
                 "{\"executor\":\"local\"}",
                 "05:06:07 circuit    provider local failed or refused too "
-                "often: one try at a time");
+                "often: one attempt at a time");
     assert_line("added",
                 "{\"tasks\":2,\"by\":\"scan\"}",
                 "05:06:07 added      2 tasks by scan");
@@ -160,8 +159,8 @@ static void runs_orders_and_hooks_have_lines(void **state)
                 "05:06:07 hook       parked was not delivered: exit code 1");
     assert_line("budget",
                 "{\"to\":\"reached\",\"budget\":\"usd budget\"}",
-                "05:06:07 budget     nothing more is started: the usd budget "
-                "is reached");
+                "05:06:07 budget     no more sessions start: the usd budget is "
+                "reached");
     assert_line("usage",
                 "{\"to\":\"capped\",\"cap\":2,\"meter\":\"5h\",\"percent\":63}",
                 "05:06:07 usage      capped at 2, meter 5h at 63 %");

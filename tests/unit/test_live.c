@@ -181,7 +181,7 @@ static void a_reader_gives_the_reasons_of_a_scheduler(void **state)
     struct sight sight = look(chain_plan, rows, ARRAY_COUNT(rows));
     struct snapshot *snapshot = snapshot_new(sight.engine, true);
     assert_reason(snapshot, 0, TASK_RUNNING, "running");
-    assert_reason(snapshot, 1, TASK_READY, "limit sessions, held by a");
+    assert_reason(snapshot, 1, TASK_READY, "limit sessions, in use by a");
     assert_reason(snapshot, 2, TASK_READY, "behind b at limit sessions");
     assert_reason(snapshot, 3, TASK_WAITING, "needs a");
     assert_reason(snapshot, 4, TASK_WAITING, "needs d");
@@ -208,7 +208,7 @@ static void what_would_start_is_ready_and_startable(void **state)
     struct sight sight = look(chain_plan, rows, ARRAY_COUNT(rows));
     struct snapshot *snapshot = snapshot_new(sight.engine, true);
     assert_reason(snapshot, 0, TASK_READY, "can start now");
-    assert_reason(snapshot, 1, TASK_READY, "limit sessions, held by a");
+    assert_reason(snapshot, 1, TASK_READY, "limit sessions, in use by a");
     assert_int_equal(snapshot_count(snapshot, 0, TASK_READY), 2);
     assert_int_equal(snapshot_count(snapshot, 0, TASK_STARTING), 0);
     assert_int_equal(snapshot_count(snapshot, 0, TASK_DONE), 1);
@@ -232,10 +232,7 @@ static void what_is_blocked_names_what_needs_a_person(void **state)
     };
     struct sight sight = look(chain_plan, rows, ARRAY_COUNT(rows));
     struct snapshot *snapshot = snapshot_new(sight.engine, true);
-    assert_reason(snapshot,
-                  0,
-                  TASK_PARKED,
-                  "parked: its session says that it is blocked");
+    assert_reason(snapshot, 0, TASK_PARKED, "parked: its session is blocked");
     assert_reason(snapshot, 3, TASK_WAITING, "blocked by a");
     assert_reason(snapshot, 4, TASK_WAITING, "blocked by a");
     assert_true(snapshot_needs_person(snapshot, 0, 0));
@@ -408,7 +405,7 @@ static void a_picture_shows_some_of_everything(void **state)
     assert_has(&out, "  slot 1   task-0/of-the-long-names   implement  1m 30s");
     assert_has(&out, " 1m 30s of 10m\n");
     assert_has(&out, "... and 14 more in flight\n");
-    assert_has(&out, "  parked   task-20/of-the-long-names  it failed, and no");
+    assert_has(&out, "  parked   task-20/of-the-long-names  failed, no retr");
     assert_has(&out, ": no key here, and so");
     assert_has(&out, "  ready    task-30/of-the-long-names  ");
     assert_has(&out, " left by estimates, until ");
@@ -472,13 +469,12 @@ static void a_summary_says_what_to_type(void **state)
     struct strbuf out = {0};
     summary_add(&out, sight.engine, 0);
     assert_has(&out, "wave: 1 of 5 tasks done, 1 parked, 1 skipped, 2 waiting");
-    assert_has(&out,
-               "a parked: its session says that it is blocked: which region?");
+    assert_has(&out, "a parked: its session is blocked: which region?");
     assert_has(&out, "    sluice answer a TEXT ");
     assert_has(&out, "    sluice retry a ");
     assert_has(&out, "    sluice log a ");
     assert_has(&out, "waiting    blocked by a\n");
-    assert_has(&out, "skipped    by order\n");
+    assert_has(&out, "skipped    by an operator\n");
     assert_null(strchr(strbuf_text(&out), '\x1b'));
     strbuf_release(&out);
     sight_release(&sight);

@@ -322,8 +322,8 @@ static void a_refused_addition_leaves_no_trace(void **state)
         struct diag diag = {0};
         assert_int_equal(load_more(run, fixture.now_ns, &diag), ERR_CONFLICT);
         assert_string_equal(diag.text,
-                            "task \"a\" is already running: it cannot come to "
-                            "need another task; let a new task need both");
+                            "task \"a\" is already running and cannot get new "
+                            "needs: let a new task need both");
         plan_undo_add(plan);
         assert_int_equal(sched_task_count(fixture.sched), 2);
         assert_int_equal(plan_find_task(plan, "c"), PLAN_NONE);
@@ -366,9 +366,9 @@ static void says_why_an_ended_task_cannot_gain_a_need(void **state)
     add_to_plan(plan, "tasks: [{id: c, run: x}]\nneeds: {a: [c]}\n");
     struct diag diag = {0};
     assert_int_equal(load_more(run, fixture.now_ns, &diag), ERR_CONFLICT);
-    assert_string_equal(diag.text,
-                        "task \"a\" has already ended: it cannot come to need "
-                        "another task");
+    assert_string_equal(
+        diag.text,
+        "task \"a\" has already finished and cannot get new needs");
     plan_undo_add(plan);
     tear_down(&fixture);
     plan_free(plan);
@@ -655,7 +655,7 @@ static void a_plan_goes_on_from_records(void **state)
         load_plan(fixture.load, fixture.now_ns, plan, &options, &run, &diag),
         ERR_CORRUPT);
     assert_null(run);
-    assert_string_equal(diag.text, "what is stored of task \"b\" cannot be");
+    assert_string_equal(diag.text, "impossible stored state of task \"b\"");
     tear_down(&fixture);
     plan_free(plan);
     plan_free(other);

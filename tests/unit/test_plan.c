@@ -646,7 +646,7 @@ static void too_many_needs_are_refused(void **state)
         strbuf_addf(&text, "  - {id: h%d, run: x, group: h}\n", ix);
     }
     expect_bad(strbuf_text(&text),
-               "3:34: more than 20000000 needs, each task of a group counted");
+               "3:34: more than 20000000 needs, counting each task of a group");
     strbuf_release(&text);
 }
 

@@ -106,8 +106,8 @@ static void reads_every_end(void **state)
         {"checkpoint t:4", SCRIPT_CHECKPOINT, "t", 4},
         {"block t", SCRIPT_BLOCK, "t", 1},
         {"block t:1", SCRIPT_BLOCK, "t:1", 1},
-        {"reject local:3", SCRIPT_REJECT, "local", 3},
-        {"reject claude", SCRIPT_REJECT, "claude", 1},
+        {"refuse local:3", SCRIPT_REFUSE, "local", 3},
+        {"reject claude", SCRIPT_REFUSE, "claude", 1},
     };
     for (size_t ix = 0; ix < ARRAY_COUNT(cases); ix++) {
         struct sim_script script = {0};
@@ -122,7 +122,7 @@ static void reads_every_end(void **state)
 }
 
 static const char at_form[] =
-    "expected \"at TIME ORDER\", such as \"at 10m cap 1\"";
+    "expected \"at TIME REQUEST\", such as \"at 10m cap 1\"";
 static const struct {
     const char *line;
     const char *text;
@@ -135,10 +135,10 @@ static const struct {
     {"at 400d cap 1", at_form},
     {"at cap 1", at_form},
     {"at 10m stop",
-     "unknown order \"stop\" (there are: add, cancel, cap, hold, limit, "
+     "unknown request \"stop\" (known: add, cancel, cap, hold, limit, "
      "pause, release, resume, retry, revoke, skip)"},
     {"at 10m CAP 1",
-     "unknown order \"CAP\" (there are: add, cancel, cap, hold, limit, "
+     "unknown request \"CAP\" (known: add, cancel, cap, hold, limit, "
      "pause, release, resume, retry, revoke, skip)"},
     {"at 10m cap", "expected \"cap NUMBER\""},
     {"at 10m cap x", "expected \"cap NUMBER\""},
@@ -181,11 +181,11 @@ static const struct {
     {"checkpoint", "expected \"checkpoint TASK:COUNT\""},
     {"block", "expected \"block TASK\""},
     {"block a b", "expected \"block TASK\""},
-    {"reject", "expected \"reject EXECUTOR:COUNT\""},
-    {"reject local:0", "expected \"reject EXECUTOR:COUNT\""},
+    {"refuse", "expected \"refuse PROVIDER:COUNT\""},
+    {"refuse local:0", "expected \"refuse PROVIDER:COUNT\""},
     {"explode t",
-     "unknown word \"explode\" (a line starts with: at, block, changes, "
-     "checkpoint, fail, reject)"},
+     "unknown word \"explode\" (known: at, block, changes, checkpoint, fail, "
+     "refuse)"},
 };
 
 static void says_what_is_wrong(void **state)
@@ -289,7 +289,7 @@ static void refuses_a_nul_byte(void **state)
     assert_int_equal(
         sim_script_read(&script, text, sizeof(text) - 1, NULL, &diag),
         ERR_INVALID);
-    assert_non_null(strstr(diag.text, "the script has a NUL byte"));
+    assert_non_null(strstr(diag.text, "the script contains a NUL byte"));
     assert_int_equal(script.order_count, 0);
     sim_script_release(&script);
 }

@@ -265,7 +265,7 @@ static void refusals_back_off_and_cost_no_try(void **state)
                      "tasks:\n"
                      "  - {id: a, run: x, estimate: 10m, provider: cloud}\n"
                      "  - {id: b, run: x, estimate: 10m}\n");
-    sim_fixture_line(&f, "reject cloud:2");
+    sim_fixture_line(&f, "refuse cloud:2");
     sim_fixture_run(&f);
     sim_fixture_expect(&f,
                        "a",
@@ -291,7 +291,7 @@ static void refusals_of_one_pass_are_one_step(void **state)
                      "  - {id: b, run: x, estimate: 1m}\n"
                      "  - {id: c, run: x, estimate: 1m}\n"
                      "  - {id: d, run: x, estimate: 1m}\n");
-    sim_fixture_line(&f, "reject local:4");
+    sim_fixture_line(&f, "refuse local:4");
     sim_fixture_run(&f);
     for (int ix = 0; ix < 4; ix++) {
         const char name[] = {(char)('a' + ix), '\0'};
@@ -312,8 +312,8 @@ static void unknown_names_of_ends_are_refused(void **state)
     sim_fixture_refused(&f, "the plan has no task \"z\"");
     sim_fixture_release(&f);
     sim_fixture_init(&f, A_THEN_B);
-    sim_fixture_line(&f, "reject cloud:1");
-    sim_fixture_refused(&f, "the plan has no executor \"cloud\"");
+    sim_fixture_line(&f, "refuse cloud:1");
+    sim_fixture_refused(&f, "the plan has no provider \"cloud\"");
     sim_fixture_release(&f);
 }
 
@@ -645,15 +645,15 @@ static void orders_that_cannot_be_are_refused(void **state)
     } cases[] = {
         {"at 1m hold z", "at 1m: the plan has no task \"z\""},
         {"at 1m limit z 1", "at 1m: the plan has no limit \"z\""},
-        {"at 1m retry b", "at 1m: the order is refused: \"b\" is waiting"},
-        {"at 1m retry a", "at 1m: the order is refused: \"a\" is running"},
-        {"at 1m revoke a", "at 1m: the order is refused: \"a\" is running"},
-        {"at 11m cancel a", "at 11m: the order is refused: \"a\" is done"},
-        {"at 11m skip a", "at 11m: the order is refused: \"a\" is done"},
-        {"at 1m release b", "at 1m: the order is refused: \"b\" is waiting"},
+        {"at 1m retry b", "at 1m: request rejected: \"b\" is waiting"},
+        {"at 1m retry a", "at 1m: request rejected: \"a\" is running"},
+        {"at 1m revoke a", "at 1m: request rejected: \"a\" is running"},
+        {"at 11m cancel a", "at 11m: request rejected: \"a\" is done"},
+        {"at 11m skip a", "at 11m: request rejected: \"a\" is done"},
+        {"at 1m release b", "at 1m: request rejected: \"b\" is waiting"},
         {"at 1m limit sessions 50%",
-         "at 1m: the order is refused: \"sessions\" is not a limit that can "
-         "be set so"},
+         "at 1m: request rejected: \"sessions\" is not a limit that can be set "
+         "to this"},
     };
     for (size_t ix = 0; ix < ARRAY_COUNT(cases); ix++) {
         struct sim_fixture f;
@@ -839,20 +839,18 @@ static void additions_that_cannot_be_are_refused(void **state)
     } cases[] = {
         {"4m",
          "tasks: [{id: n}]\n",
-         "at 4m: more.yaml:1:9: missing key \"run\": a task needs it, or "
-         "\"agent\", or \"merge: true\""},
+         "at 4m: more.yaml:1:9: missing key \"run\": a task needs it, "
+         "\"agent\" or \"merge: true\""},
         {"4m",
          "tasks: [{id: a, run: x}]\n",
-         "at 4m: more.yaml:1:14: duplicate id \"a\" (it is already in "
-         "the plan)"},
+         "at 4m: more.yaml:1:14: duplicate id \"a\" (already in the plan)"},
         {"4m",
          "tasks: [{id: n, run: x}]\nneeds: {a: [n]}\n",
-         "at 4m: task \"a\" is already running: it cannot come to need "
-         "another task; let a new task need both"},
+         "at 4m: task \"a\" is already running and cannot get new needs: let a "
+         "new task need both"},
         {"11m",
          "tasks: [{id: n, run: x}]\nneeds: {a: [n]}\n",
-         "at 11m: task \"a\" has already ended: it cannot come to need "
-         "another task"},
+         "at 11m: task \"a\" has already finished and cannot get new needs"},
         {"4m",
          "tasks: [{id: n, run: x, needs: [b]}]\nneeds: {b: [n]}\n",
          "at 4m: more.yaml:1:33: needs form a cycle: b -> n -> b"},

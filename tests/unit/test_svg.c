@@ -268,7 +268,7 @@ static void shows_how_a_session_ended(void **state)
     struct strbuf out = {0};
     draw(&out, &made, (struct svg_options){0});
     assert_contains(&out, "took 1 min, attempt 3, failed</title>");
-    assert_contains(&out, "did not end well");
+    assert_contains(&out, "did not succeed");
     strbuf_release(&out);
     made_release(&made);
 }

@@ -47,8 +47,8 @@ struct scene {
 };
 
 static const struct fake evening[] = {
-    {"api-4", TASK_PARKED, "its session says that it is blocked: which?", 0},
-    {"api-2", TASK_READY, "limit sessions, held by api-1/implement", 0},
+    {"api-4", TASK_PARKED, "its session is blocked: which?", 0},
+    {"api-2", TASK_READY, "limit sessions, in use by api-1/implement", 0},
     {"api-3", TASK_READY, "held", true},
     {"api-1/gate", TASK_WAITING, "needs api-1/implement", 0},
     {"api-5", TASK_WAITING, "blocked by api-4", 0},
@@ -573,7 +573,8 @@ static void an_answer_is_typed_and_one_q_too_many_is_harmless(void **state)
     press(scene, '?');
     press(scene, 'q');
     press(scene, 'q');
-    assert_string_equal(strbuf_text(&scene->top.message), "q once more quits");
+    assert_string_equal(strbuf_text(&scene->top.message),
+                        "press q again to quit");
     free_scene(scene);
 }
 
@@ -642,7 +643,7 @@ static void what_is_gone_is_not_acted_on(void **state)
     scene->model.slot_count = 1;
     top_update(&scene->top, &scene->model);
     draw(scene, 80, 24);
-    assert_shows(scene, "web-2/review has ended");
+    assert_shows(scene, "web-2/review has finished");
     assert_hides(scene, "\n>");
     static const char keys[] = "hrsclw";
     for (size_t ix = 0; keys[ix] != '\0'; ix++) {
@@ -712,7 +713,7 @@ static void ended_tasks_are_listed_on_demand(void **state)
     press(scene, 'a');
     draw(scene, 80, 30);
     assert_shows(scene, " done      guide");
-    assert_shows(scene, "1 ended");
+    assert_shows(scene, "1 finished");
     press(scene, 'a');
     draw(scene, 80, 30);
     assert_hides(scene, " done      guide");
@@ -922,9 +923,9 @@ static void a_store_becomes_a_model(void **state)
     draw(scene, 80, 24);
     assert_shows(scene, ">a ");
     assert_shows(scene, "#2   1m of 5m");
-    assert_shows(scene, "it failed, and no tries are left: why?");
+    assert_shows(scene, "failed, no retries left: why?");
     assert_shows(scene, " waiting   b                          needs a\n");
-    assert_shows(scene, "limit sessions, held by a\n");
+    assert_shows(scene, "limit sessions, in use by a\n");
     assert_shows(scene, " sessions       1/1 ");
     scene->tasks = NULL;
     model_release(model);

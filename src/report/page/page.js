@@ -301,7 +301,7 @@
   var ROW = 28, list = doc.getElementById('list'), rows = [], order = [], sorting = { column: -1, down: false };
   var COLUMNS = [
     ['Task', T.ID], ['Class', T.CLASS], ['State', T.STATE], ['Sessions', T.COUNT],
-    ['Not well', T.BAD], ['Ready', T.READY], ['Working', T.WORK], ['Title, reason', T.TITLE]
+    ['Unsuccessful', T.BAD], ['Ready', T.READY], ['Working', T.WORK], ['Title, reason', T.TITLE]
   ];
   var box, body, head, count, search, stateBox, classBox;
 
