@@ -73,7 +73,9 @@ static struct store_memory_db *db_of(struct store *base)
 
 struct store_memory_db *store_memory_db_new(void)
 {
-    return mem_zalloc(1, sizeof(struct store_memory_db));
+    struct store_memory_db *db = mem_zalloc(1, sizeof(*db));
+    (void)snprintf(db->info.id, sizeof(db->info.id), "%p", (void *)db);
+    return db;
 }
 
 void store_memory_db_free(struct store_memory_db *db)

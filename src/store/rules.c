@@ -11,6 +11,7 @@
 #include "store/event.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /* One batch under way. */
 struct applying {
@@ -233,6 +234,7 @@ enum err rules_apply(struct store *store,
     info->engine_ns = batch->engine_ns;
     info->wall_ns = batch->wall_ns;
     info->writes++;
+    INVARIANT(strcmp(info->id, before.id) == 0);
     INVARIANT(info->epoch == before.epoch);
     INVARIANT(info->writes == before.writes + 1);
     INVARIANT(info->last_token >= before.last_token);

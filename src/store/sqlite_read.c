@@ -20,7 +20,7 @@ enum err sqlite_read_head(struct sqlite_store *store,
                                SLOT_HEAD,
                                "SELECT epoch, engine_ns, wall_ns, last_token,"
                                " last_event, last_command, last_run, last_sum,"
-                               " writes FROM scheduler WHERE one = 1",
+                               " writes, id FROM scheduler WHERE one = 1",
                                &stmt,
                                diag);
     if (err != ERR_OK) {
@@ -40,8 +40,13 @@ enum err sqlite_read_head(struct sqlite_store *store,
             .last_sum = (uint64_t)sqlite_i64(&row, 7),
             .writes = (uint64_t)sqlite_i64(&row, 8),
         };
+        const char *id = sqlite_text(&row, 9);
+        size_t len = strlen(id);
+        if (len > 0 && len < sizeof(out->id)) {
+            memcpy(out->id, id, len + 1);
+        }
         /* What grows by one must be able to. */
-        row.bad = row.bad || out->epoch >= INT64_MAX ||
+        row.bad = row.bad || out->id[0] == '\0' || out->epoch >= INT64_MAX ||
                   out->last_token > INT64_MAX || out->last_event >= INT64_MAX ||
                   out->last_command >= INT64_MAX ||
                   out->last_run > STORE_RUN_MAX || out->writes >= INT64_MAX;
@@ -149,12 +154,13 @@ static void add_source(struct strbuf *sql,
         strbuf_addf(sql, "run WHERE %s", wanted(query));
         return;
     case STORE_KIND_TASK:
+        /* +id: SQLite would make an index of all tasks, for one query. */
         strbuf_addf(sql,
                     "(SELECT run.number AS owner FROM run WHERE %s)"
                     " CROSS JOIN task ON key BETWEEN owner << 32"
                     " AND (owner << 32) + 4294967295%s",
                     wanted(query),
-                    query->task != NULL ? " WHERE id = :task" : "");
+                    query->task != NULL ? " WHERE +id = :task" : "");
         return;
     case STORE_KIND_ATTEMPT:
         strbuf_addf(sql,

@@ -97,6 +97,7 @@ struct store_visitor {
 
 /* What is known about the store as a whole. */
 struct store_info {
+    char id[33];         /* made up with the store; no two have the same */
     uint64_t epoch;      /* of the last scheduler */
     int64_t engine_ns;   /* as of the last batch */
     int64_t wall_ns;     /* as of the last batch */

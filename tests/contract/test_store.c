@@ -579,6 +579,24 @@ static enum err refuse_event(void *ctx, const struct store_event *event)
     return ERR_CANCELLED;
 }
 
+static void a_store_has_an_id_that_it_keeps(void **state)
+{
+    struct fixture *fixture = *state;
+    struct fixture *other = fixture_new(fixture->backend);
+    uint64_t epoch = 0;
+    struct store *store = fixture_take_filled(fixture, &epoch);
+    struct store_info before = fixture_info(store);
+    assert_true(before.id[0] != '\0');
+    store_close(store);
+    store = fixture_take(fixture, &epoch);
+    assert_string_equal(fixture_info(store).id, before.id);
+    store_close(store);
+    store = fixture_take(other, &epoch);
+    assert_string_not_equal(fixture_info(store).id, before.id);
+    store_close(store);
+    fixture_free(other);
+}
+
 /* A session's log can have any bytes, and its tail becomes feedback. */
 static void texts_are_stored_as_valid_utf_8(void **state)
 {
@@ -802,6 +820,7 @@ int main(void)
         FIXTURE_EACH(a_superseded_scheduler_writes_nothing),
         FIXTURE_SQLITE(a_reader_sees_one_state_and_keeps_nobody_waiting),
         FIXTURE_EACH(a_visitor_that_fails_ends_the_reading),
+        FIXTURE_EACH(a_store_has_an_id_that_it_keeps),
         FIXTURE_EACH(texts_are_stored_as_valid_utf_8),
         FIXTURE_EACH(events_come_in_order_without_gaps),
         FIXTURE_EACH(an_unknown_state_is_handed_out_as_it_is),
