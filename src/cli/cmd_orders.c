@@ -542,7 +542,7 @@ static int wait_for_end(const struct line *line,
         }
         if (!owned || owner.pid != drained->pid ||
             owner.start_ticks != drained->start_ticks) {
-            return say_none(line, "the scheduler has ended");
+            return say_none(line, "the scheduler has exited");
         }
         if (loop_now_ns() - begun_ns >= line->timeout_ns) {
             return report_running(line, dir);

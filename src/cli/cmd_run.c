@@ -702,7 +702,7 @@ static int conclude_removed(const struct run *run)
         struct strbuf command = {0};
         add_command(&command, run, "--new");
         strbuf_addf(&text,
-                    "run %s had finished before, and 'sluice gc' has removed "
+                    "run %s had already finished, and 'sluice gc' removed "
                     "it: nothing was started\n\n    %-36s starts another run "
                     "of this plan\n",
                     run->id,

@@ -422,8 +422,8 @@ static void conclude(struct engine *engine,
         end.verdict = (struct verdict){.outcome = OUTCOME_BLOCKED};
         strbuf_clear(&end.reason);
         strbuf_addf(&end.reason,
-                    "%s: sluice could not read what the session says; "
-                    "when that is repaired, retry the task",
+                    "%s: sluice could not read the result of the session: "
+                    "repair this, then retry the task",
                     report->text);
     } else if (report->vanished) {
         strbuf_clear(&end.reason);
@@ -467,6 +467,13 @@ static void conclude_never(struct engine *engine,
 void session_assign(struct engine *engine, struct session *session)
 {
     INVARIANT(session->phase == SESSION_CLAIMED);
+    if (!mark_is_same_boot(&session->mark, &engine->mark)) {
+        /* Its row is of a boot that is over: nothing of it runs, and nothing
+         * may. It is claimed anew. */
+        session->want = WORK_STOP;
+        conclude_never(engine, session, 0, NULL);
+        return;
+    }
     struct strbuf broke = {0};
     session->broke = session->want == WORK_RUN &&
                      caps_is_broke(engine, session->run, session->task, &broke);

@@ -21,8 +21,8 @@
  * timeouts.
  */
 #include "base/crash.h"
-#include "exec/cgroup.h"
 #include "base/duration.h"
+#include "exec/cgroup.h"
 #include "exec/shim_internal.h"
 #include "exec/shim_wire.h"
 

@@ -153,7 +153,7 @@ static enum err check_head(struct verifying *verifying,
     if (info.writes < record->writes) {
         fault(verifying,
               "the last %" PRIu64 " writes are missing: an older copy was "
-                                  "restored, or sluice.db-wal is damaged",
+              "restored, or sluice.db-wal is damaged",
               record->writes - info.writes);
     }
     return ERR_OK;

@@ -166,7 +166,7 @@ static enum err see_fragment(void *ctx, const union store_row *row)
     struct seen_run *run = find_run(verifying, fragment->run);
     if (run == NULL) {
         fault(verifying,
-              ", run %u, number %u: there is no such run",
+              ", run %u, number %u: no such run",
               fragment->run,
               fragment->number);
     } else if (fragment->number != run->fragments) {
@@ -182,7 +182,7 @@ static enum err see_limit(void *ctx, const union store_row *row)
     struct verifying *verifying = ctx;
     if (find_run(verifying, row->limit.run) == NULL) {
         fault(verifying,
-              ", run %u, %s: there is no such run",
+              ", run %u, %s: no such run",
               row->limit.run,
               row->limit.name);
     }
@@ -209,10 +209,7 @@ static enum err see_task(void *ctx, const union store_row *row)
     const struct store_task *task = &row->task;
     uint8_t state = state_of(task->state, strlen(task->state));
     if (find_run(verifying, task->run) == NULL) {
-        fault(verifying,
-              ", run %u, task %u: there is no such run",
-              task->run,
-              task->ix);
+        fault(verifying, ", run %u, task %u: no such run", task->run, task->ix);
     }
     if (state == TASK_STATE_COUNT) {
         fault(verifying,
@@ -359,9 +356,7 @@ static enum err see_event(void *ctx, const union store_row *row)
               ", row %" PRIu64 ": the events before it are missing",
               event->number);
     } else if (event->sum != event_sum(verifying->sum, event)) {
-        fault(verifying,
-              ", row %" PRIu64 ": it is not what was written (its sum differs)",
-              event->number);
+        fault(verifying, ", row %" PRIu64 ": wrong checksum", event->number);
     }
     verifying->number = event->number;
     verifying->sum = event->sum;
@@ -407,7 +402,7 @@ static void check_states(struct verifying *verifying)
                   ix_of);
         } else if (task->state != last->to && task->state < TASK_STATE_COUNT) {
             fault(verifying,
-                  ", run %u, task %u: the state is %s, and by its last event "
+                  ", run %u, task %u: the state is %s, but by its last event "
                   "(row %" PRIu64 ") %s",
                   run,
                   ix_of,
@@ -425,7 +420,7 @@ static void check_texts(struct verifying *verifying)
     for (uint32_t ix = 0; ix < verifying->run_count; ix++) {
         if (verifying->runs[ix].fragments == 0) {
             fault(verifying,
-                  ", row %u: there is no text of its plan",
+                  ", row %u: no plan text",
                   verifying->runs[ix].number);
         }
     }

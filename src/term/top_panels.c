@@ -260,7 +260,7 @@ static void draw_task(struct top_canvas *canvas,
     strbuf_release(&id);
 }
 
-/* "tasks: 1 needs a person, 4 ready, 6 waiting"; the same of issues, some of
+/* "tasks: 1 needs attention, 4 ready, 6 waiting"; the same of issues, some of
  * which are running. */
 static void add_tasks_title(struct strbuf *out, const struct top_canvas *canvas)
 {
@@ -271,7 +271,7 @@ static void add_tasks_title(struct strbuf *out, const struct top_canvas *canvas)
     strbuf_adds(out, issues ? "issues: " : "tasks: ");
     if (people > 0) {
         strbuf_addf(out,
-                    "%u need%s a person, ",
+                    "%u need%s attention, ",
                     people,
                     people == 1 ? "s" : "");
     }

@@ -223,7 +223,7 @@ static void add_scheduler(struct strbuf *out, const struct event *event)
 {
     uint32_t found = event->as.scheduler.found;
     strbuf_addf(out,
-                "goes on: %u session%s in flight before, %u adopted",
+                "resumed: %u session%s in flight before, %u adopted",
                 found,
                 found == 1 ? "" : "s",
                 event->as.scheduler.adopted);

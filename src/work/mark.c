@@ -31,6 +31,11 @@ int64_t mark_process(const struct work_mark *mark)
     return mark->pid;
 }
 
+bool mark_is_same_boot(const struct work_mark *a, const struct work_mark *b)
+{
+    return strcmp(a->boot_id, b->boot_id) == 0;
+}
+
 bool mark_is_gone(const struct work_mark *mark)
 {
     return mark->pid > 0 && attempt_start_ticks(mark->pid) == 0;

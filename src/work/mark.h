@@ -22,6 +22,9 @@ struct work_mark mark_get(const struct store_attempt *row);
 /* Number of the shim's process, for people; 0: not known. */
 int64_t mark_process(const struct work_mark *mark);
 
+/* Whether both are of the same boot of a machine. */
+bool mark_is_same_boot(const struct work_mark *a, const struct work_mark *b);
+
 /* Whether the mark names a shim that has gone. Only where it was made. */
 bool mark_is_gone(const struct work_mark *mark);
 

@@ -738,7 +738,7 @@ static void a_state_that_differs_from_the_log_is_a_fault(void **state)
     assert_int_equal(fixture_verify(store, &faults, NULL), ERR_OK);
     fixture_assert_contains(&faults, "run 1");
     fixture_assert_contains(&faults,
-                            "the state is done, and by its last event");
+                            "the state is done, but by its last event");
     strbuf_release(&faults);
     store_close(store);
 }
@@ -751,7 +751,7 @@ static void an_attempt_without_its_task_is_a_fault(void **state)
                      ERR_OK);
     struct strbuf faults = {0};
     assert_int_equal(fixture_verify(store, &faults, NULL), ERR_OK);
-    fixture_assert_contains(&faults, "there is no task 5 in run 1");
+    fixture_assert_contains(&faults, "no task 5 in run 1");
     strbuf_release(&faults);
     store_close(store);
 }

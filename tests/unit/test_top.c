@@ -945,15 +945,11 @@ static void the_scheduler_is_told_in_one_line(void **state)
     assert_non_null(strstr(text.text, "no scheduler"));
     view.owned = true;
     view.owner.pid = 42;
-    view.owner.age_ns = -1;
     (void)snprintf(view.owner.host, sizeof(view.owner.host), "here");
     view.owner.age_ns = -1;
     strbuf_clear(&text);
     assert_true(model_add_scheduler(&text, &view));
     assert_string_equal(text.text, "scheduler pid 42 on here, alive");
-    view.owner.age_ns = MINUTE_NS;
-    assert_true(top_model_add_scheduler(&text, &view));
-    assert_non_null(strstr(text.text, "on here, alive for 1m"));
     (void)snprintf(view.owner.trouble, sizeof(view.owner.trouble), "full");
     strbuf_clear(&text);
     assert_false(model_add_scheduler(&text, &view));
