@@ -10,14 +10,15 @@
  */
 #include "view/metrics.h"
 
-#include "base/jsonr.h"
 #include "base/mem.h"
+#include "exec/outcome.h"
+#include "store/event.h"
 #include "view/usage.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { BUCKETS = 9, OUTCOMES = 8 };
+enum { BUCKETS = 9 };
 
 #define KEPT_NS (86400 * SECOND_NS) /* a finished run is shown for so long */
 
@@ -25,18 +26,9 @@ enum { BUCKETS = 9, OUTCOMES = 8 };
 static const int64_t bounds[BUCKETS] =
     {1, 5, 15, 60, 300, 900, 3600, 14400, 43200};
 
-static const char *const outcomes[OUTCOMES] = {"done",
-                                               "failed",
-                                               "refused",
-                                               "changes",
-                                               "blocked",
-                                               "checkpoint",
-                                               "lost",
-                                               "stopped"};
-
 /* What is counted for one class of one run. */
 struct counts {
-    uint64_t attempts[OUTCOMES];
+    uint64_t attempts[OUTCOME_COUNT];
     uint64_t waits[BUCKETS + 1];
     int64_t waited_ns;
     uint64_t wait_count;
@@ -71,6 +63,7 @@ struct metrics {
     struct tally *runs;
     uint32_t run_count;
     struct strbuf *out;
+    struct event event; /* the one that is being read */
 };
 
 /* --- counting ----------------------------------------------------------- */
@@ -102,30 +95,26 @@ static void count_wait(struct counts *counts, int64_t waited_ns)
     counts->waited_ns += waited_ns;
 }
 
-static void count_outcome(struct counts *counts, struct jsonr outcome)
+static enum err on_event(void *ctx, const struct store_event *row)
 {
-    for (uint32_t ix = 0; ix < OUTCOMES; ix++) {
-        counts->attempts[ix] += jsonr_is(outcome, outcomes[ix]) ? 1 : 0;
-    }
-}
-
-static enum err on_event(void *ctx, const struct store_event *event)
-{
-    struct tally *run = find_run(ctx, event->run);
-    if (run == NULL || event->task >= run->view.plan->task_count) {
+    struct metrics *metrics = ctx;
+    struct tally *run = find_run(metrics, row->run);
+    if (run == NULL || row->task >= run->view.plan->task_count) {
         return ERR_OK;
     }
-    struct jsonr data = jsonr_of(event->data);
-    if (strcmp(event->kind, "attempt") == 0) {
-        count_outcome(class_of(run, event->task), jsonr_get(data, "outcome"));
-    } else if (strcmp(event->kind, "task") == 0) {
-        struct jsonr to = jsonr_get(data, "to");
-        int64_t *since_ns = &run->ready_ns[event->task];
-        if (jsonr_is(to, "starting")) {
-            count_wait(class_of(run, event->task),
-                       *since_ns > 0 ? event->wall_ns - *since_ns : 0);
+    struct event *event = &metrics->event;
+    event_read(event, row);
+    enum sched_outcome outcome;
+    if (event->kind == EVENT_KIND_ATTEMPT &&
+        outcome_read(event->as.attempt.outcome, &outcome)) {
+        class_of(run, row->task)->attempts[outcome]++;
+    } else if (event->kind == EVENT_KIND_TASK) {
+        int64_t *since_ns = &run->ready_ns[row->task];
+        if (event->as.task.to == TASK_STARTING) {
+            count_wait(class_of(run, row->task),
+                       *since_ns > 0 ? row->wall_ns - *since_ns : 0);
         }
-        *since_ns = jsonr_is(to, "ready") ? event->wall_ns : 0;
+        *since_ns = event->as.task.to == TASK_READY ? row->wall_ns : 0;
     }
     return ERR_OK;
 }
@@ -232,20 +221,22 @@ static void release_counts(struct metrics *metrics)
 
 /* --- finished runs ------------------------------------------------------ */
 
-static enum err on_finish(void *ctx, const struct store_event *event)
+static enum err on_finish(void *ctx, const struct store_event *row)
 {
     struct metrics *metrics = ctx;
-    if (strcmp(event->kind, "run") != 0 ||
-        !jsonr_is(jsonr_get(jsonr_of(event->data), "to"), "finished") ||
-        metrics->glance.wall_ns - event->wall_ns >= KEPT_NS ||
-        find_run(metrics, event->run) != NULL) {
+    if (event_kind_of(row) != EVENT_KIND_RUN ||
+        metrics->glance.wall_ns - row->wall_ns >= KEPT_NS ||
+        find_run(metrics, row->run) != NULL) {
+        return ERR_OK;
+    }
+    event_read(&metrics->event, row);
+    if (metrics->event.as.run.to != EVENT_WORD_FINISHED) {
         return ERR_OK;
     }
     metrics->ended = mem_resize(metrics->ended,
                                 metrics->ended_count + 1,
                                 sizeof(metrics->ended[0]));
-    metrics->ended[metrics->ended_count++] =
-        (struct ended){.number = event->run};
+    metrics->ended[metrics->ended_count++] = (struct ended){.number = row->run};
     return ERR_OK;
 }
 
@@ -394,7 +385,7 @@ static void add_attempts(struct metrics *metrics,
                          const struct tally *run,
                          uint32_t class_ix)
 {
-    for (uint32_t ix = 0; ix < OUTCOMES; ix++) {
+    for (uint32_t ix = 0; ix < OUTCOME_COUNT; ix++) {
         begin(metrics,
               "sluice_attempts_total",
               run,
@@ -402,7 +393,7 @@ static void add_attempts(struct metrics *metrics,
               run->view.plan->classes[class_ix].name);
         strbuf_addf(metrics->out,
                     ",outcome=\"%s\"} %llu\n",
-                    outcomes[ix],
+                    outcome_name(ix),
                     (unsigned long long)run->classes[class_ix].attempts[ix]);
     }
 }
@@ -683,6 +674,7 @@ enum err metrics_add(struct strbuf *out,
         add_money_lines(&metrics);
     }
     release_counts(&metrics);
+    event_release(&metrics.event);
     glance_release(&metrics.glance);
     return err;
 }

@@ -9,9 +9,9 @@
  */
 #include "view/top_look.h"
 
-#include "base/jsonr.h"
 #include "base/mem.h"
 #include "engine/loop.h"
+#include "store/event.h"
 #include "view/lines.h"
 
 #include <string.h>
@@ -77,15 +77,13 @@ void top_look_free(struct top_look *look)
 
 /* --- events ------------------------------------------------------------- */
 
-static void note_drain(struct top_look *look, const struct store_event *event)
+static void note_drain(struct top_look *look, const struct store_event *row)
 {
-    if (strcmp(event->kind, "scheduler") == 0) {
-        look->drain = false;
-    }
-    if (strcmp(event->kind, "order") == 0 &&
-        jsonr_is(jsonr_get(jsonr_of(event->data), "verb"), "drain")) {
-        look->drain = true;
-    }
+    struct event event = {0};
+    event_read(&event, row);
+    look->drain = event_is_order(&event, "drain") ||
+                  (look->drain && event.kind != EVENT_KIND_SCHEDULER);
+    event_release(&event);
 }
 
 static enum err on_event(void *ctx, const struct store_event *event)
