@@ -13,11 +13,11 @@
 #include "base/plain.h"
 #include "cli/cli.h"
 #include "engine/loop.h"
+#include "store/event.h"
 #include "view/client.h"
 #include "view/target.h"
 
 #include <getopt.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -75,67 +75,63 @@ set_task(struct awaited *item, const char *state, const char *reason)
     }
 }
 
-static int64_t count_of(const json_t *data, const char *state)
+/* It has finished, or nothing happens any more until a person decides. */
+static void set_run(struct awaited *item, const struct event *event)
 {
-    return json_integer_value(json_object_get(data, state));
-}
-
-/* An event of the kind "run": it has finished, or nothing happens any more
- * until a person decides. */
-static void set_run(struct awaited *item, const json_t *data, const char *to)
-{
-    bool waits = strcmp(to, "waiting") == 0;
+    static const enum task_state shown[] = {
+        TASK_DONE,
+        TASK_FAILED,
+        TASK_PARKED,
+        TASK_SKIPPED,
+        TASK_CANCELLED,
+    };
+    const uint32_t *counts = event->as.run.counts;
+    bool waits = event->as.run.to == EVENT_WORD_WAITING;
     strbuf_clear(&item->how);
-    if (!waits && strcmp(to, "finished") != 0) {
+    if (!waits && event->as.run.to != EVENT_WORD_FINISHED) {
         item->progress = GOING;
         strbuf_adds(&item->how, "running");
         return;
     }
-    bool well = !waits && count_of(data, "cancelled") == 0;
+    bool well = !waits && counts[TASK_CANCELLED] == 0;
     item->progress = well ? ENDED_WELL : ENDED_BADLY;
     strbuf_adds(&item->how, waits ? "needs attention" : "finished");
-    static const char *const shown[] = {
-        "done",
-        "failed",
-        "parked",
-        "skipped",
-        "cancelled",
-    };
     const char *comma = ": ";
     for (size_t ix = 0; ix < ARRAY_COUNT(shown); ix++) {
-        int64_t count = count_of(data, shown[ix]);
-        if (count > 0) {
+        if (counts[shown[ix]] > 0) {
             strbuf_addf(&item->how,
-                        "%s%lld %s",
+                        "%s%u %s",
                         comma,
-                        (long long)count,
-                        shown[ix]);
+                        counts[shown[ix]],
+                        sched_state_name(shown[ix]));
             comma = ", ";
         }
     }
 }
 
-static void take_event(struct awaited *item, const struct store_event *event)
+static void take_event(struct awaited *item, const struct store_event *row)
 {
     bool is_run = item->target.task == STORE_NONE;
-    bool moves = strcmp(event->kind, "task") == 0;
-    if (event->number <= item->seen || event->run != item->target.run ||
-        (!is_run && (!moves || event->task != item->target.task))) {
+    bool moves = event_kind_of(row) == EVENT_KIND_TASK;
+    if (row->number <= item->seen || row->run != item->target.run ||
+        (!is_run && (!moves || row->task != item->target.task))) {
         return;
     }
-    item->seen = event->number;
+    item->seen = row->number;
     if (is_run && moves) {
         item->progress = GOING; /* something happens in it after all */
         return;
     }
-    json_t *data = json_loads(event->data, 0, NULL);
-    const char *to = json_string_value(json_object_get(data, "to"));
-    if (to != NULL && is_run && strcmp(event->kind, "run") == 0) {
-        set_run(item, data, to);
-    } else if (to != NULL && !is_run) {
-        set_task(item, to, json_string_value(json_object_get(data, "reason")));
+    struct event event = {0};
+    event_read(&event, row);
+    if (is_run && event.kind == EVENT_KIND_RUN) {
+        set_run(item, &event);
+    } else if (!is_run && event.as.task.to != TASK_STATE_COUNT) {
+        set_task(item,
+                 sched_state_name((enum task_state)event.as.task.to),
+                 event.as.task.reason);
     }
-    json_decref(data);
+    event_release(&event);
 }
 
 static enum err on_event(void *ctx, const struct store_event *event)
