@@ -3,11 +3,6 @@
  * A kind is a row of `kinds`: its name and its members, in the order in which
  * they are written. A type says how a member is written, read, and seen to be
  * absent.
- *
- * event_target() scans: only members of the outermost object count, so the scan
- * keeps the depth, and steps over texts as a whole: what a reason quotes is
- * never taken for a member. Data that is damaged ends the scan; nothing is read
- * past its NUL.
  */
 #include "store/event.h"
 
@@ -521,74 +516,6 @@ uint64_t event_sum(uint64_t before, const struct store_event *event)
      * next. */
     sum = sum_add(sum, event->kind, strlen(event->kind) + 1);
     return sum_add(sum, event->data, strlen(event->data) + 1);
-}
-
-static const char *skip_space(const char *at)
-{
-    return at + strspn(at, " \t\r\n");
-}
-
-/* The closing quote of the text that opens at `at`, or NULL. */
-static const char *text_end(const char *at)
-{
-    INVARIANT(*at == '"');
-    for (at++; *at != '\0'; at++) {
-        if (*at == '"') {
-            return at;
-        }
-        if (*at == '\\' && *++at == '\0') {
-            return NULL;
-        }
-    }
-    return NULL;
-}
-
-/* The value behind a name that ends at `at`; NULL: it is no plain text. */
-static const char *plain_value(const char *at, size_t *len_out)
-{
-    at = skip_space(at + 1);
-    if (*at != ':') {
-        return NULL;
-    }
-    at = skip_space(at + 1);
-    const char *end = *at == '"' ? text_end(at) : NULL;
-    if (end == NULL || memchr(at, '\\', (size_t)(end - at)) != NULL) {
-        return NULL;
-    }
-    *len_out = (size_t)(end - at - 1);
-    return at + 1;
-}
-
-const char *event_target(const char *data, size_t *len_out)
-{
-    INVARIANT(data != NULL && len_out != NULL);
-    uint32_t depth = 0;
-    bool name_next = false; /* whether a text here would be a member's name */
-    for (const char *at = skip_space(data); *at != '\0'; at++) {
-        if (*at == '{' || *at == '[') {
-            depth++;
-            name_next = *at == '{';
-        } else if (*at == '}' || *at == ']') {
-            if (depth == 0 || --depth == 0) {
-                return NULL;
-            }
-            name_next = false;
-        } else if (*at == ',') {
-            name_next = true;
-        } else if (*at == '"') {
-            const char *end = text_end(at);
-            if (end == NULL || depth == 0) {
-                return NULL;
-            }
-            if (name_next && depth == 1 && end - at == 3 &&
-                memcmp(at, "\"to\"", 4) == 0) {
-                return plain_value(end, len_out);
-            }
-            name_next = false;
-            at = end;
-        }
-    }
-    return NULL;
 }
 
 struct event_gap_texts event_gap_write(const struct event_gap *gap)

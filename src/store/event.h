@@ -201,13 +201,6 @@ void event_add_json(struct strbuf *out,
 uint64_t event_sum(uint64_t before, const struct store_event *event);
 
 /*
- * The value of the member "to" of a JSON object, when it is a text without
- * escapes, as the names of states are: it is borrowed from `data` and *len_out
- * is set. NULL: there is none, or `data` is no object.
- */
-const char *event_target(const char *data, size_t *len_out);
-
-/*
  * Events that were removed: those from `first` to `last`, and the sum of the
  * last one, from which the chain goes on. Two gaps never touch. A gap is kept
  * as a setting, whose name sorts as `first` does.

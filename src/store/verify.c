@@ -63,6 +63,7 @@ struct verifying {
     uint32_t last_capacity;
     uint64_t number; /* of the event before */
     uint64_t sum;
+    struct event event; /* the one that is being read */
 };
 
 static void PRINTF_LIKE(2, 3)
@@ -87,15 +88,12 @@ static uint64_t key_of(uint32_t run, uint32_t task)
 }
 
 /* The number of a state; TASK_STATE_COUNT: there is none of that name. */
-static uint8_t state_of(const char *name, size_t len)
+static uint8_t state_of(const char *name)
 {
     INVARIANT(name != NULL);
     uint8_t ix = 0;
-    while (ix < TASK_STATE_COUNT) {
-        const char *known = sched_state_name((enum task_state)ix);
-        if (strlen(known) == len && memcmp(known, name, len) == 0) {
-            break;
-        }
+    while (ix < TASK_STATE_COUNT &&
+           strcmp(sched_state_name((enum task_state)ix), name) != 0) {
         ix++;
     }
     return ix;
@@ -207,7 +205,7 @@ static enum err see_task(void *ctx, const union store_row *row)
 {
     struct verifying *verifying = ctx;
     const struct store_task *task = &row->task;
-    uint8_t state = state_of(task->state, strlen(task->state));
+    uint8_t state = state_of(task->state);
     if (find_run(verifying, task->run) == NULL) {
         fault(verifying, ", run %u, task %u: no such run", task->run, task->ix);
     }
@@ -322,16 +320,8 @@ static void pass_gap(struct verifying *verifying, uint64_t number)
 }
 
 static void note_state(struct verifying *verifying,
-                       const struct store_event *event)
+                       const struct store_event *row)
 {
-    size_t len = 0;
-    const char *to = event_target(event->data, &len);
-    if (to == NULL) {
-        fault(verifying,
-              ", row %" PRIu64 ": missing new state of the task",
-              event->number);
-        return;
-    }
     INVARIANT(verifying->last_count <= verifying->last_capacity);
     if (verifying->last_count == verifying->last_capacity) {
         verifying->last_capacity = 2 * verifying->last_capacity + 64;
@@ -339,10 +329,11 @@ static void note_state(struct verifying *verifying,
                                       verifying->last_capacity,
                                       sizeof(verifying->lasts[0]));
     }
+    event_read(&verifying->event, row);
     verifying->lasts[verifying->last_count++] = (struct last_event){
-        .key = key_of(event->run, event->task),
-        .number = event->number,
-        .to = state_of(to, len),
+        .key = key_of(row->run, row->task),
+        .number = row->number,
+        .to = (uint8_t)verifying->event.as.task.to,
     };
 }
 
@@ -360,7 +351,7 @@ static enum err see_event(void *ctx, const union store_row *row)
     }
     verifying->number = event->number;
     verifying->sum = event->sum;
-    if (strcmp(event->kind, "task") == 0 && event->run != STORE_NONE &&
+    if (event_kind_of(event) == EVENT_KIND_TASK && event->run != STORE_NONE &&
         event->task != STORE_NONE) {
         note_state(verifying, event);
     }
@@ -523,5 +514,6 @@ enum err verify_store(struct store *store,
     mem_free(verifying.tasks);
     mem_free(verifying.gaps);
     mem_free(verifying.lasts);
+    event_release(&verifying.event);
     return err;
 }
