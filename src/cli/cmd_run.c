@@ -693,11 +693,14 @@ static int conclude_removed(const struct run *run)
 {
     struct strbuf text = {0};
     if (run->json) {
-        strbuf_adds(&text, "{\"run\":");
-        jsonw_string(&text, run->id);
-        strbuf_adds(&text,
-                    ",\"kind\":\"run\",\"to\":\"finished\","
-                    "\"removed\":true}\n");
+        struct jsonw json = {.out = &text};
+        jsonw_object(&json, NULL);
+        jsonw_text(&json, "run", run->id);
+        jsonw_text(&json, "kind", event_kind_name(EVENT_KIND_RUN));
+        jsonw_text(&json, "to", event_word_name(EVENT_WORD_FINISHED));
+        jsonw_bool(&json, "removed", true);
+        jsonw_object_end(&json);
+        strbuf_adds(&text, "\n");
     } else {
         struct strbuf command = {0};
         add_command(&command, run, "--new");

@@ -16,14 +16,13 @@ struct pruned_text pruned_text(const char *text, size_t len)
 
 void pruned_add(struct strbuf *out, const struct store_run *run)
 {
-    strbuf_addf(out, "{\"number\":%u,\"name\":", run->number);
-    jsonw_string(out, run->name);
-    strbuf_adds(out, ",\"file\":");
-    jsonw_string(out, run->file);
-    strbuf_adds(out, ",\"folder\":");
-    jsonw_string(out, run->folder);
-    strbuf_addf(out,
-                ",\"text\":\"%s\",\"cancelled\":%s}",
-                pruned_text(run->text, run->text_bytes).digits,
-                run->cancelled ? "true" : "false");
+    struct jsonw json = {.out = out};
+    jsonw_object(&json, NULL);
+    jsonw_int(&json, "number", run->number);
+    jsonw_text(&json, "name", run->name);
+    jsonw_text(&json, "file", run->file);
+    jsonw_text(&json, "folder", run->folder);
+    jsonw_text(&json, "text", pruned_text(run->text, run->text_bytes).digits);
+    jsonw_bool(&json, "cancelled", run->cancelled);
+    jsonw_object_end(&json);
 }
