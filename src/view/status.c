@@ -17,170 +17,171 @@ const enum task_state status_order[TASK_STATE_COUNT] = {
     TASK_CANCELLED,
 };
 
-static void json_scheduler(struct strbuf *out, const struct client_view *view)
+/* A number, or null when there is none. */
+static void json_int_or_null(struct jsonw *json,
+                             const char *name,
+                             bool known,
+                             int64_t number)
 {
-    int64_t age_ns = view->owned ? view->owner.age_ns : -1;
-    strbuf_addf(out, "{\"state\": \"%s\", \"pid\": ", client_state_name(view));
-    if (view->owned) {
-        strbuf_addf(out, "%lld", (long long)view->owner.pid);
+    if (known) {
+        jsonw_int(json, name, number);
     } else {
-        strbuf_adds(out, "null");
+        jsonw_null(json, name);
     }
-    strbuf_adds(out, ", \"host\": ");
-    jsonw_string(out, view->owned ? view->owner.host : NULL);
-    strbuf_adds(out, ", \"age_s\": ");
-    if (age_ns >= 0) {
-        jsonw_seconds(out, age_ns);
-    } else {
-        strbuf_adds(out, "null");
-    }
-    strbuf_adds(out, ", \"silent_s\": ");
-    jsonw_seconds(out, view->silent_ns);
-    strbuf_adds(out, ", \"trouble\": ");
-    jsonw_string(out,
-                 view->owned && view->owner.trouble[0] != '\0'
-                     ? view->owner.trouble
-                     : NULL);
-    strbuf_adds(out, "}");
 }
 
-static void json_head(struct strbuf *out, const struct model_run *run)
+static void json_scheduler(struct jsonw *json, const struct client_view *view)
 {
-    strbuf_adds(out, "{\"run\": ");
-    jsonw_string(out, run->id);
-    strbuf_adds(out, ", \"name\": ");
-    jsonw_string(out, run->name);
-    strbuf_adds(out, ", \"plan\": ");
-    jsonw_string(out, run->file);
-    strbuf_addf(out,
-                ",\n   \"finished\": %s, \"paused\": %s, \"cancelled\": %s, "
-                "\"age_s\": ",
-                run->finished ? "true" : "false",
-                run->paused ? "true" : "false",
-                run->cancelled ? "true" : "false");
-    jsonw_seconds(out, run->age_ns);
-    strbuf_adds(out, ", \"left_s\": ");
+    const struct store_owner *owner = &view->owner;
+    jsonw_object(json, "scheduler");
+    jsonw_text(json, "state", client_state_name(view));
+    json_int_or_null(json, "pid", view->owned, owner->pid);
+    jsonw_text(json, "host", view->owned ? owner->host : NULL);
+    if (view->owned && owner->age_ns >= 0) {
+        jsonw_duration(json, "age_s", owner->age_ns);
+    } else {
+        jsonw_null(json, "age_s");
+    }
+    jsonw_duration(json, "silent_s", view->silent_ns);
+    jsonw_text(json,
+               "trouble",
+               view->owned && owner->trouble[0] != '\0' ? owner->trouble
+                                                        : NULL);
+    jsonw_object_end(json);
+}
+
+static void json_head(struct jsonw *json, const struct model_run *run)
+{
+    jsonw_text(json, "run", run->id);
+    jsonw_text(json, "name", run->name);
+    jsonw_text(json, "plan", run->file);
+    jsonw_line(json, 3);
+    jsonw_bool(json, "finished", run->finished);
+    jsonw_bool(json, "paused", run->paused);
+    jsonw_bool(json, "cancelled", run->cancelled);
+    jsonw_duration(json, "age_s", run->age_ns);
     if (run->left_ns == SCHED_NEVER) {
-        strbuf_adds(out, "null");
+        jsonw_null(json, "left_s");
     } else {
-        jsonw_seconds(out, run->left_ns);
+        jsonw_duration(json, "left_s", run->left_ns);
     }
-    strbuf_adds(out, ",\n   \"states\": {");
+    jsonw_line(json, 3);
+    jsonw_object(json, "states");
     for (size_t ix = 0; ix < TASK_STATE_COUNT; ix++) {
-        strbuf_addf(out,
-                    "%s\"%s\": %u",
-                    ix > 0 ? ", " : "",
-                    sched_state_name(status_order[ix]),
-                    run->counts[status_order[ix]]);
+        jsonw_int(json,
+                  sched_state_name(status_order[ix]),
+                  run->counts[status_order[ix]]);
     }
-    strbuf_adds(out, "}");
+    jsonw_object_end(json);
 }
 
-static void json_limits(struct strbuf *out, const struct model *model)
+static void json_limits(struct jsonw *json, const struct model *model)
 {
-    strbuf_adds(out, ",\n   \"limits\": [");
+    jsonw_line(json, 3);
+    jsonw_array(json, "limits");
     for (uint32_t ix = 0; ix < model->limit_total; ix++) {
         const struct model_limit *limit = &model->limits[ix];
-        strbuf_adds(out, ix > 0 ? ", {\"limit\": " : "{\"limit\": ");
-        jsonw_string(out, limit->name);
-        strbuf_addf(out, ", \"used\": %lld, \"max\": ", (long long)limit->used);
-        if (limit->max == LIMIT_NONE) {
-            strbuf_adds(out, "null");
-        } else {
-            strbuf_addf(out, "%lld", (long long)limit->max);
-        }
-        strbuf_adds(out, ", \"per\": ");
-        jsonw_string(out, limit->per);
-        strbuf_adds(out, "}");
+        jsonw_object(json, NULL);
+        jsonw_text(json, "limit", limit->name);
+        jsonw_int(json, "used", limit->used);
+        json_int_or_null(json, "max", limit->max != LIMIT_NONE, limit->max);
+        jsonw_text(json, "per", limit->per);
+        jsonw_object_end(json);
     }
-    strbuf_adds(out, "]");
+    jsonw_array_end(json);
 }
 
-static void json_sessions(struct strbuf *out, const struct model *model)
+static void json_sessions(struct jsonw *json, const struct model *model)
 {
-    strbuf_adds(out, ",\n   \"sessions\": [");
+    jsonw_line(json, 3);
+    jsonw_array(json, "sessions");
     for (uint32_t ix = 0; ix < model->slot_count; ix++) {
         const struct model_slot *slot = &model->slots[ix];
         int64_t gone_ns = model->wall_ns - slot->since_ns;
-        strbuf_adds(out, ix > 0 ? ",\n    {\"task\": " : "\n    {\"task\": ");
-        jsonw_string(out, slot->task);
-        strbuf_addf(out,
-                    ", \"attempt\": %u, \"tasks\": %u, \"pid\": ",
-                    slot->attempt,
-                    slot->more + 1);
-        if (slot->pid > 0) {
-            strbuf_addf(out, "%lld", (long long)slot->pid);
-        } else {
-            strbuf_adds(out, "null");
-        }
-        strbuf_addf(out,
-                    ", \"started\": %s, \"ended\": %s, \"elapsed_s\": ",
-                    slot->begun ? "true" : "false",
-                    slot->gone ? "true" : "false");
-        jsonw_seconds(out, gone_ns > 0 ? gone_ns : 0);
-        strbuf_adds(out, "}");
+        jsonw_line(json, 4);
+        jsonw_object(json, NULL);
+        jsonw_text(json, "task", slot->task);
+        jsonw_int(json, "attempt", slot->attempt);
+        jsonw_int(json, "tasks", slot->more + 1);
+        json_int_or_null(json, "pid", slot->pid > 0, slot->pid);
+        jsonw_bool(json, "started", slot->begun);
+        jsonw_bool(json, "ended", slot->gone);
+        jsonw_duration(json, "elapsed_s", gone_ns > 0 ? gone_ns : 0);
+        jsonw_object_end(json);
     }
-    strbuf_adds(out, "]");
+    jsonw_array_end(json);
 }
 
 static void
-json_tasks(struct strbuf *out, const struct glance *glance, uint32_t run)
+json_tasks(struct jsonw *json, const struct glance *glance, uint32_t run)
 {
-    struct engine_run_view view = engine_run(glance->view.engine, run);
-    strbuf_adds(out, ",\n   \"tasks\": [");
+    const struct engine *engine = glance->view.engine;
+    struct engine_run_view view = engine_run(engine, run);
+    jsonw_line(json, 3);
+    jsonw_array(json, "tasks");
     for (uint32_t ix = 0; ix < view.plan->task_count; ix++) {
         struct reason reason = snapshot_reason(glance->snapshot, run, ix);
-        strbuf_adds(out, ix > 0 ? ",\n    {\"id\": " : "\n    {\"id\": ");
-        jsonw_string(out, view.plan->tasks[ix].id);
-        strbuf_addf(out,
-                    ", \"state\": \"%s\", \"attempt\": %u, \"reason\": ",
-                    sched_state_name(reason.state),
-                    engine_attempt_number(glance->view.engine, run, ix));
-        jsonw_string(out, engine_reason(glance->view.engine, run, ix));
         double usd;
         int64_t tokens;
-        engine_task_cost(glance->view.engine, run, ix, &usd, &tokens);
-        strbuf_addf(out,
-                    ", \"usd\": %.10g, \"tokens\": %lld",
-                    usd,
-                    (long long)tokens);
-        strbuf_adds(out, ",\n     \"why\": ");
-        reasons_add_json(out, &reason);
-        strbuf_adds(out, "}");
+        engine_task_cost(engine, run, ix, &usd, &tokens);
+        jsonw_line(json, 4);
+        jsonw_object(json, NULL);
+        jsonw_text(json, "id", view.plan->tasks[ix].id);
+        jsonw_text(json, "state", sched_state_name(reason.state));
+        jsonw_int(json, "attempt", engine_attempt_number(engine, run, ix));
+        jsonw_text(json, "reason", engine_reason(engine, run, ix));
+        jsonw_number(json, "usd", 10, usd);
+        jsonw_int(json, "tokens", tokens);
+        jsonw_line(json, 5);
+        jsonw_name(json, "why");
+        reasons_add_json(json->out, &reason);
+        jsonw_object_end(json);
     }
-    strbuf_adds(out, "]}");
+    jsonw_array_end(json);
+}
+
+static void
+json_run(struct jsonw *json, const struct glance *glance, uint32_t run)
+{
+    struct model model = {0};
+    model_fill(&model, glance, engine_run(glance->view.engine, run).id, true);
+    jsonw_line(json, 2);
+    jsonw_object(json, NULL);
+    json_head(json, &model.runs[model.run]);
+    json_limits(json, &model);
+    jsonw_line(json, 3);
+    jsonw_name(json, "usage");
+    usage_json_monitors(json->out, glance, run);
+    jsonw_line(json, 3);
+    jsonw_name(json, "budgets");
+    usage_json_budgets(json->out, glance, run);
+    json_sessions(json, &model);
+    json_tasks(json, glance, run);
+    jsonw_object_end(json);
+    model_release(&model);
 }
 
 void status_add_json(struct strbuf *out,
                      const struct glance *glance,
                      const struct glance_options *options)
 {
-    struct engine *engine = glance->view.engine;
-    const char *comma = "";
-    strbuf_adds(out, "{\"store\": ");
-    jsonw_string(out, glance->dir);
-    strbuf_adds(out, ",\n \"scheduler\": ");
-    json_scheduler(out, &glance->view);
-    strbuf_addf(out,
-                ",\n \"override\": %s,\n \"runs\": [",
-                engine_is_overridden(engine) ? "true" : "false");
+    const struct engine *engine = glance->view.engine;
+    struct jsonw json = {.out = out, .spaced = true};
+    jsonw_object(&json, NULL);
+    jsonw_text(&json, "store", glance->dir);
+    jsonw_line(&json, 1);
+    json_scheduler(&json, &glance->view);
+    jsonw_line(&json, 1);
+    jsonw_bool(&json, "override", engine_is_overridden(engine));
+    jsonw_line(&json, 1);
+    jsonw_array(&json, "runs");
     for (uint32_t ix = 0; ix < engine_run_count(engine); ix++) {
         struct engine_run_view view = engine_run(engine, ix);
         if (glance_is_meant(options, &view)) {
-            strbuf_addf(out, "%s\n  ", comma);
-            comma = ",";
-            struct model model = {0};
-            model_fill(&model, glance, view.id, true);
-            json_head(out, &model.runs[model.run]);
-            json_limits(out, &model);
-            strbuf_adds(out, ",\n   \"usage\": ");
-            usage_json_monitors(out, glance, ix);
-            strbuf_adds(out, ",\n   \"budgets\": ");
-            usage_json_budgets(out, glance, ix);
-            json_sessions(out, &model);
-            json_tasks(out, glance, ix);
-            model_release(&model);
+            json_run(&json, glance, ix);
         }
     }
-    strbuf_adds(out, "]}\n");
+    jsonw_array_end(&json);
+    jsonw_object_end(&json);
+    strbuf_adds(out, "\n");
 }
