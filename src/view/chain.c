@@ -170,43 +170,46 @@ bool chain_add_log(struct strbuf *out, const struct chain *chain, uint32_t ix)
 
 /* --- for programs ------------------------------------------------------- */
 
+/* The members of a task, the reason why it waits on a line of its own. */
 static void
-json_link(struct strbuf *out, const struct chain *chain, uint32_t ix)
+json_link(struct jsonw *json, const struct chain *chain, uint32_t ix)
 {
     struct chain_link link = chain->links[ix];
     const struct engine *engine = chain->glance.view.engine;
     struct reason reason = chain_reason(chain, ix);
     struct strbuf log = {0};
     bool has_log = chain_add_log(&log, chain, ix);
-    strbuf_adds(out, "\"task\": ");
-    jsonw_string(out, chain_id(chain, ix));
-    strbuf_adds(out, ", \"run\": ");
-    jsonw_string(out, engine_run(engine, link.run).id);
-    strbuf_addf(out,
-                ", \"state\": \"%s\", \"attempt\": %u, \"reason\": ",
-                sched_state_name(reason.state),
-                engine_attempt_number(engine, link.run, link.task));
-    jsonw_string(out, engine_reason(engine, link.run, link.task));
-    strbuf_adds(out, ", \"log\": ");
-    jsonw_string(out, has_log ? strbuf_text(&log) : NULL);
-    strbuf_adds(out, ",\n   \"why\": ");
-    reasons_add_json(out, &reason);
+    jsonw_text(json, "task", chain_id(chain, ix));
+    jsonw_text(json, "run", engine_run(engine, link.run).id);
+    jsonw_text(json, "state", sched_state_name(reason.state));
+    jsonw_int(json,
+              "attempt",
+              engine_attempt_number(engine, link.run, link.task));
+    jsonw_text(json, "reason", engine_reason(engine, link.run, link.task));
+    jsonw_text(json, "log", has_log ? strbuf_text(&log) : NULL);
+    jsonw_line(json, 3);
+    jsonw_name(json, "why");
+    reasons_add_json(json->out, &reason);
     strbuf_release(&log);
 }
 
 void chain_add_json(struct strbuf *out, const struct chain *chain)
 {
-    strbuf_adds(out, "{");
-    json_link(out, chain, 0);
-    strbuf_adds(out, ",\n \"chain\": [");
+    struct jsonw json = {.out = out, .spaced = true};
+    jsonw_object(&json, NULL);
+    json_link(&json, chain, 0);
+    jsonw_line(&json, 1);
+    jsonw_array(&json, "chain");
     for (uint32_t ix = 1; ix < chain->count; ix++) {
-        strbuf_adds(out, ix > 1 ? ",\n  {" : "\n  {");
-        json_link(out, chain, ix);
-        strbuf_adds(out, "}");
+        jsonw_line(&json, 2);
+        jsonw_object(&json, NULL);
+        json_link(&json, chain, ix);
+        jsonw_object_end(&json);
     }
-    strbuf_addf(out,
-                "], \"cut\": %s,\n \"commands\": [",
-                chain->cut ? "true" : "false");
+    jsonw_array_end(&json);
+    jsonw_bool(&json, "cut", chain->cut);
+    jsonw_line(&json, 1);
+    jsonw_array(&json, "commands");
     uint32_t root = chain->count - 1;
     struct reason reason = chain_reason(chain, root);
     const struct reasons_remedy *remedies = reasons_remedies(&reason);
@@ -217,11 +220,12 @@ void chain_add_json(struct strbuf *out, const struct chain *chain)
                             &remedies[ix],
                             chain_id(chain, root),
                             chain_run(chain, root));
-        strbuf_adds(out, ix > 0 ? ", " : "");
-        jsonw_string(out, strbuf_text(&command));
+        jsonw_text(&json, NULL, strbuf_text(&command));
         strbuf_release(&command);
     }
-    strbuf_adds(out, "]}\n");
+    jsonw_array_end(&json);
+    jsonw_object_end(&json);
+    strbuf_adds(out, "\n");
 }
 
 /* --- the interface ------------------------------------------------------ */

@@ -104,11 +104,12 @@ void task_log_add_json(struct strbuf *out,
                        const char *member,
                        const char *text)
 {
-    strbuf_adds(out, "{\"run\": ");
-    jsonw_string(out, target->run_id);
-    strbuf_adds(out, ", \"task\": ");
-    jsonw_string(out, target->task_id);
-    strbuf_addf(out, ", \"attempt\": %u, \"%s\": ", log->number, member);
-    jsonw_string(out, text);
-    strbuf_adds(out, "}\n");
+    struct jsonw json = {.out = out, .spaced = true};
+    jsonw_object(&json, NULL);
+    jsonw_text(&json, "run", target->run_id);
+    jsonw_text(&json, "task", target->task_id);
+    jsonw_int(&json, "attempt", log->number);
+    jsonw_text(&json, member, text);
+    jsonw_object_end(&json);
+    strbuf_adds(out, "\n");
 }
