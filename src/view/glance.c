@@ -180,20 +180,19 @@ void glance_json_runs(struct strbuf *out,
                       glance_run_fn fn)
 {
     const struct engine *engine = glance->view.engine;
-    const char *comma = "";
-    strbuf_adds(out, "\"runs\": [");
+    struct jsonw json = {.out = out, .spaced = true};
+    jsonw_array(&json, "runs");
     for (uint32_t ix = 0; ix < engine_run_count(engine); ix++) {
         struct engine_run_view run = engine_run(engine, ix);
         if (glance_is_meant(options, &run)) {
-            strbuf_addf(out, "%s{\"run\": ", comma);
-            comma = ", ";
-            jsonw_string(out, run.id);
-            strbuf_addf(out, ", \"%s\": ", name);
+            jsonw_object(&json, NULL);
+            jsonw_text(&json, "run", run.id);
+            jsonw_name(&json, name);
             fn(out, glance, ix);
-            strbuf_adds(out, "}");
+            jsonw_object_end(&json);
         }
     }
-    strbuf_adds(out, "]");
+    jsonw_array_end(&json);
 }
 
 bool glance_next_session(const struct glance *glance,
