@@ -273,7 +273,7 @@ static void an_issue_is_a_line_with_its_stages(void **state)
     struct scene *scene = new_scene();
     draw(scene, 80, 30, true);
     assert_shows(scene,
-                 " issues: 1 needs a person, 2 running, 2 ready, 1 waiting ");
+                 " issues: 1 needs attention, 2 running, 2 ready, 1 waiting ");
     assert_shows(scene, "\n api-3  implement !  review \u00b7  merge \u00b7  ");
     assert_shows(scene,
                  "\n api-2  implement \u2713 3m  review \u25b6 30s  merge "
@@ -295,14 +295,14 @@ static void ended_issues_and_tasks_have_their_time(void **state)
     struct scene *scene = new_scene();
     press(scene, "a");
     draw(scene, 80, 40, true);
-    assert_shows(scene, ", 1 waiting, 1 ended ");
+    assert_shows(scene, ", 1 waiting, 1 finished ");
     assert_shows(scene,
                  "\n api-1  implement \u2713 1m  review \u2713 1m  merge "
                  "\u2713 1m\n");
     press(scene, "i");
     draw(scene, 80, 40, true);
     assert_shows(scene,
-                 " tasks: 1 needs a person, 3 ready, 6 waiting, 4 ended");
+                 " tasks: 1 needs attention, 3 ready, 6 waiting, 4 finished");
     assert_shows(scene,
                  " done      api-1/review               done after 1m\n");
     assert_shows(scene,
