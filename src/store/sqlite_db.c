@@ -358,7 +358,7 @@ static enum err run_slot(struct sqlite_store *store,
                          struct diag *diag)
 {
     sqlite3_stmt *stmt = NULL;
-    enum err err = sqlite_slot(store, slot, sql, &stmt, diag);
+    enum err err = sqlite_slot(store, (int)slot, sql, &stmt, diag);
     return err == ERR_OK ? sqlite_step(store, stmt, diag) : err;
 }
 
