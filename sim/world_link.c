@@ -64,7 +64,10 @@ send(struct world *world, enum message_type type, uint32_t process)
     message->type = type;
     message->link = world->link;
     message->process = process;
-    MEM_GROW(world->messages, world->message_count, world->message_capacity);
+    world->messages = mem_grown(world->messages,
+                                world->message_count,
+                                &world->message_capacity,
+                                sizeof(void *));
     world->messages[world->message_count] = message;
     int64_t *last_ns =
         type == MESSAGE_REPORT ? &world->reports_ns : &world->orders_ns;

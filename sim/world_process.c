@@ -316,7 +316,10 @@ void world_process_boot(struct world *world, const char *order)
         return;
     }
     struct world_process *process = mem_zalloc(1, sizeof(*process));
-    MEM_GROW(world->processes, world->process_count, world->process_capacity);
+    world->processes = mem_grown(world->processes,
+                                 world->process_count,
+                                 &world->process_capacity,
+                                 sizeof(void *));
     process->world = world;
     process->ix = world->process_count;
     process->alive = true;

@@ -334,7 +334,10 @@ static uint32_t open_server(struct world *world, uint32_t worker)
 uint32_t world_worker_begin(struct world *world, struct world_process *process)
 {
     struct world_worker *worker = mem_zalloc(1, sizeof(*worker));
-    MEM_GROW(world->workers, world->worker_count, world->worker_capacity);
+    world->workers = mem_grown(world->workers,
+                               world->worker_count,
+                               &world->worker_capacity,
+                               sizeof(void *));
     worker->world = world;
     worker->ix = world->worker_count;
     worker->process = process;

@@ -73,8 +73,8 @@ static void get_bytes(struct sqlite_row *row, int ix, char *out)
         count = (size_t)sqlite3_column_bytes(row->stmt, ix);
     }
     INVARIANT(bytes != NULL);
-    memcpy(out, &bytes, sizeof(bytes));
-    memcpy(out + sizeof(bytes), &count, sizeof(count));
+    memcpy(out, &bytes, sizeof(void *));
+    memcpy(out + sizeof(void *), &count, sizeof(count));
 }
 
 static void get_text(struct sqlite_row *row, int ix, bool needed, char *out)

@@ -110,8 +110,7 @@ static void what_is_wrong_with_a_result_counts_only_for_success(void **state)
     struct strbuf reason = {0};
     assert_int_equal(verdict_of(&found, &result, "line 1", &reason).outcome,
                      OUTCOME_FAILED);
-    assert_string_equal(strbuf_text(&reason),
-                        "invalid result: line 1");
+    assert_string_equal(strbuf_text(&reason), "invalid result: line 1");
     strbuf_clear(&reason);
     found.exit.code = OUTCOME_EXIT_REFUSED;
     assert_int_equal(verdict_of(&found, &result, "line 1", &reason).outcome,
