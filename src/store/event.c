@@ -358,6 +358,7 @@ static void read_member(struct strbuf *texts,
 /* Put a member of the row where it belongs; unknown ones are passed over. */
 static void take(struct event *out, const struct jsonr_member *found)
 {
+    INVARIANT(out->kind < EVENT_KIND_COUNT);
     char *base = (char *)out;
     const struct member *member = kinds[out->kind].members;
     for (; member->name != NULL; member++) {
@@ -394,6 +395,7 @@ void event_read(struct event *out, const struct store_event *row)
     while (jsonr_next(jsonr_of(row->data), &cursor, &found)) {
         take(out, &found);
     }
+    INVARIANT(out->texts.text == texts.text); /* no text has moved */
 }
 
 void event_release(struct event *event)
@@ -433,6 +435,7 @@ static const char *hook_of_task(const struct event *event)
 
 const char *event_hook(const struct event *event)
 {
+    INVARIANT(event->kind < EVENT_KIND_COUNT);
     static const struct {
         enum event_kind kind;
         enum event_word word; /* EVENT_WORD_NONE: in any case */

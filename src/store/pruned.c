@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/pruned.h"
 
+#include "base/invariant.h"
 #include "base/jsonw.h"
 #include "store/sum.h"
 
@@ -10,12 +11,15 @@ struct pruned_text pruned_text(const char *text, size_t len)
 {
     struct pruned_text out;
     unsigned long long sum = sum_add(SUM_START, text, len);
-    (void)snprintf(out.digits, sizeof(out.digits), "%016llx", sum);
+    int written = snprintf(out.digits, sizeof(out.digits), "%016llx", sum);
+    INVARIANT(written == (int)sizeof(out.digits) - 1);
     return out;
 }
 
 void pruned_add(struct strbuf *out, const struct store_run *run)
 {
+    INVARIANT(run->finished); /* others stay */
+    INVARIANT(run->number > 0);
     struct jsonw json = {.out = out};
     jsonw_object(&json, NULL);
     jsonw_int(&json, "number", run->number);

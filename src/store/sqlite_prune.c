@@ -278,6 +278,7 @@ note_run(struct sqlite_store *store, uint32_t number, struct diag *diag)
             .name = sqlite_text(&row, 1),
             .file = sqlite_text(&row, 2),
             .folder = sqlite_text(&row, 3),
+            .finished = true,
             .cancelled = sqlite_i64(&row, 4) != 0,
             .text = sqlite3_column_blob(stmt, 5),
             .text_bytes = (size_t)sqlite3_column_bytes(stmt, 5),
