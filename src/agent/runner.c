@@ -8,6 +8,7 @@
  */
 #include "agent/runner.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 
 #include <dirent.h>
@@ -64,11 +65,7 @@ enum err runner_prepare(struct diag *diag)
 
 static int64_t now_ms(void)
 {
-    struct timespec time;
-    if (clock_gettime(CLOCK_MONOTONIC, &time) != 0) {
-        return 0; /* cannot fail for this clock */
-    }
-    return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
+    return clock_boot_ns() / 1000000;
 }
 
 /* One of the two outputs of the program. */

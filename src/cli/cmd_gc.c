@@ -15,6 +15,7 @@
  * symbolic link is followed: a session may have left any.
  */
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/duration.h"
 #include "base/jsonw.h"
 #include "base/macros.h"
@@ -25,7 +26,6 @@
 #include "cli/gc_git.h"
 #include "cli/gc_rows.h"
 #include "engine/engine.h"
-#include "engine/loop.h"
 #include "exec/attempt_row.h"
 #include "view/client.h"
 #include "work/home.h"
@@ -535,7 +535,7 @@ static void remove_folder(struct folder *folder, int runs_fd)
 static const char *
 why_kept(const struct gc *gc, const struct known *known, struct strbuf *text)
 {
-    int64_t since_ns = loop_wall_ns() - known->last_ns;
+    int64_t since_ns = clock_wall_ns() - known->last_ns;
     if (!known->found) {
         return "no such run in the store";
     }
@@ -702,7 +702,7 @@ static enum err take_rows(struct gc *gc, struct diag *diag)
     struct gc_rows rows = {
         .dir = gc->dir,
         .store = gc->store,
-        .wall_ns = loop_wall_ns(),
+        .wall_ns = clock_wall_ns(),
         .age_ns = gc->rows_ns,
         .keep_ns = gc->keep_ns,
         .dry = gc->dry,

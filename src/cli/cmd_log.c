@@ -11,10 +11,10 @@
  * first and the log read after it: when the store says that a session has
  * ended, everything that it wrote is in the file.
  */
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/strip.h"
 #include "cli/cli.h"
-#include "engine/loop.h"
 #include "view/client.h"
 #include "view/task_log.h"
 
@@ -360,7 +360,7 @@ static bool is_abandoned(const struct log *log, int64_t *since_ns)
     if (alone && is_in_flight(&log->target)) {
         alone = task_log_is_over(strbuf_text(&log->path), &log->shown);
     }
-    int64_t now_ns = loop_now_ns();
+    int64_t now_ns = clock_boot_ns();
     if (!alone) {
         *since_ns = now_ns;
     }
@@ -379,7 +379,7 @@ static bool is_over(const struct log *log)
 
 static enum err follow(struct log *log, struct diag *diag)
 {
-    int64_t alone_since_ns = loop_now_ns();
+    int64_t alone_since_ns = clock_boot_ns();
     for (;;) {
         enum err err = refresh(log, diag);
         if (err != ERR_OK) {

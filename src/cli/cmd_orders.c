@@ -8,13 +8,13 @@
  * everything else is the scheduler's to judge, because only it knows the state
  * at that moment.
  */
+#include "base/clock.h"
 #include "base/duration.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/order.h"
 #include "engine/doorway.h"
-#include "engine/loop.h"
 #include "engine/orders.h"
 #include "view/client.h"
 #include "view/target.h"
@@ -453,7 +453,7 @@ add_sessions(struct strbuf *out, const struct client_view *view, bool json)
         const char *task = run.plan->tasks[session.task].id;
         int64_t begun_ns =
             session.begun_ns > 0 ? session.begun_ns : session.claimed_ns;
-        int64_t since_ns = loop_wall_ns() - begun_ns;
+        int64_t since_ns = clock_wall_ns() - begun_ns;
         since_ns = since_ns > 0 ? since_ns : 0;
         if (json) {
             struct jsonw writer = {.out = out};
@@ -531,7 +531,7 @@ static int wait_for_end(const struct line *line,
                         const char *dir,
                         const struct store_owner *drained)
 {
-    int64_t begun_ns = loop_now_ns();
+    int64_t begun_ns = clock_boot_ns();
     struct diag diag = {0};
     for (;;) {
         struct store_owner owner = {0};
@@ -544,7 +544,7 @@ static int wait_for_end(const struct line *line,
             owner.start_ticks != drained->start_ticks) {
             return say_none(line, "the scheduler has exited");
         }
-        if (loop_now_ns() - begun_ns >= line->timeout_ns) {
+        if (clock_boot_ns() - begun_ns >= line->timeout_ns) {
             return report_running(line, dir);
         }
         (void)usleep(DRAIN_US);

@@ -4,9 +4,9 @@
  * JSON. It only reads the store; the page goes beside the run's other files
  * there unless another place is named.
  */
+#include "base/clock.h"
 #include "base/mem.h"
 #include "cli/cli.h"
-#include "engine/loop.h"
 #include "exec/put.h"
 #include "report/report.h"
 #include "view/client.h"
@@ -158,7 +158,7 @@ static int make(const struct request *request,
         .history = history,
         .stats = &stats,
         .forecast = &forecast,
-        .wall_ns = loop_wall_ns(),
+        .wall_ns = clock_wall_ns(),
     };
     struct strbuf text = {0};
     forms[request->form](&text, &report);
@@ -181,7 +181,7 @@ static int carry_out(const struct request *request)
         err = run_history_read(&history,
                                store,
                                request->run,
-                               loop_wall_ns(),
+                               clock_wall_ns(),
                                &diag);
     }
     store_close(store);

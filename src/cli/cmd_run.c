@@ -6,6 +6,7 @@
  * hands the plan to it and watches. A watcher tries to take the lock again and
  * again: when the scheduler dies, one of the watchers is the next one.
  */
+#include "base/clock.h"
 #include "base/crash.h"
 #include "base/duration.h"
 #include "base/jsonw.h"
@@ -120,7 +121,7 @@ static void add_dated_line(struct run *run, const struct store_event *event)
     if (lines_add(&line, event)) {
         int64_t wall_ns = event->wall_ns;
         if (!lines_add_date(&run->lines, wall_ns, run->began_ns)) {
-            (void)lines_add_date(&run->lines, wall_ns, loop_wall_ns());
+            (void)lines_add_date(&run->lines, wall_ns, clock_wall_ns());
         }
         strbuf_adds(&run->lines, strbuf_text(&line));
     }
@@ -282,7 +283,7 @@ static void on_pass(void *ctx)
         return;
     }
     if (run->live != NULL) {
-        live_draw(run->live, engine, ix, loop_wall_ns());
+        live_draw(run->live, engine, ix, clock_wall_ns());
     }
     if (!engine_is_settled(engine)) {
         return;
@@ -422,7 +423,7 @@ static enum err submit(struct run *run)
 /* Show what the store says, when it has changed or a second has passed. */
 static void draw_watched(struct run *run, bool changed)
 {
-    int64_t now_ns = loop_wall_ns();
+    int64_t now_ns = clock_wall_ns();
     if (!changed && now_ns - run->drawn_ns < SECOND_NS) {
         return;
     }
@@ -906,7 +907,7 @@ static int check_and_execute(struct run *run, const char *path)
 
 static int run_run(const struct cli_command *command, int argc, char **argv)
 {
-    struct run run = {.command = command, .began_ns = loop_wall_ns()};
+    struct run run = {.command = command, .began_ns = clock_wall_ns()};
     const char *argument;
     int option;
     while ((option = cli_next(command, argc, argv, &argument)) != CLI_END) {

@@ -9,12 +9,12 @@
  * process of its own (see child.h): orders one after the other in the order of
  * the keys, each naming its run and its task.
  */
+#include "base/clock.h"
 #include "base/duration.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "base/plain.h"
 #include "cli/cli.h"
-#include "engine/loop.h"
 #include "term/child.h"
 #include "term/screen.h"
 #include "term/top_draw.h"
@@ -60,7 +60,7 @@ struct view {
     struct grid grid;
     int signal_fd;
     sigset_t old_mask;
-    int64_t next_look_ns; /* on the clock of loop_now_ns() */
+    int64_t next_look_ns; /* on the clock of clock_boot_ns() */
 
     struct top_request orders[ORDERS_MAX]; /* the first one is under way */
     uint32_t order_count;
@@ -223,12 +223,12 @@ static void read_shown(struct view *view)
  * that looking costs little of it. */
 static void look(struct view *view)
 {
-    int64_t begin_ns = loop_now_ns();
+    int64_t begin_ns = clock_boot_ns();
     struct diag ignored;
     if (top_look_again(view->look, view->top.run, &ignored) == ERR_OK) {
         top_update(&view->top, top_look_model(view->look));
     }
-    int64_t end_ns = loop_now_ns();
+    int64_t end_ns = clock_boot_ns();
     int64_t pause_ns = (end_ns - begin_ns) * LOOK_SHARE;
     view->next_look_ns =
         end_ns + (pause_ns > view->interval_ns ? pause_ns : view->interval_ns);
@@ -309,7 +309,7 @@ static void wait(struct view *view)
         {.fd = view->order.fd, .events = POLLIN}, /* -1 is left out */
         {.fd = view->shown.fd, .events = POLLIN},
     };
-    int64_t left_ns = view->next_look_ns - loop_now_ns();
+    int64_t left_ns = view->next_look_ns - clock_boot_ns();
     int64_t left_ms = left_ns > 0 ? (left_ns + MS_NS - 1) / MS_NS : 0;
     int got = poll(fds, sizeof(fds) / sizeof(fds[0]), (int)left_ms);
     if (got < 0) {
@@ -339,7 +339,7 @@ static void wait(struct view *view)
 static void loop(struct view *view)
 {
     while (!view->quit) {
-        if (loop_now_ns() >= view->next_look_ns) {
+        if (clock_boot_ns() >= view->next_look_ns) {
             look(view);
         }
         draw(view);
@@ -417,7 +417,7 @@ static int watch(struct view *view)
             fprintf(stderr, "sluice %s: %s\n", view->command->name, diag.text);
         return CLI_USAGE;
     }
-    view->next_look_ns = loop_now_ns() + view->interval_ns;
+    view->next_look_ns = clock_boot_ns() + view->interval_ns;
     loop(view);
     screen_close(view->screen);
     view->screen = NULL;

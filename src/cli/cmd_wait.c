@@ -7,12 +7,12 @@
  * events: a task's from where it was found, a run's from the beginning,
  * because whether a run waits for a person is in the log only.
  */
+#include "base/clock.h"
 #include "base/duration.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "base/plain.h"
 #include "cli/cli.h"
-#include "engine/loop.h"
 #include "store/event.h"
 #include "view/client.h"
 #include "view/target.h"
@@ -316,7 +316,7 @@ static int conclude(const struct waiting *waiting)
 
 static int watch(struct waiting *waiting)
 {
-    int64_t begun_ns = loop_now_ns();
+    int64_t begun_ns = clock_boot_ns();
     struct diag diag = {0};
     for (;;) {
         struct store_range range = {.after = waiting->last_event};
@@ -326,7 +326,7 @@ static int watch(struct waiting *waiting)
             return cli_fail_store(waiting->command, err, &diag);
         }
         if (tell(waiting) == 0 ||
-            loop_now_ns() - begun_ns >= waiting->timeout_ns) {
+            clock_boot_ns() - begun_ns >= waiting->timeout_ns) {
             return conclude(waiting);
         }
         (void)usleep(POLL_US);

@@ -5,6 +5,7 @@
  */
 #include "engine/doorway.h"
 
+#include "base/clock.h"
 #include "base/crash.h"
 #include "base/invariant.h"
 #include "base/mem.h"
@@ -392,9 +393,9 @@ static enum err send_all(int fd, const char *bytes, size_t len)
 /* Read one line, without its end. */
 static enum err read_line(int fd, int timeout_ms, struct strbuf *out)
 {
-    int64_t end_ns = loop_now_ns() + (int64_t)timeout_ms * 1000000;
+    int64_t end_ns = clock_boot_ns() + (int64_t)timeout_ms * 1000000;
     for (;;) {
-        int64_t left_ms = (end_ns - loop_now_ns()) / 1000000;
+        int64_t left_ms = (end_ns - clock_boot_ns()) / 1000000;
         struct pollfd wait = {.fd = fd, .events = POLLIN};
         int ready = left_ms > 0 ? poll(&wait, 1, (int)left_ms) : 0;
         if (ready == 0) {

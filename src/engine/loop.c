@@ -9,8 +9,8 @@
  */
 #include "engine/loop.h"
 
+#include "base/clock.h"
 #include "base/crash.h"
-#include "base/duration.h"
 #include "base/invariant.h"
 #include "base/mem.h"
 #include "engine/doorway.h"
@@ -27,7 +27,6 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -66,25 +65,6 @@ struct loop {
     struct diag diag;
 };
 
-static int64_t clock_ns(clockid_t clock)
-{
-    struct timespec now;
-    if (clock_gettime(clock, &now) != 0) {
-        return 0; /* cannot be: both clocks exist on Linux */
-    }
-    return (int64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
-}
-
-int64_t loop_now_ns(void)
-{
-    return clock_ns(CLOCK_BOOTTIME);
-}
-
-int64_t loop_wall_ns(void)
-{
-    return clock_ns(CLOCK_REALTIME);
-}
-
 /* A call that can only fail if this program is wrong. */
 static void must(int status)
 {
@@ -96,13 +76,13 @@ static void must(int status)
 static int64_t world_now_ns(void *ctx)
 {
     (void)ctx;
-    return loop_now_ns();
+    return clock_boot_ns();
 }
 
 static int64_t world_wall_ns(void *ctx)
 {
     (void)ctx;
-    return loop_wall_ns();
+    return clock_wall_ns();
 }
 
 static void write_in_thread(uv_work_t *work)
@@ -228,7 +208,7 @@ static void on_signal(uv_signal_t *handle, int number)
 /* Show that we live; a store that is being written is left alone. */
 static void beat(struct loop *loop)
 {
-    int64_t now_ns = loop_now_ns();
+    int64_t now_ns = clock_boot_ns();
     const char *trouble = engine_trouble(loop->engine);
     bool due = now_ns - loop->beat_ns >= INT64_C(1000000) * (TICK_MS - 100);
     if (loop->batch != NULL || (!due && strcmp(trouble, loop->trouble) == 0)) {
@@ -258,7 +238,7 @@ static void set_timer(struct loop *loop)
     int64_t wait_ns = engine_wait_ns(loop->engine);
     int64_t look_ns = worker_next_ns(link_local_worker(loop->link));
     if (look_ns != INT64_MAX) {
-        look_ns -= loop_now_ns();
+        look_ns -= clock_boot_ns();
         look_ns = look_ns > 0 ? look_ns : 0;
         wait_ns = look_ns < wait_ns ? look_ns : wait_ns;
     }

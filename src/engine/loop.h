@@ -54,8 +54,4 @@ void loop_stop(struct loop *loop);
 /* Name of the socket in the directory of a store. */
 #define LOOP_SOCKET "socket"
 
-/* The clocks of this world. */
-int64_t loop_now_ns(void);
-int64_t loop_wall_ns(void);
-
 #endif /* ENGINE_LOOP_H */

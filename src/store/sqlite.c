@@ -11,6 +11,7 @@
  */
 #include "store/sqlite.h"
 
+#include "base/clock.h"
 #include "base/crash.h"
 #include "base/invariant.h"
 #include "base/mem.h"
@@ -22,7 +23,6 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 static enum err
@@ -151,15 +151,6 @@ static void close_store(struct store *base)
     mem_free(store);
 }
 
-static int64_t boot_clock_ns(void)
-{
-    struct timespec now;
-    if (clock_gettime(CLOCK_BOOTTIME, &now) != 0) {
-        return 0; /* cannot be: this clock exists on Linux */
-    }
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 static enum err
 get_owner(struct store *base, struct store_owner *out, struct diag *diag)
 {
@@ -172,7 +163,7 @@ get_owner(struct store *base, struct store_owner *out, struct diag *diag)
     long ticks = sysconf(_SC_CLK_TCK);
     if (err == ERR_OK && ticks > 0) {
         /* Whose lock this kernel holds has the clock of this kernel. */
-        int64_t now_ns = boot_clock_ns();
+        int64_t now_ns = clock_boot_ns();
         int64_t begun_ns =
             (int64_t)(record.owner.start_ticks / (uint64_t)ticks) * 1000000000;
         out->silent_ns = now_ns > record.beat_ns ? now_ns - record.beat_ns : 0;
@@ -236,7 +227,7 @@ static enum err become_owner(struct sqlite_store *store,
     }
     store->record.owner = *self;
     store->record.owner.epoch = 0;
-    store->record.beat_ns = boot_clock_ns();
+    store->record.beat_ns = clock_boot_ns();
     err = lock_write(&store->lock, &store->record, diag);
     crash_point("store-lock-taken");
     if (err == ERR_OK) {
@@ -298,7 +289,7 @@ static enum err beat(struct store *base, const char *trouble, struct diag *diag)
     INVARIANT(owner->epoch == base->epoch && base->epoch > 0);
     INVARIANT(store->lock.fd >= 0);
     INVARIANT(base->commits >= owner->commits);
-    store->record.beat_ns = boot_clock_ns();
+    store->record.beat_ns = clock_boot_ns();
     owner->commits = base->commits;
     owner->commit_ns = base->commit_ns;
     (void)snprintf(owner->trouble, sizeof(owner->trouble), "%s", trouble);

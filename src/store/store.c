@@ -5,15 +5,14 @@
  */
 #include "store/store.h"
 
+#include "base/clock.h"
 #include "base/crash.h"
-#include "base/duration.h"
 #include "base/invariant.h"
 #include "store/backend.h"
 #include "store/sqlite.h"
 
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 static bool has_prefix(const char *text, const char *prefix)
 {
@@ -218,15 +217,6 @@ enum err store_events(struct store *store,
 
 /* --- writing ------------------------------------------------------------ */
 
-static int64_t clock_ns(void)
-{
-    struct timespec now;
-    if (clock_gettime(CLOCK_MONOTONIC, &now) != 0) {
-        return 0; /* cannot be: this clock exists on Linux */
-    }
-    return (int64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
-}
-
 enum err
 store_give_up(struct store *store, enum err err, const struct diag *diag)
 {
@@ -329,12 +319,12 @@ enum err store_write(struct store *store,
     if (batch->count == 0) {
         return show_life(store, batch, diag);
     }
-    int64_t begun_ns = clock_ns();
+    int64_t begun_ns = clock_boot_ns();
     store->batch = batch;
     err = write_batch(store, batch, diag);
     store->batch = NULL;
     if (err == ERR_OK) {
-        int64_t took_ns = clock_ns() - begun_ns;
+        int64_t took_ns = clock_boot_ns() - begun_ns;
         store->commits++;
         store->commit_ns += took_ns > 0 ? (uint64_t)took_ns : 0;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "view/client.h"
 
+#include "base/clock.h"
 #include "base/duration.h"
 #include "base/invariant.h"
 #include "base/jsonw.h"
@@ -399,7 +400,7 @@ enum err client_look(struct client_view *out,
     enum err err = open_view(out, dir, diag);
     if (err == ERR_OK) {
         out->engine = engine_new(&(struct engine_options){
-            .wall_ns = loop_wall_ns(),
+            .wall_ns = clock_wall_ns(),
         });
         err = engine_load(out->engine, out->store, query, diag);
     }
@@ -414,7 +415,7 @@ enum err client_look_ahead(const char *dir,
     enum err err = open_view(&view, dir, diag);
     if (err == ERR_OK) {
         view.engine = engine_new(&(struct engine_options){
-            .wall_ns = loop_wall_ns(),
+            .wall_ns = clock_wall_ns(),
             .update = update,
         });
         err = engine_load(view.engine, view.store, NULL, diag);

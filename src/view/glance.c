@@ -2,11 +2,11 @@
 #include "view/glance.h"
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/duration.h"
 #include "base/invariant.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
-#include "engine/loop.h"
 #include "plan/suggest.h"
 
 #include <string.h>
@@ -73,7 +73,7 @@ enum err glance_take(struct glance *out,
         err = refuse_run(out, run, diag);
     }
     if (err == ERR_OK) {
-        out->wall_ns = loop_wall_ns();
+        out->wall_ns = clock_wall_ns();
         out->snapshot = snapshot_new(out->view.engine, true);
     }
     return err;
@@ -91,7 +91,7 @@ enum err glance_take_finished(struct glance *out,
         err = refuse_run(out, run, diag);
     }
     if (err == ERR_OK) {
-        out->wall_ns = loop_wall_ns();
+        out->wall_ns = clock_wall_ns();
         out->snapshot = snapshot_new(out->view.engine, true);
     }
     return err;

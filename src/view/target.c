@@ -2,9 +2,9 @@
 /* One reading of the store per name; all that fits is seen in one pass. */
 #include "view/target.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "engine/engine.h"
-#include "engine/loop.h"
 #include "plan/suggest.h"
 
 #include <string.h>
@@ -244,7 +244,7 @@ static enum err load(struct engine **out,
                      const struct store_query *query,
                      struct diag *diag)
 {
-    *out = engine_new(&(struct engine_options){.wall_ns = loop_wall_ns()});
+    *out = engine_new(&(struct engine_options){.wall_ns = clock_wall_ns()});
     return engine_load(*out, store, query, diag);
 }
 

@@ -9,8 +9,8 @@
  */
 #include "view/top_look.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
-#include "engine/loop.h"
 #include "store/event.h"
 #include "view/lines.h"
 
@@ -178,7 +178,7 @@ static enum err take(struct top_look *look, const char *run, struct diag *diag)
     if (err == ERR_OK) {
         err = read_events(look, view.store, info.last_event, diag);
     }
-    int64_t age_ns = loop_wall_ns() - look->glance.wall_ns;
+    int64_t age_ns = clock_wall_ns() - look->glance.wall_ns;
     if (err == ERR_OK && (!look->seen || !is_equal(&info, &look->info) ||
                           age_ns < 0 || age_ns >= ANEW_NS)) {
         err = load(look, &info, run, diag);
@@ -218,7 +218,7 @@ const struct model *top_look_model(struct top_look *look)
     look->model.scheduler = strbuf_text(&look->scheduler);
     look->model.trouble =
         look->trouble.text[0] != '\0' ? look->trouble.text : NULL;
-    look->model.wall_ns = loop_wall_ns();
+    look->model.wall_ns = clock_wall_ns();
     look->model.events = look->lines;
     look->model.event_count = look->line_count;
     return &look->model;

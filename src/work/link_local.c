@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "work/link_local.h"
 
+#include "base/clock.h"
 #include "base/invariant.h"
 #include "base/mem.h"
 #include "exec/put.h"
 
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -45,9 +45,7 @@ static void must(int status)
 static int64_t on_now(void *ctx)
 {
     (void)ctx;
-    struct timespec now;
-    must(clock_gettime(CLOCK_BOOTTIME, &now));
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    return clock_boot_ns();
 }
 
 static void exec_ready(uv_poll_t *poll, int status, int events);
