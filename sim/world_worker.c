@@ -345,11 +345,12 @@ uint32_t world_worker_begin(struct world *world, struct world_process *process)
     worker->wake_ns = SCHED_NEVER;
     world->workers[world->worker_count++] = worker;
     worker->server = open_server(world, worker->ix);
+    static char home[] = "/s";
+    static const struct store_place place = {home, home, home};
     worker->worker = worker_new(&(struct worker_options){
         .machine = &table,
         .ctx = worker,
-        .store = "/s",
-        .home = "/s",
+        .place = &place,
         .git = "sluice-git",
         .agent = "sluice-agent",
         .boot_id = world->boot_id,

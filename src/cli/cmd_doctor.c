@@ -18,6 +18,7 @@
 #include "exec/attempt_row.h"
 #include "view/client.h"
 #include "work/home.h"
+#include "work/owner.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -55,7 +56,7 @@ struct doctor {
     const struct cli_command *command;
     const char *store_option;
     bool json;
-    char *dir;
+    struct store_place place;
     struct client_view view;
     enum level worst;
     bool unusable;
@@ -111,7 +112,7 @@ static void check_mode(struct doctor *doctor, int dir_fd, const char *name)
             LEVEL_WARNING,
             "rights",
             "%s%s%s belongs to user %u",
-            doctor->dir,
+            doctor->place.home,
             whole ? "" : "/",
             name,
             (unsigned)stat.st_uid);
@@ -121,11 +122,11 @@ static void check_mode(struct doctor *doctor, int dir_fd, const char *name)
             "rights",
             "other users have access to %s%s%s (mode %o), and logs may contain "
             "secrets: run `chmod go= %s%s%s`",
-            doctor->dir,
+            doctor->place.home,
             whole ? "" : "/",
             name,
             mode,
-            doctor->dir,
+            doctor->place.home,
             whole ? "" : "/",
             name);
     } else if (whole) {
@@ -133,7 +134,7 @@ static void check_mode(struct doctor *doctor, int dir_fd, const char *name)
             LEVEL_OK,
             "rights",
             "%s is not accessible to other users (mode %o)",
-            doctor->dir,
+            doctor->place.home,
             mode);
     }
 }
@@ -238,13 +239,13 @@ static bool is_expected(const char *name)
 
 static void check_leftovers(struct doctor *doctor)
 {
-    DIR *dir = opendir(doctor->dir);
+    DIR *dir = opendir(doctor->place.home);
     if (dir == NULL) {
         say(doctor,
             LEVEL_WARNING,
             "leftovers",
             "open %s: %s",
-            doctor->dir,
+            doctor->place.home,
             strerror(errno));
         return;
     }
@@ -261,7 +262,7 @@ static void check_leftovers(struct doctor *doctor)
                 LEVEL_NOTE,
                 "leftovers",
                 "%s/%s does not belong to the store%s",
-                doctor->dir,
+                doctor->place.home,
                 entry->d_name,
                 strcmp(entry->d_name, "sluice.db.new") == 0
                     ? ": its creation was interrupted; it may be removed"
@@ -276,20 +277,20 @@ static void check_leftovers(struct doctor *doctor)
 
 static void check_place(struct doctor *doctor)
 {
-    int dir_fd = open(doctor->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int dir_fd = open(doctor->place.home, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir_fd < 0) {
         doctor->unusable = true;
         say(doctor,
             LEVEL_FAULT,
             "store",
             "open %s: %s",
-            doctor->dir,
+            doctor->place.home,
             strerror(errno));
         return;
     }
     check_mode(doctor, dir_fd, "");
     check_mode(doctor, dir_fd, "sluice.db");
-    check_mode(doctor, dir_fd, LOOP_SOCKET);
+    check_mode(doctor, dir_fd, STORE_PLACE_SOCKET);
     check_file_system(doctor, dir_fd);
     check_space(doctor, dir_fd);
     (void)close(dir_fd);
@@ -332,13 +333,8 @@ static void check_shim(struct doctor *doctor)
 
 static void check_socket(struct doctor *doctor)
 {
-    char *answer = NULL;
     struct diag diag = {0};
-    enum err err = doorway_call(doctor->dir,
-                                "{\"verb\":\"ping\"}",
-                                PING_MS,
-                                &answer,
-                                &diag);
+    enum err err = store_ping(doctor->view.store, PING_MS, &diag);
     if (err == ERR_OK) {
         say(doctor, LEVEL_OK, "socket", "the scheduler replies");
     } else if (doctor->view.stopped) {
@@ -349,7 +345,6 @@ static void check_socket(struct doctor *doctor)
     } else {
         say(doctor, LEVEL_FAULT, "socket", "%s", diag.text);
     }
-    mem_free(answer);
 }
 
 static void check_owner(struct doctor *doctor)
@@ -366,8 +361,8 @@ static void check_owner(struct doctor *doctor)
             "scheduler",
             "process %lld is stopped: continue it with `kill -CONT %lld`, or "
             "replace it with 'sluice run --take-over'",
-            (long long)owner->pid,
-            (long long)owner->pid);
+            owner_process(owner),
+            owner_process(owner));
     } else if (view->silent_ns > 0) {
         struct strbuf since = {0};
         duration_add(&since, view->silent_ns);
@@ -376,7 +371,7 @@ static void check_owner(struct doctor *doctor)
             "scheduler",
             "process %lld has shown no sign of life for %s: replace it with "
             "'sluice run --take-over'",
-            (long long)owner->pid,
+            owner_process(owner),
             strbuf_text(&since));
         strbuf_release(&since);
     } else if (owner->trouble[0] != '\0') {
@@ -384,14 +379,14 @@ static void check_owner(struct doctor *doctor)
             LEVEL_WARNING,
             "scheduler",
             "process %lld is in trouble and retries: %s",
-            (long long)owner->pid,
+            owner_process(owner),
             owner->trouble);
     } else {
         say(doctor,
             LEVEL_OK,
             "scheduler",
             "process %lld on %s is alive, epoch %llu",
-            (long long)owner->pid,
+            owner_process(owner),
             owner->host,
             (unsigned long long)owner->epoch);
     }
@@ -488,7 +483,7 @@ static bool check_flight(struct doctor *doctor, const struct flight *flight)
         return false; /* said by store_verify() */
     }
     home_add_attempt(&dir,
-                     doctor->dir,
+                     doctor->place.home,
                      flight->run_id,
                      flight->task_id,
                      flight->number);
@@ -570,7 +565,7 @@ static void examine(struct doctor *doctor)
     check_place(doctor);
     check_sqlite(doctor);
     check_shim(doctor);
-    enum err err = client_look(&doctor->view, doctor->dir, NULL, &diag);
+    enum err err = client_look(&doctor->view, &doctor->place, NULL, &diag);
     if (err != ERR_OK) {
         doctor->unusable = true;
         say(doctor, LEVEL_FAULT, "store", "%s", diag.text);
@@ -579,7 +574,7 @@ static void examine(struct doctor *doctor)
             LEVEL_OK,
             "store",
             "%s: %u unfinished run%s",
-            doctor->dir,
+            doctor->place.home,
             engine_run_count(doctor->view.engine),
             engine_run_count(doctor->view.engine) == 1 ? "" : "s");
     }
@@ -599,7 +594,7 @@ static int report(const struct doctor *doctor)
     if (doctor->json) {
         struct jsonw json = {.out = &out, .spaced = true};
         jsonw_object(&json, NULL);
-        jsonw_text(&json, "store", doctor->dir);
+        jsonw_text(&json, "store", doctor->place.address);
         jsonw_bool(&json, "healthy", healthy);
         jsonw_bool(&json, "usable", !doctor->unusable);
         jsonw_line(&json, 1);
@@ -641,15 +636,16 @@ static int run(const struct cli_command *command, int argc, char **argv)
         return cli_fail(command, "unexpected argument \"%s\"", argv[optind]);
     }
     struct diag diag = {0};
-    doctor.dir = client_find_store(doctor.store_option, false, &diag);
-    if (doctor.dir == NULL) {
-        return cli_fail_store(command, ERR_NOT_FOUND, &diag);
+    enum err err =
+        store_place_find(&doctor.place, doctor.store_option, false, &diag);
+    if (err != ERR_OK) {
+        return cli_fail_store(command, err, &diag);
     }
     examine(&doctor);
     int code = report(&doctor);
     strbuf_release(&doctor.text);
     strbuf_release(&doctor.items);
-    mem_free(doctor.dir);
+    store_place_release(&doctor.place);
     return code;
 }
 

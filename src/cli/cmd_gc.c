@@ -65,7 +65,7 @@ struct gc {
     bool json;
     int64_t keep_ns;
     int64_t rows_ns; /* -1: rows stay */
-    char *dir;       /* of the store */
+    struct store_place place;
     struct store *store;
     struct strbuf text;    /* of the report */
     struct strbuf removed; /* of the report in JSON */
@@ -424,7 +424,7 @@ is_live(const struct folder *folder, const char *task, const char *attempt)
     struct diag diag = {0};
     strbuf_addf(&path,
                 "%s/runs/%s/%s/%s",
-                folder->gc->dir,
+                folder->gc->place.home,
                 folder->run,
                 task,
                 attempt);
@@ -619,7 +619,7 @@ take_worktrees(struct gc *gc, const char *name, struct diag *diag)
     if (err == ERR_OK) {
         const char *reason = why_kept(gc, &known, &text);
         if (reason == NULL) {
-            err = gc_git_sweep(gc->dir, name, gc->dry, on_swept, gc, diag);
+            err = gc_git_sweep(&gc->place, name, gc->dry, on_swept, gc, diag);
         } else {
             struct strbuf path = {0};
             strbuf_addf(&path, "worktrees/%s", name);
@@ -647,7 +647,7 @@ static enum err take_all(struct gc *gc,
                                : diag_set(diag,
                                           ERR_IO,
                                           "open %s/%s: %s",
-                                          gc->dir,
+                                          gc->place.home,
                                           folder,
                                           strerror(errno));
     }
@@ -700,7 +700,7 @@ on_rows_kept(void *ctx, const char *id, const char *reason, bool failed)
 static enum err take_rows(struct gc *gc, struct diag *diag)
 {
     struct gc_rows rows = {
-        .dir = gc->dir,
+        .place = &gc->place,
         .store = gc->store,
         .wall_ns = clock_wall_ns(),
         .age_ns = gc->rows_ns,
@@ -715,13 +715,17 @@ static enum err take_rows(struct gc *gc, struct diag *diag)
 
 static enum err collect(struct gc *gc, struct diag *diag)
 {
-    enum err err = store_open(&gc->store, gc->dir, STORE_READ, diag);
+    enum err err = store_open(&gc->store, gc->place.address, STORE_READ, diag);
     if (err != ERR_OK) {
         return err;
     }
-    int store_fd = open(gc->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int store_fd = open(gc->place.home, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (store_fd < 0) {
-        return diag_set(diag, ERR_IO, "open %s: %s", gc->dir, strerror(errno));
+        return diag_set(diag,
+                        ERR_IO,
+                        "open %s: %s",
+                        gc->place.home,
+                        strerror(errno));
     }
     err = take_all(gc, store_fd, "worktrees", true, diag);
     if (err == ERR_OK) {
@@ -774,18 +778,18 @@ static int run(const struct cli_command *command, int argc, char **argv)
         return cli_fail(command, "unexpected argument \"%s\"", argv[optind]);
     }
     struct diag diag = {0};
-    gc.dir = client_find_store(gc.store_option, false, &diag);
-    if (gc.dir == NULL) {
-        return cli_fail_store(command, ERR_NOT_FOUND, &diag);
+    enum err err = store_place_find(&gc.place, gc.store_option, false, &diag);
+    if (err != ERR_OK) {
+        return cli_fail_store(command, err, &diag);
     }
-    enum err err = collect(&gc, &diag);
+    err = collect(&gc, &diag);
     int code =
         err == ERR_OK ? print_report(&gc) : cli_fail_store(command, err, &diag);
     strbuf_release(&gc.text);
     strbuf_release(&gc.removed);
     strbuf_release(&gc.kept);
     store_close(gc.store);
-    mem_free(gc.dir);
+    store_place_release(&gc.place);
     return code;
 }
 

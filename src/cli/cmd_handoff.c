@@ -81,9 +81,11 @@ static int hand_off(const struct cli_command *command,
     struct diag diag = {0};
     struct client_view view = {0};
     struct store_query query = {.finished = true, .run = order->run};
-    char *dir = client_find_store(order->store_option, false, &diag);
-    enum err err =
-        dir != NULL ? client_look(&view, dir, &query, &diag) : ERR_INVALID;
+    struct store_place place;
+    enum err err = store_place_find(&place, order->store_option, false, &diag);
+    if (err == ERR_OK) {
+        err = client_look(&view, &place, &query, &diag);
+    }
     uint32_t run = 0;
     if (err == ERR_OK) {
         err = find_run(&view, order, &run, &diag);
@@ -92,7 +94,7 @@ static int hand_off(const struct cli_command *command,
     if (err == ERR_OK) {
         uint32_t count;
         struct handoff_note *notes =
-            handoff_make(dir, view.engine, run, order->push, &count);
+            handoff_make(&place, view.engine, run, order->push, &count);
         code = print(order, notes, count);
         if (count == 0) {
             (void)fprintf(stderr,
@@ -103,7 +105,7 @@ static int hand_off(const struct cli_command *command,
         code = cli_fail_store(command, err, &diag);
     }
     client_view_release(&view);
-    mem_free(dir);
+    store_place_release(&place);
     return code;
 }
 

@@ -52,7 +52,7 @@ struct log {
     bool path_only;
     bool json;
     bool terminal; /* escape sequences are left out */
-    char *dir;     /* of the store */
+    struct store_place place;
     struct store *store;
     struct target target;
     bool news; /* the target has moved since it was found */
@@ -345,7 +345,7 @@ begin(struct log *log, const struct task_log *attempt, struct diag *diag)
     strbuf_clear(&log->path);
     return task_log_add_dir(&log->path,
                             log->store,
-                            log->dir,
+                            log->place.home,
                             &log->target,
                             attempt,
                             diag);
@@ -486,7 +486,8 @@ static int look(struct log *log, const char *task)
 {
     struct diag diag = {0};
     struct task_log attempt = {0};
-    enum err err = store_open(&log->store, log->dir, STORE_READ, &diag);
+    enum err err =
+        store_open(&log->store, log->place.address, STORE_READ, &diag);
     if (err == ERR_OK) {
         err = target_find(&log->target,
                           log->store,
@@ -587,9 +588,9 @@ static int run(const struct cli_command *command, int argc, char **argv)
         return CLI_USAGE;
     }
     struct diag diag = {0};
-    log.dir = client_find_store(log.store_option, false, &diag);
-    if (log.dir == NULL) {
-        return cli_fail_store(command, ERR_NOT_FOUND, &diag);
+    enum err err = store_place_find(&log.place, log.store_option, false, &diag);
+    if (err != ERR_OK) {
+        return cli_fail_store(command, err, &diag);
     }
     int code = look(&log, argv[optind]);
     if (log.fd >= 0) {
@@ -599,7 +600,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
     strbuf_release(&log.line);
     target_release(&log.target);
     store_close(log.store);
-    mem_free(log.dir);
+    store_place_release(&log.place);
     return code;
 }
 

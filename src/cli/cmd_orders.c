@@ -18,6 +18,7 @@
 #include "engine/orders.h"
 #include "view/client.h"
 #include "view/target.h"
+#include "work/owner.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -259,35 +260,35 @@ static int order_either(const struct line *line, const char *name)
     struct strbuf order = {0};
     struct jsonw json = {.out = &order};
     int code;
-    char *dir = client_find_store(line->store, false, &diag);
-    if (dir == NULL) {
+    struct store_place place;
+    if (store_place_find(&place, line->store, false, &diag) != ERR_OK) {
         return order_fail(line->command, line->json, ERR_NOT_FOUND, &diag);
     }
     begin_order(&json, line);
     jsonw_text(&json, "task", name);
     jsonw_object_end(&json);
-    enum err err = order_give(dir, strbuf_text(&order), &first, &diag);
+    enum err err = order_give(&place, strbuf_text(&order), &first, &diag);
     if (err == ERR_OK && first.err == ERR_NOT_FOUND && line->run == NULL) {
         struct line whole = *line;
         whole.run = name;
         strbuf_clear(&order);
         begin_order(&json, &whole);
         jsonw_object_end(&json);
-        err = order_give(dir, strbuf_text(&order), &second, &diag);
+        err = order_give(&place, strbuf_text(&order), &second, &diag);
     }
     if (err != ERR_OK) {
         code = order_fail(line->command, line->json, err, &diag);
     } else if (second.line != NULL && second.err != ERR_NOT_FOUND) {
         code = order_show(line->command, line->json, &second);
-        order_tell_idle(line->command, dir, line->store, &second);
+        order_tell_idle(line->command, &place, line->store, &second);
     } else {
         code = order_show(line->command, line->json, &first);
-        order_tell_idle(line->command, dir, line->store, &first);
+        order_tell_idle(line->command, &place, line->store, &first);
     }
     strbuf_release(&order);
     order_release(&first);
     order_release(&second);
-    mem_free(dir);
+    store_place_release(&place);
     return code;
 }
 
@@ -426,13 +427,13 @@ static int run_answer(const struct cli_command *command, int argc, char **argv)
 /* --- drain -------------------------------------------------------------- */
 
 /* Who is the scheduler, if there is one. */
-static enum err find_owner(const char *dir,
+static enum err find_owner(const struct store_place *place,
                            struct store_owner *out,
                            bool *owned_out,
                            struct diag *diag)
 {
     struct store *store;
-    enum err err = store_open(&store, dir, STORE_READ, diag);
+    enum err err = store_open(&store, place->address, STORE_READ, diag);
     if (err != ERR_OK) {
         return err;
     }
@@ -472,13 +473,14 @@ add_sessions(struct strbuf *out, const struct client_view *view, bool json)
 }
 
 /* The time is over: what still runs? */
-static int report_running(const struct line *line, const char *dir)
+static int report_running(const struct line *line,
+                          const struct store_place *place)
 {
     struct client_view view;
     struct diag diag = {0};
     struct strbuf out = {0};
     int code = CLI_NOT_ALL_DONE;
-    enum err err = client_look(&view, dir, NULL, &diag);
+    enum err err = client_look(&view, place, NULL, &diag);
     if (err != ERR_OK) {
         code = order_fail(line->command, line->json, err, &diag);
     } else if (line->json) {
@@ -498,7 +500,7 @@ static int report_running(const struct line *line, const char *dir)
                     "sluice %s: the scheduler (pid %lld) has not exited and "
                     "keeps draining; still running:\n",
                     line->command->name,
-                    (long long)view.owner.pid);
+                    owner_process(&view.owner));
         add_sessions(&out, &view, false);
         (void)fputs(strbuf_text(&out), stderr);
     }
@@ -528,7 +530,7 @@ static int say_none(const struct line *line, const char *text)
 }
 
 static int wait_for_end(const struct line *line,
-                        const char *dir,
+                        const struct store_place *place,
                         const struct store_owner *drained)
 {
     int64_t begun_ns = clock_boot_ns();
@@ -536,16 +538,15 @@ static int wait_for_end(const struct line *line,
     for (;;) {
         struct store_owner owner = {0};
         bool owned = false;
-        enum err err = find_owner(dir, &owner, &owned, &diag);
+        enum err err = find_owner(place, &owner, &owned, &diag);
         if (err != ERR_OK) {
             return order_fail(line->command, line->json, err, &diag);
         }
-        if (!owned || owner.pid != drained->pid ||
-            owner.start_ticks != drained->start_ticks) {
+        if (!owned || !owner_is_same(&owner, drained)) {
             return say_none(line, "the scheduler has exited");
         }
         if (clock_boot_ns() - begun_ns >= line->timeout_ns) {
-            return report_running(line, dir);
+            return report_running(line, place);
         }
         (void)usleep(DRAIN_US);
     }
@@ -557,22 +558,22 @@ static int say_nobody(const struct line *line)
     return say_none(line, "no scheduler is running");
 }
 
-static int drain(const struct line *line, const char *dir)
+static int drain(const struct line *line, const struct store_place *place)
 {
     struct diag diag = {0};
     struct store_owner owner = {0};
     struct order_answer answer = {0};
     bool owned = false;
     int code;
-    enum err err = find_owner(dir, &owner, &owned, &diag);
+    enum err err = find_owner(place, &owner, &owned, &diag);
     if (err == ERR_OK && !owned) {
         return say_nobody(line);
     }
     if (err == ERR_OK) {
-        err = order_give(dir, "{\"verb\":\"drain\"}", &answer, &diag);
+        err = order_give(place, "{\"verb\":\"drain\"}", &answer, &diag);
     }
     if (err == ERR_IO && owned && line->wait) {
-        code = wait_for_end(line, dir, &owner); /* it went away meanwhile */
+        code = wait_for_end(line, place, &owner); /* it went away meanwhile */
     } else if (err != ERR_OK) {
         code = order_fail(line->command, line->json, err, &diag);
     } else {
@@ -581,7 +582,7 @@ static int drain(const struct line *line, const char *dir)
                    ? CLI_OK
                    : order_show(line->command, line->json, &answer);
         if (code == CLI_OK && waits) {
-            code = wait_for_end(line, dir, &owner);
+            code = wait_for_end(line, place, &owner);
         }
     }
     order_release(&answer);
@@ -602,12 +603,12 @@ static int run_drain(const struct cli_command *command, int argc, char **argv)
             line.operands[0]);
     }
     struct diag diag = {0};
-    char *dir = client_find_store(line.store, false, &diag);
-    if (dir == NULL) {
+    struct store_place place;
+    if (store_place_find(&place, line.store, false, &diag) != ERR_OK) {
         return order_fail(line.command, line.json, ERR_NOT_FOUND, &diag);
     }
-    code = drain(&line, dir);
-    mem_free(dir);
+    code = drain(&line, &place);
+    store_place_release(&place);
     return code;
 }
 

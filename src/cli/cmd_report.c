@@ -87,7 +87,7 @@ write_file(const char *path, const struct strbuf *text, struct diag *diag)
 }
 
 /* The page, into the store: STORE/report/RUN.html. */
-static enum err put_page(const char *dir,
+static enum err put_page(const char *home,
                          const struct run_history *history,
                          const struct strbuf *text,
                          struct strbuf *path,
@@ -95,7 +95,7 @@ static enum err put_page(const char *dir,
 {
     struct strbuf folder = {0};
     struct strbuf name = {0};
-    strbuf_addf(&folder, "%s/report", dir);
+    strbuf_addf(&folder, "%s/report", home);
     strbuf_addf(&name, "%s.html", history->id);
     enum err err =
         put_write(strbuf_text(&folder), strbuf_text(&name), text, diag);
@@ -113,7 +113,7 @@ static enum err put_page(const char *dir,
 }
 
 static int write_out(const struct request *request,
-                     const char *dir,
+                     const char *home,
                      const struct run_history *history,
                      const struct strbuf *text)
 {
@@ -129,7 +129,7 @@ static int write_out(const struct request *request,
         err = write_file(request->output, text, &diag);
         strbuf_adds(&path, request->output);
     } else {
-        err = put_page(dir, history, text, &path, &diag);
+        err = put_page(home, history, text, &path, &diag);
     }
     strbuf_adds(&path, "\n");
     int code = err == ERR_OK ? cli_write(&path)
@@ -141,7 +141,7 @@ static int write_out(const struct request *request,
 /* --- making ------------------------------------------------------------- */
 
 static int make(const struct request *request,
-                const char *dir,
+                const char *home,
                 const struct run_history *history)
 {
     static const form_fn forms[] = {
@@ -162,7 +162,7 @@ static int make(const struct request *request,
     };
     struct strbuf text = {0};
     forms[request->form](&text, &report);
-    int code = write_out(request, dir, history, &text);
+    int code = write_out(request, home, history, &text);
     strbuf_release(&text);
     forecast_release(&forecast);
     stats_release(&stats);
@@ -174,9 +174,12 @@ static int carry_out(const struct request *request)
     struct diag diag = {0};
     struct store *store = NULL;
     struct run_history history = {0};
-    char *dir = client_find_store(request->store_option, false, &diag);
-    enum err err = dir != NULL ? store_open(&store, dir, STORE_READ, &diag)
-                               : ERR_NOT_FOUND;
+    struct store_place place;
+    enum err err =
+        store_place_find(&place, request->store_option, false, &diag);
+    if (err == ERR_OK) {
+        err = store_open(&store, place.address, STORE_READ, &diag);
+    }
     if (err == ERR_OK) {
         err = run_history_read(&history,
                                store,
@@ -185,10 +188,10 @@ static int carry_out(const struct request *request)
                                &diag);
     }
     store_close(store);
-    int code = err == ERR_OK ? make(request, dir, &history)
+    int code = err == ERR_OK ? make(request, place.home, &history)
                              : cli_fail_store(request->command, err, &diag);
     run_history_release(&history);
-    mem_free(dir);
+    store_place_release(&place);
     return code;
 }
 

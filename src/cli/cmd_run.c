@@ -15,7 +15,6 @@
 #include "cli/cli.h"
 #include "cli/next.h"
 #include "cli/preview.h"
-#include "engine/doorway.h"
 #include "engine/loop.h"
 #include "engine/orders.h"
 #include "store/event.h"
@@ -25,6 +24,7 @@
 #include "view/lines.h"
 #include "view/past.h"
 #include "view/summary.h"
+#include "work/owner.h"
 
 #include <jansson.h>
 #include <malloc.h>
@@ -33,7 +33,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
@@ -63,11 +62,11 @@ struct run {
     bool wait;
     bool json;
     struct cli_file file;
-    const char *path;  /* of the plan, as it was given */
-    char *name;        /* of the plan */
-    struct plan *plan; /* until the scheduler has it; NULL: it does */
-    char *folder;      /* of the plan */
-    char *dir;         /* of the store */
+    const char *path;         /* of the plan, as it was given */
+    char *name;               /* of the plan */
+    struct plan *plan;        /* until the scheduler has it; NULL: it does */
+    char *folder;             /* of the plan */
+    struct store_place place; /* of the store */
     struct store *store;
     struct loop *loop;
     struct live *live;   /* NULL: plain lines */
@@ -351,7 +350,7 @@ static enum err schedule(struct run *run, uint64_t epoch)
     };
     struct loop_options loop_options = {
         .store = run->store,
-        .dir = run->dir,
+        .place = &run->place,
         .epoch = epoch,
         .update = run->update ? &update : NULL,
         .ctx = run,
@@ -404,13 +403,18 @@ static enum err on_watched(void *ctx, const struct store_event *row)
 static enum err submit(struct run *run)
 {
     struct strbuf json = {0};
+    struct store_key key;
     char *answer = NULL;
     add_submit(&json, run);
-    enum err err = doorway_call(run->dir,
-                                strbuf_text(&json),
-                                SUBMIT_MS,
-                                &answer,
-                                &run->diag);
+    enum err err = store_make_key(&key, &run->diag);
+    if (err == ERR_OK) {
+        err = store_ask(run->store,
+                        &key,
+                        strbuf_text(&json),
+                        SUBMIT_MS,
+                        &answer,
+                        &run->diag);
+    }
     strbuf_release(&json);
     if (err == ERR_OK) {
         take_answer(run, answer);
@@ -430,7 +434,7 @@ static void draw_watched(struct run *run, bool changed)
     struct client_view view;
     struct diag diag = {0};
     struct store_query query = {.run = run->id};
-    if (client_look(&view, run->dir, &query, &diag) == ERR_OK &&
+    if (client_look(&view, &run->place, &query, &diag) == ERR_OK &&
         engine_run_count(view.engine) == 1) {
         run->drawn_ns = now_ns;
         live_draw(run->live, view.engine, 0, now_ns);
@@ -443,12 +447,8 @@ static enum err watch(struct run *run)
 {
     if (run->id == NULL) {
         enum err err = submit(run);
-        /* It went away. Whether it has taken the plan is not known if it did
-         * so just now: giving it again is safe, unless a new run is wanted. */
-        bool gone = err == ERR_NOT_FOUND ||
-                    (err == ERR_IO && run->failed == ERR_OK && !run->anew);
         if (err != ERR_OK) {
-            return gone ? ERR_OK : err; /* try the lock again */
+            return err == ERR_NOT_FOUND ? ERR_OK : err; /* try the lock again */
         }
         plan_free(run->plan);
         run->plan = NULL;
@@ -468,34 +468,15 @@ static enum err watch(struct run *run)
 
 /* --- both --------------------------------------------------------------- */
 
-/* End the process that holds the lock, if it is on this machine. */
+/* Kill the process that holds the lock, if it is on this machine. */
 static enum err end_owner(struct run *run)
 {
     struct store_owner owner;
-    struct store_owner self = client_self();
     enum err err = store_owner(run->store, &owner, &run->diag);
-    if (err != ERR_OK) {
-        return err == ERR_NOT_FOUND ? ERR_OK : err;
+    if (err == ERR_OK) {
+        return owner_kill(&owner, &run->diag);
     }
-    if (strcmp(owner.host, self.host) != 0) {
-        return diag_set(&run->diag,
-                        ERR_DENIED,
-                        "the scheduler runs on %s: stop it there",
-                        owner.host);
-    }
-    int pidfd;
-    err = exec_watch(owner.pid, owner.start_ticks, &pidfd, &run->diag);
-    if (err != ERR_OK) {
-        return err == ERR_NOT_FOUND ? ERR_OK : err;
-    }
-    if (syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) != 0) {
-        err = diag_set(&run->diag,
-                       ERR_DENIED,
-                       "cannot stop the scheduler (pid %lld)",
-                       (long long)owner.pid);
-    }
-    (void)close(pidfd);
-    return err;
+    return err == ERR_NOT_FOUND ? ERR_OK : err;
 }
 
 /*
@@ -507,10 +488,7 @@ static bool is_brief(struct run *run)
 {
     struct store_owner owner;
     struct diag ignored = {0};
-    char *pong = NULL;
-    enum err err =
-        doorway_call(run->dir, "{\"verb\":\"ping\"}", PING_MS, &pong, &ignored);
-    mem_free(pong);
+    enum err err = store_ping(run->store, PING_MS, &ignored);
     if (err != ERR_NOT_FOUND ||
         store_owner(run->store, &owner, &ignored) != ERR_OK) {
         return err == ERR_NOT_FOUND; /* or nobody holds it by now */
@@ -520,7 +498,7 @@ static bool is_brief(struct run *run)
 
 static enum err take_over(struct run *run, uint64_t *epoch_out)
 {
-    struct store_owner self = client_self();
+    struct store_owner self = owner_self();
     int tries = 0; /* since it was ended */
     while (tries < KILL_TRIES) {
         enum err err = store_take(run->store, &self, epoch_out, &run->diag);
@@ -570,7 +548,7 @@ static enum err look_back(struct run *run)
 /* Become the scheduler, or watch it until the run is over. */
 static enum err see_through(struct run *run)
 {
-    struct store_owner self = client_self();
+    struct store_owner self = owner_self();
     uint64_t epoch;
     enum err err = look_back(run);
     if (run->failed == ERR_OK) {
@@ -616,7 +594,7 @@ static void skip_events(struct run *run)
     struct store_info info = {0};
     static const struct store_query query = {0};
     static const struct store_visitor visitor = {0};
-    if (store_open(&store, run->dir, STORE_READ, &diag) == ERR_OK) {
+    if (store_open(&store, run->place.address, STORE_READ, &diag) == ERR_OK) {
         if (store_read(store, &query, &visitor, NULL, &info, &diag) == ERR_OK) {
             run->last_event = info.last_event;
         }
@@ -629,7 +607,7 @@ static int hand_off(struct run *run, const struct engine *engine, int code)
 {
     uint32_t count;
     struct handoff_note *notes =
-        handoff_make(run->dir, engine, 0, true, &count);
+        handoff_make(&run->place, engine, 0, true, &count);
     struct strbuf text = {0};
     for (uint32_t ix = 0; run->json && ix < count; ix++) {
         handoff_add_json(&text, &notes[ix]);
@@ -731,7 +709,7 @@ static int conclude(struct run *run)
     struct diag diag = {0};
     struct store_query query = {.run = run->id};
     int code = CLI_STORE;
-    enum err err = client_look(&view, run->dir, &query, &diag);
+    enum err err = client_look(&view, &run->place, &query, &diag);
     if (err == ERR_OK && engine_run_count(view.engine) == 1) {
         code = run->interrupted                  ? CLI_INTERRUPTED
                : summary_is_done(view.engine, 0) ? CLI_OK
@@ -769,7 +747,7 @@ static enum err show_update(struct run *run)
         .text = run->file.text,
         .processors = cli_processors(),
     };
-    enum err err = client_look_ahead(run->dir, &update, &run->diag);
+    enum err err = client_look_ahead(&run->place, &update, &run->diag);
     run->failed = err;
     struct strbuf text = {0};
     if (run->json) {
@@ -793,8 +771,11 @@ static enum err show_update(struct run *run)
 /* Only show what an update would change. */
 static int preview_update(struct run *run)
 {
-    run->dir = client_find_store(run->store_option, false, &run->diag);
-    enum err err = run->dir != NULL ? show_update(run) : ERR_NOT_FOUND;
+    enum err err =
+        store_place_find(&run->place, run->store_option, false, &run->diag);
+    if (err == ERR_OK) {
+        err = show_update(run);
+    }
     if (err != ERR_OK) {
         (void)fprintf(stderr, "sluice run: %s\n", run->diag.text);
         return err_exit_code(err);
@@ -818,18 +799,22 @@ static int execute(struct run *run)
 {
     /* Whoever reads what we print may go; the plan does not. */
     (void)signal(SIGPIPE, SIG_IGN);
-    run->dir = client_find_store(run->store_option, true, &run->diag);
-    if (run->dir != NULL && !utf8_is_valid(run->dir, strlen(run->dir))) {
-        (void)diag_set(&run->diag, ERR_INVALID, "%s", run->dir);
+    enum err err =
+        store_place_find(&run->place, run->store_option, true, &run->diag);
+    const char *home = run->place.home;
+    if (err == ERR_OK && !utf8_is_valid(home, strlen(home))) {
+        (void)diag_set(&run->diag, ERR_INVALID, "%s", home);
         return cli_fail(run->command,
                         "the path of the store is not UTF-8 (%s): rename the "
                         "directory, or use another one with --store",
                         run->diag.text);
     }
-    enum err err = run->dir != NULL ? ERR_OK : ERR_INVALID;
     if (err == ERR_OK) {
         skip_events(run);
-        err = store_open(&run->store, run->dir, STORE_WRITE, &run->diag);
+        err = store_open(&run->store,
+                         run->place.address,
+                         STORE_WRITE,
+                         &run->diag);
     }
     crash_point("run-store-open");
     if (err == ERR_OK && run->update) {
@@ -861,11 +846,7 @@ static int execute(struct run *run)
 static void expect_history(struct run *run, struct plan *plan)
 {
     struct diag diag = {0};
-    char *dir = client_find_store(run->store_option, false, &diag);
-    if (dir != NULL) {
-        (void)!client_expect(plan, dir, &diag);
-    }
-    mem_free(dir);
+    (void)!client_expect(plan, run->store_option, &diag);
 }
 
 static int check_and_execute(struct run *run, const char *path)
@@ -947,7 +928,7 @@ static int run_run(const struct cli_command *command, int argc, char **argv)
     cli_release_file(&run.file);
     mem_free(run.name);
     mem_free(run.folder);
-    mem_free(run.dir);
+    store_place_release(&run.place);
     mem_free(run.id);
     return code;
 }

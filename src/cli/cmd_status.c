@@ -9,6 +9,7 @@
 #include "view/model.h"
 #include "view/status.h"
 #include "view/usage.h"
+#include "work/owner.h"
 
 #include <string.h>
 
@@ -26,7 +27,7 @@ enum {
 static void add_scheduler(struct strbuf *out, const struct client_view *view)
 {
     const char *state = client_state_name(view);
-    long long pid = (long long)view->owner.pid;
+    long long pid = owner_process(&view->owner);
     strbuf_adds(out, "scheduler: ");
     if (!view->owned) {
         strbuf_adds(out,
@@ -153,8 +154,8 @@ add_sessions(struct strbuf *out, const struct model *model, bool owned)
         strbuf_adds(out, "    ");
         add_name(out, slot->task);
         strbuf_addf(out, "attempt %u, ", slot->attempt);
-        if (slot->pid > 0) {
-            strbuf_addf(out, "pid %lld, ", (long long)slot->pid);
+        if (slot->process > 0) {
+            strbuf_addf(out, "pid %lld, ", (long long)slot->process);
         }
         strbuf_adds(out, slot->begun ? "" : "starting for ");
         duration_add(out, gone_ns > 0 ? gone_ns : 0);
@@ -322,7 +323,7 @@ static void add_text(struct strbuf *out,
                      const struct glance_options *options)
 {
     struct engine *engine = glance->view.engine;
-    strbuf_addf(out, "store: %s\n", glance->dir);
+    strbuf_addf(out, "store: %s\n", glance->place.address);
     add_scheduler(out, &glance->view);
     usage_add_override(out, engine);
     usage_add_stopped(out, engine);

@@ -52,7 +52,7 @@ struct view {
     bool read_only;
     int64_t interval_ns;
 
-    char *dir;
+    struct store_place place;
     bool unicode;
     struct top top;
     struct top_look *look;
@@ -87,7 +87,7 @@ static void make_words(const struct view *view,
         words[count++] = "--follow";
     }
     words[count++] = "--store";
-    words[count++] = view->dir;
+    words[count++] = view->place.address;
     words[count++] = "--run";
     words[count++] = request->run;
     if (request->option != NULL) {
@@ -402,7 +402,7 @@ static enum err catch_signals(struct view *view, struct diag *diag)
 static int watch(struct view *view)
 {
     struct diag diag = {0};
-    view->look = top_look_new(view->dir, view->run);
+    view->look = top_look_new(&view->place, view->run);
     enum err err = top_look_again(view->look, NULL, &diag);
     if (err != ERR_OK) {
         return cli_fail_store(view->command, err, &diag);
@@ -439,7 +439,7 @@ static void release(struct view *view)
     grid_release(&view->grid);
     top_release(&view->top);
     top_look_free(view->look);
-    mem_free(view->dir);
+    store_place_release(&view->place);
 }
 
 static int take_option(struct view *view, int code, const char *argument)
@@ -503,9 +503,10 @@ static int run(const struct cli_command *command, int argc, char **argv)
                         "'sluice status' instead");
     }
     struct diag diag = {0};
-    view.dir = client_find_store(view.store_option, false, &diag);
-    if (view.dir == NULL) {
-        return cli_fail_store(command, ERR_NOT_FOUND, &diag);
+    enum err err =
+        store_place_find(&view.place, view.store_option, false, &diag);
+    if (err != ERR_OK) {
+        return cli_fail_store(command, err, &diag);
     }
     top_init(&view.top, view.read_only);
     int code = watch(&view);

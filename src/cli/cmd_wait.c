@@ -394,11 +394,11 @@ static int run(const struct cli_command *command, int argc, char **argv)
     if (code != CLI_OK) {
         return code;
     }
-    char *dir = client_find_store(waiting.store_option, false, &diag);
-    if (dir == NULL) {
-        return cli_fail_store(command, ERR_NOT_FOUND, &diag);
+    struct store_place place;
+    enum err err = store_place_find(&place, waiting.store_option, false, &diag);
+    if (err == ERR_OK) {
+        err = store_open(&waiting.store, place.address, STORE_READ, &diag);
     }
-    enum err err = store_open(&waiting.store, dir, STORE_READ, &diag);
     if (err == ERR_OK) {
         bool whole = optind == argc; /* --run alone: the run itself */
         err = find_all(&waiting,
@@ -415,7 +415,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
     }
     mem_free(waiting.items);
     store_close(waiting.store);
-    mem_free(dir);
+    store_place_release(&place);
     return code;
 }
 

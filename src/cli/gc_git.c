@@ -24,16 +24,16 @@ static void pass_on(void *ctx, const char *what, const char *reason)
 }
 
 /* Remove the folders of the run's worktrees, if they are empty. */
-static void remove_folders(const char *store, const char *run)
+static void remove_folders(const char *home, const char *run)
 {
     struct strbuf path = {0};
-    strbuf_addf(&path, "%s/worktrees/", store);
+    strbuf_addf(&path, "%s/worktrees/", home);
     names_add(&path, run);
     (void)rmdir(strbuf_text(&path));
     strbuf_release(&path);
 }
 
-enum err gc_git_sweep(const char *store,
+enum err gc_git_sweep(const struct store_place *place,
                       const char *run,
                       bool dry,
                       sweep_fn tell,
@@ -43,9 +43,7 @@ enum err gc_git_sweep(const char *store,
     struct client_view view;
     struct store_query query = {.run = run};
     struct listener listener = {.tell = tell, .ctx = ctx};
-    char real[PATH_MAX];
-    const char *folder = realpath(store, real) != NULL ? real : store;
-    enum err err = client_look(&view, store, &query, diag);
+    enum err err = client_look(&view, place, &query, diag);
     bool found = err == ERR_OK && engine_run_count(view.engine) == 1;
     struct engine_run_view of_run = {0};
     if (found) {
@@ -59,10 +57,10 @@ enum err gc_git_sweep(const char *store,
         struct strbuf path = {0};
         struct strbuf owner = {0};
         engine_add_path(&path, of_run.folder, repo->path);
-        names_add_owner(&owner, store, of_run.created_ns);
+        names_add_owner(&owner, place->id, of_run.created_ns);
         struct sweep sweep = {
             .repo_path = strbuf_text(&path),
-            .store = folder,
+            .store = place->home,
             .run = run,
             .repo = repo->name,
             .owner = strbuf_text(&owner),
@@ -79,7 +77,7 @@ enum err gc_git_sweep(const char *store,
         strbuf_release(&owner);
     }
     if (found && !dry && !listener.kept) {
-        remove_folders(folder, run);
+        remove_folders(place->home, run);
     }
     client_view_release(&view);
     return err;

@@ -4,6 +4,7 @@
 #define CLI_GC_GIT_H
 
 #include "git/sweep.h"
+#include "store/place.h"
 
 /*
  * Sweep all repositories of a finished run (see git/sweep.h). `tell` is called
@@ -11,7 +12,7 @@
  * one that cannot be used. The run's folder below worktrees/ goes when nothing
  * is kept, so that as long as it is there, there is something to look at.
  */
-MUST_USE enum err gc_git_sweep(const char *store,
+MUST_USE enum err gc_git_sweep(const struct store_place *place,
                                const char *run,
                                bool dry,
                                sweep_fn tell,

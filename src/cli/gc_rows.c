@@ -145,7 +145,7 @@ static bool has_files(const struct gc_rows *rows, const char *id)
     bool found = false;
     for (size_t ix = 0; ix < ARRAY_COUNT(folders); ix++) {
         struct strbuf path = {0};
-        strbuf_addf(&path, "%s/%s/%s", rows->dir, folders[ix], id);
+        strbuf_addf(&path, "%s/%s/%s", rows->place->home, folders[ix], id);
         found = found || access(strbuf_text(&path), F_OK) == 0;
         strbuf_release(&path);
     }
@@ -187,7 +187,7 @@ static enum err give(const struct gc_rows *rows,
     jsonw_int(&json, "first", (int64_t)first);
     jsonw_int(&json, "last", (int64_t)last);
     jsonw_object_end(&json);
-    enum err err = order_give(rows->dir, strbuf_text(&text), &answer, diag);
+    enum err err = order_give(rows->place, strbuf_text(&text), &answer, diag);
     if (err == ERR_OK && answer.err != ERR_OK) {
         err = diag_set(diag, answer.err, "%s", answer.text);
     }

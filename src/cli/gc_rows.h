@@ -19,7 +19,7 @@ struct gc_rows_run {
 };
 
 struct gc_rows {
-    const char *dir;     /* of the store */
+    const struct store_place *place;
     struct store *store; /* open to be read */
     int64_t wall_ns;     /* now */
     int64_t age_ns;      /* runs that ended longer ago go */

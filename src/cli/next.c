@@ -65,7 +65,7 @@ static enum err on_run(void *ctx, const struct store_run *row)
 }
 
 bool next_add_idle(struct strbuf *out,
-                   const char *dir,
+                   const struct store_place *place,
                    const char *store_option,
                    const char *run)
 {
@@ -76,7 +76,7 @@ bool next_add_idle(struct strbuf *out,
     struct store_owner owner;
     struct store_info info;
     struct diag ignored = {0};
-    if (store_open(&store, dir, STORE_READ, &ignored) != ERR_OK) {
+    if (store_open(&store, place->address, STORE_READ, &ignored) != ERR_OK) {
         return false;
     }
     bool idle = store_owner(store, &owner, &ignored) == ERR_NOT_FOUND &&

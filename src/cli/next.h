@@ -6,6 +6,7 @@
 #define CLI_NEXT_H
 
 #include "base/strbuf.h"
+#include "store/place.h"
 
 #include <stdbool.h>
 
@@ -20,13 +21,13 @@ struct next_command {
 void next_add(struct strbuf *out, const struct next_command *command);
 
 /*
- * Append a line that says that no scheduler runs on the store in `dir`, and
- * which command goes on with its unfinished run of that id. False, and nothing
+ * Append a line that says that no scheduler runs on the store, and which
+ * command goes on with its unfinished run of that id. False, and nothing
  * is appended: a scheduler runs, or there is no such run. `store` is the value
  * of --store, or NULL.
  */
 bool next_add_idle(struct strbuf *out,
-                   const char *dir,
+                   const struct store_place *place,
                    const char *store,
                    const char *run);
 

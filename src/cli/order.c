@@ -22,13 +22,13 @@ void order_release(struct order_answer *answer)
 }
 
 /* Give an order and take its answer apart. */
-enum err order_give(const char *dir,
+enum err order_give(const struct store_place *place,
                     const char *json,
                     struct order_answer *out,
                     struct diag *diag)
 {
     *out = (struct order_answer){0};
-    enum err err = client_order(dir, json, &out->line, diag);
+    enum err err = client_ask(place, json, &out->line, diag);
     if (err != ERR_OK) {
         return err;
     }
@@ -129,7 +129,7 @@ static bool is_complete(const char *verb)
 }
 
 void order_tell_idle(const struct cli_command *command,
-                     const char *dir,
+                     const struct store_place *place,
                      const char *store,
                      const struct order_answer *answer)
 {
@@ -138,7 +138,7 @@ void order_tell_idle(const struct cli_command *command,
         return;
     }
     struct strbuf out = {0};
-    if (next_add_idle(&out, dir, store, run)) {
+    if (next_add_idle(&out, place, store, run)) {
         (void)
             fprintf(stderr, "sluice %s: %s", command->name, strbuf_text(&out));
     }
@@ -154,17 +154,17 @@ int order_carry_out(const struct cli_command *command,
     struct diag diag = {0};
     struct order_answer answer = {0};
     int code;
-    char *dir = client_find_store(store, false, &diag);
-    if (dir == NULL) {
-        return order_fail(command, json, ERR_NOT_FOUND, &diag);
+    struct store_place place;
+    enum err err = store_place_find(&place, store, false, &diag);
+    if (err == ERR_OK) {
+        err = order_give(&place, order, &answer, &diag);
     }
-    enum err err = order_give(dir, order, &answer, &diag);
     code = err == ERR_OK ? order_show(command, json, &answer)
                          : order_fail(command, json, err, &diag);
     if (err == ERR_OK) {
-        order_tell_idle(command, dir, store, &answer);
+        order_tell_idle(command, &place, store, &answer);
     }
     order_release(&answer);
-    mem_free(dir);
+    store_place_release(&place);
     return code;
 }

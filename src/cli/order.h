@@ -17,9 +17,9 @@ struct order_answer {
     const char *text;
 };
 
-/* Give an order (see engine/orders.h) to the store in `dir` and take its answer
- * apart. Release *out in any case. */
-MUST_USE enum err order_give(const char *dir,
+/* Give an order (see engine/orders.h) to the store and take its answer apart.
+ * Release *out in any case. */
+MUST_USE enum err order_give(const struct store_place *place,
                              const char *order,
                              struct order_answer *out,
                              struct diag *diag);
@@ -40,7 +40,7 @@ int order_fail(const struct cli_command *command,
  * NULL.
  */
 void order_tell_idle(const struct cli_command *command,
-                     const char *dir,
+                     const struct store_place *place,
                      const char *store,
                      const struct order_answer *answer);
 

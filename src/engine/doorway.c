@@ -1,26 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The path of a unix socket has at most 107 bytes, a store may lie deeper than
- * that: both sides go through a descriptor of the directory in /proc.
- */
 #include "engine/doorway.h"
 
-#include "base/clock.h"
 #include "base/crash.h"
 #include "base/invariant.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
-#include "engine/loop.h"
 #include "engine/orders.h"
+#include "store/place.h"
+#include "work/owner.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -61,16 +55,6 @@ struct doorway_order {
     uint64_t id;
     uint64_t client;
 };
-
-static void fill_address(struct sockaddr_un *address, int dir_fd)
-{
-    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
-    (void)snprintf(address->sun_path,
-                   sizeof(address->sun_path),
-                   "/proc/self/fd/%d/%s",
-                   dir_fd,
-                   LOOP_SOCKET);
-}
 
 static void free_when_closed(struct doorway *doorway)
 {
@@ -160,22 +144,11 @@ static void on_input(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf)
     }
 }
 
-/* Whether the process at the other end may give orders; who it is. */
 static bool is_trusted(struct client *client)
 {
     uv_os_fd_t fd;
-    struct ucred peer;
-    socklen_t len = sizeof(peer);
-    if (uv_fileno((uv_handle_t *)&client->pipe, &fd) != 0 ||
-        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0) {
-        return false;
-    }
-    (void)snprintf(client->who,
-                   sizeof(client->who),
-                   "uid %u pid %d",
-                   (unsigned)peer.uid,
-                   (int)peer.pid);
-    return peer.uid == 0 || peer.uid == getuid();
+    return uv_fileno((uv_handle_t *)&client->pipe, &fd) == 0 &&
+           owner_trusts_peer(fd, client->who);
 }
 
 static void on_connection(uv_stream_t *stream, int status)
@@ -217,8 +190,8 @@ static int listen_in(const char *dir, struct diag *diag)
     struct sockaddr_un address;
     bool bound = false;
     if (dir_fd >= 0 && fd >= 0) {
-        fill_address(&address, dir_fd);
-        if (unlinkat(dir_fd, LOOP_SOCKET, 0) == 0 || errno == ENOENT) {
+        store_place_socket(&address, dir_fd);
+        if (unlinkat(dir_fd, STORE_PLACE_SOCKET, 0) == 0 || errno == ENOENT) {
             crash_point("doorway-unlinked");
             mode_t mask = umask(077);
             bound =
@@ -233,7 +206,7 @@ static int listen_in(const char *dir, struct diag *diag)
                        ERR_IO,
                        "create the socket %s/%s: %s",
                        dir,
-                       LOOP_SOCKET,
+                       STORE_PLACE_SOCKET,
                        strerror(errno));
         if (fd >= 0) {
             (void)close(fd);
@@ -278,7 +251,7 @@ enum err doorway_open(struct doorway **out,
                         ERR_IO,
                         "listen on %s/%s: %s",
                         dir,
-                        LOOP_SOCKET,
+                        STORE_PLACE_SOCKET,
                         uv_strerror(status));
     }
     *out = doorway;
@@ -342,109 +315,4 @@ void doorway_answer(struct doorway *doorway, uint64_t id, const char *json)
                  reply_sent) != 0) {
         reply_sent(&reply->write, 0);
     }
-}
-
-/* --- the other side ----------------------------------------------------- */
-
-static enum err connect_to(const char *dir, int *fd_out, struct diag *diag)
-{
-    int dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (dir_fd < 0) {
-        return diag_set(diag, ERR_NOT_FOUND, "%s: %s", dir, strerror(errno));
-    }
-    struct sockaddr_un address;
-    fill_address(&address, dir_fd);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    enum err err = ERR_OK;
-    if (fd < 0 ||
-        connect(fd, (const struct sockaddr *)&address, sizeof(address)) != 0) {
-        bool nobody = errno == ENOENT || errno == ECONNREFUSED;
-        err = diag_set(diag,
-                       nobody ? ERR_NOT_FOUND : ERR_UNAVAILABLE,
-                       "connect to %s/%s: %s",
-                       dir,
-                       LOOP_SOCKET,
-                       strerror(errno));
-        if (fd >= 0) {
-            (void)close(fd);
-        }
-    } else {
-        *fd_out = fd;
-    }
-    (void)close(dir_fd);
-    return err;
-}
-
-static enum err send_all(int fd, const char *bytes, size_t len)
-{
-    while (len > 0) {
-        ssize_t sent = send(fd, bytes, len, MSG_NOSIGNAL);
-        if (sent < 0 && errno != EINTR) {
-            return ERR_IO;
-        }
-        if (sent > 0) {
-            bytes += sent;
-            len -= (size_t)sent;
-        }
-    }
-    return ERR_OK;
-}
-
-/* Read one line, without its end. */
-static enum err read_line(int fd, int timeout_ms, struct strbuf *out)
-{
-    int64_t end_ns = clock_boot_ns() + (int64_t)timeout_ms * 1000000;
-    for (;;) {
-        int64_t left_ms = (end_ns - clock_boot_ns()) / 1000000;
-        struct pollfd wait = {.fd = fd, .events = POLLIN};
-        int ready = left_ms > 0 ? poll(&wait, 1, (int)left_ms) : 0;
-        if (ready == 0) {
-            return ERR_TIMEOUT;
-        }
-        char bytes[4096];
-        ssize_t count = ready > 0 ? read(fd, bytes, sizeof(bytes)) : -1;
-        if (count == 0 || (count < 0 && errno != EINTR)) {
-            return ERR_IO;
-        }
-        if (count > 0) {
-            strbuf_add(out, bytes, (size_t)count);
-            if (out->text[out->len - 1] == '\n') {
-                out->text[--out->len] = '\0';
-                return ERR_OK;
-            }
-        }
-    }
-}
-
-enum err doorway_call(const char *dir,
-                      const char *json,
-                      int timeout_ms,
-                      char **answer_out,
-                      struct diag *diag)
-{
-    *answer_out = NULL;
-    int fd = -1;
-    enum err err = connect_to(dir, &fd, diag);
-    if (err != ERR_OK) {
-        return err;
-    }
-    struct strbuf line = {0};
-    strbuf_addf(&line, "%s\n", json);
-    err = send_all(fd, line.text, line.len);
-    strbuf_clear(&line);
-    if (err == ERR_OK) {
-        err = read_line(fd, timeout_ms, &line);
-    }
-    if (err == ERR_OK) {
-        *answer_out = mem_strndup(line.text, line.len);
-    } else {
-        (void)diag_set(diag,
-                       err,
-                       err == ERR_TIMEOUT ? "the scheduler of %s does not reply"
-                                          : "the scheduler of %s has exited",
-                       dir);
-    }
-    strbuf_release(&line);
-    (void)close(fd);
-    return err;
 }

@@ -37,19 +37,4 @@ void doorway_close(struct doorway *doorway);
 /* Send an answer; without effect when its client is gone. */
 void doorway_answer(struct doorway *doorway, uint64_t id, const char *json);
 
-/* --- the other side ----------------------------------------------------- */
-
-/*
- * Hand an order to the scheduler of the store in `dir` and wait for the
- * answer, which the caller frees. ERR_NOT_FOUND: nobody listens there.
- * ERR_UNAVAILABLE: it cannot be reached (too many open files). ERR_TIMEOUT: no
- * answer within `timeout_ms`; the order may be carried out or not. ERR_IO: the
- * connection broke before the answer came; the same.
- */
-MUST_USE enum err doorway_call(const char *dir,
-                               const char *json,
-                               int timeout_ms,
-                               char **answer_out,
-                               struct diag *diag);
-
 #endif /* ENGINE_DOORWAY_H */

@@ -54,10 +54,12 @@ struct loop {
     struct link_local *link;
     struct doorway *doorway;
     const struct store_batch *batch; /* being written */
+    const struct store_batch *next;  /* waits for a sign of life */
+    struct store_batch sign;         /* of life: without changes */
     enum err write_err;
     struct diag write_diag;
     int64_t beat_ns;
-    char trouble[128];   /* as in the last beat */
+    char trouble[128];   /* as in the last sign */
     struct rlimit files; /* for sessions; zero: not known */
     bool stopping;
     bool loaded;
@@ -69,6 +71,14 @@ struct loop {
 static void must(int status)
 {
     INVARIANT(status == 0);
+}
+
+static void leave(struct loop *loop, enum err err, const char *text)
+{
+    if (loop->failed == ERR_OK && err != ERR_OK) {
+        loop->failed = diag_set(&loop->diag, err, "%s", text);
+    }
+    loop->stopping = true;
 }
 
 /* --- the world ---------------------------------------------------------- */
@@ -94,22 +104,46 @@ static void write_in_thread(uv_work_t *work)
     crash_point("write-end");
 }
 
+static void write_done(uv_work_t *work, int status);
+
+static void begin_write(struct loop *loop, const struct store_batch *batch)
+{
+    INVARIANT(loop->batch == NULL && batch != NULL);
+    loop->batch = batch;
+    loop->write_diag = (struct diag){0};
+    loop->work.data = loop;
+    must(uv_queue_work(&loop->uv, &loop->work, write_in_thread, write_done));
+}
+
 static void write_done(uv_work_t *work, int status)
 {
     struct loop *loop = work->data;
-    INVARIANT(status == 0);
+    const struct store_batch *written = loop->batch;
+    const struct store_batch *next = loop->next;
+    INVARIANT(status == 0 && written != NULL);
+    INVARIANT(next == NULL || written == &loop->sign);
     loop->batch = NULL;
-    engine_written(loop->engine, loop->write_err, loop->write_diag.text);
+    loop->next = NULL;
+    if (written != &loop->sign) {
+        engine_written(loop->engine, loop->write_err, loop->write_diag.text);
+    } else if (loop->write_err != ERR_OK && loop->write_err != ERR_BUSY) {
+        leave(loop, loop->write_err, loop->write_diag.text);
+    }
+    if (next != NULL) {
+        begin_write(loop, next);
+    }
 }
 
 static void world_write(void *ctx, const struct store_batch *batch)
 {
     struct loop *loop = ctx;
-    INVARIANT(loop->batch == NULL);
-    loop->batch = batch;
-    loop->write_diag = (struct diag){0};
-    loop->work.data = loop;
-    must(uv_queue_work(&loop->uv, &loop->work, write_in_thread, write_done));
+    INVARIANT(loop->next == NULL);
+    if (loop->batch == NULL) {
+        begin_write(loop, batch);
+    } else {
+        INVARIANT(loop->batch == &loop->sign);
+        loop->next = batch;
+    }
 }
 
 static void world_assign(void *ctx, const struct work_order *order)
@@ -172,14 +206,6 @@ static const struct engine_world world = {
 
 /* --- what happens ------------------------------------------------------- */
 
-static void leave(struct loop *loop, enum err err, const char *text)
-{
-    if (loop->failed == ERR_OK && err != ERR_OK) {
-        loop->failed = diag_set(&loop->diag, err, "%s", text);
-    }
-    loop->stopping = true;
-}
-
 static void on_report(void *ctx, const struct work_report *report)
 {
     struct loop *loop = ctx;
@@ -217,15 +243,11 @@ static void beat(struct loop *loop)
     crash_point("before-beat");
     loop->beat_ns = now_ns;
     (void)snprintf(loop->trouble, sizeof(loop->trouble), "%s", trouble);
-    struct diag diag = {0};
-    struct store_batch sign = {
+    loop->sign = (struct store_batch){
         .epoch = loop->options.epoch,
-        .trouble = trouble,
+        .trouble = loop->trouble,
     };
-    enum err err = store_write(loop->options.store, &sign, &diag);
-    if (err != ERR_OK && err != ERR_BUSY) {
-        leave(loop, err, diag.text);
-    }
+    begin_write(loop, &loop->sign);
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -282,8 +304,7 @@ static enum err open_engine(struct loop *loop, struct diag *diag)
     enum err err = link_local_open(&loop->link,
                                    &(struct link_local_options){
                                        .uv = &loop->uv,
-                                       .store = loop->options.dir,
-                                       .home = loop->options.dir,
+                                       .place = loop->options.place,
                                        .shim = loop->options.shim,
                                        .files = loop->files,
                                        .report = on_report,
@@ -417,7 +438,7 @@ static enum err serve(struct loop *loop, struct diag *diag)
     }
     enum err err = doorway_open(&loop->doorway,
                                 &loop->uv,
-                                loop->options.dir,
+                                loop->options.place->home,
                                 on_order,
                                 loop,
                                 diag);

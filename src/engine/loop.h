@@ -10,10 +10,11 @@
 #define ENGINE_LOOP_H
 
 #include "engine/engine.h"
+#include "store/place.h"
 
 struct loop_options {
     struct store *store;
-    const char *dir; /* of the store, absolute */
+    const struct store_place *place; /* of the store */
     uint64_t epoch;
     const char *shim; /* NULL: found by exec_open() */
     /* Only to carry out orders: nothing is started, nothing is adopted. */
@@ -50,8 +51,5 @@ MUST_USE enum err loop_run(struct loop *loop, struct diag *diag);
 
 /* Have loop_run() return as soon as nothing is being written. */
 void loop_stop(struct loop *loop);
-
-/* Name of the socket in the directory of a store. */
-#define LOOP_SOCKET "socket"
 
 #endif /* ENGINE_LOOP_H */

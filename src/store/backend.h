@@ -97,6 +97,14 @@ struct store_ops {
                       store_fault_fn fn,
                       void *ctx,
                       struct diag *diag);
+
+    /* Hand a request to the scheduler, and wait for the answer. As store_ask(),
+     * but ERR_IO: the connection broke before the answer came. */
+    enum err (*ask)(struct store *store,
+                    const char *json,
+                    int timeout_ms,
+                    char **answer_out,
+                    struct diag *diag);
 };
 
 /* Every back end's struct begins with this. */

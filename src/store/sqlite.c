@@ -313,6 +313,7 @@ static const struct store_ops store_sqlite_ops = {
     .put = sqlite_put,
     .prune = sqlite_prune,
     .check = sqlite_check,
+    .ask = sqlite_ask,
 };
 
 static enum err open_files(struct sqlite_store *store, struct diag *diag)

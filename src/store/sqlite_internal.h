@@ -10,6 +10,7 @@
  *   sqlite_write.c    transactions that write
  *   sqlite_prune.c    removing finished runs
  *   sqlite_verify.c   looking for damage below the rows
+ *   sqlite_ask.c      requests to the scheduler, over its socket
  */
 #ifndef STORE_SQLITE_INTERNAL_H
 #define STORE_SQLITE_INTERNAL_H
@@ -232,5 +233,13 @@ enum err sqlite_check(struct store *base,
                       store_fault_fn fn,
                       void *ctx,
                       struct diag *diag);
+
+/* --- sqlite_ask.c --- */
+
+MUST_USE enum err sqlite_ask(struct store *base,
+                             const char *json,
+                             int timeout_ms,
+                             char **answer_out,
+                             struct diag *diag);
 
 #endif /* STORE_SQLITE_INTERNAL_H */

@@ -191,4 +191,33 @@ MUST_USE enum err store_verify(struct store *store,
                                void *ctx,
                                struct diag *diag);
 
+/* --- requests ----------------------------------------------------------- */
+
+/* A name for a request, by which it is found in the store; random. */
+struct store_key {
+    char text[33];
+};
+
+MUST_USE enum err store_make_key(struct store_key *out, struct diag *diag);
+
+/*
+ * Have the scheduler carry out a request, a JSON object (engine/request.h), and
+ * wait for the answer, which the caller frees. It is stored under the key,
+ * together with its answer and with what follows from it. ERR_NOT_FOUND: it was
+ * not carried out, and never will be: there is no scheduler that listens.
+ * ERR_TIMEOUT: no answer within `timeout_ms`; it may yet be carried out.
+ * ERR_UNAVAILABLE: the scheduler cannot be reached (too many open files).
+ * ERR_IO: what became of it is not known.
+ */
+MUST_USE enum err store_ask(struct store *store,
+                            const struct store_key *key,
+                            const char *json,
+                            int timeout_ms,
+                            char **answer_out,
+                            struct diag *diag);
+
+/* Whether a scheduler answers: ERR_OK, or as store_ask(). */
+MUST_USE enum err
+store_ping(struct store *store, int timeout_ms, struct diag *diag);
+
 #endif /* STORE_STORE_H */

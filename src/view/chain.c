@@ -160,7 +160,7 @@ bool chain_add_log(struct strbuf *out, const struct chain *chain, uint32_t ix)
         return false;
     }
     home_add_attempt(out,
-                     chain->glance.dir,
+                     chain->glance.place.home,
                      engine_run(engine, link.run).id,
                      chain_id(chain, ix),
                      number);

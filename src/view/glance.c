@@ -55,18 +55,17 @@ enum err glance_take(struct glance *out,
                      struct diag *diag)
 {
     *out = (struct glance){0};
-    out->dir = client_find_store(options->store, false, diag);
-    if (out->dir == NULL) {
-        return ERR_NOT_FOUND;
-    }
     const char *run = options->run;
     struct store_query query = {.finished = options->finished};
-    enum err err = client_look(&out->view, out->dir, &query, diag);
+    enum err err = store_place_find(&out->place, options->store, false, diag);
+    if (err == ERR_OK) {
+        err = client_look(&out->view, &out->place, &query, diag);
+    }
     if (err == ERR_OK && run != NULL && !query.finished &&
         engine_find_run(out->view.engine, run) == STORE_NONE) {
         client_view_release(&out->view);
         query.run = run; /* a finished one waits for no other */
-        err = client_look(&out->view, out->dir, &query, diag);
+        err = client_look(&out->view, &out->place, &query, diag);
     }
     if (err == ERR_OK && run != NULL &&
         engine_find_run(out->view.engine, run) == STORE_NONE) {
@@ -80,13 +79,13 @@ enum err glance_take(struct glance *out,
 }
 
 enum err glance_take_finished(struct glance *out,
-                              const char *dir,
+                              const struct store_place *place,
                               const char *run,
                               struct diag *diag)
 {
-    *out = (struct glance){.dir = mem_strndup(dir, strlen(dir))};
+    *out = (struct glance){.place = store_place_copy(place)};
     struct store_query query = {.finished = true, .run = run};
-    enum err err = client_look(&out->view, dir, &query, diag);
+    enum err err = client_look(&out->view, place, &query, diag);
     if (err == ERR_OK && engine_run_count(out->view.engine) == 0) {
         err = refuse_run(out, run, diag);
     }
@@ -163,7 +162,7 @@ void glance_release(struct glance *glance)
     mem_free(glance->times);
     snapshot_free(glance->snapshot);
     client_view_release(&glance->view);
-    mem_free(glance->dir);
+    store_place_release(&glance->place);
     *glance = (struct glance){0};
 }
 

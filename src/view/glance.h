@@ -21,7 +21,7 @@ struct glance_times {
 
 /* Starts as {0}. */
 struct glance {
-    char *dir; /* of the store, absolute */
+    struct store_place place; /* of the store */
     struct client_view view;
     struct snapshot *snapshot;
     int64_t wall_ns;            /* when it was taken */
@@ -51,12 +51,12 @@ void glance_release(struct glance *glance);
 void glance_of(struct glance *out, struct engine *engine, int64_t wall_ns);
 
 /*
- * Look at one finished run of the store in `dir`, and at no other: nothing in
- * it waits for another run. ERR_NOT_FOUND: there is no such run. Release *out
+ * Look at one finished run of the store, and at no other: nothing in it
+ * waits for another run. ERR_NOT_FOUND: there is no such run. Release *out
  * in any case.
  */
 MUST_USE enum err glance_take_finished(struct glance *out,
-                                       const char *dir,
+                                       const struct store_place *place,
                                        const char *run,
                                        struct diag *diag);
 

@@ -19,7 +19,7 @@ enum { SHORT_ID = 10 };
 
 /* One repository of a run. */
 struct repo_view {
-    const char *store;
+    const struct store_place *place;
     const struct engine *engine;
     uint32_t run;
     struct engine_run_view view;
@@ -329,7 +329,7 @@ static enum err write_file(const struct repo_view *repo,
 {
     struct strbuf dir = {0};
     struct strbuf name = {0};
-    strbuf_addf(&dir, "%s/handoff/%s", repo->store, repo->view.id);
+    strbuf_addf(&dir, "%s/handoff/%s", repo->place->home, repo->view.id);
     names_add(&name, note->repo);
     strbuf_adds(&name, ".md");
     enum err err =
@@ -352,7 +352,7 @@ static enum err make_one(struct repo_view *repo,
     struct git *git = NULL;
     struct strbuf owner = {0};
     engine_add_path(&path, repo->view.folder, from->path);
-    names_add_owner(&owner, repo->store, repo->view.created_ns);
+    names_add_owner(&owner, repo->place->id, repo->view.created_ns);
     enum err err = git_open(&git, strbuf_text(&path), diag);
     if (err == ERR_OK) {
         err = handoff_read(&repo->handoff,
@@ -384,7 +384,7 @@ static enum err make_one(struct repo_view *repo,
     return err;
 }
 
-struct handoff_note *handoff_make(const char *store,
+struct handoff_note *handoff_make(const struct store_place *place,
                                   const struct engine *engine,
                                   uint32_t run,
                                   bool push,
@@ -400,7 +400,7 @@ struct handoff_note *handoff_make(const char *store,
             continue;
         }
         struct repo_view repo = {
-            .store = store,
+            .place = place,
             .engine = engine,
             .run = run,
             .view = view,

@@ -8,6 +8,7 @@
 
 #include "base/strbuf.h"
 #include "engine/engine.h"
+#include "store/place.h"
 
 /* What became of one repository. Texts belong to it. Starts as {0}. */
 struct handoff_note {
@@ -28,7 +29,7 @@ struct handoff_note {
  * is in its note and does not keep the others. The caller releases the notes
  * and frees the array.
  */
-struct handoff_note *handoff_make(const char *store,
+struct handoff_note *handoff_make(const struct store_place *place,
                                   const struct engine *engine,
                                   uint32_t run,
                                   bool push,

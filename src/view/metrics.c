@@ -273,8 +273,10 @@ static enum err add_finished(struct metrics *metrics, struct diag *diag)
         }
         struct glance *glance = &metrics->glances[ix];
         struct diag gone = {0};
-        err =
-            glance_take_finished(glance, metrics->glance.dir, ended->id, &gone);
+        err = glance_take_finished(glance,
+                                   &metrics->glance.place,
+                                   ended->id,
+                                   &gone);
         if (err == ERR_OK) {
             add_runs(metrics, glance);
         } else {

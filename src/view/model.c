@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/plain.h"
 #include "view/usage.h"
+#include "work/owner.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -98,7 +99,7 @@ static struct model_slot slot_of(const struct glance *glance,
         .since_ns =
             session->begun_ns > 0 ? session->begun_ns : session->claimed_ns,
         .expected_ns = plan_estimate_ns(plan, task),
-        .pid = mark_process(&session->mark),
+        .process = mark_process(&session->mark),
         .begun = session->begun_ns > 0,
         .gone = mark_is_gone(&session->mark),
         .held = core_task(glance, session->run, session->task).held,
@@ -496,11 +497,11 @@ bool model_add_scheduler(struct strbuf *out, const struct client_view *view)
             "no scheduler: sessions keep running, 'sluice run' adopts them");
         return false;
     }
-    strbuf_addf(out, "scheduler pid %lld", (long long)view->owner.pid);
+    strbuf_addf(out, "scheduler pid %lld", owner_process(&view->owner));
     if (view->stopped) {
         strbuf_addf(out,
                     " is STOPPED: 'kill -CONT %lld' continues it",
-                    (long long)view->owner.pid);
+                    owner_process(&view->owner));
         return false;
     }
     if (view->silent_ns > 0) {

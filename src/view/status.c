@@ -4,6 +4,7 @@
 #include "base/jsonw.h"
 #include "view/model.h"
 #include "view/usage.h"
+#include "work/owner.h"
 
 const enum task_state status_order[TASK_STATE_COUNT] = {
     TASK_DONE,
@@ -35,7 +36,7 @@ static void json_scheduler(struct jsonw *json, const struct client_view *view)
     const struct store_owner *owner = &view->owner;
     jsonw_object(json, "scheduler");
     jsonw_text(json, "state", client_state_name(view));
-    json_int_or_null(json, "pid", view->owned, owner->pid);
+    json_int_or_null(json, "pid", view->owned, owner_process(owner));
     jsonw_text(json, "host", view->owned ? owner->host : NULL);
     if (view->owned && owner->age_ns >= 0) {
         jsonw_duration(json, "age_s", owner->age_ns);
@@ -103,7 +104,7 @@ static void json_sessions(struct jsonw *json, const struct model *model)
         jsonw_text(json, "task", slot->task);
         jsonw_int(json, "attempt", slot->attempt);
         jsonw_int(json, "tasks", slot->more + 1);
-        json_int_or_null(json, "pid", slot->pid > 0, slot->pid);
+        json_int_or_null(json, "pid", slot->process > 0, slot->process);
         jsonw_bool(json, "started", slot->begun);
         jsonw_bool(json, "ended", slot->gone);
         jsonw_duration(json, "elapsed_s", gone_ns > 0 ? gone_ns : 0);
@@ -168,7 +169,7 @@ void status_add_json(struct strbuf *out,
     const struct engine *engine = glance->view.engine;
     struct jsonw json = {.out = out, .spaced = true};
     jsonw_object(&json, NULL);
-    jsonw_text(&json, "store", glance->dir);
+    jsonw_text(&json, "store", glance->place.address);
     jsonw_line(&json, 1);
     json_scheduler(&json, &glance->view);
     jsonw_line(&json, 1);

@@ -26,7 +26,7 @@ enum {
 #define ANEW_NS (INT64_C(10) * 1000000000)
 
 struct top_look {
-    char *dir;
+    struct store_place place;
     char *only;
     struct glance glance;
     struct store_info info; /* before the glance */
@@ -40,10 +40,10 @@ struct top_look {
     bool drain;          /* by the events */
 };
 
-struct top_look *top_look_new(const char *dir, const char *only)
+struct top_look *top_look_new(const struct store_place *place, const char *only)
 {
     struct top_look *look = mem_zalloc(1, sizeof(*look));
-    look->dir = mem_strndup(dir, strlen(dir));
+    look->place = store_place_copy(place);
     look->only = only != NULL ? mem_strndup(only, strlen(only)) : NULL;
     look->model.run = MODEL_NONE;
     return look;
@@ -71,7 +71,7 @@ void top_look_free(struct top_look *look)
     drop_lines(look, look->line_count);
     mem_free(look->lines);
     mem_free(look->only);
-    mem_free(look->dir);
+    store_place_release(&look->place);
     mem_free(look);
 }
 
@@ -147,7 +147,8 @@ static enum err load(struct top_look *look,
                      struct diag *diag)
 {
     struct glance glance;
-    struct glance_options options = {.store = look->dir, .run = look->only};
+    struct glance_options options = {.store = look->place.address,
+                                     .run = look->only};
     enum err err = glance_take(&glance, &options, diag);
     if (err == ERR_OK) {
         err = glance_read_times(&glance, look->only, diag);
@@ -174,7 +175,7 @@ static enum err take(struct top_look *look, const char *run, struct diag *diag)
 {
     struct client_view view;
     struct store_info info = {0};
-    enum err err = client_peek(&view, look->dir, &info, diag);
+    enum err err = client_peek(&view, &look->place, &info, diag);
     if (err == ERR_OK) {
         err = read_events(look, view.store, info.last_event, diag);
     }
@@ -214,7 +215,7 @@ void top_look_show(struct top_look *look, const char *run)
 
 const struct model *top_look_model(struct top_look *look)
 {
-    look->model.store = look->dir;
+    look->model.store = look->place.address;
     look->model.scheduler = strbuf_text(&look->scheduler);
     look->model.trouble =
         look->trouble.text[0] != '\0' ? look->trouble.text : NULL;

@@ -13,8 +13,9 @@
 
 struct top_look;
 
-/* Look at the store in that directory. `only`: the run to show, NULL: any. */
-struct top_look *top_look_new(const char *dir, const char *only);
+/* Look at the store. `only`: the run to show, NULL: any. */
+struct top_look *top_look_new(const struct store_place *place,
+                              const char *only);
 
 /* Free it. NULL is allowed. */
 void top_look_free(struct top_look *look);

@@ -50,7 +50,7 @@ static void set_all(struct environment *env,
         set(env, "PWD", order->folder, NULL); /* some programs believe it */
         set(env, "SLUICE_WORKTREE", order->checkout ? order->folder : "", NULL);
     }
-    set(env, "SLUICE_STORE", launch->store, NULL);
+    set(env, "SLUICE_STORE", launch->place->address, NULL);
     set(env, "SLUICE_RESULT", dir, "result");
     set(env, "SLUICE_PROGRESS", dir, "progress");
     set(env, "SLUICE_CHECKPOINT", dir, "checkpoint");

@@ -9,15 +9,15 @@
 #define WORK_LAUNCH_H
 
 #include "base/arena.h"
+#include "store/place.h"
 #include "work/machine.h"
 #include "work/order.h"
 
 /* What the worker adds to an order. All of it is borrowed. */
 struct launch {
     const struct work_machine *machine;
-    void *ctx;         /* of the machine */
-    const char *store; /* address of the store */
-    const char *home;
+    void *ctx; /* of the machine */
+    const struct store_place *place;
     const char *git;   /* path of sluice-git */
     const char *agent; /* path of sluice-agent */
 };

@@ -97,10 +97,10 @@ void launch_wrap_git(const struct launch *launch,
     };
     words.items = arena_alloc(arena, words.capacity, sizeof(words.items[0]));
     struct strbuf owner = {0};
-    names_add_owner(&owner, launch->store, git->created_ns);
+    names_add_owner(&owner, launch->place->id, git->created_ns);
     add(&words, launch->git);
     add(&words, git->merge ? "merge" : "session");
-    add_option(&words, "--store", launch->home);
+    add_option(&words, "--store", launch->place->home);
     add_option(&words, "--run", order->id.run);
     add_option(&words,
                "--owner",

@@ -6,15 +6,15 @@
 #ifndef WORK_LINK_LOCAL_H
 #define WORK_LINK_LOCAL_H
 
+#include "store/place.h"
 #include "work/worker.h"
 
 #include <sys/resource.h>
 #include <uv.h>
 
 struct link_local_options {
-    uv_loop_t *uv;       /* all polls of it belong to the link */
-    const char *store;   /* address of the store */
-    const char *home;    /* absolute path */
+    uv_loop_t *uv;                   /* all polls of it belong to the link */
+    const struct store_place *place; /* of the store */
     const char *shim;    /* path of sluice-shim; NULL: found by exec_open() */
     struct rlimit files; /* open files that sessions may have; zero: as we */
     work_report_fn report;

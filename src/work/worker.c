@@ -57,8 +57,6 @@ struct job {
 
 struct worker {
     struct launch launch;
-    char *store;
-    char *home;
     char *git;
     char *agent;
     char boot_id[37];
@@ -78,8 +76,6 @@ struct worker *worker_new(const struct worker_options *options)
 {
     INVARIANT(options->machine != NULL && options->report != NULL);
     struct worker *worker = mem_zalloc(1, sizeof(*worker));
-    worker->store = copy(options->store);
-    worker->home = copy(options->home);
     worker->git = copy(options->git);
     worker->agent = copy(options->agent);
     worker->report = options->report;
@@ -92,8 +88,7 @@ struct worker *worker_new(const struct worker_options *options)
     worker->launch = (struct launch){
         .machine = options->machine,
         .ctx = options->ctx,
-        .store = worker->store,
-        .home = worker->home,
+        .place = options->place,
         .git = worker->git,
         .agent = worker->agent,
     };
@@ -115,8 +110,6 @@ void worker_free(struct worker *worker)
         release_job(&worker->jobs[ix]);
     }
     mem_free(worker->jobs);
-    mem_free(worker->store);
-    mem_free(worker->home);
     mem_free(worker->git);
     mem_free(worker->agent);
     mem_free(worker);
@@ -155,7 +148,7 @@ static struct job *add(struct worker *worker, const struct work_id *id)
     INVARIANT(find(worker, id->token) == NULL);
     MEM_GROW(worker->jobs, worker->job_count, worker->job_capacity);
     struct strbuf dir = {0};
-    home_add_dir(&dir, worker->home, id->run, id->task, id->name);
+    home_add_dir(&dir, worker->launch.place->home, id->run, id->task, id->name);
     struct job *job = &worker->jobs[worker->job_count++];
     *job = (struct job){
         .token = id->token,
@@ -577,7 +570,7 @@ void worker_forget(struct worker *worker, const struct work_id *id)
 {
     INVARIANT(work_is_program(id));
     struct strbuf dir = {0};
-    home_add_dir(&dir, worker->home, id->run, id->task, id->name);
+    home_add_dir(&dir, worker->launch.place->home, id->run, id->task, id->name);
     machine_of(worker)->drop(worker->launch.ctx, strbuf_text(&dir));
     strbuf_release(&dir);
 }

@@ -13,23 +13,24 @@
  *
  * Nothing here blocks. A report may come from within any call. After the end of
  * some work is reported (ENDED, REFUSED, LOST, UNKNOWN) the worker has
- * forgotten it. The strings of options are copied; the table is borrowed.
+ * forgotten it. The strings of options are copied; the table
+ * and the place are borrowed.
  */
 #ifndef WORK_WORKER_H
 #define WORK_WORKER_H
 
+#include "store/place.h"
 #include "work/machine.h"
 #include "work/order.h"
 #include "work/report.h"
 
 struct worker_options {
     const struct work_machine *machine;
-    void *ctx;           /* of the machine */
-    const char *store;   /* address of the store, for sessions */
-    const char *home;    /* absolute path */
-    const char *git;     /* path of sluice-git */
-    const char *agent;   /* path of sluice-agent */
-    const char *boot_id; /* present one */
+    void *ctx;                       /* of the machine */
+    const struct store_place *place; /* of the store */
+    const char *git;                 /* path of sluice-git */
+    const char *agent;               /* path of sluice-agent */
+    const char *boot_id;             /* present one */
     work_report_fn report;
     void *link; /* of the reports */
 };
