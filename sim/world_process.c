@@ -442,7 +442,7 @@ void world_process_order(struct world_process *process,
               (unsigned long long)order,
               process->ix,
               json);
-    engine_order(process->engine, order, "operator", json);
+    engine_request(process->engine, order, "operator", json);
     if (strstr(json, "\"drain\"") != NULL) {
         process->leaving = true;
     }

@@ -2,8 +2,8 @@
 /* sluice budget: what was spent of what; set how much there is. */
 #include "base/jsonw.h"
 #include "cli/cli.h"
-#include "cli/order.h"
-#include "engine/orders.h"
+#include "cli/request.h"
+#include "engine/request.h"
 #include "view/glance.h"
 #include "view/target.h"
 #include "view/usage.h"
@@ -57,10 +57,10 @@ static int set(const struct line *line)
         jsonw_int(&json, "tokens", tokens);
     }
     jsonw_object_end(&json);
-    int code = order_carry_out(line->command,
-                               line->wanted.store,
-                               line->json,
-                               strbuf_text(&text));
+    int code = request_carry_out(line->command,
+                                 line->wanted.store,
+                                 line->json,
+                                 strbuf_text(&text));
     strbuf_release(&text);
     return code;
 }

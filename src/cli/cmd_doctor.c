@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "base/plain.h"
 #include "cli/cli.h"
-#include "engine/doorway.h"
+#include "engine/control_socket.h"
 #include "engine/loop.h"
 #include "exec/attempt_row.h"
 #include "view/client.h"

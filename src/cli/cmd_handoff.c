@@ -15,7 +15,7 @@
 
 enum { OPT_NO_PUSH = 1 };
 
-struct order {
+struct request {
     const char *store_option;
     const char *run; /* NULL: the one that is unfinished, or the last */
     bool json;
@@ -24,7 +24,7 @@ struct order {
 
 /* The index of the run that is meant. */
 static enum err find_run(const struct client_view *view,
-                         const struct order *order,
+                         const struct request *request,
                          uint32_t *out,
                          struct diag *diag)
 {
@@ -37,8 +37,8 @@ static enum err find_run(const struct client_view *view,
             *out = ix;
         }
     }
-    if (count == 0 && order->run != NULL) {
-        return diag_set(diag, ERR_NOT_FOUND, "no run \"%s\"", order->run);
+    if (count == 0 && request->run != NULL) {
+        return diag_set(diag, ERR_NOT_FOUND, "no run \"%s\"", request->run);
     }
     if (count == 0) {
         return diag_set(diag, ERR_NOT_FOUND, "the store has no run");
@@ -52,20 +52,20 @@ static enum err find_run(const struct client_view *view,
     return ERR_OK;
 }
 
-static int print(const struct order *order,
+static int print(const struct request *request,
                  const struct handoff_note *notes,
                  uint32_t count)
 {
     struct strbuf out = {0};
     for (uint32_t ix = 0; ix < count; ix++) {
-        if (order->json) {
+        if (request->json) {
             handoff_add_json(&out, &notes[ix]);
         } else {
             strbuf_adds(&out, strbuf_text(&notes[ix].markdown));
             strbuf_adds(&out, notes[ix].markdown.len > 0 ? "\n" : "");
         }
     }
-    if (!order->json) {
+    if (!request->json) {
         handoff_add_lines(&out, notes, count);
     }
     int code = cli_write(&out);
@@ -76,26 +76,27 @@ static int print(const struct order *order,
 }
 
 static int hand_off(const struct cli_command *command,
-                    const struct order *order)
+                    const struct request *request)
 {
     struct diag diag = {0};
     struct client_view view = {0};
-    struct store_query query = {.finished = true, .run = order->run};
+    struct store_query query = {.finished = true, .run = request->run};
     struct store_place place;
-    enum err err = store_place_find(&place, order->store_option, false, &diag);
+    enum err err =
+        store_place_find(&place, request->store_option, false, &diag);
     if (err == ERR_OK) {
         err = client_look(&view, &place, &query, &diag);
     }
     uint32_t run = 0;
     if (err == ERR_OK) {
-        err = find_run(&view, order, &run, &diag);
+        err = find_run(&view, request, &run, &diag);
     }
     int code;
     if (err == ERR_OK) {
         uint32_t count;
         struct handoff_note *notes =
-            handoff_make(&place, view.engine, run, order->push, &count);
-        code = print(order, notes, count);
+            handoff_make(&place, view.engine, run, request->push, &count);
+        code = print(request, notes, count);
         if (count == 0) {
             (void)fprintf(stderr,
                           "sluice handoff: the run has no git repository\n");
@@ -111,22 +112,22 @@ static int hand_off(const struct cli_command *command,
 
 static int run(const struct cli_command *command, int argc, char **argv)
 {
-    struct order order = {.push = true};
+    struct request request = {.push = true};
     const char *argument;
     int option;
     while ((option = cli_next(command, argc, argv, &argument)) != CLI_END) {
         switch (option) {
         case OPT_NO_PUSH:
-            order.push = false;
+            request.push = false;
             break;
         case CLIENT_OPT_JSON:
-            order.json = true;
+            request.json = true;
             break;
         case CLIENT_OPT_RUN:
-            order.run = argument;
+            request.run = argument;
             break;
         case CLIENT_OPT_STORE:
-            order.store_option = argument;
+            request.store_option = argument;
             break;
         case CLI_HELP:
             return CLI_OK;
@@ -134,8 +135,8 @@ static int run(const struct cli_command *command, int argc, char **argv)
             return CLI_USAGE;
         }
     }
-    int code = cli_run_operand(command, argc, argv, &order.run);
-    return code == CLI_OK ? hand_off(command, &order) : code;
+    int code = cli_run_operand(command, argc, argv, &request.run);
+    return code == CLI_OK ? hand_off(command, &request) : code;
 }
 
 static const struct cli_option options[] = {

@@ -16,7 +16,7 @@
 #include "cli/next.h"
 #include "cli/preview.h"
 #include "engine/loop.h"
-#include "engine/orders.h"
+#include "engine/request.h"
 #include "store/event.h"
 #include "term/live.h"
 #include "view/client.h"
@@ -48,9 +48,9 @@ enum {
     KILL_WAIT_US = 10000,
 };
 
-/* An order that is carried out without a scheduler gives a sign of life at its
+/* A request that is carried out without a scheduler gives a sign of life at its
  * begin, and then each second. One that is silent for this long hangs. */
-#define ORDER_SILENT_NS (60 * SECOND_NS)
+#define REQUEST_SILENT_NS (60 * SECOND_NS)
 
 struct run {
     const struct cli_command *command;
@@ -369,7 +369,7 @@ static enum err schedule(struct run *run, uint64_t epoch)
             struct strbuf json = {0};
             offer_plan(run);
             add_submit(&json, run);
-            loop_order(run->loop, strbuf_text(&json));
+            loop_request(run->loop, strbuf_text(&json));
             strbuf_release(&json);
         }
         err = loop_run(run->loop, &run->diag);
@@ -387,7 +387,7 @@ static enum err on_watched(void *ctx, const struct store_event *row)
     struct event event = {0};
     show_event(run, row);
     event_read(&event, row);
-    if (event_is_order(&event, "drain")) {
+    if (event_is_request(&event, "drain")) {
         run->interrupted = true; /* nobody is to go on with it now */
     }
     if (row->run == run->number && event.kind == EVENT_KIND_RUN) {
@@ -480,7 +480,7 @@ static enum err end_owner(struct run *run)
 }
 
 /*
- * Whether who holds the store will give it back soon: it carries out an order
+ * Whether who holds the store will give it back soon: it carries out a request
  * without being a scheduler, or is one that has just begun or is about to end.
  * None of them listens.
  */
@@ -493,7 +493,7 @@ static bool is_brief(struct run *run)
         store_owner(run->store, &owner, &ignored) != ERR_OK) {
         return err == ERR_NOT_FOUND; /* or nobody holds it by now */
     }
-    return owner.silent_ns >= 0 && owner.silent_ns < ORDER_SILENT_NS;
+    return owner.silent_ns >= 0 && owner.silent_ns < REQUEST_SILENT_NS;
 }
 
 static enum err take_over(struct run *run, uint64_t *epoch_out)

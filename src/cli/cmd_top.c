@@ -6,7 +6,7 @@
  * and for the next look at the store. Signals come through a descriptor, so
  * that there is one place where everything ends, and the terminal is given
  * back there. What a key asks for is given to the command of that name as a
- * process of its own (see child.h): orders one after the other in the order of
+ * process of its own (see child.h): requests one after the other in the order of
  * the keys, each naming its run and its task.
  */
 #include "base/clock.h"
@@ -35,8 +35,8 @@
 enum { OPT_READ_ONLY = 1, OPT_INTERVAL };
 
 enum {
-    ORDERS_MAX = 16, /* asked for, and not yet answered */
-    KEYS_MAX = 256,  /* read before something is drawn again */
+    REQUESTS_MAX = 16, /* asked for, and not yet answered */
+    KEYS_MAX = 256,    /* read before something is drawn again */
 };
 
 #define INTERVAL_MIN_NS (100 * MS_NS)
@@ -62,9 +62,9 @@ struct view {
     sigset_t old_mask;
     int64_t next_look_ns; /* on the clock of clock_boot_ns() */
 
-    struct top_request orders[ORDERS_MAX]; /* the first one is under way */
-    uint32_t order_count;
-    struct child order; /* gives the first one */
+    struct top_request requests[REQUESTS_MAX]; /* the first one is under way */
+    uint32_t request_count;
+    struct child request; /* gives the first one */
     struct strbuf answer;
     struct child shown; /* whose output is in the pager */
 
@@ -72,7 +72,7 @@ struct view {
     int code;
 };
 
-/* --- orders ------------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------- */
 
 /* The words of a command line; `words` has room for all. */
 static void make_words(const struct view *view,
@@ -81,7 +81,7 @@ static void make_words(const struct view *view,
 {
     uint32_t count = 0;
     words[count++] = request->verb;
-    if (request->deed == TOP_ORDER) {
+    if (request->deed == TOP_SEND) {
         words[count++] = "--json";
     } else if (strcmp(request->verb, "log") == 0) {
         words[count++] = "--follow";
@@ -114,47 +114,47 @@ static void add_request(struct strbuf *out, const struct top_request *request)
 
 static void drop_first(struct view *view)
 {
-    top_request_release(&view->orders[0]);
-    view->order_count--;
-    memmove(view->orders,
-            view->orders + 1,
-            view->order_count * sizeof(view->orders[0]));
+    top_request_release(&view->requests[0]);
+    view->request_count--;
+    memmove(view->requests,
+            view->requests + 1,
+            view->request_count * sizeof(view->requests[0]));
 }
 
-/* Start with the first order that waits, if none is under way. */
+/* Start with the first request that waits, if none is under way. */
 static void give_next(struct view *view)
 {
-    while (view->order_count > 0 && view->order.process == 0) {
+    while (view->request_count > 0 && view->request.process == 0) {
         const char *words[12];
         struct diag diag = {0};
-        make_words(view, &view->orders[0], words);
+        make_words(view, &view->requests[0], words);
         strbuf_clear(&view->answer);
-        if (child_start(&view->order, words, false, &diag) != ERR_OK) {
+        if (child_start(&view->request, words, false, &diag) != ERR_OK) {
             top_say(&view->top, true, "%s", diag.text);
             drop_first(view);
         }
     }
 }
 
-static void take_order(struct view *view, struct top_request *request)
+static void take_request(struct view *view, struct top_request *request)
 {
-    if (view->order_count == ORDERS_MAX) {
+    if (view->request_count == REQUESTS_MAX) {
         top_say(&view->top,
                 true,
                 "%s: too many requests wait for a reply",
                 request->verb);
         return;
     }
-    view->orders[view->order_count++] = *request;
+    view->requests[view->request_count++] = *request;
     *request = (struct top_request){0};
     struct strbuf text = {0};
-    add_request(&text, &view->orders[view->order_count - 1]);
+    add_request(&text, &view->requests[view->request_count - 1]);
     top_say(&view->top, false, "%s ...", strbuf_text(&text));
     strbuf_release(&text);
     give_next(view);
 }
 
-/* Say what was answered to the first order. */
+/* Say what was answered to the first request. */
 static void say_answer(struct view *view, int code)
 {
     json_t *json =
@@ -162,7 +162,7 @@ static void say_answer(struct view *view, int code)
     const char *text = json_string_value(json_object_get(json, "text"));
     bool good = json_is_true(json_object_get(json, "ok"));
     struct strbuf name = {0};
-    add_request(&name, &view->orders[0]);
+    add_request(&name, &view->requests[0]);
     if (text == NULL) {
         top_say(&view->top,
                 true,
@@ -178,11 +178,11 @@ static void say_answer(struct view *view, int code)
     json_decref(json);
 }
 
-/* Read what the command that gives an order prints. */
-static void read_order(struct view *view)
+/* Read what the command that gives a request prints. */
+static void read_request(struct view *view)
 {
-    if (!child_read(&view->order, &view->answer)) {
-        say_answer(view, child_wait(&view->order));
+    if (!child_read(&view->request, &view->answer)) {
+        say_answer(view, child_wait(&view->request));
         drop_first(view);
         view->next_look_ns = 0; /* show what has come of it */
         give_next(view);
@@ -257,8 +257,8 @@ static void do_request(struct view *view, struct top_request *request)
     case TOP_QUIT:
         view->quit = true;
         break;
-    case TOP_ORDER:
-        take_order(view, request);
+    case TOP_SEND:
+        take_request(view, request);
         break;
     case TOP_SHOW:
         show(view, request);
@@ -306,7 +306,7 @@ static void wait(struct view *view)
     struct pollfd fds[] = {
         {.fd = view->signal_fd, .events = POLLIN},
         {.fd = STDIN_FILENO, .events = POLLIN},
-        {.fd = view->order.fd, .events = POLLIN}, /* -1 is left out */
+        {.fd = view->request.fd, .events = POLLIN}, /* -1 is left out */
         {.fd = view->shown.fd, .events = POLLIN},
     };
     int64_t left_ns = view->next_look_ns - clock_boot_ns();
@@ -329,7 +329,7 @@ static void wait(struct view *view)
         view->code = CLI_INTERRUPTED;
     }
     if (fds[2].revents != 0) {
-        read_order(view);
+        read_request(view);
     }
     if (fds[3].revents != 0) {
         read_shown(view);
@@ -347,13 +347,13 @@ static void loop(struct view *view)
     }
 }
 
-/* Orders that were asked for are given, though nobody looks on any more. */
-static void finish_orders(struct view *view)
+/* Requests that were asked for are given, though nobody looks on any more. */
+static void finish_requests(struct view *view)
 {
-    while (view->order_count > 0 && view->code == CLI_OK) {
+    while (view->request_count > 0 && view->code == CLI_OK) {
         struct pollfd fds[] = {
             {.fd = view->signal_fd, .events = POLLIN},
-            {.fd = view->order.fd, .events = POLLIN},
+            {.fd = view->request.fd, .events = POLLIN},
         };
         if (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) < 0 && errno != EINTR) {
             return;
@@ -363,10 +363,10 @@ static void finish_orders(struct view *view)
         }
         if (fds[1].revents != 0) {
             struct strbuf name = {0};
-            uint32_t before = view->order_count;
-            add_request(&name, &view->orders[0]);
-            read_order(view);
-            if (view->order_count < before) {
+            uint32_t before = view->request_count;
+            add_request(&name, &view->requests[0]);
+            read_request(view);
+            if (view->request_count < before) {
                 (void)fprintf(stderr,
                               "sluice top: %s: %s\n",
                               strbuf_text(&name),
@@ -422,14 +422,14 @@ static int watch(struct view *view)
     screen_close(view->screen);
     view->screen = NULL;
     child_drop(&view->shown, true);
-    finish_orders(view);
-    child_drop(&view->order, false);
+    finish_requests(view);
+    child_drop(&view->request, false);
     return view->code;
 }
 
 static void release(struct view *view)
 {
-    while (view->order_count > 0) {
+    while (view->request_count > 0) {
         drop_first(view);
     }
     if (view->signal_fd >= 0) {
@@ -476,7 +476,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
         .command = command,
         .interval_ns = SECOND_NS,
         .signal_fd = -1,
-        .order = {.fd = -1},
+        .request = {.fd = -1},
         .shown = {.fd = -1},
         .unicode = cli_unicode(),
     };

@@ -2,7 +2,7 @@
 /* sluice usage: what meters show, what follows from them; the override. */
 #include "base/jsonw.h"
 #include "cli/cli.h"
-#include "cli/order.h"
+#include "cli/request.h"
 #include "view/glance.h"
 #include "view/target.h"
 #include "view/usage.h"
@@ -142,11 +142,11 @@ static int set_override(const struct line *line)
         return cli_fail(line->command,
                         "the override applies to the whole store: omit --run");
     }
-    return order_carry_out(line->command,
-                           line->wanted.store,
-                           line->json,
-                           on ? "{\"verb\":\"usage\",\"override\":true}"
-                              : "{\"verb\":\"usage\",\"override\":false}");
+    return request_carry_out(line->command,
+                             line->wanted.store,
+                             line->json,
+                             on ? "{\"verb\":\"usage\",\"override\":true}"
+                                : "{\"verb\":\"usage\",\"override\":false}");
 }
 
 static int run(const struct cli_command *command, int argc, char **argv)

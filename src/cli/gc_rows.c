@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the store has is read once. Where each run's events begin and end is
- * known from that, so the orders go over these rows only, in steps of a fixed
+ * known from that, so the requests go over these rows only, in steps of a fixed
  * number of rows. The run itself goes last: until then it is found again.
  */
 #include "cli/gc_rows.h"
@@ -11,7 +11,7 @@
 #include "base/macros.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
-#include "cli/order.h"
+#include "cli/request.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -169,7 +169,7 @@ static const char *why_kept(const struct gc_rows *rows, const struct row *row)
     return NULL;
 }
 
-/* Give one order; an answer that is not ok is an error. */
+/* Give one request; an answer that is not ok is an error. */
 static enum err give(const struct gc_rows *rows,
                      const struct row *row,
                      const char *part,
@@ -178,7 +178,7 @@ static enum err give(const struct gc_rows *rows,
                      struct diag *diag)
 {
     struct strbuf text = {0};
-    struct order_answer answer;
+    struct request_answer answer;
     struct jsonw json = {.out = &text};
     jsonw_object(&json, NULL);
     jsonw_text(&json, "verb", "prune");
@@ -187,11 +187,11 @@ static enum err give(const struct gc_rows *rows,
     jsonw_int(&json, "first", (int64_t)first);
     jsonw_int(&json, "last", (int64_t)last);
     jsonw_object_end(&json);
-    enum err err = order_give(rows->place, strbuf_text(&text), &answer, diag);
+    enum err err = request_give(rows->place, strbuf_text(&text), &answer, diag);
     if (err == ERR_OK && answer.err != ERR_OK) {
         err = diag_set(diag, answer.err, "%s", answer.text);
     }
-    order_release(&answer);
+    request_release(&answer);
     strbuf_release(&text);
     return err;
 }

@@ -34,7 +34,7 @@ struct gc_rows {
 /*
  * Remove the rows of all runs that finished long enough ago, whose hooks know
  * of all their events and whose files and worktrees are gone. It is done by
- * orders, each one short transaction, so a scheduler that is alive goes on
+ * requests, each one short transaction, so a scheduler that is alive goes on
  * between them. When it ends half-way, the next call goes on.
  */
 MUST_USE enum err gc_rows_prune(const struct gc_rows *rows, struct diag *diag);

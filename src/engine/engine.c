@@ -370,7 +370,7 @@ static void publish(struct engine *engine)
     for (uint32_t ix = 0; ix < todo->answer_count; ix++) {
         crash_point("before-answer");
         engine->world->answer(engine->ctx,
-                              todo->answers[ix].order,
+                              todo->answers[ix].request,
                               todo->answers[ix].json);
         mem_free(todo->answers[ix].json);
     }
@@ -459,7 +459,7 @@ void engine_stop(struct engine *engine)
     for (uint32_t ix = engine->session_count; ix > 0; ix--) {
         struct session *session = &engine->sessions[ix - 1];
         if (!session->told) {
-            session->want = WORK_STOP; /* an order may not be durable yet */
+            session->want = WORK_STOP; /* a request may not be durable yet */
             session_want(engine, session);
         }
     }
@@ -495,11 +495,11 @@ uint32_t engine_session_count(const struct engine *engine)
     return engine->session_count;
 }
 
-void engine_order(struct engine *engine,
-                  uint64_t order,
-                  const char *who,
-                  const char *json)
+void engine_request(struct engine *engine,
+                    uint64_t request,
+                    const char *who,
+                    const char *json)
 {
-    orders_apply(engine, order, 0, who, json);
+    request_apply(engine, request, 0, who, json);
     engine->changed = true;
 }

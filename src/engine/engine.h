@@ -53,8 +53,8 @@ struct engine_world {
                 enum work_want want);
     /* The end of this program's call is recorded. */
     void (*forget)(void *ctx, const struct work_id *id);
-    /* An order is carried out and durable: its answer, a JSON object. */
-    void (*answer)(void *ctx, uint64_t order, const char *json);
+    /* A request is carried out and durable: its answer, a JSON object. */
+    void (*answer)(void *ctx, uint64_t request, const char *json);
     /* An event is durable. */
     void (*event)(void *ctx, const struct store_event *event);
 };
@@ -145,13 +145,13 @@ void engine_reported(struct engine *engine, const struct work_report *report);
 void engine_worker_came(struct engine *engine, const struct work_mark *mark);
 
 /*
- * An order, as a JSON object (see engine/orders.h for the verbs). The answer
- * comes under `order`, a number of the caller's, when it is durable.
+ * A request, as a JSON object (see engine/request.h for the verbs). The answer
+ * comes under `request`, a number of the caller's, when it is durable.
  */
-void engine_order(struct engine *engine,
-                  uint64_t order,
-                  const char *who,
-                  const char *json);
+void engine_request(struct engine *engine,
+                    uint64_t request,
+                    const char *who,
+                    const char *json);
 
 /* Start nothing more; or go on after all. Not stored. */
 void engine_drain(struct engine *engine, bool drain);

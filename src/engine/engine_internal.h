@@ -199,7 +199,7 @@ struct engine_run {
 
 /* An answer that waits for its batch. */
 struct engine_answer {
-    uint64_t order;
+    uint64_t request;
     char *json;
 };
 
@@ -520,12 +520,12 @@ void history_restore_run(struct engine_run *run, const char *value);
 void sync_restore(struct engine_run *run, uint32_t barrier);
 void sync_due(struct engine *engine, uint32_t run);
 
-/* orders.c */
-void orders_apply(struct engine *engine,
-                  uint64_t order,
-                  uint64_t number,
-                  const char *who,
-                  const char *json);
+/* request.c */
+void request_apply(struct engine *engine,
+                   uint64_t request,
+                   uint64_t number,
+                   const char *who,
+                   const char *json);
 
 /* Whether nothing will happen in the run by itself. */
 static inline bool engine_is_quiet(const struct engine *engine, uint32_t run)

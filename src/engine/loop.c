@@ -13,7 +13,7 @@
 #include "base/crash.h"
 #include "base/invariant.h"
 #include "base/mem.h"
-#include "engine/doorway.h"
+#include "engine/control_socket.h"
 #include "work/link_local.h"
 
 #include <errno.h>
@@ -52,7 +52,7 @@ struct loop {
     struct loop_options options;
     struct engine *engine;
     struct link_local *link;
-    struct doorway *doorway;
+    struct control_socket *control;
     const struct store_batch *batch; /* being written */
     const struct store_batch *next;  /* waits for a sign of life */
     struct store_batch sign;         /* of life: without changes */
@@ -174,11 +174,11 @@ static void world_forget(void *ctx, const struct work_id *id)
     worker_forget(link_local_worker(loop->link), id);
 }
 
-static void world_answer(void *ctx, uint64_t order, const char *json)
+static void world_answer(void *ctx, uint64_t request, const char *json)
 {
     struct loop *loop = ctx;
-    if (order != 0) {
-        doorway_answer(loop->doorway, order, json);
+    if (request != 0) {
+        control_socket_answer(loop->control, request, json);
     } else if (loop->loaded && loop->options.answer != NULL) {
         loop->options.answer(loop->options.ctx, json);
     }
@@ -217,10 +217,11 @@ static void on_failed(void *ctx, enum err err, const char *text)
     leave(ctx, err, text);
 }
 
-static void on_order(void *ctx, uint64_t id, const char *who, const char *json)
+static void
+on_request(void *ctx, uint64_t id, const char *who, const char *json)
 {
     struct loop *loop = ctx;
-    engine_order(loop->engine, id, who, json);
+    engine_request(loop->engine, id, who, json);
 }
 
 static void on_signal(uv_signal_t *handle, int number)
@@ -436,12 +437,12 @@ static enum err serve(struct loop *loop, struct diag *diag)
             return too_few(diag, "watch for signals", error);
         }
     }
-    enum err err = doorway_open(&loop->doorway,
-                                &loop->uv,
-                                loop->options.place->home,
-                                on_order,
-                                loop,
-                                diag);
+    enum err err = control_socket_open(&loop->control,
+                                       &loop->uv,
+                                       loop->options.place->home,
+                                       on_request,
+                                       loop,
+                                       diag);
     if (err == ERR_OK) {
         err = link_local_serve(loop->link, diag);
     }
@@ -466,7 +467,7 @@ enum err loop_open(struct loop **out,
     }
     err = open_engine(loop, diag);
     crash_point("loaded");
-    if (err == ERR_OK && options->orders_only) {
+    if (err == ERR_OK && options->requests_only) {
         engine_drain(loop->engine, true);
     } else if (err == ERR_OK) {
         err = serve(loop, diag);
@@ -494,7 +495,7 @@ void loop_close(struct loop *loop)
         return;
     }
     must(uv_prepare_stop(&loop->prepare)); /* no more passes */
-    doorway_close(loop->doorway);
+    control_socket_close(loop->control);
     must(uv_run(&loop->uv, UV_RUN_NOWAIT) >= 0 ? 0 : -1);
     link_local_close(loop->link);
     uv_walk(&loop->uv, close_handle, NULL);
@@ -511,11 +512,11 @@ struct engine *loop_engine(struct loop *loop)
     return loop->engine;
 }
 
-void loop_order(struct loop *loop, const char *json)
+void loop_request(struct loop *loop, const char *json)
 {
     struct strbuf who = {0};
     strbuf_addf(&who, "uid %u pid %d", (unsigned)getuid(), (int)getpid());
-    engine_order(loop->engine, 0, strbuf_text(&who), json);
+    engine_request(loop->engine, 0, strbuf_text(&who), json);
     strbuf_release(&who);
 }
 

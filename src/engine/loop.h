@@ -17,12 +17,13 @@ struct loop_options {
     const struct store_place *place; /* of the store */
     uint64_t epoch;
     const char *shim; /* NULL: found by exec_open() */
-    /* Only to carry out orders: nothing is started, nothing is adopted. */
-    bool orders_only;
+    /* Only to carry out requests: nothing is started, nothing is adopted. */
+    bool requests_only;
     struct engine_update *update; /* NULL, or see struct engine_options */
     void *ctx;
-    /* Each may be NULL. An event is durable; an order given by loop_order() is
-     * answered; a pass is over, or a second has passed; a signal has come. */
+    /* Each may be NULL. An event is durable; a request given by loop_request()
+     * is answered; a pass is over, or a second has passed; a signal has come.
+     */
     void (*event)(void *ctx, const struct store_event *event);
     void (*answer)(void *ctx, const char *json);
     void (*pass)(void *ctx);
@@ -39,11 +40,11 @@ MUST_USE enum err loop_open(struct loop **out,
 /* Free it; sessions live on. NULL is allowed. */
 void loop_close(struct loop *loop);
 
-/* The engine, to look at and to give orders that are not stored. */
+/* The engine, to look at and to give requests that are not stored. */
 struct engine *loop_engine(struct loop *loop);
 
 /* An order of this process; the answer comes by options->answer. */
-void loop_order(struct loop *loop, const char *json);
+void loop_request(struct loop *loop, const char *json);
 
 /* Run until loop_stop(), or until the engine cannot go on: that is returned,
  * with its text in *diag. */

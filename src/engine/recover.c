@@ -32,7 +32,7 @@ struct loading_run {
     uint32_t barrier;
 };
 
-/* An order that nobody has answered yet. */
+/* A request that nobody has answered yet. */
 struct loading_command {
     uint64_t number;
     char *who;
@@ -640,11 +640,11 @@ static enum err restore(struct loading *loading)
     if (err == ERR_OK && engine->world != NULL) {
         update_write(engine, &loading->updating);
         for (uint32_t n = 0; n < loading->command_count; n++) {
-            orders_apply(engine,
-                         0,
-                         loading->commands[n].number,
-                         loading->commands[n].who,
-                         loading->commands[n].args);
+            request_apply(engine,
+                          0,
+                          loading->commands[n].number,
+                          loading->commands[n].who,
+                          loading->commands[n].args);
         }
         engine->changed = true;
     }

@@ -80,8 +80,8 @@ struct store_ops {
     /*
      * Change a row. ERR_CONFLICT: it is there, or an equal one, although it
      * must be new; it is not there although it must be; or it may not change:
-     * an attempt that has ended, an order that was answered, a fragment that is
-     * not the next one of its run, a run whose id another one had.
+     * an attempt that has ended, a request that was answered, a fragment that
+     * is not the next one of its run, a run whose id another one had.
      */
     enum err (*put)(struct store *store,
                     enum store_kind kind,

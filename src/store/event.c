@@ -120,10 +120,10 @@ static const struct kind kinds[EVENT_KIND_COUNT] = {
                               MEMBER(provider, reason, TEXT)}},
     [EVENT_KIND_CIRCUIT] = {"circuit",
                             {NAMED(circuit, provider, "executor", TEXT)}},
-    [EVENT_KIND_ORDER] = {"order",
-                          {MEMBER(order, verb, TEXT),
-                           MEMBER(order, by, NULLABLE),
-                           MEMBER(order, answer, JSON)}},
+    [EVENT_KIND_REQUEST] = {"order",
+                            {MEMBER(request, verb, TEXT),
+                             MEMBER(request, by, NULLABLE),
+                             MEMBER(request, answer, JSON)}},
     [EVENT_KIND_SCHEDULER] = {"scheduler",
                               {MEMBER(scheduler, epoch, ID),
                                MEMBER(scheduler, found, COUNT),
@@ -404,16 +404,17 @@ void event_release(struct event *event)
     *event = (struct event){0};
 }
 
-bool event_is_order(const struct event *event, const char *verb)
+bool event_is_request(const struct event *event, const char *verb)
 {
-    return event->kind == EVENT_KIND_ORDER && event->as.order.verb != NULL &&
-           strcmp(event->as.order.verb, verb) == 0;
+    return event->kind == EVENT_KIND_REQUEST &&
+           event->as.request.verb != NULL &&
+           strcmp(event->as.request.verb, verb) == 0;
 }
 
 struct jsonr event_answer(const struct event *event)
 {
-    INVARIANT(event->kind == EVENT_KIND_ORDER);
-    const char *answer = event->as.order.answer;
+    INVARIANT(event->kind == EVENT_KIND_REQUEST);
+    const char *answer = event->as.request.answer;
     return jsonr_of(answer != NULL ? answer : "");
 }
 

@@ -39,7 +39,7 @@ enum event_kind {
     EVENT_KIND_USAGE,
     EVENT_KIND_PROVIDER,
     EVENT_KIND_CIRCUIT,
-    EVENT_KIND_ORDER,
+    EVENT_KIND_REQUEST,
     EVENT_KIND_SCHEDULER,
     EVENT_KIND_COUNT,
 };
@@ -151,7 +151,7 @@ struct event {
             const char *verb;
             const char *by;
             const char *answer; /* JSON */
-        } order;
+        } request;
         struct {
             uint64_t epoch;
             uint32_t found; /* sessions in flight */
@@ -176,8 +176,8 @@ void event_write(struct strbuf *out, const struct event *event);
 void event_read(struct event *out, const struct store_event *row);
 void event_release(struct event *event);
 
-/* Whether it is an order with this verb; the answer to an order. */
-bool event_is_order(const struct event *event, const char *verb);
+/* Whether it is a request with this verb; the answer to a request. */
+bool event_is_request(const struct event *event, const char *verb);
 struct jsonr event_answer(const struct event *event);
 
 /* The hook of plans that is told of it, or NULL. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The rules that a batch must keep, whatever the back end. Numbers of events
- * and orders are given out here; tokens and runs must be greater than all
+ * and requests are given out here; tokens and runs must be greater than all
  * before. What a rule needs to know of other rows it asks the back end.
  */
 #include "store/backend.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Requests reach the scheduler of an SQLite store over a unix socket in the
- * store's directory, which the scheduler listens on (engine/doorway.h): one
- * line goes there, and one comes back.
+ * store's directory, which the scheduler listens on (engine/control_socket.h):
+ * one line goes there, and one comes back.
  */
 #include "store/sqlite_internal.h"
 

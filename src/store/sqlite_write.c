@@ -3,7 +3,7 @@
  * Batches to rows. One batch is one transaction, which begins as a writer, so
  * that it cannot find the database changed half-way. It reads the row of the
  * scheduler first, and writes it last: who may write, and where the numbers of
- * events, orders and tokens have got to, never depends on memory.
+ * events, requests and tokens have got to, never depends on memory.
  *
  * An error of the disk is final. What an fsync() that failed has left behind
  * is not known, and the next one that succeeds would hide it; so nothing is

@@ -3,7 +3,7 @@
  * store: the only truth that processes share.
  *
  * A store holds runs (with the text of their plans), the state of every task,
- * attempts, the orders of operators and a numbered log of events. It has one
+ * attempts, the requests of operators and a numbered log of events. It has one
  * writer: the process that took the scheduler's lock. Everybody else reads.
  *
  * Writing:
@@ -64,8 +64,8 @@ struct store_query {
     const char *run;  /* only the run of this id, finished or not */
     const char *task; /* only tasks of this id */
     bool ended;       /* attempts that have ended, too */
-    bool answered;    /* orders that were answered, too */
-    const char *key;  /* only the order of this key, answered or not */
+    bool answered;    /* requests that were answered, too */
+    const char *key;  /* only the request of this key, answered or not */
 };
 
 /* Which events store_events() gives. */
@@ -80,8 +80,8 @@ struct store_range {
  * out; runs by number; fragments by run and number, of which 0 is the plan;
  * limits;
  * providers; settings by name; tasks by run and index; attempts by token;
- * orders by number. Texts are borrowed for the call. A function that is NULL is
- * not called; one that fails ends the reading with its error.
+ * requests by number. Texts are borrowed for the call. A function that is NULL
+ * is not called; one that fails ends the reading with its error.
  */
 struct store_visitor {
     enum err (*other)(void *ctx, const char *id);

@@ -2,7 +2,7 @@
 /*
  * child: another command of sluice, run beside this one, with its output.
  *
- * `sluice top` has orders given, logs read and reasons told by the commands
+ * `sluice top` has requests given, logs read and reasons told by the commands
  * that are there for it. They are processes of their own, so nothing that they
  * wait for is waited for here, and what a key does is what the command does.
  */

@@ -395,7 +395,7 @@ static void ask_run(struct top *top,
         return;
     }
     *out = (struct top_request){
-        .deed = TOP_ORDER,
+        .deed = TOP_SEND,
         .verb = verb,
         .option = option,
         .run = copy_text(top->run),
@@ -407,7 +407,7 @@ static void ask_run(struct top *top,
 static void confirm(struct top *top, const char *verb)
 {
     struct top_request request = {0};
-    if (ask_task(top, TOP_ORDER, verb, &request)) {
+    if (ask_task(top, TOP_SEND, verb, &request)) {
         top_request_release(&top->asked);
         top->asked = request;
         top->mode = TOP_CONFIRM;
@@ -424,11 +424,11 @@ static void begin_answer(struct top *top)
     }
 }
 
-/* Orders; false: the key is for none. */
-static bool take_order(struct top *top,
-                       const struct model *model,
-                       uint32_t key,
-                       struct top_request *out)
+/* Requests; false: the key is for none. */
+static bool take_request(struct top *top,
+                         const struct model *model,
+                         uint32_t key,
+                         struct top_request *out)
 {
     if (key == '\0' || key > 0x7f || strchr("p+=-hrscA", (int)key) == NULL) {
         return false;
@@ -451,14 +451,14 @@ static bool take_order(struct top *top,
         break;
     case 'h':
         (void)ask_task(top,
-                       TOP_ORDER,
+                       TOP_SEND,
                        top->selected != TOP_GONE && is_held(top, model)
                            ? "release"
                            : "hold",
                        out);
         break;
     case 'r':
-        (void)ask_task(top, TOP_ORDER, "retry", out);
+        (void)ask_task(top, TOP_SEND, "retry", out);
         break;
     case 's':
         confirm(top, "skip");
@@ -532,7 +532,7 @@ static void take_main(struct top *top,
 {
     bool shut = top->shut;
     top->shut = false;
-    if (take_move(top, model, key, out) || take_order(top, model, key, out)) {
+    if (take_move(top, model, key, out) || take_request(top, model, key, out)) {
         return;
     }
     switch (key) {

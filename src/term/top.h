@@ -52,7 +52,7 @@ enum top_panel { TOP_RUNS, TOP_SLOTS, TOP_TASKS };
 enum top_deed {
     TOP_NOTHING,
     TOP_QUIT,
-    TOP_ORDER, /* give the order */
+    TOP_SEND,  /* give the request */
     TOP_SHOW,  /* show what a command prints, in the pager */
     TOP_CLOSE, /* the pager was closed */
     TOP_RUN,   /* another run is to be shown: top->run */

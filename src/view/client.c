@@ -52,14 +52,14 @@ static enum err ask_alone(const struct store_place *place,
             .store = store,
             .place = place,
             .epoch = epoch,
-            .orders_only = true,
+            .requests_only = true,
             .ctx = &moment,
             .answer = on_answer,
         };
         err = loop_open(&moment.loop, &options, diag);
     }
     if (err == ERR_OK) {
-        loop_order(moment.loop, json);
+        loop_request(moment.loop, json);
         err = loop_run(moment.loop, diag);
     }
     if (err == ERR_OK) {

@@ -14,7 +14,7 @@
 #include "store/place.h"
 
 /*
- * Have a request carried out (see engine/orders.h) and wait for the answer, a
+ * Have a request carried out (see engine/request.h) and wait for the answer, a
  * JSON object, which the caller frees. An error: it could not be given, or its
  * answer is not known, which *diag says.
  */

@@ -6,7 +6,7 @@
  * The plan is simulated as it stands in the store, with what was added to it,
  * under its own policy and cap: every session lasts as long as it was expected
  * to when the run was submitted (its estimate, else the mean of its class in
- * the store, else ten minutes) and ends well, and nobody gives an order.
+ * the store, else ten minutes) and ends well, and nobody gives a request.
  */
 #ifndef VIEW_FORECAST_H
 #define VIEW_FORECAST_H

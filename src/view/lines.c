@@ -159,19 +159,19 @@ static bool add_run(struct strbuf *out,
     return true;
 }
 
-static bool add_order(struct strbuf *out,
-                      const struct store_event *row,
-                      const struct event *event)
+static bool add_request(struct strbuf *out,
+                        const struct store_event *row,
+                        const struct event *event)
 {
     struct jsonr answer = event_answer(event);
     bool ok = jsonr_bool(jsonr_get(answer, "ok"));
-    if (ok && event_is_order(event, "submit")) {
+    if (ok && event_is_request(event, "submit")) {
         return false; /* the run tells of itself */
     }
     begin(out, row, "order");
-    add_text(out, event->as.order.verb);
+    add_text(out, event->as.request.verb);
     strbuf_adds(out, " by ");
-    add_text(out, event->as.order.by);
+    add_text(out, event->as.request.by);
     strbuf_adds(out, ok ? ": " : ": refused: ");
     struct strbuf text = {0};
     if (jsonr_add_text(&text, jsonr_get(answer, "text"))) {
@@ -325,8 +325,8 @@ bool lines_add(struct strbuf *out, const struct store_event *row)
         added = add_end(out, row, &event);
     } else if (event.kind == EVENT_KIND_RUN) {
         added = add_run(out, row, &event);
-    } else if (event.kind == EVENT_KIND_ORDER) {
-        added = add_order(out, row, &event);
+    } else if (event.kind == EVENT_KIND_REQUEST) {
+        added = add_request(out, row, &event);
     } else {
         added = add_other(out, row, &event);
     }

@@ -415,7 +415,7 @@ static enum err take_attempt(void *ctx, const struct store_attempt *attempt)
     return ERR_OK;
 }
 
-/* Limits of the run that an order has set. */
+/* Limits of the run that a request has set. */
 static void take_limits(struct run_history *history,
                         struct run_history_event made,
                         struct jsonr limits)
@@ -435,7 +435,7 @@ static void take_limits(struct run_history *history,
     }
 }
 
-/* The kind of an order that is about a run or a task; false: another one. */
+/* The kind of a request that is about a run or a task; false: another one. */
 static bool read_verb(const struct event *event, enum run_history_kind *out)
 {
     static const struct {
@@ -449,7 +449,7 @@ static bool read_verb(const struct event *event, enum run_history_kind *out)
         {"resume", HISTORY_RESUME},
     };
     for (size_t ix = 0; ix < ARRAY_COUNT(verbs); ix++) {
-        if (event_is_order(event, verbs[ix].verb)) {
+        if (event_is_request(event, verbs[ix].verb)) {
             *out = verbs[ix].kind;
             return true;
         }
@@ -457,10 +457,10 @@ static bool read_verb(const struct event *event, enum run_history_kind *out)
     return false;
 }
 
-/* An order that was carried out, if it is one of those that matter here. */
-static void take_order(struct run_history *history,
-                       const struct event *event,
-                       struct run_history_event made)
+/* A request that was carried out, if it is one of those that matter here. */
+static void take_request(struct run_history *history,
+                         const struct event *event,
+                         struct run_history_event made)
 {
     struct jsonr answer = event_answer(event);
     if (!jsonr_bool(jsonr_get(answer, "ok"))) {
@@ -532,8 +532,8 @@ static enum err take_event(void *ctx, const struct store_event *row)
         return refuse(reader, "an event");
     }
     event_read(event, row);
-    if (row->run == STORE_NONE && event->kind == EVENT_KIND_ORDER) {
-        take_order(history, event, made);
+    if (row->run == STORE_NONE && event->kind == EVENT_KIND_REQUEST) {
+        take_request(history, event, made);
     } else if (row->run != STORE_NONE && !of_task &&
                event->kind == EVENT_KIND_USAGE) {
         take_usage(history, event, made);

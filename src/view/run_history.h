@@ -3,7 +3,7 @@
  * history: what happened in a run, as plain data, from the store alone.
  *
  * Nothing is sampled and nothing is guessed: tasks change their state by
- * events, sessions are the attempts of the store, and orders are what an
+ * events, sessions are the attempts of the store, and requests are what an
  * operator did. The plan is read again from the text that is stored, so a
  * store that was moved, or whose plan file is gone, gives the same history.
  *
@@ -36,10 +36,10 @@ enum run_history_kind {
     HISTORY_LIMIT,    /* limit `part` was set to `max`; 0 is the cap */
     HISTORY_USAGE,    /* usage monitor `part` lowers its limit to `max` */
     HISTORY_OVERRIDE, /* usage monitors count for nothing, or do again */
-    HISTORY_PAUSE,    /* by an order */
-    HISTORY_RESUME,   /* by an order */
-    HISTORY_HOLD,     /* task, by an order */
-    HISTORY_RELEASE,  /* task, by an order */
+    HISTORY_PAUSE,    /* by a request */
+    HISTORY_RESUME,   /* by a request */
+    HISTORY_HOLD,     /* task, by a request */
+    HISTORY_RELEASE,  /* task, by a request */
 };
 
 /* Something that happened. A plain value. */

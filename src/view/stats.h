@@ -21,8 +21,8 @@ enum stats_reason {
     STATS_NEEDS,    /* something it needs was not done */
     STATS_BACKOFF,  /* pause before its next try */
     STATS_PERSON,   /* parked or failed */
-    STATS_HELD,     /* ready, held by an order */
-    STATS_PAUSED,   /* ready, and the run was paused by an order */
+    STATS_HELD,     /* ready, held by a request */
+    STATS_PAUSED,   /* ready, and the run was paused by a request */
     STATS_SLOT,     /* ready, and every slot was taken (or the cap was 0) */
     STATS_LIMIT,    /* ready, a slot was free, another limit was full */
     STATS_DEFERRED, /* as the two before, of background work */
@@ -96,7 +96,7 @@ enum stats_step {
     STATS_STEP_BACKOFF,  /* pause before its next try */
     STATS_STEP_PERSON,   /* parked or failed, until somebody acted */
     STATS_STEP_PROVIDER, /* refused, until it was tried again */
-    STATS_STEP_KEPT,     /* ready, and kept back by an order or a limit */
+    STATS_STEP_KEPT,     /* ready, and kept back by a request or a limit */
     STATS_STEP_ABSENT,   /* it was not part of the run yet */
     STATS_STEP_TAIL,     /* after the last session */
     STATS_STEPS,

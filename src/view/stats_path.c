@@ -9,7 +9,7 @@
  *   backing off          the pause; before that, its own session
  *   sent back (rework)   the session that asked for changes
  *   ready for a while    the session whose end made room for it, if one ended
- *                        since it was ready; else an order or a limit
+ *                        since it was ready; else a request or a limit
  *   just ready           the need that ended last
  *   new                  nothing: the run, or the fragment that brought it
  *
@@ -209,7 +209,8 @@ after_state(const struct walk *walk, uint32_t ix, enum task_state state)
 }
 
 /* Whether an operator has let something go between an end and a claim. */
-static bool has_order(const struct walk *walk, uint32_t claim, int64_t after_ns)
+static bool
+has_request(const struct walk *walk, uint32_t claim, int64_t after_ns)
 {
     const struct run_history_event *events = walk->history->events;
     for (uint32_t ix = claim; ix > 0 && events[ix - 1].at_ns > after_ns; ix--) {
@@ -245,7 +246,7 @@ after_ready(const struct walk *walk, uint32_t ix, uint32_t event_ix)
     if (room != HISTORY_NONE) {
         int64_t ended_ns = history->sessions[room].ended_ns;
         return (struct origin){
-            .step = has_order(walk, session->claim_event, ended_ns)
+            .step = has_request(walk, session->claim_event, ended_ns)
                         ? STATS_STEP_KEPT
                         : STATS_STEP_PASS,
             .link = STATS_LINK_SLOT,

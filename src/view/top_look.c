@@ -5,7 +5,7 @@
  * look at an idle store costs a few small reads.
  *
  * Whether the scheduler drains is not stored: it is gathered from the events,
- * an order to drain since the last scheduler began.
+ * a request to drain since the last scheduler began.
  */
 #include "view/top_look.h"
 
@@ -81,7 +81,7 @@ static void note_drain(struct top_look *look, const struct store_event *row)
 {
     struct event event = {0};
     event_read(&event, row);
-    look->drain = event_is_order(&event, "drain") ||
+    look->drain = event_is_request(&event, "drain") ||
                   (look->drain && event.kind != EVENT_KIND_SCHEDULER);
     event_release(&event);
 }

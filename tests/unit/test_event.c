@@ -210,8 +210,8 @@ static const struct golden golden[] = {
         "{\"verb\":\"drain\",\"by\":\"me\",\"answer\":{\"ok\":true,"
         "\"text\":\"x\"}}",
         NULL,
-        {.kind = EVENT_KIND_ORDER,
-         .as.order = {"drain", "me", "{\"ok\":true,\"text\":\"x\"}"}},
+        {.kind = EVENT_KIND_REQUEST,
+         .as.request = {"drain", "me", "{\"ok\":true,\"text\":\"x\"}"}},
     },
     {
         "scheduler",
@@ -356,7 +356,7 @@ static void others_get_it_with_number_time_run_and_kind(void **state)
     strbuf_release(&out);
 }
 
-static void orders_are_known_by_their_verbs(void **state)
+static void requests_are_known_by_their_verbs(void **state)
 {
     (void)state;
     struct event event = {0};
@@ -365,13 +365,13 @@ static void orders_are_known_by_their_verbs(void **state)
         .data = "{\"verb\":\"drain\",\"answer\":{\"ok\":true,\"max\":5}}",
     };
     event_read(&event, &row);
-    assert_true(event_is_order(&event, "drain"));
-    assert_false(event_is_order(&event, "cap"));
+    assert_true(event_is_request(&event, "drain"));
+    assert_false(event_is_request(&event, "cap"));
     assert_true(jsonr_bool(jsonr_get(event_answer(&event), "ok")));
     assert_int_equal(jsonr_int(jsonr_get(event_answer(&event), "max")), 5);
     row.data = "{}";
     event_read(&event, &row);
-    assert_false(event_is_order(&event, "drain"));
+    assert_false(event_is_request(&event, "drain"));
     assert_false(jsonr_bool(jsonr_get(event_answer(&event), "ok")));
     event_release(&event);
 }
@@ -385,7 +385,7 @@ int main(void)
         cmocka_unit_test(what_makes_no_sense_is_absent),
         cmocka_unit_test(hooks_are_told_of_what_they_are_for),
         cmocka_unit_test(others_get_it_with_number_time_run_and_kind),
-        cmocka_unit_test(orders_are_known_by_their_verbs),
+        cmocka_unit_test(requests_are_known_by_their_verbs),
     };
     return cmocka_run_group_tests_name("event", tests, NULL, NULL);
 }

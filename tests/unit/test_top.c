@@ -522,7 +522,7 @@ static void assert_asks(struct scene *scene,
 {
     struct top_request request;
     top_key(&scene->top, &scene->model, key, &request);
-    assert_int_equal(request.deed, TOP_ORDER);
+    assert_int_equal(request.deed, TOP_SEND);
     assert_string_equal(request.verb, verb);
     assert_string_equal(request.run, "evening-wave");
     assert_string_equal(request.option != NULL ? request.option : "",
@@ -563,7 +563,7 @@ static void an_answer_is_typed_and_one_q_too_many_is_harmless(void **state)
     assert_shows(scene, "answer api-1/implement: q_");
     struct top_request request;
     top_key(&scene->top, &scene->model, TOP_KEY_ENTER, &request);
-    assert_int_equal(request.deed, TOP_ORDER);
+    assert_int_equal(request.deed, TOP_SEND);
     assert_string_equal(request.verb, "answer");
     assert_string_equal(request.task, "api-1/implement");
     assert_string_equal(request.text, "q");
@@ -768,7 +768,7 @@ static void any_key_in_any_mode_does_no_harm(void **state)
         }
         struct top_request request;
         top_key(&scene->top, &scene->model, key, &request);
-        if (request.task != NULL && request.deed == TOP_ORDER) {
+        if (request.task != NULL && request.deed == TOP_SEND) {
             assert_true(strlen(request.task) > 0);
         }
         top_request_release(&request);

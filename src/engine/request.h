@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * orders: what an operator can ask of the scheduler, as JSON objects.
+ * requests: what an operator can ask of the scheduler, as JSON objects.
  *
  *   {"verb": "submit", "file": F, "folder": D, "text": T, "processors": N,
  *    "new": true|false}
@@ -23,12 +23,12 @@
  * a task of that id. Answers: {"ok": true, "text": X, ...} or {"ok": false,
  * "error": NAME, "text": X}, where NAME is that of an enum err.
  */
-#ifndef ENGINE_ORDERS_H
-#define ENGINE_ORDERS_H
+#ifndef ENGINE_REQUEST_H
+#define ENGINE_REQUEST_H
 
 #include "base/strbuf.h"
 
-/* Longest order accepted, in bytes: a plan of the largest size fits. */
-enum { ORDERS_BYTES_MAX = 64 << 20 };
+/* Longest request accepted, in bytes: a plan of the largest size fits. */
+enum { REQUEST_BYTES_MAX = 64 << 20 };
 
-#endif /* ENGINE_ORDERS_H */
+#endif /* ENGINE_REQUEST_H */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Carrying out orders. Each is checked, applied to the core and answered; the
- * order and its answer become a row of the batch that makes it durable, and
+ * Carrying out requests. Each is checked, applied to the core and answered; the
+ * request and its answer become a row of the batch that makes it durable, and
  * the answer is sent when that is written.
  */
-#include "engine/orders.h"
+#include "engine/request.h"
 
 #include "base/crash.h"
 #include "base/invariant.h"
@@ -17,8 +17,8 @@
 #include <jansson.h>
 #include <string.h>
 
-/* An order under way. */
-struct order {
+/* A request under way. */
+struct request {
     struct engine *engine;
     json_t *json;
     const char *verb;
@@ -30,40 +30,41 @@ struct order {
 };
 
 /* A writer of further members. */
-static struct jsonw extra_of(struct order *order)
+static struct jsonw extra_of(struct request *request)
 {
-    return (struct jsonw){.out = &order->extra};
+    return (struct jsonw){.out = &request->extra};
 }
 
-static void add_extra(struct order *order, const char *name, const char *text)
+static void
+add_extra(struct request *request, const char *name, const char *text)
 {
-    struct jsonw json = extra_of(order);
+    struct jsonw json = extra_of(request);
     jsonw_text(&json, name, text);
 }
 
-static void add_count(struct order *order, const char *name, int64_t count)
+static void add_count(struct request *request, const char *name, int64_t count)
 {
-    struct jsonw json = extra_of(order);
+    struct jsonw json = extra_of(request);
     jsonw_int(&json, name, count);
 }
 
-static const char *get_text(const struct order *order, const char *name)
+static const char *get_text(const struct request *request, const char *name)
 {
-    return json_string_value(json_object_get(order->json, name));
+    return json_string_value(json_object_get(request->json, name));
 }
 
 /* The run that is meant, or STORE_NONE with an error. */
-static uint32_t find_run(struct order *order)
+static uint32_t find_run(struct request *request)
 {
-    struct engine *engine = order->engine;
-    const char *id = get_text(order, "run");
+    struct engine *engine = request->engine;
+    const char *id = get_text(request, "run");
     if (id != NULL) {
         uint32_t ix = engine_find_run(engine, id);
         if (ix == STORE_NONE) {
-            order->missing = diag_set(&order->diag,
-                                      ERR_NOT_FOUND,
-                                      "no unfinished run \"%s\"",
-                                      id);
+            request->missing = diag_set(&request->diag,
+                                        ERR_NOT_FOUND,
+                                        "no unfinished run \"%s\"",
+                                        id);
         }
         return ix;
     }
@@ -80,12 +81,12 @@ static uint32_t find_run(struct order *order)
         }
     }
     if (count == 0) {
-        order->missing =
-            diag_set(&order->diag, ERR_NOT_FOUND, "no unfinished run");
+        request->missing =
+            diag_set(&request->diag, ERR_NOT_FOUND, "no unfinished run");
     } else if (count > 1) {
         found = STORE_NONE;
-        order->missing =
-            diag_set(&order->diag,
+        request->missing =
+            diag_set(&request->diag,
                      ERR_INVALID,
                      "several runs are unfinished (%s): name one with --run",
                      strbuf_text(&names));
@@ -94,25 +95,25 @@ static uint32_t find_run(struct order *order)
     return found;
 }
 
-/* Whether a run is one that an order may mean. */
-static bool is_meant(const struct order *order, uint32_t ix)
+/* Whether a run is one that a request may mean. */
+static bool is_meant(const struct request *request, uint32_t ix)
 {
-    const struct engine_run *run = &order->engine->runs[ix];
-    const char *id = get_text(order, "run");
+    const struct engine_run *run = &request->engine->runs[ix];
+    const char *id = get_text(request, "run");
     return id != NULL ? strcmp(run->id, id) == 0 : !run->finished;
 }
 
 /* Say that no task or group has that name, and which one is near to it. */
-static void refuse_name(struct order *order, const char *name)
+static void refuse_name(struct request *request, const char *name)
 {
-    const struct engine *engine = order->engine;
-    const char *run = get_text(order, "run");
+    const struct engine *engine = request->engine;
+    const char *run = get_text(request, "run");
     struct suggest guess;
     uint32_t budget = SUGGEST_BUDGET;
     suggest_init(&guess, name, strlen(name), &budget);
     for (uint32_t ix = 0; ix < engine->run_count; ix++) {
         const struct plan *plan = engine->runs[ix].plan;
-        if (!is_meant(order, ix)) {
+        if (!is_meant(request, ix)) {
             continue;
         }
         (void)suggest_offer(&guess, engine->runs[ix].id);
@@ -123,13 +124,13 @@ static void refuse_name(struct order *order, const char *name)
             (void)suggest_offer(&guess, plan->tasks[n].id);
         }
     }
-    order->missing = diag_set(&order->diag,
-                              ERR_NOT_FOUND,
-                              "no task \"%s\" in %s%s%s",
-                              name,
-                              run != NULL ? "run " : "an unfinished run",
-                              run != NULL ? run : "",
-                              suggest_hint(&guess));
+    request->missing = diag_set(&request->diag,
+                                ERR_NOT_FOUND,
+                                "no task \"%s\" in %s%s%s",
+                                name,
+                                run != NULL ? "run " : "an unfinished run",
+                                run != NULL ? run : "",
+                                suggest_hint(&guess));
 }
 
 /*
@@ -137,18 +138,18 @@ static void refuse_name(struct order *order, const char *name)
  * task or PLAN_NONE, *group_out the group or PLAN_NONE; false with an error.
  * Within a run a task comes before a group of its name.
  */
-static bool find_named(struct order *order,
+static bool find_named(struct request *request,
                        uint32_t *run_out,
                        uint32_t *task_out,
                        uint32_t *group_out)
 {
-    struct engine *engine = order->engine;
-    const char *id = get_text(order, "task");
+    struct engine *engine = request->engine;
+    const char *id = get_text(request, "task");
     uint32_t count = 0;
     *task_out = PLAN_NONE;
     *group_out = PLAN_NONE;
     for (uint32_t ix = 0; ix < engine->run_count; ix++) {
-        if (!is_meant(order, ix)) {
+        if (!is_meant(request, ix)) {
             continue;
         }
         const struct plan *plan = engine->runs[ix].plan;
@@ -163,10 +164,10 @@ static bool find_named(struct order *order,
         }
     }
     if (count == 0) {
-        refuse_name(order, id);
+        refuse_name(request, id);
     } else if (count > 1) {
-        order->missing =
-            diag_set(&order->diag,
+        request->missing =
+            diag_set(&request->diag,
                      ERR_INVALID,
                      "several runs have a task \"%s\": name one with --run",
                      id);
@@ -175,74 +176,77 @@ static bool find_named(struct order *order,
 }
 
 /* The task that is meant: its run and index, or false with an error. */
-static bool find_task(struct order *order, uint32_t *run_out, uint32_t *out)
+static bool find_task(struct request *request, uint32_t *run_out, uint32_t *out)
 {
     uint32_t group;
-    if (!find_named(order, run_out, out, &group)) {
+    if (!find_named(request, run_out, out, &group)) {
         return false;
     }
     if (*out == PLAN_NONE) {
-        refuse_name(order, get_text(order, "task"));
+        refuse_name(request, get_text(request, "task"));
     }
     return *out != PLAN_NONE;
 }
 
-static enum err do_submit(struct order *order)
+static enum err do_submit(struct request *request)
 {
-    const json_t *processors = json_object_get(order->json, "processors");
+    const json_t *processors = json_object_get(request->json, "processors");
     struct runs_submission submission = {
-        .file = get_text(order, "file"),
-        .folder = get_text(order, "folder"),
-        .text = get_text(order, "text"),
+        .file = get_text(request, "file"),
+        .folder = get_text(request, "folder"),
+        .text = get_text(request, "text"),
         .processors = (uint32_t)json_integer_value(processors),
-        .anew = json_is_true(json_object_get(order->json, "new")),
+        .anew = json_is_true(json_object_get(request->json, "new")),
     };
     if (submission.file == NULL || submission.folder == NULL ||
         submission.text == NULL || submission.processors == 0) {
-        return diag_set(&order->diag, ERR_INVALID, "incomplete request");
+        return diag_set(&request->diag, ERR_INVALID, "incomplete request");
     }
     uint32_t run;
     bool continued;
-    enum err err =
-        runs_submit(order->engine, &submission, &run, &continued, &order->diag);
+    enum err err = runs_submit(request->engine,
+                               &submission,
+                               &run,
+                               &continued,
+                               &request->diag);
     if (err != ERR_OK) {
         return err;
     }
-    const struct engine_run *r = &order->engine->runs[run];
-    add_extra(order, "run", r->id);
-    add_count(order, "number", r->number);
-    add_count(order, "tasks", r->task_count);
+    const struct engine_run *r = &request->engine->runs[run];
+    add_extra(request, "run", r->id);
+    add_count(request, "number", r->number);
+    add_count(request, "tasks", r->task_count);
     if (r->finished) {
-        struct jsonw json = extra_of(order);
+        struct jsonw json = extra_of(request);
         jsonw_bool(&json, "finished", true);
-        strbuf_addf(&order->text, "run %s has finished", r->id);
+        strbuf_addf(&request->text, "run %s has finished", r->id);
         return ERR_OK;
     }
-    if (continued && engine_is_quiet(order->engine, run)) {
-        runs_tell(order->engine,
+    if (continued && engine_is_quiet(request->engine, run)) {
+        runs_tell(request->engine,
                   run,
                   EVENT_WORD_WAITING); /* whoever asks now, too */
     }
-    strbuf_addf(&order->text,
+    strbuf_addf(&request->text,
                 continued ? "run %s is resumed" : "run %s is submitted",
                 r->id);
     return ERR_OK;
 }
 
-static enum err do_cap(struct order *order)
+static enum err do_cap(struct request *request)
 {
-    struct engine *engine = order->engine;
-    uint32_t run = find_run(order);
+    struct engine *engine = request->engine;
+    uint32_t run = find_run(request);
     if (run == STORE_NONE) {
-        return order->missing;
+        return request->missing;
     }
     int64_t before = caps_configured(engine, run, 0);
-    const json_t *max = json_object_get(order->json, "max");
-    const json_t *step = json_object_get(order->json, "step");
+    const json_t *max = json_object_get(request->json, "max");
+    const json_t *step = json_object_get(request->json, "step");
     int64_t wanted = json_integer_value(max);
     if (json_is_integer(step)) {
         if (before == LIMIT_NONE) {
-            return diag_set(&order->diag,
+            return diag_set(&request->diag,
                             ERR_CONFLICT,
                             "the cap of run %s is \"none\": set a number",
                             engine->runs[run].id);
@@ -250,7 +254,7 @@ static enum err do_cap(struct order *order)
         wanted = before + json_integer_value(step);
         wanted = wanted < 0 ? 0 : wanted;
     } else if (!json_is_integer(max) || wanted < 0 || wanted > INT32_MAX) {
-        return diag_set(&order->diag,
+        return diag_set(&request->diag,
                         ERR_INVALID,
                         "the cap must be a number from 0 to %d",
                         INT32_MAX);
@@ -258,27 +262,27 @@ static enum err do_cap(struct order *order)
     caps_set(engine, run, 0, wanted);
     struct limit_id limit = load_limit(engine->runs[run].loaded, 0);
     int64_t present = sched_limit_max(engine->sched, limit);
-    strbuf_addf(&order->text,
+    strbuf_addf(&request->text,
                 "cap of run %s: %lld",
                 engine->runs[run].id,
                 (long long)wanted);
     if (present < wanted) {
-        strbuf_addf(&order->text,
+        strbuf_addf(&request->text,
                     ", lowered to %lld by its usage monitor",
                     (long long)present);
     }
-    add_count(order, "max", wanted);
-    add_extra(order, "run", engine->runs[run].id);
+    add_count(request, "max", wanted);
+    add_extra(request, "run", engine->runs[run].id);
     return ERR_OK;
 }
 
 /* Switch what usage monitors do on or off, in the whole store. */
-static enum err do_usage(struct order *order)
+static enum err do_usage(struct request *request)
 {
-    struct engine *engine = order->engine;
-    const json_t *override = json_object_get(order->json, "override");
+    struct engine *engine = request->engine;
+    const json_t *override = json_object_get(request->json, "override");
     if (!json_is_boolean(override)) {
-        return diag_set(&order->diag,
+        return diag_set(&request->diag,
                         ERR_INVALID,
                         "\"override\" must be true or false");
     }
@@ -294,20 +298,21 @@ static enum err do_usage(struct order *order)
         INVARIANT(err == ERR_OK);
     }
     strbuf_adds(
-        &order->text,
+        &request->text,
         engine->override
             ? "usage is overridden: meters and reported limits have no effect"
             : "usage is no longer overridden");
-    struct jsonw json = extra_of(order);
+    struct jsonw json = extra_of(request);
     jsonw_bool(&json, "override", engine->override);
     return ERR_OK;
 }
 
 /* The budget that is meant, or PLAN_NONE with an error. */
-static uint32_t find_budget(struct order *order, uint32_t run, const char *unit)
+static uint32_t
+find_budget(struct request *request, uint32_t run, const char *unit)
 {
-    const struct plan *plan = order->engine->runs[run].plan;
-    const char *class_name = get_text(order, "class");
+    const struct plan *plan = request->engine->runs[run].plan;
+    const char *class_name = get_text(request, "class");
     struct strbuf name = {0};
     strbuf_addf(&name,
                 "%s budget%s%s",
@@ -317,10 +322,10 @@ static uint32_t find_budget(struct order *order, uint32_t run, const char *unit)
     uint32_t limit = plan_find_limit(plan, strbuf_text(&name));
     if (limit == PLAN_NONE) {
         (void)diag_set(
-            &order->diag,
+            &request->diag,
             ERR_NOT_FOUND,
             "the plan of run %s has no %s: budgets can be changed, not added",
-            order->engine->runs[run].id,
+            request->engine->runs[run].id,
             strbuf_text(&name));
     }
     strbuf_release(&name);
@@ -328,14 +333,14 @@ static uint32_t find_budget(struct order *order, uint32_t run, const char *unit)
 }
 
 /* Set the budget of one task; one that was parked for it is tried again. */
-static enum err set_task_budget(struct order *order,
+static enum err set_task_budget(struct request *request,
                                 const struct plan_cost *amount)
 {
-    struct engine *engine = order->engine;
+    struct engine *engine = request->engine;
     uint32_t run;
     uint32_t task;
-    if (!find_task(order, &run, &task)) {
-        return order->missing;
+    if (!find_task(request, &run, &task)) {
+        return request->missing;
     }
     struct plan_cost budget = caps_task_budget(engine, run, task);
     budget.usd = amount->usd != PLAN_UNSET ? amount->usd : budget.usd;
@@ -354,20 +359,20 @@ static enum err set_task_budget(struct order *order,
         INVARIANT(err == ERR_OK);
     }
     strbuf_release(&reason);
-    strbuf_addf(&order->text,
+    strbuf_addf(&request->text,
                 "budget of %s is set",
                 engine->runs[run].plan->tasks[task].id);
     return ERR_OK;
 }
 
-/* An amount of the order in units of a budget; false: it is not right. */
-static bool read_amount(const struct order *order,
+/* An amount of the request in units of a budget; false: it is not right. */
+static bool read_amount(const struct request *request,
                         const char *name,
                         double scale,
                         int64_t max,
                         int64_t *out)
 {
-    const json_t *value = json_object_get(order->json, name);
+    const json_t *value = json_object_get(request->json, name);
     *out = PLAN_UNSET;
     if (value == NULL) {
         return true;
@@ -381,14 +386,14 @@ static bool read_amount(const struct order *order,
 }
 
 /* Say which limits of a run have which maximum now. */
-static void add_budgets(struct order *order,
+static void add_budgets(struct request *request,
                         uint32_t run,
                         uint32_t usd,
                         uint32_t tokens,
                         const struct plan_cost *amount)
 {
-    const struct engine_run *r = &order->engine->runs[run];
-    struct jsonw json = extra_of(order);
+    const struct engine_run *r = &request->engine->runs[run];
+    struct jsonw json = extra_of(request);
     jsonw_text(&json, "run", r->id);
     jsonw_object(&json, "limits");
     if (amount->usd != PLAN_UNSET) {
@@ -402,92 +407,95 @@ static void add_budgets(struct order *order,
     jsonw_object_end(&json);
 }
 
-static enum err do_budget(struct order *order)
+static enum err do_budget(struct request *request)
 {
     struct plan_cost amount;
-    if (!read_amount(order, "usd", PLAN_USD, PLAN_USD_MAX, &amount.usd) ||
-        !read_amount(order, "tokens", 1, PLAN_TOKENS_MAX, &amount.tokens) ||
+    if (!read_amount(request, "usd", PLAN_USD, PLAN_USD_MAX, &amount.usd) ||
+        !read_amount(request, "tokens", 1, PLAN_TOKENS_MAX, &amount.tokens) ||
         (amount.usd == PLAN_UNSET && amount.tokens == PLAN_UNSET)) {
-        return diag_set(&order->diag,
+        return diag_set(&request->diag,
                         ERR_INVALID,
                         "a budget needs \"usd\" up to 100000, or \"tokens\" "
                         "up to 1000000000");
     }
-    if (get_text(order, "task") != NULL) {
-        return set_task_budget(order, &amount);
+    if (get_text(request, "task") != NULL) {
+        return set_task_budget(request, &amount);
     }
-    uint32_t run = find_run(order);
+    uint32_t run = find_run(request);
     if (run == STORE_NONE) {
-        return order->missing;
+        return request->missing;
     }
     uint32_t usd = 0;
     uint32_t tokens = 0;
     if ((amount.usd != PLAN_UNSET &&
-         (usd = find_budget(order, run, "usd")) == PLAN_NONE) ||
+         (usd = find_budget(request, run, "usd")) == PLAN_NONE) ||
         (amount.tokens != PLAN_UNSET &&
-         (tokens = find_budget(order, run, "tokens")) == PLAN_NONE)) {
+         (tokens = find_budget(request, run, "tokens")) == PLAN_NONE)) {
         return ERR_NOT_FOUND;
     }
     if (amount.usd != PLAN_UNSET) {
-        caps_set(order->engine, run, usd, amount.usd);
+        caps_set(request->engine, run, usd, amount.usd);
     }
     if (amount.tokens != PLAN_UNSET) {
-        caps_set(order->engine, run, tokens, amount.tokens);
+        caps_set(request->engine, run, tokens, amount.tokens);
     }
-    order->engine->runs[run].broke = false;
-    strbuf_addf(&order->text,
+    request->engine->runs[run].broke = false;
+    strbuf_addf(&request->text,
                 "budget of run %s is set",
-                order->engine->runs[run].id);
-    add_budgets(order, run, usd, tokens, &amount);
+                request->engine->runs[run].id);
+    add_budgets(request, run, usd, tokens, &amount);
     return ERR_OK;
 }
 
-/* An order about a whole run. */
+/* A request about a whole run. */
 static enum err
-do_run(struct order *order, enum sched_event_type type, const char *done)
+do_run(struct request *request, enum sched_event_type type, const char *done)
 {
-    uint32_t run = find_run(order);
+    uint32_t run = find_run(request);
     if (run == STORE_NONE) {
-        return order->missing;
+        return request->missing;
     }
     enum err err =
-        engine_apply(order->engine,
+        engine_apply(request->engine,
                      (struct sched_event){.type = type, .run = {run}});
     if (err != ERR_OK) {
-        return diag_set(&order->diag,
+        return diag_set(&request->diag,
                         err,
                         "the state of the run does not allow it");
     }
-    strbuf_addf(&order->text, "run %s %s", order->engine->runs[run].id, done);
-    add_extra(order, "run", order->engine->runs[run].id);
+    strbuf_addf(&request->text,
+                "run %s %s",
+                request->engine->runs[run].id,
+                done);
+    add_extra(request, "run", request->engine->runs[run].id);
     return ERR_OK;
 }
 
 /* Apply an event to one task. */
-static enum err apply_task(struct order *order,
+static enum err apply_task(struct request *request,
                            uint32_t run,
                            uint32_t task,
                            enum sched_event_type type,
                            const char *done)
 {
-    struct engine *engine = order->engine;
+    struct engine *engine = request->engine;
     struct task_id id = engine_core_task(engine, run, task);
     enum task_state state = sched_task(engine->sched, id).state;
     enum err err =
         engine_apply(engine, (struct sched_event){.type = type, .task = id});
     const char *name = engine->runs[run].plan->tasks[task].id;
     if (err != ERR_OK) {
-        return diag_set(&order->diag,
+        return diag_set(&request->diag,
                         err,
                         "cannot %s %s: it is %s",
-                        order->verb,
+                        request->verb,
                         name,
                         type == EVENT_RELEASE ? "not held"
                                               : sched_state_name(state));
     }
-    strbuf_addf(&order->text, "%s %s", name, done);
-    add_extra(order, "run", engine->runs[run].id);
-    add_extra(order, "task", name);
+    strbuf_addf(&request->text, "%s %s", name, done);
+    add_extra(request, "run", engine->runs[run].id);
+    add_extra(request, "task", name);
     return ERR_OK;
 }
 
@@ -502,15 +510,15 @@ needs_person(const struct engine *engine, uint32_t run, uint32_t task)
 /*
  * Apply an event to every task of a group that allows it; a retry only to
  * those that failed or are parked. The last one comes first: withdrawing a
- * task skips those behind it, which are meant to be withdrawn by this order.
+ * task skips those behind it, which are meant to be withdrawn by this request.
  */
-static enum err apply_group(struct order *order,
+static enum err apply_group(struct request *request,
                             uint32_t run,
                             uint32_t group,
                             enum sched_event_type type,
                             const char *done)
 {
-    struct engine *engine = order->engine;
+    struct engine *engine = request->engine;
     const struct plan *plan = engine->runs[run].plan;
     struct strbuf tasks = {0};
     struct jsonw list = {.out = &tasks};
@@ -533,23 +541,23 @@ static enum err apply_group(struct order *order,
     }
     enum err err = ERR_OK;
     if (count == 0) {
-        err = diag_set(&order->diag,
+        err = diag_set(&request->diag,
                        ERR_CONFLICT,
                        "cannot %s %s: no task of it allows this; 'sluice why "
                        "%s' shows their state",
-                       order->verb,
+                       request->verb,
                        plan->groups[group].id,
                        plan->groups[group].id);
     } else {
-        strbuf_addf(&order->text,
+        strbuf_addf(&request->text,
                     "%s %s (%u task%s)",
                     plan->groups[group].id,
                     done,
                     count,
                     count == 1 ? "" : "s");
-        add_extra(order, "run", engine->runs[run].id);
-        add_extra(order, "group", plan->groups[group].id);
-        struct jsonw json = extra_of(order);
+        add_extra(request, "run", engine->runs[run].id);
+        add_extra(request, "group", plan->groups[group].id);
+        struct jsonw json = extra_of(request);
         jsonw_array_end(&list);
         jsonw_raw(&json, "tasks", strbuf_text(&tasks));
     }
@@ -558,27 +566,28 @@ static enum err apply_group(struct order *order,
 }
 
 static enum err
-do_task(struct order *order, enum sched_event_type type, const char *done)
+do_task(struct request *request, enum sched_event_type type, const char *done)
 {
     uint32_t run;
     uint32_t task;
     uint32_t group;
-    if (!find_named(order, &run, &task, &group)) {
-        return order->missing;
+    if (!find_named(request, &run, &task, &group)) {
+        return request->missing;
     }
-    return task != PLAN_NONE ? apply_task(order, run, task, type, done)
-                             : apply_group(order, run, group, type, done);
+    return task != PLAN_NONE ? apply_task(request, run, task, type, done)
+                             : apply_group(request, run, group, type, done);
 }
 
 /* The task of a group that an answer is for: the first one that is parked, else
  * the first one that failed. PLAN_NONE with an error: none is. */
-static uint32_t find_asker(struct order *order, uint32_t run, uint32_t group)
+static uint32_t
+find_asker(struct request *request, uint32_t run, uint32_t group)
 {
-    const struct plan *plan = order->engine->runs[run].plan;
+    const struct plan *plan = request->engine->runs[run].plan;
     uint32_t found = PLAN_NONE;
     for (uint32_t ix = 0; ix < plan->task_count; ix++) {
-        struct task_id id = engine_core_task(order->engine, run, ix);
-        enum task_state state = sched_task(order->engine->sched, id).state;
+        struct task_id id = engine_core_task(request->engine, run, ix);
+        enum task_state state = sched_task(request->engine->sched, id).state;
         if (plan->tasks[ix].group != group) {
             continue;
         }
@@ -588,7 +597,7 @@ static uint32_t find_asker(struct order *order, uint32_t run, uint32_t group)
         found = state == TASK_FAILED && found == PLAN_NONE ? ix : found;
     }
     if (found == PLAN_NONE) {
-        (void)diag_set(&order->diag,
+        (void)diag_set(&request->diag,
                        ERR_CONFLICT,
                        "cannot answer %s: no task of it is parked",
                        plan->groups[group].id);
@@ -597,25 +606,25 @@ static uint32_t find_asker(struct order *order, uint32_t run, uint32_t group)
 }
 
 /* The text reaches the task's next attempt, which is made. */
-static enum err do_answer(struct order *order)
+static enum err do_answer(struct request *request)
 {
-    const char *text = get_text(order, "text");
+    const char *text = get_text(request, "text");
     uint32_t run;
     uint32_t task;
     uint32_t group;
     if (text == NULL) {
-        return diag_set(&order->diag, ERR_INVALID, "empty answer");
+        return diag_set(&request->diag, ERR_INVALID, "empty answer");
     }
-    if (!find_named(order, &run, &task, &group)) {
-        return order->missing;
+    if (!find_named(request, &run, &task, &group)) {
+        return request->missing;
     }
-    task = task != PLAN_NONE ? task : find_asker(order, run, group);
+    task = task != PLAN_NONE ? task : find_asker(request, run, group);
     if (task == PLAN_NONE) {
         return ERR_CONFLICT;
     }
-    enum err err = apply_task(order, run, task, EVENT_RETRY, "is answered");
+    enum err err = apply_task(request, run, task, EVENT_RETRY, "is answered");
     if (err == ERR_OK) {
-        struct engine_task *t = &order->engine->runs[run].tasks[task];
+        struct engine_task *t = &request->engine->runs[run].tasks[task];
         mem_free(t->feedback);
         t->feedback = mem_strndup(text, strlen(text));
         carry_answer(&t->carry, text);
@@ -624,33 +633,33 @@ static enum err do_answer(struct order *order)
 }
 
 /* A fragment for a run that is under way. */
-static enum err do_add(struct order *order)
+static enum err do_add(struct request *request)
 {
-    const char *file = get_text(order, "file");
-    const char *text = get_text(order, "text");
+    const char *file = get_text(request, "file");
+    const char *text = get_text(request, "text");
     if (file == NULL || text == NULL) {
-        return diag_set(&order->diag, ERR_INVALID, "incomplete request");
+        return diag_set(&request->diag, ERR_INVALID, "incomplete request");
     }
     if (revise_is_update(file)) {
         file += strlen(REVISE_MARK); /* only an update may have that name */
     }
-    uint32_t ix = find_run(order);
+    uint32_t ix = find_run(request);
     if (ix == STORE_NONE) {
-        return order->missing;
+        return request->missing;
     }
-    struct engine_run *run = &order->engine->runs[ix];
+    struct engine_run *run = &request->engine->runs[ix];
     uint32_t before = run->plan->task_count;
-    enum err err = runs_hot_load(order->engine,
+    enum err err = runs_hot_load(request->engine,
                                  ix,
                                  file,
                                  text,
                                  strlen(text),
-                                 &order->diag);
+                                 &request->diag);
     if (err == ERR_OK) {
         uint32_t added = run->plan->task_count - before;
-        add_extra(order, "run", run->id);
-        add_count(order, "tasks", added);
-        strbuf_addf(&order->text,
+        add_extra(request, "run", run->id);
+        add_count(request, "tasks", added);
+        strbuf_addf(&request->text,
                     "%u task%s added to run %s",
                     added,
                     added == 1 ? "" : "s",
@@ -659,34 +668,34 @@ static enum err do_add(struct order *order)
     return err;
 }
 
-static enum err do_drain(struct order *order)
+static enum err do_drain(struct request *request)
 {
-    engine_drain(order->engine, true);
-    strbuf_addf(&order->text,
+    engine_drain(request->engine, true);
+    strbuf_addf(&request->text,
                 "draining; sessions still running: %u",
-                order->engine->session_count);
-    add_count(order, "sessions", order->engine->session_count);
+                request->engine->session_count);
+    add_count(request, "sessions", request->engine->session_count);
     return ERR_OK;
 }
 
-static enum err do_ping(struct order *order)
+static enum err do_ping(struct request *request)
 {
-    strbuf_adds(&order->text, "alive");
+    strbuf_adds(&request->text, "alive");
     return ERR_OK;
 }
 
-static enum err do_pause(struct order *order)
+static enum err do_pause(struct request *request)
 {
-    return do_run(order, EVENT_PAUSE, "is paused");
+    return do_run(request, EVENT_PAUSE, "is paused");
 }
 
 /* A provider that was stopped, or backs off, is used again at once. */
-static enum err resume_provider(struct order *order, const char *name)
+static enum err resume_provider(struct request *request, const char *name)
 {
-    struct engine *engine = order->engine;
+    struct engine *engine = request->engine;
     struct provider_id id = load_find_provider(engine->load, name);
     if (id.v == ID_NONE) {
-        return diag_set(&order->diag,
+        return diag_set(&request->diag,
                         ERR_NOT_FOUND,
                         "no unfinished run uses a provider \"%s\"",
                         name);
@@ -696,55 +705,55 @@ static enum err resume_provider(struct order *order, const char *name)
         (struct sched_event){.type = EVENT_REOPEN, .provider = id});
     INVARIANT(err == ERR_OK);
     rows_stop_reason(engine, id, NULL);
-    strbuf_addf(&order->text, "provider %s is used again", name);
-    add_extra(order, "provider", name);
+    strbuf_addf(&request->text, "provider %s is used again", name);
+    add_extra(request, "provider", name);
     return ERR_OK;
 }
 
-static enum err do_resume(struct order *order)
+static enum err do_resume(struct request *request)
 {
-    const char *provider = get_text(order, "provider");
+    const char *provider = get_text(request, "provider");
     if (provider != NULL) {
-        return resume_provider(order, provider);
+        return resume_provider(request, provider);
     }
-    return do_run(order, EVENT_RESUME, "is resumed");
+    return do_run(request, EVENT_RESUME, "is resumed");
 }
 
-static enum err do_hold(struct order *order)
+static enum err do_hold(struct request *request)
 {
-    return do_task(order, EVENT_HOLD, "is held");
+    return do_task(request, EVENT_HOLD, "is held");
 }
 
-static enum err do_release(struct order *order)
+static enum err do_release(struct request *request)
 {
-    return do_task(order, EVENT_RELEASE, "is released");
+    return do_task(request, EVENT_RELEASE, "is released");
 }
 
-static enum err do_retry(struct order *order)
+static enum err do_retry(struct request *request)
 {
-    return get_text(order, "task") != NULL
-               ? do_task(order, EVENT_RETRY, "will be retried")
-               : do_run(order,
+    return get_text(request, "task") != NULL
+               ? do_task(request, EVENT_RETRY, "will be retried")
+               : do_run(request,
                         EVENT_RETRY_RUN,
                         "will retry its failed and parked tasks");
 }
 
-static enum err do_skip(struct order *order)
+static enum err do_skip(struct request *request)
 {
-    return do_task(order, EVENT_SKIP, "is skipped");
+    return do_task(request, EVENT_SKIP, "is skipped");
 }
 
-static enum err do_cancel(struct order *order)
+static enum err do_cancel(struct request *request)
 {
-    return get_text(order, "task") != NULL
-               ? do_task(order, EVENT_CANCEL, "is cancelled")
-               : do_run(order, EVENT_CANCEL_RUN, "is cancelled");
+    return get_text(request, "task") != NULL
+               ? do_task(request, EVENT_CANCEL, "is cancelled")
+               : do_run(request, EVENT_CANCEL_RUN, "is cancelled");
 }
 
-/* A number of the order, from 0 on; -1: it has none. */
-static int64_t get_number(const struct order *order, const char *name)
+/* A number of the request, from 0 on; -1: it has none. */
+static int64_t get_number(const struct request *request, const char *name)
 {
-    const json_t *value = json_object_get(order->json, name);
+    const json_t *value = json_object_get(request->json, name);
     return json_is_integer(value) ? json_integer_value(value) : -1;
 }
 
@@ -753,18 +762,18 @@ static int64_t get_number(const struct order *order, const char *name)
  * has finished; here it must not be one that this scheduler still knows, and
  * may yet write to.
  */
-static enum err do_prune(struct order *order)
+static enum err do_prune(struct request *request)
 {
     static const char *const parts[] = {
         [STORE_PRUNE_EVENTS] = "events",
         [STORE_PRUNE_TASKS] = "tasks",
         [STORE_PRUNE_RUN] = "run",
     };
-    const struct engine *engine = order->engine;
-    const char *part = get_text(order, "part");
-    int64_t number = get_number(order, "number");
-    int64_t first = get_number(order, "first");
-    int64_t last = get_number(order, "last");
+    const struct engine *engine = request->engine;
+    const char *part = get_text(request, "part");
+    int64_t number = get_number(request, "number");
+    int64_t first = get_number(request, "first");
+    int64_t last = get_number(request, "last");
     struct store_change change = {.type = STORE_PRUNE};
     uint32_t ix = 0;
     while (part != NULL && ix < ARRAY_COUNT(parts) &&
@@ -774,13 +783,13 @@ static enum err do_prune(struct order *order)
     if (part == NULL || ix == ARRAY_COUNT(parts) || number < 1 ||
         number > STORE_RUN_MAX || first < 0 || last < first ||
         (ix == STORE_PRUNE_TASKS && last >= STORE_NONE)) {
-        return diag_set(&order->diag,
+        return diag_set(&request->diag,
                         ERR_INVALID,
                         "\"prune\" needs part, number, first and last");
     }
     for (uint32_t run = 0; run < engine->run_count; run++) {
         if (engine->runs[run].number == number) {
-            return diag_set(&order->diag,
+            return diag_set(&request->diag,
                             ERR_CONFLICT,
                             "the scheduler still has run \"%s\" in memory: "
                             "restart 'sluice run' first",
@@ -793,9 +802,9 @@ static enum err do_prune(struct order *order)
         .first = (uint64_t)first,
         .last = (uint64_t)last,
     };
-    store_batch_add(&order->engine->batch, &change);
-    order->silent = ix != STORE_PRUNE_RUN;
-    strbuf_addf(&order->text,
+    store_batch_add(&request->engine->batch, &change);
+    request->silent = ix != STORE_PRUNE_RUN;
+    strbuf_addf(&request->text,
                 "%srun number %d removed from the store",
                 ix == STORE_PRUNE_EVENTS  ? "events of "
                 : ix == STORE_PRUNE_TASKS ? "tasks of "
@@ -804,12 +813,12 @@ static enum err do_prune(struct order *order)
     return ERR_OK;
 }
 
-typedef enum err (*order_fn)(struct order *order);
+typedef enum err (*request_fn)(struct request *request);
 
 /* What each verb does, and whether it must name a task. */
 static const struct {
     const char *verb;
-    order_fn run;
+    request_fn run;
     bool needs_task;
 } verbs[] = {
     {"add", do_add, false},
@@ -830,27 +839,27 @@ static const struct {
     {"usage", do_usage, false},
 };
 
-static enum err carry_out(struct order *order)
+static enum err carry_out(struct request *request)
 {
     for (size_t ix = 0; ix < ARRAY_COUNT(verbs); ix++) {
-        if (strcmp(verbs[ix].verb, order->verb) != 0) {
+        if (strcmp(verbs[ix].verb, request->verb) != 0) {
             continue;
         }
-        if (verbs[ix].needs_task && get_text(order, "task") == NULL) {
-            return diag_set(&order->diag,
+        if (verbs[ix].needs_task && get_text(request, "task") == NULL) {
+            return diag_set(&request->diag,
                             ERR_INVALID,
                             "\"%s\" needs a task",
-                            order->verb);
+                            request->verb);
         }
-        return verbs[ix].run(order);
+        return verbs[ix].run(request);
     }
-    return diag_set(&order->diag,
+    return diag_set(&request->diag,
                     ERR_INVALID,
                     "unknown request \"%s\"",
-                    order->verb);
+                    request->verb);
 }
 
-static char *make_answer(struct order *order, enum err err)
+static char *make_answer(struct request *request, enum err err)
 {
     struct strbuf out = {0};
     struct jsonw json = {.out = &out};
@@ -858,11 +867,11 @@ static char *make_answer(struct order *order, enum err err)
     jsonw_bool(&json, "ok", err == ERR_OK);
     if (err != ERR_OK) {
         jsonw_text(&json, "error", err_name(err));
-        jsonw_text(&json, "text", order->diag.text);
+        jsonw_text(&json, "text", request->diag.text);
     } else {
-        jsonw_text(&json, "text", strbuf_text(&order->text));
-        if (order->extra.len > 0) {
-            jsonw_raw(&json, NULL, strbuf_text(&order->extra));
+        jsonw_text(&json, "text", strbuf_text(&request->text));
+        if (request->extra.len > 0) {
+            jsonw_raw(&json, NULL, strbuf_text(&request->extra));
         }
     }
     jsonw_object_end(&json);
@@ -871,23 +880,23 @@ static char *make_answer(struct order *order, enum err err)
     return copy;
 }
 
-static void keep_answer(struct engine *engine, uint64_t order, char *json)
+static void keep_answer(struct engine *engine, uint64_t request, char *json)
 {
     struct engine_todo *todo = &engine->todo;
     MEM_GROW(todo->answers, todo->answer_count, todo->answer_capacity);
     todo->answers[todo->answer_count++] =
-        (struct engine_answer){.order = order, .json = json};
+        (struct engine_answer){.request = request, .json = json};
 }
 
-/* The row of an order. A plan's text is in the row of its run. */
-static void note(const struct order *order,
+/* The row of a request. A plan's text is in the row of its run. */
+static void note(const struct request *request,
                  uint64_t number,
                  const char *who,
                  const char *answer)
 {
-    struct engine *engine = order->engine;
-    (void)json_object_del(order->json, "text");
-    char *args = json_dumps(order->json, JSON_COMPACT);
+    struct engine *engine = request->engine;
+    (void)json_object_del(request->json, "text");
+    char *args = json_dumps(request->json, JSON_COMPACT);
     INVARIANT(args != NULL);
     struct store_change change = {
         .type = STORE_COMMAND,
@@ -896,55 +905,55 @@ static void note(const struct order *order,
                 .number = number,
                 .wall_ns = engine->world->wall_ns(engine->ctx),
                 .who = who,
-                .verb = order->verb,
+                .verb = request->verb,
                 .args = args,
-                .key = get_text(order, "key"),
+                .key = get_text(request, "key"),
                 .answer = answer,
             },
     };
     store_batch_add(&engine->batch, &change);
     free(args);
     struct event event = {
-        .kind = EVENT_KIND_ORDER,
-        .as.order = {.verb = order->verb, .by = who, .answer = answer},
+        .kind = EVENT_KIND_REQUEST,
+        .as.request = {.verb = request->verb, .by = who, .answer = answer},
     };
     rows_event(engine, STORE_NONE, STORE_NONE, &event);
 }
 
-void orders_apply(struct engine *engine,
-                  uint64_t id,
-                  uint64_t number,
-                  const char *who,
-                  const char *json)
+void request_apply(struct engine *engine,
+                   uint64_t id,
+                   uint64_t number,
+                   const char *who,
+                   const char *json)
 {
-    struct order order = {.engine = engine, .verb = "?"};
+    struct request request = {.engine = engine, .verb = "?"};
     json_error_t error;
     enum err err;
-    order.json = json_loads(json, JSON_REJECT_DUPLICATES, &error);
-    if (!json_is_object(order.json)) {
-        json_decref(order.json);
-        order.json = json_object();
-        err = diag_set(&order.diag,
+    request.json = json_loads(json, JSON_REJECT_DUPLICATES, &error);
+    if (!json_is_object(request.json)) {
+        json_decref(request.json);
+        request.json = json_object();
+        err = diag_set(&request.diag,
                        ERR_INVALID,
                        "the request is not a JSON object: %s",
                        error.text);
-    } else if (get_text(&order, "verb") == NULL) {
-        err = diag_set(&order.diag, ERR_INVALID, "the request has no verb");
+    } else if (get_text(&request, "verb") == NULL) {
+        err = diag_set(&request.diag, ERR_INVALID, "the request has no verb");
     } else {
-        order.verb = get_text(&order, "verb");
-        err = carry_out(&order);
+        request.verb = get_text(&request, "verb");
+        err = carry_out(&request);
     }
-    crash_point("order-applied");
-    char *answer = make_answer(&order, err);
-    if (strcmp(order.verb, "ping") != 0 && !(order.silent && number == 0)) {
-        note(&order, number, who, answer);
+    crash_point("request-applied");
+    char *answer = make_answer(&request, err);
+    if (strcmp(request.verb, "ping") != 0 && !(request.silent && number == 0)) {
+        note(&request, number, who, answer);
     }
     if (number == 0) {
         keep_answer(engine, id, answer);
     } else {
         mem_free(answer); /* it was in the store: nobody waits for it now */
     }
-    json_decref(order.json);
-    strbuf_release(&order.text);
-    strbuf_release(&order.extra);
+    json_decref(request.json);
+    strbuf_release(&request.text);
+    strbuf_release(&request.extra);
 }

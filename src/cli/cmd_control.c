@@ -3,8 +3,8 @@
  * What an operator says to a scheduler: add, cap, pause, resume, hold, release,
  * retry, skip, cancel, answer, drain.
  *
- * Each is one order (see engine/orders.h) and one answer. What can be seen to
- * be wrong from the command line alone is refused before anything is sent;
+ * Each is one request (see engine/request.h) and one answer. What can be seen
+ * to be wrong from the command line alone is refused before anything is sent;
  * everything else is the scheduler's to judge, because only it knows the state
  * at that moment.
  */
@@ -13,9 +13,9 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "cli/cli.h"
-#include "cli/order.h"
-#include "engine/doorway.h"
-#include "engine/orders.h"
+#include "cli/request.h"
+#include "engine/control_socket.h"
+#include "engine/request.h"
 #include "view/client.h"
 #include "view/target.h"
 #include "work/owner.h"
@@ -119,9 +119,9 @@ static int read_line(struct line *line,
     }
 }
 
-/* --- giving the order --------------------------------------------------- */
+/* --- giving the request --------------------------------------------------- */
 
-static void begin_order(struct jsonw *json, const struct line *line)
+static void begin_request(struct jsonw *json, const struct line *line)
 {
     jsonw_object(json, NULL);
     jsonw_text(json, "verb", line->command->name);
@@ -171,15 +171,18 @@ static int run_cap(const struct cli_command *command, int argc, char **argv)
     if (line.step == 0 && !read_cap(command, line.operands[0], &max)) {
         return CLI_USAGE;
     }
-    struct strbuf order = {0};
-    struct jsonw json = {.out = &order};
-    begin_order(&json, &line);
+    struct strbuf request = {0};
+    struct jsonw json = {.out = &request};
+    begin_request(&json, &line);
     jsonw_int(&json,
               line.step != 0 ? "step" : "max",
               line.step != 0 ? line.step : max);
     jsonw_object_end(&json);
-    code = order_carry_out(command, line.store, line.json, strbuf_text(&order));
-    strbuf_release(&order);
+    code = request_carry_out(command,
+                             line.store,
+                             line.json,
+                             strbuf_text(&request));
+    strbuf_release(&request);
     return code;
 }
 
@@ -197,15 +200,18 @@ static int run_whole(const struct cli_command *command, int argc, char **argv)
     if (line.provider != NULL && line.run != NULL) {
         return cli_fail(command, "--provider and --run exclude each other");
     }
-    struct strbuf order = {0};
-    struct jsonw json = {.out = &order};
-    begin_order(&json, &line);
+    struct strbuf request = {0};
+    struct jsonw json = {.out = &request};
+    begin_request(&json, &line);
     if (line.provider != NULL) {
         jsonw_text(&json, "provider", line.provider);
     }
     jsonw_object_end(&json);
-    code = order_carry_out(command, line.store, line.json, strbuf_text(&order));
-    strbuf_release(&order);
+    code = request_carry_out(command,
+                             line.store,
+                             line.json,
+                             strbuf_text(&request));
+    strbuf_release(&request);
     return code;
 }
 
@@ -238,56 +244,60 @@ static int run_task(const struct cli_command *command, int argc, char **argv)
     if (task == NULL) {
         return CLI_USAGE;
     }
-    struct strbuf order = {0};
-    struct jsonw json = {.out = &order};
-    begin_order(&json, &line);
+    struct strbuf request = {0};
+    struct jsonw json = {.out = &request};
+    begin_request(&json, &line);
     jsonw_text(&json, "task", task);
     jsonw_object_end(&json);
-    code = order_carry_out(command, line.store, line.json, strbuf_text(&order));
-    strbuf_release(&order);
+    code = request_carry_out(command,
+                             line.store,
+                             line.json,
+                             strbuf_text(&request));
+    strbuf_release(&request);
     return code;
 }
 
 /*
- * A name that is no task's may be a run's. The order is given once more rather
- * than looked up before: what the first one did not find it has not changed.
+ * A name that is no task's may be a run's. The request is given once more
+ * rather than looked up before: what the first one did not find it has not
+ * changed.
  */
-static int order_either(const struct line *line, const char *name)
+static int request_either(const struct line *line, const char *name)
 {
     struct diag diag = {0};
-    struct order_answer first = {0};
-    struct order_answer second = {0};
-    struct strbuf order = {0};
-    struct jsonw json = {.out = &order};
+    struct request_answer first = {0};
+    struct request_answer second = {0};
+    struct strbuf request = {0};
+    struct jsonw json = {.out = &request};
     int code;
     struct store_place place;
     if (store_place_find(&place, line->store, false, &diag) != ERR_OK) {
-        return order_fail(line->command, line->json, ERR_NOT_FOUND, &diag);
+        return request_fail(line->command, line->json, ERR_NOT_FOUND, &diag);
     }
-    begin_order(&json, line);
+    begin_request(&json, line);
     jsonw_text(&json, "task", name);
     jsonw_object_end(&json);
-    enum err err = order_give(&place, strbuf_text(&order), &first, &diag);
+    enum err err = request_give(&place, strbuf_text(&request), &first, &diag);
     if (err == ERR_OK && first.err == ERR_NOT_FOUND && line->run == NULL) {
         struct line whole = *line;
         whole.run = name;
-        strbuf_clear(&order);
-        begin_order(&json, &whole);
+        strbuf_clear(&request);
+        begin_request(&json, &whole);
         jsonw_object_end(&json);
-        err = order_give(&place, strbuf_text(&order), &second, &diag);
+        err = request_give(&place, strbuf_text(&request), &second, &diag);
     }
     if (err != ERR_OK) {
-        code = order_fail(line->command, line->json, err, &diag);
+        code = request_fail(line->command, line->json, err, &diag);
     } else if (second.line != NULL && second.err != ERR_NOT_FOUND) {
-        code = order_show(line->command, line->json, &second);
-        order_tell_idle(line->command, &place, line->store, &second);
+        code = request_show(line->command, line->json, &second);
+        request_tell_idle(line->command, &place, line->store, &second);
     } else {
-        code = order_show(line->command, line->json, &first);
-        order_tell_idle(line->command, &place, line->store, &first);
+        code = request_show(line->command, line->json, &first);
+        request_tell_idle(line->command, &place, line->store, &first);
     }
-    strbuf_release(&order);
-    order_release(&first);
-    order_release(&second);
+    strbuf_release(&request);
+    request_release(&first);
+    request_release(&second);
     store_place_release(&place);
     return code;
 }
@@ -302,17 +312,20 @@ static int run_either(const struct cli_command *command, int argc, char **argv)
     }
     if (line.operand_count > 0) {
         const char *name = read_task(&line);
-        return name != NULL ? order_either(&line, name) : CLI_USAGE;
+        return name != NULL ? request_either(&line, name) : CLI_USAGE;
     }
     if (line.run == NULL) {
         return cli_fail(command, "missing TASK; name a whole run with --run");
     }
-    struct strbuf order = {0};
-    struct jsonw json = {.out = &order};
-    begin_order(&json, &line);
+    struct strbuf request = {0};
+    struct jsonw json = {.out = &request};
+    begin_request(&json, &line);
     jsonw_object_end(&json);
-    code = order_carry_out(command, line.store, line.json, strbuf_text(&order));
-    strbuf_release(&order);
+    code = request_carry_out(command,
+                             line.store,
+                             line.json,
+                             strbuf_text(&request));
+    strbuf_release(&request);
     return code;
 }
 
@@ -372,17 +385,17 @@ static int run_add(const struct cli_command *command, int argc, char **argv)
     if (memchr(file.text, '\0', file.bytes) != NULL) {
         code = cli_fail(command, "%s contains a NUL byte", file.path);
     } else {
-        struct strbuf order = {0};
-        struct jsonw json = {.out = &order};
-        begin_order(&json, &line);
+        struct strbuf request = {0};
+        struct jsonw json = {.out = &request};
+        begin_request(&json, &line);
         jsonw_text(&json, "file", file.path);
         jsonw_text(&json, "text", file.text);
         jsonw_object_end(&json);
-        code = order_carry_out(command,
-                               line.store,
-                               line.json,
-                               strbuf_text(&order));
-        strbuf_release(&order);
+        code = request_carry_out(command,
+                                 line.store,
+                                 line.json,
+                                 strbuf_text(&request));
+        strbuf_release(&request);
     }
     cli_release_file(&file);
     return code;
@@ -406,21 +419,21 @@ static int run_answer(const struct cli_command *command, int argc, char **argv)
         return CLI_USAGE;
     }
     struct strbuf text = {0};
-    struct strbuf order = {0};
-    struct jsonw json = {.out = &order};
+    struct strbuf request = {0};
+    struct jsonw json = {.out = &request};
     code = read_text(&line, &text);
     if (code == CLI_END) {
-        begin_order(&json, &line);
+        begin_request(&json, &line);
         jsonw_text(&json, "task", task);
         jsonw_text(&json, "text", strbuf_text(&text));
         jsonw_object_end(&json);
-        code = order_carry_out(command,
-                               line.store,
-                               line.json,
-                               strbuf_text(&order));
+        code = request_carry_out(command,
+                                 line.store,
+                                 line.json,
+                                 strbuf_text(&request));
     }
     strbuf_release(&text);
-    strbuf_release(&order);
+    strbuf_release(&request);
     return code;
 }
 
@@ -482,7 +495,7 @@ static int report_running(const struct line *line,
     int code = CLI_NOT_ALL_DONE;
     enum err err = client_look(&view, place, NULL, &diag);
     if (err != ERR_OK) {
-        code = order_fail(line->command, line->json, err, &diag);
+        code = request_fail(line->command, line->json, err, &diag);
     } else if (line->json) {
         struct jsonw json = {.out = &out};
         jsonw_object(&json, NULL);
@@ -540,7 +553,7 @@ static int wait_for_end(const struct line *line,
         bool owned = false;
         enum err err = find_owner(place, &owner, &owned, &diag);
         if (err != ERR_OK) {
-            return order_fail(line->command, line->json, err, &diag);
+            return request_fail(line->command, line->json, err, &diag);
         }
         if (!owned || !owner_is_same(&owner, drained)) {
             return say_none(line, "the scheduler has exited");
@@ -562,7 +575,7 @@ static int drain(const struct line *line, const struct store_place *place)
 {
     struct diag diag = {0};
     struct store_owner owner = {0};
-    struct order_answer answer = {0};
+    struct request_answer answer = {0};
     bool owned = false;
     int code;
     enum err err = find_owner(place, &owner, &owned, &diag);
@@ -570,22 +583,22 @@ static int drain(const struct line *line, const struct store_place *place)
         return say_nobody(line);
     }
     if (err == ERR_OK) {
-        err = order_give(place, "{\"verb\":\"drain\"}", &answer, &diag);
+        err = request_give(place, "{\"verb\":\"drain\"}", &answer, &diag);
     }
     if (err == ERR_IO && owned && line->wait) {
         code = wait_for_end(line, place, &owner); /* it went away meanwhile */
     } else if (err != ERR_OK) {
-        code = order_fail(line->command, line->json, err, &diag);
+        code = request_fail(line->command, line->json, err, &diag);
     } else {
         bool waits = line->wait && answer.err == ERR_OK;
         code = waits && line->json
                    ? CLI_OK
-                   : order_show(line->command, line->json, &answer);
+                   : request_show(line->command, line->json, &answer);
         if (code == CLI_OK && waits) {
             code = wait_for_end(line, place, &owner);
         }
     }
-    order_release(&answer);
+    request_release(&answer);
     return code;
 }
 
@@ -605,7 +618,7 @@ static int run_drain(const struct cli_command *command, int argc, char **argv)
     struct diag diag = {0};
     struct store_place place;
     if (store_place_find(&place, line.store, false, &diag) != ERR_OK) {
-        return order_fail(line.command, line.json, ERR_NOT_FOUND, &diag);
+        return request_fail(line.command, line.json, ERR_NOT_FOUND, &diag);
     }
     code = drain(&line, &place);
     store_place_release(&place);

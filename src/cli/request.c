@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/order.h"
+#include "cli/request.h"
 #include "cli/cli.h"
 
 #include "base/jsonw.h"
@@ -8,26 +8,26 @@
 #include "base/plain.h"
 #include "base/strbuf.h"
 #include "cli/next.h"
-#include "engine/orders.h"
+#include "engine/request.h"
 #include "view/client.h"
 
 #include <stdio.h>
 #include <string.h>
 
-void order_release(struct order_answer *answer)
+void request_release(struct request_answer *answer)
 {
     mem_free(answer->line);
     json_decref(answer->json);
-    *answer = (struct order_answer){0};
+    *answer = (struct request_answer){0};
 }
 
-/* Give an order and take its answer apart. */
-enum err order_give(const struct store_place *place,
-                    const char *json,
-                    struct order_answer *out,
-                    struct diag *diag)
+/* Give a request and take its answer apart. */
+enum err request_give(const struct store_place *place,
+                      const char *json,
+                      struct request_answer *out,
+                      struct diag *diag)
 {
-    *out = (struct order_answer){0};
+    *out = (struct request_answer){0};
     enum err err = client_ask(place, json, &out->line, diag);
     if (err != ERR_OK) {
         return err;
@@ -49,11 +49,11 @@ enum err order_give(const struct store_place *place,
 
 /* --- saying how it went ------------------------------------------------- */
 
-/* The order could not be given, or its answer is not known. */
-int order_fail(const struct cli_command *command,
-               bool json,
-               enum err err,
-               const struct diag *diag)
+/* The request could not be given, or its answer is not known. */
+int request_fail(const struct cli_command *command,
+                 bool json,
+                 enum err err,
+                 const struct diag *diag)
 {
     if (json) {
         struct strbuf out = {0};
@@ -87,9 +87,9 @@ static void add_lines(struct strbuf *out, const char *text)
 }
 
 /* Print an answer; the exit code. */
-int order_show(const struct cli_command *command,
-               bool json,
-               const struct order_answer *answer)
+int request_show(const struct cli_command *command,
+                 bool json,
+                 const struct request_answer *answer)
 {
     int code = answer->err == ERR_OK ? CLI_OK : err_exit_code(answer->err);
     struct strbuf out = {0};
@@ -110,7 +110,7 @@ int order_show(const struct cli_command *command,
     return code;
 }
 
-/* Whether an order has its effect without a scheduler: it stops things. */
+/* Whether a request has its effect without a scheduler: it stops things. */
 static bool is_complete(const char *verb)
 {
     static const char *const verbs[] = {
@@ -128,10 +128,10 @@ static bool is_complete(const char *verb)
     return false;
 }
 
-void order_tell_idle(const struct cli_command *command,
-                     const struct store_place *place,
-                     const char *store,
-                     const struct order_answer *answer)
+void request_tell_idle(const struct cli_command *command,
+                       const struct store_place *place,
+                       const char *store,
+                       const struct request_answer *answer)
 {
     const char *run = json_string_value(json_object_get(answer->json, "run"));
     if (answer->err != ERR_OK || run == NULL || is_complete(command->name)) {
@@ -145,26 +145,26 @@ void order_tell_idle(const struct cli_command *command,
     strbuf_release(&out);
 }
 
-/* Give an order and print the answer; the exit code. */
-int order_carry_out(const struct cli_command *command,
-                    const char *store,
-                    bool json,
-                    const char *order)
+/* Give a request and print the answer; the exit code. */
+int request_carry_out(const struct cli_command *command,
+                      const char *store,
+                      bool json,
+                      const char *request)
 {
     struct diag diag = {0};
-    struct order_answer answer = {0};
+    struct request_answer answer = {0};
     int code;
     struct store_place place;
     enum err err = store_place_find(&place, store, false, &diag);
     if (err == ERR_OK) {
-        err = order_give(&place, order, &answer, &diag);
+        err = request_give(&place, request, &answer, &diag);
     }
-    code = err == ERR_OK ? order_show(command, json, &answer)
-                         : order_fail(command, json, err, &diag);
+    code = err == ERR_OK ? request_show(command, json, &answer)
+                         : request_fail(command, json, err, &diag);
     if (err == ERR_OK) {
-        order_tell_idle(command, &place, store, &answer);
+        request_tell_idle(command, &place, store, &answer);
     }
-    order_release(&answer);
+    request_release(&answer);
     store_place_release(&place);
     return code;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/doorway.h"
+#include "engine/control_socket.h"
 
 #include "base/crash.h"
 #include "base/invariant.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
-#include "engine/orders.h"
+#include "engine/request.h"
 #include "store/place.h"
 #include "work/owner.h"
 
@@ -22,7 +22,7 @@ enum { BACKLOG = 64, READ_BYTES = 64 << 10, CLIENTS_MAX = 1000 };
 
 struct client {
     uv_pipe_t pipe;
-    struct doorway *doorway;
+    struct control_socket *control;
     struct client *next;
     uint64_t number;
     char who[64];
@@ -35,69 +35,72 @@ struct reply {
     char *text;
 };
 
-struct doorway {
+struct control_socket {
     uv_pipe_t pipe;
-    doorway_order_fn fn;
+    control_socket_request_fn fn;
     void *ctx;
     struct client *clients;
     uint32_t client_count;
     uint64_t last_client;
-    uint64_t last_order;
-    struct doorway_order *orders; /* not answered yet */
-    uint32_t order_count;
-    uint32_t order_capacity;
+    uint64_t last_request;
+    struct control_socket_request *requests; /* not answered yet */
+    uint32_t request_count;
+    uint32_t request_capacity;
     uint32_t open_handles;
     bool closing;
 };
 
 /* Which client waits for which answer. */
-struct doorway_order {
+struct control_socket_request {
     uint64_t id;
     uint64_t client;
 };
 
-static void free_when_closed(struct doorway *doorway)
+static void free_when_closed(struct control_socket *control)
 {
-    if (doorway->closing && doorway->open_handles == 0) {
-        mem_free(doorway->orders);
-        mem_free(doorway);
+    if (control->closing && control->open_handles == 0) {
+        mem_free(control->requests);
+        mem_free(control);
     }
 }
 
 static void client_closed(uv_handle_t *handle)
 {
     struct client *client = handle->data;
-    struct doorway *doorway = client->doorway;
+    struct control_socket *control = client->control;
     strbuf_release(&client->input);
     mem_free(client);
-    doorway->open_handles--;
-    free_when_closed(doorway);
+    control->open_handles--;
+    free_when_closed(control);
 }
 
 static void drop_client(struct client *client)
 {
-    struct doorway *doorway = client->doorway;
-    struct client **place = &doorway->clients;
+    struct control_socket *control = client->control;
+    struct client **place = &control->clients;
     while (*place != NULL && *place != client) {
         place = &(*place)->next;
     }
     if (*place == client) {
         *place = client->next;
-        doorway->client_count--;
+        control->client_count--;
         uv_close((uv_handle_t *)&client->pipe, client_closed);
     }
 }
 
-static void take_order(struct client *client, const char *json)
+static void take_request(struct client *client, const char *json)
 {
-    struct doorway *doorway = client->doorway;
-    MEM_GROW(doorway->orders, doorway->order_count, doorway->order_capacity);
-    uint64_t id = ++doorway->last_order;
-    doorway->orders[doorway->order_count++] = (struct doorway_order){
-        .id = id,
-        .client = client->number,
-    };
-    doorway->fn(doorway->ctx, id, client->who, json);
+    struct control_socket *control = client->control;
+    MEM_GROW(control->requests,
+             control->request_count,
+             control->request_capacity);
+    uint64_t id = ++control->last_request;
+    control->requests[control->request_count++] =
+        (struct control_socket_request){
+            .id = id,
+            .client = client->number,
+        };
+    control->fn(control->ctx, id, client->who, json);
 }
 
 /* Take every whole line out of the input. */
@@ -112,7 +115,7 @@ static void take_lines(struct client *client)
             break;
         }
         *end = '\0';
-        take_order(client, line);
+        take_request(client, line);
         from += (size_t)(end - line) + 1;
     }
     size_t left = input->len - from;
@@ -137,7 +140,7 @@ static void on_input(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf)
         strbuf_add(&client->input, buf->base, (size_t)count);
     }
     mem_free(buf->base);
-    if (count < 0 || client->input.len > ORDERS_BYTES_MAX) {
+    if (count < 0 || client->input.len > REQUEST_BYTES_MAX) {
         drop_client(client);
     } else if (count > 0) {
         take_lines(client);
@@ -153,33 +156,33 @@ static bool is_trusted(struct client *client)
 
 static void on_connection(uv_stream_t *stream, int status)
 {
-    struct doorway *doorway = stream->data;
+    struct control_socket *control = stream->data;
     if (status != 0) {
         return; /* out of descriptors: the client tries again */
     }
     struct client *client = mem_zalloc(1, sizeof(*client));
-    client->doorway = doorway;
+    client->control = control;
     client->pipe.data = client;
-    client->number = ++doorway->last_client;
+    client->number = ++control->last_client;
     int made = uv_pipe_init(stream->loop, &client->pipe, 0);
     INVARIANT(made == 0);
-    client->next = doorway->clients;
-    doorway->clients = client;
-    doorway->client_count++;
-    doorway->open_handles++;
+    client->next = control->clients;
+    control->clients = client;
+    control->client_count++;
+    control->open_handles++;
     if (uv_accept(stream, (uv_stream_t *)&client->pipe) != 0 ||
-        !is_trusted(client) || doorway->client_count > CLIENTS_MAX ||
+        !is_trusted(client) || control->client_count > CLIENTS_MAX ||
         uv_read_start((uv_stream_t *)&client->pipe, give_buffer, on_input) !=
             0) {
         drop_client(client);
     }
 }
 
-static void doorway_closed(uv_handle_t *handle)
+static void control_socket_closed(uv_handle_t *handle)
 {
-    struct doorway *doorway = handle->data;
-    doorway->open_handles--;
-    free_when_closed(doorway);
+    struct control_socket *control = handle->data;
+    control->open_handles--;
+    free_when_closed(control);
 }
 
 /* A listening socket in the directory; -1 with an error. */
@@ -192,13 +195,13 @@ static int listen_in(const char *dir, struct diag *diag)
     if (dir_fd >= 0 && fd >= 0) {
         store_place_socket(&address, dir_fd);
         if (unlinkat(dir_fd, STORE_PLACE_SOCKET, 0) == 0 || errno == ENOENT) {
-            crash_point("doorway-unlinked");
+            crash_point("socket-unlinked");
             mode_t mask = umask(077);
             bound =
                 bind(fd, (const struct sockaddr *)&address, sizeof(address)) ==
                 0;
             (void)umask(mask);
-            crash_point("doorway-bound");
+            crash_point("socket-bound");
         }
     }
     if (!bound) {
@@ -219,34 +222,34 @@ static int listen_in(const char *dir, struct diag *diag)
     return fd;
 }
 
-enum err doorway_open(struct doorway **out,
-                      struct uv_loop_s *loop,
-                      const char *dir,
-                      doorway_order_fn fn,
-                      void *ctx,
-                      struct diag *diag)
+enum err control_socket_open(struct control_socket **out,
+                             struct uv_loop_s *loop,
+                             const char *dir,
+                             control_socket_request_fn fn,
+                             void *ctx,
+                             struct diag *diag)
 {
     *out = NULL;
     int fd = listen_in(dir, diag);
     if (fd < 0) {
         return ERR_IO;
     }
-    struct doorway *doorway = mem_zalloc(1, sizeof(*doorway));
-    doorway->fn = fn;
-    doorway->ctx = ctx;
-    doorway->pipe.data = doorway;
-    int status = uv_pipe_init(loop, &doorway->pipe, 0);
+    struct control_socket *control = mem_zalloc(1, sizeof(*control));
+    control->fn = fn;
+    control->ctx = ctx;
+    control->pipe.data = control;
+    int status = uv_pipe_init(loop, &control->pipe, 0);
     INVARIANT(status == 0);
-    doorway->open_handles = 1;
-    status = uv_pipe_open(&doorway->pipe, fd);
+    control->open_handles = 1;
+    status = uv_pipe_open(&control->pipe, fd);
     if (status == 0) {
         status =
-            uv_listen((uv_stream_t *)&doorway->pipe, BACKLOG, on_connection);
+            uv_listen((uv_stream_t *)&control->pipe, BACKLOG, on_connection);
     } else {
         (void)close(fd);
     }
     if (status != 0) {
-        doorway_close(doorway);
+        control_socket_close(control);
         return diag_set(diag,
                         ERR_IO,
                         "listen on %s/%s: %s",
@@ -254,20 +257,20 @@ enum err doorway_open(struct doorway **out,
                         STORE_PLACE_SOCKET,
                         uv_strerror(status));
     }
-    *out = doorway;
+    *out = control;
     return ERR_OK;
 }
 
-void doorway_close(struct doorway *doorway)
+void control_socket_close(struct control_socket *control)
 {
-    if (doorway == NULL) {
+    if (control == NULL) {
         return;
     }
-    doorway->closing = true;
-    while (doorway->clients != NULL) {
-        drop_client(doorway->clients);
+    control->closing = true;
+    while (control->clients != NULL) {
+        drop_client(control->clients);
     }
-    uv_close((uv_handle_t *)&doorway->pipe, doorway_closed);
+    uv_close((uv_handle_t *)&control->pipe, control_socket_closed);
 }
 
 static void reply_sent(uv_write_t *write, int status)
@@ -278,26 +281,29 @@ static void reply_sent(uv_write_t *write, int status)
     mem_free(reply);
 }
 
-static struct client *find_client(struct doorway *doorway, uint64_t number)
+static struct client *find_client(struct control_socket *control,
+                                  uint64_t number)
 {
-    struct client *client = doorway->clients;
+    struct client *client = control->clients;
     while (client != NULL && client->number != number) {
         client = client->next;
     }
     return client;
 }
 
-void doorway_answer(struct doorway *doorway, uint64_t id, const char *json)
+void control_socket_answer(struct control_socket *control,
+                           uint64_t id,
+                           const char *json)
 {
     uint32_t ix = 0;
-    while (ix < doorway->order_count && doorway->orders[ix].id != id) {
+    while (ix < control->request_count && control->requests[ix].id != id) {
         ix++;
     }
-    if (ix == doorway->order_count) {
+    if (ix == control->request_count) {
         return;
     }
-    struct client *client = find_client(doorway, doorway->orders[ix].client);
-    doorway->orders[ix] = doorway->orders[--doorway->order_count];
+    struct client *client = find_client(control, control->requests[ix].client);
+    control->requests[ix] = control->requests[--control->request_count];
     if (client == NULL) {
         return;
     }

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * control_socket: the unix socket on which the scheduler takes requests.
+ *
+ * One JSON object per line comes in, one per line goes out, in the order of
+ * the answers. The socket lies in the directory of the store (mode 0600), and
+ * only processes of the same user, or root's, are listened to.
+ */
+#ifndef ENGINE_CONTROL_SOCKET_H
+#define ENGINE_CONTROL_SOCKET_H
+
+#include "base/diag.h"
+
+#include <stdint.h>
+
+struct uv_loop_s;
+struct control_socket;
+
+/* A request: `id` names it in control_socket_answer(), and is not 0. */
+typedef void (*control_socket_request_fn)(void *ctx,
+                                          uint64_t id,
+                                          const char *who,
+                                          const char *json);
+
+/* Listen; what an earlier process left there is replaced. */
+MUST_USE enum err control_socket_open(struct control_socket **out,
+                                      struct uv_loop_s *loop,
+                                      const char *dir,
+                                      control_socket_request_fn fn,
+                                      void *ctx,
+                                      struct diag *diag);
+
+/* Close all connections. Its memory is given back by the loop's next passes.
+ * NULL is allowed. */
+void control_socket_close(struct control_socket *control);
+
+/* Send an answer; without effect when its client is gone. */
+void control_socket_answer(struct control_socket *control,
+                           uint64_t id,
+                           const char *json);
+
+#endif /* ENGINE_CONTROL_SOCKET_H */
