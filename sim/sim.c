@@ -170,7 +170,7 @@ static void must(enum err err)
     INVARIANT(err == ERR_OK);
 }
 
-static void reject(struct sim *sim, const struct sched_effect *start)
+static void refuse(struct sim *sim, const struct sched_effect *start)
 {
     const enum sched_outcome outcome = OUTCOME_REFUSED;
     struct sched_event event = {
@@ -182,7 +182,7 @@ static void reject(struct sim *sim, const struct sched_effect *start)
         .outcome_count = 1,
         .retry_at_ns = SCHED_NEVER,
     };
-    sim->result->rejections++;
+    sim->result->refusals++;
     must(sched_apply(sim->sched, &event));
 }
 
@@ -316,7 +316,7 @@ static bool carry_out(struct sim *sim, const struct sched_effect *effect)
     case EFFECT_START:
         ix = sim->plan->tasks[load_plan_task(sim->run, effect->task)].provider;
         if (orders_take(sim, SCRIPT_REFUSE, ix)) {
-            reject(sim, effect);
+            refuse(sim, effect);
         } else {
             begin(sim, effect);
         }

@@ -83,7 +83,7 @@ struct sim_result {
     uint32_t session_count;
     uint32_t lane_count; /* most sessions at once */
     double slot_use;     /* share of the slots that worked, 0 to 1 */
-    uint32_t rejections;
+    uint32_t refusals;
     uint32_t counts[TASK_STATE_COUNT]; /* tasks by their last state */
     struct sim_class *classes;         /* one for each class of the plan */
     uint32_t class_count;

@@ -619,7 +619,7 @@ static void release(struct world *world)
     mem_free(world->servers);
     mem_free(world->events);
     mem_free(world->shims);
-    mem_free(world->notices);
+    mem_free(world->notifications);
     mem_free(world->dirs);
     strmap_release(&world->dir_map);
     arena_release(&world->arena);

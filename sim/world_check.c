@@ -277,7 +277,7 @@ static void check_claim(struct world *world, const struct store_attempt *row)
 static void note_setting(struct world *world, const struct store_setting *row)
 {
     static const char usage[] = "usage/";
-    world_notice_stored(world, row);
+    world_notify_stored(world, row);
     if (strcmp(row->name, "override") == 0) {
         world->override = row->value != NULL;
     } else if (strncmp(row->name, usage, strlen(usage)) == 0) {
@@ -325,7 +325,7 @@ static void note(struct world *world, const struct store_change *change)
         break;
     case STORE_EVENT:
         world->event_number++;
-        world_notice_event(world, &change->as.event);
+        world_notify_event(world, &change->as.event);
         break;
     case STORE_SETTING:
         note_setting(world, &change->as.setting);
@@ -638,7 +638,7 @@ void world_check_rest(struct world *world)
     for (uint32_t ix = 0; ix < engine_run_count(engine); ix++) {
         check_run_rest(world, engine, ix);
     }
-    world_notice_check_rest(world);
+    world_notify_check_rest(world);
 }
 
 static void on_store_fault(void *ctx, const char *text)

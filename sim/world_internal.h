@@ -246,8 +246,8 @@ struct world_claim {
     int64_t limits[WORLD_LIMITS_MAX]; /* as they were then */
 };
 
-/* A notice that is stored: a hook must be told before it goes. */
-struct world_notice {
+/* A notification that is stored: a hook must be told before it goes. */
+struct world_notification {
     uint32_t run; /* number */
     uint64_t event;
     bool told;
@@ -306,7 +306,7 @@ struct world {
     WORLD_LIST(struct world_session, session);
     WORLD_LIST(struct world_run, run);
     WORLD_LIST(struct world_claim, claim); /* by token - 1 */
-    WORLD_LIST(struct world_notice, notice);
+    WORLD_LIST(struct world_notification, notification);
 };
 
 /* world.c: note the first thing that is wrong, which ends the world. */
@@ -390,14 +390,14 @@ void world_link_cut(struct world *world, int64_t for_ns);
 void world_link_again(struct world *world);
 void world_link_release(struct world *world);
 
-/* world_notice.c: what hooks are told, against what is stored. */
-void world_notice_stored(struct world *world, const struct store_setting *row);
-void world_notice_event(struct world *world, const struct store_event *row);
+/* world_notify.c: what hooks are told, against what is stored. */
+void world_notify_stored(struct world *world, const struct store_setting *row);
+void world_notify_event(struct world *world, const struct store_event *row);
 /* A hook has begun; it has been told. */
-void world_notice_begun(struct world *world, const char *dir);
-void world_notice_told(struct world *world, const char *dir);
+void world_notify_begun(struct world *world, const char *dir);
+void world_notify_told(struct world *world, const char *dir);
 /* Nothing may be left in the end. */
-void world_notice_check_rest(struct world *world);
+void world_notify_check_rest(struct world *world);
 
 /* world_machine.c: a request is on its way; it is there. */
 enum err world_machine_request(struct world *world,

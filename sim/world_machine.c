@@ -298,7 +298,7 @@ static void end_program(struct world *world,
     if (request->program == WORLD_METERS) {
         dir->fragment = world_plan_meters(world);
     } else if (request->program == WORLD_HOOK) {
-        world_notice_told(world, dir->path);
+        world_notify_told(world, dir->path);
         if (script != NULL && script->told != NULL) {
             script->told(script->ctx,
                          world->now_ns + world->wall_ns,
@@ -340,7 +340,7 @@ static void begin_session(struct world *world, uint32_t ix)
     dir->executions++;
     dir->session = shim->session;
     if (request->task == NULL && request->program == WORLD_HOOK) {
-        world_notice_begun(world, dir->path);
+        world_notify_begun(world, dir->path);
     }
     if (request->task != NULL) {
         world->report->sessions++;

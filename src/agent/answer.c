@@ -2,7 +2,7 @@
 #include "agent/answer.h"
 
 #include "base/jsonw.h"
-#include "exec/put.h"
+#include "exec/attempt_file.h"
 
 #include <string.h>
 
@@ -98,7 +98,7 @@ static enum err put(const char *dir, struct jsonw *json, struct diag *diag)
 {
     jsonw_object_end(json);
     strbuf_adds(json->out, "\n");
-    enum err err = put_write(dir, "result", json->out, diag);
+    enum err err = attempt_file_write(dir, "result", json->out, diag);
     strbuf_release(json->out);
     return err;
 }

@@ -8,7 +8,7 @@
 #include "agent/rollout.h"
 #include "base/mem.h"
 #include "base/strip.h"
-#include "exec/put.h"
+#include "exec/attempt_file.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -48,7 +48,8 @@ static void print(const char *text, size_t len)
     strip_add(&strip, &clean, text, len);
     strip_end(&strip, &clean);
     strbuf_adds(&clean, "\n");
-    bool written = put_all(STDOUT_FILENO, strbuf_text(&clean), clean.len);
+    bool written =
+        attempt_file_write_all(STDOUT_FILENO, strbuf_text(&clean), clean.len);
     (void)written;
     strbuf_release(&clean);
 }
@@ -238,12 +239,12 @@ put_texts(struct drive *drive, const char *schema, struct diag *diag)
                               drive->brief.call.resume != NULL,
                               diag);
     if (err == ERR_OK) {
-        err = put_write(drive->dir, "prompt", &text, diag);
+        err = attempt_file_write(drive->dir, "prompt", &text, diag);
     }
     strbuf_clear(&text);
     strbuf_adds(&text, schema);
     if (err == ERR_OK) {
-        err = put_write(drive->dir, "schema", &text, diag);
+        err = attempt_file_write(drive->dir, "schema", &text, diag);
     }
     strbuf_release(&text);
     return err;

@@ -9,7 +9,7 @@
  */
 #include "agent/drive.h"
 #include "agent/meters.h"
-#include "exec/put.h"
+#include "exec/attempt_file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,8 @@ static int complain(const char *text)
 {
     struct strbuf line = {0};
     strbuf_addf(&line, "sluice-agent: %s\n", text);
-    bool written = put_all(STDERR_FILENO, strbuf_text(&line), line.len);
+    bool written =
+        attempt_file_write_all(STDERR_FILENO, strbuf_text(&line), line.len);
     (void)written; /* there is nobody else to tell */
     strbuf_release(&line);
     return EXIT_WRONG;
@@ -42,7 +43,9 @@ static int print_meters(const char *program)
         meters_add(&text, store, adapter, (int64_t)time(NULL), &diag);
     if (err != ERR_OK) {
         code = complain(diag.text);
-    } else if (!put_all(STDOUT_FILENO, strbuf_text(&text), text.len)) {
+    } else if (!attempt_file_write_all(STDOUT_FILENO,
+                                       strbuf_text(&text),
+                                       text.len)) {
         code = complain("cannot write the meters");
     }
     strbuf_release(&text);

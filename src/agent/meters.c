@@ -3,7 +3,7 @@
 
 #include "agent/rollout.h"
 #include "base/jsonw.h"
-#include "exec/put.h"
+#include "exec/attempt_file.h"
 
 #include <stdlib.h>
 
@@ -39,7 +39,8 @@ enum err meters_keep(const char *store,
     struct strbuf text = {0};
     strbuf_addf(&dir, "%s/%s", store, folder);
     add_all(&text, seen);
-    enum err err = put_write(strbuf_text(&dir), adapter->name, &text, diag);
+    enum err err =
+        attempt_file_write(strbuf_text(&dir), adapter->name, &text, diag);
     strbuf_release(&dir);
     strbuf_release(&text);
     return err;
@@ -53,7 +54,8 @@ static void read_kept(struct adapter_seen *seen,
     struct strbuf dir = {0};
     struct strbuf text = {0};
     strbuf_addf(&dir, "%s/%s", store, folder);
-    if (put_read(strbuf_text(&dir), adapter->name, &text, NULL) == ERR_OK) {
+    if (attempt_file_read(strbuf_text(&dir), adapter->name, &text, NULL) ==
+        ERR_OK) {
         json_t *list = json_loadb(strbuf_text(&text), text.len, 0, NULL);
         size_t ix;
         json_t *one;

@@ -3,7 +3,7 @@
 
 #include "agent/runner.h"
 #include "base/mem.h"
-#include "exec/put.h"
+#include "exec/attempt_file.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -91,7 +91,8 @@ enum err place_find(struct place *out,
         out->list[ix] =
             (struct prompt_range){.branch = "", .start = "", .tip = ""};
     }
-    bool repository = put_read(dir, "ranges", &out->ranges, NULL) == ERR_OK;
+    bool repository =
+        attempt_file_read(dir, "ranges", &out->ranges, NULL) == ERR_OK;
     if (repository) {
         char *dirs[2] = {NULL, NULL};
         read_ranges(out, brief);

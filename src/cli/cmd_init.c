@@ -11,7 +11,7 @@
 #include "base/plain.h"
 #include "cli/cli.h"
 #include "cli/survey.h"
-#include "exec/put.h"
+#include "exec/attempt_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -298,7 +298,7 @@ static int write_plan(const struct request *request, const struct strbuf *text)
     }
     const char *name = strbuf_text(&made);
     int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    bool good = fd >= 0 && put_all(fd, text->text, text->len);
+    bool good = fd >= 0 && attempt_file_write_all(fd, text->text, text->len);
     int error = errno;
     if (fd >= 0 && close(fd) != 0 && good) {
         error = errno;

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "cli/cli.h"
-#include "exec/put.h"
+#include "exec/attempt_file.h"
 #include "report/report.h"
 #include "view/client.h"
 #include "view/target.h"
@@ -63,7 +63,8 @@ write_file(const char *path, const struct strbuf *text, struct diag *diag)
     }
     int flags = O_WRONLY | O_CLOEXEC | (plain ? O_CREAT | O_EXCL : 0);
     int fd = open(strbuf_text(&made), flags, 0666);
-    bool good = fd >= 0 && put_all(fd, strbuf_text(text), text->len);
+    bool good =
+        fd >= 0 && attempt_file_write_all(fd, strbuf_text(text), text->len);
     int error = errno;
     if (fd >= 0 && close(fd) != 0 && good) {
         error = errno;
@@ -97,8 +98,10 @@ static enum err put_page(const char *home,
     struct strbuf name = {0};
     strbuf_addf(&folder, "%s/report", home);
     strbuf_addf(&name, "%s.html", history->id);
-    enum err err =
-        put_write(strbuf_text(&folder), strbuf_text(&name), text, diag);
+    enum err err = attempt_file_write(strbuf_text(&folder),
+                                      strbuf_text(&name),
+                                      text,
+                                      diag);
     if (err == ERR_OK) {
         strbuf_addf(path, "%s/%s", folder.text, name.text);
     } else {

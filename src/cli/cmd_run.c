@@ -290,7 +290,7 @@ static void on_pass(void *ctx)
     struct engine_run_view view = engine_run(engine, ix);
     bool left = engine_is_draining(engine) && engine_session_count(engine) == 0;
     if (view.finished || (view.quiet && !left && !view.sched.paused)) {
-        if (engine_notice_count(engine, ix) > 0) {
+        if (engine_notification_count(engine, ix) > 0) {
             return; /* hooks are still to be told of it */
         }
         run->over = true;

@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "base/plain.h"
-#include "exec/put.h"
+#include "exec/attempt_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -98,8 +98,8 @@ static int write_file(const struct import_out *out,
     struct strbuf made = {0};
     strbuf_addf(&made, "%s.XXXXXX", path);
     int fd = mkostemp(made.text, O_CLOEXEC);
-    bool ok = fd >= 0 && put_all(fd, text, len) && fsync(fd) == 0 &&
-              fchmod(fd, mode_for(&old, there)) == 0;
+    bool ok = fd >= 0 && attempt_file_write_all(fd, text, len) &&
+              fsync(fd) == 0 && fchmod(fd, mode_for(&old, there)) == 0;
     error = errno;
     if (fd >= 0) {
         (void)close(fd);

@@ -163,8 +163,8 @@ void results_text(struct strbuf *out,
                 result->session_count == 1 ? "" : "s",
                 result->lane_count,
                 result->slot_use * 100);
-    if (result->rejections > 0) {
-        strbuf_addf(out, ", %u starts refused", result->rejections);
+    if (result->refusals > 0) {
+        strbuf_addf(out, ", %u starts refused", result->refusals);
     }
     strbuf_adds(out, "\n");
     add_classes(out, plan, result);
@@ -267,7 +267,7 @@ void results_json(struct strbuf *out,
     jsonw_int(&json, "peak_sessions", result->lane_count);
     jsonw_name(&json, "slot_use");
     strbuf_addf(out, "%.4f", result->slot_use);
-    jsonw_int(&json, "rejections", result->rejections);
+    jsonw_int(&json, "rejections", result->refusals);
     jsonw_line(&json, 1);
     jsonw_object(&json, "starved_s");
     for (uint32_t ix = 0; ix < result->class_count; ix++) {

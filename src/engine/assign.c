@@ -52,7 +52,10 @@ static void take(struct making *making)
                                  making->env_capacity,
                                  sizeof(making->env[0]));
     }
+    INVARIANT(memchr(strbuf_text(&making->text), '=', making->text.len) !=
+              NULL);
     making->env[making->env_count++] = take_text(making);
+    INVARIANT(making->text.len == 0);
 }
 
 static void set(struct making *making, const char *name, const char *value)
@@ -134,6 +137,7 @@ static void add_files(struct making *making)
         strbuf_addf(&making->text, "%s\n", making->run->plan->tasks[ix].id);
         next = sched_session_next(making->engine->sched, next);
     }
+    INVARIANT(next.v == ID_NONE);
     take_file(making, "batch", "SLUICE_BATCH");
 }
 
@@ -248,6 +252,7 @@ static const struct work_member *members_of(struct making *making)
         };
         next = sched_session_next(making->engine->sched, next);
     }
+    INVARIANT(next.v == ID_NONE);
     return members;
 }
 
@@ -324,6 +329,7 @@ struct work_id assign_id(const struct engine *engine,
                          char name[ASSIGN_NAME_BYTES])
 {
     const struct engine_run *run = &engine->runs[session->run];
+    INVARIANT(session->token != 0);
     (void)snprintf(name, ASSIGN_NAME_BYTES, "%u", session->number);
     return (struct work_id){
         .token = session->token,
@@ -340,6 +346,8 @@ enum err assign_session(struct engine *engine,
 {
     const struct engine_run *run = &engine->runs[session->run];
     const struct plan_task *task = &run->plan->tasks[session->task];
+    session_check(engine, session);
+    INVARIANT(session->phase == SESSION_ASSIGNED && session->asked);
     struct making making = {
         .engine = engine,
         .session = session,
@@ -379,6 +387,9 @@ enum err assign_session(struct engine *engine,
     order.env_count = making.env_count;
     order.files = making.files;
     order.file_count = making.file_count;
+    INVARIANT(order.want != WORK_RUN || order.folder != NULL);
+    INVARIANT(order.git.member_count == 0 ||
+              order.git.member_count == session->task_count);
     if (err == ERR_OK) {
         engine->world->assign(engine->ctx, &order);
     }
@@ -391,6 +402,8 @@ void assign_program(struct engine *engine,
                     const struct work_id *id)
 {
     struct program_call call = program->ops->call(engine, program);
+    INVARIANT(program->id == id->token && work_is_program(id));
+    INVARIANT(strcmp(call.run, id->run) == 0);
     struct making making = {.engine = engine};
     set(&making, "SLUICE_RUN", id->run);
     for (uint32_t ix = 0; ix < call.env_count; ix++) {

@@ -6,6 +6,7 @@
  */
 #include "engine/engine_internal.h"
 
+#include "base/invariant.h"
 #include "engine/carry.h"
 
 #include <jansson.h>
@@ -114,6 +115,7 @@ static json_t *tasks_of(const struct engine *engine,
         (void)json_array_append_new(list, task_of(run, ix));
         next = sched_session_next(engine->sched, next);
     }
+    INVARIANT(next.v == ID_NONE);
     return list;
 }
 
@@ -168,6 +170,7 @@ enum err assign_add_brief(const struct engine *engine,
     const struct engine_run *run = &engine->runs[session->run];
     const struct plan *plan = run->plan;
     const struct plan_task *task = &plan->tasks[session->task];
+    INVARIANT(task->agent < plan->agent_count);
     json_t *brief =
         json_pack("{s:o, s:s, s:b, s:o, s:o, s:o}",
                   "agent",

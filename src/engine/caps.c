@@ -73,6 +73,7 @@ spending_of(const struct engine *engine, uint32_t run, uint32_t class_ix)
             sched_task(engine->sched, engine_core_task(engine, run, ix));
         bool in_flight =
             view.state == TASK_STARTING || view.state == TASK_RUNNING;
+        INVARIANT(view.attempts > 0 || !in_flight);
         uint32_t ended = view.attempts - (in_flight ? 1 : 0);
         /* An agent that was killed has not told what it cost. */
         if (task->agent == PLAN_NONE || t->usd > 0 || t->tokens > 0) {
@@ -176,8 +177,10 @@ void caps_apply(struct engine *engine, uint32_t run)
         if (sched_limit_max(engine->sched, event.limit) == event.max) {
             continue;
         }
+        INVARIANT(event.max >= 0);
         enum err err = sched_apply(engine->sched, &event);
         INVARIANT(err == ERR_OK);
+        INVARIANT(sched_limit_max(engine->sched, event.limit) == event.max);
         engine->changed = true;
     }
 }
@@ -185,6 +188,7 @@ void caps_apply(struct engine *engine, uint32_t run)
 void caps_set(struct engine *engine, uint32_t run, uint32_t limit, int64_t max)
 {
     struct engine_run *r = &engine->runs[run];
+    INVARIANT(limit < r->plan->limit_count && max >= 0);
     struct engine_limit *kept = NULL;
     for (uint32_t ix = 0; ix < r->limit_count; ix++) {
         if (r->limits[ix].limit == limit) {
@@ -209,6 +213,7 @@ void caps_set(struct engine *engine, uint32_t run, uint32_t limit, int64_t max)
     store_batch_add(&engine->batch, &change);
     (void)engine_now(engine);
     caps_apply(engine, run);
+    INVARIANT(caps_configured(engine, run, limit) == max);
 }
 
 /* Whether others wait to see what a session of the task costs. */
@@ -236,6 +241,7 @@ void caps_spend(struct engine *engine,
     if (usd == 0 && tokens == 0 && !is_waited_for(engine, run, task)) {
         return;
     }
+    INVARIANT(usd >= 0 && tokens >= 0);
     struct engine_task *t = &engine->runs[run].tasks[task];
     t->usd += usd;
     t->tokens += tokens;
@@ -316,6 +322,7 @@ static void keep_raise(struct engine_run *run,
                        uint32_t task,
                        const struct plan_cost *budget)
 {
+    INVARIANT(task < run->plan->task_count);
     uint32_t ix = 0;
     while (ix < run->raise_count && run->raises[ix].task != task) {
         ix++;
@@ -440,6 +447,7 @@ void caps_check_money(struct engine *engine)
             !has_budget(r->plan) || !waits_for_money(engine, run, &limit)) {
             continue;
         }
+        INVARIANT(plan_is_paid(&r->plan->limits[limit]));
         r->broke = true;
         tell_budget(engine, run, limit);
         runs_tell(engine, run, EVENT_WORD_WAITING);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/carry.h"
 
+#include "base/invariant.h"
 #include "base/mem.h"
 
 #include <jansson.h>
@@ -53,6 +54,7 @@ static void set(json_t *json, const char *name, const char *value)
 
 static void replace(char **text, json_t *json)
 {
+    INVARIANT(json_object_get(json, "after") != NULL);
     char *made = json_dumps(json, JSON_COMPACT);
     mem_free(*text);
     *text = made != NULL ? mem_strndup(made, strlen(made)) : NULL;

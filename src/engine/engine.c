@@ -44,6 +44,19 @@ struct engine *engine_new(const struct engine_options *options)
     return engine;
 }
 
+/* What holds between two calls: lists against counts of the core and of the
+ * store. */
+static void check(const struct engine *engine)
+{
+    uint32_t in_flight;
+    (void)sched_in_flight(engine->sched, &in_flight);
+    INVARIANT(engine->session_count <= in_flight);
+    INVARIANT(engine->event_number >= engine->info.last_event);
+    INVARIANT(engine->now_ns >= engine->info.engine_ns);
+    INVARIANT(!engine->writing || engine->retry_ns == SCHED_NEVER);
+    INVARIANT(!engine->stopping || engine->draining);
+}
+
 static void release_todo(struct engine_todo *todo)
 {
     for (uint32_t ix = 0; ix < todo->answer_count; ix++) {
@@ -78,7 +91,7 @@ void engine_free(struct engine *engine)
     mem_free(engine->strays);
     mem_free(engine->providers);
     mem_free(engine->provider_paused);
-    notices_release(engine);
+    notify_release(engine);
     history_release(engine);
     for (uint32_t ix = 0; ix < engine->session_count; ix++) {
         mem_free(engine->sessions[ix].refusal);
@@ -117,6 +130,7 @@ enum err engine_apply(struct engine *engine, struct sched_event event)
 
 void engine_fail(struct engine *engine, enum err err, const char *text)
 {
+    INVARIANT(err != ERR_OK);
     if (engine->failed == ERR_OK) {
         engine->failed = err;
         (void)snprintf(engine->failed_text,
@@ -128,6 +142,7 @@ void engine_fail(struct engine *engine, enum err err, const char *text)
 
 void engine_drop_later(struct engine *engine, const struct work_id *id)
 {
+    INVARIANT(work_is_program(id));
     struct engine_todo *todo = &engine->todo;
     MEM_GROW(todo->drops, todo->drop_count, todo->drop_capacity);
     todo->drops[todo->drop_count++] = (struct engine_drop){
@@ -147,6 +162,7 @@ static bool is_over(const struct engine *engine, uint32_t run)
     struct sched_run view = sched_run(engine->sched, (struct run_id){run});
     uint32_t final = view.counts[TASK_DONE] + view.counts[TASK_SKIPPED] +
                      view.counts[TASK_CANCELLED] + view.counts[TASK_FAILED];
+    INVARIANT(final <= r->task_count);
     if (final != r->task_count || view.barrier) {
         return false;
     }
@@ -164,6 +180,7 @@ static bool is_over(const struct engine *engine, uint32_t run)
 static void quiet_run(struct engine *engine, uint32_t ix)
 {
     struct engine_run *run = &engine->runs[ix];
+    INVARIANT(sched_run(engine->sched, (struct run_id){ix}).in_flight == 0);
     if (run->finished) {
         return; /* that was told */
     }
@@ -240,6 +257,10 @@ static void note_runs(struct engine *engine)
 
 static void begin_write(struct engine *engine)
 {
+    INVARIANT(!engine->writing && engine->failed == ERR_OK);
+    INVARIANT(engine->written_todo.start_count == 0);
+    INVARIANT(engine->written_todo.answer_count == 0);
+    INVARIANT(engine->written_todo.drop_count == 0);
     crash_point("turn-decided");
     struct store_batch batch = engine->written;
     struct engine_todo todo = engine->written_todo;
@@ -254,6 +275,8 @@ static void begin_write(struct engine *engine)
     engine->written.epoch = engine->epoch;
     engine->written.engine_ns = engine->now_ns;
     engine->written.wall_ns = engine->world->wall_ns(engine->ctx);
+    INVARIANT(engine->batch.count == 0);
+    INVARIANT(engine->written.engine_ns >= engine->info.engine_ns);
     engine->writing = true;
     engine->world->write(engine->ctx, &engine->written);
 }
@@ -265,6 +288,7 @@ static void tell_sessions(struct engine *engine)
         if (engine->sessions[ix].tell_ns <= engine->now_ns) {
             session_tell(engine, &engine->sessions[ix]);
         }
+        session_check(engine, &engine->sessions[ix]);
     }
 }
 
@@ -278,7 +302,7 @@ static int64_t next_ns(const struct engine *engine)
     const int64_t others[] = {
         engine->burst_ns,
         usage_next_ns(engine),
-        notices_next_ns(engine),
+        notify_next_ns(engine),
     };
     for (size_t ix = 0; ix < ARRAY_COUNT(others); ix++) {
         next_ns = others[ix] < next_ns ? others[ix] : next_ns;
@@ -302,7 +326,7 @@ static bool is_awaited(const struct engine *engine)
     for (uint32_t ix = 0; ix < engine->session_count; ix++) {
         const struct session *session = &engine->sessions[ix];
         if (session->want != WORK_RUN && !session->told &&
-            session->phase != SESSION_CLAIMED) {
+            session->phase != SESSION_STARTING) {
             return true;
         }
     }
@@ -322,9 +346,10 @@ void engine_pass(struct engine *engine)
         }
         return;
     }
+    check(engine);
     tell_sessions(engine);
     usage_pass(engine);
-    notices_pass(engine);
+    notify_pass(engine);
     caps_pass(engine);
     enum err err =
         engine_apply(engine, (struct sched_event){.type = EVENT_TICK});
@@ -344,6 +369,7 @@ void engine_pass(struct engine *engine)
         engine->todo.answer_count > 0 || is_awaited(engine)) {
         begin_write(engine);
     }
+    check(engine);
 }
 
 int64_t engine_wait_ns(struct engine *engine)
@@ -379,6 +405,7 @@ static void publish(struct engine *engine)
         struct store_change *change = &engine->written.changes[ix];
         if (change->type == STORE_EVENT) {
             change->as.event.number = ++engine->info.last_event;
+            INVARIANT(engine->info.last_event <= engine->event_number);
             engine->world->event(engine->ctx, &change->as.event);
         } else if (change->type == STORE_COMMAND &&
                    change->as.command.number == 0) {
@@ -393,7 +420,7 @@ static void carry_out(struct engine *engine)
     struct engine_todo *todo = &engine->written_todo;
     for (uint32_t ix = 0; ix < todo->start_count; ix++) {
         struct session *session = session_find(engine, todo->starts[ix]);
-        if (session != NULL && session->phase == SESSION_CLAIMED) {
+        if (session != NULL && session->phase == SESSION_STARTING) {
             crash_point("before-start");
             session_assign(engine, session);
         } /* else: another report was faster than the batch */
@@ -433,6 +460,7 @@ void engine_written(struct engine *engine, enum err err, const char *text)
         engine_fail(engine, err, text);
         return;
     }
+    INVARIANT(engine->written.epoch == engine->epoch);
     crash_point("batch-written");
     engine->trouble[0] = '\0';
     publish(engine);
@@ -440,6 +468,7 @@ void engine_written(struct engine *engine, enum err err, const char *text)
     crash_point("turn-carried-out");
     /* What was ready and did not fit may fit now, and so on. */
     engine->changed = true;
+    check(engine);
 }
 
 void engine_drain(struct engine *engine, bool drain)
@@ -466,6 +495,7 @@ void engine_stop(struct engine *engine)
     for (uint32_t ix = 0; ix < engine->program_count; ix++) {
         program_stop(engine, engine->programs[ix]);
     }
+    check(engine);
 }
 
 enum err engine_failed(const struct engine *engine, const char **text_out)

@@ -175,7 +175,7 @@ bool engine_is_draining(const struct engine *engine);
 uint32_t engine_session_count(const struct engine *engine);
 
 /* Calls of hooks of a run that are due and not given up. */
-uint32_t engine_notice_count(const struct engine *engine, uint32_t run);
+uint32_t engine_notification_count(const struct engine *engine, uint32_t run);
 
 /* --- looking at it ------------------------------------------------------ */
 

@@ -4,7 +4,7 @@
  *
  * The life of a session:
  *
- *   CLAIMED   the core handed it out; its row is in a batch
+ *   STARTING  the core handed it out; its row is in a batch
  *   ASSIGNED  the batch is written and the worker has the order
  *   RUNNING   the worker has reported its start
  *
@@ -23,7 +23,7 @@
 #include "work/order.h"
 #include "work/report.h"
 
-enum session_phase { SESSION_CLAIMED, SESSION_ASSIGNED, SESSION_RUNNING };
+enum session_phase { SESSION_STARTING, SESSION_ASSIGNED, SESSION_RUNNING };
 
 struct session {
     uint64_t token;
@@ -223,7 +223,7 @@ struct engine_todo {
     uint32_t drop_capacity;
 };
 
-struct notice;
+struct notification;
 
 struct engine {
     const struct engine_world *world;
@@ -252,9 +252,9 @@ struct engine {
     bool override;                  /* usage monitors lower nothing */
     struct engine_history *history; /* by class */
     uint32_t history_count;
-    struct notice *notices; /* by number of their events */
-    uint32_t notice_count;
-    uint32_t notice_capacity;
+    struct notification *notifications; /* by number of their events */
+    uint32_t notification_count;
+    uint32_t notification_capacity;
     uint64_t event_number; /* of the last event, written or not */
 
     struct store_attempt *strays; /* in flight, but of no task in flight */
@@ -326,6 +326,8 @@ void rows_end_session(struct engine *engine, const struct rows_end *end);
 void session_new(struct engine *engine, const struct sched_effect *effect);
 struct session *session_add(struct engine *engine);
 struct session *session_find(struct engine *engine, uint64_t token);
+/* What holds for a session that is in the list, and of its task in the core. */
+void session_check(const struct engine *engine, const struct session *session);
 /* Ask the worker what became of it. */
 void session_ask(struct engine *engine, struct session *session);
 /* Hand it to the worker. */
@@ -458,15 +460,15 @@ int64_t usage_next_ns(const struct engine *engine);
 int64_t usage_cap(const struct engine_usage *usage);
 void usage_pass(struct engine *engine);
 
-/* notices.c: hooks that are to be told of an event. */
-void notices_add(struct engine *engine,
-                 uint32_t run,
-                 const char *hook,
-                 const struct store_event *event);
-void notices_restore(struct engine *engine, const char *value);
-void notices_release(struct engine *engine);
-int64_t notices_next_ns(const struct engine *engine);
-void notices_pass(struct engine *engine);
+/* notify.c: hooks that are to be told of an event. */
+void notify_add(struct engine *engine,
+                uint32_t run,
+                const char *hook,
+                const struct store_event *event);
+void notify_restore(struct engine *engine, const char *value);
+void notify_release(struct engine *engine);
+int64_t notify_next_ns(const struct engine *engine);
+void notify_pass(struct engine *engine);
 
 /* caps.c: limits that are not what the plan says. */
 int64_t

@@ -10,6 +10,7 @@
 #include "engine/engine_internal.h"
 
 #include "base/duration.h"
+#include "base/invariant.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 
@@ -56,6 +57,8 @@ void history_note(struct engine *engine,
     if (row->begun_ns == 0 || took_ns < 0 || took_ns > SESSION_NS_MAX) {
         return;
     }
+    INVARIANT(row->task_count > 0 && row->usd >= 0);
+    INVARIANT(row->input_tokens >= 0 && row->output_tokens >= 0);
     class->count += row->task_count;
     class->seconds += (double)took_ns / 1e9;
     class->usd += row->usd;
@@ -72,6 +75,7 @@ void history_pass(struct engine *engine)
         if (!class->changed) {
             continue;
         }
+        INVARIANT(class->count > 0 && class->seconds >= 0);
         class->changed = false;
         strbuf_clear(&name);
         strbuf_clear(&value);
@@ -111,6 +115,7 @@ void history_restore(struct engine *engine,
     struct engine_history sums;
     if (read_sums(value, &sums)) {
         struct engine_history *class = find(engine, setting + strlen(prefix));
+        INVARIANT(class->count == 0); /* a setting has one value */
         sums.name = class->name;
         *class = sums;
     }
@@ -123,6 +128,7 @@ static int64_t at_most(double value, double max)
 
 static struct plan_expected mean_of(const struct engine_history *sums)
 {
+    INVARIANT(sums->count > 0);
     double count = (double)sums->count;
     return (struct plan_expected){
         .duration_ns = at_most(sums->seconds / count * 1e9, SESSION_NS_MAX),
@@ -145,6 +151,7 @@ void engine_expect(struct plan *plan, const char *setting, const char *value)
 
 void history_expect(struct engine *engine, struct engine_run *run)
 {
+    INVARIANT(run->loaded == NULL && run->number > 0);
     json_t *json = json_object();
     for (uint32_t ix = 0; ix < engine->history_count; ix++) {
         const struct engine_history *sums = &engine->history[ix];

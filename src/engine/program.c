@@ -38,17 +38,27 @@ struct program *program_new(struct engine *engine,
     return program;
 }
 
+/* What holds for a program between two calls. */
+static void check(const struct engine *engine, const struct program *program)
+{
+    INVARIANT(program->id == 0 || program_is_id(program->id));
+    INVARIANT(program->id == 0 || !program->due);
+    INVARIANT(program->run == STORE_NONE || program->run < engine->run_count);
+    INVARIANT(program->ops->task[0] == '.');
+}
+
 /* The last one takes its place: who walks the list while programs end walks
  * from its end. */
 void program_free(struct engine *engine, struct program *program)
 {
-    for (uint32_t ix = 0; ix < engine->program_count; ix++) {
-        if (engine->programs[ix] == program) {
-            engine->programs[ix] = engine->programs[--engine->program_count];
-            mem_free(program);
-            return;
-        }
+    INVARIANT(program->id == 0); /* the worker does not know it */
+    uint32_t ix = 0;
+    while (engine->programs[ix] != program) {
+        ix++;
+        INVARIANT(ix < engine->program_count);
     }
+    engine->programs[ix] = engine->programs[--engine->program_count];
+    mem_free(program);
 }
 
 bool program_is_id(uint64_t id)
@@ -100,6 +110,7 @@ static void set_id(const struct engine *engine, struct program *program)
     uint64_t sum = sum_add(SUM_START, id.run, strlen(id.run));
     sum = sum_add(sum, id.task, strlen(id.task));
     program->id = ID_BIT | sum_add(sum, id.name, strlen(id.name));
+    INVARIANT(find(engine, program->id) == program);
     strbuf_release(&text);
     (void)snprintf(program->nonce,
                    sizeof(program->nonce),
@@ -110,7 +121,7 @@ static void set_id(const struct engine *engine, struct program *program)
 
 void program_call(struct engine *engine, struct program *program)
 {
-    INVARIANT(program->id == 0);
+    INVARIANT(program->id == 0 && !program->due);
     program->due = true;
     engine->changed = true;
 }
@@ -121,6 +132,8 @@ static void end(struct engine *engine,
                 const struct work_report *report,
                 const char *error)
 {
+    check(engine, program);
+    INVARIANT(program->id == report->token);
     struct strbuf name = {0};
     struct work_id id = work_id_of(engine, program, &name);
     /* The program may be freed, and the hook that has its strings. */
@@ -139,6 +152,7 @@ static void conclude(struct engine *engine,
                      struct program *program,
                      const struct work_report *report)
 {
+    INVARIANT(report->type == WORK_ENDED);
     struct strbuf reason = {0};
     struct attempt_found found = {.state = ATTEMPT_ENDED};
     found.exit = report->exit;
@@ -160,6 +174,7 @@ static void assign(struct engine *engine, struct program *program)
 {
     struct strbuf name = {0};
     struct work_id id = work_id_of(engine, program, &name);
+    INVARIANT(id.name[0] != '\0' && program_is_id(id.token));
     crash_point("before-program");
     assign_program(engine, program, &id);
     crash_point("program-asked");
@@ -170,6 +185,7 @@ void program_start_due(struct engine *engine)
 {
     for (uint32_t ix = engine->program_count; ix > 0; ix--) {
         struct program *program = engine->programs[ix - 1];
+        check(engine, program);
         if (!program->ops->is_wanted(engine, program)) {
             program_stop(engine, program);
         }
@@ -207,6 +223,7 @@ void program_reported(struct engine *engine, const struct work_report *report)
     if (program == NULL) {
         return; /* of an earlier call */
     }
+    check(engine, program);
     switch (report->type) {
     case WORK_STARTED:
         program->ours = true;

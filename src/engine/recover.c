@@ -125,6 +125,7 @@ static enum err load_text(struct loading *loading,
 {
     struct engine_run *run = &loading->engine->runs[ix];
     struct diag diag = {0};
+    INVARIANT(!loading->texts_read);
     run->text = mem_strndup(row->text, row->text_bytes);
     run->text_bytes = row->text_bytes;
     if (runs_read_plan(run, &diag) != ERR_OK) {
@@ -179,6 +180,7 @@ static enum err end_texts(struct loading *loading)
     if (loading->texts_read) {
         return ERR_OK;
     }
+    INVARIANT(loading->attempt_count == 0 && loading->command_count == 0);
     loading->texts_read = true;
     for (uint32_t ix = 0; ix < loading->engine->run_count; ix++) {
         if (loading->engine->runs[ix].plan == NULL) {
@@ -329,7 +331,7 @@ static enum err on_setting(void *ctx, const struct store_setting *row)
     if (strncmp(row->name, "history/", strlen("history/")) == 0) {
         history_restore(loading->engine, row->name, row->value);
     } else if (strncmp(row->name, "notice/", strlen("notice/")) == 0) {
-        notices_restore(loading->engine, row->value);
+        notify_restore(loading->engine, row->value);
     } else if (strncmp(row->name, PRUNED_PREFIX, strlen(PRUNED_PREFIX)) == 0) {
         add_finished(loading->engine, row->name + strlen(PRUNED_PREFIX));
     } else if (strcmp(row->name, "override") == 0) {
@@ -386,6 +388,7 @@ static void park_unknown(struct engine_task *task,
     mem_free(task->reason);
     task->reason = mem_strndup(reason.text, reason.len);
     strbuf_release(&reason);
+    INVARIANT(task->known); /* its row is there, so it is told of */
     record->state = TASK_PARKED;
     record->parked = SCHED_PARKED_BLOCKED;
     record->flags = 0;
@@ -506,6 +509,7 @@ static void set_clock(struct engine *engine)
     if (engine->info.wall_ns > 0 && wall_ns > engine->info.wall_ns) {
         gone_ns = wall_ns - engine->info.wall_ns;
     }
+    INVARIANT(engine->now_ns == 0); /* nobody has looked at it yet */
     engine->now_ns = engine->info.engine_ns + gone_ns;
     if (engine->world != NULL) {
         engine->offset_ns = engine->now_ns - engine->world->now_ns(engine->ctx);
@@ -536,6 +540,8 @@ static enum err restore_run(struct loading *loading, uint32_t ix)
             return err;
         }
     }
+    INVARIANT(run->loaded == NULL);
+    INVARIANT(run->task_count == run->plan->task_count);
     struct load_options options = {
         .folder = run->folder,
         .records = part->records,
@@ -583,6 +589,7 @@ static void restore_session(struct engine *engine,
                             const struct store_attempt *row)
 {
     uint32_t run = find_run(engine, row->run);
+    INVARIANT(run != STORE_NONE && session_find(engine, row->token) == NULL);
     struct sched_task task =
         sched_task(engine->sched, engine_core_task(engine, run, row->task));
     bool in_flight = task.state == TASK_STARTING || task.state == TASK_RUNNING;
@@ -601,7 +608,7 @@ static void restore_session(struct engine *engine,
     session->slot = row->slot;
     session->task_count = 0;
     session->phase =
-        task.state == TASK_RUNNING ? SESSION_RUNNING : SESSION_CLAIMED;
+        task.state == TASK_RUNNING ? SESSION_RUNNING : SESSION_STARTING;
     session->begun = strcmp(row->state, "running") == 0;
     session->mark = mark_get(row);
     session->claimed_ns = row->claimed_ns;
@@ -613,11 +620,13 @@ static void restore_session(struct engine *engine,
          next = sched_session_next(engine->sched, next)) {
         session->task_count++;
     }
+    session_check(engine, session);
 }
 
 static enum err restore(struct loading *loading)
 {
     struct engine *engine = loading->engine;
+    INVARIANT(loading->texts_read);
     set_clock(engine);
     sched_restore(engine->sched, engine->now_ns, engine->info.last_token);
     enum err err = ERR_OK;
@@ -694,7 +703,8 @@ enum err engine_load(struct engine *engine,
         .diag = diag,
         .updating = {.run = STORE_NONE},
     };
-    INVARIANT(engine->run_count == 0);
+    INVARIANT(engine->run_count == 0 && engine->session_count == 0);
+    INVARIANT(engine->batch.count == 0 && !engine->writing);
     static const struct store_query unfinished = {0};
     enum err err = store_read(store,
                               query != NULL ? query : &unfinished,
@@ -717,6 +727,7 @@ enum err engine_load(struct engine *engine,
  * be done about it, so no report is waited for. */
 static void end_stray(struct engine *engine, const struct store_attempt *row)
 {
+    INVARIANT(session_find(engine, row->token) == NULL);
     struct session stray = {
         .token = row->token,
         .run = find_run(engine, row->run),
@@ -737,6 +748,7 @@ static void end_stray(struct engine *engine, const struct store_attempt *row)
     change.as.attempt.cause = outcome_name(OUTCOME_LOST);
     change.as.attempt.reason = "its task is not in flight";
     change.as.attempt.ended_ns = engine->world->wall_ns(engine->ctx);
+    INVARIANT(strcmp(row->state, "ended") != 0);
     store_batch_add(&engine->batch, &change);
 }
 
@@ -745,6 +757,7 @@ static void end_orphan(struct engine *engine, struct task_id id, uint64_t token)
 {
     uint32_t run = sched_task(engine->sched, id).run.v;
     uint32_t task = load_plan_task(engine->runs[run].loaded, id);
+    INVARIANT(task != PLAN_NONE);
     struct session orphan = {
         .token = token,
         .run = run,
@@ -808,6 +821,7 @@ static void tell_scheduler(struct engine *engine, uint32_t found)
     for (uint32_t ix = 0; ix < engine->session_count; ix++) {
         adopted += engine->sessions[ix].phase == SESSION_RUNNING ? 1 : 0;
     }
+    INVARIANT(engine->session_count <= found); /* nothing was started */
     struct event event = {
         .kind = EVENT_KIND_SCHEDULER,
         .as.scheduler =
@@ -823,6 +837,8 @@ static void tell_scheduler(struct engine *engine, uint32_t found)
 void engine_recover(struct engine *engine)
 {
     uint32_t found = engine->session_count;
+    INVARIANT(engine->world != NULL && !engine->writing);
+    INVARIANT(engine->info.engine_ns <= engine->now_ns);
     crash_point("recover-begin");
     for (uint32_t ix = 0; ix < engine->stray_count; ix++) {
         end_stray(engine, &engine->strays[ix]);

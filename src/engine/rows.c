@@ -15,11 +15,15 @@
 
 static void add(struct engine *engine, const struct store_change *change)
 {
+    uint32_t count = engine->batch.count;
     store_batch_add(&engine->batch, change);
+    INVARIANT(engine->batch.count == count + 1);
 }
 
 static struct store_run row_of_run(const struct engine_run *run)
 {
+    INVARIANT(run->number > 0 && run->id[0] != '\0');
+    INVARIANT(run->sync.next == 0 || run->sync.next > run->sync.number);
     uint32_t hook = run->sync.number > 0 ? run->sync.number : run->sync.next;
     return (struct store_run){
         .number = run->number,
@@ -41,6 +45,7 @@ static struct store_run row_of_run(const struct engine_run *run)
 
 void rows_add_run(struct engine *engine, const struct engine_run *run)
 {
+    INVARIANT(!run->finished && run->fragment_count == 0);
     struct store_change change = {
         .type = STORE_RUN_NEW,
         .as.run = row_of_run(run),
@@ -50,6 +55,7 @@ void rows_add_run(struct engine *engine, const struct engine_run *run)
 
 void rows_set_run(struct engine *engine, uint32_t run)
 {
+    INVARIANT(run < engine->run_count);
     struct store_change change = {
         .type = STORE_RUN_SET,
         .as.run = row_of_run(&engine->runs[run]),
@@ -61,6 +67,7 @@ void rows_set_run(struct engine *engine, uint32_t run)
 
 void rows_setting(struct engine *engine, const char *name, const char *value)
 {
+    INVARIANT(name[0] != '\0' && name[0] != '/');
     struct store_change change = {
         .type = STORE_SETTING,
         .as.setting = {.name = name, .value = value},
@@ -75,6 +82,8 @@ static struct store_event add_event(struct engine *engine,
                                     const struct event *event,
                                     struct strbuf *data)
 {
+    INVARIANT(run == STORE_NONE || run < engine->run_count);
+    INVARIANT(task == STORE_NONE || task < engine->runs[run].task_count);
     event_write(data, event);
     struct store_change change = {
         .type = STORE_EVENT,
@@ -102,7 +111,7 @@ void rows_event(struct engine *engine,
     struct store_event row = add_event(engine, run, task, event, &data);
     const char *hook = event_hook(event);
     if (hook != NULL && run != STORE_NONE) {
-        notices_add(engine, run, hook, &row);
+        notify_add(engine, run, hook, &row);
     }
     strbuf_release(&data);
 }
@@ -111,6 +120,7 @@ void rows_provider_event(struct engine *engine,
                          struct provider_id provider,
                          const struct event *event)
 {
+    INVARIANT(provider.v < load_provider_count(engine->load));
     struct strbuf data = {0};
     struct store_event row =
         add_event(engine, STORE_NONE, STORE_NONE, event, &data);
@@ -118,7 +128,7 @@ void rows_provider_event(struct engine *engine,
     for (uint32_t run = 0; hook != NULL && run < engine->run_count; run++) {
         const struct engine_run *r = &engine->runs[run];
         if (!r->finished && load_uses_provider(r->loaded, provider)) {
-            notices_add(engine, run, hook, &row);
+            notify_add(engine, run, hook, &row);
         }
     }
     strbuf_release(&data);
@@ -131,6 +141,7 @@ static void tell_task(struct engine *engine,
                       const struct sched_record *record)
 {
     struct engine_task *task = &engine->runs[run].tasks[ix];
+    INVARIANT(task->told != record->state || task->told_number < task->number);
     struct event event = {
         .kind = EVENT_KIND_TASK,
         .as.task =
@@ -166,6 +177,8 @@ void rows_set_task(struct engine *engine, uint32_t run, uint32_t ix)
         mem_free(task->reason);
         task->reason = NULL;
     }
+    INVARIANT(record.state != TASK_RUNNING || record.token != 0);
+    INVARIANT(record.leader == ID_NONE || record.token != 0);
     task->version = ++engine->version;
     task->known = true;
     struct store_change change = {
@@ -232,6 +245,8 @@ static struct store_attempt row_of_session(const struct engine *engine,
 
 void rows_claim(struct engine *engine, const struct session *session)
 {
+    INVARIANT(session->phase == SESSION_STARTING && session->begun_ns == 0);
+    INVARIANT(session->epoch == engine->epoch && session->nonce[0] != '\0');
     struct store_change change = {
         .type = STORE_CLAIM,
         .as.attempt = row_of_session(engine, session),
@@ -241,6 +256,7 @@ void rows_claim(struct engine *engine, const struct session *session)
 
 void rows_set_session(struct engine *engine, const struct session *session)
 {
+    INVARIANT(session->phase == SESSION_RUNNING && session->begun);
     struct store_change change = {
         .type = STORE_ATTEMPT_SET,
         .as.attempt = row_of_session(engine, session),
@@ -298,6 +314,7 @@ void rows_end_session(struct engine *engine, const struct rows_end *end)
     row->cached_tokens = end->result->cached_tokens;
     row->output_tokens = end->result->output_tokens;
     row->usd = end->result->usd;
+    INVARIANT(row->usd >= 0 && row->input_tokens >= 0);
     tell_end(engine, row);
     add(engine, &change);
     const struct plan *plan = engine->runs[end->session->run].plan;
@@ -398,6 +415,7 @@ static void grow_providers(struct engine *engine)
         engine->provider_reasons[ix] = NULL;
     }
     engine->provider_count = count;
+    INVARIANT(engine->provider_reasons[count - 1] == NULL);
 }
 
 void rows_stop_reason(struct engine *engine,
@@ -415,6 +433,7 @@ void rows_providers(struct engine *engine)
 {
     uint32_t count = load_provider_count(engine->load);
     grow_providers(engine);
+    INVARIANT(engine->provider_count == count);
     for (uint32_t ix = 0; ix < count; ix++) {
         struct provider_id id = {ix};
         struct sched_provider_record now =

@@ -61,6 +61,7 @@ struct engine_run *runs_add(struct engine *engine)
 void runs_grow_tasks(struct engine_run *run)
 {
     uint32_t count = run->plan->task_count;
+    INVARIANT(count >= run->task_count);
     run->tasks = mem_resize(run->tasks, count, sizeof(run->tasks[0]));
     for (uint32_t ix = run->task_count; ix < count; ix++) {
         run->tasks[ix] = (struct engine_task){.told = TASK_STATE_COUNT};
@@ -156,6 +157,7 @@ enum err runs_add_fragment(struct engine_run *run,
                          : PLAN_NONE,
         };
         run->fragment_count = count + 1;
+        INVARIANT(run->plan->task_count >= before);
         bound_quotas(run->plan, before, run->plan->task_count, fragment->adder);
     }
     plan_errors_release(&errors);
@@ -165,7 +167,10 @@ enum err runs_add_fragment(struct engine_run *run,
 /* Take back what runs_add_fragment() has added last. */
 static void undo_fragment(struct engine_run *run)
 {
+    INVARIANT(run->fragment_count > 0);
+    INVARIANT(!run->fragments[run->fragment_count - 1].update);
     plan_undo_add(run->plan);
+    INVARIANT(run->plan->task_count == run->task_count);
     run->fragment_count--;
     mem_free(run->fragments[run->fragment_count].file);
     mem_free(run->fragments[run->fragment_count].text);
@@ -216,6 +221,8 @@ struct plan *runs_take_version(struct engine *engine,
 {
     struct engine_run *run = &engine->runs[ix];
     struct plan *old = run->plan;
+    INVARIANT(run->loaded == NULL); /* the core has none of it yet */
+    INVARIANT(plan->task_count >= old->task_count);
     for (uint32_t n = 0; n < old->usage_count; n++) {
         program_free(engine, run->usages[n].program);
     }
@@ -255,6 +262,8 @@ static enum err load_added(struct engine *engine,
     }
     engine->changed = true;
     runs_grow_tasks(run);
+    INVARIANT(run->fragment_count > 0);
+    INVARIANT(run->fragments[run->fragment_count - 1].first_task == before);
     caps_apply(engine, ix);
     struct store_change change = {
         .type = STORE_FRAGMENT,
@@ -324,6 +333,8 @@ enum err runs_add_by_session(struct engine *engine,
                              struct diag *diag)
 {
     struct engine_run *run = &engine->runs[ix];
+    INVARIANT(task < run->task_count);
+    INVARIANT(run->plan->task_count == run->task_count);
     const struct plan_settings settings = run->plan->tasks[task].settings;
     uint32_t before = run->plan->task_count;
     if (depth_of(run, task) >= settings.add_depth) {
@@ -364,6 +375,7 @@ enum err runs_add_by_session(struct engine *engine,
 void runs_tell(struct engine *engine, uint32_t ix, enum event_word to)
 {
     struct sched_run view = sched_run(engine->sched, (struct run_id){ix});
+    INVARIANT(engine->runs[ix].finished == (to == EVENT_WORD_FINISHED));
     struct event event = {
         .kind = EVENT_KIND_RUN,
         .as.run = {.to = to, .tasks = -1},
@@ -544,7 +556,9 @@ static enum err prepare(struct engine *engine,
 static enum err
 take_in(struct engine *engine, struct engine_run *made, struct diag *diag)
 {
+    INVARIANT(made->id == NULL && made->loaded == NULL);
     made->id = new_id(engine, made->name);
+    INVARIANT(!is_taken(engine, made->id));
     made->number = (uint32_t)++engine->info.last_run;
     made->created_ns = engine->world->wall_ns(engine->ctx);
     history_expect(engine, made);
@@ -564,6 +578,7 @@ take_in(struct engine *engine, struct engine_run *made, struct diag *diag)
     runs_grow_tasks(run);
     uint32_t ix = engine->run_count - 1;
     INVARIANT(load_run_id(run->loaded).v == ix);
+    INVARIANT(ix == 0 || engine->runs[ix - 1].number < run->number);
     usage_init(engine, ix);
     caps_apply(engine, ix);
     rows_add_run(engine, run);
@@ -617,6 +632,7 @@ enum err runs_submit(struct engine *engine,
                        engine->runs[old].id);
         goto out;
     }
+    INVARIANT(!submission->anew);
     *out = old;
     *continued_out = true;
 out:

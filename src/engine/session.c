@@ -43,8 +43,26 @@ struct session *session_find(struct engine *engine, uint64_t token)
     return NULL;
 }
 
+void session_check(const struct engine *engine, const struct session *session)
+{
+    INVARIANT(session->run < engine->run_count);
+    INVARIANT(session->task < engine->runs[session->run].task_count);
+    INVARIANT(session->token != 0 && !program_is_id(session->token));
+    INVARIANT(session->task_count > 0);
+    INVARIANT(session->tell_ns == SCHED_NEVER ||
+              session->phase == SESSION_RUNNING);
+    INVARIANT(session->refusal == NULL || session->phase != SESSION_RUNNING);
+    struct sched_task task =
+        sched_task(engine->sched,
+                   engine_core_task(engine, session->run, session->task));
+    INVARIANT(task.token == session->token);
+    INVARIANT(task.state == TASK_STARTING || task.state == TASK_RUNNING);
+}
+
 static void drop(struct engine *engine, struct session *session)
 {
+    INVARIANT(session >= engine->sessions &&
+              session < engine->sessions + engine->session_count);
     mem_free(session->refusal);
     *session = engine->sessions[--engine->session_count];
 }
@@ -52,6 +70,7 @@ static void drop(struct engine *engine, struct session *session)
 /* Start it when the present batch is written. */
 static void start_later(struct engine *engine, const struct session *session)
 {
+    INVARIANT(session->phase == SESSION_STARTING && !session->asked);
     struct engine_todo *todo = &engine->todo;
     MEM_GROW(todo->starts, todo->start_count, todo->start_capacity);
     todo->starts[todo->start_count++] = session->token;
@@ -73,6 +92,7 @@ static uint32_t free_slot(const struct engine *engine)
         first++;
     }
     mem_free(taken);
+    INVARIANT(first < count);
     return first + 1;
 }
 
@@ -92,6 +112,8 @@ void session_new(struct engine *engine, const struct sched_effect *effect)
     uint32_t run = effect->run.v;
     uint32_t task = load_plan_task(engine->runs[run].loaded, effect->task);
     INVARIANT(task != PLAN_NONE);
+    INVARIANT(!engine->writing && !engine->draining);
+    INVARIANT(session_find(engine, effect->token) == NULL);
     struct session *session = session_add(engine);
     session->token = effect->token;
     session->run = run;
@@ -106,6 +128,8 @@ void session_new(struct engine *engine, const struct sched_effect *effect)
          next = sched_session_next(engine->sched, next)) {
         session->task_count++;
     }
+    session_check(engine, session);
+    INVARIANT(session->number > 0 && session->slot > 0);
     rows_claim(engine, session);
     start_later(engine, session);
 }
@@ -202,6 +226,7 @@ static void tell_member(struct engine *engine,
                         uint32_t ix,
                         const struct said *said)
 {
+    INVARIANT(is_for_members(said->outcome));
     const struct plan *plan = engine->runs[session->run].plan;
     struct event event = {
         .kind = EVENT_KIND_MEMBER,
@@ -276,6 +301,7 @@ static enum sched_outcome *judge_tasks(struct engine *engine,
         }
         next = sched_session_next(engine->sched, next);
     }
+    INVARIANT(next.v == ID_NONE); /* one for each task of the session */
     return outcomes;
 }
 
@@ -289,6 +315,10 @@ static int64_t engine_time_of(struct engine *engine, int64_t wall_ns)
 static void
 finish(struct engine *engine, struct session *session, const struct end *end)
 {
+    session_check(engine, session);
+    INVARIANT(end->found.state != ATTEMPT_STARTING &&
+              end->found.state != ATTEMPT_LIVE);
+    uint32_t count = engine->session_count;
     enum sched_outcome *outcomes = judge_tasks(engine, session, end);
     bool alone = end->verdict.outcome == OUTCOME_REFUSED ||
                  end->verdict.outcome == OUTCOME_STOPPED;
@@ -323,6 +353,7 @@ finish(struct engine *engine, struct session *session, const struct end *end)
     crash_point("session-judged");
     mem_free(outcomes);
     drop(engine, session);
+    INVARIANT(engine->session_count == count - 1);
 }
 
 /* Add the tasks that a session wants to add, or tell why not. */
@@ -406,6 +437,8 @@ static void conclude(struct engine *engine,
                      const struct work_report *report)
 {
     bool ended = report->type == WORK_ENDED;
+    INVARIANT(ended || report->type == WORK_LOST);
+    INVARIANT(!report->vanished || !ended);
     struct end end = {
         .found = {.state = ended ? ATTEMPT_ENDED : ATTEMPT_LOST},
         .result = *report->result,
@@ -444,6 +477,7 @@ static void conclude_never(struct engine *engine,
                            int error,
                            const char *text)
 {
+    INVARIANT(error == 0 || session->asked);
     struct end end = {.found.state = ATTEMPT_NEVER, .log = ""};
     if (session->refusal != NULL) {
         strbuf_adds(&end.reason, session->refusal);
@@ -466,7 +500,8 @@ static void conclude_never(struct engine *engine,
 
 void session_assign(struct engine *engine, struct session *session)
 {
-    INVARIANT(session->phase == SESSION_CLAIMED);
+    session_check(engine, session);
+    INVARIANT(session->phase == SESSION_STARTING);
     if (!mark_is_same_boot(&session->mark, &engine->mark)) {
         /* Its row is of a boot that is over: nothing of it runs, and nothing
          * may. It is claimed anew. */
@@ -498,6 +533,7 @@ void session_ask(struct engine *engine, struct session *session)
 {
     char name[ASSIGN_NAME_BYTES];
     struct work_id id = assign_id(engine, session, name);
+    session_check(engine, session);
     session->asked = true;
     session->told = session->want != WORK_RUN;
     struct work_mark mark = session->mark;
@@ -506,8 +542,8 @@ void session_ask(struct engine *engine, struct session *session)
 
 void session_want(struct engine *engine, struct session *session)
 {
-    INVARIANT(session->want != WORK_RUN);
-    if (session->asked && session->phase != SESSION_CLAIMED) {
+    INVARIANT(session->want != WORK_RUN && !session->told);
+    if (session->asked && session->phase != SESSION_STARTING) {
         session->told = true;
         engine->world->want(engine->ctx, session->token, session->want);
     } else if (session->phase == SESSION_RUNNING) {
@@ -517,6 +553,7 @@ void session_want(struct engine *engine, struct session *session)
 
 void session_tell(struct engine *engine, struct session *session)
 {
+    INVARIANT(session->phase == SESSION_RUNNING && session->begun_ns != 0);
     session->tell_ns = SCHED_NEVER;
     session->begun = true;
     struct sched_event event = {
@@ -547,6 +584,7 @@ static void set_running(struct engine *engine,
     if (session->begun_ns == 0) {
         session->begun_ns = engine->world->wall_ns(engine->ctx);
     }
+    session_check(engine, session);
 }
 
 /*
@@ -597,8 +635,8 @@ void engine_reported(struct engine *engine, const struct work_report *report)
     case WORK_UNKNOWN:
         /* The same attempt, once more; unless it has been told to end, which
          * the next pass knows. */
-        if (session->phase != SESSION_CLAIMED || session->asked) {
-            session->phase = SESSION_CLAIMED;
+        if (session->phase != SESSION_STARTING || session->asked) {
+            session->phase = SESSION_STARTING;
             session->asked = false;
             session->tell_ns = SCHED_NEVER;
             start_later(engine, session);
@@ -613,10 +651,11 @@ void engine_worker_came(struct engine *engine, const struct work_mark *mark)
     if (engine->failed != ERR_OK) {
         return; /* another scheduler will ask for it */
     }
+    INVARIANT(mark_process(mark) == 0); /* it has no shim yet */
     engine->mark = *mark;
     for (uint32_t ix = engine->session_count; ix > 0; ix--) {
         struct session *session = &engine->sessions[ix - 1];
-        if (session->phase != SESSION_CLAIMED || session->asked) {
+        if (session->phase != SESSION_STARTING || session->asked) {
             session_ask(engine, session);
         }
     }

@@ -65,6 +65,8 @@ static void ended(struct engine *engine,
 {
     uint32_t run = program->run;
     struct engine_sync *sync = &engine->runs[run].sync;
+    INVARIANT(sync->program == program && sync->number > 0);
+    INVARIANT(sched_run(engine->sched, (struct run_id){run}).barrier);
     struct diag diag = {0};
     if (error != NULL && (program->stopped || engine->stopping) &&
         is_wanted(engine, program)) {
@@ -136,6 +138,7 @@ static const struct program_ops ops = {
  */
 void sync_restore(struct engine_run *run, uint32_t barrier)
 {
+    INVARIANT(run->sync.number == 0 && run->sync.program == NULL);
     uint32_t every = run->plan->sync.every;
     if (barrier > 1 && every > 0) {
         uint32_t reached = run->stored.completions / every;
@@ -148,6 +151,7 @@ void sync_restore(struct engine_run *run, uint32_t barrier)
 void sync_due(struct engine *engine, uint32_t run)
 {
     struct engine_run *r = &engine->runs[run];
+    INVARIANT(r->plan->sync.every > 0 && !r->finished);
     bool stored = r->sync.number != 0;
     if (!stored) {
         struct sched_run view = sched_run(engine->sched, (struct run_id){run});
@@ -158,6 +162,8 @@ void sync_due(struct engine *engine, uint32_t run)
     if (r->sync.program == NULL) {
         r->sync.program = program_new(engine, &ops, run, 0);
     }
+    INVARIANT(r->sync.number > 0);
+    INVARIANT(r->sync.next == 0 || r->sync.next > r->sync.number);
     r->sync.program->stored = stored;
     program_call(engine, r->sync.program);
 }

@@ -74,6 +74,7 @@ update_begin(struct engine *engine, struct updating *out, struct diag *diag)
     if (update == NULL) {
         return ERR_OK;
     }
+    INVARIANT(out->run == STORE_NONE && out->old == NULL);
     struct plan_source source = {
         .file = update->file,
         .text = update->text,
@@ -114,6 +115,8 @@ update_begin(struct engine *engine, struct updating *out, struct diag *diag)
                                  update->text,
                                  source.len);
     strbuf_release(&file);
+    INVARIANT(out->old != run->plan);
+    INVARIANT(run->fragments[run->fragment_count - 1].update);
     if (!out->changed) {
         mem_free(run->fragments[--run->fragment_count].file);
     }
@@ -265,6 +268,8 @@ enum err update_judge(struct engine *engine,
 {
     struct engine_run *run = &engine->runs[updating->run];
     const struct plan *old = updating->old;
+    INVARIANT(run->task_count == run->plan->task_count);
+    INVARIANT(old->task_count <= run->task_count);
     enum err err = refuse_started(run, old, records, diag);
     if (err != ERR_OK) {
         return err;
@@ -286,6 +291,7 @@ enum err update_judge(struct engine *engine,
         bool was = ix < old->task_count && !revise_is_removed(old, ix);
         bool is = !revise_is_removed(run->plan, ix);
         if (was && !is) {
+            INVARIANT(!is_begun(&records[ix])); /* else it was refused */
             struct sched_record record = fresh;
             record.state = TASK_SKIPPED;
             record.version = records[ix].version;
@@ -322,7 +328,7 @@ void update_write(struct engine *engine, const struct updating *updating)
     const struct plan *old = updating->old;
     const struct engine_fragment *version =
         &run->fragments[run->fragment_count - 1];
-    INVARIANT(version->update);
+    INVARIANT(version->update && version->first_task == old->task_count);
     struct store_change change = {
         .type = STORE_FRAGMENT,
         .as.fragment =
@@ -348,6 +354,8 @@ void update_write(struct engine *engine, const struct updating *updating)
         removed += was && !is ? 1 : 0;
         changed += was && is && revise_compare(old, run->plan, ix) != 0 ? 1 : 0;
     }
+    INVARIANT(changed + added <= run->task_count);
+    INVARIANT(removed <= old->task_count);
     struct event event = {
         .kind = EVENT_KIND_UPDATED,
         .as.updated = {.changed = changed, .added = added, .removed = removed},

@@ -75,6 +75,18 @@ static int64_t cap_at(const struct plan_usage *plan, double percent)
     return cap;
 }
 
+/* What holds after each reading. */
+static void check(const struct engine_usage *usage)
+{
+    INVARIANT(usage->meter_count == 0 || usage->governs < usage->meter_count);
+    INVARIANT(usage->cap == LIMIT_NONE || usage->cap >= 0);
+    INVARIANT(usage->until_ns == 0 || usage->cap == 0);
+    INVARIANT(usage->probes == 0 || (usage->cap == 0 && usage->until_ns == 0));
+    INVARIANT(usage->next_ns != SCHED_NEVER || usage->until_ns > 0);
+    INVARIANT(!usage->known || usage->meter_count > 0);
+    INVARIANT(usage->kept <= usage->readings);
+}
+
 /* Look again after the next of growing intervals. */
 static void probe_later(struct engine *engine,
                         const struct plan_usage *plan,
@@ -203,6 +215,7 @@ static int64_t int_of(const json_t *json, const char *name, int64_t otherwise)
 /* Take what is stored; what cannot be read is as if it had never been. */
 static void restore(struct engine_usage *usage, const char *text)
 {
+    INVARIANT(usage->meters == NULL && usage->readings == 0);
     json_t *json = json_loads(text, 0, NULL);
     const json_t *meters = json_object_get(json, "meters");
     size_t count = json_array_size(meters);
@@ -224,11 +237,14 @@ static void restore(struct engine_usage *usage, const char *text)
     }
     usage->read_ns = int_of(json, "read_ns", 0);
     usage->cap = int_of(json, "cap", LIMIT_NONE);
+    if (usage->cap < 0) {
+        usage->cap = LIMIT_NONE;
+    }
     usage->until_ns = int_of(json, "until_ns", 0);
     usage->next_ns = int_of(json, "next_ns", 0);
     usage->probes = (uint32_t)int_of(json, "probes", 0);
     usage->error = error != NULL ? mem_strndup(error, strlen(error)) : NULL;
-    usage->known = usage->read_ns > 0;
+    usage->known = usage->read_ns > 0 && usage->meter_count > 0;
     json_decref(json);
 }
 
@@ -338,6 +354,7 @@ static void keep_last(struct engine *engine, const struct program *program)
 {
     struct engine_usage *usage = usage_of(engine, program);
     uint32_t present = usage->readings;
+    INVARIANT(usage->kept < present);
     if (usage->kept > 0) {
         struct strbuf name = {0};
         add_reading(&name, engine, program, usage->kept);
@@ -374,6 +391,7 @@ static void ended(struct engine *engine,
 {
     const struct plan_usage *plan = plan_of(engine, program);
     struct engine_usage *usage = usage_of(engine, program);
+    INVARIANT(usage->program == program && usage->readings > 0);
     struct meter *meters = NULL;
     uint32_t count = 0;
     struct diag diag = {0};
@@ -402,6 +420,8 @@ static void ended(struct engine *engine,
         keep_last(engine, program);
         note_error(engine, program, diag.text);
     }
+    check(usage);
+    INVARIANT((err == ERR_OK) == (usage->error == NULL));
     tell_change(engine, program, cap, until_ns);
     store(engine, program->run, program->part);
     caps_apply(engine, program->run);
@@ -420,6 +440,7 @@ static const struct program_ops ops = {
 void usage_init(struct engine *engine, uint32_t run)
 {
     struct engine_run *r = &engine->runs[run];
+    INVARIANT(r->usages == NULL);
     r->usages = mem_zalloc(r->plan->usage_count, sizeof(r->usages[0]));
     for (uint32_t ix = 0; ix < r->plan->usage_count; ix++) {
         r->usages[ix].cap = LIMIT_NONE;
@@ -493,6 +514,7 @@ void usage_pass(struct engine *engine)
             struct engine_usage *usage = &r->usages[ix];
             if (is_idle(engine, usage) &&
                 due_ns(engine, usage) <= engine->now_ns) {
+                INVARIANT(usage->program->part == ix);
                 usage->readings++;
                 program_call(engine, usage->program);
             }

@@ -32,10 +32,13 @@
 #include "base/crash.h"
 #include "base/duration.h"
 #include "base/utf8.h"
+#include "exec/attempt_file.h"
+#include "exec/proctree.h"
 #include "exec/record.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -56,39 +59,17 @@ enum lock_state { LOCK_FREE, LOCK_HELD };
 /* How a record was found. */
 enum record_state { RECORD_ABSENT, RECORD_DAMAGED, RECORD_WHOLE };
 
-const char *attempt_cause_name(enum attempt_cause cause)
-{
-    return record_cause_name(cause);
-}
-
 void attempt_boot_id(char out[37])
 {
-    memset(out, '0', 36);
-    out[36] = '\0';
-    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        char text[36];
-        if (read(fd, text, sizeof(text)) == (ssize_t)sizeof(text)) {
-            memcpy(out, text, sizeof(text));
-        }
-        (void)close(fd);
-    }
+    proctree_boot_id(out);
 }
 
 /* One field of /proc/PID/stat; 0: there is no such process. */
 static uint64_t read_stat(int64_t pid, enum record_stat field)
 {
-    char path[64];
-    char text[1024];
-    (void)snprintf(path, sizeof(path), "/proc/%lld/stat", (long long)pid);
-    int fd = pid > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    if (fd < 0) {
-        return 0;
-    }
-    ssize_t len = read(fd, text, sizeof(text));
-    (void)close(fd);
     uint64_t stat[RECORD_STAT_COUNT];
-    bool good = len > 0 && record_read_stat(text, (size_t)len, stat);
+    bool good =
+        pid > 0 && pid <= INT_MAX && proctree_read_stat((pid_t)pid, stat);
     return good ? stat[field] : 0;
 }
 
@@ -279,22 +260,6 @@ enum err attempt_inspect(const char *dir,
                                        strerror(place.error));
 }
 
-/* Make the directory with all above it, and open it. */
-static int make_dir(const char *dir)
-{
-    struct strbuf path = {0};
-    strbuf_adds(&path, dir);
-    for (char *at = strchr(path.text + 1, '/'); at != NULL;
-         at = strchr(at + 1, '/')) {
-        *at = '\0';
-        (void)mkdir(path.text, 0700);
-        *at = '/';
-    }
-    (void)mkdir(path.text, 0700); /* what failed shows in the open */
-    strbuf_release(&path);
-    return open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
-
 enum err attempt_set_aside(const char *dir, struct diag *diag)
 {
     int error = EEXIST;
@@ -368,7 +333,8 @@ enum err attempt_fence(const char *dir,
                        struct diag *diag)
 {
     *fenced_out = false;
-    int dir_fd = make_dir(dir);
+    (void)!attempt_file_make_dir(dir, diag); /* what failed shows in the open */
+    int dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (dir_fd < 0) {
         return diag_set(diag, ERR_IO, "open %s: %s", dir, strerror(errno));
     }

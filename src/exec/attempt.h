@@ -42,10 +42,6 @@ enum attempt_cause {
     ATTEMPT_PREPARE,   /* its prepare command failed: code or signal */
 };
 
-/* Stable name: "exit", "timeout", "idle", "cancelled", "stopped", "spawn",
- * "prepare". */
-const char *attempt_cause_name(enum attempt_cause cause);
-
 /* The record in `exit`. */
 struct attempt_exit {
     enum attempt_cause cause;

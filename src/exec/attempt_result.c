@@ -34,9 +34,28 @@ enum {
 #define TOKENS_MAX INT64_C(1000000000000000)
 #define USD_MAX 1e9
 
-static enum err bad(struct diag *diag, const char *what)
+/* A result that is being read: the first fault counts, and nothing is read
+ * after it. */
+struct reader {
+    enum err err;
+    struct diag *diag;
+};
+
+static void bad(struct reader *reader, const char *name, const char *what)
 {
-    return diag_set(diag, ERR_INVALID, "result: %s", what);
+    if (reader->err == ERR_OK) {
+        reader->err =
+            diag_set(reader->diag, ERR_INVALID, "result: %s%s", name, what);
+    }
+}
+
+/* A member that is there and not null; else NULL. */
+static const json_t *
+get(const struct reader *reader, const json_t *object, const char *name)
+{
+    const json_t *value =
+        reader->err == ERR_OK ? json_object_get(object, name) : NULL;
+    return json_is_null(value) ? NULL : value;
 }
 
 /* A text without control characters, cut to `max` bytes. */
@@ -62,259 +81,194 @@ static char *clean(const char *text, size_t len, size_t max)
     return copy;
 }
 
-/* Read `outcome`, which is optional. */
-static enum err read_outcome(const json_t *object,
-                             bool *has_out,
-                             enum sched_outcome *out,
-                             struct diag *diag)
+/* Whether there is an `outcome`, and which. */
+static bool read_outcome(struct reader *reader,
+                         const json_t *object,
+                         enum sched_outcome *out)
 {
-    const json_t *value = json_object_get(object, "outcome");
-    if (value == NULL || json_is_null(value)) {
-        return ERR_OK;
+    const json_t *value = get(reader, object, "outcome");
+    bool said =
+        value != NULL && outcome_read_said(json_string_value(value), out);
+    if (value != NULL && !said) {
+        bad(reader,
+            "outcome",
+            " must be one of blocked, changes, checkpoint, done, failed, "
+            "refused");
     }
-    *has_out = outcome_read_said(json_string_value(value), out);
-    if (*has_out) {
-        return ERR_OK;
-    }
-    return bad(diag,
-               "outcome must be one of blocked, changes, checkpoint, done, "
-               "failed, refused");
+    return said;
 }
 
 /* Read a text, which is optional, and cut it to `max` bytes. */
-static enum err read_text(const json_t *object,
-                          const char *name,
-                          size_t max,
-                          char **out,
-                          struct diag *diag)
+static void read_text(struct reader *reader,
+                      const json_t *object,
+                      const char *name,
+                      size_t max,
+                      char **out)
 {
-    const json_t *value = json_object_get(object, name);
-    if (value == NULL || json_is_null(value)) {
-        return ERR_OK;
+    const json_t *value = get(reader, object, name);
+    if (json_is_string(value)) {
+        *out = clean(json_string_value(value), json_string_length(value), max);
+    } else if (value != NULL) {
+        bad(reader, name, " must be a string");
     }
-    if (!json_is_string(value)) {
-        return diag_set(diag, ERR_INVALID, "result: %s must be a string", name);
-    }
-    *out = clean(json_string_value(value), json_string_length(value), max);
-    return ERR_OK;
-}
-
-/* Read what is said for people, and for those who work again. */
-static enum err read_words(const json_t *object,
-                           char **reason_out,
-                           char **feedback_out,
-                           struct diag *diag)
-{
-    enum err err =
-        read_text(object, "reason", REASON_BYTES_MAX, reason_out, diag);
-    return err != ERR_OK ? err
-                         : read_text(object,
-                                     "feedback",
-                                     FEEDBACK_BYTES_MAX,
-                                     feedback_out,
-                                     diag);
-}
-
-/* Read `resume`. A text that was cut would name something else. */
-static enum err read_resume(const json_t *root, char **out, struct diag *diag)
-{
-    const json_t *value = json_object_get(root, "resume");
-    if (json_string_length(value) > RESUME_BYTES_MAX) {
-        return bad(diag, "resume is longer than 4096 bytes");
-    }
-    return read_text(root, "resume", RESUME_BYTES_MAX, out, diag);
 }
 
 /* Read a flag, which is optional. */
-static enum err
-read_flag(const json_t *root, const char *name, bool *out, struct diag *diag)
+static void read_flag(struct reader *reader,
+                      const json_t *root,
+                      const char *name,
+                      bool *out)
 {
-    const json_t *value = json_object_get(root, name);
-    if (value != NULL && !json_is_null(value) && !json_is_boolean(value)) {
-        return diag_set(diag,
-                        ERR_INVALID,
-                        "result: %s must be true or false",
-                        name);
+    const json_t *value = get(reader, root, name);
+    if (value != NULL && !json_is_boolean(value)) {
+        bad(reader, name, " must be true or false");
     }
     *out = json_is_true(value);
-    return ERR_OK;
 }
 
 /* Read `retry_at`: seconds since 1970, or a time as text. */
-static enum err
-read_retry_at(const json_t *root, int64_t *out, struct diag *diag)
+static void
+read_retry_at(struct reader *reader, const json_t *root, int64_t *out)
 {
-    const json_t *value = json_object_get(root, "retry_at");
-    if (value == NULL || json_is_null(value)) {
-        return ERR_OK;
+    const json_t *value = get(reader, root, "retry_at");
+    double seconds = json_is_number(value) ? json_number_value(value) : -1;
+    if (seconds >= 0 && seconds <= (double)UTC_SECONDS_MAX) {
+        *out = (int64_t)(seconds * 1e9);
+    } else if (value != NULL && (!json_is_string(value) ||
+                                 !utc_read(json_string_value(value), out))) {
+        bad(reader,
+            "retry_at",
+            " must be seconds since 1970, or a time such as "
+            "2030-01-31T12:00:00Z");
     }
-    if (json_is_number(value)) {
-        double seconds = json_number_value(value);
-        if (seconds >= 0 && seconds <= (double)UTC_SECONDS_MAX) {
-            *out = (int64_t)(seconds * 1e9);
-            return ERR_OK;
-        }
-    } else if (json_is_string(value) &&
-               utc_read(json_string_value(value), out)) {
-        return ERR_OK;
-    }
-    *out = 0;
-    return bad(diag,
-               "retry_at must be seconds since 1970, or a time such as "
-               "2030-01-31T12:00:00Z");
 }
 
-/* Read a number of tokens, which is optional. */
-static enum err read_tokens(const json_t *usage,
-                            const char *name,
-                            int64_t *out,
-                            struct diag *diag)
+/* Read a number of tokens; whether it is there. */
+static bool read_tokens(struct reader *reader,
+                        const json_t *usage,
+                        const char *name,
+                        int64_t *out)
 {
-    const json_t *value = json_object_get(usage, name);
-    if (value == NULL || json_is_null(value)) {
-        return ERR_OK;
+    const json_t *value = get(reader, usage, name);
+    int64_t count = json_is_integer(value) ? json_integer_value(value) : -1;
+    if (value != NULL && (count < 0 || count > TOKENS_MAX)) {
+        bad(reader, "usage", ": token counts must be integers");
+    } else if (value != NULL) {
+        *out = count;
     }
-    if (!json_is_integer(value) || json_integer_value(value) < 0 ||
-        json_integer_value(value) > TOKENS_MAX) {
-        return bad(diag, "usage: token counts must be integers");
-    }
-    *out = json_integer_value(value);
-    return ERR_OK;
+    return value != NULL;
 }
 
-static enum err
-read_usage(const json_t *root, struct attempt_result *out, struct diag *diag)
+static void read_usage(struct reader *reader,
+                       const json_t *root,
+                       struct attempt_result *out)
 {
-    const json_t *usage = json_object_get(root, "usage");
-    if (usage == NULL || json_is_null(usage)) {
-        return ERR_OK;
+    const json_t *usage = get(reader, root, "usage");
+    if (usage != NULL && !json_is_object(usage)) {
+        bad(reader, "usage", " must be an object");
     }
-    if (!json_is_object(usage)) {
-        return bad(diag, "usage must be an object");
+    bool in = read_tokens(reader, usage, "input_tokens", &out->input_tokens);
+    bool made =
+        read_tokens(reader, usage, "output_tokens", &out->output_tokens);
+    (void)read_tokens(reader, usage, "cached_tokens", &out->cached_tokens);
+    out->has_usage = in || made;
+    const json_t *usd = get(reader, usage, "usd");
+    out->has_usd = usd != NULL;
+    out->usd = json_number_value(usd);
+    if (usd != NULL &&
+        (!json_is_number(usd) || out->usd < 0 || out->usd > USD_MAX)) {
+        bad(reader, "usage", ": usd must be a number, at least 0");
     }
-    enum err err = read_tokens(usage, "input_tokens", &out->input_tokens, diag);
-    if (err == ERR_OK) {
-        err = read_tokens(usage, "output_tokens", &out->output_tokens, diag);
-    }
-    if (err == ERR_OK) {
-        err = read_tokens(usage, "cached_tokens", &out->cached_tokens, diag);
-    }
-    out->has_usage = json_is_integer(json_object_get(usage, "input_tokens")) ||
-                     json_is_integer(json_object_get(usage, "output_tokens"));
-    const json_t *usd = json_object_get(usage, "usd");
-    if (err != ERR_OK || usd == NULL || json_is_null(usd)) {
-        return err;
-    }
-    double amount = json_number_value(usd);
-    if (!json_is_number(usd) || amount < 0 || amount > USD_MAX) {
-        return bad(diag, "usage: usd must be a number, at least 0");
-    }
-    out->usd = amount;
-    out->has_usd = true;
-    return ERR_OK;
 }
 
 /* Read one element of `tasks`; what it allocates is in *out at once. */
-static enum err read_task(const json_t *value,
-                          struct attempt_task_result *out,
-                          struct diag *diag)
+static void read_task(struct reader *reader,
+                      const json_t *value,
+                      struct attempt_task_result *out)
 {
     const json_t *task = json_object_get(value, "task");
     size_t len = json_string_length(task);
-    if (!json_is_string(task) || len == 0 || len > TASK_BYTES_MAX) {
-        return bad(diag, "tasks: each entry needs a task, its id");
+    if (len == 0 || len > TASK_BYTES_MAX) {
+        bad(reader, "tasks", ": each entry needs a task, its id");
+        return;
     }
     out->task = clean(json_string_value(task), len, TASK_BYTES_MAX);
-    bool has = false;
-    enum err err = read_outcome(value, &has, &out->outcome, diag);
-    if (err == ERR_OK && !has) {
-        err = bad(diag, "tasks: each entry needs an outcome");
+    if (!read_outcome(reader, value, &out->outcome)) {
+        bad(reader, "tasks", ": each entry needs an outcome");
     }
-    if (err == ERR_OK) {
-        err = read_words(value, &out->reason, &out->feedback, diag);
-    }
-    return err;
+    read_text(reader, value, "reason", REASON_BYTES_MAX, &out->reason);
+    read_text(reader, value, "feedback", FEEDBACK_BYTES_MAX, &out->feedback);
 }
 
 /* Read `tasks`, the outcomes of a batch. */
-static enum err
-read_tasks(const json_t *root, struct attempt_result *out, struct diag *diag)
+static void read_tasks(struct reader *reader,
+                       const json_t *root,
+                       struct attempt_result *out)
 {
-    const json_t *tasks = json_object_get(root, "tasks");
-    if (tasks == NULL || json_is_null(tasks)) {
-        return ERR_OK;
-    }
+    const json_t *tasks = get(reader, root, "tasks");
     size_t count = json_array_size(tasks);
-    if (!json_is_array(tasks) || count > TASKS_MAX) {
-        return bad(diag, "tasks must be a list of at most 10,000 entries");
+    if (tasks != NULL && (!json_is_array(tasks) || count > TASKS_MAX)) {
+        bad(reader, "tasks", " must be a list of at most 10,000 entries");
+        return;
     }
     out->tasks = mem_zalloc(count, sizeof(out->tasks[0]));
-    enum err err = ERR_OK;
-    for (size_t ix = 0; ix < count && err == ERR_OK; ix++) {
+    for (size_t ix = 0; ix < count && reader->err == ERR_OK; ix++) {
         out->task_count++;
-        err = read_task(json_array_get(tasks, ix), &out->tasks[ix], diag);
+        read_task(reader, json_array_get(tasks, ix), &out->tasks[ix]);
     }
-    return err;
 }
 
 /* Read `add`, a plan fragment: an object, or its text. */
-static enum err read_add(const json_t *root, char **out, struct diag *diag)
+static void read_add(struct reader *reader, const json_t *root, char **out)
 {
-    const json_t *value = json_object_get(root, "add");
-    if (value == NULL || json_is_null(value)) {
-        return ERR_OK;
-    }
-    if (json_is_string(value)) {
-        const char *text = json_string_value(value);
+    const json_t *value = get(reader, root, "add");
+    const char *text = json_string_value(value);
+    char *made =
+        json_is_object(value) ? json_dumps(value, JSON_INDENT(1)) : NULL;
+    text = made != NULL ? made : text;
+    if (text != NULL) {
         *out = mem_strndup(text, strlen(text));
-        return ERR_OK;
+    } else if (value != NULL) {
+        bad(reader,
+            "add",
+            json_is_object(value)
+                ? " cannot be read"
+                : " must be an object, or a fragment as a string");
     }
-    if (!json_is_object(value)) {
-        return bad(diag, "add must be an object, or a fragment as a string");
-    }
-    char *text = json_dumps(value, JSON_INDENT(1));
-    if (text == NULL) {
-        return bad(diag, "add cannot be read");
-    }
-    *out = mem_strndup(text, strlen(text));
-    free(text);
-    return ERR_OK;
+    free(made);
 }
 
 static enum err
 read_root(const json_t *root, struct attempt_result *out, struct diag *diag)
 {
+    struct reader reader = {.diag = diag};
     if (!json_is_object(root)) {
-        return bad(diag, "it must be an object");
+        bad(&reader, "", "it must be an object");
     }
-    enum err err = read_outcome(root, &out->has_outcome, &out->outcome, diag);
-    if (err == ERR_OK) {
-        err = read_words(root, &out->reason, &out->feedback, diag);
+    out->has_outcome = read_outcome(&reader, root, &out->outcome);
+    read_text(&reader, root, "reason", REASON_BYTES_MAX, &out->reason);
+    read_text(&reader, root, "feedback", FEEDBACK_BYTES_MAX, &out->feedback);
+    read_retry_at(&reader, root, &out->retry_at_ns);
+    /* A text that was cut would name something else. */
+    const json_t *resume = get(&reader, root, "resume");
+    if (json_string_length(resume) > RESUME_BYTES_MAX) {
+        bad(&reader, "resume", " is longer than 4096 bytes");
     }
-    if (err == ERR_OK) {
-        err = read_retry_at(root, &out->retry_at_ns, diag);
-    }
-    if (err == ERR_OK) {
-        err = read_resume(root, &out->resume, diag);
-    }
+    read_text(&reader, root, "resume", RESUME_BYTES_MAX, &out->resume);
     out->lacks =
         outcome_read_lack(json_string_value(json_object_get(root, "lacks")));
-    if (err == ERR_OK) {
-        err = read_flag(root, "stop", &out->stop, diag);
-    }
-    if (err == ERR_OK) {
-        err = read_flag(root, "progress", &out->progress, diag);
-    }
-    if (err == ERR_OK) {
-        err = read_usage(root, out, diag);
-    }
-    if (err == ERR_OK) {
-        err = read_tasks(root, out, diag);
-    }
-    if (err == ERR_OK) {
-        err = read_add(root, &out->add, diag);
-    }
-    return err;
+    read_flag(&reader, root, "stop", &out->stop);
+    read_flag(&reader, root, "progress", &out->progress);
+    read_usage(&reader, root, out);
+    read_tasks(&reader, root, out);
+    read_add(&reader, root, &out->add);
+    return reader.err;
+}
+
+/* It cannot be read as JSON. */
+static enum err unfit(struct diag *diag, const char *what)
+{
+    return diag_set(diag, ERR_INVALID, "result: %s", what);
 }
 
 enum err attempt_parse_result(const char *bytes,
@@ -325,10 +279,10 @@ enum err attempt_parse_result(const char *bytes,
     json_error_t error = {0};
     *out = (struct attempt_result){0};
     if (len > RESULT_BYTES_MAX) {
-        return bad(diag, "it is larger than 1 MiB");
+        return unfit(diag, "it is larger than 1 MiB");
     }
     if (memchr(bytes, '\0', len) != NULL) {
-        return bad(diag, "it contains a NUL byte: write JSON only");
+        return unfit(diag, "it contains a NUL byte: write JSON only");
     }
     json_t *root = json_loadb(bytes, len, JSON_REJECT_DUPLICATES, &error);
     if (root == NULL) {
@@ -355,7 +309,7 @@ static enum err unreadable(struct diag *diag, int error)
     if (error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO) {
         return diag_set(diag, ERR_UNAVAILABLE, "result: %s", strerror(error));
     }
-    return bad(diag, strerror(error));
+    return unfit(diag, strerror(error));
 }
 
 /* Read all of an open file into `text`, which must not be too large. */
@@ -363,14 +317,14 @@ static enum err read_file(int fd, struct strbuf *text, struct diag *diag)
 {
     struct stat stat;
     if (fstat(fd, &stat) != 0 || !S_ISREG(stat.st_mode)) {
-        return bad(diag, "it is not a regular file");
+        return unfit(diag, "it is not a regular file");
     }
     char piece[16384];
     ssize_t len;
     while ((len = read(fd, piece, sizeof(piece))) > 0) {
         strbuf_add(text, piece, (size_t)len);
         if (text->len > RESULT_BYTES_MAX) {
-            return bad(diag, "it is larger than 1 MiB");
+            return unfit(diag, "it is larger than 1 MiB");
         }
     }
     return len == 0 ? ERR_OK : unreadable(diag, errno);
@@ -396,7 +350,7 @@ enum err attempt_read_result(const char *dir,
             err = attempt_parse_result(strbuf_text(&text), text.len, out, diag);
         }
     } else if (errno == ELOOP) {
-        err = bad(diag, "it is a symbolic link");
+        err = unfit(diag, "it is a symbolic link");
     } else if (errno != ENOENT) {
         err = unreadable(diag, errno);
     }

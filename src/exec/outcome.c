@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "exec/outcome.h"
 
+#include "exec/record.h"
+
 #include "base/invariant.h"
 
 #include <string.h>
@@ -94,8 +96,8 @@ bool outcome_is_missing(int code)
 const char *outcome_cause(const struct attempt_found *found)
 {
     if (found->state == ATTEMPT_ENDED) {
-        return attempt_cause_name(found->exit.cause);
+        return record_cause_name(found->exit.cause);
     }
-    return found->state == ATTEMPT_NEVER ? attempt_cause_name(ATTEMPT_SPAWN)
+    return found->state == ATTEMPT_NEVER ? record_cause_name(ATTEMPT_SPAWN)
                                          : rows[OUTCOME_LOST].name;
 }

@@ -55,7 +55,7 @@ int outcome_code(enum sched_outcome outcome);
  * it is not there, or cannot be executed. */
 bool outcome_is_missing(int code);
 
-/* The cause of an end in a row: attempt_cause_name(), "spawn" of one that never
+/* The cause of an end in a row: record_cause_name(), "spawn" of one that never
  * began, or "lost". */
 const char *outcome_cause(const struct attempt_found *found);
 

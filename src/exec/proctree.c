@@ -19,7 +19,7 @@
 /* More than any session has. Beyond it the next walk finds the rest. */
 enum { PROCESSES_MAX = 32768, PATH_BYTES = 64, STAT_BYTES = 1024 };
 
-/* Append a text, or a number in digits; there is room for the few we make. */
+/* Append a text; there is room for the few we make. */
 static char *add(char *at, const char *text)
 {
     size_t len = strlen(text);
@@ -27,7 +27,7 @@ static char *add(char *at, const char *text)
     return at + len;
 }
 
-static char *add_number(char *at, unsigned long number)
+char *proctree_add_number(char *at, uint64_t number)
 {
     char digits[24];
     size_t ix = sizeof(digits) - 1;
@@ -63,9 +63,18 @@ size_t proctree_read_path(const char *path, char *buf, size_t size)
 size_t proctree_read(pid_t pid, const char *name, char *buf, size_t size)
 {
     char path[PATH_BYTES];
-    char *end = add_number(add(path, "/proc/"), (unsigned long)pid);
+    char *end = proctree_add_number(add(path, "/proc/"), (uint64_t)pid);
     (void)add(add(end, "/"), name);
     return proctree_read_path(path, buf, size);
+}
+
+void proctree_boot_id(char out[37])
+{
+    size_t len = proctree_read_path("/proc/sys/kernel/random/boot_id", out, 36);
+    if (len != 36) {
+        memset(out, '0', 36);
+    }
+    out[36] = '\0';
 }
 
 bool proctree_read_stat(pid_t pid, uint64_t stat[RECORD_STAT_COUNT])
@@ -81,7 +90,7 @@ bool proctree_each_thread(pid_t pid,
                           void *ctx)
 {
     char path[PATH_BYTES + NAME_MAX];
-    char *end = add_number(add(path, "/proc/"), (unsigned long)pid);
+    char *end = proctree_add_number(add(path, "/proc/"), (uint64_t)pid);
     end = add(end, "/task/");
     DIR *threads = opendir(path);
     if (threads == NULL) {
@@ -239,7 +248,7 @@ static bool has_lists(void)
 {
     char path[PATH_BYTES];
     char *end = add(path, "/proc/self/task/");
-    (void)add(add_number(end, (unsigned long)getpid()), "/children");
+    (void)add(proctree_add_number(end, (uint64_t)getpid()), "/children");
     return crash_fault("children") == 0 && access(path, F_OK) == 0;
 }
 

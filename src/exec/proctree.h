@@ -43,6 +43,13 @@ void proctree_release(struct proctree *tree);
 size_t proctree_read_path(const char *path, char *buf, size_t size);
 size_t proctree_read(pid_t pid, const char *name, char *buf, size_t size);
 
+/* Append a number in digits, with a NUL behind it; where that NUL is. There
+ * must be room for 21 bytes. */
+char *proctree_add_number(char *at, uint64_t number);
+
+/* The boot id of the machine; zeros: it cannot be read now. */
+void proctree_boot_id(char out[37]);
+
 /* Read /proc/PID/stat; false: there is no such process. */
 MUST_USE bool proctree_read_stat(pid_t pid, uint64_t stat[RECORD_STAT_COUNT]);
 

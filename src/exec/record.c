@@ -170,23 +170,16 @@ static int64_t take_signed(struct reader *reader, const char *name)
 
 const char *record_cause_name(enum attempt_cause cause)
 {
-    switch (cause) {
-    case ATTEMPT_EXIT:
-        return "exit";
-    case ATTEMPT_TIMEOUT:
-        return "timeout";
-    case ATTEMPT_IDLE:
-        return "idle";
-    case ATTEMPT_CANCELLED:
-        return "cancelled";
-    case ATTEMPT_STOPPED:
-        return "stopped";
-    case ATTEMPT_SPAWN:
-        return "spawn";
-    case ATTEMPT_PREPARE:
-        return "prepare";
-    }
-    return "unknown";
+    static const char *const names[CAUSE_COUNT] = {
+        [ATTEMPT_EXIT] = "exit",
+        [ATTEMPT_TIMEOUT] = "timeout",
+        [ATTEMPT_IDLE] = "idle",
+        [ATTEMPT_CANCELLED] = "cancelled",
+        [ATTEMPT_STOPPED] = "stopped",
+        [ATTEMPT_SPAWN] = "spawn",
+        [ATTEMPT_PREPARE] = "prepare",
+    };
+    return names[cause];
 }
 
 static enum attempt_cause take_cause(struct reader *reader)

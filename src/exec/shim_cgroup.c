@@ -19,6 +19,7 @@
  */
 #include "base/crash.h"
 #include "exec/cgroup.h"
+#include "exec/proctree.h"
 #include "exec/shim_internal.h"
 
 #include <dirent.h>
@@ -49,19 +50,6 @@ struct clone_call {
     uint64_t set_tid_size;
     uint64_t cgroup;
 };
-
-static char *add_number(char *at, uint64_t number)
-{
-    char digits[24];
-    size_t ix = sizeof(digits) - 1;
-    digits[ix] = '\0';
-    do {
-        digits[--ix] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
-    memcpy(at, digits + ix, sizeof(digits) - ix);
-    return at + sizeof(digits) - ix - 1;
-}
 
 /* Remove the groups that dead servers and their shims have left. */
 static void sweep(int parent_fd)
@@ -114,9 +102,9 @@ static void create(struct shim_cgroup *group, uint32_t number)
 {
     char name[SHIM_CGROUP_BYTES] = CGROUP_PREFIX;
     char *end = name + sizeof(CGROUP_PREFIX) - 1;
-    end = add_number(end, (uint64_t)getpid());
+    end = proctree_add_number(end, (uint64_t)getpid());
     *end++ = '-';
-    (void)add_number(end, number);
+    (void)proctree_add_number(end, number);
     if (group->parent_fd < 0 || mkdirat(group->parent_fd, name, 0755) != 0) {
         return;
     }

@@ -23,6 +23,7 @@
 #include "base/crash.h"
 #include "base/duration.h"
 #include "exec/cgroup.h"
+#include "exec/proctree.h"
 #include "exec/shim_internal.h"
 #include "exec/shim_wire.h"
 
@@ -439,22 +440,6 @@ static bool receive(struct server *server, struct shim_birth *birth)
     return false;
 }
 
-static void read_boot_id(char out[37])
-{
-    memset(out, '0', 36);
-    out[36] = '\0';
-    int fd = openat(AT_FDCWD,
-                    "/proc/sys/kernel/random/boot_id",
-                    O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        char text[36];
-        if (read(fd, text, sizeof(text)) == (ssize_t)sizeof(text)) {
-            memcpy(out, text, sizeof(text));
-        }
-        (void)close(fd);
-    }
-}
-
 /* Leave everything behind that belongs to whoever started us. */
 static void detach(struct server *server)
 {
@@ -479,7 +464,7 @@ static void detach(struct server *server)
     }
     (void)setsid();
     (void)!chdir("/");
-    read_boot_id(server->boot_id);
+    proctree_boot_id(server->boot_id);
     server->group_fd = shim_cgroup_open();
 }
 

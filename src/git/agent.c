@@ -7,7 +7,7 @@
 #include "git/agent.h"
 
 #include "base/crash.h"
-#include "git/say.h"
+#include "git/log.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ deny_owner(struct agent *agent, const struct git_id *owner, struct diag *diag)
                        ERR_DENIED,
                        "%s in %s belongs to another run (%s): rename this run, "
                        "or remove the refs of the other run below %.*s",
-                       agent->names.agent + strlen("refs/heads/"),
+                       git_short_name(agent->names.agent),
                        agent->options->repo,
                        text.len > 0 ? strbuf_text(&text)
                                     : "not created by sluice",
@@ -83,12 +83,11 @@ list_refs(struct agent *agent, struct strbuf *out, struct diag *diag)
     strbuf_add(&refs,
                agent->names.owner,
                strlen(agent->names.owner) - strlen("owner"));
-    const char *const args[] = {"for-each-ref",
-                                "--format=%(objectname) %(refname)",
-                                strbuf_text(&branches),
-                                strbuf_text(&refs),
-                                NULL};
-    enum err err = git_output(agent->git, args, out, diag);
+    enum err err =
+        git_list_refs(agent->git,
+                      PROC_ARGS(strbuf_text(&branches), strbuf_text(&refs)),
+                      out,
+                      diag);
     strbuf_release(&branches);
     strbuf_release(&refs);
     return err;
@@ -125,11 +124,11 @@ static enum err move_aside(struct agent *agent,
         crash_point("git-moving-aside");
     }
     if (err == ERR_OK) {
-        const char *name = agent->names.agent + strlen("refs/heads/");
-        say("moved the branches of an earlier run to %.*s.old-%s",
-            (int)(strlen(name) - strlen("/main")),
-            name,
-            stamp);
+        const char *name = git_short_name(agent->names.agent);
+        log_line("moved the branches of an earlier run to %.*s.old-%s",
+                 (int)(strlen(name) - strlen("/main")),
+                 name,
+                 stamp);
     }
     strbuf_release(&list);
     strbuf_release(&copies);
@@ -169,7 +168,7 @@ static enum err deny_gone(const struct agent *agent, struct diag *diag)
                     ERR_DENIED,
                     "%s in %s is gone, with everything merged into it: create "
                     "it again at its last commit",
-                    agent->names.agent + strlen("refs/heads/"),
+                    git_short_name(agent->names.agent),
                     agent->options->repo);
 }
 
@@ -309,7 +308,7 @@ deny_token(const struct agent *agent, uint64_t newer, struct diag *diag)
                     " merges into %s now",
                     agent->options->token,
                     newer,
-                    agent->names.agent + strlen("refs/heads/"));
+                    git_short_name(agent->names.agent));
 }
 
 static void add_token(struct strbuf *out, const struct agent *agent)

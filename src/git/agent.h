@@ -24,6 +24,13 @@ struct agent_options {
     uint64_t token;    /* of the attempt */
 };
 
+/* A task of a session, or one whose branch is merged. */
+struct agent_member {
+    const char *task;  /* id */
+    const char *group; /* id */
+    const char *title; /* or NULL */
+};
+
 struct agent {
     struct git *git;
     struct names names;

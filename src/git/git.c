@@ -15,7 +15,7 @@
 #include "base/arena.h"
 #include "base/invariant.h"
 #include "base/mem.h"
-#include "git/say.h"
+#include "git/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,8 @@
 
 enum {
     ARGS_MAX = 40,
-    CODE_ERROR = 128, /* git's own errors begin here */
+    REFS_MAX = ARGS_MAX - 5, /* that are read at once */
+    CODE_ERROR = 128,        /* git's own errors begin here */
     ID_BYTES_MIN = 40,
 };
 
@@ -285,7 +286,7 @@ static enum err judge(const struct git_call *call,
 {
     bool good = end->code >= 0 && end->code <= call->codes;
     if (!call->quiet && proc->errors->len > 0) {
-        say_text(strbuf_text(proc->errors));
+        log_text(strbuf_text(proc->errors));
     }
     if (good) {
         return ERR_OK;
@@ -364,7 +365,9 @@ static enum err call_git(const struct git *git,
     struct proc_end end;
     enum err err = proc_run(&proc, &end, diag);
     if (err == ERR_OK) {
-        *code_out = end.code;
+        if (code_out != NULL) {
+            *code_out = end.code;
+        }
         err = judge(call, &proc, &end, diag);
     }
     strbuf_release(&errors);
@@ -378,23 +381,20 @@ static enum err call_git(const struct git *git,
 static enum err
 disarm_all(struct git *git, const char *folder, struct diag *diag)
 {
-    const char *const args[] = {"config",
-                                "--show-scope",
-                                "--name-only",
-                                "-z",
-                                "--get-regexp",
-                                OWN_KEYS,
-                                NULL};
     struct strbuf list = {0};
-    int code = 0;
     struct git_call call = {
-        .args = args,
+        .args = PROC_ARGS("config",
+                          "--show-scope",
+                          "--name-only",
+                          "-z",
+                          "--get-regexp",
+                          OWN_KEYS),
         .folder = folder,
         .output = &list,
         .quiet = true,
         .codes = 1,
     };
-    enum err err = call_git(git, &call, &code, diag);
+    enum err err = call_git(git, &call, NULL, diag);
     size_t at = 0;
     while (err == ERR_OK && at < list.len) { /* scope NUL key NUL */
         const char *scope = list.text + at;
@@ -415,15 +415,16 @@ disarm_all(struct git *git, const char *folder, struct diag *diag)
 
 static enum err find_common_dir(struct git *git, struct diag *diag)
 {
-    const char *const args[] = {"rev-parse",
-                                "--path-format=absolute",
-                                "--git-common-dir",
-                                NULL};
     struct strbuf dir = {0};
     struct diag why = {0};
-    int code = 0;
-    struct git_call call = {.args = args, .output = &dir, .quiet = true};
-    enum err err = git_call(git, &call, &code, &why);
+    struct git_call call = {
+        .args = PROC_ARGS("rev-parse",
+                          "--path-format=absolute",
+                          "--git-common-dir"),
+        .output = &dir,
+        .quiet = true,
+    };
+    enum err err = git_call(git, &call, NULL, &why);
     size_t len = strcspn(strbuf_text(&dir), "\n");
     if (err == ERR_OK && len + 1 < dir.len) {
         err = diag_set(&why, ERR_INVALID, "its path contains a line break");
@@ -482,16 +483,6 @@ const char *git_common_dir(const struct git *git)
     return git->common_dir;
 }
 
-/* The text with everything from its first line break on cut off. */
-static void cut_line(struct strbuf *text)
-{
-    size_t len = strcspn(strbuf_text(text), "\n");
-    if (len < text->len) {
-        text->text[len] = '\0';
-        text->len = len;
-    }
-}
-
 /* Whether to look at the configuration before a call. */
 static bool must_look(const struct git *git, const struct git_call *call)
 {
@@ -544,15 +535,12 @@ enum err git_output(struct git *git,
                     struct strbuf *out,
                     struct diag *diag)
 {
-    int code = 0;
     struct git_call call = {.args = args, .output = out};
-    return git_call(git, &call, &code, diag);
+    return git_call(git, &call, NULL, diag);
 }
 
-enum err git_parse_id(const char *text,
-                      size_t len,
-                      struct git_id *out,
-                      struct diag *diag)
+static enum err
+parse_id(const char *text, size_t len, struct git_id *out, struct diag *diag)
 {
     if (len < ID_BYTES_MIN || len >= sizeof(out->text) ||
         strspn(text, "0123456789abcdef") != len) {
@@ -566,6 +554,18 @@ enum err git_parse_id(const char *text,
     return ERR_OK;
 }
 
+enum err
+git_first_id(const struct strbuf *text, struct git_id *out, struct diag *diag)
+{
+    const char *line = strbuf_text(text);
+    return parse_id(line, strcspn(line, "\n"), out, diag);
+}
+
+const char *git_short_name(const char *branch)
+{
+    return branch + strlen("refs/heads/");
+}
+
 enum err git_resolve(struct git *git,
                      const char *name,
                      struct git_id *out,
@@ -574,21 +574,18 @@ enum err git_resolve(struct git *git,
     struct strbuf spec = {0};
     struct strbuf line = {0};
     strbuf_addf(&spec, "%s^{commit}", name);
-    const char *const args[] = {"rev-parse",
-                                "--verify",
-                                "--quiet",
-                                "--end-of-options",
-                                strbuf_text(&spec),
-                                NULL};
     int code = 0;
     struct git_call call = {
-        .args = args,
+        .args = PROC_ARGS("rev-parse",
+                          "--verify",
+                          "--quiet",
+                          "--end-of-options",
+                          strbuf_text(&spec)),
         .output = &line,
         .codes = CODE_ERROR,
         .quiet = true,
     };
     enum err err = git_call(git, &call, &code, diag);
-    cut_line(&line);
     if (err == ERR_OK && code != 0) {
         err = diag_set(diag,
                        ERR_NOT_FOUND,
@@ -596,7 +593,7 @@ enum err git_resolve(struct git *git,
                        name,
                        git->path);
     } else if (err == ERR_OK) {
-        err = git_parse_id(strbuf_text(&line), line.len, out, diag);
+        err = git_first_id(&line, out, diag);
     }
     strbuf_release(&spec);
     strbuf_release(&line);
@@ -616,13 +613,25 @@ static enum err take_ref(const char *line,
         /* One that has others below it is not there itself. */
         if (strlen(refs[ix].name) == name_len &&
             memcmp(refs[ix].name, space + 1, name_len) == 0) {
-            return git_parse_id(line,
-                                (size_t)(space - line),
-                                &refs[ix].id,
-                                diag);
+            return parse_id(line, (size_t)(space - line), &refs[ix].id, diag);
         }
     }
     return ERR_OK;
+}
+
+enum err git_list_refs(struct git *git,
+                       const char *const *prefixes,
+                       struct strbuf *out,
+                       struct diag *diag)
+{
+    const char *args[ARGS_MAX] = {"for-each-ref",
+                                  "--format=%(objectname) %(refname)",
+                                  "--end-of-options"};
+    for (size_t ix = 0; prefixes[ix] != NULL; ix++) {
+        INVARIANT(ix < REFS_MAX);
+        args[3 + ix] = prefixes[ix];
+    }
+    return git_output(git, args, out, diag);
 }
 
 enum err git_read_refs(struct git *git,
@@ -630,19 +639,14 @@ enum err git_read_refs(struct git *git,
                        size_t count,
                        struct diag *diag)
 {
-    const char *args[ARGS_MAX] = {"for-each-ref",
-                                  "--format=%(objectname) %(refname)",
-                                  "--end-of-options"};
-    size_t arg_count = 3;
+    const char *names[REFS_MAX + 1] = {NULL};
+    INVARIANT(count <= REFS_MAX);
     for (size_t ix = 0; ix < count; ix++) {
-        INVARIANT(arg_count < ARGS_MAX - 2);
         refs[ix].id = (struct git_id){0};
-        args[arg_count++] = refs[ix].name;
+        names[ix] = refs[ix].name;
     }
     struct strbuf list = {0};
-    int code = 0;
-    struct git_call call = {.args = args, .output = &list};
-    enum err err = git_call(git, &call, &code, diag);
+    enum err err = git_list_refs(git, names, &list, diag);
     size_t at = 0;
     while (err == ERR_OK && at < list.len) {
         size_t len = strcspn(list.text + at, "\n");
@@ -672,19 +676,13 @@ static void add_change(struct strbuf *out, const struct git_ref_change *change)
     strbuf_adds(out, "\n");
 }
 
-/*
- * Take the lock under which alone refs below refs/sluice are changed, and
- * branches of sluice are made or removed. The git that does it inherits the
- * lock: it is held as long as one lives, whoever of its callers was killed.
- * -1: it cannot be taken.
- */
-static int lock_refs(const struct git *git)
+int git_lock(const struct git *git, const char *name, int how)
 {
     struct strbuf path = {0};
-    strbuf_addf(&path, "%s/sluice-refs.lock", git->common_dir);
+    strbuf_addf(&path, "%s/%s.lock", git->common_dir, name);
     int fd = open(strbuf_text(&path), O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
     strbuf_release(&path);
-    while (fd >= 0 && flock(fd, LOCK_EX) != 0 && errno == EINTR) {
+    while (fd >= 0 && flock(fd, how) != 0 && errno == EINTR) {
     }
     return fd;
 }
@@ -716,18 +714,20 @@ enum err git_transact(struct git *git,
                       const char *why,
                       struct diag *diag)
 {
-    int lock = lock_refs(git);
+    /* Under this lock alone refs below refs/sluice are changed, and branches
+     * of sluice are made or removed. */
+    int lock = git_lock(git, "sluice-refs", LOCK_EX);
     for (const char *at = lines; lock >= 0 && *at != '\0';
          at += strcspn(at, "\n") + 1) {
         if (alone || is_only_ours(at)) {
             git_unlock_ref(git, at + strcspn(at, " ") + 1);
         }
     }
-    const char *const args[] =
-        {"update-ref", "--no-deref", "-m", why, "--stdin", NULL};
-    int code = 0;
-    struct git_call call = {.args = args, .input = lines};
-    enum err err = git_call(git, &call, &code, diag);
+    struct git_call call = {
+        .args = PROC_ARGS("update-ref", "--no-deref", "-m", why, "--stdin"),
+        .input = lines,
+    };
+    enum err err = git_call(git, &call, NULL, diag);
     if (lock >= 0) {
         (void)close(lock);
     }
@@ -755,13 +755,10 @@ enum err git_is_ancestor(struct git *git,
                          bool *out,
                          struct diag *diag)
 {
-    const char *const args[] = {"merge-base",
-                                "--is-ancestor",
-                                ancestor,
-                                commit,
-                                NULL};
     int code = 0;
-    struct git_call call = {.args = args, .codes = 1};
+    struct git_call call = {
+        .args = PROC_ARGS("merge-base", "--is-ancestor", ancestor, commit),
+        .codes = 1};
     enum err err = git_call(git, &call, &code, diag);
     *out = code == 0;
     return err;
@@ -772,8 +769,12 @@ enum err git_read_blob(struct git *git,
                        struct strbuf *out,
                        struct diag *diag)
 {
-    const char *const args[] = {"cat-file", "blob", id->text, NULL};
-    return id->text[0] != '\0' ? git_output(git, args, out, diag) : ERR_OK;
+    return id->text[0] != '\0'
+               ? git_output(git,
+                            PROC_ARGS("cat-file", "blob", id->text),
+                            out,
+                            diag)
+               : ERR_OK;
 }
 
 enum err git_put_blob(struct git *git,
@@ -781,14 +782,15 @@ enum err git_put_blob(struct git *git,
                       struct git_id *out,
                       struct diag *diag)
 {
-    const char *const args[] = {"hash-object", "-w", "--stdin", NULL};
     struct strbuf line = {0};
-    int code = 0;
-    struct git_call call = {.args = args, .input = text, .output = &line};
-    enum err err = git_call(git, &call, &code, diag);
-    cut_line(&line);
+    struct git_call call = {
+        .args = PROC_ARGS("hash-object", "-w", "--stdin"),
+        .input = text,
+        .output = &line,
+    };
+    enum err err = git_call(git, &call, NULL, diag);
     if (err == ERR_OK) {
-        err = git_parse_id(strbuf_text(&line), line.len, out, diag);
+        err = git_first_id(&line, out, diag);
     }
     strbuf_release(&line);
     return err;

@@ -41,7 +41,8 @@ struct git_call {
     int codes;               /* exit codes up to this one are no errors */
 };
 
-/* Call git; its exit code. ERR_CONFLICT: it ended with an error. */
+/* Call git; its exit code, unless NULL. ERR_CONFLICT: it ended with an error.
+ */
 MUST_USE enum err git_call(struct git *git,
                            const struct git_call *call,
                            int *code_out,
@@ -55,6 +56,19 @@ MUST_USE enum err git_output(struct git *git,
                              const char *const *args,
                              struct strbuf *out,
                              struct diag *diag);
+
+/*
+ * Take a lock of sluice in the folder that all worktrees share; `how` is that
+ * of flock(). A git that is called meanwhile inherits it: it is held as long
+ * as one lives, whoever of its callers was killed. -1: it cannot be taken.
+ */
+int git_lock(const struct git *git, const char *name, int how);
+
+/* Append a line "ID NAME" for each ref below the prefixes; NULL ends them. */
+MUST_USE enum err git_list_refs(struct git *git,
+                                const char *const *prefixes,
+                                struct strbuf *out,
+                                struct diag *diag);
 
 /*
  * The commit that a name means: a branch, a tag, an id, a full ref.
@@ -118,11 +132,12 @@ MUST_USE enum err git_is_ancestor(struct git *git,
                                   bool *out,
                                   struct diag *diag);
 
-/* An id that git printed. ERR_IO: it is none. */
-MUST_USE enum err git_parse_id(const char *text,
-                               size_t len,
-                               struct git_id *out,
-                               struct diag *diag);
+/* The id that git printed in the first line. ERR_IO: it is none. */
+MUST_USE enum err
+git_first_id(const struct strbuf *text, struct git_id *out, struct diag *diag);
+
+/* The name of a branch without "refs/heads/". */
+const char *git_short_name(const char *branch);
 
 /* Append the text of a blob; nothing when the id is "". */
 MUST_USE enum err git_read_blob(struct git *git,

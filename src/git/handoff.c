@@ -42,11 +42,8 @@ static enum err read_tips(struct handoff *handoff,
     names_add_branch(&prefix, run, NULL);
     prefix.len -= strlen("main");
     prefix.text[prefix.len] = '\0';
-    const char *const args[] = {"for-each-ref",
-                                "--format=%(objectname) %(refname)",
-                                strbuf_text(&prefix),
-                                NULL};
-    enum err err = git_output(git, args, &list, diag);
+    enum err err =
+        git_list_refs(git, PROC_ARGS(strbuf_text(&prefix)), &list, diag);
     size_t cursor = 0;
     char *line;
     while (err == ERR_OK && (line = next_line(&list, &cursor)) != NULL) {
@@ -104,13 +101,14 @@ read_merges(struct handoff *handoff, struct git *git, struct diag *diag)
                              (uint32_t)ix);
         }
     }
-    const char *const args[] = {"log",
-                                "--first-parent",
-                                "--format=%H %P",
-                                handoff->agent.text,
-                                "--",
-                                NULL};
-    enum err err = git_output(git, args, &list, diag);
+    enum err err = git_output(git,
+                              PROC_ARGS("log",
+                                        "--first-parent",
+                                        "--format=%H %P",
+                                        handoff->agent.text,
+                                        "--"),
+                              &list,
+                              diag);
     size_t cursor = 0;
     char *line;
     while (err == ERR_OK && (line = next_line(&list, &cursor)) != NULL) {
@@ -149,9 +147,8 @@ enum err handoff_read(struct handoff *handoff,
 static enum err
 find_remote(struct git *git, struct strbuf *out, struct diag *diag)
 {
-    static const char *const args[] = {"remote", NULL};
     struct strbuf list = {0};
-    enum err err = git_output(git, args, &list, diag);
+    enum err err = git_output(git, PROC_ARGS("remote"), &list, diag);
     size_t cursor = 0;
     uint32_t count = 0;
     const char *line;
@@ -191,19 +188,20 @@ enum err handoff_push(struct git *git,
                 "refs/heads/%s:refs/heads/%s",
                 strbuf_text(&branch),
                 strbuf_text(&branch));
-    const char *const args[] = {"push",
-                                "--quiet",
-                                "--no-follow-tags",
-                                "--no-verify",
-                                "--receive-pack=git-receive-pack",
-                                "--end-of-options",
-                                strbuf_text(remote_out),
-                                strbuf_text(&spec),
-                                NULL};
     struct strbuf output = {0};
-    int code = 0;
-    struct git_call call = {.args = args, .output = &output, .quiet = true};
-    err = git_call(git, &call, &code, diag);
+    struct git_call call = {
+        .args = PROC_ARGS("push",
+                          "--quiet",
+                          "--no-follow-tags",
+                          "--no-verify",
+                          "--receive-pack=git-receive-pack",
+                          "--end-of-options",
+                          strbuf_text(remote_out),
+                          strbuf_text(&spec)),
+        .output = &output,
+        .quiet = true,
+    };
+    err = git_call(git, &call, NULL, diag);
     strbuf_release(&output);
     strbuf_release(&spec);
     strbuf_release(&branch);

@@ -6,18 +6,19 @@
  *   sluice-git session OPTION... -- COMMAND ARG...
  *   sluice-git merge OPTION...
  *
- * Users do not call it; its options are those of request.c.
+ * Users do not call it; work/launch_git.c makes its command line.
  */
 #include "base/mem.h"
+#include "git/log.h"
 #include "git/merge.h"
 #include "git/result.h"
-#include "git/say.h"
 #include "git/session.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,146 +44,98 @@ static const char *const misleading[] = {
     "GIT_WORK_TREE",
 };
 
-enum option_id {
-    OPTION_STORE = 256,
-    OPTION_RUN,
-    OPTION_OWNER,
-    OPTION_REPO,
-    OPTION_PATH,
-    OPTION_BASE,
-    OPTION_TASK,
-    OPTION_GROUP,
-    OPTION_TITLE,
-    OPTION_TOKEN,
-    OPTION_ROUND,
-    OPTION_DIR,
-    OPTION_WRITES,
-    OPTION_ALLOW_EMPTY,
-    OPTION_COMMIT,
-    OPTION_PREPARE,
-    OPTION_GATE,
-    OPTION_REPAIR,
-    OPTION_SYNC,
-};
-
-static const struct option options[] = {
-    {"store", required_argument, NULL, OPTION_STORE},
-    {"run", required_argument, NULL, OPTION_RUN},
-    {"owner", required_argument, NULL, OPTION_OWNER},
-    {"repo", required_argument, NULL, OPTION_REPO},
-    {"path", required_argument, NULL, OPTION_PATH},
-    {"base", required_argument, NULL, OPTION_BASE},
-    {"task", required_argument, NULL, OPTION_TASK},
-    {"group", required_argument, NULL, OPTION_GROUP},
-    {"title", required_argument, NULL, OPTION_TITLE},
-    {"token", required_argument, NULL, OPTION_TOKEN},
-    {"round", required_argument, NULL, OPTION_ROUND},
-    {"dir", required_argument, NULL, OPTION_DIR},
-    {"writes", no_argument, NULL, OPTION_WRITES},
-    {"allow-empty", no_argument, NULL, OPTION_ALLOW_EMPTY},
-    {"commit", required_argument, NULL, OPTION_COMMIT},
-    {"prepare", required_argument, NULL, OPTION_PREPARE},
-    {"gate", required_argument, NULL, OPTION_GATE},
-    {"repair", required_argument, NULL, OPTION_REPAIR},
-    {"sync", no_argument, NULL, OPTION_SYNC},
-    {0},
-};
-
 /* All that the command line says. */
 struct order {
     const char *store;
     const char *repo;
+    const char *token;
+    const char *round;
     struct agent_options agent;
     struct session_options session;
     struct merge_options merge;
-    struct merge_member members[MEMBERS_MAX];
+    struct agent_member members[MEMBERS_MAX];
     size_t member_count;
 };
 
-/* The member that is being described; --task begins one. */
-static struct merge_member *member(struct order *order)
-{
-    return &order->members[order->member_count > 0 ? order->member_count - 1
-                                                   : 0];
-}
+/* Where the value of an option goes: a string or a flag of the order, or a
+ * string of the member that is being described. */
+enum kind { TEXT, FLAG, MEMBER };
+struct place {
+    const char *name;
+    enum kind kind;
+    size_t at;
+};
 
-/* Take an option about what is to be done. False: it is none of those. */
-static bool take_part(struct order *order, int id)
+static const struct place places[] = {
+    {"store", TEXT, offsetof(struct order, store)},
+    {"run", TEXT, offsetof(struct order, agent.run)},
+    {"owner", TEXT, offsetof(struct order, agent.owner)},
+    {"repo", TEXT, offsetof(struct order, repo)},
+    {"path", TEXT, offsetof(struct order, agent.repo)},
+    {"base", TEXT, offsetof(struct order, agent.base)},
+    {"task", MEMBER, offsetof(struct agent_member, task)}, /* begins one */
+    {"group", MEMBER, offsetof(struct agent_member, group)},
+    {"title", MEMBER, offsetof(struct agent_member, title)},
+    {"token", TEXT, offsetof(struct order, token)},
+    {"round", TEXT, offsetof(struct order, round)},
+    {"dir", TEXT, offsetof(struct order, session.dir)},
+    {"writes", FLAG, offsetof(struct order, session.writes)},
+    {"allow-empty", FLAG, offsetof(struct order, session.allow_empty)},
+    {"commit", TEXT, offsetof(struct order, session.commit)},
+    {"prepare", TEXT, offsetof(struct order, session.prepare)},
+    {"gate", TEXT, offsetof(struct order, merge.gate)},
+    {"repair", TEXT, offsetof(struct order, merge.repair)},
+    {"sync", FLAG, offsetof(struct order, merge.sync)},
+};
+
+/* Take one option. False: there are too many tasks. */
+static bool take(struct order *order, const struct place *place)
 {
-    switch (id) {
-    case OPTION_TASK:
-        if (order->member_count == MEMBERS_MAX) {
+    char *base = (char *)order;
+    if (place->kind == MEMBER) {
+        bool begins = place->at == offsetof(struct agent_member, task);
+        if (begins && order->member_count == MEMBERS_MAX) {
             return false;
         }
-        order->member_count++;
-        member(order)->task = optarg;
-        return true;
-    case OPTION_GROUP:
-        member(order)->group = optarg;
-        return true;
-    case OPTION_TITLE:
-        member(order)->title = optarg;
-        return true;
-    case OPTION_WRITES:
-        order->session.writes = true;
-        return true;
-    case OPTION_ALLOW_EMPTY:
-        order->session.allow_empty = true;
-        return true;
-    case OPTION_COMMIT:
-        order->session.commit = optarg;
-        return true;
-    case OPTION_PREPARE:
-        order->session.prepare = optarg;
-        return true;
-    case OPTION_GATE:
-        order->merge.gate = optarg;
-        return true;
-    case OPTION_REPAIR:
-        order->merge.repair = optarg;
-        return true;
-    case OPTION_SYNC:
-        order->merge.sync = true;
-        return true;
-    default:
-        return false;
+        order->member_count += begins ? 1 : 0;
+        size_t last = order->member_count > 0 ? order->member_count - 1 : 0;
+        base = (char *)&order->members[last];
     }
+    void *at = base + place->at;
+    bool *flag = at;
+    const char **text = at;
+    if (place->kind == FLAG) {
+        *flag = true;
+    } else {
+        *text = optarg;
+    }
+    return true;
 }
 
-/* Take an option about where it is to be done. */
-static bool take_place(struct order *order, int id)
+/* Take the options behind the first argument. False: one is unknown. */
+static bool take_all(struct order *order, int argc, char **argv)
 {
-    switch (id) {
-    case OPTION_STORE:
-        order->store = optarg;
-        return true;
-    case OPTION_RUN:
-        order->agent.run = optarg;
-        return true;
-    case OPTION_OWNER:
-        order->agent.owner = optarg;
-        return true;
-    case OPTION_REPO:
-        order->repo = optarg;
-        return true;
-    case OPTION_PATH:
-        order->agent.repo = optarg;
-        return true;
-    case OPTION_BASE:
-        order->agent.base = optarg;
-        return true;
-    case OPTION_TOKEN:
-        order->agent.token = strtoull(optarg, NULL, 10);
-        return true;
-    case OPTION_ROUND:
-        order->session.round = (uint32_t)strtoul(optarg, NULL, 10);
-        return true;
-    case OPTION_DIR:
-        order->session.dir = optarg;
-        return true;
-    default:
-        return false;
+    struct option options[ARRAY_COUNT(places) + 1] = {{0}};
+    for (size_t ix = 0; ix < ARRAY_COUNT(places); ix++) {
+        options[ix].name = places[ix].name;
+        options[ix].has_arg =
+            places[ix].kind == FLAG ? no_argument : required_argument;
     }
+    int found;
+    int ix = 0;
+    optind = 2;
+    while ((found = getopt_long(argc, argv, "+", options, &ix)) == 0) {
+        if (!take(order, &places[ix])) {
+            return false;
+        }
+    }
+    if (order->token != NULL) {
+        order->agent.token = strtoull(order->token, NULL, 10);
+    }
+    if (order->round != NULL) {
+        order->session.round = (uint32_t)strtoul(order->round, NULL, 10);
+    }
+    return found == -1;
 }
 
 static bool is_complete(const struct order *order)
@@ -211,49 +164,34 @@ static char *worktree_path(const struct order *order, const char *group)
     return path.text;
 }
 
-static int run_session(struct order *order, const char *const *argv)
+/* Run a session with this command, or without one merge. */
+static int run(struct order *order, const char *const *argv)
 {
-    char *path = worktree_path(order, order->members[0].group);
+    const char *group = argv != NULL ? order->members[0].group : NULL;
+    char *path = worktree_path(order, group);
     struct strbuf branch = {0};
-    names_add_branch(&branch, order->agent.run, order->members[0].group);
-    order->agent.group = order->members[0].group;
-    order->session.agent = order->agent;
-    struct range_member members[MEMBERS_MAX];
-    for (size_t ix = 0; ix < order->member_count; ix++) {
-        members[ix] = (struct range_member){
-            .task = order->members[ix].task,
-            .group = order->members[ix].group,
-        };
-    }
-    order->session.members = members;
-    order->session.member_count = order->member_count;
-    order->session.worktree = path;
-    order->session.argv = argv;
+    names_add_branch(&branch, order->agent.run, group);
     int code = OUTCOME_EXIT_REFUSED;
-    if (setenv("SLUICE_WORKTREE", path, 1) == 0 &&
-        setenv("PWD", path, 1) == 0 &&
-        setenv("SLUICE_BRANCH", strbuf_text(&branch), 1) == 0) {
+    if (setenv("SLUICE_WORKTREE", path, 1) != 0 ||
+        setenv("SLUICE_BRANCH", strbuf_text(&branch), 1) != 0) {
+        goto out;
+    }
+    order->agent.group = group;
+    if (argv == NULL) {
+        order->merge.agent = order->agent;
+        order->merge.worktree = path;
+        order->merge.members = order->members;
+        order->merge.member_count = order->member_count;
+        code = merge_run(&order->merge);
+    } else if (setenv("PWD", path, 1) == 0) {
+        order->session.agent = order->agent;
+        order->session.worktree = path;
+        order->session.members = order->members;
+        order->session.member_count = order->member_count;
+        order->session.argv = argv;
         code = session_run(&order->session);
     }
-    strbuf_release(&branch);
-    mem_free(path);
-    return code;
-}
-
-static int run_merge(struct order *order)
-{
-    char *path = worktree_path(order, NULL);
-    struct strbuf branch = {0};
-    names_add_branch(&branch, order->agent.run, NULL);
-    order->merge.agent = order->agent;
-    order->merge.worktree = path;
-    order->merge.members = order->members;
-    order->merge.member_count = order->member_count;
-    int code = OUTCOME_EXIT_REFUSED;
-    if (setenv("SLUICE_WORKTREE", path, 1) == 0 &&
-        setenv("SLUICE_BRANCH", strbuf_text(&branch), 1) == 0) {
-        code = merge_run(&order->merge);
-    }
+out:
     strbuf_release(&branch);
     mem_free(path);
     return code;
@@ -273,24 +211,17 @@ static int end_with(int code)
 int main(int argc, char **argv)
 {
     struct order order = {0};
-    bool good = argc > 1;
-    bool merges = good && strcmp(argv[1], "merge") == 0;
-    bool known = merges || (good && strcmp(argv[1], "session") == 0);
-    int id;
-    optind = 2;
-    while (good && (id = getopt_long(argc, argv, "+", options, NULL)) != -1) {
-        good = take_part(&order, id) || take_place(&order, id);
-    }
-    if (!good || !known || !is_complete(&order) || merges == (optind < argc)) {
-        say("sluice-git is internal: sluice runs it");
+    bool merges = argc > 1 && strcmp(argv[1], "merge") == 0;
+    bool known = merges || (argc > 1 && strcmp(argv[1], "session") == 0);
+    if (!known || !take_all(&order, argc, argv) || !is_complete(&order) ||
+        merges == (optind < argc)) {
+        log_line("sluice-git is internal: sluice runs it");
         return OUTCOME_EXIT_BLOCKED;
     }
     for (size_t ix = 0; ix < ARRAY_COUNT(misleading); ix++) {
         (void)unsetenv(misleading[ix]);
     }
     proc_pass_signals();
-    if (merges) {
-        return end_with(run_merge(&order));
-    }
-    return end_with(run_session(&order, (const char *const *)(argv + optind)));
+    const char *const *command = (const char *const *)(argv + optind);
+    return end_with(run(&order, merges ? NULL : command));
 }

@@ -13,9 +13,9 @@
 
 #include "base/crash.h"
 #include "base/mem.h"
+#include "git/log.h"
 #include "git/merge_internal.h"
 #include "git/result.h"
-#include "git/say.h"
 #include "git/worktree.h"
 
 #include <errno.h>
@@ -128,7 +128,7 @@ static enum err read_tip(struct queue *queue, struct diag *diag)
         err = diag_set(diag,
                        ERR_INVALID,
                        "the branch %s is gone",
-                       ref.name + strlen("refs/heads/"));
+                       git_short_name(ref.name));
     }
     queue->agent.tip = ref.id;
     return err;
@@ -191,7 +191,7 @@ static enum err round_of(struct queue *queue,
                        sizeof(reason),
                        "the gate \"%.200s\" fails after the merge into %s",
                        queue->options->gate,
-                       queue->agent.names.agent + strlen("refs/heads/"));
+                       git_short_name(queue->agent.names.agent));
         decide_all(merged, OUTCOME_EXIT_CHANGES, reason);
         *max = PARTS_MAX;
         return ERR_OK;
@@ -256,9 +256,9 @@ static enum err sync_base(struct queue *queue, struct diag *diag)
     }
     queue->lock = alone.lock;
     if (err == ERR_OK && base.code != OUTCOME_EXIT_DONE) {
-        say("cannot merge %s into the agent branch: %s",
-            queue->options->agent.base,
-            strbuf_text(&base.reason));
+        log_line("cannot merge %s into the agent branch: %s",
+                 queue->options->agent.base,
+                 strbuf_text(&base.reason));
     }
     strbuf_release(&base.reason);
     return err;

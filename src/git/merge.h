@@ -11,20 +11,13 @@
 
 #include "git/agent.h"
 
-/* One branch to be merged. */
-struct merge_member {
-    const char *task;  /* id */
-    const char *group; /* id */
-    const char *title; /* or NULL */
-};
-
 struct merge_options {
     struct agent_options agent;
     const char *worktree; /* of the queue, absolute path */
     const char *gate;     /* shell command, or NULL */
     const char *repair;   /* shell command for conflicts, or NULL */
     bool sync;            /* take in what `base` has got meanwhile */
-    const struct merge_member *members; /* oldest first */
+    const struct agent_member *members; /* oldest first */
     size_t member_count;
 };
 

@@ -2,8 +2,8 @@
 #include "git/merge_internal.h"
 
 #include "base/crash.h"
+#include "git/log.h"
 #include "git/result.h"
-#include "git/say.h"
 #include "git/worktree.h"
 
 #include <stdio.h>
@@ -48,10 +48,10 @@ enum err merge_command(struct queue *queue,
     } else {
         *out = end.code == 0 ? MERGE_GOOD : MERGE_BAD;
     }
-    say("\"%s\" %s",
-        command,
-        *out == MERGE_GOOD  ? "passed"
-        : *out == MERGE_BAD ? "failed"
-                            : "gave no verdict");
+    log_line("\"%s\" %s",
+             command,
+             *out == MERGE_GOOD  ? "passed"
+             : *out == MERGE_BAD ? "failed"
+                                 : "gave no verdict");
     return ERR_OK;
 }

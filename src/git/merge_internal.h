@@ -7,7 +7,7 @@
 
 /* A branch in the queue. */
 struct candidate {
-    const struct merge_member *member; /* NULL: the base, taken in */
+    const struct agent_member *member; /* NULL: the base, taken in */
     struct names names;
     struct git_id tip;
     bool decided;

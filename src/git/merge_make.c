@@ -11,8 +11,8 @@
 #include "base/crash.h"
 #include "base/invariant.h"
 #include "base/mem.h"
+#include "git/log.h"
 #include "git/result.h"
-#include "git/say.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -26,14 +26,6 @@ enum {
     NAMES_BYTES_MAX = 2048, /* about so much of a list is for people */
 };
 
-/* The first line of a text, as an id. */
-static enum err
-first_id(const struct strbuf *text, struct git_id *out, struct diag *diag)
-{
-    const char *line = strbuf_text(text);
-    return git_parse_id(line, strcspn(line, "\n"), out, diag);
-}
-
 /* Merge two commits; *tree is "" when they conflict, with what and where in
  * *text. */
 static enum err merge_trees(struct queue *queue,
@@ -43,19 +35,19 @@ static enum err merge_trees(struct queue *queue,
                             struct strbuf *text,
                             struct diag *diag)
 {
-    const char *const args[] = {"merge-tree",
-                                "--write-tree",
-                                "--name-only",
-                                "--messages",
-                                ours->text,
-                                theirs->text,
-                                NULL};
     int code = 0;
-    struct git_call call = {.args = args, .output = text, .codes = CONFLICT};
+    struct git_call call = {.args = PROC_ARGS("merge-tree",
+                                              "--write-tree",
+                                              "--name-only",
+                                              "--messages",
+                                              ours->text,
+                                              theirs->text),
+                            .output = text,
+                            .codes = CONFLICT};
     *tree = (struct git_id){0};
     enum err err = git_call(queue->agent.git, &call, &code, diag);
     if (err == ERR_OK && code == 0) {
-        err = first_id(text, tree, diag);
+        err = git_first_id(text, tree, diag);
     }
     return err;
 }
@@ -77,11 +69,10 @@ static enum err commit_tree(struct queue *queue,
         args[at++] = parents[ix];
     }
     struct strbuf line = {0};
-    int code = 0;
     struct git_call call = {.args = args, .input = message, .output = &line};
-    enum err err = git_call(queue->agent.git, &call, &code, diag);
+    enum err err = git_call(queue->agent.git, &call, NULL, diag);
     if (err == ERR_OK) {
-        err = first_id(&line, out, diag);
+        err = git_first_id(&line, out, diag);
     }
     strbuf_release(&line);
     return err;
@@ -115,12 +106,12 @@ static void blame(struct queue *queue,
     strbuf_addf(&reason,
                 "%s conflicts with %s in ",
                 merge_name(queue, candidate),
-                queue->agent.names.agent + strlen("refs/heads/"));
+                git_short_name(queue->agent.names.agent));
     add_conflicts(&reason, text);
     strbuf_addf(&reason,
                 ": merge %s into its branch and resolve them",
-                queue->agent.names.agent + strlen("refs/heads/"));
-    say_text(strbuf_text(text));
+                git_short_name(queue->agent.names.agent));
+    log_text(strbuf_text(text));
     merge_decide(candidate, OUTCOME_EXIT_CHANGES, strbuf_text(&reason));
     strbuf_release(&reason);
 }
@@ -151,18 +142,17 @@ static enum err is_resolved(struct queue *queue,
                             bool *out,
                             struct diag *diag)
 {
-    const char *const args[] = {"merge-tree",
-                                "--write-tree",
-                                "--name-only",
-                                "--no-messages",
-                                "-z",
-                                queue->agent.tip.text,
-                                candidate->tip.text,
-                                NULL};
     struct strbuf list = {0};
-    int code = 0;
-    struct git_call call = {.args = args, .output = &list, .codes = CONFLICT};
-    enum err err = git_call(queue->agent.git, &call, &code, diag);
+    struct git_call call = {.args = PROC_ARGS("merge-tree",
+                                              "--write-tree",
+                                              "--name-only",
+                                              "--no-messages",
+                                              "-z",
+                                              queue->agent.tip.text,
+                                              candidate->tip.text),
+                            .output = &list,
+                            .codes = CONFLICT};
+    enum err err = git_call(queue->agent.git, &call, NULL, diag);
     *out = err == ERR_OK;
     for (size_t at = strlen(strbuf_text(&list)) + 1; *out && at < list.len;
          at += strlen(list.text + at) + 1) {
@@ -178,14 +168,13 @@ static enum err call_there(struct queue *queue,
                            int codes,
                            struct diag *diag)
 {
-    int code = 0;
     struct git_call call = {
         .args = args,
         .folder = queue->options->worktree,
         .output = out,
         .codes = codes,
     };
-    return git_call(queue->agent.git, &call, &code, diag);
+    return git_call(queue->agent.git, &call, NULL, diag);
 }
 
 /* Append a list of files as git prints them, quoted, without the slash that
@@ -204,29 +193,25 @@ static void add_names(struct strbuf *out, const struct strbuf *list)
  * is changed in submodules, which have a configuration of their own. */
 static enum err stage_all(struct queue *queue, struct diag *diag)
 {
-    static const char *const find[] = {"ls-files",
-                                       "--deleted",
-                                       "--exclude-standard",
-                                       "--modified",
-                                       "--others",
-                                       NULL};
-    static const char *const update[] = {"update-index",
-                                         "--add",
-                                         "--remove",
-                                         "--stdin",
-                                         NULL};
     struct strbuf list = {0};
     struct strbuf names = {0};
-    enum err err = call_there(queue, find, &list, 0, diag);
+    enum err err = call_there(queue,
+                              PROC_ARGS("ls-files",
+                                        "--deleted",
+                                        "--exclude-standard",
+                                        "--modified",
+                                        "--others"),
+                              &list,
+                              0,
+                              diag);
     add_names(&names, &list);
-    int code = 0;
     struct git_call call = {
-        .args = update,
+        .args = PROC_ARGS("update-index", "--add", "--remove", "--stdin"),
         .folder = queue->options->worktree,
         .input = strbuf_text(&names),
     };
     if (err == ERR_OK) {
-        err = git_call(queue->agent.git, &call, &code, diag);
+        err = git_call(queue->agent.git, &call, NULL, diag);
     }
     strbuf_release(&list);
     strbuf_release(&names);
@@ -248,7 +233,6 @@ static enum err repair(struct queue *queue,
                                  "--no-ff",
                                  candidate->tip.text,
                                  NULL};
-    static const char *const write[] = {"write-tree", NULL};
     enum merge_verdict verdict = MERGE_BAD;
     enum err err = merge_checkout(queue, &queue->agent.tip, diag);
     if (err == ERR_OK) {
@@ -272,10 +256,10 @@ static enum err repair(struct queue *queue,
     err = stage_all(queue, diag);
     crash_point("merge-repaired");
     if (err == ERR_OK) {
-        err = call_there(queue, write, &line, 0, diag);
+        err = call_there(queue, PROC_ARGS("write-tree"), &line, 0, diag);
     }
     if (err == ERR_OK) {
-        err = first_id(&line, tree, diag);
+        err = git_first_id(&line, tree, diag);
     }
     strbuf_release(&line);
     return err;
@@ -294,7 +278,7 @@ static void add_message(struct strbuf *out,
                     merge_name(queue, merged->parts[ix]));
     }
     for (size_t ix = 0; ix < merged->count; ix++) {
-        const struct merge_member *member = merged->parts[ix]->member;
+        const struct agent_member *member = merged->parts[ix]->member;
         if (member != NULL && member->title != NULL) {
             strbuf_addf(out,
                         "%s%s: %s",
@@ -320,7 +304,7 @@ static enum err add_one(struct queue *queue,
     enum err err = merge_trees(queue, at, &candidate->tip, &next, &text, diag);
     bool alone = merged->count == 0;
     if (err == ERR_CONFLICT) { /* git cannot merge it at all */
-        say_text(strbuf_text(&text));
+        log_text(strbuf_text(&text));
         merge_decide(candidate, OUTCOME_EXIT_FAILED, diag->text);
         err = ERR_OK;
         alone = false;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "git/names.h"
 
-#include "base/mem.h"
-
 #include <stdbool.h>
 #include <string.h>
 
@@ -71,59 +69,51 @@ void names_add_owner(struct strbuf *out, const char *store, int64_t created_ns)
     strbuf_addf(out, "%s, submitted at %lld", store, (long long)created_ns);
 }
 
-/* "refs/sluice/RUN/" and `end`. */
-static char *private_ref(const char *run, const char *end)
+/* "refs/sluice/RUN/END", or the same of a group. */
+static const char *private_ref(struct names *names,
+                               const char *run,
+                               const char *group,
+                               const char *end)
 {
     struct strbuf text = {0};
     strbuf_adds(&text, "refs/sluice/");
     names_add(&text, run);
+    if (group != NULL) {
+        strbuf_adds(&text, "/groups/");
+        names_add(&text, group);
+    }
     strbuf_addf(&text, "/%s", end);
-    return text.text;
-}
-
-/* The same for a ref of a group. */
-static char *group_ref(const char *run, const char *group, const char *end)
-{
-    struct strbuf text = {0};
-    strbuf_adds(&text, "groups/");
-    names_add(&text, group);
-    strbuf_addf(&text, "/%s", end);
-    char *ref = private_ref(run, strbuf_text(&text));
+    const char *ref = arena_strndup(&names->arena, text.text, text.len);
     strbuf_release(&text);
     return ref;
 }
 
-static char *branch_ref(const char *run, const char *group)
+static const char *
+branch_ref(struct names *names, const char *run, const char *group)
 {
     struct strbuf text = {0};
     strbuf_adds(&text, "refs/heads/");
     names_add_branch(&text, run, group);
-    return text.text;
+    const char *ref = arena_strndup(&names->arena, text.text, text.len);
+    strbuf_release(&text);
+    return ref;
 }
 
 void names_init(struct names *names, const char *run, const char *group)
 {
-    *names = (struct names){
-        .owner = private_ref(run, "owner"),
-        .fence = private_ref(run, "fence"),
-        .agent = branch_ref(run, NULL),
-        .branch = branch_ref(run, group),
-        .kept = group_ref(run, group, "kept"),
-        .passed = group_ref(run, group, "passed"),
-        .by = group_ref(run, group, "by"),
-        .start = group_ref(run, group, "start"),
-    };
+    *names = (struct names){0};
+    names->owner = private_ref(names, run, NULL, "owner");
+    names->fence = private_ref(names, run, NULL, "fence");
+    names->agent = branch_ref(names, run, NULL);
+    names->branch = branch_ref(names, run, group);
+    names->kept = private_ref(names, run, group, "kept");
+    names->passed = private_ref(names, run, group, "passed");
+    names->by = private_ref(names, run, group, "by");
+    names->start = private_ref(names, run, group, "start");
 }
 
 void names_release(struct names *names)
 {
-    mem_free(names->owner);
-    mem_free(names->fence);
-    mem_free(names->agent);
-    mem_free(names->branch);
-    mem_free(names->kept);
-    mem_free(names->passed);
-    mem_free(names->by);
-    mem_free(names->start);
+    arena_release(&names->arena);
     *names = (struct names){0};
 }

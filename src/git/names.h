@@ -9,6 +9,7 @@
 #ifndef GIT_NAMES_H
 #define GIT_NAMES_H
 
+#include "base/arena.h"
 #include "base/strbuf.h"
 
 #include <stdint.h>
@@ -34,14 +35,15 @@ void names_add_owner(struct strbuf *out, const char *store, int64_t created_ns);
 
 /* The refs of a run and a group in one repository, full names. */
 struct names {
-    char *owner;  /* blob: whose run this is */
-    char *fence;  /* blob: token of the last attempt that began to merge */
-    char *agent;  /* agent branch */
-    char *branch; /* the group's branch */
-    char *kept;   /* where the next attempt of the group begins */
-    char *passed; /* what its last stage that ended well has left */
-    char *by;     /* blob: which stage that was, and in which round */
-    char *start;  /* where the issue began: see range.h */
+    struct arena arena;
+    const char *owner; /* blob: whose run this is */
+    const char *fence; /* blob: token of the last attempt that began to merge */
+    const char *agent; /* agent branch */
+    const char *branch; /* the group's branch */
+    const char *kept;   /* where the next attempt of the group begins */
+    const char *passed; /* what its last stage that ended well has left */
+    const char *by;     /* blob: which stage that was, and in which round */
+    const char *start;  /* where the issue began: see range.h */
 };
 
 void names_init(struct names *names, const char *run, const char *group);

@@ -11,6 +11,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Words, as a NULL-terminated list. */
+#define PROC_ARGS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
 struct proc {
     const char *const *argv; /* NULL-terminated */
     const char *const *env;  /* NULL-terminated */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "git/range.h"
 
-#include "exec/put.h"
+#include "exec/attempt_file.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 /* Append the line of one member. */
 static enum err add_line(struct strbuf *out,
                          struct agent *agent,
-                         const struct range_member *member,
+                         const struct agent_member *member,
                          const struct git_id *at,
                          struct git_id *start_out,
                          struct diag *diag)
@@ -27,7 +27,7 @@ static enum err add_line(struct strbuf *out,
         strbuf_addf(out,
                     "%s\t%s\t%s\t%s\n",
                     member->task,
-                    names.branch + strlen("refs/heads/"),
+                    git_short_name(names.branch),
                     refs[0].id.text,
                     at != NULL ? "HEAD" : tip->text);
         *start_out = refs[0].id;
@@ -38,7 +38,7 @@ static enum err add_line(struct strbuf *out,
 
 enum err range_put(struct agent *agent,
                    const char *dir,
-                   const struct range_member *members,
+                   const struct agent_member *members,
                    size_t count,
                    const struct git_id *start,
                    struct diag *diag)
@@ -57,7 +57,7 @@ enum err range_put(struct agent *agent,
         first = ix == 0 ? began : first;
     }
     if (err == ERR_OK) {
-        err = put_write(dir, "ranges", &text, diag);
+        err = attempt_file_write(dir, "ranges", &text, diag);
     }
     if (err == ERR_OK && setenv("SLUICE_START", first.text, 1) != 0) {
         err = diag_set(diag, ERR_UNAVAILABLE, "setenv: %s", strerror(errno));
@@ -74,11 +74,10 @@ enum err range_find(struct agent *agent,
     bool merged = false;
     struct strbuf text = {0};
     int code = 0;
-    const char *const args[] = {"merge-base",
-                                agent->names.agent,
-                                tip->text,
-                                NULL};
-    struct git_call call = {.args = args, .output = &text, .codes = 1};
+    struct git_call call = {
+        .args = PROC_ARGS("merge-base", agent->names.agent, tip->text),
+        .output = &text,
+        .codes = 1};
     *out = (struct git_id){0};
     enum err err = git_is_ancestor(agent->git,
                                    tip->text,
@@ -88,10 +87,7 @@ enum err range_find(struct agent *agent,
     if (err == ERR_OK && !merged) {
         err = git_call(agent->git, &call, &code, diag);
         if (err == ERR_OK && code == 0) {
-            err = git_parse_id(strbuf_text(&text),
-                               strcspn(strbuf_text(&text), "\n"),
-                               out,
-                               diag);
+            err = git_first_id(&text, out, diag);
         }
     }
     strbuf_release(&text);

@@ -13,12 +13,6 @@
 
 #include "git/agent.h"
 
-/* A task of the session and its group. */
-struct range_member {
-    const char *task;
-    const char *group;
-};
-
 /*
  * Write the file `ranges` of the attempt directory, a line for each member:
  * task, branch, first and last commit, separated by tabs; and set
@@ -26,7 +20,7 @@ struct range_member {
  */
 MUST_USE enum err range_put(struct agent *agent,
                             const char *dir,
-                            const struct range_member *members,
+                            const struct agent_member *members,
                             size_t count,
                             const struct git_id *start,
                             struct diag *diag);

@@ -2,7 +2,7 @@
 #include "git/result.h"
 
 #include "base/crash.h"
-#include "git/say.h"
+#include "git/log.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -51,45 +51,49 @@ static bool set(json_t *object, int code, const char *reason)
                 : json_object_set_new(object, "reason", text) == 0);
 }
 
-/* Write the file whole, by rename. */
-static bool store(const char *path, const json_t *root)
+/* The result so far, or nothing yet; NULL: there is no file to write to. */
+static json_t *load(void)
 {
-    char next[4096];
-    int len = snprintf(next, sizeof(next), "%s.next", path);
-    bool written = len > 0 && (size_t)len < sizeof(next) &&
-                   json_dump_file(root, next, JSON_COMPACT) == 0;
-    crash_point("result-before-rename");
-    return written && rename(next, path) == 0;
-}
-
-static json_t *load(const char *path)
-{
-    json_t *root = json_load_file(path, 0, NULL);
-    if (!json_is_object(root)) {
+    const char *path = getenv("SLUICE_RESULT");
+    json_t *root = path != NULL ? json_load_file(path, 0, NULL) : NULL;
+    if (path != NULL && !json_is_object(root)) {
         json_decref(root);
         root = json_object();
     }
     return root;
 }
 
+/* Write the file whole, by rename, if all that goes into it is `good`. */
+static bool store(json_t *root, bool good)
+{
+    const char *path = getenv("SLUICE_RESULT");
+    char next[4096];
+    int len = snprintf(next, sizeof(next), "%s.next", path);
+    bool written = good && len > 0 && (size_t)len < sizeof(next) &&
+                   json_dump_file(root, next, JSON_COMPACT) == 0;
+    crash_point("result-before-rename");
+    written = written && rename(next, path) == 0;
+    if (!written) {
+        log_line("cannot write %s: %s", path, strerror(errno));
+    }
+    json_decref(root);
+    return written;
+}
+
 /* Say it; `lacks` is a word of exec/outcome.h, or NULL. */
 static void say_whole(int code, const char *reason, const char *lacks)
 {
-    const char *path = getenv("SLUICE_RESULT");
     if (reason[0] != '\0') {
-        say("%s", reason);
+        log_line("%s", reason);
     }
-    if (path == NULL) {
-        return;
-    }
-    json_t *root = load(path);
-    bool good = set(root, code, reason) &&
+    json_t *root = load();
+    if (root != NULL) {
+        (void)store(
+            root,
+            set(root, code, reason) &&
                 (lacks == NULL ||
-                 json_object_set_new(root, "lacks", json_string(lacks)) == 0);
-    if (!good || !store(path, root)) {
-        say("cannot write %s: %s", path, strerror(errno));
+                 json_object_set_new(root, "lacks", json_string(lacks)) == 0));
     }
-    json_decref(root);
 }
 
 void result_say(int code, const char *reason)
@@ -113,43 +117,32 @@ void result_refuse(int code, const char *reason)
 
 void result_say_progress(void)
 {
-    const char *path = getenv("SLUICE_RESULT");
-    if (path == NULL) {
-        return;
+    json_t *root = load();
+    if (root != NULL) {
+        (void)store(root,
+                    json_object_set_new(root, "progress", json_true()) == 0);
     }
-    json_t *root = load(path);
-    if (json_object_set_new(root, "progress", json_true()) != 0 ||
-        !store(path, root)) {
-        say("cannot write %s: %s", path, strerror(errno));
-    }
-    json_decref(root);
 }
 
 bool result_say_task(const char *task, int code, const char *reason)
 {
-    const char *path = getenv("SLUICE_RESULT");
-    say("%s: %s%s%s",
-        task,
-        outcome_name(outcome_of_code(code)),
-        reason[0] != '\0' ? ": " : "",
-        reason);
-    if (path == NULL) {
+    log_line("%s: %s%s%s",
+             task,
+             outcome_name(outcome_of_code(code)),
+             reason[0] != '\0' ? ": " : "",
+             reason);
+    json_t *root = load();
+    if (root == NULL) {
         return false;
     }
-    json_t *root = load(path);
     json_t *tasks = json_object_get(root, "tasks");
     if (!json_is_array(tasks)) {
         tasks = json_array();
         (void)json_object_set_new(root, "tasks", tasks);
     }
     json_t *one = json_object();
-    bool written = json_object_set_new(one, "task", json_string(task)) == 0 &&
-                   set(one, code, reason) &&
-                   json_array_append(tasks, one) == 0 && store(path, root);
-    if (!written) {
-        say("cannot write %s: %s", path, strerror(errno));
-    }
+    bool good = json_object_set_new(one, "task", json_string(task)) == 0 &&
+                set(one, code, reason) && json_array_append(tasks, one) == 0;
     json_decref(one);
-    json_decref(root);
-    return written;
+    return store(root, good);
 }

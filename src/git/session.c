@@ -17,8 +17,8 @@
 
 #include "base/crash.h"
 #include "exec/verdict.h"
+#include "git/log.h"
 #include "git/result.h"
-#include "git/say.h"
 #include "git/worktree.h"
 
 #include <stdio.h>
@@ -166,22 +166,22 @@ static enum err has_evidence(struct session *session,
     strbuf_addf(&passed,
                 "--exclude=%s",
                 own ? agent->names.passed : agent->names.kept);
-    const char *const args[] = {"rev-list",
-                                "--max-count=1",
-                                tip->text,
-                                "--not",
-                                agent->tip.text,
-                                base.text,
-                                strbuf_text(&branch),
-                                "--glob=refs/heads/sluice",
-                                strbuf_text(&kept),
-                                strbuf_text(&passed),
-                                "--glob=refs/sluice",
-                                NULL};
-    int code = 0;
-    struct git_call call = {.args = args, .output = &found};
+    struct git_call call = {
+        .args = PROC_ARGS("rev-list",
+                          "--max-count=1",
+                          tip->text,
+                          "--not",
+                          agent->tip.text,
+                          base.text,
+                          strbuf_text(&branch),
+                          "--glob=refs/heads/sluice",
+                          strbuf_text(&kept),
+                          strbuf_text(&passed),
+                          "--glob=refs/sluice"),
+        .output = &found,
+    };
     if (err == ERR_OK) {
-        err = git_call(agent->git, &call, &code, diag);
+        err = git_call(agent->git, &call, NULL, diag);
     }
     *out = found.len > 0;
     strbuf_release(&branch);
@@ -194,17 +194,15 @@ static enum err has_evidence(struct session *session,
 /* Whether the branch of the group is checked out, as it was at the start. */
 static bool is_on_branch(struct session *session)
 {
-    static const char *const args[] = {"symbolic-ref", "--quiet", "HEAD", NULL};
     struct strbuf name = {0};
-    int code = 0;
     struct git_call call = {
-        .args = args,
+        .args = PROC_ARGS("symbolic-ref", "--quiet", "HEAD"),
         .folder = session->options->worktree,
         .output = &name,
         .quiet = true,
         .codes = 1,
     };
-    enum err err = git_call(session->agent.git, &call, &code, NULL);
+    enum err err = git_call(session->agent.git, &call, NULL, NULL);
     const char *branch = session->agent.names.branch;
     size_t len = strlen(branch);
     bool same = err == ERR_OK && name.len == len + 1 &&
@@ -216,17 +214,8 @@ static bool is_on_branch(struct session *session)
 /* Commit what an agent has left uncommitted. */
 static enum err commit_leftovers(struct session *session, struct diag *diag)
 {
-    static const char *const add[] = {"add", "--all", "--", ".", NULL};
-    const char *const commit[] = {"commit",
-                                  "--quiet",
-                                  "--no-verify",
-                                  "--no-gpg-sign",
-                                  "--message",
-                                  session->options->commit,
-                                  NULL};
-    static const char *const diff[] = {"diff", "--cached", "--quiet", NULL};
     struct git_call call = {
-        .args = add,
+        .args = PROC_ARGS("add", "--all", "--", "."),
         .folder = session->options->worktree,
     };
     int code = 0;
@@ -236,13 +225,18 @@ static enum err commit_leftovers(struct session *session, struct diag *diag)
     worktree_unlock(session->agent.git, session->options->worktree);
     enum err err = git_call(session->agent.git, &call, &code, diag);
     if (err == ERR_OK) {
-        call.args = diff;
+        call.args = PROC_ARGS("diff", "--cached", "--quiet");
         call.codes = 1;
         err = git_call(session->agent.git, &call, &code, diag);
     }
     if (err == ERR_OK && code == 1) {
-        say("committing the session's uncommitted changes");
-        call.args = commit;
+        log_line("committing the session's uncommitted changes");
+        call.args = PROC_ARGS("commit",
+                              "--quiet",
+                              "--no-verify",
+                              "--no-gpg-sign",
+                              "--message",
+                              session->options->commit);
         call.codes = 0;
         err = git_call(session->agent.git, &call, &code, diag);
     }
@@ -253,21 +247,16 @@ static enum err commit_leftovers(struct session *session, struct diag *diag)
 static void tell_leftovers(struct session *session)
 {
     /* Nothing is asked in a submodule: it has a configuration of its own. */
-    static const char *const args[] = {"status",
-                                       "--porcelain",
-                                       "--ignore-submodules=dirty",
-                                       NULL};
     struct strbuf list = {0};
-    int code = 0;
     struct git_call call = {
-        .args = args,
+        .args = PROC_ARGS("status", "--porcelain", "--ignore-submodules=dirty"),
         .folder = session->options->worktree,
         .output = &list,
         .quiet = true,
     };
-    if (git_call(session->agent.git, &call, &code, NULL) == ERR_OK &&
+    if (git_call(session->agent.git, &call, NULL, NULL) == ERR_OK &&
         list.len > 0) {
-        say("uncommitted and discarded:\n%s", strbuf_text(&list));
+        log_line("uncommitted and discarded:\n%s", strbuf_text(&list));
     }
     strbuf_release(&list);
 }
@@ -338,7 +327,7 @@ conclude(struct session *session, enum sched_outcome outcome, int code)
                        ERR_CONFLICT,
                        "it succeeded, but its branch %s has no new commit "
                        "(allow_empty: true permits this)",
-                       branch->name + strlen("refs/heads/"));
+                       git_short_name(branch->name));
     }
     if (err == ERR_OK && options->writes) {
         tell_leftovers(session);
@@ -354,7 +343,7 @@ conclude(struct session *session, enum sched_outcome outcome, int code)
         return code;
     }
     if (!is_passed(outcome) && outcome != OUTCOME_CHECKPOINT) {
-        say("cannot keep its commits: %s", diag.text);
+        log_line("cannot keep its commits: %s", diag.text);
         return code; /* what it says of itself is true all the same */
     }
     code = err == ERR_CONFLICT ? OUTCOME_EXIT_FAILED : result_code(err);
@@ -365,12 +354,15 @@ conclude(struct session *session, enum sched_outcome outcome, int code)
 static int run_prepared(struct session *session)
 {
     const struct session_options *options = session->options;
-    const char *const shell[] = {"/bin/sh", "-c", options->prepare, NULL};
     struct proc_end end = {0};
     struct diag diag = {0};
     enum err err = ERR_OK;
     if (options->prepare != NULL) {
-        err = run(session, shell, false, &end, &diag);
+        err = run(session,
+                  PROC_ARGS("/bin/sh", "-c", options->prepare),
+                  false,
+                  &end,
+                  &diag);
         if (err == ERR_OK &&
             (end.code != 0 || end.signal != 0 || proc_is_ending())) {
             int code = end.code == OUTCOME_EXIT_REFUSED ? OUTCOME_EXIT_REFUSED

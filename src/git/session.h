@@ -11,7 +11,7 @@ struct session_options {
     struct agent_options agent;
     const char *worktree;               /* absolute path */
     const char *dir;                    /* directory of the attempt */
-    const struct range_member *members; /* tasks of the session; the first
+    const struct agent_member *members; /* tasks of the session; the first
                                            one leads, its group works */
     size_t member_count;
     uint32_t round;          /* how often it was sent back */

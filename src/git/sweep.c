@@ -57,14 +57,13 @@ static bool ask(const struct state *state,
                 const char *const *args,
                 struct strbuf *out)
 {
-    int code = 0;
     struct git_call call = {
         .args = args,
         .folder = path,
         .output = out,
         .quiet = true,
     };
-    bool good = git_call(state->git, &call, &code, NULL) == ERR_OK;
+    bool good = git_call(state->git, &call, NULL, NULL) == ERR_OK;
     while (out->len > 0 && out->text[out->len - 1] == '\n') {
         out->text[--out->len] = '\0';
     }
@@ -74,15 +73,14 @@ static bool ask(const struct state *state,
 /* Whether the commit that is checked out is part of the agent branch. */
 static bool is_merged(const struct state *state, const char *path)
 {
-    static const char *const args[] = {"rev-parse", "HEAD", NULL};
     struct strbuf head = {0};
     bool merged = false;
-    bool good =
-        ask(state, path, args, &head) && git_is_ancestor(state->git,
-                                                         strbuf_text(&head),
-                                                         state->agent.text,
-                                                         &merged,
-                                                         NULL) == ERR_OK;
+    bool good = ask(state, path, PROC_ARGS("rev-parse", "HEAD"), &head) &&
+                git_is_ancestor(state->git,
+                                strbuf_text(&head),
+                                state->agent.text,
+                                &merged,
+                                NULL) == ERR_OK;
     strbuf_release(&head);
     return good && merged;
 }
@@ -91,12 +89,13 @@ static bool is_clean(const struct state *state, const char *path)
 {
     /* Nothing is asked in a submodule, which has a configuration of its own:
      * git removes no worktree with submodules. */
-    static const char *const args[] = {"status",
-                                       "--porcelain",
-                                       "--ignore-submodules=dirty",
-                                       NULL};
     struct strbuf list = {0};
-    bool clean = ask(state, path, args, &list) && list.len == 0;
+    bool clean =
+        ask(state,
+            path,
+            PROC_ARGS("status", "--porcelain", "--ignore-submodules=dirty"),
+            &list) &&
+        list.len == 0;
     strbuf_release(&list);
     return clean;
 }
@@ -221,18 +220,14 @@ static void remove_branch(struct state *state,
     for (size_t ix = 0; ix < count; ix++) {
         strbuf_addf(&input, "delete %s\n", others[ix]);
     }
-    static const char *const args[] = {"update-ref", "--stdin", NULL};
-    int code = 0;
     struct git_call call = {
-        .args = args,
+        .args = PROC_ARGS("update-ref", "--stdin"),
         .input = strbuf_text(&input),
         .quiet = true,
     };
-    bool good = git_call(state->git, &call, &code, NULL) == ERR_OK;
+    bool good = git_call(state->git, &call, NULL, NULL) == ERR_OK;
     strbuf_release(&input);
-    tell(state,
-         ref + strlen("refs/heads/"),
-         good ? NULL : "git cannot remove it");
+    tell(state, git_short_name(ref), good ? NULL : "git cannot remove it");
 }
 
 /* A group's branch, from a line "ID NAME". True: it is gone, or would be. */
@@ -251,7 +246,7 @@ static bool sweep_branch(struct state *state, char *line)
                                       state->agent.text,
                                       "it is not merged");
     if (why != NULL || state->sweep->dry) {
-        tell(state, ref + strlen("refs/heads/"), why);
+        tell(state, git_short_name(ref), why);
         return why == NULL;
     }
     static const char *const private[] = {"kept", "passed", "by", "start"};
@@ -281,11 +276,8 @@ static enum err sweep_branches(struct state *state, struct diag *diag)
     strbuf_add(&prefix,
                state->names.agent,
                strlen(state->names.agent) - strlen("main"));
-    const char *const args[] = {"for-each-ref",
-                                "--format=%(objectname) %(refname)",
-                                strbuf_text(&prefix),
-                                NULL};
-    enum err err = git_output(state->git, args, &list, diag);
+    enum err err =
+        git_list_refs(state->git, PROC_ARGS(strbuf_text(&prefix)), &list, diag);
     bool all = true;
     for (size_t at = 0; err == ERR_OK && at < list.len;) {
         size_t len = strcspn(list.text + at, "\n");
@@ -308,7 +300,7 @@ static enum err sweep_branches(struct state *state, struct diag *diag)
                     : "its base is gone";
     }
     if (err == ERR_OK && (why != NULL || state->sweep->dry)) {
-        tell(state, state->names.agent + strlen("refs/heads/"), why);
+        tell(state, git_short_name(state->names.agent), why);
     } else if (err == ERR_OK) {
         const char *const others[] = {state->names.owner, state->names.fence};
         remove_branch(state, state->names.agent, state->agent.text, others, 2);

@@ -169,18 +169,11 @@ static bool is_whole(const char *path, const char *admin)
 /*
  * Git reads what it knows about all worktrees, and fails when it finds one that
  * another git is registering. So that is done alone, LOCK_EX, and reading is
- * not done meanwhile, LOCK_SH. The git that is called inherits the lock. -1: it
- * cannot be taken; then chance decides.
+ * not done meanwhile, LOCK_SH. -1: it cannot be taken; then chance decides.
  */
 static int lock_list(struct git *git, int how)
 {
-    struct strbuf path = {0};
-    strbuf_addf(&path, "%s/sluice-worktrees.lock", git_common_dir(git));
-    int fd = open(strbuf_text(&path), O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
-    strbuf_release(&path);
-    while (fd >= 0 && flock(fd, how) != 0 && errno == EINTR) {
-    }
-    return fd;
+    return git_lock(git, "sluice-worktrees", how);
 }
 
 /* Remove what is left of one that was being made, or whose folder is gone. */
@@ -210,19 +203,18 @@ static enum err add_worktree(struct git *git,
     }
     (void)close(fd);
     crash_point("worktree-marked");
-    const char *const args[] = {"worktree",
-                                "add",
-                                "--quiet",
-                                "--detach",
-                                "--no-checkout",
-                                "--",
-                                worktree->path,
-                                worktree->start.text,
-                                NULL};
-    int code = 0;
-    struct git_call call = {.args = args};
+    struct git_call call = {
+        .args = PROC_ARGS("worktree",
+                          "add",
+                          "--quiet",
+                          "--detach",
+                          "--no-checkout",
+                          "--",
+                          worktree->path,
+                          worktree->start.text),
+    };
     int list = lock_list(git, LOCK_EX);
-    enum err err = git_call(git, &call, &code, diag);
+    enum err err = git_call(git, &call, NULL, diag);
     worktree_leave(&list);
     crash_point("worktree-added");
     return err;
@@ -320,12 +312,13 @@ enum err worktree_check_elsewhere(struct git *git,
                                   const struct worktree *worktree,
                                   struct diag *diag)
 {
-    const char *const args[] = {"worktree", "list", "--porcelain", "-z", NULL};
     struct strbuf list = {0};
-    int code = 0;
-    struct git_call call = {.args = args, .output = &list};
+    struct git_call call = {
+        .args = PROC_ARGS("worktree", "list", "--porcelain", "-z"),
+        .output = &list,
+    };
     int lock = lock_list(git, LOCK_SH);
-    enum err err = git_call(git, &call, &code, diag);
+    enum err err = git_call(git, &call, NULL, diag);
     worktree_leave(&lock);
     const char *path = "";
     for (size_t at = 0; err == ERR_OK && at < list.len;
@@ -340,7 +333,7 @@ enum err worktree_check_elsewhere(struct git *git,
                            ERR_DENIED,
                            "the branch %s is checked out in %s: switch that "
                            "worktree to another branch",
-                           worktree->branch + strlen("refs/heads/"),
+                           git_short_name(worktree->branch),
                            path);
         }
     }
@@ -376,12 +369,11 @@ set_head(struct git *git, const struct worktree *worktree, struct diag *diag)
         }
         crash_point("worktree-branch-set");
     }
-    int code = 0;
     struct git_call call = {
         .args = worktree->branch != NULL ? attach : detach,
         .folder = worktree->path,
     };
-    return git_call(git, &call, &code, diag);
+    return git_call(git, &call, NULL, diag);
 }
 
 /* Bring it to a clean checkout of the commit; the lock is held alone. */
@@ -391,7 +383,6 @@ bring(struct git *git, const struct worktree *worktree, struct diag *diag)
     static const char *const reset[] = {"reset", "--quiet", "--hard", NULL};
     static const char *const clean[] = {"clean", "--quiet", "-ffd", NULL};
     struct strbuf admin = {0};
-    int code = 0;
     enum err err = make_or_find(git, worktree, &admin, diag);
     if (err == ERR_OK) {
         remove_leftovers(strbuf_text(&admin));
@@ -401,12 +392,12 @@ bring(struct git *git, const struct worktree *worktree, struct diag *diag)
     struct git_call call = {.args = reset, .folder = worktree->path};
     if (err == ERR_OK) {
         crash_point("worktree-before-reset");
-        err = git_call(git, &call, &code, diag);
+        err = git_call(git, &call, NULL, diag);
     }
     if (err == ERR_OK) {
         crash_point("worktree-before-clean");
         call.args = clean;
-        err = git_call(git, &call, &code, diag);
+        err = git_call(git, &call, NULL, diag);
     }
     if (err == ERR_OK) {
         struct strbuf mark = {0};
@@ -422,17 +413,15 @@ bring(struct git *git, const struct worktree *worktree, struct diag *diag)
 /* Whether it is at the commit, for one who shares it. */
 static bool is_at(struct git *git, const struct worktree *worktree)
 {
-    static const char *const args[] = {"rev-parse", "HEAD", NULL};
     struct strbuf line = {0};
-    int code = 0;
     struct git_call call = {
-        .args = args,
+        .args = PROC_ARGS("rev-parse", "HEAD"),
         .folder = worktree->path,
         .output = &line,
         .quiet = true,
         .codes = 255,
     };
-    enum err err = git_call(git, &call, &code, NULL);
+    enum err err = git_call(git, &call, NULL, NULL);
     size_t len = strlen(worktree->start.text);
     bool same = err == ERR_OK && line.len > len &&
                 memcmp(line.text, worktree->start.text, len) == 0;
@@ -465,6 +454,17 @@ static enum err share(struct git *git,
                     worktree->path);
 }
 
+/* Open the lock of a worktree; -1 with errno set. */
+static int open_lock(const char *path)
+{
+    struct strbuf name = {0};
+    add_beside(&name, path, "lock");
+    int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
+    int lock = open(strbuf_text(&name), flags, 0600);
+    strbuf_release(&name);
+    return lock;
+}
+
 enum err worktree_enter(struct git *git,
                         const struct worktree *worktree,
                         int *lock_out,
@@ -475,28 +475,19 @@ enum err worktree_enter(struct git *git,
     if (err != ERR_OK) {
         return err;
     }
-    struct strbuf path = {0};
-    add_beside(&path, worktree->path, "lock");
-    int lock = open(strbuf_text(&path),
-                    O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
-                    0600);
-    if (lock < 0) {
+    int lock = open_lock(worktree->path);
+    if (lock >= 0 && !worktree->alone) {
+        err = share(git, worktree, lock, diag);
+    } else if (lock >= 0 && proc_lock(lock, LOCK_EX)) {
+        err = bring(git, worktree, diag);
+    } else {
         err = diag_set(diag,
                        ERR_IO,
-                       "open %s: %s",
-                       strbuf_text(&path),
+                       "%s %s.lock: %s",
+                       lock < 0 ? "open" : "lock",
+                       worktree->path,
                        strerror(errno));
-    } else if (!worktree->alone) {
-        err = share(git, worktree, lock, diag);
-    } else {
-        err = proc_lock(lock, LOCK_EX) ? bring(git, worktree, diag)
-                                       : diag_set(diag,
-                                                  ERR_IO,
-                                                  "lock %s: %s",
-                                                  strbuf_text(&path),
-                                                  strerror(errno));
     }
-    strbuf_release(&path);
     if (err != ERR_OK && lock >= 0) {
         (void)close(lock);
     } else {
@@ -524,12 +515,7 @@ void worktree_unlock(struct git *git, const char *path)
 
 int worktree_try_lock(const char *path)
 {
-    struct strbuf name = {0};
-    add_beside(&name, path, "lock");
-    int lock = open(strbuf_text(&name),
-                    O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
-                    0600);
-    strbuf_release(&name);
+    int lock = open_lock(path);
     if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) != 0) {
         (void)close(lock);
         lock = -1;
@@ -551,11 +537,12 @@ enum worktree_kind worktree_look(struct git *git, const char *path)
 
 enum err worktree_remove(struct git *git, const char *path, struct diag *diag)
 {
-    const char *const args[] = {"worktree", "remove", "--", path, NULL};
-    int code = 0;
-    struct git_call call = {.args = args, .quiet = true};
+    struct git_call call = {
+        .args = PROC_ARGS("worktree", "remove", "--", path),
+        .quiet = true,
+    };
     int list = lock_list(git, LOCK_EX);
-    enum err err = git_call(git, &call, &code, diag);
+    enum err err = git_call(git, &call, NULL, diag);
     worktree_leave(&list);
     return err;
 }

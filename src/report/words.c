@@ -5,6 +5,7 @@
 #include "base/invariant.h"
 #include "base/mem.h"
 #include "base/plain.h"
+#include "exec/record.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,7 +135,7 @@ void words_add_cause(struct strbuf *out,
     if (cause == NULL) {
         return;
     }
-    if (strcmp(cause, attempt_cause_name(ATTEMPT_EXIT)) == 0 &&
+    if (strcmp(cause, record_cause_name(ATTEMPT_EXIT)) == 0 &&
         session->code >= 0) {
         strbuf_addf(out, "exit code %d", session->code);
     } else if (session->signal > 0) {

@@ -9,7 +9,7 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "base/plain.h"
-#include "exec/put.h"
+#include "exec/attempt_file.h"
 #include "git/handoff.h"
 #include "git/names.h"
 
@@ -332,8 +332,10 @@ static enum err write_file(const struct repo_view *repo,
     strbuf_addf(&dir, "%s/handoff/%s", repo->place->home, repo->view.id);
     names_add(&name, note->repo);
     strbuf_adds(&name, ".md");
-    enum err err =
-        put_write(strbuf_text(&dir), strbuf_text(&name), &note->markdown, diag);
+    enum err err = attempt_file_write(strbuf_text(&dir),
+                                      strbuf_text(&name),
+                                      &note->markdown,
+                                      diag);
     if (err == ERR_OK) {
         strbuf_addf(&note->file, "%s/%s", strbuf_text(&dir), name.text);
     }

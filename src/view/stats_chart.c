@@ -124,7 +124,7 @@ void stats_draw(struct stats *stats)
         .session_count = history->session_count,
         .lane_count = stats->lane_count,
         .slot_use = stats->slot_use,
-        .rejections = stats->sum.outcomes[HISTORY_REFUSED],
+        .refusals = stats->sum.outcomes[HISTORY_REFUSED],
         .classes = mem_zalloc(class_count, sizeof(chart->classes[0])),
         .class_count = class_count,
         .spans = mem_zalloc(span_max, sizeof(chart->spans[0])),

@@ -3,6 +3,8 @@
 
 #include "base/invariant.h"
 
+#include <string.h>
+
 /*
  * A task's id may contain slashes; as a directory it must be one name, and
  * "a" with its attempt 1 must not be the directory of a task "a/1". A plus is
@@ -14,6 +16,8 @@ void home_add_dir(struct strbuf *out,
                   const char *task,
                   const char *name)
 {
+    INVARIANT(strchr(run, '/') == NULL);
+    INVARIANT(name[0] != '\0' && strchr(name, '/') == NULL);
     strbuf_addf(out, "%s/runs/%s/", home, run);
     size_t from = out->len;
     strbuf_adds(out, task);
@@ -23,7 +27,7 @@ void home_add_dir(struct strbuf *out,
         }
     }
     strbuf_addf(out, "/%s", name);
-    INVARIANT(out->len > from);
+    INVARIANT(strchr(out->text + from, '/') == strrchr(out->text, '/'));
 }
 
 void home_add_attempt(struct strbuf *out,
@@ -32,6 +36,7 @@ void home_add_attempt(struct strbuf *out,
                       const char *task,
                       uint32_t number)
 {
+    INVARIANT(number > 0);
     struct strbuf name = {0};
     strbuf_addf(&name, "%u", number);
     home_add_dir(out, home, run, task, strbuf_text(&name));

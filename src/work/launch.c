@@ -25,6 +25,7 @@ static void set(struct environment *env,
                 const char *dir,
                 const char *file)
 {
+    INVARIANT(env->text.len == 0);
     strbuf_addf(&env->text,
                 "%s=%s%s%s",
                 name,
@@ -43,7 +44,9 @@ static void set_all(struct environment *env,
 {
     uint32_t most = order->env_count + order->file_count + VARIABLES;
     env->items = arena_alloc(&env->arena, most, sizeof(env->items[0]));
+    INVARIANT(env->count == 0);
     for (uint32_t ix = 0; ix < order->env_count; ix++) {
+        INVARIANT(strchr(order->env[ix], '=') != NULL);
         env->items[env->count++] = order->env[ix];
     }
     if (!work_is_program(&order->id)) {
@@ -71,6 +74,8 @@ static enum err put_files(const struct launch *launch,
     struct strbuf text = {0};
     for (uint32_t ix = 0; err == ERR_OK && ix < order->file_count; ix++) {
         const struct work_file *file = &order->files[ix];
+        INVARIANT(strchr(file->name, '/') == NULL);
+        INVARIANT(file->text != NULL || file->len == 0);
         if (file->text != NULL) {
             strbuf_clear(&text);
             strbuf_add(&text, file->text, file->len);
@@ -100,6 +105,8 @@ static uint32_t wrap_program(const struct launch *launch,
                              struct arena *arena,
                              const char **words)
 {
+    INVARIANT(order->files[0].variable != NULL);
+    INVARIANT(!order->agent || order->argv != NULL);
     struct strbuf text = {0};
     bool shell = order->argv == NULL;
     strbuf_addf(&text,
@@ -157,6 +164,8 @@ enum err launch_start(const struct launch *launch,
     INVARIANT(order->shell != NULL || order->argv != NULL || order->agent ||
               order->git.merge);
     INVARIANT(!work_is_program(&order->id) || order->file_count > 0);
+    INVARIANT(!work_is_program(&order->id) || order->git.repo == NULL);
+    INVARIANT(order->want == WORK_RUN);
     struct environment env = {0};
     set_all(&env, launch, order, dir);
     const char **words = arena_alloc(&env.arena,
@@ -179,9 +188,11 @@ enum err launch_start(const struct launch *launch,
         .grace_ns = order->grace_ns,
         .log_bytes_max = LOG_BYTES_MAX,
     };
+    INVARIANT(request.argc <= count_words(order->argv) + WRAP_WORDS);
     if (order->git.repo != NULL) {
         launch_wrap_git(launch, order, &env.arena, &request);
     }
+    INVARIANT(request.argc > 0);
     enum err err = put_files(launch, order, dir, diag);
     if (err == ERR_OK) {
         err = launch->machine->start(launch->ctx, &request, diag);

@@ -27,6 +27,7 @@ struct words {
 static void add(struct words *words, const char *word)
 {
     INVARIANT(words->count < words->capacity);
+    INVARIANT(word != NULL);
     words->items[words->count++] = word;
 }
 
@@ -90,6 +91,8 @@ void launch_wrap_git(const struct launch *launch,
                      struct exec_request *request)
 {
     const struct work_git *git = &order->git;
+    INVARIANT(git->member_count > 0);
+    INVARIANT(git->merge || request->argc > 0);
     struct words words = {
         .arena = arena,
         .capacity =
@@ -122,6 +125,7 @@ void launch_wrap_git(const struct launch *launch,
     } else {
         add_session(&words, git, request);
     }
+    INVARIANT(words.count > git->member_count);
     request->argv = words.items;
     request->argc = words.count;
     request->prepare = NULL;

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/invariant.h"
 #include "base/mem.h"
-#include "exec/put.h"
+#include "exec/attempt_file.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -53,6 +53,7 @@ static void exec_ready(uv_poll_t *poll, int status, int events);
 /* Poll for what the server's socket is waited for. */
 static void poll_exec(struct link_local *link)
 {
+    INVARIANT(!link->closing);
     int events = UV_READABLE;
     if (exec_wants_write(link->exec)) {
         events |= UV_WRITABLE;
@@ -91,6 +92,7 @@ static enum err on_end(void *ctx,
 static void free_watch(uv_handle_t *handle)
 {
     struct watch *watch = handle->data;
+    INVARIANT(watch->pidfd >= 0 && handle == (uv_handle_t *)&watch->poll);
     (void)close(watch->pidfd);
     mem_free(watch);
 }
@@ -102,6 +104,7 @@ static void watch_ready(uv_poll_t *poll, int status, int events)
     struct watch *watch = poll->data;
     struct link_local *link = watch->link;
     uint64_t token = watch->token;
+    INVARIANT(!link->closing && poll == &watch->poll);
     must(uv_poll_stop(poll));
     uv_close((uv_handle_t *)poll, free_watch);
     worker_gone(link->worker, token);
@@ -119,6 +122,7 @@ static enum err
 on_watch(void *ctx, const struct work_mark *mark, uint64_t token)
 {
     struct link_local *link = ctx;
+    INVARIANT(!link->closing && mark->pid > 0);
     struct diag diag = {0};
     int pidfd;
     enum err err = exec_watch(mark->pid, mark->start_ticks, &pidfd, &diag);
@@ -204,7 +208,7 @@ static enum err on_put(void *ctx,
                        struct diag *diag)
 {
     (void)ctx;
-    return put_write(dir, name, text, diag);
+    return attempt_file_write(dir, name, text, diag);
 }
 
 static enum err on_get(void *ctx,
@@ -214,13 +218,13 @@ static enum err on_get(void *ctx,
                        struct diag *diag)
 {
     (void)ctx;
-    return put_read(dir, name, out, diag);
+    return attempt_file_read(dir, name, out, diag);
 }
 
 static void on_drop(void *ctx, const char *dir)
 {
     (void)ctx;
-    put_drop(dir);
+    attempt_file_drop(dir);
 }
 
 static const struct work_machine machine = {
@@ -253,6 +257,7 @@ static void reopened(uv_handle_t *handle);
 /* The server has died: another one takes its place. */
 static void reopen(struct link_local *link)
 {
+    INVARIANT(link->exec != NULL && !link->closing);
     must(uv_poll_stop(&link->exec_poll));
     exec_close(link->exec);
     link->exec = NULL;
@@ -262,6 +267,7 @@ static void reopen(struct link_local *link)
 static void exec_ready(uv_poll_t *poll, int status, int events)
 {
     struct link_local *link = poll->data;
+    INVARIANT(link->exec != NULL && poll == &link->exec_poll);
     struct diag diag = {0};
     enum err err = ERR_OK;
     if (status != 0) {
@@ -297,6 +303,7 @@ enum err link_local_serve(struct link_local *link, struct diag *diag)
     link->exec_poll.data = link;
     link->events = 0;
     poll_exec(link);
+    INVARIANT((link->events & UV_READABLE) != 0);
     return ERR_OK;
 }
 
@@ -377,6 +384,7 @@ static void close_poll(uv_handle_t *handle, void *ctx)
 void link_local_close(struct link_local *link)
 {
     if (link != NULL) {
+        INVARIANT(!link->closing);
         link->closing = true;
         uv_walk(link->options.uv, close_poll, link);
     }

@@ -10,6 +10,7 @@
 void mark_put(const struct work_mark *mark, struct store_attempt *row)
 {
     INVARIANT(mark->pid >= 0);
+    INVARIANT(memchr(mark->boot_id, '\0', sizeof(mark->boot_id)) != NULL);
     static_assert(sizeof(row->boot_id) == sizeof(mark->boot_id), "one format");
     row->pid = mark->pid;
     row->start_ticks = mark->start_ticks;
@@ -23,6 +24,7 @@ struct work_mark mark_get(const struct store_attempt *row)
         .start_ticks = row->start_ticks,
     };
     memcpy(mark.boot_id, row->boot_id, sizeof(mark.boot_id));
+    INVARIANT(memchr(mark.boot_id, '\0', sizeof(mark.boot_id)) != NULL);
     return mark;
 }
 

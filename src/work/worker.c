@@ -143,6 +143,29 @@ static struct job *find(const struct worker *worker, uint64_t token)
     return NULL;
 }
 
+/* What holds for a job between two calls. */
+static void check(const struct worker *worker, const struct job *job)
+{
+    INVARIANT(job >= worker->jobs && job < worker->jobs + worker->job_count);
+    INVARIANT(job->output == NULL || job->program);
+    INVARIANT(job->phase != JOB_STARTING || job->ours);
+    INVARIANT(
+        job->phase != JOB_RUNNING ||
+        (job->mark.pid > 0 && strcmp(job->mark.boot_id, worker->boot_id) == 0));
+    INVARIANT(!job->told || job->want > WORK_WITHDRAW);
+    INVARIANT(job->unread < READS_MAX);
+}
+
+/* It is over, or something will bring us back to it. */
+static void check_awaited(const struct worker *worker, uint64_t token)
+{
+    const struct job *job = find(worker, token);
+    if (job != NULL) {
+        check(worker, job);
+        INVARIANT(job->phase != JOB_ASKED || job->recheck_ns != INT64_MAX);
+    }
+}
+
 static struct job *add(struct worker *worker, const struct work_id *id)
 {
     INVARIANT(find(worker, id->token) == NULL);
@@ -170,6 +193,7 @@ end(struct worker *worker, struct job *job, struct work_report *report)
     INVARIANT(job >= worker->jobs && job < worker->jobs + worker->job_count);
     struct job over = *job;
     *job = worker->jobs[--worker->job_count];
+    INVARIANT(find(worker, over.token) == NULL);
     report->token = over.token;
     worker->report(worker->link, report);
     release_job(&over);
@@ -178,6 +202,7 @@ end(struct worker *worker, struct job *job, struct work_report *report)
 /* Tell its shim what is wanted of it. */
 static void deliver(struct worker *worker, struct job *job)
 {
+    check(worker, job);
     if (job->want <= WORK_WITHDRAW || job->told || job->phase != JOB_RUNNING ||
         job->mark.pid == 0) {
         return; /* the report of its start will bring us here again */
@@ -193,6 +218,7 @@ static void deliver(struct worker *worker, struct job *job)
         recheck(worker, job, TROUBLE_NS);
     }
     crash_point("end-asked");
+    check(worker, job);
 }
 
 /*
@@ -203,6 +229,7 @@ static void deliver(struct worker *worker, struct job *job)
 static void
 refuse(struct worker *worker, struct job *job, int error, const char *text)
 {
+    INVARIANT(error >= 0);
     struct diag diag = {0};
     bool fenced = false;
     enum err err = machine_of(worker)->fence(worker->launch.ctx,
@@ -226,6 +253,7 @@ refuse(struct worker *worker, struct job *job, int error, const char *text)
 /* Watch the shim of a job that another process has had started. */
 static void adopt(struct worker *worker, struct job *job)
 {
+    INVARIANT(job->phase == JOB_RUNNING);
     job->ours = false;
     enum err err =
         machine_of(worker)->watch(worker->launch.ctx, &job->mark, job->token);
@@ -255,6 +283,7 @@ static void set_running(struct worker *worker,
                         bool found)
 {
     INVARIANT(pid > 0);
+    INVARIANT(found || job->ours);
     bool another = job->mark.pid != pid || job->mark.start_ticks != start_ticks;
     bool news = another || job->phase != JOB_RUNNING;
     if (another) {
@@ -280,6 +309,7 @@ static void set_running(struct worker *worker,
 /* Whether it ended so well that nobody will want to read its log. */
 static bool is_plain(const struct work_report *report)
 {
+    INVARIANT(report->type == WORK_ENDED);
     const struct attempt_result *result = report->result;
     return report->exit.cause == ATTEMPT_EXIT && report->exit.code == 0 &&
            report->result_err == ERR_OK && result->task_count == 0 &&
@@ -342,6 +372,7 @@ static enum err add_result(struct worker *worker,
 static void
 conclude(struct worker *worker, struct job *job, struct work_report *report)
 {
+    INVARIANT(report->type == WORK_ENDED || report->type == WORK_LOST);
     struct attempt_result result = {0};
     struct strbuf text = {0};
     struct diag diag = {0};
@@ -356,6 +387,7 @@ conclude(struct worker *worker, struct job *job, struct work_report *report)
     if (err == ERR_UNAVAILABLE && ++job->unread < READS_MAX) {
         recheck(worker, job, TROUBLE_NS);
     } else {
+        INVARIANT(report->output == NULL || job->output != NULL);
         end(worker, job, report);
     }
     attempt_result_release(&result);
@@ -370,6 +402,7 @@ conclude(struct worker *worker, struct job *job, struct work_report *report)
  */
 static void look_vanished(struct worker *worker, struct job *job)
 {
+    INVARIANT(job->begun);
     const struct work_machine *machine = machine_of(worker);
     struct diag diag = {0};
     bool fenced = false;
@@ -396,6 +429,8 @@ static void look_vanished(struct worker *worker, struct job *job)
 static void
 start(struct worker *worker, struct job *job, const struct work_order *order)
 {
+    INVARIANT(job->phase == JOB_ASKED && !job->begun);
+    INVARIANT(job->want == WORK_RUN);
     struct diag diag = {0};
     job->phase = JOB_STARTING;
     job->ours = true;
@@ -416,6 +451,7 @@ static void look_never(struct worker *worker,
                        struct job *job,
                        const struct work_order *order)
 {
+    INVARIANT(order == NULL || order->id.token == job->token);
     if (job->begun) {
         look_vanished(worker, job);
     } else if (!job->ours && (order == NULL || order->again) &&
@@ -462,6 +498,7 @@ static void look_foreign(struct worker *worker,
 static void
 look(struct worker *worker, struct job *job, const struct work_order *order)
 {
+    check(worker, job);
     struct attempt_found found;
     struct diag diag = {0};
     enum err err = machine_of(worker)->inspect(worker->launch.ctx,
@@ -509,6 +546,7 @@ look(struct worker *worker, struct job *job, const struct work_order *order)
  * missed a report. The next one comes anyhow. */
 static void repeat(struct worker *worker, struct job *job, enum work_want want)
 {
+    check(worker, job);
     worker_want(worker, job->token, want);
     if (job->phase == JOB_RUNNING) {
         report_start(worker, job);
@@ -536,6 +574,7 @@ void worker_assign(struct worker *worker, const struct work_order *order)
     } else {
         start(worker, job, order);
     }
+    check_awaited(worker, order->id.token);
 }
 
 void worker_ask(struct worker *worker,
@@ -555,6 +594,7 @@ void worker_ask(struct worker *worker,
     job->begun = begun;
     job->want = want;
     look(worker, job, NULL);
+    check_awaited(worker, id->token);
 }
 
 void worker_want(struct worker *worker, uint64_t token, enum work_want want)
@@ -587,18 +627,20 @@ void worker_reported(struct worker *worker, const struct exec_report *report)
         if (job->phase == JOB_STARTING) {
             set_running(worker, job, report->pid, report->start_ticks, false);
         }
-        return;
+        break;
     case EXEC_FAILED:
         crash_point("report-failed");
+        INVARIANT(report->error != 0);
         refuse(worker, job, report->error, NULL);
-        return;
+        break;
     case EXEC_ENDED:
         crash_point("report-ended");
         /* With an error nothing ran: there was no room, say. */
         job->begun = job->begun || report->error == 0;
         look(worker, job, NULL);
-        return;
+        break;
     }
+    check_awaited(worker, report->id);
 }
 
 void worker_gone(struct worker *worker, uint64_t token)
@@ -607,6 +649,7 @@ void worker_gone(struct worker *worker, uint64_t token)
     if (job != NULL) {
         crash_point("adopted-gone");
         look(worker, job, NULL);
+        check_awaited(worker, token);
     }
 }
 
@@ -626,7 +669,9 @@ void worker_respawn(struct worker *worker)
         job->begun = job->begun || (job->phase == JOB_RUNNING &&
                                     now_ns - job->since_ns >= BEGUN_NS);
         job->ours = false;
+        uint64_t token = job->token;
         look(worker, job, NULL);
+        check_awaited(worker, token);
     }
 }
 
@@ -644,10 +689,13 @@ void worker_tick(struct worker *worker)
 {
     int64_t now_ns = machine_of(worker)->now_ns(worker->launch.ctx);
     for (uint32_t ix = worker->job_count; ix > 0; ix--) {
+        INVARIANT(ix <= worker->job_count); /* from a job's end no job came */
         struct job *job = &worker->jobs[ix - 1];
         if (job->recheck_ns <= now_ns) {
+            uint64_t token = job->token;
             job->recheck_ns = INT64_MAX;
             look(worker, job, NULL);
+            check_awaited(worker, token);
         }
     }
 }

@@ -171,7 +171,7 @@ static void records_come_back_as_they_were(void **state)
         assert_int_equal(exit.cause, cause);
         assert_true(exit.begun_ns == INT64_MIN);
     }
-    assert_string_equal(attempt_cause_name(ATTEMPT_IDLE), "idle");
+    assert_string_equal(record_cause_name(ATTEMPT_IDLE), "idle");
 }
 
 static void every_damaged_byte_of_a_record_is_seen(void **state)

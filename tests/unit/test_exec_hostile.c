@@ -117,7 +117,7 @@ static bool ends_in_time(struct exec_fixture *fixture,
     const char *kind = request->argv[1];
     struct attempt_exit exit = exec_fixture_run(fixture, request);
     if (exit.cause != cause) {
-        fail_msg("%s: cause %s", kind, attempt_cause_name(exit.cause));
+        fail_msg("%s: cause %s", kind, record_cause_name(exit.cause));
     }
     int64_t took_ns = exit.ended_ns - exit.begun_ns;
     int marked = expect_none_left(fixture, kind, took_ns);

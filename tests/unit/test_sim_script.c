@@ -273,7 +273,7 @@ static void refusals_back_off_and_cost_no_try(void **state)
                        (struct sim_expected){1, 120, 720, SIM_END_DONE});
     sim_fixture_expect(&f, "b", (struct sim_expected){1, 0, 600, SIM_END_DONE});
     assert_int_equal(sim_fixture_span(&f, "a", 1)->attempt, 1);
-    assert_int_equal(f.result->rejections, 2);
+    assert_int_equal(f.result->refusals, 2);
     assert_int_equal(f.result->session_count, 2);
     sim_fixture_release(&f);
 }
@@ -299,7 +299,7 @@ static void refusals_of_one_pass_are_one_step(void **state)
                            name,
                            (struct sim_expected){1, 30, 90, SIM_END_DONE});
     }
-    assert_int_equal(f.result->rejections, 4);
+    assert_int_equal(f.result->refusals, 4);
     sim_fixture_release(&f);
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "git/say.h"
+#include "git/log.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-/* There is no one to tell that telling failed. */
-void say(const char *format, ...)
+/* A failure to write has nowhere to be reported. */
+void log_line(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -15,7 +15,7 @@ void say(const char *format, ...)
     va_end(args);
 }
 
-void say_text(const char *text)
+void log_text(const char *text)
 {
     (void)fputs(text, stderr);
 }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Notices: hooks of the plan that are to be told of events.
+ * Notifications: hooks of the plan that are to be told of events.
  *
- * A notice is stored in the transaction of its event, and removed when its
- * hook has taken it, so each event is delivered at least once, whatever dies
- * in between; the number of the event tells a hook what it has seen before.
- * The notices of a run are delivered one at a time and in their order; runs do
- * not wait for each other, and nothing ever waits for a hook. A notice carries
- * all that its delivery needs: its run may be over, and not be loaded again.
+ * A notification is stored in the transaction of its event, and removed when
+ * its hook has taken it, so each event is delivered at least once, whatever
+ * dies in between; the number of the event tells a hook what it has seen
+ * before. The notifications of a run are delivered one at a time and in their
+ * order; runs do not wait for each other, and nothing ever waits for a hook. A
+ * notification carries all that its delivery needs: its run may be over, and
+ * not be loaded again.
  *
  * A hook that fails is called again after growing intervals, each time with a
  * directory of its own; what is there already after a restart is not repeated.
- * After the last try the notice is given up, and that is told.
+ * After the last try the notification is given up, and that is told.
  */
 #include "engine/engine_internal.h"
 
@@ -28,7 +29,7 @@
 #define BACKOFF_NS SECOND_NS
 #define BACKOFF_NS_MAX MINUTE_NS
 
-struct notice {
+struct notification {
     uint64_t number;         /* of the event */
     uint32_t run;            /* number of the run, not its index */
     uint32_t tries;          /* that have failed */
@@ -40,35 +41,38 @@ struct notice {
     struct program *program; /* NULL: not under way */
 };
 
-static const char *text_of(const struct notice *notice, const char *name)
+static const char *text_of(const struct notification *notification,
+                           const char *name)
 {
-    const char *text = json_string_value(json_object_get(notice->json, name));
+    const char *text =
+        json_string_value(json_object_get(notification->json, name));
     return text != NULL ? text : "";
 }
 
-static void add_name(struct strbuf *out, const struct notice *notice)
+static void add_name(struct strbuf *out,
+                     const struct notification *notification)
 {
     strbuf_addf(out,
                 "notice/%u/%llu",
-                notice->run,
-                (unsigned long long)notice->number);
+                notification->run,
+                (unsigned long long)notification->number);
 }
 
-static void release(struct notice *notice)
+static void release(struct notification *notification)
 {
-    json_decref(notice->json);
-    free(notice->event);
-    mem_free(notice->argv);
+    json_decref(notification->json);
+    free(notification->event);
+    mem_free(notification->argv);
 }
 
-void notices_release(struct engine *engine)
+void notify_release(struct engine *engine)
 {
-    for (uint32_t ix = 0; ix < engine->notice_count; ix++) {
-        release(&engine->notices[ix]);
+    for (uint32_t ix = 0; ix < engine->notification_count; ix++) {
+        release(&engine->notifications[ix]);
     }
-    mem_free(engine->notices);
-    engine->notices = NULL;
-    engine->notice_count = 0;
+    mem_free(engine->notifications);
+    engine->notifications = NULL;
+    engine->notification_count = 0;
 }
 
 /* Take one in, new or from the store; it is due at once. False: it makes no
@@ -78,31 +82,38 @@ static bool take(struct engine *engine, json_t *json, bool stored)
     const json_t *argv = json_object_get(json, "argv");
     const json_t *event = json_object_get(json, "event");
     size_t words = json_array_size(argv);
-    struct notice notice = {
+    struct notification notification = {
         .number = (uint64_t)json_integer_value(json_object_get(event, "event")),
         .run = (uint32_t)json_integer_value(json_object_get(json, "number")),
         .stored = stored,
         .json = json,
         .event = event != NULL ? json_dumps(event, JSON_COMPACT) : NULL,
     };
-    if (notice.number == 0 || notice.run == 0 || notice.event == NULL) {
-        release(&notice);
+    if (notification.number == 0 || notification.run == 0 ||
+        notification.event == NULL) {
+        release(&notification);
         return false;
     }
     if (argv != NULL) {
-        notice.argv = mem_zalloc(words + 1, sizeof(notice.argv[0]));
+        notification.argv = mem_zalloc(words + 1, sizeof(notification.argv[0]));
         for (size_t ix = 0; ix < words; ix++) {
-            notice.argv[ix] = json_string_value(json_array_get(argv, ix));
+            notification.argv[ix] = json_string_value(json_array_get(argv, ix));
         }
     }
-    MEM_GROW(engine->notices, engine->notice_count, engine->notice_capacity);
+    MEM_GROW(engine->notifications,
+             engine->notification_count,
+             engine->notification_capacity);
     /* By number: what was stored is read in another order. */
-    uint32_t at = engine->notice_count++;
-    while (at > 0 && engine->notices[at - 1].number > notice.number) {
-        engine->notices[at] = engine->notices[at - 1];
+    uint32_t at = engine->notification_count++;
+    while (at > 0 &&
+           engine->notifications[at - 1].number > notification.number) {
+        engine->notifications[at] = engine->notifications[at - 1];
         at--;
     }
-    engine->notices[at] = notice;
+    engine->notifications[at] = notification;
+    INVARIANT(stored || at == engine->notification_count - 1);
+    INVARIANT(at == 0 ||
+              engine->notifications[at - 1].number <= notification.number);
     return true;
 }
 
@@ -117,10 +128,10 @@ static const struct plan_hook *find_hook(const struct plan *plan,
     return NULL;
 }
 
-void notices_add(struct engine *engine,
-                 uint32_t run,
-                 const char *hook,
-                 const struct store_event *event)
+void notify_add(struct engine *engine,
+                uint32_t run,
+                const char *hook,
+                const struct store_event *event)
 {
     const struct engine_run *r = &engine->runs[run];
     const struct plan_hook *found = find_hook(r->plan, hook);
@@ -128,6 +139,7 @@ void notices_add(struct engine *engine,
         return;
     }
     /* What the hook is told: the event as `run --json` prints it. */
+    INVARIANT(event->number == engine->event_number);
     struct strbuf told = {0};
     event_add_json(&told, event, r->id, hook);
     json_t *argv = NULL;
@@ -160,7 +172,7 @@ void notices_add(struct engine *engine,
     char *text = json_dumps(json, JSON_COMPACT);
     if (take(engine, json, false)) {
         struct strbuf name = {0};
-        add_name(&name, &engine->notices[engine->notice_count - 1]);
+        add_name(&name, &engine->notifications[engine->notification_count - 1]);
         rows_setting(engine, strbuf_text(&name), text);
         strbuf_release(&name);
         engine->changed = true;
@@ -168,49 +180,49 @@ void notices_add(struct engine *engine,
     free(text);
 }
 
-void notices_restore(struct engine *engine, const char *value)
+void notify_restore(struct engine *engine, const char *value)
 {
     (void)take(engine, json_loads(value, 0, NULL), true);
 }
 
 /* --- delivery ----------------------------------------------------------- */
 
-static struct notice *notice_of(const struct engine *engine,
-                                const struct program *program)
+static struct notification *notification_of(const struct engine *engine,
+                                            const struct program *program)
 {
     uint32_t ix = 0;
-    while (engine->notices[ix].program != program) {
+    while (engine->notifications[ix].program != program) {
         ix++;
-        INVARIANT(ix < engine->notice_count);
+        INVARIANT(ix < engine->notification_count);
     }
-    return &engine->notices[ix];
+    return &engine->notifications[ix];
 }
 
 static void add_try(struct strbuf *out,
                     const struct engine *engine,
                     const struct program *program)
 {
-    const struct notice *notice = notice_of(engine, program);
+    const struct notification *notification = notification_of(engine, program);
     strbuf_addf(out,
                 "%llu-%u",
-                (unsigned long long)notice->number,
-                notice->tries + 1);
+                (unsigned long long)notification->number,
+                notification->tries + 1);
 }
 
 static struct program_call call(const struct engine *engine,
                                 const struct program *program)
 {
-    const struct notice *notice = notice_of(engine, program);
+    const struct notification *notification = notification_of(engine, program);
     return (struct program_call){
-        .shell = text_of(notice, "shell"),
-        .argv = notice->argv,
-        .folder = text_of(notice, "folder"),
-        .run = text_of(notice, "run"),
+        .shell = text_of(notification, "shell"),
+        .argv = notification->argv,
+        .folder = text_of(notification, "folder"),
+        .run = text_of(notification, "run"),
         .file = "event",
-        .input = notice->event,
+        .input = notification->event,
         .variable = "SLUICE_EVENT",
-        .timeout_ns =
-            json_integer_value(json_object_get(notice->json, "timeout_ns")),
+        .timeout_ns = json_integer_value(
+            json_object_get(notification->json, "timeout_ns")),
     };
 }
 
@@ -221,37 +233,41 @@ static bool is_wanted(const struct engine *engine,
     return !engine->stopping;
 }
 
-static void drop(struct engine *engine, struct notice *notice)
+static void drop(struct engine *engine, struct notification *notification)
 {
+    INVARIANT(notification->program == NULL && engine->notification_count > 0);
     struct strbuf name = {0};
-    add_name(&name, notice);
+    add_name(&name, notification);
     rows_setting(engine, strbuf_text(&name), NULL);
     strbuf_release(&name);
-    release(notice);
-    uint32_t at = (uint32_t)(notice - engine->notices);
-    engine->notice_count--;
-    memmove(notice,
-            notice + 1,
-            (engine->notice_count - at) * sizeof(engine->notices[0]));
+    release(notification);
+    uint32_t at = (uint32_t)(notification - engine->notifications);
+    INVARIANT(at < engine->notification_count);
+    engine->notification_count--;
+    memmove(notification,
+            notification + 1,
+            (engine->notification_count - at) *
+                sizeof(engine->notifications[0]));
 }
 
 /* Nobody took it, however often it was offered. */
-static void
-give_up(struct engine *engine, const struct notice *notice, const char *error)
+static void give_up(struct engine *engine,
+                    const struct notification *notification,
+                    const char *error)
 {
-    const json_t *event = json_object_get(notice->json, "event");
+    const json_t *event = json_object_get(notification->json, "event");
     const char *hook = json_string_value(json_object_get(event, "hook"));
     struct event given_up = {
         .kind = EVENT_KIND_HOOK,
         .as.hook =
             {
                 .hook = hook != NULL ? hook : "",
-                .of = notice->number,
+                .of = notification->number,
                 .result = EVENT_WORD_FAILED,
                 .reason = error,
             },
     };
-    uint32_t run = engine_find_run(engine, text_of(notice, "run"));
+    uint32_t run = engine_find_run(engine, text_of(notification, "run"));
     rows_event(engine, run, STORE_NONE, &given_up);
 }
 
@@ -262,12 +278,13 @@ static void ended(struct engine *engine,
                   const char *error)
 {
     (void)report;
-    struct notice *notice = notice_of(engine, program);
+    struct notification *notification = notification_of(engine, program);
     int64_t retries =
-        json_integer_value(json_object_get(notice->json, "retries"));
+        json_integer_value(json_object_get(notification->json, "retries"));
     bool ours = program->ours;
     bool stopped = program->stopped || engine->stopping;
-    notice->program = NULL;
+    INVARIANT(notification->tries <= retries && !program->due);
+    notification->program = NULL;
     program_free(engine, program);
     if (error != NULL && stopped) {
         /* It is tried again, by the next scheduler if this one is to end, as
@@ -275,20 +292,20 @@ static void ended(struct engine *engine,
         engine->world->forget(engine->ctx, id);
         return;
     }
-    if (error != NULL && notice->tries < retries) {
+    if (error != NULL && notification->tries < retries) {
         int64_t pause_ns =
-            duration_doubled(BACKOFF_NS, notice->tries++, BACKOFF_NS_MAX);
+            duration_doubled(BACKOFF_NS, notification->tries++, BACKOFF_NS_MAX);
         /* A try that was over before this process began has had its pause. */
-        notice->next_ns = engine_now(engine) + (ours ? pause_ns : 0);
+        notification->next_ns = engine_now(engine) + (ours ? pause_ns : 0);
         return;
     }
     if (error != NULL) {
-        give_up(engine, notice, error);
+        give_up(engine, notification, error);
     } else {
         engine_drop_later(engine, id);
     }
-    crash_point("notice-taken");
-    drop(engine, notice);
+    crash_point("notification-taken");
+    drop(engine, notification);
 }
 
 static const struct program_ops ops = {
@@ -303,48 +320,48 @@ static const struct program_ops ops = {
 static bool is_first(const struct engine *engine, uint32_t at)
 {
     for (uint32_t ix = 0; ix < at; ix++) {
-        if (engine->notices[ix].run == engine->notices[at].run) {
+        if (engine->notifications[ix].run == engine->notifications[at].run) {
             return false;
         }
     }
     return true;
 }
 
-int64_t notices_next_ns(const struct engine *engine)
+int64_t notify_next_ns(const struct engine *engine)
 {
     int64_t next_ns = SCHED_NEVER;
-    for (uint32_t ix = 0; !engine->stopping && ix < engine->notice_count;
+    for (uint32_t ix = 0; !engine->stopping && ix < engine->notification_count;
          ix++) {
-        const struct notice *notice = &engine->notices[ix];
-        if (notice->program == NULL && notice->next_ns < next_ns &&
+        const struct notification *notification = &engine->notifications[ix];
+        if (notification->program == NULL && notification->next_ns < next_ns &&
             is_first(engine, ix)) {
-            next_ns = notice->next_ns;
+            next_ns = notification->next_ns;
         }
     }
     return next_ns;
 }
 
-void notices_pass(struct engine *engine)
+void notify_pass(struct engine *engine)
 {
-    for (uint32_t ix = 0; !engine->stopping && ix < engine->notice_count;
+    for (uint32_t ix = 0; !engine->stopping && ix < engine->notification_count;
          ix++) {
-        struct notice *notice = &engine->notices[ix];
-        if (notice->program == NULL && notice->next_ns <= engine->now_ns &&
-            is_first(engine, ix)) {
-            notice->program = program_new(engine, &ops, STORE_NONE, 0);
-            notice->program->stored = notice->stored;
-            program_call(engine, notice->program);
+        struct notification *notification = &engine->notifications[ix];
+        if (notification->program == NULL &&
+            notification->next_ns <= engine->now_ns && is_first(engine, ix)) {
+            notification->program = program_new(engine, &ops, STORE_NONE, 0);
+            notification->program->stored = notification->stored;
+            program_call(engine, notification->program);
         }
     }
 }
 
-uint32_t engine_notice_count(const struct engine *engine, uint32_t run)
+uint32_t engine_notification_count(const struct engine *engine, uint32_t run)
 {
     uint32_t count = 0;
-    for (uint32_t ix = 0; ix < engine->notice_count; ix++) {
-        const struct notice *notice = &engine->notices[ix];
-        bool left = engine->stopping && notice->program == NULL;
-        if (notice->run == engine->runs[run].number && !left) {
+    for (uint32_t ix = 0; ix < engine->notification_count; ix++) {
+        const struct notification *notification = &engine->notifications[ix];
+        bool left = engine->stopping && notification->program == NULL;
+        if (notification->run == engine->runs[run].number && !left) {
             count++; /* what is left is for the next scheduler */
         }
     }

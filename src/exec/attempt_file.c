@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "exec/put.h"
+#include "exec/attempt_file.h"
 
 #include "base/crash.h"
 
@@ -11,8 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Make a directory and those above it. */
-static enum err make_path(const char *dir, struct diag *diag)
+enum err attempt_file_make_dir(const char *dir, struct diag *diag)
 {
     struct strbuf path = {0};
     strbuf_adds(&path, dir);
@@ -35,7 +34,7 @@ static enum err make_path(const char *dir, struct diag *diag)
     return err;
 }
 
-bool put_all(int fd, const char *bytes, size_t len)
+bool attempt_file_write_all(int fd, const char *bytes, size_t len)
 {
     while (len > 0) {
         ssize_t count = write(fd, bytes, len);
@@ -50,12 +49,12 @@ bool put_all(int fd, const char *bytes, size_t len)
     return true;
 }
 
-enum err put_write(const char *dir,
-                   const char *name,
-                   const struct strbuf *text,
-                   struct diag *diag)
+enum err attempt_file_write(const char *dir,
+                            const char *name,
+                            const struct strbuf *text,
+                            struct diag *diag)
 {
-    enum err err = make_path(dir, diag);
+    enum err err = attempt_file_make_dir(dir, diag);
     if (err != ERR_OK) {
         return err;
     }
@@ -63,22 +62,23 @@ enum err put_write(const char *dir,
     struct strbuf path = {0};
     strbuf_addf(&made, "%s/.%s", dir, name);
     strbuf_addf(&path, "%s/%s", dir, name);
-    crash_point("put-open");
+    crash_point("file-open");
     int fd = open(strbuf_text(&made),
                   O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
                   0600);
-    bool written = fd >= 0 && put_all(fd, strbuf_text(text), text->len);
+    bool written =
+        fd >= 0 && attempt_file_write_all(fd, strbuf_text(text), text->len);
     int error = errno;
     if (fd >= 0 && close(fd) != 0 && written) {
         error = errno;
         written = false;
     }
-    crash_point("put-written");
+    crash_point("file-written");
     if (written && rename(strbuf_text(&made), strbuf_text(&path)) != 0) {
         error = errno;
         written = false;
     }
-    crash_point("put-renamed");
+    crash_point("file-renamed");
     if (!written) {
         err = diag_set(diag,
                        ERR_IO,
@@ -91,10 +91,10 @@ enum err put_write(const char *dir,
     return err;
 }
 
-enum err put_read(const char *dir,
-                  const char *name,
-                  struct strbuf *out,
-                  struct diag *diag)
+enum err attempt_file_read(const char *dir,
+                           const char *name,
+                           struct strbuf *out,
+                           struct diag *diag)
 {
     struct strbuf path = {0};
     strbuf_addf(&path, "%s/%s", dir, name);
@@ -110,12 +110,12 @@ enum err put_read(const char *dir,
         } else if (count < 0 && errno == EINTR) {
             count = 1;
         }
-        if (out->len > PUT_BYTES_MAX) {
+        if (out->len > ATTEMPT_FILE_BYTES_MAX) {
             err = diag_set(diag,
                            ERR_LIMIT,
                            "%s is larger than %d bytes",
                            strbuf_text(&path),
-                           PUT_BYTES_MAX);
+                           ATTEMPT_FILE_BYTES_MAX);
             break;
         }
     }
@@ -133,7 +133,7 @@ enum err put_read(const char *dir,
     return err;
 }
 
-void put_drop(const char *dir)
+void attempt_file_drop(const char *dir)
 {
     DIR *list = opendir(dir);
     if (list == NULL) {
