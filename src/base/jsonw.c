@@ -65,6 +65,24 @@ void jsonw_array_end(struct jsonw *json)
     strbuf_adds(json->out, "]");
 }
 
+void jsonw_list(struct jsonw *json, uint32_t indent, const char *name)
+{
+    jsonw_line(json, indent);
+    jsonw_array(json, name);
+}
+
+void jsonw_item(struct jsonw *json, uint32_t indent)
+{
+    jsonw_line(json, indent);
+    jsonw_object(json, NULL);
+}
+
+void jsonw_finish(struct jsonw *json)
+{
+    jsonw_object_end(json);
+    strbuf_adds(json->out, "\n");
+}
+
 void jsonw_text(struct jsonw *json, const char *name, const char *text)
 {
     begin(json, name);
@@ -117,6 +135,30 @@ void jsonw_moment(struct jsonw *json, const char *name, int64_t wall_ns)
 {
     begin(json, name);
     jsonw_time(json->out, wall_ns);
+}
+
+void jsonw_int_if(struct jsonw *json,
+                  const char *name,
+                  bool known,
+                  int64_t number)
+{
+    if (known) {
+        jsonw_int(json, name, number);
+    } else {
+        jsonw_null(json, name);
+    }
+}
+
+void jsonw_duration_if(struct jsonw *json,
+                       const char *name,
+                       bool known,
+                       int64_t duration_ns)
+{
+    if (known) {
+        jsonw_duration(json, name, duration_ns);
+    } else {
+        jsonw_null(json, name);
+    }
 }
 
 void jsonw_raw(struct jsonw *json, const char *name, const char *value)

@@ -40,11 +40,29 @@ void jsonw_object_end(struct jsonw *json);
 void jsonw_array(struct jsonw *json, const char *name);
 void jsonw_array_end(struct jsonw *json);
 
+/* The same on a line of its own: an array that is a member, and an object that
+ * is an element. */
+void jsonw_list(struct jsonw *json, uint32_t indent, const char *name);
+void jsonw_item(struct jsonw *json, uint32_t indent);
+
+/* End an object that stands alone, and its line. */
+void jsonw_finish(struct jsonw *json);
+
 /* The text of jsonw_string(); NULL is null. */
 void jsonw_text(struct jsonw *json, const char *name, const char *text);
 void jsonw_int(struct jsonw *json, const char *name, int64_t number);
 void jsonw_bool(struct jsonw *json, const char *name, bool value);
 void jsonw_null(struct jsonw *json, const char *name);
+
+/* Null, unless it is `known`. */
+void jsonw_int_if(struct jsonw *json,
+                  const char *name,
+                  bool known,
+                  int64_t number);
+void jsonw_duration_if(struct jsonw *json,
+                       const char *name,
+                       bool known,
+                       int64_t duration_ns);
 
 /* With at most so many digits that count, as "%.*g" writes it. */
 void jsonw_number(struct jsonw *json,

@@ -6,9 +6,11 @@
 #include "base/jsonw.h"
 #include "base/macros.h"
 #include "base/mem.h"
+#include "exec/attempt_file.h"
 #include "plan/alias.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <langinfo.h>
 #include <libgen.h>
@@ -18,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -80,10 +83,13 @@ static void warn_alias(const struct cli_command *command, const char *name)
     }
 }
 
-/* Whether the code of an option is the letter of its short form, too. */
-static bool is_letter(int code)
+char cli_letter(const struct cli_option *option)
 {
-    return (code >= 'a' && code <= 'z') || (code >= 'A' && code <= 'Z');
+    int code = option->code;
+    int letter = code < CLI_AT_FIRST ? code : code / CLI_LETTER_FIRST;
+    return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z')
+               ? (char)letter
+               : '\0';
 }
 
 int cli_next(const struct cli_command *command,
@@ -103,8 +109,8 @@ int cli_next(const struct cli_command *command,
             .has_arg = option->argument != NULL,
             .val = CODES_MIN + option->code,
         };
-        if (is_letter(option->code)) {
-            letters[letter_count++] = (char)option->code;
+        if (cli_letter(option) != '\0') {
+            letters[letter_count++] = cli_letter(option);
             if (option->argument != NULL) {
                 letters[letter_count++] = ':';
             }
@@ -134,7 +140,80 @@ int cli_next(const struct cli_command *command,
     if (code == '?') {
         return bad_option(command, argv);
     }
-    return code >= CODES_MIN ? code - CODES_MIN : code;
+    if (code >= CODES_MIN) {
+        return code - CODES_MIN;
+    }
+    const struct cli_option *found = command->options;
+    while (cli_letter(found) != code) {
+        found++;
+    }
+    return found->code;
+}
+
+static int
+store_option(struct cli_line *line, const struct cli_option *option, char *text)
+{
+    int offset = (option->code - CLI_AT_FIRST) % CLI_LETTER_FIRST;
+    void *place = (char *)line + offset;
+    if (option->argument == NULL) {
+        *(bool *)place = true;
+    } else if (strcmp(option->argument, "TIME") == 0) {
+        return cli_read_duration(line->command, option->name, text, place);
+    } else {
+        *(const char **)place = text;
+    }
+    return CLI_OK;
+}
+
+static int take_option(struct cli_line *line, int code, char *argument)
+{
+    const struct cli_option *option = line->command->options;
+    while (option->code != code) {
+        option++;
+    }
+    switch (code) {
+    case CLIENT_OPT_STORE:
+        line->wanted.store = argument;
+        return CLI_OK;
+    case CLIENT_OPT_RUN:
+        line->wanted.run = argument;
+        return CLI_OK;
+    case CLIENT_OPT_JSON:
+        line->json = true;
+        return CLI_OK;
+    default:
+        return code >= CLI_AT_FIRST
+                   ? store_option(line, option, argument)
+                   : line->command->take(line, option, argument);
+    }
+}
+
+int cli_parse(struct cli_line *line,
+              const struct cli_command *command,
+              int argc,
+              char **argv)
+{
+    const char *ignored;
+    int option;
+    int code = CLI_OK;
+    line->command = command;
+    line->argc = argc;
+    line->argv = argv;
+    while ((option = cli_next(command, argc, argv, &ignored)) != CLI_END) {
+        if (option < 0) {
+            return option == CLI_HELP ? CLI_OK : CLI_USAGE;
+        }
+        code = take_option(line, option, optarg);
+        if (code != CLI_OK) {
+            return code;
+        }
+    }
+    if (command->operand == CLI_OPERAND_RUN) {
+        code = cli_run_operand(command, argc, argv, &line->wanted.run);
+    } else if (command->operand == CLI_OPERAND_NONE && optind < argc) {
+        code = cli_fail(command, "unexpected argument \"%s\"", argv[optind]);
+    }
+    return code == CLI_OK ? CLI_END : code;
 }
 
 const char *
@@ -250,8 +329,8 @@ int cli_help(const struct cli_command *command)
          option->name != NULL;
          option++) {
         struct strbuf left = {0};
-        if (is_letter(option->code)) {
-            strbuf_addf(&left, "-%c, ", option->code);
+        if (cli_letter(option) != '\0') {
+            strbuf_addf(&left, "-%c, ", cli_letter(option));
         }
         strbuf_addf(&left,
                     "--%s%s%s",
@@ -262,9 +341,7 @@ int cli_help(const struct cli_command *command)
         strbuf_release(&left);
     }
     strbuf_addf(&out, "  %-22s %s\n", "-h, --help", "print this help");
-    int code = cli_write(&out);
-    strbuf_release(&out);
-    return code;
+    return cli_print(&out);
 }
 
 static enum err read_all(FILE *file, struct cli_file *out, struct diag *diag)
@@ -320,6 +397,70 @@ void cli_release_file(struct cli_file *file)
     *file = (struct cli_file){0};
 }
 
+int cli_check_file(const char *path, bool replace)
+{
+    struct stat old;
+    if (stat(path, &old) != 0) {
+        return 0;
+    }
+    if (S_ISDIR(old.st_mode)) {
+        return EISDIR;
+    }
+    if (!replace) {
+        return EEXIST;
+    }
+    return S_ISREG(old.st_mode) ? 0 : EINVAL;
+}
+
+/* Give the new file its name; false with errno set. */
+static bool put_in_place(const char *made, const char *path, bool replace)
+{
+    if (replace) {
+        return rename(made, path) == 0;
+    }
+    if (renameat2(AT_FDCWD, made, AT_FDCWD, path, RENAME_NOREPLACE) == 0) {
+        return true;
+    }
+    /* Some file systems cannot do that; they can make links, or nothing. */
+    return (errno == EINVAL || errno == ENOSYS) && link(made, path) == 0 &&
+           unlink(made) == 0;
+}
+
+/* Permissions of a file: those that it has, or the usual. */
+static mode_t mode_for(const char *path)
+{
+    struct stat old;
+    mode_t mask = umask(0);
+    (void)umask(mask);
+    return stat(path, &old) == 0 ? old.st_mode & 0777 : 0666 & ~mask;
+}
+
+int cli_put_file(const char *path, const char *text, size_t len, bool replace)
+{
+    int error = cli_check_file(path, replace);
+    if (error != 0) {
+        return error;
+    }
+    struct strbuf made = {0};
+    strbuf_addf(&made, "%s.XXXXXX", path);
+    int fd = mkostemp(made.text, O_CLOEXEC);
+    bool ok = fd >= 0 && attempt_file_write_all(fd, text, len) &&
+              fsync(fd) == 0 && fchmod(fd, mode_for(path)) == 0;
+    error = errno;
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    if (ok && !put_in_place(made.text, path, replace)) {
+        error = errno;
+        ok = false;
+    }
+    if (fd >= 0 && !ok) {
+        (void)unlink(made.text);
+    }
+    strbuf_release(&made);
+    return ok ? 0 : error;
+}
+
 uint32_t cli_processors(void)
 {
     long count = sysconf(_SC_NPROCESSORS_ONLN);
@@ -341,9 +482,37 @@ char *cli_folder(const char *path)
     return mem_strndup(folder, strlen(folder));
 }
 
-static void print_errors(const struct cli_file *file,
-                         const struct plan_errors *errors)
+static void print_errors_json(const struct cli_file *file,
+                              const struct plan_errors *errors)
 {
+    struct strbuf out = {0};
+    struct jsonw json = {.out = &out, .spaced = true};
+    jsonw_object(&json, NULL);
+    jsonw_array(&json, "errors");
+    for (uint32_t ix = 0; ix < errors->count; ix++) {
+        const struct plan_error *error = &errors->items[ix];
+        jsonw_item(&json, 2);
+        jsonw_text(&json, "file", file->path);
+        jsonw_int(&json, "line", error->mark.line);
+        jsonw_int(&json, "column", error->mark.column);
+        jsonw_text(&json, "message", error->text);
+        jsonw_object_end(&json);
+    }
+    jsonw_array_end(&json);
+    jsonw_line(&json, 1);
+    jsonw_bool(&json, "cut", errors->cut);
+    jsonw_finish(&json);
+    (void)cli_print(&out);
+}
+
+void cli_print_errors(const struct cli_file *file,
+                      const struct plan_errors *errors,
+                      bool json)
+{
+    if (json) {
+        print_errors_json(file, errors);
+        return;
+    }
     for (uint32_t ix = 0; ix < errors->count; ix++) {
         const struct plan_error *error = &errors->items[ix];
         (void)fprintf(stderr,
@@ -361,40 +530,6 @@ static void print_errors(const struct cli_file *file,
     }
 }
 
-void cli_add_error(struct jsonw *json,
-                   const char *file,
-                   struct plan_mark mark,
-                   const char *text)
-{
-    jsonw_line(json, 2);
-    jsonw_object(json, NULL);
-    jsonw_text(json, "file", file);
-    jsonw_int(json, "line", mark.line);
-    jsonw_int(json, "column", mark.column);
-    jsonw_text(json, "message", text);
-    jsonw_object_end(json);
-}
-
-static void print_errors_json(const struct cli_file *file,
-                              const struct plan_errors *errors)
-{
-    struct strbuf out = {0};
-    struct jsonw json = {.out = &out, .spaced = true};
-    jsonw_object(&json, NULL);
-    jsonw_array(&json, "errors");
-    for (uint32_t ix = 0; ix < errors->count; ix++) {
-        const struct plan_error *error = &errors->items[ix];
-        cli_add_error(&json, file->path, error->mark, error->text);
-    }
-    jsonw_array_end(&json);
-    jsonw_line(&json, 1);
-    jsonw_bool(&json, "cut", errors->cut);
-    jsonw_object_end(&json);
-    strbuf_adds(&out, "\n");
-    (void)cli_write(&out);
-    strbuf_release(&out);
-}
-
 struct plan *cli_read_plan(const struct cli_file *file, bool json)
 {
     struct plan_source source = {
@@ -406,11 +541,7 @@ struct plan *cli_read_plan(const struct cli_file *file, bool json)
     struct plan_errors errors = {0};
     struct plan *plan = NULL;
     if (!plan_read(&plan, &source, &errors)) {
-        if (json) {
-            print_errors_json(file, &errors);
-        } else {
-            print_errors(file, &errors);
-        }
+        cli_print_errors(file, &errors, json);
     }
     plan_errors_release(&errors);
     return plan;
@@ -448,22 +579,33 @@ int cli_write(const struct strbuf *out)
     return CLI_OK;
 }
 
-int cli_show(const struct cli_command *command,
-             const struct glance_options *options,
-             cli_show_fn fn)
+int cli_print(struct strbuf *out)
+{
+    int code = cli_write(out);
+    strbuf_release(out);
+    return code;
+}
+
+int cli_store(const struct cli_line *line, struct store_place *out)
+{
+    struct diag diag = {0};
+    enum err err = store_place_find(out, line->wanted.store, false, &diag);
+    return err == ERR_OK ? CLI_OK : cli_fail_store(line->command, err, &diag);
+}
+
+int cli_show(const struct cli_line *line, cli_show_fn fn)
 {
     struct glance glance;
     struct diag diag = {0};
     struct strbuf out = {0};
-    enum err err = glance_take(&glance, options, &diag);
+    enum err err = glance_take(&glance, &line->wanted, &diag);
     int code;
     if (err == ERR_OK) {
-        fn(&out, &glance, options);
-        code = cli_write(&out);
+        fn(&out, &glance, &line->wanted);
+        code = cli_print(&out);
     } else {
-        code = cli_fail_store(command, err, &diag);
+        code = cli_fail_store(line->command, err, &diag);
     }
-    strbuf_release(&out);
     glance_release(&glance);
     return code;
 }

@@ -15,6 +15,7 @@
 #include "view/glance.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Exit codes of every command. */
 enum cli_exit {
@@ -30,17 +31,53 @@ struct cli_option {
     const char *name;
     const char *argument;
     const char *help;
-    /* Returned by cli_next(); unique in the table, > 0. A letter is the short
-     * form of the option, too. */
+    /* Returned by cli_next(), or given to `take` by cli_parse(); unique in the
+     * table, > 0. A letter is the short form of the option, too. Or CLI_AT()
+     * or CLI_SHORT(): cli_parse() stores the option itself. */
     int code;
 };
+
+/* Where cli_parse() stores an option, in a struct that begins with a cli_line:
+ * a bool without an argument, an int64_t in nanoseconds if the argument is
+ * called TIME, else a const char *. CLI_SHORT() has a letter, too. */
+#define CLI_AT(type, member) (CLI_AT_FIRST + (int)offsetof(struct type, member))
+#define CLI_SHORT(letter, type, member)                                        \
+    (CLI_AT(type, member) + (letter)*CLI_LETTER_FIRST)
+enum { CLI_AT_FIRST = 1 << 16, CLI_LETTER_FIRST = 1 << 20 };
+
+/* The letter that is the short form of an option, or 0. */
+char cli_letter(const struct cli_option *option);
+
+/* The operands that cli_parse() takes. */
+enum cli_operand {
+    CLI_OPERAND_OWN,  /* none: the command takes them itself, from optind on */
+    CLI_OPERAND_NONE, /* there must be none */
+    CLI_OPERAND_RUN,  /* the run, as with --run */
+};
+
+struct cli_line;
 
 struct cli_command {
     const char *name;
     const char *synopsis;             /* after "sluice NAME" */
     const char *summary;              /* one line */
     const struct cli_option *options; /* ends with a NULL name */
+    enum cli_operand operand;
     int (*run)(const struct cli_command *command, int argc, char **argv);
+    /* Take an option that cli_parse() does not know; CLI_OK, or the exit code
+     * after a message. NULL: there is none. */
+    int (*take)(struct cli_line *line,
+                const struct cli_option *option,
+                char *argument);
+};
+
+/* What most command lines have. The first member of a command's own struct. */
+struct cli_line {
+    const struct cli_command *command;
+    int argc;
+    char **argv;
+    struct glance_options wanted; /* --store and --run */
+    bool json;
 };
 
 /* All commands, sorted by name: cli_add, cli_answer ... */
@@ -109,6 +146,16 @@ int cli_next(const struct cli_command *command,
              const char **argument);
 
 /*
+ * Read a whole command line into `line` and what is behind it, which are
+ * already as without options. CLI_END: go on; else the exit code: help or an
+ * error was printed.
+ */
+int cli_parse(struct cli_line *line,
+              const struct cli_command *command,
+              int argc,
+              char **argv);
+
+/*
  * The one operand of a command line, after the options: NULL, with an error
  * printed, when there is none or more than one.
  */
@@ -168,15 +215,22 @@ cli_read_file(struct cli_file *out, const char *path, struct diag *diag);
 /* Give a file back. */
 void cli_release_file(struct cli_file *file);
 
+/* Whether a file can be written: 0, or the error number why not. One that
+ * exists is replaced only with `replace`. */
+int cli_check_file(const char *path, bool replace);
+
+/* Write a file whole or not at all; 0, or the error number. A file that is
+ * replaced keeps its permissions. */
+int cli_put_file(const char *path, const char *text, size_t len, bool replace);
+
 /* The folder that relative paths of a plan are meant from; NULL: it cannot be
  * found. The caller frees it. */
 char *cli_folder(const char *path);
 
-/* Append an error of a plan to a list of JSON. */
-void cli_add_error(struct jsonw *json,
-                   const char *file,
-                   struct plan_mark mark,
-                   const char *text);
+/* Print errors of a plan: as JSON on standard output with `json`. */
+void cli_print_errors(const struct cli_file *file,
+                      const struct plan_errors *errors,
+                      bool json);
 
 /*
  * Read a plan from a file in memory; NULL when it has errors, which were
@@ -199,12 +253,17 @@ bool cli_unicode(void);
 /* Write to standard output; CLI_OK, or CLI_USAGE when that fails. */
 int cli_write(const struct strbuf *out);
 
+/* Write to standard output, and release; the exit code of cli_write(). */
+int cli_print(struct strbuf *out);
+
+/* Find the store that a command line means; CLI_OK, or the exit code after an
+ * error was printed. */
+int cli_store(const struct cli_line *line, struct store_place *out);
+
 /* Look, print what `fn` makes of it, or why there is nothing; the exit code. */
 typedef void (*cli_show_fn)(struct strbuf *out,
                             const struct glance *glance,
                             const struct glance_options *options);
-int cli_show(const struct cli_command *command,
-             const struct glance_options *options,
-             cli_show_fn fn);
+int cli_show(const struct cli_line *line, cli_show_fn fn);
 
 #endif /* CLI_CLI_H */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* sluice budget: what was spent of what; set how much there is. */
 #include "base/jsonw.h"
+#include "base/macros.h"
 #include "cli/cli.h"
 #include "cli/request.h"
 #include "engine/request.h"
@@ -11,55 +12,53 @@
 #include <getopt.h>
 #include <string.h>
 
-enum { OPT_CLASS = 1, OPT_TASK, OPT_TOKENS, OPT_USD };
-
-struct line {
-    const struct cli_command *command;
-    struct glance_options wanted;
-    bool json;
+struct request {
+    struct cli_line line;
     const char *class_name;
     const char *task;
     const char *usd;
     const char *tokens;
 };
 
-static int set(const struct line *line)
+static int set(const struct request *request)
 {
     int64_t usd = 0;
     int64_t tokens = 0;
-    if ((line->usd != NULL && !plan_parse_usd(line->usd, &usd)) ||
-        (line->tokens != NULL && !plan_parse_tokens(line->tokens, &tokens))) {
+    if ((request->usd != NULL && !plan_parse_usd(request->usd, &usd)) ||
+        (request->tokens != NULL &&
+         !plan_parse_tokens(request->tokens, &tokens))) {
         return cli_fail(
-            line->command,
+            request->line.command,
             "invalid amount; use a number such as 20 or 0.5, up to 100000 "
             "dollars, or of tokens, such as 500k or 1.5M, up to 1G");
     }
-    if (line->class_name != NULL && line->task != NULL) {
-        return cli_fail(line->command, "--class and --task exclude each other");
+    if (request->class_name != NULL && request->task != NULL) {
+        return cli_fail(request->line.command,
+                        "--class and --task exclude each other");
     }
     struct strbuf text = {0};
     struct jsonw json = {.out = &text};
     jsonw_object(&json, NULL);
     jsonw_text(&json, "verb", "budget");
-    if (line->wanted.run != NULL) {
-        jsonw_text(&json, "run", line->wanted.run);
+    if (request->line.wanted.run != NULL) {
+        jsonw_text(&json, "run", request->line.wanted.run);
     }
-    if (line->class_name != NULL) {
-        jsonw_text(&json, "class", line->class_name);
+    if (request->class_name != NULL) {
+        jsonw_text(&json, "class", request->class_name);
     }
-    if (line->task != NULL) {
-        jsonw_text(&json, "task", line->task);
+    if (request->task != NULL) {
+        jsonw_text(&json, "task", request->task);
     }
-    if (line->usd != NULL) {
+    if (request->usd != NULL) {
         jsonw_number(&json, "usd", 10, (double)usd / PLAN_USD);
     }
-    if (line->tokens != NULL) {
+    if (request->tokens != NULL) {
         jsonw_int(&json, "tokens", tokens);
     }
     jsonw_object_end(&json);
-    int code = request_carry_out(line->command,
-                                 line->wanted.store,
-                                 line->json,
+    int code = request_carry_out(request->line.command,
+                                 request->line.wanted.store,
+                                 request->line.json,
                                  strbuf_text(&text));
     strbuf_release(&text);
     return code;
@@ -97,78 +96,63 @@ static void add_json(struct strbuf *out,
     strbuf_adds(out, "}\n");
 }
 
-static int show(const struct line *line)
+static int show(const struct request *request)
 {
-    if (line->class_name != NULL || line->task != NULL) {
+    const struct cli_line *line = &request->line;
+    if (request->class_name != NULL || request->task != NULL) {
         return cli_fail(line->command,
                         "missing amount: use --usd, --tokens or both");
     }
-    return cli_show(line->command,
-                    &line->wanted,
-                    line->json ? add_json : add_text);
+    return cli_show(line, line->json ? add_json : add_text);
 }
 
-static int take_option(struct line *line, int code, const char *argument)
+/* Check the names of a command line; CLI_OK, or CLI_USAGE after a message. */
+static int check_names(const struct request *request)
 {
-    switch (code) {
-    case CLIENT_OPT_STORE:
-        line->wanted.store = argument;
-        return CLI_OK;
-    case CLIENT_OPT_RUN:
-        line->wanted.run = argument;
-        return cli_check_id(line->command, "run", argument);
-    case CLIENT_OPT_JSON:
-        line->json = true;
-        return CLI_OK;
-    case OPT_CLASS:
-        line->class_name = argument;
-        return cli_check_id(line->command, "class", argument);
-    case OPT_TASK:
-        line->task = argument;
-        return cli_check_id(line->command, "task", argument);
-    case OPT_TOKENS:
-        line->tokens = argument;
-        return CLI_OK;
-    case OPT_USD:
-        line->usd = argument;
-        return CLI_OK;
-    default:
-        return CLI_USAGE;
+    const char *const names[][2] = {
+        {"run", request->line.wanted.run},
+        {"class", request->class_name},
+        {"task", request->task},
+    };
+    int code = CLI_OK;
+    for (size_t ix = 0; ix < ARRAY_COUNT(names) && code == CLI_OK; ix++) {
+        if (names[ix][1] != NULL) {
+            code =
+                cli_check_id(request->line.command, names[ix][0], names[ix][1]);
+        }
     }
+    return code;
 }
 
 static int run(const struct cli_command *command, int argc, char **argv)
 {
-    struct line line = {.command = command};
-    for (;;) {
-        const char *argument = NULL;
-        int code = cli_next(command, argc, argv, &argument);
-        if (code == CLI_END) {
-            break;
-        }
-        if (code < 0) {
-            return code == CLI_HELP ? CLI_OK : CLI_USAGE;
-        }
-        code = take_option(&line, code, argument);
-        if (code != CLI_OK) {
-            return code;
-        }
+    struct request request = {0};
+    int code = cli_parse(&request.line, command, argc, argv);
+    if (code != CLI_END) {
+        return code;
     }
-    int code = cli_run_operand(command, argc, argv, &line.wanted.run);
+    code = check_names(&request);
     if (code != CLI_OK) {
         return code;
     }
-    return line.usd != NULL || line.tokens != NULL ? set(&line) : show(&line);
+    return request.usd != NULL || request.tokens != NULL ? set(&request)
+                                                         : show(&request);
 }
 
 static const struct cli_option options[] = {
-    {"class", "CLASS", "the budget of all tasks of a class", OPT_CLASS},
+    {"class",
+     "CLASS",
+     "the budget of all tasks of a class",
+     CLI_AT(request, class_name)},
     CLIENT_OPTION_JSON,
     CLIENT_OPTION_RUN,
     CLIENT_OPTION_STORE,
-    {"task", "TASK", "the budget of all sessions of a task", OPT_TASK},
-    {"tokens", "N", "the budget in tokens", OPT_TOKENS},
-    {"usd", "X", "the budget in US dollars", OPT_USD},
+    {"task",
+     "TASK",
+     "the budget of all sessions of a task",
+     CLI_AT(request, task)},
+    {"tokens", "N", "the budget in tokens", CLI_AT(request, tokens)},
+    {"usd", "X", "the budget in US dollars", CLI_AT(request, usd)},
     {0},
 };
 
@@ -177,5 +161,6 @@ const struct cli_command cli_budget = {
     .synopsis = "[--usd X] [--tokens N] [OPTION]... [RUN]",
     .summary = "show what was spent, or change a budget",
     .options = options,
+    .operand = CLI_OPERAND_RUN,
     .run = run,
 };

@@ -4,7 +4,6 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "cli/cli.h"
-#include "cli/disk.h"
 #include "cli/results.h"
 #include "cli/warnings.h"
 #include "engine/engine.h"
@@ -17,12 +16,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { OPT_JSON = 1, OPT_NO_DISK, OPT_STORE };
-
 /* What is wanted. */
 struct check {
-    bool json;
-    bool disk; /* look for repositories and programs */
+    struct cli_line line;
+    bool no_disk; /* do not look for repositories and programs */
 };
 
 /* Everything that is printed. */
@@ -33,7 +30,7 @@ struct summary {
     const struct sim_result *result;
     uint32_t *class_tasks;
     int64_t *class_work_ns;
-    struct warnings warnings;
+    struct plan_errors warnings;
 };
 
 static void count_classes(struct summary *summary)
@@ -214,7 +211,7 @@ static void print_text(struct strbuf *out, const struct summary *summary)
 static void print_warnings(const struct summary *summary)
 {
     for (uint32_t ix = 0; ix < summary->warnings.count; ix++) {
-        const struct warning *warning = &summary->warnings.list[ix];
+        const struct plan_error *warning = &summary->warnings.items[ix];
         (void)fprintf(stderr,
                       "%s:%u:%u: warning: %s\n",
                       summary->file->path,
@@ -259,11 +256,12 @@ static void json_limits(struct jsonw *json, const struct summary *summary)
     jsonw_array_end(json);
 }
 
-static void json_warnings(struct jsonw *json, const struct warnings *warnings)
+static void json_warnings(struct jsonw *json,
+                          const struct plan_errors *warnings)
 {
     jsonw_array(json, "warnings");
     for (uint32_t ix = 0; ix < warnings->count; ix++) {
-        const struct warning *warning = &warnings->list[ix];
+        const struct plan_error *warning = &warnings->items[ix];
         jsonw_object(json, NULL);
         jsonw_int(json, "line", warning->mark.line);
         jsonw_int(json, "column", warning->mark.column);
@@ -307,41 +305,7 @@ static void print_json(struct strbuf *out, const struct summary *summary)
     jsonw_int(&json, "not_done", summary->result->left_count);
     jsonw_line(&json, 1);
     json_warnings(&json, &summary->warnings);
-    jsonw_object_end(&json);
-    strbuf_adds(out, "\n");
-}
-
-/* Print what keeps the plan from being run, as errors of reading it are. */
-static void print_faults(const struct cli_file *file,
-                         const struct warnings *faults,
-                         bool json)
-{
-    struct strbuf out = {0};
-    struct jsonw errors = {.out = &out, .spaced = true};
-    jsonw_object(&errors, NULL);
-    jsonw_array(&errors, "errors");
-    for (uint32_t ix = 0; ix < faults->count; ix++) {
-        const struct warning *fault = &faults->list[ix];
-        if (!json) {
-            (void)fprintf(stderr,
-                          "%s:%u:%u: %s\n",
-                          file->path,
-                          fault->mark.line,
-                          fault->mark.column,
-                          fault->text);
-            continue;
-        }
-        cli_add_error(&errors, file->path, fault->mark, fault->text);
-    }
-    jsonw_array_end(&errors);
-    jsonw_line(&errors, 1);
-    jsonw_bool(&errors, "cut", false);
-    jsonw_object_end(&errors);
-    strbuf_adds(&out, "\n");
-    if (json) {
-        (void)cli_write(&out);
-    }
-    strbuf_release(&out);
+    jsonw_finish(&json);
 }
 
 /* Whether the plan can be run, as far as can be seen; prints why not. */
@@ -351,10 +315,10 @@ static bool can_run(const struct cli_file *file,
                     const struct check *check)
 {
     struct diag diag = {0};
-    struct warnings faults = {0};
-    char *folder = check->disk ? cli_folder(path) : NULL;
+    struct plan_errors faults = {0};
+    char *folder = check->no_disk ? NULL : cli_folder(path);
     if (folder != NULL) {
-        faults = disk_find(plan, folder);
+        faults = warnings_find_faults(plan, folder);
     }
     struct plan_mark mark;
     if (engine_check(plan, &mark, &diag) != ERR_OK) {
@@ -362,15 +326,14 @@ static bool can_run(const struct cli_file *file,
     }
     bool good = faults.count == 0;
     if (!good) {
-        print_faults(file, &faults, check->json);
+        cli_print_errors(file, &faults, check->line.json);
     }
-    warnings_release(&faults);
+    plan_errors_release(&faults);
     mem_free(folder);
     return good;
 }
 
-static int summarise(const struct cli_command *command,
-                     const struct cli_file *file,
+static int summarise(const struct cli_file *file,
                      struct plan *plan,
                      const struct check *check)
 {
@@ -381,7 +344,7 @@ static int summarise(const struct cli_command *command,
         .rules = SIM_RULES_ALL,
     };
     if (sim_run(&result, plan, &options, &diag) != ERR_OK) {
-        return cli_fail(command, "%s: %s", file->path, diag.text);
+        return cli_fail(check->line.command, "%s: %s", file->path, diag.text);
     }
     struct summary summary = {
         .file = file,
@@ -390,17 +353,16 @@ static int summarise(const struct cli_command *command,
         .result = result,
     };
     count_classes(&summary);
-    summary.warnings = warnings_find(plan, check->disk);
+    summary.warnings = warnings_find(plan, !check->no_disk);
     struct strbuf out = {0};
-    if (check->json) {
+    if (check->line.json) {
         print_json(&out, &summary);
     } else {
         print_warnings(&summary);
         print_text(&out, &summary);
     }
-    int code = cli_write(&out);
-    strbuf_release(&out);
-    warnings_release(&summary.warnings);
+    int code = cli_print(&out);
+    plan_errors_release(&summary.warnings);
     mem_free(summary.class_tasks);
     mem_free(summary.class_work_ns);
     profile_release(&summary.profile);
@@ -410,21 +372,12 @@ static int summarise(const struct cli_command *command,
 
 static int run(const struct cli_command *command, int argc, char **argv)
 {
-    struct check check = {.disk = true};
-    const char *store = NULL;
-    for (;;) {
-        const char *argument = NULL;
-        int code = cli_next(command, argc, argv, &argument);
-        if (code == CLI_END) {
-            break;
-        }
-        if (code < 0) {
-            return code == CLI_HELP ? CLI_OK : CLI_USAGE;
-        }
-        check.json = check.json || code == OPT_JSON;
-        check.disk = check.disk && code != OPT_NO_DISK;
-        store = code == OPT_STORE ? argument : store;
+    struct check check = {0};
+    int code = cli_parse(&check.line, command, argc, argv);
+    if (code != CLI_END) {
+        return code;
     }
+    const char *store = check.line.wanted.store;
     const char *path = cli_operand(command, argc, argv);
     if (path == NULL) {
         return CLI_USAGE;
@@ -434,16 +387,16 @@ static int run(const struct cli_command *command, int argc, char **argv)
     if (cli_read_file(&file, path, &diag) != ERR_OK) {
         return cli_fail(command, "%s", diag.text);
     }
-    struct plan *plan = cli_read_plan(&file, check.json);
-    int code = CLI_USAGE;
+    struct plan *plan = cli_read_plan(&file, check.line.json);
     enum err err = ERR_OK;
     if (plan != NULL && store != NULL) {
         err = client_expect(plan, store, &diag);
     }
+    code = CLI_USAGE;
     if (err != ERR_OK) {
         code = cli_fail_store(command, err, &diag);
     } else if (plan != NULL && can_run(&file, plan, path, &check)) {
-        code = summarise(command, &file, plan, &check);
+        code = summarise(&file, plan, &check);
     }
     plan_free(plan);
     cli_release_file(&file);
@@ -451,12 +404,15 @@ static int run(const struct cli_command *command, int argc, char **argv)
 }
 
 static const struct cli_option options[] = {
-    {"json", NULL, "print one JSON object", OPT_JSON},
+    {"json", NULL, "print one JSON object", CLI_AT(cli_line, json)},
     {"no-disk",
      NULL,
      "do not check repositories and programs on this machine",
-     OPT_NO_DISK},
-    {"store", "DIR", "take estimates from the history of a store", OPT_STORE},
+     CLI_AT(check, no_disk)},
+    {"store",
+     "DIR",
+     "take estimates from the history of a store",
+     CLI_AT(cli_line, wanted.store)},
     {0},
 };
 

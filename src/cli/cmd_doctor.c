@@ -13,8 +13,6 @@
 #include "base/mem.h"
 #include "base/plain.h"
 #include "cli/cli.h"
-#include "engine/control_socket.h"
-#include "engine/loop.h"
 #include "exec/attempt_row.h"
 #include "view/client.h"
 #include "work/home.h"
@@ -53,9 +51,7 @@ static const char *const level_names[] = {
 };
 
 struct doctor {
-    const struct cli_command *command;
-    const char *store_option;
-    bool json;
+    struct cli_line line;
     struct store_place place;
     struct client_view view;
     enum level worst;
@@ -87,8 +83,7 @@ static void PRINTF_LIKE(4, 5) say(struct doctor *doctor,
                 check,
                 strbuf_text(&line));
     struct jsonw json = {.out = &doctor->items, .spaced = true};
-    jsonw_line(&json, 2);
-    jsonw_object(&json, NULL);
+    jsonw_item(&json, 2);
     jsonw_text(&json, "check", check);
     jsonw_text(&json, "level", level_names[level]);
     jsonw_text(&json, "text", strbuf_text(&line));
@@ -107,36 +102,34 @@ static void check_mode(struct doctor *doctor, int dir_fd, const char *name)
         return; /* what must be there is missed by another check */
     }
     unsigned mode = (unsigned)stat.st_mode & 07777;
+    struct strbuf path = {0};
+    strbuf_addf(&path, "%s%s%s", doctor->place.home, whole ? "" : "/", name);
+    const char *text = strbuf_text(&path);
     if (stat.st_uid != geteuid()) {
         say(doctor,
             LEVEL_WARNING,
             "rights",
-            "%s%s%s belongs to user %u",
-            doctor->place.home,
-            whole ? "" : "/",
-            name,
+            "%s belongs to user %u",
+            text,
             (unsigned)stat.st_uid);
     } else if ((mode & 077) != 0) {
         say(doctor,
             LEVEL_WARNING,
             "rights",
-            "other users have access to %s%s%s (mode %o), and logs may contain "
-            "secrets: run `chmod go= %s%s%s`",
-            doctor->place.home,
-            whole ? "" : "/",
-            name,
+            "other users have access to %s (mode %o), and logs may contain "
+            "secrets: run `chmod go= %s`",
+            text,
             mode,
-            doctor->place.home,
-            whole ? "" : "/",
-            name);
+            text);
     } else if (whole) {
         say(doctor,
             LEVEL_OK,
             "rights",
             "%s is not accessible to other users (mode %o)",
-            doctor->place.home,
+            text,
             mode);
     }
+    strbuf_release(&path);
 }
 
 /* A file system that other machines may write to. */
@@ -351,6 +344,7 @@ static void check_owner(struct doctor *doctor)
 {
     const struct client_view *view = &doctor->view;
     const struct store_owner *owner = &view->owner;
+    long long process = owner_process(owner);
     if (!view->owned) {
         say(doctor, LEVEL_OK, "scheduler", "no scheduler is running");
         return;
@@ -361,8 +355,8 @@ static void check_owner(struct doctor *doctor)
             "scheduler",
             "process %lld is stopped: continue it with `kill -CONT %lld`, or "
             "replace it with 'sluice run --take-over'",
-            owner_process(owner),
-            owner_process(owner));
+            process,
+            process);
     } else if (view->silent_ns > 0) {
         struct strbuf since = {0};
         duration_add(&since, view->silent_ns);
@@ -371,7 +365,7 @@ static void check_owner(struct doctor *doctor)
             "scheduler",
             "process %lld has shown no sign of life for %s: replace it with "
             "'sluice run --take-over'",
-            owner_process(owner),
+            process,
             strbuf_text(&since));
         strbuf_release(&since);
     } else if (owner->trouble[0] != '\0') {
@@ -379,14 +373,14 @@ static void check_owner(struct doctor *doctor)
             LEVEL_WARNING,
             "scheduler",
             "process %lld is in trouble and retries: %s",
-            owner_process(owner),
+            process,
             owner->trouble);
     } else {
         say(doctor,
             LEVEL_OK,
             "scheduler",
             "process %lld on %s is alive, epoch %llu",
-            owner_process(owner),
+            process,
             owner->host,
             (unsigned long long)owner->epoch);
     }
@@ -591,23 +585,20 @@ static int report(const struct doctor *doctor)
 {
     struct strbuf out = {0};
     bool healthy = doctor->worst < LEVEL_WARNING;
-    if (doctor->json) {
+    if (doctor->line.json) {
         struct jsonw json = {.out = &out, .spaced = true};
         jsonw_object(&json, NULL);
         jsonw_text(&json, "store", doctor->place.address);
         jsonw_bool(&json, "healthy", healthy);
         jsonw_bool(&json, "usable", !doctor->unusable);
-        jsonw_line(&json, 1);
-        jsonw_array(&json, "checks");
+        jsonw_list(&json, 1, "checks");
         jsonw_raw(&json, NULL, strbuf_text(&doctor->items));
         jsonw_array_end(&json);
-        jsonw_object_end(&json);
-        strbuf_adds(&out, "\n");
+        jsonw_finish(&json);
     } else {
         strbuf_adds(&out, strbuf_text(&doctor->text));
     }
-    int code = cli_write(&out);
-    strbuf_release(&out);
+    int code = cli_print(&out);
     if (doctor->unusable) {
         return CLI_STORE;
     }
@@ -616,33 +607,17 @@ static int report(const struct doctor *doctor)
 
 static int run(const struct cli_command *command, int argc, char **argv)
 {
-    struct doctor doctor = {.command = command};
-    for (;;) {
-        const char *argument = NULL;
-        int code = cli_next(command, argc, argv, &argument);
-        if (code == CLI_END) {
-            break;
-        }
-        if (code < 0) {
-            return code == CLI_HELP ? CLI_OK : CLI_USAGE;
-        }
-        if (code == CLIENT_OPT_STORE) {
-            doctor.store_option = argument;
-        } else {
-            doctor.json = true;
-        }
+    struct doctor doctor = {0};
+    int code = cli_parse(&doctor.line, command, argc, argv);
+    if (code != CLI_END) {
+        return code;
     }
-    if (optind < argc) {
-        return cli_fail(command, "unexpected argument \"%s\"", argv[optind]);
-    }
-    struct diag diag = {0};
-    enum err err =
-        store_place_find(&doctor.place, doctor.store_option, false, &diag);
-    if (err != ERR_OK) {
-        return cli_fail_store(command, err, &diag);
+    code = cli_store(&doctor.line, &doctor.place);
+    if (code != CLI_OK) {
+        return code;
     }
     examine(&doctor);
-    int code = report(&doctor);
+    code = report(&doctor);
     strbuf_release(&doctor.text);
     strbuf_release(&doctor.items);
     store_place_release(&doctor.place);
@@ -660,5 +635,6 @@ const struct cli_command cli_doctor = {
     .synopsis = "[OPTION]...",
     .summary = "check a store and its scheduler for problems",
     .options = options,
+    .operand = CLI_OPERAND_NONE,
     .run = run,
 };

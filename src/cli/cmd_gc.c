@@ -23,10 +23,11 @@
 #include "base/plain.h"
 #include "base/strmap.h"
 #include "cli/cli.h"
-#include "cli/gc_git.h"
 #include "cli/gc_rows.h"
 #include "engine/engine.h"
 #include "exec/attempt_row.h"
+#include "git/names.h"
+#include "git/sweep.h"
 #include "view/client.h"
 #include "work/home.h"
 
@@ -34,15 +35,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum {
-    OPT_DRY = 'n',
-    OPT_KEEP = 1,
-    OPT_ROWS,
     DEPTH_MAX = 64, /* of directories in a directory */
 };
 
@@ -59,10 +59,8 @@ struct tally {
 };
 
 struct gc {
-    const struct cli_command *command;
-    const char *store_option;
+    struct cli_line line;
     bool dry;
-    bool json;
     int64_t keep_ns;
     int64_t rows_ns; /* -1: rows stay */
     struct store_place place;
@@ -173,8 +171,7 @@ static void add_bytes(struct strbuf *out, uint64_t bytes)
 static struct jsonw begin_entry(struct strbuf *list)
 {
     struct jsonw json = {.out = list, .spaced = true};
-    jsonw_line(&json, 2);
-    jsonw_object(&json, NULL);
+    jsonw_item(&json, 2);
     return json;
 }
 
@@ -219,28 +216,24 @@ static void tell_failed(struct gc *gc, const char *path, int error)
 static int print_report(const struct gc *gc)
 {
     struct strbuf out = {0};
-    if (gc->json) {
+    if (gc->line.json) {
         struct jsonw json = {.out = &out, .spaced = true};
         jsonw_object(&json, NULL);
         jsonw_bool(&json, "dry_run", gc->dry);
         jsonw_int(&json, "bytes", (int64_t)gc->bytes);
-        jsonw_line(&json, 1);
-        jsonw_array(&json, "removed");
+        jsonw_list(&json, 1, "removed");
         jsonw_raw(&json, NULL, strbuf_text(&gc->removed));
         jsonw_array_end(&json);
-        jsonw_line(&json, 1);
-        jsonw_array(&json, "kept");
+        jsonw_list(&json, 1, "kept");
         jsonw_raw(&json, NULL, strbuf_text(&gc->kept));
         jsonw_array_end(&json);
-        jsonw_object_end(&json);
-        strbuf_adds(&out, "\n");
+        jsonw_finish(&json);
     } else {
         strbuf_adds(&out,
                     gc->text.len > 0 ? strbuf_text(&gc->text)
                                      : "nothing to remove\n");
     }
-    int code = cli_write(&out);
-    strbuf_release(&out);
+    int code = cli_print(&out);
     return code == CLI_OK && gc->failed ? CLI_NOT_ALL_DONE : code;
 }
 
@@ -558,22 +551,6 @@ why_kept(const struct gc *gc, const struct known *known, struct strbuf *text)
     return NULL;
 }
 
-/* A worktree or branch of a run that was dealt with. */
-static void on_swept(void *ctx, const char *what, const char *reason)
-{
-    struct gc *gc = ctx;
-    if (reason != NULL) {
-        tell_kept(gc, what, reason);
-        return;
-    }
-    strbuf_adds(&gc->text, gc->dry ? "would remove " : "removed ");
-    plain_add(&gc->text, what);
-    strbuf_adds(&gc->text, "\n");
-    struct jsonw json = begin_entry(&gc->removed);
-    jsonw_text(&json, "git", what);
-    jsonw_object_end(&json);
-}
-
 /* Deal with one entry of runs/. */
 static enum err
 take_run(struct gc *gc, int runs_fd, const char *name, struct diag *diag)
@@ -609,6 +586,92 @@ take_run(struct gc *gc, int runs_fd, const char *name, struct diag *diag)
     return err;
 }
 
+/* --- worktrees and branches --------------------------------------------- */
+
+/* What is told of a run's worktrees, and whether something of them is kept. */
+struct listener {
+    struct gc *gc;
+    bool kept;
+};
+
+/* A worktree or branch of a run that was dealt with. */
+static void on_swept(void *ctx, const char *what, const char *reason)
+{
+    struct listener *listener = ctx;
+    struct gc *gc = listener->gc;
+    if (reason != NULL) {
+        listener->kept = true;
+        tell_kept(gc, what, reason);
+        return;
+    }
+    strbuf_adds(&gc->text, gc->dry ? "would remove " : "removed ");
+    plain_add(&gc->text, what);
+    strbuf_adds(&gc->text, "\n");
+    struct jsonw json = begin_entry(&gc->removed);
+    jsonw_text(&json, "git", what);
+    jsonw_object_end(&json);
+}
+
+/* Remove the folders of the run's worktrees, if they are empty. */
+static void remove_folders(const char *home, const char *run)
+{
+    struct strbuf path = {0};
+    strbuf_addf(&path, "%s/worktrees/", home);
+    names_add(&path, run);
+    (void)rmdir(strbuf_text(&path));
+    strbuf_release(&path);
+}
+
+/*
+ * Sweep all repositories of a finished run (see git/sweep.h). The run's folder
+ * below worktrees/ goes when nothing is kept, so that as long as it is there,
+ * there is something to look at.
+ */
+static enum err sweep(struct gc *gc, const char *run, struct diag *diag)
+{
+    struct client_view view;
+    struct store_query query = {.run = run};
+    struct listener listener = {.gc = gc};
+    enum err err = client_look(&view, &gc->place, &query, diag);
+    bool found = err == ERR_OK && engine_run_count(view.engine) == 1;
+    struct engine_run_view of_run = {0};
+    if (found) {
+        of_run = engine_run(view.engine, 0);
+    }
+    for (uint32_t ix = 0; found && ix < of_run.plan->repo_count; ix++) {
+        const struct plan_repo *repo = &of_run.plan->repos[ix];
+        if (repo->path == NULL || repo->base == NULL) {
+            continue;
+        }
+        struct strbuf path = {0};
+        struct strbuf owner = {0};
+        engine_add_path(&path, of_run.folder, repo->path);
+        names_add_owner(&owner, gc->place.id, of_run.created_ns);
+        struct sweep of_repo = {
+            .repo_path = strbuf_text(&path),
+            .store = gc->place.home,
+            .run = run,
+            .repo = repo->name,
+            .owner = strbuf_text(&owner),
+            .base = repo->base,
+            .dry = gc->dry,
+            .tell = on_swept,
+            .ctx = &listener,
+        };
+        struct diag why = {0};
+        if (sweep_run(&of_repo, &why) != ERR_OK) {
+            on_swept(&listener, strbuf_text(&path), why.text);
+        }
+        strbuf_release(&path);
+        strbuf_release(&owner);
+    }
+    if (found && !gc->dry && !listener.kept) {
+        remove_folders(gc->place.home, run);
+    }
+    client_view_release(&view);
+    return err;
+}
+
 /* Deal with one entry of worktrees/. */
 static enum err
 take_worktrees(struct gc *gc, const char *name, struct diag *diag)
@@ -619,7 +682,7 @@ take_worktrees(struct gc *gc, const char *name, struct diag *diag)
     if (err == ERR_OK) {
         const char *reason = why_kept(gc, &known, &text);
         if (reason == NULL) {
-            err = gc_git_sweep(&gc->place, name, gc->dry, on_swept, gc, diag);
+            err = sweep(gc, name, diag);
         } else {
             struct strbuf path = {0};
             strbuf_addf(&path, "worktrees/%s", name);
@@ -738,52 +801,20 @@ static enum err collect(struct gc *gc, struct diag *diag)
     return err;
 }
 
-static int take_option(struct gc *gc, int code, const char *argument)
-{
-    switch (code) {
-    case CLIENT_OPT_STORE:
-        gc->store_option = argument;
-        return CLI_OK;
-    case CLIENT_OPT_JSON:
-        gc->json = true;
-        return CLI_OK;
-    case OPT_DRY:
-        gc->dry = true;
-        return CLI_OK;
-    case OPT_ROWS:
-        return cli_read_duration(gc->command, "rows", argument, &gc->rows_ns);
-    default:
-        return cli_read_duration(gc->command, "keep", argument, &gc->keep_ns);
-    }
-}
-
 static int run(const struct cli_command *command, int argc, char **argv)
 {
-    struct gc gc = {.command = command, .keep_ns = KEEP_NS, .rows_ns = -1};
-    for (;;) {
-        const char *argument = NULL;
-        int code = cli_next(command, argc, argv, &argument);
-        if (code == CLI_END) {
-            break;
-        }
-        if (code < 0) {
-            return code == CLI_HELP ? CLI_OK : CLI_USAGE;
-        }
-        code = take_option(&gc, code, argument);
-        if (code != CLI_OK) {
-            return code;
-        }
-    }
-    if (optind < argc) {
-        return cli_fail(command, "unexpected argument \"%s\"", argv[optind]);
-    }
+    struct gc gc = {.keep_ns = KEEP_NS, .rows_ns = -1};
     struct diag diag = {0};
-    enum err err = store_place_find(&gc.place, gc.store_option, false, &diag);
-    if (err != ERR_OK) {
-        return cli_fail_store(command, err, &diag);
+    int code = cli_parse(&gc.line, command, argc, argv);
+    if (code != CLI_END) {
+        return code;
     }
-    err = collect(&gc, &diag);
-    int code =
+    code = cli_store(&gc.line, &gc.place);
+    if (code != CLI_OK) {
+        return code;
+    }
+    enum err err = collect(&gc, &diag);
+    code =
         err == ERR_OK ? print_report(&gc) : cli_fail_store(command, err, &diag);
     strbuf_release(&gc.text);
     strbuf_release(&gc.removed);
@@ -794,16 +825,19 @@ static int run(const struct cli_command *command, int argc, char **argv)
 }
 
 static const struct cli_option options[] = {
-    {"dry-run", NULL, "print what would be removed; remove nothing", OPT_DRY},
+    {"dry-run",
+     NULL,
+     "print what would be removed; remove nothing",
+     CLI_SHORT('n', gc, dry)},
     CLIENT_OPTION_JSON,
     {"keep",
      "TIME",
      "keep runs finished less than this ago (default: 1d)",
-     OPT_KEEP},
+     CLI_AT(gc, keep_ns)},
     {"rows",
      "TIME",
      "also remove runs finished longer ago from the store",
-     OPT_ROWS},
+     CLI_AT(gc, rows_ns)},
     CLIENT_OPTION_STORE,
     {0},
 };
@@ -813,5 +847,6 @@ const struct cli_command cli_gc = {
     .synopsis = "[OPTION]...",
     .summary = "remove files, worktrees and branches of finished runs",
     .options = options,
+    .operand = CLI_OPERAND_NONE,
     .run = run,
 };

@@ -6,6 +6,7 @@
  * here are the options and the messages.
  */
 #include "adapter/adapter.h"
+#include "base/invariant.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "base/plain.h"
@@ -20,29 +21,11 @@
 #include <string.h>
 
 enum {
-    OPT_OUTPUT = 'o',
-    OPT_ADD_NEEDED = 1,
-    OPT_AGENT,
-    OPT_BASE,
+    OPT_AGENT = 1,
     OPT_EXCLUDE_LABEL,
-    OPT_CLONES,
-    OPT_FORCE,
-    OPT_GATE,
-    OPT_IGNORE_OUTSIDE,
-    OPT_IGNORE_PULLS,
-    OPT_IGNORE_UNKNOWN,
-    OPT_JSON,
-    OPT_KEEP_PARENTS,
     OPT_LABEL,
-    OPT_MERGE,
-    OPT_MILESTONE,
-    OPT_NAME,
     OPT_PATH,
-    OPT_REPO,
-    OPT_REVIEW,
     OPT_REVIEW_AGENT,
-    OPT_RUN,
-    OPT_TAG,
 };
 
 /* The directory beside the plan that has the bodies of issues. */
@@ -58,7 +41,7 @@ enum { LABELS_MAX = 64, PATHS_MAX = 1000 };
 
 /* The command line. */
 struct request {
-    const struct cli_command *command;
+    struct cli_line line;
     struct import_options options;
     const char *labels[LABELS_MAX];
     const char *excluded[LABELS_MAX];
@@ -77,7 +60,7 @@ static void add_place(struct strbuf *out,
                       const struct import_error *error)
 {
     if (error->file == NULL) {
-        strbuf_addf(out, "sluice %s", request->command->name);
+        strbuf_addf(out, "sluice %s", request->line.command->name);
     } else {
         plain_add(out, error->file);
     }
@@ -105,7 +88,7 @@ static void print_errors(const struct request *request,
         strbuf_addf(
             &out,
             "sluice %s: more than %d errors; only the first are shown\n",
-            request->command->name,
+            request->line.command->name,
             IMPORT_ERRORS_MAX);
     }
     (void)fputs(strbuf_text(&out), stderr);
@@ -131,8 +114,7 @@ static void print_errors_json(const struct import_errors *errors)
     jsonw_array(&json, "errors");
     for (uint32_t ix = 0; ix < errors->count; ix++) {
         const struct import_error *error = &errors->items[ix];
-        jsonw_line(&json, 2);
-        jsonw_object(&json, NULL);
+        jsonw_item(&json, 2);
         add_plain_json(&json, "file", error->file);
         jsonw_int(&json, "line", error->line);
         jsonw_int(&json, "column", error->column);
@@ -147,10 +129,8 @@ static void print_errors_json(const struct import_errors *errors)
     jsonw_array_end(&json);
     jsonw_line(&json, 1);
     jsonw_bool(&json, "cut", errors->cut);
-    jsonw_object_end(&json);
-    strbuf_adds(&out, "\n");
-    (void)cli_write(&out);
-    strbuf_release(&out);
+    jsonw_finish(&json);
+    (void)cli_print(&out);
 }
 
 /* --- the summary -------------------------------------------------------- */
@@ -173,8 +153,7 @@ static int print_summary(const struct request *request,
         jsonw_int(&json, "parents", counts->parents);
         jsonw_int(&json, "deferred", counts->deferred);
         jsonw_int(&json, "dropped", counts->dropped);
-        jsonw_object_end(&json);
-        strbuf_adds(&out, "\n");
+        jsonw_finish(&json);
     } else {
         plain_add(&out, request->output);
         strbuf_addf(&out,
@@ -191,9 +170,7 @@ static int print_summary(const struct request *request,
                     counts->deferred,
                     counts->dropped);
     }
-    int code = cli_write(&out);
-    strbuf_release(&out);
-    return code;
+    return cli_print(&out);
 }
 
 /* --- the command line --------------------------------------------------- */
@@ -204,7 +181,9 @@ static int add_label(struct request *request,
                      const char *label)
 {
     if (*count == LABELS_MAX) {
-        return cli_fail(request->command, "more than %d labels", LABELS_MAX);
+        return cli_fail(request->line.command,
+                        "more than %d labels",
+                        LABELS_MAX);
     }
     labels[(*count)++] = label;
     return CLI_OK;
@@ -212,7 +191,7 @@ static int add_label(struct request *request,
 
 /* The name of an agent that is built in. */
 static int set_agent(const struct request *request,
-                     const char *option,
+                     const struct cli_option *option,
                      const char *name,
                      const char **out)
 {
@@ -230,9 +209,9 @@ static int set_agent(const struct request *request,
         (void)suggest_offer(&guess, adapter_at(ix)->name);
         strbuf_addf(&names, "%s%s", ix > 0 ? ", " : "", adapter_at(ix)->name);
     }
-    int code = cli_fail(request->command,
-                        "%s: unknown agent \"%s\"%s; known: %s",
-                        option,
+    int code = cli_fail(request->line.command,
+                        "--%s: unknown agent \"%s\"%s; known: %s",
+                        option->name,
                         strbuf_text(&plain),
                         suggest_hint(&guess),
                         strbuf_text(&names));
@@ -246,11 +225,11 @@ static int add_path(struct request *request, char *argument)
 {
     char *colon = strchr(argument, ':');
     if (colon == NULL || colon == argument || colon[1] == '\0') {
-        return cli_fail(request->command,
+        return cli_fail(request->line.command,
                         "--path takes NAME:PATH, as in api:../clones/api");
     }
     if (request->options.path_count == PATHS_MAX) {
-        return cli_fail(request->command, "more than %d paths", PATHS_MAX);
+        return cli_fail(request->line.command, "more than %d paths", PATHS_MAX);
     }
     *colon = '\0';
     request->paths[request->options.path_count++] = (struct import_path){
@@ -260,96 +239,30 @@ static int add_path(struct request *request, char *argument)
     return CLI_OK;
 }
 
-/* Take one option that has an argument. */
-static int take_text(struct request *request, int code, char *argument)
+static int take_option(struct cli_line *line,
+                       const struct cli_option *option,
+                       char *argument)
 {
+    struct request *request = (struct request *)line;
     struct import_options *options = &request->options;
-    const char **target = NULL;
-    switch (code) {
+    switch (option->code) {
     case OPT_AGENT:
-        return set_agent(request, "--agent", argument, &options->agent);
-    case OPT_BASE:
-        target = &options->base;
-        break;
-    case OPT_EXCLUDE_LABEL:
-        return add_label(request,
-                         request->excluded,
-                         &options->excluded_count,
-                         argument);
-    case OPT_CLONES:
-        target = &options->folder;
-        break;
-    case OPT_GATE:
-        target = &options->gate;
-        break;
+        return set_agent(request, option, argument, &options->agent);
+    case OPT_REVIEW_AGENT:
+        return set_agent(request, option, argument, &options->review_agent);
     case OPT_LABEL:
         return add_label(request,
                          request->labels,
                          &options->label_count,
                          argument);
-    case OPT_MILESTONE:
-        target = &options->milestone;
-        break;
-    case OPT_NAME:
-        target = &options->name;
-        break;
-    case OPT_OUTPUT:
-        request->output = strcmp(argument, "-") == 0 ? NULL : argument;
-        return CLI_OK;
-    case OPT_PATH:
+    case OPT_EXCLUDE_LABEL:
+        return add_label(request,
+                         request->excluded,
+                         &options->excluded_count,
+                         argument);
+    default:
+        INVARIANT(option->code == OPT_PATH);
         return add_path(request, argument);
-    case OPT_REPO:
-        target = &options->repo;
-        break;
-    case OPT_REVIEW:
-        target = &options->review;
-        break;
-    case OPT_REVIEW_AGENT:
-        return set_agent(request,
-                         "--review-agent",
-                         argument,
-                         &options->review_agent);
-    case OPT_TAG:
-        target = &options->tag;
-        break;
-    default:
-        target = &options->run;
-        break;
-    }
-    *target = argument;
-    return *argument != '\0' ? CLI_OK
-                             : cli_fail(request->command, "empty argument");
-}
-
-static int take_option(struct request *request, int code, char *argument)
-{
-    switch (code) {
-    case OPT_ADD_NEEDED:
-        request->options.add_needed = true;
-        return CLI_OK;
-    case OPT_FORCE:
-        request->force = true;
-        return CLI_OK;
-    case OPT_IGNORE_OUTSIDE:
-        request->options.ignore_outside = true;
-        return CLI_OK;
-    case OPT_IGNORE_PULLS:
-        request->options.ignore_pulls = true;
-        return CLI_OK;
-    case OPT_IGNORE_UNKNOWN:
-        request->options.ignore_unknown = true;
-        return CLI_OK;
-    case OPT_JSON:
-        request->options.json = true;
-        return CLI_OK;
-    case OPT_KEEP_PARENTS:
-        request->options.keep_parents = true;
-        return CLI_OK;
-    case OPT_MERGE:
-        request->options.merge = true;
-        return CLI_OK;
-    default:
-        return take_text(request, code, argument);
     }
 }
 
@@ -366,11 +279,11 @@ static int set_source(struct request *request, const char *name)
     plain_add(&plain, name == NULL ? "" : name);
     int code =
         name == NULL
-            ? cli_fail(request->command,
+            ? cli_fail(request->line.command,
                        "missing source: github, beads or "
                        "taskmaster")
             : cli_fail(
-                  request->command,
+                  request->line.command,
                   "unknown source \"%s\" (known: github, beads, taskmaster)",
                   strbuf_text(&plain));
     strbuf_release(&plain);
@@ -381,6 +294,22 @@ static int set_source(struct request *request, const char *name)
 static int check_options(const struct request *request)
 {
     const struct import_options *options = &request->options;
+    const char *const texts[] = {
+        options->base,
+        options->folder,
+        options->gate,
+        options->milestone,
+        options->name,
+        options->repo,
+        options->review,
+        options->run,
+        options->tag,
+    };
+    for (size_t ix = 0; ix < ARRAY_COUNT(texts); ix++) {
+        if (texts[ix] != NULL && texts[ix][0] == '\0') {
+            return cli_fail(request->line.command, "empty argument");
+        }
+    }
     const struct {
         bool bad;
         const char *text;
@@ -398,7 +327,7 @@ static int check_options(const struct request *request)
     };
     for (size_t ix = 0; ix < ARRAY_COUNT(checks); ix++) {
         if (checks[ix].bad) {
-            return cli_fail(request->command, "%s", checks[ix].text);
+            return cli_fail(request->line.command, "%s", checks[ix].text);
         }
     }
     return CLI_OK;
@@ -412,7 +341,7 @@ static int check_request(struct request *request, int argc, char **argv)
         return code;
     }
     if (optind + 1 == argc) {
-        return cli_fail(request->command,
+        return cli_fail(request->line.command,
                         "missing FILE (use - for standard input)");
     }
     return check_options(request);
@@ -426,7 +355,7 @@ static int read_file(const struct request *request,
     struct cli_file file;
     struct diag diag = {0};
     if (cli_read_file(&file, path, &diag) != ERR_OK) {
-        return cli_fail(request->command, "%s", diag.text);
+        return cli_fail(request->line.command, "%s", diag.text);
     }
     char *real =
         request->options.source == IMPORT_GITHUB ? NULL : realpath(path, NULL);
@@ -492,7 +421,7 @@ static int make_plan(const struct request *request,
     } else {
         struct import_counts counts = import_counts(import);
         struct import_out out = {
-            .command = request->command,
+            .command = request->line.command,
             .path = request->output,
             .force = request->force,
         };
@@ -505,19 +434,10 @@ static int make_plan(const struct request *request,
 
 static int run_request(struct request *request, int argc, char **argv)
 {
-    const char *argument = NULL;
-    int option = 0;
-    while ((option = cli_next(request->command, argc, argv, &argument)) !=
-           CLI_END) {
-        if (option == CLI_HELP || option == CLI_BAD) {
-            return option == CLI_HELP ? CLI_OK : CLI_USAGE;
-        }
-        /* The argument is a part of argv, which is ours to change. */
-        int code = take_option(request, option, optarg);
-        if (code != CLI_OK) {
-            return code;
-        }
+    if (request->output != NULL && strcmp(request->output, "-") == 0) {
+        request->output = NULL;
     }
+    request->options.json = request->line.json;
     int code = check_request(request, argc, argv);
     if (code != CLI_OK) {
         return code;
@@ -535,11 +455,11 @@ static int run_request(struct request *request, int argc, char **argv)
 static int run(const struct cli_command *command, int argc, char **argv)
 {
     struct request *request = mem_zalloc(1, sizeof(*request));
-    request->command = command;
     request->options.labels = request->labels;
     request->options.excluded = request->excluded;
     request->options.paths = request->paths;
-    int code = run_request(request, argc, argv);
+    int code = cli_parse(&request->line, command, argc, argv);
+    code = code == CLI_END ? run_request(request, argc, argv) : code;
     mem_free(request->clone);
     mem_free(request->clone_name);
     mem_free(request);
@@ -550,50 +470,77 @@ static const struct cli_option options[] = {
     {"add-needed",
      NULL,
      "add needed open issues outside of the milestone",
-     OPT_ADD_NEEDED},
+     CLI_AT(request, options.add_needed)},
     {"agent", "NAME", "coding agent that implements an issue", OPT_AGENT},
-    {"base", "BRANCH", "base branch of the repositories", OPT_BASE},
-    {"clones", "DIR", "directory of the clones (default: ..)", OPT_CLONES},
+    {"base",
+     "BRANCH",
+     "base branch of the repositories",
+     CLI_AT(request, options.base)},
+    {"clones",
+     "DIR",
+     "directory of the clones (default: ..)",
+     CLI_AT(request, options.folder)},
     {"exclude-label",
      "NAME",
      "exclude issues with this label; repeatable",
      OPT_EXCLUDE_LABEL},
-    {"force", NULL, "replace the files of --output", OPT_FORCE},
-    {"gate", "COMMAND", "add a test stage", OPT_GATE},
+    {"force", NULL, "replace the files of --output", CLI_AT(request, force)},
+    {"gate", "COMMAND", "add a test stage", CLI_AT(request, options.gate)},
     {"ignore-outside",
      NULL,
      "ignore needs of open issues outside of the milestone",
-     OPT_IGNORE_OUTSIDE},
+     CLI_AT(request, options.ignore_outside)},
     {"ignore-pulls",
      NULL,
      "ignore needs of open pull requests",
-     OPT_IGNORE_PULLS},
+     CLI_AT(request, options.ignore_pulls)},
     {"ignore-unknown",
      NULL,
      "ignore needs of issues that are in no file",
-     OPT_IGNORE_UNKNOWN},
-    {"json", NULL, "write the plan, or the errors, as JSON", OPT_JSON},
+     CLI_AT(request, options.ignore_unknown)},
+    {"json",
+     NULL,
+     "write the plan, or the errors, as JSON",
+     CLI_AT(request, line.json)},
     {"keep-parents",
      NULL,
      "keep issues with sub-issues, as work after these",
-     OPT_KEEP_PARENTS},
+     CLI_AT(request, options.keep_parents)},
     {"label", "NAME", "only issues with this label; repeatable", OPT_LABEL},
-    {"merge", NULL, "add a merge stage", OPT_MERGE},
-    {"milestone", "NAME", "only issues of this milestone", OPT_MILESTONE},
-    {"name", "NAME", "name of the plan (default: the milestone)", OPT_NAME},
+    {"merge", NULL, "add a merge stage", CLI_AT(request, options.merge)},
+    {"milestone",
+     "NAME",
+     "only issues of this milestone",
+     CLI_AT(request, options.milestone)},
+    {"name",
+     "NAME",
+     "name of the plan (default: the milestone)",
+     CLI_AT(request, options.name)},
     {"output",
      "FILE",
      "write the plan to a new file, bodies to issues/",
-     OPT_OUTPUT},
+     CLI_SHORT('o', request, output)},
     {"path", "NAME:PATH", "path of the clone of one repository", OPT_PATH},
-    {"repo", "NAME", "repository of issues that do not name one", OPT_REPO},
-    {"review", "COMMAND", "add a review stage", OPT_REVIEW},
+    {"repo",
+     "NAME",
+     "repository of issues that do not name one",
+     CLI_AT(request, options.repo)},
+    {"review",
+     "COMMAND",
+     "add a review stage",
+     CLI_AT(request, options.review)},
     {"review-agent",
      "NAME",
      "add a review stage with this coding agent",
      OPT_REVIEW_AGENT},
-    {"run", "COMMAND", "command that implements an issue", OPT_RUN},
-    {"tag", "NAME", "tag of a Task Master file (default: master)", OPT_TAG},
+    {"run",
+     "COMMAND",
+     "command that implements an issue",
+     CLI_AT(request, options.run)},
+    {"tag",
+     "NAME",
+     "tag of a Task Master file (default: master)",
+     CLI_AT(request, options.tag)},
     {0},
 };
 
@@ -603,4 +550,5 @@ const struct cli_command cli_import = {
     .summary = "convert issues of GitHub, beads or Task Master to a plan",
     .options = options,
     .run = run,
+    .take = take_option,
 };

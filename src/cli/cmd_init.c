@@ -11,10 +11,8 @@
 #include "base/plain.h"
 #include "cli/cli.h"
 #include "cli/survey.h"
-#include "exec/attempt_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,12 +21,10 @@
 
 #define PLAN_FILE "sluice.yaml"
 
-enum { OPT_FORCE = 1, OPT_PRINT };
-
 enum { NAME_BYTES_MAX = 60, NAME_BYTES = NAME_BYTES_MAX + 16 };
 
 struct request {
-    const struct cli_command *command;
+    struct cli_line line;
     const char *dir;
     bool force;
     bool print;
@@ -273,11 +269,11 @@ fail_write(const struct request *request, const char *path, int error)
     struct strbuf plain = {0};
     plain_add(&plain, path);
     int code = error == EEXIST
-                   ? cli_fail(request->command,
+                   ? cli_fail(request->line.command,
                               "%s exists; --force replaces it, --print "
                               "writes to standard output",
                               strbuf_text(&plain))
-                   : cli_fail(request->command,
+                   : cli_fail(request->line.command,
                               "write %s: %s; --print writes to standard "
                               "output",
                               strbuf_text(&plain),
@@ -286,34 +282,15 @@ fail_write(const struct request *request, const char *path, int error)
     return code;
 }
 
-/* Write the file. An old one is replaced with --force only, by rename. */
+/* Write the file. An old one is replaced with --force only. */
 static int write_plan(const struct request *request, const struct strbuf *text)
 {
     struct strbuf path = {0};
-    struct strbuf made = {0};
     add_path(&path, request);
-    strbuf_adds(&made, strbuf_text(&path));
-    if (request->force) {
-        strbuf_addf(&made, ".%ld.new", (long)getpid());
-    }
-    const char *name = strbuf_text(&made);
-    int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    bool good = fd >= 0 && attempt_file_write_all(fd, text->text, text->len);
-    int error = errno;
-    if (fd >= 0 && close(fd) != 0 && good) {
-        error = errno;
-        good = false;
-    }
-    if (good && request->force && rename(name, strbuf_text(&path)) != 0) {
-        error = errno;
-        good = false;
-    }
-    if (fd >= 0 && !good) {
-        (void)unlink(name);
-    }
-    int code = good ? CLI_OK : fail_write(request, strbuf_text(&path), error);
+    const char *name = strbuf_text(&path);
+    int error = cli_put_file(name, text->text, text->len, request->force);
+    int code = error == 0 ? CLI_OK : fail_write(request, name, error);
     strbuf_release(&path);
-    strbuf_release(&made);
     return code;
 }
 
@@ -352,9 +329,7 @@ static int report(const struct request *request, const struct survey *survey)
                 "  sluice simulate " PLAN_FILE
                 "   # what would run when; starts nothing\n"
                 "  sluice run " PLAN_FILE "        # run it\n");
-    int code = cli_write(&out);
-    strbuf_release(&out);
-    return code;
+    return cli_print(&out);
 }
 
 /* --- the command -------------------------------------------------------- */
@@ -386,12 +361,12 @@ static int carry_out(const struct request *request)
     struct diag diag = {0};
     if (survey_make(&survey, request->dir, &diag) != ERR_OK) {
         survey_release(&survey);
-        return cli_fail(request->command, "%s", diag.text);
+        return cli_fail(request->line.command, "%s", diag.text);
     }
     if (warn(&survey) == 0) {
         bool none = survey.repo_count == 0;
         survey_release(&survey);
-        return cli_fail(request->command,
+        return cli_fail(request->line.command,
                         none ? "no git repository in %s or one level below; "
                                "run 'git init' and commit, or name another "
                                "directory"
@@ -417,15 +392,10 @@ static int carry_out(const struct request *request)
 
 static int run(const struct cli_command *command, int argc, char **argv)
 {
-    struct request request = {.command = command, .dir = "."};
-    const char *argument;
-    int option;
-    while ((option = cli_next(command, argc, argv, &argument)) != CLI_END) {
-        if (option < 0) {
-            return option == CLI_HELP ? CLI_OK : CLI_USAGE;
-        }
-        request.force = request.force || option == OPT_FORCE;
-        request.print = request.print || option == OPT_PRINT;
+    struct request request = {0};
+    int code = cli_parse(&request.line, command, argc, argv);
+    if (code != CLI_END) {
+        return code;
     }
     if (optind + 1 < argc) {
         return cli_fail(command,
@@ -437,8 +407,8 @@ static int run(const struct cli_command *command, int argc, char **argv)
 }
 
 static const struct cli_option options[] = {
-    {"force", NULL, "replace " PLAN_FILE, OPT_FORCE},
-    {"print", NULL, "print the plan; write no file", OPT_PRINT},
+    {"force", NULL, "replace " PLAN_FILE, CLI_AT(request, force)},
+    {"print", NULL, "print the plan; write no file", CLI_AT(request, print)},
     {0},
 };
 

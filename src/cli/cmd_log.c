@@ -12,6 +12,7 @@
  * ended, everything that it wrote is in the file.
  */
 #include "base/clock.h"
+#include "base/invariant.h"
 #include "base/mem.h"
 #include "base/strip.h"
 #include "cli/cli.h"
@@ -28,10 +29,7 @@
 #include <unistd.h>
 
 enum {
-    OPT_FOLLOW = 'f',
     OPT_ATTEMPT = 1,
-    OPT_PATH,
-    OPT_RAW,
     PIECE_BYTES = 64 << 10,
     POLL_US = 100000,
 };
@@ -44,13 +42,11 @@ enum {
 static const char mark_end[] = " bytes were cut here]\n";
 
 struct log {
-    const struct cli_command *command;
-    const char *store_option;
-    const char *run;
+    struct cli_line line;
     uint32_t attempt; /* 0: the last one */
     bool follow;
     bool path_only;
-    bool json;
+    bool raw;
     bool terminal; /* escape sequences are left out */
     struct store_place place;
     struct store *store;
@@ -65,7 +61,7 @@ struct log {
     size_t matched;        /* bytes of mark_end that came last */
     bool after_mark;       /* NUL bytes are of the cut */
     struct strip strip;
-    struct strbuf line; /* of JSON: what was read of a line so far */
+    struct strbuf text; /* of JSON: what was read of a line so far */
     int code;           /* of the exit, when writing fails */
 };
 
@@ -108,9 +104,9 @@ static void write_line(struct log *log)
                       &log->target,
                       &log->shown,
                       "line",
-                      strbuf_text(&log->line));
+                      strbuf_text(&log->text));
     write_out(log, &out);
-    strbuf_clear(&log->line);
+    strbuf_clear(&log->text);
     strbuf_release(&out);
 }
 
@@ -122,8 +118,8 @@ static void write_lines(struct log *log, const struct strbuf *text)
     while (at < end) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         const char *stop = newline != NULL ? newline : end;
-        strbuf_add(&log->line, at, (size_t)(stop - at));
-        if (newline != NULL || log->line.len >= PIECE_BYTES) {
+        strbuf_add(&log->text, at, (size_t)(stop - at));
+        if (newline != NULL || log->text.len >= PIECE_BYTES) {
             write_line(log);
         }
         at = newline != NULL ? newline + 1 : end;
@@ -133,13 +129,13 @@ static void write_lines(struct log *log, const struct strbuf *text)
 /* Show bytes that are not of a cut. */
 static void show(struct log *log, const struct strbuf *bytes)
 {
-    if (!log->terminal && !log->json) {
+    if (!log->terminal && !log->line.json) {
         write_out(log, bytes);
         return;
     }
     struct strbuf out = {0};
     strip_add(&log->strip, &out, strbuf_text(bytes), bytes->len);
-    if (log->json) {
+    if (log->line.json) {
         write_lines(log, &out);
     } else {
         write_out(log, &out);
@@ -241,9 +237,9 @@ static void show_end(struct log *log)
 {
     struct strbuf rest = {0};
     strip_end(&log->strip, &rest);
-    if (log->json) {
+    if (log->line.json) {
         write_lines(log, &rest);
-        if (log->line.len > 0) {
+        if (log->text.len > 0) {
             write_line(log);
         }
     } else if (log->terminal) {
@@ -300,31 +296,16 @@ static enum err refresh(struct log *log, struct diag *diag)
     return err;
 }
 
-static bool is_one_of(const char *state, const char *const *names)
-{
-    while (*names != NULL && strcmp(*names, state) != 0) {
-        names++;
-    }
-    return *names != NULL;
-}
-
 static bool is_in_flight(const struct target *target)
 {
-    static const char *const names[] = {"starting", "running", NULL};
-    return is_one_of(target->state, names);
+    return strcmp(target->state, "starting") == 0 ||
+           strcmp(target->state, "running") == 0;
 }
 
 static bool has_ended(const struct target *target)
 {
-    static const char *const names[] = {
-        "done",
-        "failed",
-        "parked",
-        "skipped",
-        "cancelled",
-        NULL,
-    };
-    return is_one_of(target->state, names);
+    return !is_in_flight(target) && strcmp(target->state, "waiting") != 0 &&
+           strcmp(target->state, "ready") != 0;
 }
 
 /* Begin with an attempt's log. */
@@ -336,7 +317,7 @@ begin(struct log *log, const struct task_log *attempt, struct diag *diag)
         show_end(log);
     }
     log->shown = *attempt;
-    if (another && log->terminal && !log->json) {
+    if (another && log->terminal && !log->line.json) {
         struct strbuf head = {0};
         strbuf_addf(&head, "[sluice: attempt %u]\n", attempt->number);
         write_out(log, &head);
@@ -402,7 +383,7 @@ static enum err follow(struct log *log, struct diag *diag)
             (void)fprintf(stderr,
                           "sluice %s: %s is %s, but no scheduler is running: "
                           "resume with 'sluice run'\n",
-                          log->command->name,
+                          log->line.command->name,
                           log->target.task_id,
                           log->target.state);
             return ERR_OK;
@@ -418,7 +399,7 @@ static int print_path(const struct log *log)
     struct strbuf out = {0};
     struct strbuf path = {0};
     strbuf_addf(&path, "%s/log", strbuf_text(&log->path));
-    if (log->json) {
+    if (log->line.json) {
         task_log_add_json(&out,
                           &log->target,
                           &log->shown,
@@ -428,9 +409,7 @@ static int print_path(const struct log *log)
         strbuf_addf(&out, "%s\n", strbuf_text(&path));
     }
     strbuf_release(&path);
-    int code = cli_write(&out);
-    strbuf_release(&out);
-    return code;
+    return cli_print(&out);
 }
 
 static int say_none(const struct log *log)
@@ -438,7 +417,7 @@ static int say_none(const struct log *log)
     if (log->attempt != 0) {
         (void)fprintf(stderr,
                       "sluice %s: %s has no attempt %u\n",
-                      log->command->name,
+                      log->line.command->name,
                       log->target.task_id,
                       log->attempt);
         return CLI_USAGE;
@@ -446,7 +425,7 @@ static int say_none(const struct log *log)
     (void)fprintf(
         stderr,
         "sluice %s: %s is %s and has not started: see 'sluice why %s'\n",
-        log->command->name,
+        log->line.command->name,
         log->target.task_id,
         log->target.state,
         log->target.task_id);
@@ -462,7 +441,7 @@ static int show_log(struct log *log, struct diag *diag)
     if (log->follow) {
         enum err err = follow(log, diag);
         if (err != ERR_OK) {
-            return cli_fail_store(log->command, err, diag);
+            return cli_fail_store(log->line.command, err, diag);
         }
         show_end(log);
         return log->code;
@@ -472,7 +451,7 @@ static int show_log(struct log *log, struct diag *diag)
         (void)fprintf(stderr,
                       "sluice %s: attempt %u of %s has no log: it has not "
                       "started, or 'sluice gc' removed it\n",
-                      log->command->name,
+                      log->line.command->name,
                       log->shown.number,
                       log->target.task_id);
         return CLI_NOT_ALL_DONE;
@@ -492,7 +471,7 @@ static int look(struct log *log, const char *task)
         err = target_find(&log->target,
                           log->store,
                           task,
-                          log->run,
+                          log->line.wanted.run,
                           TARGET_TASK_OR_GROUP,
                           &diag);
     }
@@ -511,7 +490,7 @@ static int look(struct log *log, const char *task)
         err = begin(log, &attempt, &diag);
     }
     if (err != ERR_OK) {
-        return cli_fail_store(log->command, err, &diag);
+        return cli_fail_store(log->line.command, err, &diag);
     }
     bool waits = log->follow && !log->path_only && log->attempt == 0;
     if (attempt.token == 0 && !waits) {
@@ -520,64 +499,35 @@ static int look(struct log *log, const char *task)
     return show_log(log, &diag);
 }
 
-static int take_option(struct log *log, int code, const char *argument)
+static int take_option(struct cli_line *line,
+                       const struct cli_option *option,
+                       char *argument)
 {
-    switch (code) {
-    case CLIENT_OPT_STORE:
-        log->store_option = argument;
-        return CLI_OK;
-    case CLIENT_OPT_RUN:
-        log->run = argument;
-        return cli_check_id(log->command, "run", argument);
-    case CLIENT_OPT_JSON:
-        log->json = true;
-        return CLI_OK;
-    case OPT_FOLLOW:
-        log->follow = true;
-        return CLI_OK;
-    case OPT_PATH:
-        log->path_only = true;
-        return CLI_OK;
-    case OPT_RAW:
-        log->terminal = false;
-        return CLI_OK;
-    default: {
-        char *end;
-        errno = 0;
-        unsigned long number = strtoul(argument, &end, 10);
-        if (argument[0] < '0' || argument[0] > '9' || *end != '\0' ||
-            errno != 0 || number == 0 || number >= UINT32_MAX) {
-            return cli_fail(
-                log->command,
-                "--attempt %s: not an attempt number, counted from 1",
-                argument);
-        }
-        log->attempt = (uint32_t)number;
-        return CLI_OK;
+    struct log *log = (struct log *)line;
+    INVARIANT(option->code == OPT_ATTEMPT);
+    char *end;
+    errno = 0;
+    unsigned long number = strtoul(argument, &end, 10);
+    if (argument[0] < '0' || argument[0] > '9' || *end != '\0' || errno != 0 ||
+        number == 0 || number >= UINT32_MAX) {
+        return cli_fail(line->command,
+                        "--attempt %s: not an attempt number, counted from 1",
+                        argument);
     }
-    }
+    log->attempt = (uint32_t)number;
+    return CLI_OK;
 }
 
 static int run(const struct cli_command *command, int argc, char **argv)
 {
-    struct log log = {
-        .command = command,
-        .terminal = isatty(STDOUT_FILENO) == 1,
-        .fd = -1,
-    };
-    for (;;) {
-        const char *argument = NULL;
-        int code = cli_next(command, argc, argv, &argument);
-        if (code == CLI_END) {
-            break;
-        }
-        if (code < 0) {
-            return code == CLI_HELP ? CLI_OK : CLI_USAGE;
-        }
-        code = take_option(&log, code, argument);
-        if (code != CLI_OK) {
-            return code;
-        }
+    struct log log = {.fd = -1};
+    int code = cli_parse(&log.line, command, argc, argv);
+    const char *run = log.line.wanted.run;
+    if (code != CLI_END) {
+        return code;
+    }
+    if (run != NULL && cli_check_id(command, "run", run) != CLI_OK) {
+        return CLI_USAGE;
     }
     if (optind + 1 != argc) {
         return cli_fail(command,
@@ -587,17 +537,17 @@ static int run(const struct cli_command *command, int argc, char **argv)
     if (cli_check_id(command, "task", argv[optind]) != CLI_OK) {
         return CLI_USAGE;
     }
-    struct diag diag = {0};
-    enum err err = store_place_find(&log.place, log.store_option, false, &diag);
-    if (err != ERR_OK) {
-        return cli_fail_store(command, err, &diag);
+    code = cli_store(&log.line, &log.place);
+    if (code != CLI_OK) {
+        return code;
     }
-    int code = look(&log, argv[optind]);
+    log.terminal = isatty(STDOUT_FILENO) == 1 && !log.raw;
+    code = look(&log, argv[optind]);
     if (log.fd >= 0) {
         (void)close(log.fd);
     }
     strbuf_release(&log.path);
-    strbuf_release(&log.line);
+    strbuf_release(&log.text);
     target_release(&log.target);
     store_close(log.store);
     store_place_release(&log.place);
@@ -606,10 +556,19 @@ static int run(const struct cli_command *command, int argc, char **argv)
 
 static const struct cli_option options[] = {
     {"attempt", "N", "print this attempt (default: the last)", OPT_ATTEMPT},
-    {"follow", NULL, "keep printing until the task has finished", OPT_FOLLOW},
+    {"follow",
+     NULL,
+     "keep printing until the task has finished",
+     CLI_SHORT('f', log, follow)},
     CLIENT_OPTION_JSON,
-    {"path", NULL, "print only the path of the log file", OPT_PATH},
-    {"raw", NULL, "print the unchanged bytes, even on a terminal", OPT_RAW},
+    {"path",
+     NULL,
+     "print only the path of the log file",
+     CLI_AT(log, path_only)},
+    {"raw",
+     NULL,
+     "print the unchanged bytes, even on a terminal",
+     CLI_AT(log, raw)},
     CLIENT_OPTION_RUN,
     CLIENT_OPTION_STORE,
     {0},
@@ -621,4 +580,5 @@ const struct cli_command cli_log = {
     .summary = "print the output of a task's session",
     .options = options,
     .run = run,
+    .take = take_option,
 };

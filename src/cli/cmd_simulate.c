@@ -23,33 +23,19 @@
 
 enum {
     OPT_AT = 1,
-    OPT_BASELINE,
     OPT_BLOCK,
     OPT_CHANGES,
     OPT_CHECKPOINT,
-    OPT_COMPARE,
-    OPT_COMPARE_RULES,
     OPT_FAIL,
-    OPT_GANTT,
     OPT_JITTER,
-    OPT_JSON,
     OPT_POLICY,
     OPT_REFUSE,
     OPT_RULES,
     OPT_SCRIPT,
     OPT_SEED,
-    OPT_STORE,
-    OPT_SVG,
 };
 
-enum { JITTER_MAX = 300, RULE_COUNT = 4, RUNS_MAX = 17 };
-
-static const char *const rule_names[RULE_COUNT] = {
-    "priority",
-    "cap",
-    "defer",
-    "batch",
-};
+enum { JITTER_MAX = 300, RUNS_MAX = 17 };
 
 static const enum plan_policy policies[] = {
     PLAN_POLICY_RANK,
@@ -60,16 +46,14 @@ static const enum plan_policy policies[] = {
 
 /* The command line. */
 struct request {
-    const struct cli_command *command;
+    struct cli_line line;
     struct sim_options options;
     struct sim_script script;
     const char *svg_path;
-    const char *store; /* whose history counts; NULL: none */
     bool policy_given;
     bool baseline;
     bool compare;
     bool compare_rules;
-    bool json;
     bool gantt;
 };
 
@@ -83,7 +67,7 @@ static int set_policy(struct request *request, const char *name)
         }
     }
     return cli_fail(
-        request->command,
+        request->line.command,
         "unknown policy \"%s\" (known: rank, fair, fifo, lookahead)",
         name);
 }
@@ -99,12 +83,13 @@ static int set_rules(struct request *request, const char *list)
     for (const char *at = list; at != NULL;) {
         size_t len = strcspn(at, ",");
         uint32_t ix = 0;
-        while (ix < RULE_COUNT && (strlen(rule_names[ix]) != len ||
-                                   memcmp(rule_names[ix], at, len) != 0)) {
+        while (ix < RESULTS_RULES &&
+               (strlen(results_rules[ix]) != len ||
+                memcmp(results_rules[ix], at, len) != 0)) {
             ix++;
         }
-        if (ix == RULE_COUNT) {
-            return cli_fail(request->command,
+        if (ix == RESULTS_RULES) {
+            return cli_fail(request->line.command,
                             "unknown rule in \"%s\" (known: priority, cap, "
                             "defer, batch; or all, none)",
                             list);
@@ -117,7 +102,7 @@ static int set_rules(struct request *request, const char *list)
 }
 
 static int set_number(const struct request *request,
-                      const char *option,
+                      const struct cli_option *option,
                       const char *text,
                       unsigned long long max,
                       unsigned long long *out)
@@ -127,9 +112,9 @@ static int set_number(const struct request *request,
     *out = strtoull(text, &end, 10);
     if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 ||
         *out > max) {
-        return cli_fail(request->command,
+        return cli_fail(request->line.command,
                         "--%s takes a number from 0 to %llu, not \"%s\"",
-                        option,
+                        option->name,
                         max,
                         text);
     }
@@ -144,7 +129,7 @@ static int add_line(struct request *request, const char *word, const char *rest)
     int code = CLI_OK;
     if (strchr(rest, '\n') != NULL ||
         sim_script_add(&request->script, line.text, NULL, &diag) != ERR_OK) {
-        code = cli_fail(request->command,
+        code = cli_fail(request->line.command,
                         "--%s: %s",
                         word,
                         diag.text[0] != '\0' ? diag.text : "one line only");
@@ -159,7 +144,7 @@ add_at(struct request *request, const char *time, int argc, char **argv)
 {
     if (optind >= argc) {
         return cli_fail(
-            request->command,
+            request->line.command,
             "--at takes a time and a request, such as --at 10m \"cap 1\"");
     }
     struct strbuf rest = {0};
@@ -181,7 +166,7 @@ static int add_script(struct request *request, const char *path)
     struct cli_file file;
     struct diag diag = {0};
     if (cli_read_file(&file, path, &diag) != ERR_OK) {
-        return cli_fail(request->command, "%s", diag.text);
+        return cli_fail(request->line.command, "%s", diag.text);
     }
     char *folder = folder_of(path);
     enum err err =
@@ -192,69 +177,44 @@ static int add_script(struct request *request, const char *path)
         (void)fprintf(stderr,
                       "sluice %s: warning: %s: \"%s\" is an old word; use "
                       "\"%s\"\n",
-                      request->command->name,
+                      request->line.command->name,
                       path,
                       request->script.old->old,
                       request->script.old->now);
     }
-    return err == ERR_OK ? CLI_OK
-                         : cli_fail(request->command, "%s:%s", path, diag.text);
+    return err == ERR_OK
+               ? CLI_OK
+               : cli_fail(request->line.command, "%s:%s", path, diag.text);
 }
 
-static int take_option(struct request *request,
-                       int code,
-                       const char *argument,
-                       int argc,
-                       char **argv)
+static int take_option(struct cli_line *line,
+                       const struct cli_option *option,
+                       char *argument)
 {
+    struct request *request = (struct request *)line;
     unsigned long long number = 0;
     int result = CLI_OK;
-    switch (code) {
+    switch (option->code) {
     case OPT_AT:
-        return add_at(request, argument, argc, argv);
-    case OPT_BASELINE:
-        request->baseline = true;
-        return CLI_OK;
+        return add_at(request, argument, line->argc, line->argv);
     case OPT_BLOCK:
-        return add_line(request, "block", argument);
     case OPT_CHANGES:
-        return add_line(request, "changes", argument);
     case OPT_CHECKPOINT:
-        return add_line(request, "checkpoint", argument);
     case OPT_FAIL:
-        return add_line(request, "fail", argument);
     case OPT_REFUSE:
-        return add_line(request, "refuse", argument);
+        return add_line(request, option->name, argument);
     case OPT_SCRIPT:
         return add_script(request, argument);
-    case OPT_COMPARE:
-        request->compare = true;
-        return CLI_OK;
-    case OPT_COMPARE_RULES:
-        request->compare_rules = true;
-        return CLI_OK;
-    case OPT_GANTT:
-        request->gantt = true;
-        return CLI_OK;
-    case OPT_JSON:
-        request->json = true;
-        return CLI_OK;
-    case OPT_STORE:
-        request->store = argument;
-        return CLI_OK;
-    case OPT_SVG:
-        request->svg_path = argument;
-        return CLI_OK;
     case OPT_POLICY:
         return set_policy(request, argument);
     case OPT_RULES:
         return set_rules(request, argument);
     case OPT_JITTER:
-        result = set_number(request, "jitter", argument, JITTER_MAX, &number);
+        result = set_number(request, option, argument, JITTER_MAX, &number);
         request->options.jitter_percent = (uint32_t)number;
         return result;
     default:
-        result = set_number(request, "seed", argument, UINT64_MAX, &number);
+        result = set_number(request, option, argument, UINT64_MAX, &number);
         request->options.seed = number;
         return result;
     }
@@ -271,7 +231,7 @@ static int read_additions(struct request *request)
         struct cli_file file;
         struct diag diag = {0};
         if (cli_read_file(&file, at->name, &diag) != ERR_OK) {
-            return cli_fail(request->command, "%s", diag.text);
+            return cli_fail(request->line.command, "%s", diag.text);
         }
         at->text = file.text;
         at->text_bytes = file.bytes;
@@ -336,14 +296,15 @@ static int simulate(const struct request *request,
                     struct outcome *out)
 {
     struct diag diag = {0};
-    *out = (struct outcome){.plan = cli_read_plan(file, request->json)};
+    *out = (struct outcome){.plan = cli_read_plan(file, request->line.json)};
     if (out->plan == NULL) {
         return CLI_USAGE;
     }
-    if (request->store != NULL) {
-        enum err err = client_expect(out->plan, request->store, &diag);
+    if (request->line.wanted.store != NULL) {
+        enum err err =
+            client_expect(out->plan, request->line.wanted.store, &diag);
         if (err != ERR_OK) {
-            return cli_fail_store(request->command, err, &diag);
+            return cli_fail_store(request->line.command, err, &diag);
         }
     }
     struct sim_options options = request->options;
@@ -351,7 +312,7 @@ static int simulate(const struct request *request,
     options.policy = variant.own_policy ? out->plan->policy : variant.policy;
     options.rules = variant.rules;
     if (sim_run(&out->result, out->plan, &options, &diag) != ERR_OK) {
-        return cli_fail(request->command, "%s: %s", file->path, diag.text);
+        return cli_fail(request->line.command, "%s: %s", file->path, diag.text);
     }
     out->label = results_label(out->result);
     return CLI_OK;
@@ -379,7 +340,7 @@ static int write_svg(const struct request *request,
     ok = (file == NULL || fclose(file) == 0) && ok;
     strbuf_release(&out);
     return ok ? CLI_OK
-              : cli_fail(request->command,
+              : cli_fail(request->line.command,
                          "%s: %s",
                          request->svg_path,
                          strerror(errno));
@@ -437,15 +398,14 @@ static int print(const struct request *request,
 {
     INVARIANT(count > 0 && outcomes[count - 1].result != NULL);
     struct strbuf out = {0};
-    if (request->json) {
+    if (request->line.json) {
         bool array =
             request->compare || request->compare_rules || request->baseline;
         add_json(&out, outcomes, count, array);
     } else {
         add_text(&out, outcomes, count, request->gantt);
     }
-    int code = cli_write(&out);
-    strbuf_release(&out);
+    int code = cli_print(&out);
     if (code == CLI_OK && request->svg_path != NULL) {
         code = write_svg(request, outcomes, count);
     }
@@ -473,27 +433,15 @@ static int run_all(const struct request *request, const struct cli_file *file)
     return code;
 }
 
-static int run_request(struct request *request, int argc, char **argv)
+static int run_request(struct request *request)
 {
-    for (;;) {
-        const char *argument = NULL;
-        int code = cli_next(request->command, argc, argv, &argument);
-        if (code == CLI_END) {
-            break;
-        }
-        if (code < 0) {
-            return code == CLI_HELP ? CLI_OK : CLI_USAGE;
-        }
-        code = take_option(request, code, argument, argc, argv);
-        if (code != CLI_OK) {
-            return code;
-        }
-    }
+    int argc = request->line.argc;
+    char **argv = request->line.argv;
     if (request->compare && request->compare_rules) {
-        return cli_fail(request->command,
+        return cli_fail(request->line.command,
                         "--compare and --compare-rules exclude each other");
     }
-    const char *path = cli_operand(request->command, argc, argv);
+    const char *path = cli_operand(request->line.command, argc, argv);
     int code = path != NULL ? read_additions(request) : CLI_USAGE;
     if (code != CLI_OK) {
         return code;
@@ -501,7 +449,7 @@ static int run_request(struct request *request, int argc, char **argv)
     struct cli_file file;
     struct diag diag = {0};
     if (cli_read_file(&file, path, &diag) != ERR_OK) {
-        return cli_fail(request->command, "%s", diag.text);
+        return cli_fail(request->line.command, "%s", diag.text);
     }
     code = run_all(request, &file);
     cli_release_file(&file);
@@ -510,11 +458,9 @@ static int run_request(struct request *request, int argc, char **argv)
 
 static int run(const struct cli_command *command, int argc, char **argv)
 {
-    struct request request = {
-        .command = command,
-        .options = {.rules = SIM_RULES_ALL, .seed = 1},
-    };
-    int code = run_request(&request, argc, argv);
+    struct request request = {.options = {.rules = SIM_RULES_ALL, .seed = 1}};
+    int code = cli_parse(&request.line, command, argc, argv);
+    code = code == CLI_END ? run_request(&request) : code;
     sim_script_release(&request.script);
     return code;
 }
@@ -524,7 +470,7 @@ static const struct cli_option options[] = {
     {"baseline",
      NULL,
      "first print first come, first served without rules",
-     OPT_BASELINE},
+     CLI_AT(request, baseline)},
     {"block", "TASK", "TASK reports that it is blocked", OPT_BLOCK},
     {"changes",
      "TASK:N",
@@ -534,15 +480,18 @@ static const struct cli_option options[] = {
      "TASK:N",
      "the first N attempts of TASK exit with a checkpoint",
      OPT_CHECKPOINT},
-    {"compare", NULL, "compare all policies", OPT_COMPARE},
+    {"compare", NULL, "compare all policies", CLI_AT(request, compare)},
     {"compare-rules",
      NULL,
      "compare all combinations of rules",
-     OPT_COMPARE_RULES},
+     CLI_AT(request, compare_rules)},
     {"fail", "TASK:N", "the first N attempts of TASK fail", OPT_FAIL},
-    {"gantt", NULL, "draw the timeline", OPT_GANTT},
+    {"gantt", NULL, "draw the timeline", CLI_AT(request, gantt)},
     {"jitter", "PERCENT", "random durations around the estimates", OPT_JITTER},
-    {"json", NULL, "print one JSON object, or an array of them", OPT_JSON},
+    {"json",
+     NULL,
+     "print one JSON object, or an array of them",
+     CLI_AT(cli_line, json)},
     {"policy",
      "NAME",
      "rank, fair, fifo or lookahead (default: the plan's)",
@@ -560,8 +509,11 @@ static const struct cli_option options[] = {
      "requests and outcomes from a file, one per line",
      OPT_SCRIPT},
     {"seed", "N", "seed of the random numbers (default: 1)", OPT_SEED},
-    {"store", "DIR", "take estimates from the history of a store", OPT_STORE},
-    {"svg", "FILE", "write the timeline as SVG", OPT_SVG},
+    {"store",
+     "DIR",
+     "take estimates from the history of a store",
+     CLI_AT(cli_line, wanted.store)},
+    {"svg", "FILE", "write the timeline as SVG", CLI_AT(request, svg_path)},
     {0},
 };
 
@@ -571,4 +523,5 @@ const struct cli_command cli_simulate = {
     .summary = "run a plan in virtual time and show what runs when",
     .options = options,
     .run = run,
+    .take = take_option,
 };

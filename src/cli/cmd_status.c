@@ -3,7 +3,6 @@
 #include "base/duration.h"
 #include "base/mem.h"
 #include "base/plain.h"
-#include "base/strmap.h"
 #include "cli/cli.h"
 #include "view/glance.h"
 #include "view/model.h"
@@ -12,8 +11,6 @@
 #include "work/owner.h"
 
 #include <string.h>
-
-enum { OPT_ALL = 1 };
 
 enum {
     PEOPLE_MAX = 20, /* tasks that need a person, listed at most */
@@ -209,24 +206,26 @@ struct waiting_group {
 struct waiting {
     struct waiting_group groups[GROUPS_MAX];
     uint32_t count;
-    struct strmap by_text;
     uint32_t left; /* tasks with yet other reasons */
 };
 
 static void
 add_to_group(struct waiting *waiting, const struct strbuf *text, uint32_t task)
 {
-    uint32_t ix = strmap_find(&waiting->by_text, strbuf_text(text), text->len);
-    if (ix == STRMAP_NONE && waiting->count == GROUPS_MAX) {
+    uint32_t ix = 0;
+    while (ix < waiting->count &&
+           strcmp(waiting->groups[ix].text, strbuf_text(text)) != 0) {
+        ix++;
+    }
+    if (ix == GROUPS_MAX) {
         waiting->left++;
         return;
     }
-    if (ix == STRMAP_NONE) {
-        ix = waiting->count++;
-        waiting->groups[ix].text = mem_strndup(strbuf_text(text), text->len);
-        (void)strmap_add(&waiting->by_text, waiting->groups[ix].text, ix);
-    }
     struct waiting_group *group = &waiting->groups[ix];
+    if (ix == waiting->count) {
+        waiting->count++;
+        group->text = mem_strndup(strbuf_text(text), text->len);
+    }
     if (group->count < NAMES_MAX) {
         group->first[group->count] = task;
     }
@@ -279,6 +278,7 @@ static void add_waiting(struct strbuf *out, const struct model *model)
     strbuf_adds(out, waiting.count > 0 ? "  waiting:\n" : "");
     for (uint32_t ix = 0; ix < waiting.count; ix++) {
         add_group(out, model, &waiting.groups[ix]);
+        mem_free(waiting.groups[ix].text);
     }
     if (waiting.left > 0) {
         strbuf_addf(out,
@@ -286,10 +286,6 @@ static void add_waiting(struct strbuf *out, const struct model *model)
                     "all)\n",
                     waiting.left);
     }
-    for (uint32_t ix = 0; ix < waiting.count; ix++) {
-        mem_free(waiting.groups[ix].text);
-    }
-    strmap_release(&waiting.by_text);
 }
 
 static void
@@ -342,36 +338,15 @@ static void add_text(struct strbuf *out,
 
 static int run(const struct cli_command *command, int argc, char **argv)
 {
-    struct glance_options wanted = {0};
-    bool json = false;
-    for (;;) {
-        const char *argument = NULL;
-        int code = cli_next(command, argc, argv, &argument);
-        if (code == CLI_END) {
-            break;
-        }
-        if (code < 0) {
-            return code == CLI_HELP ? CLI_OK : CLI_USAGE;
-        }
-        if (code == CLIENT_OPT_STORE) {
-            wanted.store = argument;
-        } else if (code == CLIENT_OPT_RUN) {
-            wanted.run = argument;
-        } else if (code == CLIENT_OPT_JSON) {
-            json = true;
-        } else {
-            wanted.finished = true;
-        }
-    }
-    int code = cli_run_operand(command, argc, argv, &wanted.run);
-    if (code != CLI_OK) {
-        return code;
-    }
-    return cli_show(command, &wanted, json ? status_add_json : add_text);
+    struct cli_line line = {0};
+    int code = cli_parse(&line, command, argc, argv);
+    return code == CLI_END
+               ? cli_show(&line, line.json ? status_add_json : add_text)
+               : code;
 }
 
 static const struct cli_option options[] = {
-    {"all", NULL, "show finished runs, too", OPT_ALL},
+    {"all", NULL, "show finished runs, too", CLI_AT(cli_line, wanted.finished)},
     CLIENT_OPTION_JSON,
     CLIENT_OPTION_RUN,
     CLIENT_OPTION_STORE,
@@ -383,5 +358,6 @@ const struct cli_command cli_status = {
     .synopsis = "[--all] [--json] [--store DIR] [RUN]",
     .summary = "show the scheduler, running sessions, and why tasks wait",
     .options = options,
+    .operand = CLI_OPERAND_RUN,
     .run = run,
 };

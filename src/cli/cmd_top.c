@@ -6,11 +6,12 @@
  * and for the next look at the store. Signals come through a descriptor, so
  * that there is one place where everything ends, and the terminal is given
  * back there. What a key asks for is given to the command of that name as a
- * process of its own (see child.h): requests one after the other in the order of
+ * process of its own (see child.h): orders one after the other in the order of
  * the keys, each naming its run and its task.
  */
 #include "base/clock.h"
 #include "base/duration.h"
+#include "base/invariant.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "base/plain.h"
@@ -32,7 +33,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-enum { OPT_READ_ONLY = 1, OPT_INTERVAL };
+enum { OPT_INTERVAL = 1 };
 
 enum {
     REQUESTS_MAX = 16, /* asked for, and not yet answered */
@@ -46,9 +47,7 @@ enum {
 enum { LOOK_SHARE = 10 };
 
 struct view {
-    const struct cli_command *command;
-    const char *store_option;
-    const char *run;
+    struct cli_line line;
     bool read_only;
     int64_t interval_ns;
 
@@ -402,10 +401,10 @@ static enum err catch_signals(struct view *view, struct diag *diag)
 static int watch(struct view *view)
 {
     struct diag diag = {0};
-    view->look = top_look_new(&view->place, view->run);
+    view->look = top_look_new(&view->place, view->line.wanted.run);
     enum err err = top_look_again(view->look, NULL, &diag);
     if (err != ERR_OK) {
-        return cli_fail_store(view->command, err, &diag);
+        return cli_fail_store(view->line.command, err, &diag);
     }
     top_update(&view->top, top_look_model(view->look));
     err = catch_signals(view, &diag);
@@ -413,8 +412,10 @@ static int watch(struct view *view)
         err = screen_open(&view->screen, cli_colours(), &diag);
     }
     if (err != ERR_OK) {
-        (void)
-            fprintf(stderr, "sluice %s: %s\n", view->command->name, diag.text);
+        (void)fprintf(stderr,
+                      "sluice %s: %s\n",
+                      view->line.command->name,
+                      diag.text);
         return CLI_USAGE;
     }
     view->next_look_ns = clock_boot_ns() + view->interval_ns;
@@ -442,59 +443,35 @@ static void release(struct view *view)
     store_place_release(&view->place);
 }
 
-static int take_option(struct view *view, int code, const char *argument)
+static int take_option(struct cli_line *line,
+                       const struct cli_option *option,
+                       char *argument)
 {
-    switch (code) {
-    case CLIENT_OPT_STORE:
-        view->store_option = argument;
-        return CLI_OK;
-    case CLIENT_OPT_RUN:
-        view->run = argument;
-        return cli_check_id(view->command, "run", argument);
-    case OPT_READ_ONLY:
-        view->read_only = true;
-        return CLI_OK;
-    default: {
-        int bad = cli_read_duration(view->command,
-                                    "interval",
-                                    argument,
-                                    &view->interval_ns);
-        if (bad == CLI_OK && (view->interval_ns < INTERVAL_MIN_NS ||
-                              view->interval_ns > INTERVAL_MAX_NS)) {
-            bad = cli_fail(view->command,
-                           "--interval %s: use 100ms to 1h",
-                           argument);
-        }
-        return bad;
-    }
-    }
+    INVARIANT(option->code == OPT_INTERVAL);
+    int64_t *ns = &((struct view *)line)->interval_ns;
+    int bad = cli_read_duration(line->command, option->name, argument, ns);
+    return bad == CLI_OK && (*ns < INTERVAL_MIN_NS || *ns > INTERVAL_MAX_NS)
+               ? cli_fail(line->command,
+                          "--interval %s: use 100ms to 1h",
+                          argument)
+               : bad;
 }
 
 static int run(const struct cli_command *command, int argc, char **argv)
 {
     struct view view = {
-        .command = command,
         .interval_ns = SECOND_NS,
         .signal_fd = -1,
         .request = {.fd = -1},
         .shown = {.fd = -1},
         .unicode = cli_unicode(),
     };
-    for (;;) {
-        const char *argument = NULL;
-        int code = cli_next(command, argc, argv, &argument);
-        if (code == CLI_END) {
-            break;
-        }
-        if (code < 0) {
-            return code == CLI_HELP ? CLI_OK : CLI_USAGE;
-        }
-        code = take_option(&view, code, argument);
-        if (code != CLI_OK) {
-            return code;
-        }
+    int code = cli_parse(&view.line, command, argc, argv);
+    const char *run = view.line.wanted.run;
+    if (code != CLI_END) {
+        return code;
     }
-    if (cli_run_operand(command, argc, argv, &view.run) != CLI_OK) {
+    if (run != NULL && cli_check_id(command, "run", run) != CLI_OK) {
         return CLI_USAGE;
     }
     if (isatty(STDIN_FILENO) != 1 || isatty(STDOUT_FILENO) != 1) {
@@ -502,14 +479,12 @@ static int run(const struct cli_command *command, int argc, char **argv)
                         "standard input and output must be a terminal; use "
                         "'sluice status' instead");
     }
-    struct diag diag = {0};
-    enum err err =
-        store_place_find(&view.place, view.store_option, false, &diag);
-    if (err != ERR_OK) {
-        return cli_fail_store(command, err, &diag);
+    code = cli_store(&view.line, &view.place);
+    if (code != CLI_OK) {
+        return code;
     }
     top_init(&view.top, view.read_only);
-    int code = watch(&view);
+    code = watch(&view);
     release(&view);
     return code;
 }
@@ -522,7 +497,7 @@ static const struct cli_option options[] = {
     {"read-only",
      NULL,
      "disable the keys that change something",
-     OPT_READ_ONLY},
+     CLI_AT(view, read_only)},
     CLIENT_OPTION_RUN,
     CLIENT_OPTION_STORE,
     {0},
@@ -533,5 +508,7 @@ const struct cli_command cli_top = {
     .synopsis = "[--interval TIME] [--read-only] [--store DIR] [RUN]",
     .summary = "watch and control runs on the full terminal",
     .options = options,
+    .operand = CLI_OPERAND_RUN,
     .run = run,
+    .take = take_option,
 };

@@ -10,32 +10,35 @@
 #include <getopt.h>
 #include <string.h>
 
-enum { OPT_OVERRIDE = 1 };
-
-struct line {
-    const struct cli_command *command;
-    struct glance_options wanted;
-    bool json;
+struct request {
+    struct cli_line line;
     const char *override; /* "on", "off" or NULL */
 };
 
-/* Providers whose sessions have reported a limit. */
-static void add_providers(struct strbuf *out, const struct glance *glance)
+/* Whether sessions of a provider have reported a limit; until when. */
+static bool is_paused(const struct glance *glance, uint32_t ix, int64_t *until)
 {
     struct engine *engine = glance->view.engine;
-    const struct load *load = engine_loader(engine);
+    struct provider_id id = {ix};
+    int64_t until_ns;
+    if (sched_provider_state(engine_sched(engine), id, &until_ns) !=
+        PROVIDER_USAGE) {
+        return false;
+    }
+    *until = glance->wall_ns + (until_ns - engine_time_ns(engine));
+    return true;
+}
+
+static void add_providers(struct strbuf *out, const struct glance *glance)
+{
+    const struct load *load = engine_loader(glance->view.engine);
     for (uint32_t ix = 0; ix < load_provider_count(load); ix++) {
-        struct provider_id id = {ix};
         int64_t until_ns;
-        if (sched_provider_state(engine_sched(engine), id, &until_ns) ==
-            PROVIDER_USAGE) {
+        if (is_paused(glance, ix, &until_ns)) {
             strbuf_addf(out,
                         "provider %s: paused until ",
-                        load_provider_name(load, id));
-            usage_add_time(out,
-                           glance->wall_ns +
-                               (until_ns - engine_time_ns(engine)),
-                           glance->wall_ns);
+                        load_provider_name(load, (struct provider_id){ix}));
+            usage_add_time(out, until_ns, glance->wall_ns);
             strbuf_adds(out, ", reported by a session\n");
         }
     }
@@ -72,21 +75,17 @@ static void add_text(struct strbuf *out,
 
 static void json_providers(struct jsonw *json, const struct glance *glance)
 {
-    struct engine *engine = glance->view.engine;
-    const struct load *load = engine_loader(engine);
+    const struct load *load = engine_loader(glance->view.engine);
     jsonw_array(json, "paused_providers");
     for (uint32_t ix = 0; ix < load_provider_count(load); ix++) {
         struct provider_id id = {ix};
         int64_t until_ns;
-        if (sched_provider_state(engine_sched(engine), id, &until_ns) !=
-            PROVIDER_USAGE) {
-            continue;
+        if (is_paused(glance, ix, &until_ns)) {
+            jsonw_object(json, NULL);
+            jsonw_text(json, "provider", load_provider_name(load, id));
+            jsonw_moment(json, "until", until_ns);
+            jsonw_object_end(json);
         }
-        int64_t left_ns = until_ns - engine_time_ns(engine);
-        jsonw_object(json, NULL);
-        jsonw_text(json, "provider", load_provider_name(load, id));
-        jsonw_moment(json, "until", glance->wall_ns + left_ns);
-        jsonw_object_end(json);
     }
     jsonw_array_end(json);
 }
@@ -119,63 +118,39 @@ static void add_json(struct strbuf *out,
     json_providers(&json, glance);
     json_stopped(&json, engine);
     glance_json_runs(out, glance, options, "usage", usage_json_monitors);
-    jsonw_object_end(&json);
-    strbuf_adds(out, "\n");
+    jsonw_finish(&json);
 }
 
-static int show(const struct line *line)
+static int set_override(const struct request *request)
 {
-    return cli_show(line->command,
-                    &line->wanted,
-                    line->json ? add_json : add_text);
-}
-
-static int set_override(const struct line *line)
-{
-    bool on = strcmp(line->override, "on") == 0;
-    if (!on && strcmp(line->override, "off") != 0) {
-        return cli_fail(line->command,
+    bool on = strcmp(request->override, "on") == 0;
+    if (!on && strcmp(request->override, "off") != 0) {
+        return cli_fail(request->line.command,
                         "--override takes on or off, not \"%s\"",
-                        line->override);
+                        request->override);
     }
-    if (line->wanted.run != NULL) {
-        return cli_fail(line->command,
+    if (request->line.wanted.run != NULL) {
+        return cli_fail(request->line.command,
                         "the override applies to the whole store: omit --run");
     }
-    return request_carry_out(line->command,
-                             line->wanted.store,
-                             line->json,
+    return request_carry_out(request->line.command,
+                             request->line.wanted.store,
+                             request->line.json,
                              on ? "{\"verb\":\"usage\",\"override\":true}"
                                 : "{\"verb\":\"usage\",\"override\":false}");
 }
 
 static int run(const struct cli_command *command, int argc, char **argv)
 {
-    struct line line = {.command = command};
-    for (;;) {
-        const char *argument = NULL;
-        int code = cli_next(command, argc, argv, &argument);
-        if (code == CLI_END) {
-            break;
-        }
-        if (code < 0) {
-            return code == CLI_HELP ? CLI_OK : CLI_USAGE;
-        }
-        if (code == CLIENT_OPT_STORE) {
-            line.wanted.store = argument;
-        } else if (code == CLIENT_OPT_RUN) {
-            line.wanted.run = argument;
-        } else if (code == CLIENT_OPT_JSON) {
-            line.json = true;
-        } else {
-            line.override = argument;
-        }
-    }
-    int code = cli_run_operand(command, argc, argv, &line.wanted.run);
-    if (code != CLI_OK) {
+    struct request request = {0};
+    const struct cli_line *line = &request.line;
+    int code = cli_parse(&request.line, command, argc, argv);
+    if (code != CLI_END) {
         return code;
     }
-    return line.override != NULL ? set_override(&line) : show(&line);
+    return request.override != NULL
+               ? set_override(&request)
+               : cli_show(line, line->json ? add_json : add_text);
 }
 
 static const struct cli_option options[] = {
@@ -183,7 +158,7 @@ static const struct cli_option options[] = {
     {"override",
      "STATE",
      "on: meters and reported limits have no effect; off: they do",
-     OPT_OVERRIDE},
+     CLI_AT(request, override)},
     CLIENT_OPTION_RUN,
     CLIENT_OPTION_STORE,
     {0},
@@ -194,5 +169,6 @@ const struct cli_command cli_usage = {
     .synopsis = "[--override STATE] [OPTION]... [RUN]",
     .summary = "show usage meters and their effect, or override them",
     .options = options,
+    .operand = CLI_OPERAND_RUN,
     .run = run,
 };

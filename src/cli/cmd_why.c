@@ -95,47 +95,29 @@ static void add_text(struct strbuf *out, const struct chain *chain)
 
 /* --- the command -------------------------------------------------------- */
 
-static int show(const struct cli_command *command,
-                const struct glance_options *wanted,
-                const char *name,
-                bool json)
+static int show(const struct cli_line *line, const char *name)
 {
     struct chain chain;
     struct diag diag = {0};
     struct strbuf out = {0};
-    enum err err = chain_find(&chain, wanted, name, &diag);
+    enum err err = chain_find(&chain, &line->wanted, name, &diag);
     int code = CLI_OK;
     if (err != ERR_OK) {
-        code = cli_fail_store(command, err, &diag);
+        code = cli_fail_store(line->command, err, &diag);
     } else {
-        (json ? chain_add_json : add_text)(&out, &chain);
-        code = cli_write(&out);
+        (line->json ? chain_add_json : add_text)(&out, &chain);
+        code = cli_print(&out);
     }
-    strbuf_release(&out);
     chain_release(&chain);
     return code;
 }
 
 static int run(const struct cli_command *command, int argc, char **argv)
 {
-    struct glance_options wanted = {0};
-    bool json = false;
-    for (;;) {
-        const char *argument = NULL;
-        int code = cli_next(command, argc, argv, &argument);
-        if (code == CLI_END) {
-            break;
-        }
-        if (code < 0) {
-            return code == CLI_HELP ? CLI_OK : CLI_USAGE;
-        }
-        if (code == CLIENT_OPT_STORE) {
-            wanted.store = argument;
-        } else if (code == CLIENT_OPT_RUN) {
-            wanted.run = argument;
-        } else {
-            json = true;
-        }
+    struct cli_line line = {0};
+    int code = cli_parse(&line, command, argc, argv);
+    if (code != CLI_END) {
+        return code;
     }
     if (optind == argc) {
         return cli_fail(command, "missing TASK");
@@ -145,8 +127,8 @@ static int run(const struct cli_command *command, int argc, char **argv)
                         "unexpected argument \"%s\"; name one task",
                         argv[optind + 1]);
     }
-    int code = cli_check_id(command, "task", argv[optind]);
-    return code == CLI_OK ? show(command, &wanted, argv[optind], json) : code;
+    code = cli_check_id(command, "task", argv[optind]);
+    return code == CLI_OK ? show(&line, argv[optind]) : code;
 }
 
 static const struct cli_option options[] = {

@@ -62,12 +62,6 @@ static enum kind operands(const struct cli_command *command,
     return kind;
 }
 
-static bool has_letter(const struct cli_option *option)
-{
-    return (option->code >= 'a' && option->code <= 'z') ||
-           (option->code >= 'A' && option->code <= 'Z');
-}
-
 /* Append a text inside single quotes, with `escaped` characters after a
  * backslash; `quote` stands for a quote. */
 static void add_quoted(struct strbuf *out,
@@ -106,8 +100,8 @@ static void bash_list(struct strbuf *out,
             continue;
         }
         strbuf_addf(out, " --%s", option->name);
-        if (has_letter(option)) {
-            strbuf_addf(out, " -%c", option->code);
+        if (cli_letter(option) != '\0') {
+            strbuf_addf(out, " -%c", cli_letter(option));
         }
     }
     strbuf_addf(out, "%s\"\n", all ? " --help -h" : "");
@@ -189,8 +183,8 @@ static const char *zsh_action(enum kind kind)
 static void zsh_option(struct strbuf *out, const struct cli_option *option)
 {
     strbuf_adds(out, "            ");
-    if (has_letter(option)) {
-        strbuf_addf(out, "{-%c,--%s}'[", option->code, option->name);
+    if (cli_letter(option) != '\0') {
+        strbuf_addf(out, "{-%c,--%s}'[", cli_letter(option), option->name);
     } else {
         strbuf_addf(out, "'--%s[", option->name);
     }
@@ -297,8 +291,8 @@ static void fish_command(struct strbuf *out, const struct cli_command *command)
          option++) {
         fish_rule(out, command->name);
         strbuf_addf(out, " -l %s", option->name);
-        if (has_letter(option)) {
-            strbuf_addf(out, " -s %c", option->code);
+        if (cli_letter(option) != '\0') {
+            strbuf_addf(out, " -s %c", cli_letter(option));
         }
         if (option->argument != NULL) {
             enum kind of = kind_of(option->argument);
@@ -357,7 +351,5 @@ int completion_print(const char *shell,
                       "sluice completion: missing shell: bash, fish or zsh\n");
         return CLI_USAGE;
     }
-    int code = cli_write(&out);
-    strbuf_release(&out);
-    return code;
+    return cli_print(&out);
 }

@@ -3,7 +3,6 @@
 
 #include "base/mem.h"
 #include "base/plain.h"
-#include "exec/attempt_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,28 +26,6 @@ static void add_beside(const char *plan, const char *path, struct strbuf *out)
 
 /* --- writing ------------------------------------------------------------ */
 
-/* Give the new file its name; false with errno set. */
-static bool put_in_place(const char *made, const char *path, bool force)
-{
-    if (force) {
-        return rename(made, path) == 0;
-    }
-    if (renameat2(AT_FDCWD, made, AT_FDCWD, path, RENAME_NOREPLACE) == 0) {
-        return true;
-    }
-    /* Some file systems cannot do that; they can make links, or nothing. */
-    return (errno == EINVAL || errno == ENOSYS) && link(made, path) == 0 &&
-           unlink(made) == 0;
-}
-
-/* Permissions of a file: those that it has, or the usual. */
-static mode_t mode_for(const struct stat *old, bool there)
-{
-    mode_t mask = umask(0);
-    (void)umask(mask);
-    return there ? old->st_mode & 0777 : 0666 & ~mask;
-}
-
 static int fail_write(const struct import_out *out, const char *path, int error)
 {
     struct strbuf plain = {0};
@@ -65,54 +42,13 @@ static int fail_write(const struct import_out *out, const char *path, int error)
     return code;
 }
 
-/* Why a file cannot be written; 0: it can. *old is what exists there. */
-static int check_target(const struct import_out *out,
-                        const char *path,
-                        struct stat *old,
-                        bool *there)
-{
-    *there = stat(path, old) == 0;
-    if (!*there) {
-        return 0;
-    }
-    if (S_ISDIR(old->st_mode)) {
-        return EISDIR;
-    }
-    if (!out->force) {
-        return EEXIST;
-    }
-    return S_ISREG(old->st_mode) ? 0 : EINVAL;
-}
-
 static int write_file(const struct import_out *out,
                       const char *path,
                       const char *text,
                       size_t len)
 {
-    struct stat old = {0};
-    bool there = false;
-    int error = check_target(out, path, &old, &there);
-    if (error != 0) {
-        return fail_write(out, path, error);
-    }
-    struct strbuf made = {0};
-    strbuf_addf(&made, "%s.XXXXXX", path);
-    int fd = mkostemp(made.text, O_CLOEXEC);
-    bool ok = fd >= 0 && attempt_file_write_all(fd, text, len) &&
-              fsync(fd) == 0 && fchmod(fd, mode_for(&old, there)) == 0;
-    error = errno;
-    if (fd >= 0) {
-        (void)close(fd);
-    }
-    if (ok && !put_in_place(made.text, path, out->force)) {
-        error = errno;
-        ok = false;
-    }
-    if (fd >= 0 && !ok) {
-        (void)unlink(made.text);
-    }
-    strbuf_release(&made);
-    return ok ? CLI_OK : fail_write(out, path, error);
+    int error = cli_put_file(path, text, len, out->force);
+    return error == 0 ? CLI_OK : fail_write(out, path, error);
 }
 
 /* --- bodies ------------------------------------------------------------- */
@@ -164,9 +100,7 @@ static int put_bodies(const struct import_out *out,
             continue;
         }
         if (check) {
-            struct stat old = {0};
-            bool there = false;
-            int error = check_target(out, path.text, &old, &there);
+            int error = cli_check_file(path.text, out->force);
             code = error == 0 ? CLI_OK : fail_write(out, path.text, error);
             continue;
         }
@@ -183,9 +117,7 @@ int import_out_write(const struct import_out *out,
                      const struct import *import,
                      const struct strbuf *plan)
 {
-    struct stat old = {0};
-    bool there = false;
-    int error = check_target(out, out->path, &old, &there);
+    int error = cli_check_file(out->path, out->force);
     if (error != 0) {
         return fail_write(out, out->path, error);
     }

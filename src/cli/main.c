@@ -48,9 +48,7 @@ static int print_about(bool version)
     } else {
         add_usage(&out);
     }
-    int code = cli_write(&out);
-    strbuf_release(&out);
-    return code;
+    return cli_print(&out);
 }
 
 static int fail_usage(const char *command)

@@ -112,20 +112,17 @@ static void add_json(struct strbuf *out,
     jsonw_int(&json, "tasks", plan->task_count);
     jsonw_duration(&json, "makespan_s", result->makespan_ns);
     jsonw_int(&json, "peak_sessions", result->lane_count);
-    jsonw_line(&json, 1);
-    jsonw_array(&json, "at_once");
+    jsonw_list(&json, 1, "at_once");
     for (uint32_t ix = 0;
          ix < result->span_count && result->spans[ix].start_ns == 0;
          ix++) {
         jsonw_text(&json, NULL, plan->tasks[result->spans[ix].task].id);
     }
     jsonw_array_end(&json);
-    jsonw_line(&json, 1);
-    jsonw_array(&json, "starts");
+    jsonw_list(&json, 1, "starts");
     for (uint32_t ix = 0; ix < result->span_count; ix++) {
         const struct sim_span *span = &result->spans[ix];
-        jsonw_line(&json, 2);
-        jsonw_object(&json, NULL);
+        jsonw_item(&json, 2);
         jsonw_text(&json, "task", plan->tasks[span->task].id);
         jsonw_duration(&json, "start_s", span->start_ns);
         jsonw_duration(&json, "end_s", span->end_ns);
@@ -133,21 +130,18 @@ static void add_json(struct strbuf *out,
         jsonw_object_end(&json);
     }
     jsonw_array_end(&json);
-    jsonw_line(&json, 1);
-    jsonw_array(&json, "not_done");
+    jsonw_list(&json, 1, "not_done");
     for (uint32_t ix = 0; ix < result->left_count; ix++) {
         struct strbuf text = {0};
         results_reason(&text, plan, &result->left[ix]);
-        jsonw_line(&json, 2);
-        jsonw_object(&json, NULL);
+        jsonw_item(&json, 2);
         jsonw_text(&json, "task", plan->tasks[result->left[ix].task].id);
         jsonw_text(&json, "text", strbuf_text(&text));
         jsonw_object_end(&json);
         strbuf_release(&text);
     }
     jsonw_array_end(&json);
-    jsonw_object_end(&json);
-    strbuf_adds(out, "\n");
+    jsonw_finish(&json);
 }
 
 int preview_print(struct plan *plan, bool json)
@@ -169,11 +163,10 @@ int preview_print(struct plan *plan, bool json)
     } else {
         add_text(&out, plan, result);
     }
-    int code = cli_write(&out);
+    int code = cli_print(&out);
     if (code == CLI_OK && result->left_count > 0) {
         code = CLI_NOT_ALL_DONE;
     }
-    strbuf_release(&out);
     sim_result_free(result);
     return code;
 }

@@ -11,9 +11,16 @@
 
 enum { LEFT_MAX = 20 };
 
-struct results_label results_rules(uint32_t rules)
+const char *const results_rules[RESULTS_RULES] = {
+    "priority",
+    "cap",
+    "defer",
+    "batch",
+};
+
+/* The names of rules that are on: "priority+cap", "none", "all". */
+static struct results_label name_rules(uint32_t rules)
 {
-    static const char *const names[] = {"priority", "cap", "defer", "batch"};
     struct results_label label = {{0}};
     if (rules == 0 || rules == SIM_RULES_ALL) {
         (void)snprintf(label.text,
@@ -23,13 +30,13 @@ struct results_label results_rules(uint32_t rules)
         return label;
     }
     size_t len = 0;
-    for (uint32_t ix = 0; ix < ARRAY_COUNT(names); ix++) {
+    for (uint32_t ix = 0; ix < RESULTS_RULES; ix++) {
         if ((rules & (1U << ix)) != 0) {
             int added = snprintf(label.text + len,
                                  sizeof(label.text) - len,
                                  "%s%s",
                                  len > 0 ? "+" : "",
-                                 names[ix]);
+                                 results_rules[ix]);
             len += added > 0 ? (size_t)added : 0;
         }
     }
@@ -51,7 +58,7 @@ struct results_label results_label(const struct sim_result *result)
                        sizeof(label.text),
                        "policy %s, rules %.30s",
                        sim_policy_name(result->policy),
-                       results_rules(result->rules).text);
+                       name_rules(result->rules).text);
     }
     return label;
 }
@@ -153,7 +160,7 @@ void results_text(struct strbuf *out,
                 result->task_count == 1 ? "" : "s",
                 sim_policy_name(result->policy));
     if (result->rules != SIM_RULES_ALL) {
-        strbuf_addf(out, ", rules %s", results_rules(result->rules).text);
+        strbuf_addf(out, ", rules %s", name_rules(result->rules).text);
     }
     strbuf_adds(out, "\n  makespan ");
     duration_add(out, result->makespan_ns);
@@ -175,8 +182,7 @@ static void json_waits(struct jsonw *json,
                        const struct plan *plan,
                        const struct sim_result *result)
 {
-    jsonw_line(json, 1);
-    jsonw_array(json, "waits");
+    jsonw_list(json, 1, "waits");
     for (uint32_t ix = 0; ix < result->class_count; ix++) {
         const struct sim_class *class = &result->classes[ix];
         if (class->count == 0) {
@@ -197,13 +203,11 @@ static void json_timeline(struct jsonw *json,
                           const struct plan *plan,
                           const struct sim_result *result)
 {
-    jsonw_line(json, 1);
-    jsonw_array(json, "timeline");
+    jsonw_list(json, 1, "timeline");
     for (uint32_t ix = 0; ix < result->span_count; ix++) {
         const struct sim_span *span = &result->spans[ix];
         const struct plan_task *task = &plan->tasks[span->task];
-        jsonw_line(json, 2);
-        jsonw_object(json, NULL);
+        jsonw_item(json, 2);
         jsonw_text(json, "task", task->id);
         jsonw_text(json, "class", plan->classes[task->class_ix].name);
         jsonw_duration(json, "start_s", span->start_ns);
@@ -222,14 +226,12 @@ static void json_left(struct jsonw *json,
                       const struct plan *plan,
                       const struct sim_result *result)
 {
-    jsonw_line(json, 1);
-    jsonw_array(json, "not_done");
+    jsonw_list(json, 1, "not_done");
     for (uint32_t ix = 0; ix < result->left_count; ix++) {
         const struct sim_left *left = &result->left[ix];
         struct strbuf text = {0};
         results_reason(&text, plan, left);
-        jsonw_line(json, 2);
-        jsonw_object(json, NULL);
+        jsonw_item(json, 2);
         jsonw_text(json, "task", plan->tasks[left->task].id);
         jsonw_text(json, "state", sched_state_name(left->state));
         jsonw_text(json,
@@ -259,7 +261,7 @@ void results_json(struct strbuf *out,
     struct jsonw json = {.out = out, .spaced = true};
     jsonw_object(&json, NULL);
     jsonw_text(&json, "policy", sim_policy_name(result->policy));
-    jsonw_text(&json, "rules", results_rules(result->rules).text);
+    jsonw_text(&json, "rules", name_rules(result->rules).text);
     jsonw_int(&json, "tasks", result->task_count);
     jsonw_duration(&json, "makespan_s", result->makespan_ns);
     jsonw_line(&json, 1);
@@ -296,7 +298,7 @@ static int rules_width(const struct sim_result *const *results, uint32_t count)
 {
     size_t width = strlen("rules");
     for (uint32_t ix = 0; ix < count; ix++) {
-        size_t len = strlen(results_rules(results[ix]->rules).text);
+        size_t len = strlen(name_rules(results[ix]->rules).text);
         width = len > width ? len : width;
     }
     return (int)width;
@@ -319,7 +321,7 @@ static void add_row(struct strbuf *out,
                         "%-9s  %-*s ",
                         sim_policy_name(result->policy),
                         width,
-                        results_rules(result->rules).text);
+                        name_rules(result->rules).text);
             add_column(out, 9, result->makespan_ns);
             strbuf_addf(out, " %4.0f %%", result->slot_use * 100);
         } else {

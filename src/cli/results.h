@@ -29,13 +29,14 @@ void results_table(struct strbuf *out,
                    const struct sim_result *const *results,
                    uint32_t count);
 
+/* The names of rules, by bit. */
+enum { RESULTS_RULES = 4 };
+extern const char *const results_rules[RESULTS_RULES];
+
 /* A short text, as a plain value. */
 struct results_label {
     char text[48];
 };
-
-/* The names of rules that are on: "priority+cap", "none", "all". */
-struct results_label results_rules(uint32_t rules);
 
 /* What a result is called beside others: "rank", "fifo, rules none". */
 struct results_label results_label(const struct sim_result *result);

@@ -139,7 +139,9 @@ static const char *script_command(const char *dir)
                                               : "npm install && npm test";
 }
 
-const char *survey_test_command(const char *dir)
+/* The shell command that tests the repository at `dir`, by the files that it
+ * has; NULL: unknown. */
+static const char *test_command(const char *dir)
 {
     /* A file, and a string that it has to contain (NULL: none). */
     static const struct {
@@ -287,7 +289,7 @@ static enum err add_repo(struct survey *survey,
     strbuf_addf(&whole, "%s/%s", dir, path);
     struct survey_repo repo = {
         .path = mem_strndup(path, strlen(path)),
-        .test = survey_test_command(strbuf_text(&whole)),
+        .test = test_command(strbuf_text(&whole)),
     };
     if (!is_text(path)) {
         repo.fault = "its name is not UTF-8; rename it";
@@ -343,7 +345,7 @@ add_below(struct survey *survey, const char *dir, struct diag *diag)
 
 /* --- agents ------------------------------------------------------------- */
 
-static bool is_in_path(const char *name)
+bool survey_is_in_path(const char *name)
 {
     const char *path = getenv("PATH");
     bool found = false;
@@ -367,7 +369,7 @@ enum err survey_make(struct survey *out, const char *dir, struct diag *diag)
     for (uint32_t ix = 0;
          adapter_at(ix) != NULL && out->agent_count < SURVEY_AGENTS_MAX;
          ix++) {
-        if (is_in_path(adapter_at(ix)->name)) {
+        if (survey_is_in_path(adapter_at(ix)->name)) {
             out->agents[out->agent_count++] = adapter_at(ix);
         }
     }

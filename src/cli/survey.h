@@ -43,11 +43,10 @@ struct survey {
 MUST_USE enum err
 survey_make(struct survey *out, const char *dir, struct diag *diag);
 
+/* Whether there is such a program in PATH. */
+bool survey_is_in_path(const char *name);
+
 /* Give the memory back; *survey is then {0}. */
 void survey_release(struct survey *survey);
-
-/* The shell command that tests the repository at `dir`, by the files that it
- * has; NULL: unknown. */
-const char *survey_test_command(const char *dir);
 
 #endif /* CLI_SURVEY_H */

@@ -4,17 +4,23 @@
 #include "agent/runner.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "cli/survey.h"
+#include "engine/engine.h"
+#include "git/git.h"
 #include "plan/alias.h"
+#include "plan/suggest.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { VERSION_BYTES = 32 };
 
-void warnings_add(struct warnings *warnings,
+void warnings_add(struct plan_errors *list,
                   struct plan_mark mark,
                   const char *format,
                   ...)
@@ -24,25 +30,13 @@ void warnings_add(struct warnings *warnings,
     va_start(args, format);
     int len = vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    if (len <= 0) {
-        return;
+    if (len > 0) {
+        MEM_GROW(list->items, list->count, list->capacity);
+        list->items[list->count++] = (struct plan_error){
+            .mark = mark,
+            .text = mem_strndup(text, strlen(text)),
+        };
     }
-    warnings->list = mem_resize(warnings->list,
-                                warnings->count + 1,
-                                sizeof(warnings->list[0]));
-    warnings->list[warnings->count++] = (struct warning){
-        .mark = mark,
-        .text = mem_strndup(text, strlen(text)),
-    };
-}
-
-void warnings_release(struct warnings *warnings)
-{
-    for (uint32_t ix = 0; ix < warnings->count; ix++) {
-        mem_free(warnings->list[ix].text);
-    }
-    mem_free(warnings->list);
-    *warnings = (struct warnings){0};
 }
 
 /* --- reviews by a bare program ------------------------------------------ */
@@ -87,7 +81,7 @@ static const struct adapter *bare_program(const struct plan_task *task)
 }
 
 /* Tasks of one stage have the same command: each is told once. */
-static void find_bare(struct warnings *warnings, const struct plan *plan)
+static void find_bare(struct plan_errors *warnings, const struct plan *plan)
 {
     const char *told_shell = NULL;
     const char **told_argv = NULL;
@@ -113,24 +107,6 @@ static void find_bare(struct warnings *warnings, const struct plan *plan)
 }
 
 /* --- the programs ------------------------------------------------------- */
-
-/* Whether there is such a program in PATH. */
-static bool is_in_path(const char *name)
-{
-    const char *path = getenv("PATH");
-    struct strbuf file = {0};
-    bool found = false;
-    while (path != NULL && *path != '\0' && !found) {
-        size_t len = strcspn(path, ":");
-        strbuf_clear(&file);
-        strbuf_add(&file, len > 0 ? path : ".", len > 0 ? len : 1);
-        strbuf_addf(&file, "/%s", name);
-        found = access(strbuf_text(&file), X_OK) == 0;
-        path += len + (path[len] == ':' ? 1 : 0);
-    }
-    strbuf_release(&file);
-    return found;
-}
 
 /* The version that the program prints, "" if it prints none. */
 static void ask_version(const char *name, char out[VERSION_BYTES])
@@ -168,14 +144,14 @@ static bool has_variable(const struct plan_agent *agent, const char *name)
     return given;
 }
 
-static void check_agent(struct warnings *warnings,
+static void check_agent(struct plan_errors *warnings,
                         const struct plan_agent *agent,
                         struct plan_mark mark)
 {
     const struct adapter *adapter = agent->adapter;
     const char *name = adapter->name;
     char version[VERSION_BYTES];
-    if (!is_in_path(name)) {
+    if (!survey_is_in_path(name)) {
         warnings_add(warnings,
                      mark,
                      "agent %s: %s is not in PATH; install it",
@@ -217,7 +193,7 @@ static void check_agent(struct warnings *warnings,
     }
 }
 
-static void find_agents(struct warnings *warnings, const struct plan *plan)
+static void find_agents(struct plan_errors *warnings, const struct plan *plan)
 {
     bool *checked = mem_zalloc(plan->agent_count + 1, sizeof(checked[0]));
     for (uint32_t ix = 0; ix < plan->task_count; ix++) {
@@ -233,7 +209,7 @@ static void find_agents(struct warnings *warnings, const struct plan *plan)
     mem_free(checked);
 }
 
-static void add_olds(struct warnings *out, const struct plan *plan)
+static void add_olds(struct plan_errors *out, const struct plan *plan)
 {
     for (const struct plan_old *old = plan->olds; old != NULL;
          old = old->next) {
@@ -245,13 +221,134 @@ static void add_olds(struct warnings *out, const struct plan *plan)
     }
 }
 
-struct warnings warnings_find(const struct plan *plan, bool probe)
+/* --- repositories ------------------------------------------------------- */
+
+/* The branch of the repository whose name is near to `name`, as a hint. */
+static void add_hint(struct strbuf *out, struct git *git, const char *name)
 {
-    struct warnings warnings = {0};
+    const char *const args[] = {"for-each-ref",
+                                "--format=%(refname:short)",
+                                "refs/heads",
+                                NULL};
+    struct strbuf list = {0};
+    struct diag ignored = {0};
+    struct suggest guess;
+    uint32_t budget = SUGGEST_BUDGET;
+    suggest_init(&guess, name, strlen(name), &budget);
+    if (git_output(git, args, &list, &ignored) == ERR_OK && list.len > 0) {
+        for (char *at = list.text; *at != '\0';) {
+            size_t len = strcspn(at, "\n");
+            bool last = at[len] == '\0';
+            at[len] = '\0';
+            (void)suggest_offer(&guess, at);
+            at += len + (last ? 0 : 1);
+        }
+    }
+    strbuf_adds(out, suggest_hint(&guess));
+    strbuf_release(&list);
+}
+
+/* A base that cannot be found: there is no commit at all, or another name. */
+static void refuse_base(struct plan_errors *found,
+                        const struct plan_repo *repo,
+                        struct git *git)
+{
+    struct git_id head;
+    struct diag ignored = {0};
+    struct strbuf hint = {0};
+    add_hint(&hint, git, repo->base);
+    bool empty = hint.len == 0 &&
+                 git_resolve(git, "HEAD", &head, &ignored) == ERR_NOT_FOUND;
+    warnings_add(found,
+                 repo->mark,
+                 "repo \"%s\": %s has no branch or commit \"%s\"%s%s",
+                 repo->name,
+                 git_path(git),
+                 repo->base,
+                 empty ? ": it is empty; create a first commit" : "",
+                 strbuf_text(&hint));
+    strbuf_release(&hint);
+}
+
+static void check_git(struct plan_errors *found,
+                      const struct plan_repo *repo,
+                      const char *path)
+{
+    struct git *git = NULL;
+    struct git_id id;
+    struct diag diag = {0};
+    enum err err = git_open(&git, path, &diag);
+    if (err == ERR_INVALID) {
+        warnings_add(found,
+                     repo->mark,
+                     "repo \"%s\": %s is not a usable git repository; clone it "
+                     "there, or remove \"base\"",
+                     repo->name,
+                     path);
+        return;
+    }
+    if (err == ERR_OK) {
+        err = git_resolve(git, repo->base, &id, &diag);
+    }
+    if (err == ERR_NOT_FOUND && git != NULL) {
+        refuse_base(found, repo, git);
+    } else if (err != ERR_OK) {
+        warnings_add(found,
+                     repo->mark,
+                     "repo \"%s\": %s",
+                     repo->name,
+                     diag.text);
+    }
+    git_close(git);
+}
+
+static void check_repo(struct plan_errors *found,
+                       const struct plan_repo *repo,
+                       const char *folder)
+{
+    struct strbuf path = {0};
+    struct stat info;
+    engine_add_path(&path, folder, repo->path);
+    if (stat(strbuf_text(&path), &info) != 0) {
+        warnings_add(found,
+                     repo->mark,
+                     "repo \"%s\": cannot find its path %s: %s",
+                     repo->name,
+                     strbuf_text(&path),
+                     strerror(errno));
+    } else if (!S_ISDIR(info.st_mode)) {
+        warnings_add(found,
+                     repo->mark,
+                     "repo \"%s\": its path %s is not a directory",
+                     repo->name,
+                     strbuf_text(&path));
+    } else if (repo->base != NULL) {
+        check_git(found, repo, strbuf_text(&path));
+    }
+    strbuf_release(&path);
+}
+
+/* --- all ---------------------------------------------------------------- */
+
+struct plan_errors warnings_find(const struct plan *plan, bool probe)
+{
+    struct plan_errors warnings = {0};
     add_olds(&warnings, plan);
     find_bare(&warnings, plan);
     if (probe) {
         find_agents(&warnings, plan);
     }
     return warnings;
+}
+
+struct plan_errors warnings_find_faults(const struct plan *plan,
+                                        const char *folder)
+{
+    struct plan_errors faults = {0};
+    for (uint32_t ix = 0; ix < plan->repo_count; ix++) {
+        if (plan->repos[ix].path != NULL) {
+            check_repo(&faults, &plan->repos[ix], folder);
+        }
+    }
+    return faults;
 }

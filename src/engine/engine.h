@@ -261,14 +261,12 @@ engine_limit_set(const struct engine *engine, uint32_t run, uint32_t limit);
 int64_t
 engine_limit_spent(const struct engine *engine, uint32_t run, uint32_t limit);
 
-/* What all attempts of a task have cost, and its own budget. */
+/* What all attempts of a task have cost. */
 void engine_task_cost(const struct engine *engine,
                       uint32_t run,
                       uint32_t task,
                       double *usd_out,
                       int64_t *tokens_out);
-struct plan_cost
-engine_task_budget(const struct engine *engine, uint32_t run, uint32_t task);
 
 /* Set what a plan expects of a class from a setting of the store, if it is
  * one of its history ("history/CLASS"). */

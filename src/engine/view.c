@@ -164,13 +164,6 @@ void engine_task_cost(const struct engine *engine,
     *tokens_out = engine->runs[run].tasks[task].tokens;
 }
 
-struct plan_cost
-engine_task_budget(const struct engine *engine, uint32_t run, uint32_t task)
-{
-    INVARIANT(run < engine->run_count);
-    return caps_task_budget(engine, run, task);
-}
-
 int64_t engine_time_ns(const struct engine *engine)
 {
     return engine->now_ns;

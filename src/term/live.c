@@ -20,7 +20,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 enum {
@@ -550,7 +549,7 @@ static void assign_slots(struct live *live, const struct model *model)
     }
 }
 
-static struct winsize terminal_size(void)
+struct winsize live_terminal_size(void)
 {
     struct winsize size = {0};
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 ||
@@ -637,7 +636,7 @@ void live_draw(struct live *live,
     if (live->broken || (live->shown && gone_ns >= 0 && gone_ns < pause_ns)) {
         return;
     }
-    struct winsize size = terminal_size();
+    struct winsize size = live_terminal_size();
     live->began_ns = live->began_ns == 0 ? wall_ns : live->began_ns;
     live->drawn_ns = wall_ns;
     struct glance glance;
@@ -681,7 +680,7 @@ void live_clear(struct live *live)
 {
     if (live->shown) {
         struct strbuf out = {0};
-        add_return(&out, live, terminal_size().ws_col);
+        add_return(&out, live, live_terminal_size().ws_col);
         strbuf_adds(&out, "\x1b[J");
         emit(live, &out);
         strbuf_release(&out);

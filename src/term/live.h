@@ -15,7 +15,12 @@
 #include "base/strbuf.h"
 #include "view/model.h"
 
+#include <sys/ioctl.h>
+
 struct live;
+
+/* Columns and rows of the terminal; 80 and 24 if they are not known. */
+struct winsize live_terminal_size(void);
 
 /* A picture on standard output, which is a terminal. */
 struct live *live_new(bool colours, bool unicode);

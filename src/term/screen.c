@@ -10,6 +10,7 @@
 #include "term/screen.h"
 
 #include "base/mem.h"
+#include "term/live.h"
 #include "term/top.h"
 
 #ifdef SLUICE_NCURSES
@@ -18,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <term.h>
 #include <unistd.h>
 #include <wchar.h>
@@ -30,8 +30,6 @@
 enum {
     ESCAPE_MS = 100, /* the rest of a key's sequence must come within it */
     COLOURS = 8,
-    COLUMNS_DEFAULT = 80,
-    ROWS_DEFAULT = 24,
 };
 
 struct screen {
@@ -136,18 +134,13 @@ void screen_close(struct screen *screen)
 
 void screen_size(struct screen *screen, uint32_t *columns, uint32_t *rows)
 {
-    struct winsize size = {0};
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 ||
-        size.ws_row == 0) {
-        size.ws_col = COLUMNS_DEFAULT;
-        size.ws_row = ROWS_DEFAULT;
-    }
+    (void)screen;
+    struct winsize size = live_terminal_size();
     *columns = size.ws_col;
     *rows = size.ws_row;
-    if (size.ws_col != COLS || size.ws_row != LINES) {
-        if (resizeterm(size.ws_row, size.ws_col) == OK) {
-            screen_refresh(screen);
-        }
+    if ((size.ws_col != COLS || size.ws_row != LINES) &&
+        resizeterm(size.ws_row, size.ws_col) == OK) {
+        (void)clearok(stdscr, TRUE); /* draw everything anew */
     }
 }
 
@@ -195,12 +188,6 @@ void screen_show(struct screen *screen, const struct grid *grid)
         (void)mvadd_wchnstr((int)row, 0, screen->line, count);
     }
     (void)refresh();
-}
-
-void screen_refresh(struct screen *screen)
-{
-    (void)screen;
-    (void)clearok(stdscr, TRUE);
 }
 
 int32_t screen_key(struct screen *screen)
@@ -266,11 +253,6 @@ void screen_show(struct screen *screen, const struct grid *grid)
 {
     (void)screen;
     (void)grid;
-}
-
-void screen_refresh(struct screen *screen)
-{
-    (void)screen;
 }
 
 int32_t screen_key(struct screen *screen)

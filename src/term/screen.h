@@ -37,9 +37,6 @@ void screen_size(struct screen *screen, uint32_t *columns, uint32_t *rows);
 /* Show a grid; only what has changed is sent. */
 void screen_show(struct screen *screen, const struct grid *grid);
 
-/* Draw everything anew with the next screen_show(). */
-void screen_refresh(struct screen *screen);
-
 /* The next key: a character, one of enum top_key, or SCREEN_NO_KEY. It does
  * not wait. */
 int32_t screen_key(struct screen *screen);

@@ -290,49 +290,49 @@ static void switch_panel(struct top *top, const struct model *model, bool back)
     top->panel = (enum top_panel)panel;
 }
 
+/* How far a key moves in a list or text; 0: it does not. The first and the last
+ * place are INT32_MIN and INT32_MAX away. */
+static int64_t steps_of(uint32_t key, uint32_t rows)
+{
+    int64_t page = rows > 1 ? rows - 1 : 1;
+    switch (key) {
+    case TOP_KEY_UP:
+    case 'k':
+        return -1;
+    case TOP_KEY_DOWN:
+    case 'j':
+        return 1;
+    case TOP_KEY_PAGE_UP:
+        return -page;
+    case TOP_KEY_PAGE_DOWN:
+        return page;
+    case TOP_KEY_HOME:
+    case 'g':
+        return INT32_MIN;
+    case TOP_KEY_END:
+    case 'G':
+        return INT32_MAX;
+    default:
+        return 0;
+    }
+}
+
 static bool take_move(struct top *top,
                       const struct model *model,
                       uint32_t key,
                       struct top_request *out)
 {
-    int64_t page = top->page > 1 ? top->page - 1 : 1;
-    int64_t by = 0;
-    switch (key) {
-    case TOP_KEY_UP:
-    case 'k':
-        by = -1;
-        break;
-    case TOP_KEY_DOWN:
-    case 'j':
-        by = 1;
-        break;
-    case TOP_KEY_PAGE_UP:
-        by = -page;
-        break;
-    case TOP_KEY_PAGE_DOWN:
-        by = page;
-        break;
-    case TOP_KEY_HOME:
-    case 'g':
-        by = INT32_MIN;
-        break;
-    case TOP_KEY_END:
-    case 'G':
-        by = INT32_MAX;
-        break;
-    case TOP_KEY_TAB:
-    case TOP_KEY_BACK_TAB:
+    int64_t by = steps_of(key, top->page);
+    if (key == TOP_KEY_TAB || key == TOP_KEY_BACK_TAB) {
         switch_panel(top, model, key == TOP_KEY_BACK_TAB);
         return true;
-    default:
-        return false;
     }
-    if (top->panel == TOP_RUNS && model->run_count > 1) {
+    if (by != 0 && top->panel == TOP_RUNS && model->run_count > 1) {
         move_run(top, model, by, out);
-    } else {
+    } else if (by != 0) {
         move(top, model, by);
     }
-    return true;
+    return by != 0;
 }
 
 /* --- acting ------------------------------------------------------------- */
@@ -640,42 +640,24 @@ static void take_answer(struct top *top, uint32_t key, struct top_request *out)
 static void take_pager(struct top *top, uint32_t key, struct top_request *out)
 {
     struct pager *pager = &top->pager;
-    int64_t page = pager->rows > 1 ? pager->rows - 1 : 1;
-    switch (key) {
-    case 'q':
-    case TOP_KEY_ESCAPE:
+    if (key == 'q' || key == TOP_KEY_ESCAPE) {
         top->mode = TOP_MAIN;
         top->shut = key == 'q';
         pager_release(pager);
         out->deed = TOP_CLOSE;
-        break;
-    case TOP_KEY_UP:
-    case 'k':
-        pager_move(pager, -1);
-        break;
-    case TOP_KEY_DOWN:
-    case TOP_KEY_ENTER:
-    case 'j':
-        pager_move(pager, 1);
-        break;
-    case TOP_KEY_PAGE_UP:
-    case 'b':
-        pager_move(pager, -page);
-        break;
-    case TOP_KEY_PAGE_DOWN:
-    case ' ':
-        pager_move(pager, page);
-        break;
-    case TOP_KEY_HOME:
-    case 'g':
+        return;
+    }
+    key = key == TOP_KEY_ENTER ? TOP_KEY_DOWN
+          : key == 'b'         ? TOP_KEY_PAGE_UP
+          : key == ' '         ? TOP_KEY_PAGE_DOWN
+                               : key;
+    int64_t by = steps_of(key, pager->rows);
+    if (by == INT32_MIN) {
         pager_home(pager);
-        break;
-    case TOP_KEY_END:
-    case 'G':
+    } else if (by == INT32_MAX) {
         pager_end(pager);
-        break;
-    default:
-        break;
+    } else if (by != 0) {
+        pager_move(pager, by);
     }
 }
 

@@ -36,19 +36,8 @@ enum panel {
     PANEL_COUNT,
 };
 
-static uint32_t min(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
-}
-
-static uint32_t max(uint32_t a, uint32_t b)
-{
-    return a > b ? a : b;
-}
-
 /* --- texts and bars ----------------------------------------------------- */
 
-/* Draw a text into some columns of a row; the column behind them. */
 uint32_t top_draw_put(struct top_canvas *canvas,
                       const struct grid_area *area,
                       struct grid_text text)
@@ -57,7 +46,15 @@ uint32_t top_draw_put(struct top_canvas *canvas,
     return text.column + text.columns;
 }
 
-/* Draw a text as far as it goes; the column behind it. */
+void top_draw_cell(struct top_canvas *canvas,
+                   const struct grid_area *area,
+                   struct grid_text *cell,
+                   const char *text)
+{
+    cell->text = text;
+    cell->column = top_draw_put(canvas, area, *cell) + 1;
+}
+
 uint32_t top_draw_add(struct top_canvas *canvas,
                       const struct grid_area *area,
                       struct grid_text text)
@@ -66,7 +63,18 @@ uint32_t top_draw_add(struct top_canvas *canvas,
     return text.column + grid_put(canvas->grid, area, &text);
 }
 
-/* A bar of so many columns, of which a part is full. */
+uint32_t top_draw_line(struct top_canvas *canvas,
+                       const struct grid_area *row,
+                       uint32_t column,
+                       unsigned style,
+                       const char *text)
+{
+    return top_draw_add(
+        canvas,
+        row,
+        (struct grid_text){.column = column, .style = style, .text = text});
+}
+
 void top_draw_bar(struct top_canvas *canvas,
                   const struct grid_area *area,
                   struct grid_text place,
@@ -84,7 +92,6 @@ void top_draw_bar(struct top_canvas *canvas,
     grid_fill(canvas->grid, area, &place, canvas->unicode ? 0x2500 : '-');
 }
 
-/* The title of a panel, in its first row, which is taken off. */
 void top_draw_title(struct top_canvas *canvas,
                     struct grid_area *area,
                     const char *title,
@@ -106,7 +113,6 @@ void top_draw_title(struct top_canvas *canvas,
     strbuf_release(&text);
 }
 
-/* Mark the row that is selected; `focus`: keys move here. */
 void top_draw_mark(struct top_canvas *canvas,
                    const struct grid_area *area,
                    uint32_t row,
@@ -119,12 +125,6 @@ void top_draw_mark(struct top_canvas *canvas,
     grid_mark(canvas->grid, area, row, focus ? GRID_REVERSE : GRID_BOLD);
 }
 
-/* The time of day, to the second or to the minute. */
-void top_draw_clock(struct strbuf *out, int64_t wall_ns, bool seconds)
-{
-    plain_add_clock(out, wall_ns, seconds ? PLAIN_SECONDS : PLAIN_MINUTES);
-}
-
 /* --- the head ----------------------------------------------------------- */
 
 static void draw_bar_of_title(struct top_canvas *canvas, struct grid_area row)
@@ -132,7 +132,7 @@ static void draw_bar_of_title(struct top_canvas *canvas, struct grid_area row)
     const struct model *model = canvas->model;
     struct strbuf clock = {0};
     struct strbuf name = {0};
-    top_draw_clock(&clock, model->wall_ns, true);
+    plain_add_clock(&clock, model->wall_ns, PLAIN_SECONDS);
     strbuf_adds(&name, " sluice top  ");
     plain_add(&name, model->store);
     strbuf_adds(&name, canvas->top->read_only ? "  read-only" : "");
@@ -167,21 +167,14 @@ static void draw_scheduler(struct top_canvas *canvas,
     } else {
         plain_add(&text, model->scheduler);
     }
-    uint32_t column =
-        top_draw_add(canvas,
-                     row,
-                     (struct grid_text){
-                         .column = 1,
-                         .text = strbuf_text(&text),
-                         .style = well ? GRID_GREEN : GRID_RED | GRID_BOLD,
-                     });
+    unsigned style = well ? GRID_GREEN : GRID_RED | GRID_BOLD;
+    uint32_t column = top_draw_line(canvas, row, 1, style, strbuf_text(&text));
     if (model->draining) {
-        (void)top_draw_add(
-            canvas,
-            row,
-            (struct grid_text){.column = column + 2,
-                               .text = "DRAINING: no session starts",
-                               .style = GRID_YELLOW | GRID_BOLD});
+        (void)top_draw_line(canvas,
+                            row,
+                            column + 2,
+                            GRID_YELLOW | GRID_BOLD,
+                            "DRAINING: no session starts");
     }
     strbuf_release(&text);
 }
@@ -229,13 +222,12 @@ static void draw_run(struct top_canvas *canvas, const struct grid_area *row)
 {
     const struct model *model = canvas->model;
     if (model->run == MODEL_NONE) {
-        (void)top_draw_add(canvas,
-                           row,
-                           (struct grid_text){
-                               .column = 1,
-                               .text = "no unfinished run; 'sluice status "
-                                       "--all' lists finished ones",
-                           });
+        (void)top_draw_line(
+            canvas,
+            row,
+            1,
+            GRID_PLAIN,
+            "no unfinished run; 'sluice status --all' lists finished ones");
         return;
     }
     const struct model_run *run = &model->runs[model->run];
@@ -244,16 +236,12 @@ static void draw_run(struct top_canvas *canvas, const struct grid_area *row)
     plain_add(&text, run->id);
     strbuf_adds(&text, "  ");
     uint32_t column =
-        top_draw_add(canvas,
-                     row,
-                     (struct grid_text){.column = 1,
-                                        .text = strbuf_text(&text),
-                                        .style = GRID_BOLD});
-    column = top_draw_add(canvas,
-                          row,
-                          (struct grid_text){.column = column,
-                                             .text = top_draw_flag(run),
-                                             .style = GRID_YELLOW | GRID_BOLD});
+        top_draw_line(canvas, row, 1, GRID_BOLD, strbuf_text(&text));
+    column = top_draw_line(canvas,
+                           row,
+                           column,
+                           GRID_YELLOW | GRID_BOLD,
+                           top_draw_flag(run));
     strbuf_clear(&text);
     top_draw_cap(&text, run);
     strbuf_adds(&text, "; ");
@@ -265,10 +253,7 @@ static void draw_run(struct top_canvas *canvas, const struct grid_area *row)
         strbuf_adds(&text, " left; ");
     }
     top_draw_counts(&text, run);
-    (void)top_draw_add(
-        canvas,
-        row,
-        (struct grid_text){.column = column, .text = strbuf_text(&text)});
+    (void)top_draw_line(canvas, row, column, GRID_PLAIN, strbuf_text(&text));
     strbuf_release(&text);
 }
 
@@ -327,14 +312,16 @@ wanted_rows(const struct top_canvas *canvas, enum panel panel, uint32_t columns)
     bool usage = model->gauge_count > 0 || model->usage != NULL;
     switch (panel) {
     case PANEL_SLOTS:
-        return 1 + max(top->slot_count, 1);
+        return 1 + top_draw_max(top->slot_count, 1);
     case PANEL_TASKS:
-        return 1 + max(top->row_count, 1);
+        return 1 + top_draw_max(top->row_count, 1);
     case PANEL_RUNS:
-        return model->run_count > 1 ? 1 + min(model->run_count, RUNS_MAX) : 0;
+        return model->run_count > 1
+                   ? 1 + top_draw_min(model->run_count, RUNS_MAX)
+                   : 0;
     case PANEL_USAGE:
         return usage ? 1U + (model->usage != NULL ? 1 : 0) +
-                           min(model->gauge_count, GAUGES_MAX)
+                           top_draw_min(model->gauge_count, GAUGES_MAX)
                      : 0;
     case PANEL_LIMITS:
         return model->limit_count > 0
@@ -359,15 +346,15 @@ static uint32_t least_rows(enum panel panel, uint32_t wanted)
         [PANEL_LIMITS] = 2,
         [PANEL_EVENTS] = 1 + EVENTS_MIN,
     };
-    return min(least[panel], wanted);
+    return top_draw_min(least[panel], wanted);
 }
 
 /* Give a panel more rows, up to a number. */
 static void
 grow(uint32_t *rows, const uint32_t *wanted, uint32_t up_to, uint32_t *left)
 {
-    uint32_t goal = min(*wanted, up_to);
-    uint32_t more = goal > *rows ? min(goal - *rows, *left) : 0;
+    uint32_t goal = top_draw_min(*wanted, up_to);
+    uint32_t more = goal > *rows ? top_draw_min(goal - *rows, *left) : 0;
     *rows += more;
     *left -= more;
 }
@@ -454,9 +441,7 @@ static void put_hints(struct top_canvas *canvas, const struct grid_area *row)
               "read-only"
             : "?:help q:quit i:view l:log w:why /:find p:pause +-:cap h:hold "
               "r:retry A:answer";
-    (void)top_draw_add(canvas,
-                       row,
-                       (struct grid_text){.text = hints, .style = GRID_DIM});
+    (void)top_draw_line(canvas, row, 0, GRID_DIM, hints);
 }
 
 /* The question or the message that is due; false: there is none. */
@@ -486,13 +471,7 @@ static bool put_message(struct top_canvas *canvas, const struct grid_area *row)
     } else {
         strbuf_adds(&text, strbuf_text(&top->message));
     }
-    (void)top_draw_add(canvas,
-                       row,
-                       (struct grid_text){
-                           .column = 1,
-                           .text = strbuf_text(&text),
-                           .style = style,
-                       });
+    (void)top_draw_line(canvas, row, 1, style, strbuf_text(&text));
     bool any = text.len > 0;
     strbuf_release(&text);
     return any;
@@ -526,7 +505,8 @@ static void draw_main(struct top_canvas *canvas, struct grid_area area)
         draw_progress(canvas, &row);
     }
     struct grid_area body =
-        grid_take_rows(&area, area.rows - min(area.rows, roomy ? 2 : 1));
+        grid_take_rows(&area,
+                       area.rows - top_draw_min(area.rows, roomy ? 2 : 1));
     draw_foot(canvas, area);
     if (body.columns < WIDE_COLUMNS) {
         draw_panels(canvas, body, all);
@@ -536,6 +516,15 @@ static void draw_main(struct top_canvas *canvas, struct grid_area area)
         draw_panels(canvas, half, left);
         draw_panels(canvas, body, right);
     }
+}
+
+/* The first row, which is taken off. */
+static void
+draw_bar(struct top_canvas *canvas, struct grid_area *area, const char *text)
+{
+    struct grid_area title = grid_take_rows(area, 1);
+    (void)top_draw_line(canvas, &title, 0, GRID_PLAIN, text);
+    grid_mark(canvas->grid, &title, 0, GRID_REVERSE);
 }
 
 static void draw_help(struct top_canvas *canvas, struct grid_area area)
@@ -562,82 +551,69 @@ static void draw_help(struct top_canvas *canvas, struct grid_area area)
         {"A", "answer the task's question: type it, then Enter"},
         {"q", "quit; sessions are not affected"},
     };
-    struct grid_area title = grid_take_rows(&area, 1);
-    (void)top_draw_add(canvas,
-                       &title,
-                       (struct grid_text){.text = " sluice top: keys"});
-    grid_mark(canvas->grid, &title, 0, GRID_REVERSE);
+    draw_bar(canvas, &area, " sluice top: keys");
     for (uint32_t ix = 0; ix < ARRAY_COUNT(lines); ix++) {
+        struct grid_area row = grid_take_rows(&area, 1);
         struct grid_text cell = {
-            .row = ix,
             .column = 1,
             .columns = 13,
             .style = GRID_BOLD,
-            .text = lines[ix].keys,
         };
-        cell.column = top_draw_put(canvas, &area, cell) + 1;
-        cell.style = GRID_PLAIN;
-        cell.text = lines[ix].text;
-        (void)top_draw_add(canvas, &area, cell);
+        top_draw_cell(canvas, &row, &cell, lines[ix].keys);
+        (void)top_draw_line(canvas,
+                            &row,
+                            cell.column,
+                            GRID_PLAIN,
+                            lines[ix].text);
     }
-    struct grid_text signs = {
-        .row = ARRAY_COUNT(lines),
-        .column = 1,
-        .text = canvas->unicode
-                    ? "stages: \u2713 done \u25b6 running \u25cb ready \u00b7 "
-                      "waiting = held ! parked ? in doubt \u2717 failed - "
-                      "skipped"
-                    : "stages: + done > running o ready . waiting = held ! "
-                      "parked ? in doubt x failed - skipped",
-    };
-    (void)top_draw_add(canvas, &area, signs);
-    struct grid_text last = {
-        .row = ARRAY_COUNT(lines) + 2,
-        .column = 1,
-        .style = GRID_DIM,
-        .text = canvas->top->read_only ? "read-only: keys that change "
-                                         "something are disabled. Any key: back"
-                                       : "Any key: back",
-    };
-    (void)top_draw_add(canvas, &area, last);
+    (void)top_draw_line(
+        canvas,
+        &area,
+        1,
+        GRID_PLAIN,
+        canvas->unicode
+            ? "stages: \u2713 done \u25b6 running \u25cb ready \u00b7 waiting "
+              "= held ! parked ? in doubt \u2717 failed - skipped"
+            : "stages: + done > running o ready . waiting = held ! parked ? in "
+              "doubt x failed - skipped");
+    (void)grid_take_rows(&area, 2);
+    (void)top_draw_line(canvas,
+                        &area,
+                        1,
+                        GRID_DIM,
+                        canvas->top->read_only
+                            ? "read-only: keys that change something are "
+                              "disabled. Any key: back"
+                            : "Any key: back");
 }
 
 static void draw_pager(struct top_canvas *canvas, struct grid_area area)
 {
     struct top *top = canvas->top;
-    struct grid_area title = grid_take_rows(&area, 1);
-    struct grid_area body =
-        grid_take_rows(&area, area.rows > 0 ? area.rows - 1 : 0);
     struct strbuf text = {0};
     strbuf_addf(&text, " %s", strbuf_text(&top->title));
     strbuf_adds(&text, top->running ? "" : "  (end)");
     strbuf_adds(&text, top->pager.cut ? "  (the start is omitted)" : "");
-    (void)top_draw_add(canvas,
-                       &title,
-                       (struct grid_text){.text = strbuf_text(&text)});
-    grid_mark(canvas->grid, &title, 0, GRID_REVERSE);
+    draw_bar(canvas, &area, strbuf_text(&text));
     strbuf_release(&text);
+    struct grid_area body =
+        grid_take_rows(&area, area.rows > 0 ? area.rows - 1 : 0);
     pager_draw(&top->pager, canvas->grid, &body);
     if (pager_is_empty(&top->pager)) {
-        (void)top_draw_add(
-            canvas,
-            &body,
-            (struct grid_text){
-                .column = 1,
-                .style = GRID_DIM,
-                .text = top->running ? "(nothing yet)" : "(nothing)",
-            });
+        (void)top_draw_line(canvas,
+                            &body,
+                            1,
+                            GRID_DIM,
+                            top->running ? "(nothing yet)" : "(nothing)");
     }
-    (void)top_draw_add(
+    (void)top_draw_line(
         canvas,
         &area,
-        (struct grid_text){
-            .style = GRID_DIM,
-            .text = top->pager.follow
-                        ? "q:back  Up Down PgUp PgDn Home End  follows"
-                        : "q:back  Up Down PgUp PgDn Home End  End "
-                          "follows again",
-        });
+        0,
+        GRID_DIM,
+        top->pager.follow
+            ? "q:back  Up Down PgUp PgDn Home End  follows"
+            : "q:back  Up Down PgUp PgDn Home End  End follows again");
 }
 
 void top_draw(struct grid *grid,
@@ -653,9 +629,7 @@ void top_draw(struct grid *grid,
     };
     struct grid_area area = grid_whole(grid);
     if (area.columns < TOP_DRAW_COLUMNS_MIN || area.rows < TOP_DRAW_ROWS_MIN) {
-        (void)top_draw_add(&canvas,
-                           &area,
-                           (struct grid_text){.text = "too small"});
+        (void)top_draw_line(&canvas, &area, 0, GRID_PLAIN, "too small");
         return;
     }
     switch (top->mode) {

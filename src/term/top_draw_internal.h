@@ -20,10 +20,34 @@ uint32_t top_draw_put(struct top_canvas *canvas,
                       const struct grid_area *area,
                       struct grid_text text);
 
+/* The same with the cells of a row: draw the next one, and go to the column
+ * behind it and a blank. */
+void top_draw_cell(struct top_canvas *canvas,
+                   const struct grid_area *area,
+                   struct grid_text *cell,
+                   const char *text);
+
 /* Draw a text as far as it goes; the column behind it. */
 uint32_t top_draw_add(struct top_canvas *canvas,
                       const struct grid_area *area,
                       struct grid_text text);
+
+/* The same in the first row of an area. */
+uint32_t top_draw_line(struct top_canvas *canvas,
+                       const struct grid_area *row,
+                       uint32_t column,
+                       unsigned style,
+                       const char *text);
+
+static inline uint32_t top_draw_min(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline uint32_t top_draw_max(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
 
 /* A bar of so many columns, of which a part is full. */
 void top_draw_bar(struct top_canvas *canvas,
@@ -42,9 +66,6 @@ void top_draw_mark(struct top_canvas *canvas,
                    const struct grid_area *area,
                    uint32_t row,
                    bool focus);
-
-/* Append the time of day, to the second or to the minute. */
-void top_draw_clock(struct strbuf *out, int64_t wall_ns, bool seconds);
 
 /* Append "2 in flight, cap 3"; "5 of 17 done, 4 ready". */
 void top_draw_cap(struct strbuf *out, const struct model_run *run);

@@ -136,14 +136,12 @@ void top_draw_issue(struct top_canvas *canvas,
                     const struct model_issue *issue)
 {
     struct strbuf text = {0};
-    uint32_t most = area->columns / 4;
-    most = most > ID_COLUMNS_MIN ? most : ID_COLUMNS_MIN;
-    uint32_t longest = canvas->top->id_columns;
+    uint32_t most = top_draw_max(area->columns / 4, ID_COLUMNS_MIN);
     plain_add(&text, issue->id);
     struct grid_text cell = {
         .row = row,
         .column = 1,
-        .columns = longest < most ? longest : most,
+        .columns = top_draw_min(canvas->top->id_columns, most),
         .text = strbuf_text(&text),
     };
     cell.column = top_draw_put(canvas, area, cell) + GAP;

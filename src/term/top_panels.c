@@ -17,16 +17,6 @@ enum {
     STATE_COLUMNS = 9,  /* "starting" and a blank */
 };
 
-static uint32_t min(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
-}
-
-static uint32_t max(uint32_t a, uint32_t b)
-{
-    return a > b ? a : b;
-}
-
 /* The first place to show of `count`, so that one of them is in sight. */
 static uint32_t
 scroll(uint32_t first, uint32_t count, uint32_t room, uint32_t chosen)
@@ -40,7 +30,7 @@ scroll(uint32_t first, uint32_t count, uint32_t room, uint32_t chosen)
     if (chosen < count && chosen >= first + room) {
         first = chosen - room + 1;
     }
-    return min(first, count - room);
+    return top_draw_min(first, count - room);
 }
 
 /* --- panels ------------------------------------------------------------- */
@@ -63,24 +53,19 @@ void top_draw_runs(struct top_canvas *canvas, struct grid_area area)
         const struct model_run *run = &model->runs[ix];
         strbuf_clear(&text);
         plain_add(&text, run->id);
-        uint32_t column = top_draw_put(canvas,
-                                       &area,
-                                       (struct grid_text){
-                                           .row = row,
-                                           .column = 1,
-                                           .columns = area.columns / 3,
-                                           .text = strbuf_text(&text),
-                                       });
+        struct grid_text cell = {
+            .row = row,
+            .column = 1,
+            .columns = area.columns / 3,
+        };
+        top_draw_cell(canvas, &area, &cell, strbuf_text(&text));
         strbuf_clear(&text);
         strbuf_addf(&text, "%s", top_draw_flag(run));
         top_draw_cap(&text, run);
         strbuf_adds(&text, "; ");
         top_draw_counts(&text, run);
-        (void)top_draw_add(canvas,
-                           &area,
-                           (struct grid_text){.row = row,
-                                              .column = column + 1,
-                                              .text = strbuf_text(&text)});
+        cell.text = strbuf_text(&text);
+        (void)top_draw_add(canvas, &area, cell);
         if (ix == model->run) {
             top_draw_mark(canvas, &area, row, focus);
         }
@@ -106,47 +91,32 @@ static bool add_time(struct strbuf *out,
     return late;
 }
 
-/* Columns of a row of slots. */
-struct slot_columns {
-    uint32_t id;
-    uint32_t class_name;
-    uint32_t repo;
-    uint32_t time;
-};
-
-static struct slot_columns slot_columns(uint32_t width)
-{
-    struct slot_columns columns = {
-        .id = width > 3 * 12 ? width / 3 : 12,
-        .class_name = width >= 56 ? 10 : 0,
-        .repo = width >= 76 ? 8 : 0,
-        .time = 20,
-    };
-    return columns;
-}
-
 static void draw_slot(struct top_canvas *canvas,
                       const struct grid_area *area,
                       uint32_t row,
                       const struct model_slot *slot)
 {
-    struct slot_columns columns = slot_columns(area->columns);
+    uint32_t width = area->columns;
     struct strbuf text = {0};
+    struct grid_text cell = {
+        .row = row,
+        .column = 1,
+        .columns = top_draw_max(width / 3, 12),
+        .style = GRID_CYAN,
+    };
     plain_add(&text, slot->task);
-    struct grid_text cell = {.row = row, .column = 1, .style = GRID_CYAN};
-    cell.columns = columns.id;
-    cell.text = strbuf_text(&text);
-    cell.column = top_draw_put(canvas, area, cell) + 1;
+    top_draw_cell(canvas, area, &cell, strbuf_text(&text));
     cell.style = GRID_PLAIN;
-    if (columns.class_name > 0) {
-        cell.columns = columns.class_name;
-        cell.text = slot->class_name;
-        cell.column = top_draw_put(canvas, area, cell) + 1;
+    if (width >= 56) {
+        cell.columns = 10;
+        top_draw_cell(canvas, area, &cell, slot->class_name);
     }
-    if (columns.repo > 0) {
-        cell.columns = columns.repo;
-        cell.text = slot->repo != NULL ? slot->repo : "";
-        cell.column = top_draw_put(canvas, area, cell) + 1;
+    if (width >= 76) {
+        cell.columns = 8;
+        top_draw_cell(canvas,
+                      area,
+                      &cell,
+                      slot->repo != NULL ? slot->repo : "");
     }
     strbuf_clear(&text);
     strbuf_addf(&text, "#%u", slot->attempt);
@@ -154,19 +124,17 @@ static void draw_slot(struct top_canvas *canvas,
         strbuf_addf(&text, "+%u", slot->more);
     }
     cell.columns = 4;
-    cell.text = strbuf_text(&text);
     cell.style = slot->attempt > 1 ? GRID_YELLOW : GRID_PLAIN;
-    cell.column = top_draw_put(canvas, area, cell) + 1;
+    top_draw_cell(canvas, area, &cell, strbuf_text(&text));
     strbuf_clear(&text);
     bool late = add_time(&text, canvas->model, slot);
-    cell.columns = columns.time;
-    cell.text = strbuf_text(&text);
+    cell.columns = 20;
     cell.style = late ? GRID_RED | GRID_BOLD : GRID_PLAIN;
-    cell.column = top_draw_put(canvas, area, cell) + 1;
+    top_draw_cell(canvas, area, &cell, strbuf_text(&text));
     strbuf_release(&text);
-    if (cell.column + 5 <= area->columns && slot->expected_ns > 0) {
+    if (cell.column + 5 <= width && slot->expected_ns > 0) {
         double gone = (double)(canvas->model->wall_ns - slot->since_ns);
-        cell.columns = min(area->columns - cell.column - 1, 30);
+        cell.columns = top_draw_min(width - cell.column - 1, 30);
         cell.style = late ? GRID_RED : GRID_GREEN;
         top_draw_bar(canvas, area, cell, gone / (double)slot->expected_ns);
     }
@@ -243,13 +211,14 @@ static void draw_task(struct top_canvas *canvas,
         .column = 1,
         .columns = STATE_COLUMNS,
         .style = top_draw_style(&about),
-        .text = about.revoked ? "revoked" : sched_state_name(about.state),
     };
-    cell.column = top_draw_put(canvas, area, cell) + 1;
-    cell.columns = max(area->columns / 3, 12);
+    top_draw_cell(canvas,
+                  area,
+                  &cell,
+                  about.revoked ? "revoked" : sched_state_name(about.state));
+    cell.columns = top_draw_max(area->columns / 3, 12);
     cell.style = GRID_PLAIN;
-    cell.text = strbuf_text(&id);
-    cell.column = top_draw_put(canvas, area, cell) + 1;
+    top_draw_cell(canvas, area, &cell, strbuf_text(&id));
     if (top_draw_is_ended(&about) && about.ran_ns > 0) {
         strbuf_adds(&reason, " after ");
         duration_add(&reason, about.ran_ns);
@@ -331,27 +300,19 @@ static void draw_limit(struct top_canvas *canvas,
     uint32_t end = cell.column + cell.columns;
     struct strbuf text = {0};
     plain_add(&text, limit->name);
-    cell.columns = min(14, cell.columns);
-    cell.text = strbuf_text(&text);
-    cell.column = top_draw_put(canvas, area, cell) + 1;
+    cell.columns = top_draw_min(14, cell.columns);
+    top_draw_cell(canvas, area, &cell, strbuf_text(&text));
     strbuf_clear(&text);
-    if (limit->per != NULL) {
-        strbuf_addf(&text,
-                    "%lld, %lld per %s",
-                    (long long)limit->used,
-                    (long long)limit->max,
-                    limit->per);
-    } else {
-        strbuf_addf(&text,
-                    "%lld/%lld",
-                    (long long)limit->used,
-                    (long long)limit->max);
-    }
+    strbuf_addf(&text,
+                limit->per != NULL ? "%lld, %lld per " : "%lld/%lld",
+                (long long)limit->used,
+                (long long)limit->max);
+    strbuf_adds(&text, limit->per != NULL ? limit->per : "");
     bool full = limit->per == NULL && limit->used >= limit->max;
     cell.style = full ? GRID_YELLOW : GRID_PLAIN;
-    cell.columns = limit->per != NULL ? end - min(end, cell.column) : 8;
-    cell.text = strbuf_text(&text);
-    cell.column = top_draw_put(canvas, area, cell) + 1;
+    cell.columns =
+        limit->per != NULL ? end - top_draw_min(end, cell.column) : 8;
+    top_draw_cell(canvas, area, &cell, strbuf_text(&text));
     strbuf_release(&text);
     if (limit->per == NULL && cell.column + 4 <= end) {
         double all = limit->max > 0 ? (double)limit->max : 1;
@@ -363,7 +324,7 @@ static void draw_limit(struct top_canvas *canvas,
 
 uint32_t top_draw_limits_in_row(uint32_t columns)
 {
-    return max(columns / LIMIT_COLUMNS, 1);
+    return top_draw_max(columns / LIMIT_COLUMNS, 1);
 }
 
 void top_draw_limits(struct top_canvas *canvas, struct grid_area area)
@@ -371,7 +332,7 @@ void top_draw_limits(struct top_canvas *canvas, struct grid_area area)
     const struct model *model = canvas->model;
     top_draw_title(canvas, &area, "limits", false);
     uint32_t in_row = top_draw_limits_in_row(area.columns);
-    uint32_t wide = (area.columns - min(area.columns, 1)) / in_row;
+    uint32_t wide = (area.columns - top_draw_min(area.columns, 1)) / in_row;
     const struct model_limit *limit = model->limits;
     for (uint32_t ix = 0; ix < model->limit_count; ix++, limit++) {
         if (ix / in_row >= area.rows) {
@@ -404,9 +365,8 @@ static void draw_gauge(struct top_canvas *canvas,
         .column = 1,
         .columns = 14,
         .style = gauge->governs ? GRID_BOLD : GRID_PLAIN,
-        .text = strbuf_text(&text),
     };
-    cell.column = top_draw_put(canvas, area, cell) + 1;
+    top_draw_cell(canvas, area, &cell, strbuf_text(&text));
     cell.columns = area->columns > 70 ? 20 : 10;
     cell.style = style;
     top_draw_bar(canvas, area, cell, gauge->percent / 100);
@@ -420,7 +380,7 @@ static void draw_gauge(struct top_canvas *canvas,
         int64_t now_ns = canvas->model->wall_ns;
         strbuf_adds(&text, ", resets ");
         if (gauge->resets_ns - now_ns < DAY_NS) {
-            top_draw_clock(&text, gauge->resets_ns, false);
+            plain_add_clock(&text, gauge->resets_ns, PLAIN_MINUTES);
         } else {
             usage_add_time(&text, gauge->resets_ns, now_ns); /* with its day */
         }
@@ -440,12 +400,11 @@ void top_draw_usage(struct top_canvas *canvas, struct grid_area area)
     if (model->usage != NULL) {
         struct strbuf text = {0};
         plain_add(&text, model->usage);
-        (void)top_draw_add(
-            canvas,
-            &area,
-            (struct grid_text){.column = 1,
-                               .text = strbuf_text(&text),
-                               .style = GRID_YELLOW | GRID_BOLD});
+        (void)top_draw_line(canvas,
+                            &area,
+                            1,
+                            GRID_YELLOW | GRID_BOLD,
+                            strbuf_text(&text));
         strbuf_release(&text);
         row++;
     }
@@ -493,23 +452,20 @@ void top_draw_events(struct top_canvas *canvas, struct grid_area area)
     for (uint32_t count = 0; first > 0 && count < area.rows; first--) {
         count += is_shown(model, first - 1) ? 1 : 0;
     }
-    uint32_t row = 0;
     for (uint32_t ix = first; ix < model->event_count; ix++) {
         const struct model_event *event = &model->events[ix];
         if (is_shown(model, ix)) {
+            struct grid_area row = grid_take_rows(&area, 1);
             struct strbuf text = {0};
             if (event->wall_ns != 0) {
                 (void)lines_add_date(&text, event->wall_ns, model->wall_ns);
             }
             strbuf_adds(&text, event->text);
-            (void)top_draw_add(canvas,
-                               &area,
-                               (struct grid_text){
-                                   .row = row++,
-                                   .column = 1,
-                                   .style = style_of_event(event->text),
-                                   .text = strbuf_text(&text),
-                               });
+            (void)top_draw_line(canvas,
+                                &row,
+                                1,
+                                style_of_event(event->text),
+                                strbuf_text(&text));
             strbuf_release(&text);
         }
     }

@@ -113,7 +113,7 @@ static void follow(struct chain *chain, struct chain_link link)
     while (more && chain->count < CHAIN_MAX) {
         chain->links[chain->count++] = link;
         struct reason reason = chain_reason(chain, chain->count - 1);
-        more = reasons_remedies(&reason)->verb == NULL &&
+        more = reasons_remedy(&reason, NULL) == NULL &&
                snapshot_cause(chain->glance.snapshot,
                               link.run,
                               link.task,
@@ -198,34 +198,30 @@ void chain_add_json(struct strbuf *out, const struct chain *chain)
     struct jsonw json = {.out = out, .spaced = true};
     jsonw_object(&json, NULL);
     json_link(&json, chain, 0);
-    jsonw_line(&json, 1);
-    jsonw_array(&json, "chain");
+    jsonw_list(&json, 1, "chain");
     for (uint32_t ix = 1; ix < chain->count; ix++) {
-        jsonw_line(&json, 2);
-        jsonw_object(&json, NULL);
+        jsonw_item(&json, 2);
         json_link(&json, chain, ix);
         jsonw_object_end(&json);
     }
     jsonw_array_end(&json);
     jsonw_bool(&json, "cut", chain->cut);
-    jsonw_line(&json, 1);
-    jsonw_array(&json, "commands");
+    jsonw_list(&json, 1, "commands");
     uint32_t root = chain->count - 1;
     struct reason reason = chain_reason(chain, root);
-    const struct reasons_remedy *remedies = reasons_remedies(&reason);
-    for (uint32_t ix = 0; remedies[ix].verb != NULL; ix++) {
+    const struct reasons_remedy *remedy = NULL;
+    while ((remedy = reasons_remedy(&reason, remedy)) != NULL) {
         struct strbuf command = {0};
         reasons_add_command(&command,
                             &reason,
-                            &remedies[ix],
+                            remedy,
                             chain_id(chain, root),
                             chain_run(chain, root));
         jsonw_text(&json, NULL, strbuf_text(&command));
         strbuf_release(&command);
     }
     jsonw_array_end(&json);
-    jsonw_object_end(&json);
-    strbuf_adds(out, "\n");
+    jsonw_finish(&json);
 }
 
 /* --- the interface ------------------------------------------------------ */

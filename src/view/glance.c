@@ -56,7 +56,10 @@ enum err glance_take(struct glance *out,
 {
     *out = (struct glance){0};
     const char *run = options->run;
-    struct store_query query = {.finished = options->finished};
+    struct store_query query = {
+        .finished = options->finished,
+        .run = options->alone ? run : NULL,
+    };
     enum err err = store_place_find(&out->place, options->store, false, diag);
     if (err == ERR_OK) {
         err = client_look(&out->view, &out->place, &query, diag);
@@ -69,24 +72,6 @@ enum err glance_take(struct glance *out,
     }
     if (err == ERR_OK && run != NULL &&
         engine_find_run(out->view.engine, run) == STORE_NONE) {
-        err = refuse_run(out, run, diag);
-    }
-    if (err == ERR_OK) {
-        out->wall_ns = clock_wall_ns();
-        out->snapshot = snapshot_new(out->view.engine, true);
-    }
-    return err;
-}
-
-enum err glance_take_finished(struct glance *out,
-                              const struct store_place *place,
-                              const char *run,
-                              struct diag *diag)
-{
-    *out = (struct glance){.place = store_place_copy(place)};
-    struct store_query query = {.finished = true, .run = run};
-    enum err err = client_look(&out->view, place, &query, diag);
-    if (err == ERR_OK && engine_run_count(out->view.engine) == 0) {
         err = refuse_run(out, run, diag);
     }
     if (err == ERR_OK) {

@@ -33,6 +33,8 @@ struct glance_options {
     const char *store; /* as given on the command line, or NULL */
     const char *run;   /* must be there, finished or not; NULL: any */
     bool finished;     /* finished runs, too */
+    bool alone;        /* load no other run than the named one: of a finished
+                          one, because nothing in it waits for another */
 };
 
 /*
@@ -49,16 +51,6 @@ void glance_release(struct glance *glance);
  * snapshot.
  */
 void glance_of(struct glance *out, struct engine *engine, int64_t wall_ns);
-
-/*
- * Look at one finished run of the store, and at no other: nothing in it
- * waits for another run. ERR_NOT_FOUND: there is no such run. Release *out
- * in any case.
- */
-MUST_USE enum err glance_take_finished(struct glance *out,
-                                       const struct store_place *place,
-                                       const char *run,
-                                       struct diag *diag);
 
 /*
  * Read how long the attempts of each task have run. `run`: of this run only;

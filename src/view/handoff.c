@@ -77,19 +77,17 @@ is_member(const struct repo_view *repo, uint32_t first, uint32_t task)
                               tasks[task].group == tasks[first].group));
 }
 
-static enum task_state state_of(const struct repo_view *repo, uint32_t task)
+static struct sched_task core_task(const struct repo_view *repo, uint32_t task)
 {
     return sched_task(engine_sched(repo->engine),
-                      load_task(repo->view.loaded, task))
-        .state;
+                      load_task(repo->view.loaded, task));
 }
 
 /* Whether the group goes on without it: it is optional, and failed or was
  * skipped, and not because of what it needs. */
 static bool is_given_up(const struct repo_view *repo, uint32_t task)
 {
-    struct sched_task view = sched_task(engine_sched(repo->engine),
-                                        load_task(repo->view.loaded, task));
+    struct sched_task view = core_task(repo, task);
     return repo->view.plan->tasks[task].settings.optional &&
            (view.state == TASK_FAILED ||
             (view.state == TASK_SKIPPED && view.unmet == 0));
@@ -104,7 +102,7 @@ static uint32_t open_task(const struct repo_view *repo, uint32_t first)
         if (!is_member(repo, first, ix)) {
             continue;
         }
-        if (state_of(repo, ix) == TASK_DONE) {
+        if (core_task(repo, ix).state == TASK_DONE) {
             done = true;
         } else if (!is_given_up(repo, ix)) {
             return ix;
@@ -167,7 +165,7 @@ add_state(struct strbuf *out, const struct repo_view *repo, uint32_t task)
     strbuf_addf(out,
                 " is %s%s",
                 is_given_up(repo, task) ? "optional and " : "",
-                sched_state_name(state_of(repo, task)));
+                sched_state_name(core_task(repo, task).state));
     if (reason != NULL) {
         strbuf_adds(out, ": ");
         add_plain(out, reason);
@@ -215,24 +213,20 @@ add_open(struct strbuf *out, const struct repo_view *repo, size_t ix)
     strbuf_adds(out, "\n");
 }
 
-/* Groups in a section: parked or failed, or else not finished. */
-static bool needs_person(const struct repo_view *repo, size_t ix)
-{
-    uint32_t task = open_task(repo, repo->first[ix]);
-    enum task_state state =
-        task != PLAN_NONE ? state_of(repo, task) : TASK_DONE;
-    return state == TASK_PARKED ||
-           (state == TASK_FAILED && !is_given_up(repo, task));
-}
-
 enum section { SECTION_DONE, SECTION_PERSON, SECTION_OPEN, SECTION_COUNT };
 
+/* Where a group belongs: parked or failed, or else not finished. */
 static enum section section_of(const struct repo_view *repo, size_t ix)
 {
-    if (open_task(repo, repo->first[ix]) == PLAN_NONE) {
+    uint32_t task = open_task(repo, repo->first[ix]);
+    if (task == PLAN_NONE) {
         return SECTION_DONE;
     }
-    return needs_person(repo, ix) ? SECTION_PERSON : SECTION_OPEN;
+    enum task_state state = core_task(repo, task).state;
+    return state == TASK_PARKED ||
+                   (state == TASK_FAILED && !is_given_up(repo, task))
+               ? SECTION_PERSON
+               : SECTION_OPEN;
 }
 
 static void add_section(struct strbuf *out,
@@ -282,7 +276,8 @@ static void add_gates(struct strbuf *out, const struct repo_view *repo)
         add_code(out, task->shell != NULL ? task->shell : task->argv[0]);
         strbuf_addf(out,
                     ", %s after %u attempt%s\n",
-                    state_of(repo, ix) == TASK_DONE ? "passed" : "not passed",
+                    core_task(repo, ix).state == TASK_DONE ? "passed"
+                                                           : "not passed",
                     number,
                     number == 1 ? "" : "s");
     }
@@ -472,8 +467,7 @@ void handoff_add_json(struct strbuf *out, const struct handoff_note *note)
     add_member(&json, "file", &note->file);
     add_member(&json, "pushed_to", &note->remote);
     add_member(&json, "error", &note->trouble);
-    jsonw_object_end(&json);
-    strbuf_adds(out, "\n");
+    jsonw_finish(&json);
 }
 
 bool handoff_is_troubled(const struct handoff_note *notes, uint32_t count)

@@ -52,13 +52,13 @@ struct tally {
 struct ended {
     uint32_t number;
     char *id; /* NULL: not known */
+    struct glance glance;
 };
 
 struct metrics {
     const struct glance_options *options;
-    struct glance glance;   /* of the unfinished runs, or of the named one */
-    struct ended *ended;    /* finished runs beside these */
-    struct glance *glances; /* of each */
+    struct glance glance; /* of the unfinished runs, or of the named one */
+    struct ended *ended;  /* finished runs beside these */
     uint32_t ended_count;
     struct tally *runs;
     uint32_t run_count;
@@ -206,17 +206,11 @@ static void release_counts(struct metrics *metrics)
         mem_free(metrics->runs[ix].ready_ns);
     }
     for (uint32_t ix = 0; ix < metrics->ended_count; ix++) {
-        glance_release(&metrics->glances[ix]);
+        glance_release(&metrics->ended[ix].glance);
         mem_free(metrics->ended[ix].id);
     }
     mem_free(metrics->runs);
-    mem_free(metrics->glances);
     mem_free(metrics->ended);
-    metrics->runs = NULL;
-    metrics->glances = NULL;
-    metrics->ended = NULL;
-    metrics->run_count = 0;
-    metrics->ended_count = 0;
 }
 
 /* --- finished runs ------------------------------------------------------ */
@@ -264,21 +258,22 @@ static enum err add_finished(struct metrics *metrics, struct diag *diag)
     if (err == ERR_OK && metrics->ended_count > 0) {
         err = store_read(store, &query, &visitor, metrics, &ignored, diag);
     }
-    metrics->glances =
-        mem_zalloc(metrics->ended_count, sizeof(metrics->glances[0]));
     for (uint32_t ix = 0; ix < metrics->ended_count && err == ERR_OK; ix++) {
-        const struct ended *ended = &metrics->ended[ix];
+        struct ended *ended = &metrics->ended[ix];
         if (ended->id == NULL || find_run(metrics, ended->number) != NULL) {
             continue; /* 'sluice gc' has removed it; it is there already */
         }
-        struct glance *glance = &metrics->glances[ix];
         struct diag gone = {0};
-        err = glance_take_finished(glance,
-                                   &metrics->glance.place,
-                                   ended->id,
-                                   &gone);
+        err = glance_take(&ended->glance,
+                          &(struct glance_options){
+                              .store = metrics->glance.place.address,
+                              .run = ended->id,
+                              .finished = true,
+                              .alone = true,
+                          },
+                          &gone);
         if (err == ERR_OK) {
-            add_runs(metrics, glance);
+            add_runs(metrics, &ended->glance);
         } else {
             err = err == ERR_NOT_FOUND ? ERR_OK
                                        : diag_set(diag, err, "%s", gone.text);

@@ -497,11 +497,10 @@ bool model_add_scheduler(struct strbuf *out, const struct client_view *view)
             "no scheduler: sessions keep running, 'sluice run' adopts them");
         return false;
     }
-    strbuf_addf(out, "scheduler pid %lld", owner_process(&view->owner));
+    long long pid = owner_process(&view->owner);
+    strbuf_addf(out, "scheduler pid %lld", pid);
     if (view->stopped) {
-        strbuf_addf(out,
-                    " is STOPPED: 'kill -CONT %lld' continues it",
-                    owner_process(&view->owner));
+        strbuf_addf(out, " is STOPPED: 'kill -CONT %lld' continues it", pid);
         return false;
     }
     if (view->silent_ns > 0) {

@@ -53,7 +53,7 @@ struct model_slot {
     uint32_t more;       /* tasks in it beside this one */
     int64_t since_ns;    /* wall clock */
     int64_t expected_ns; /* how long it should take */
-    int64_t process;     /* of its shim; 0: not known */
+    int64_t process;     /* its number, for people; 0: not known */
     bool begun;          /* false: it is being started */
     bool gone;           /* its process is known to have ended */
     bool held;

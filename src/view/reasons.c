@@ -9,111 +9,47 @@
 
 #include <string.h>
 
-/* What the remedies have in common. */
-#define REMEDY_LOG                                                             \
-    {                                                                          \
-        .verb = "log", .effect = "print the output of its session"             \
-    }
-#define REMEDY_RETRY                                                           \
-    {                                                                          \
-        .verb = "retry", .effect = "retry it"                                  \
-    }
-#define REMEDY_SKIP                                                            \
-    {                                                                          \
-        .verb = "skip", .effect = "skip it and its dependents"                 \
-    }
-#define REMEDY_ANSWER                                                          \
-    {                                                                          \
-        .verb = "answer", .text = "TEXT",                                      \
-        .effect = "retry it, with this text for the session"                   \
-    }
-
-static const struct reasons_remedy no_remedies[] = {{0}};
-
-static const struct reasons_remedy failed_remedies[] = {
-    REMEDY_LOG,
-    REMEDY_RETRY,
-    REMEDY_SKIP,
-    {0},
+/* Reasons with remedies of their own. */
+enum {
+    KIND_FAILED = 1 << 0,
+    KIND_BLOCKED = 1 << 1,
+    KIND_BROKE = 1 << 2,
+    KIND_REVOKED = 1 << 3,
+    KIND_HELD = 1 << 4,
+    KIND_BACKOFF = 1 << 5,
+    KIND_PAUSED = 1 << 6,
+    KIND_USAGE = 1 << 7,
+    KIND_STOPPED = 1 << 8,
+    KIND_DOLLARS = 1 << 9,
+    KIND_TOKENS = 1 << 10,
+    KIND_CAP = 1 << 11,
 };
 
-static const struct reasons_remedy blocked_remedies[] = {
-    REMEDY_LOG,
-    REMEDY_ANSWER,
-    REMEDY_RETRY,
-    REMEDY_SKIP,
-    {0},
-};
-
-static const struct reasons_remedy revoked_remedies[] = {
-    {.verb = "release", .effect = "accept its result"},
-    {.verb = "retry", .effect = "run it again"},
-    {0},
-};
-
-static const struct reasons_remedy held_remedies[] = {
-    {.verb = "release", .effect = "let it start"},
-    {0},
-};
-
-static const struct reasons_remedy backoff_remedies[] = {
-    {.verb = "retry", .effect = "retry it at once"},
-    {0},
-};
-
-static const struct reasons_remedy paused_remedies[] = {
-    {.verb = "resume", .effect = "resume the run", .of_run = true},
-    {0},
-};
-
-static const struct reasons_remedy usage_remedies[] = {
-    {.verb = "usage",
-     .text = "--override on",
-     .effect = "ignore usage limits",
-     .of_store = true},
-    {0},
-};
-
-static const struct reasons_remedy stopped_remedies[] = {
-    {.verb = "resume",
-     .text = "--provider",
-     .effect = "use the provider again",
-     .of_store = true},
-    {0},
-};
-
-static const struct reasons_remedy budget_remedies[] = {
-    {.verb = "budget",
-     .text = "--usd X",
-     .effect = "change the budget",
-     .of_run = true},
-    {0},
-};
-
-static const struct reasons_remedy broke_remedies[] = {
-    REMEDY_LOG,
-    {.verb = "budget",
-     .text = "--usd X",
-     .effect = "change its budget, and retry it",
-     .option = "--task"},
-    REMEDY_SKIP,
-    {0},
-};
-
-static const struct reasons_remedy tokens_remedies[] = {
-    {.verb = "budget",
-     .text = "--tokens N",
-     .effect = "change the budget",
-     .of_run = true},
-    {0},
-};
-
-static const struct reasons_remedy cap_remedies[] = {
-    {.verb = "cap",
-     .text = "N",
-     .effect = "let N sessions run at once",
-     .of_run = true},
-    {0},
+/* All remedies; those of one kind are in the order in which they are shown. */
+static const struct reasons_remedy remedies[] = {
+    {KIND_FAILED | KIND_BLOCKED | KIND_BROKE,
+     "log TASK",
+     "print the output of its session"},
+    {KIND_BLOCKED,
+     "answer TASK TEXT",
+     "retry it, with this text for the session"},
+    {KIND_BROKE,
+     "budget --task TASK --usd X",
+     "change its budget, and retry it"},
+    {KIND_FAILED | KIND_BLOCKED, "retry TASK", "retry it"},
+    {KIND_FAILED | KIND_BLOCKED | KIND_BROKE,
+     "skip TASK",
+     "skip it and its dependents"},
+    {KIND_REVOKED, "release TASK", "accept its result"},
+    {KIND_REVOKED, "retry TASK", "run it again"},
+    {KIND_HELD, "release TASK", "let it start"},
+    {KIND_BACKOFF, "retry TASK", "retry it at once"},
+    {KIND_PAUSED, "resume", "resume the run"},
+    {KIND_USAGE, "usage --override on", "ignore usage limits"},
+    {KIND_STOPPED, "resume --provider", "use the provider again"},
+    {KIND_DOLLARS, "budget --usd X", "change the budget"},
+    {KIND_TOKENS, "budget --tokens N", "change the budget"},
+    {KIND_CAP, "cap N", "let N sessions run at once"},
 };
 
 void reasons_add_parked(struct strbuf *out, const struct reason *reason)
@@ -130,7 +66,7 @@ void reasons_add_parked(struct strbuf *out, const struct reason *reason)
                                 : texts[reason->parked]);
 }
 
-const char *reasons_parked_name(enum sched_parked parked)
+static const char *parked_name(enum sched_parked parked)
 {
     static const char *const names[] = {
         [SCHED_PARKED_FAILED] = "failed",
@@ -196,45 +132,18 @@ add_budget(struct strbuf *out, const struct reason *reason, const char *limit)
 static void add_limit(struct strbuf *out, const struct reason *reason)
 {
     const char *limit = reason->limit != NULL ? reason->limit : "?";
-    switch (reason->code) {
-    case WHY_RESERVED:
-        strbuf_adds(out, "reserved for ");
-        add_task(out, reason);
-        strbuf_addf(out, " at limit %s", limit);
-        return;
-    case WHY_BEHIND:
-        strbuf_adds(out, "behind ");
-        add_task(out, reason);
-        strbuf_addf(out, " at limit %s", limit);
-        return;
-    case WHY_DEFERRED:
-        strbuf_addf(out, "deferred: waits for an idle slot, limit %s", limit);
-        add_holder(out, reason);
-        return;
-    case WHY_BUDGET:
+    if (reason->code == WHY_BUDGET) {
         add_budget(out, reason, limit);
-        return;
-    case WHY_LIMIT:
-    case WHY_ENDED:
-    case WHY_RUNNING:
-    case WHY_NEEDS:
-    case WHY_BLOCKED:
-    case WHY_FAILED:
-    case WHY_PARKED:
-    case WHY_HELD:
-    case WHY_BACKOFF:
-    case WHY_USAGE:
-    case WHY_CIRCUIT:
-    case WHY_STOPPED:
-    case WHY_PAUSED:
-    case WHY_ASKED:
-    case WHY_BARRIER:
-    case WHY_DRAINING:
-    case WHY_PLANNED:
-    case WHY_STARTABLE:
+    } else if (reason->code == WHY_RESERVED || reason->code == WHY_BEHIND) {
+        strbuf_adds(out,
+                    reason->code == WHY_BEHIND ? "behind " : "reserved for ");
+        add_task(out, reason);
+        strbuf_addf(out, " at limit %s", limit);
+    } else {
+        bool deferred = reason->code == WHY_DEFERRED;
+        strbuf_adds(out, deferred ? "deferred: waits for an idle slot, " : "");
         strbuf_addf(out, "limit %s", limit);
         add_holder(out, reason);
-        return;
     }
 }
 
@@ -290,68 +199,59 @@ static void add_provider(struct strbuf *out, const struct reason *reason)
     }
 }
 
+static void add_parked(struct strbuf *out, const struct reason *reason)
+{
+    strbuf_adds(out, "parked: ");
+    if (reason->broke) {
+        strbuf_adds(out, "its budget does not allow another session");
+    } else {
+        reasons_add_parked(out, reason);
+    }
+}
+
 static void add_reason(struct strbuf *out, const struct reason *reason)
 {
-    switch (reason->code) {
-    case WHY_ENDED:
-        add_ended(out, reason);
+    static const struct {
+        void (*add)(struct strbuf *out, const struct reason *reason);
+        const char *text;  /* without `add` */
+        const char *after; /* behind the task; NULL: it is not named */
+    } phrases[] = {
+        [WHY_ENDED] = {.add = add_ended},
+        [WHY_RUNNING] = {.text = "running"},
+        [WHY_NEEDS] = {.text = "needs ", .after = ""},
+        [WHY_BLOCKED] = {.text = "blocked by ", .after = ""},
+        [WHY_FAILED] = {.text = "failed"},
+        [WHY_PARKED] = {.add = add_parked},
+        [WHY_HELD] = {.text = "held"},
+        [WHY_BACKOFF] = {.add = add_provider},
+        [WHY_USAGE] = {.add = add_provider},
+        [WHY_CIRCUIT] = {.add = add_provider},
+        [WHY_STOPPED] = {.add = add_provider},
+        [WHY_PAUSED] = {.text = "the run is paused"},
+        [WHY_ASKED] = {.text = "the run waits for a decision about ",
+                       .after = ""},
+        [WHY_BARRIER] = {.text = "the run waits for its sync hook"},
+        [WHY_DRAINING] = {.text = "the scheduler is draining"},
+        [WHY_LIMIT] = {.add = add_limit},
+        [WHY_BUDGET] = {.add = add_limit},
+        [WHY_RESERVED] = {.add = add_limit},
+        [WHY_BEHIND] = {.add = add_limit},
+        [WHY_DEFERRED] = {.add = add_limit},
+        [WHY_PLANNED] = {.text = "reserved for ", .after = " by schedule"},
+        [WHY_STARTABLE] = {.text = "can start now"},
+    };
+    INVARIANT(reason->code < ARRAY_COUNT(phrases));
+    if (phrases[reason->code].add != NULL) {
+        phrases[reason->code].add(out, reason);
         return;
-    case WHY_NEEDS:
-        strbuf_adds(out, "needs ");
+    }
+    strbuf_adds(out, phrases[reason->code].text);
+    if (phrases[reason->code].after != NULL) {
         add_task(out, reason);
-        return;
-    case WHY_BLOCKED:
-        strbuf_adds(out, "blocked by ");
-        add_task(out, reason);
-        return;
-    case WHY_ASKED:
-        strbuf_adds(out, "the run waits for a decision about ");
-        add_task(out, reason);
-        return;
-    case WHY_LIMIT:
-    case WHY_BUDGET:
-    case WHY_DEFERRED:
-    case WHY_RESERVED:
-    case WHY_BEHIND:
-        add_limit(out, reason);
-        return;
-    case WHY_PARKED:
-        strbuf_adds(out, "parked: ");
-        if (reason->broke) {
-            strbuf_adds(out, "its budget does not allow another session");
-        } else {
-            reasons_add_parked(out, reason);
-        }
-        return;
-    case WHY_BACKOFF:
-    case WHY_USAGE:
-    case WHY_CIRCUIT:
-    case WHY_STOPPED:
-        add_provider(out, reason);
-        return;
-    case WHY_PAUSED:
-        strbuf_adds(out, "the run is paused");
-        return;
-    case WHY_BARRIER:
-        strbuf_adds(out, "the run waits for its sync hook");
-        return;
-    case WHY_DRAINING:
-        strbuf_adds(out, "the scheduler is draining");
-        return;
-    case WHY_PLANNED:
-        strbuf_adds(out, "reserved for ");
-        add_task(out, reason);
-        strbuf_adds(out, " by schedule");
+        strbuf_adds(out, phrases[reason->code].after);
+    }
+    if (reason->code == WHY_PLANNED) {
         add_left(out, reason);
-        return;
-    case WHY_STARTABLE:
-        strbuf_adds(out, "can start now");
-        return;
-    case WHY_RUNNING:
-    case WHY_FAILED:
-    case WHY_HELD:
-        strbuf_adds(out, why_code_name(reason->code));
-        return;
     }
 }
 
@@ -369,37 +269,38 @@ static bool is_cap_zero(const struct reason *reason)
            strcmp(reason->limit, "sessions") == 0;
 }
 
-const struct reasons_remedy *reasons_remedies(const struct reason *reason)
+/* 0: nothing helps but time. */
+static unsigned kind_of(const struct reason *reason)
 {
     switch (reason->code) {
     case WHY_ENDED:
-        return reason->revoked ? revoked_remedies : no_remedies;
+        return reason->revoked ? KIND_REVOKED : 0;
     case WHY_PARKED:
         if (reason->broke) {
-            return broke_remedies;
+            return KIND_BROKE;
         }
         return !reason->unready && (reason->parked == SCHED_PARKED_BLOCKED ||
                                     reason->parked == SCHED_PARKED_CHANGES)
-                   ? blocked_remedies
-                   : failed_remedies;
+                   ? KIND_BLOCKED
+                   : KIND_FAILED;
     case WHY_FAILED:
-        return failed_remedies;
+        return KIND_FAILED;
     case WHY_HELD:
-        return held_remedies;
+        return KIND_HELD;
     case WHY_BACKOFF:
-        return reason->provider == NULL ? backoff_remedies : no_remedies;
+        return reason->provider == NULL ? KIND_BACKOFF : 0;
     case WHY_PAUSED:
-        return paused_remedies;
+        return KIND_PAUSED;
     case WHY_LIMIT:
     case WHY_BEHIND:
     case WHY_DEFERRED:
-        return is_cap_zero(reason) ? cap_remedies : no_remedies;
+        return is_cap_zero(reason) ? KIND_CAP : 0;
     case WHY_USAGE:
-        return usage_remedies;
+        return KIND_USAGE;
     case WHY_STOPPED:
-        return stopped_remedies;
+        return KIND_STOPPED;
     case WHY_BUDGET:
-        return reason->limit_usd ? budget_remedies : tokens_remedies;
+        return reason->limit_usd ? KIND_DOLLARS : KIND_TOKENS;
     case WHY_NEEDS:
     case WHY_BLOCKED:
     case WHY_ASKED:
@@ -410,9 +311,20 @@ const struct reasons_remedy *reasons_remedies(const struct reason *reason)
     case WHY_RUNNING:
     case WHY_PLANNED:
     case WHY_STARTABLE:
-        return no_remedies;
+        return 0;
     }
-    return no_remedies;
+    return 0;
+}
+
+const struct reasons_remedy *reasons_remedy(const struct reason *reason,
+                                            const struct reasons_remedy *after)
+{
+    size_t ix = after != NULL ? (size_t)(after - remedies) + 1 : 0;
+    while (ix < ARRAY_COUNT(remedies) &&
+           (remedies[ix].kinds & kind_of(reason)) == 0) {
+        ix++;
+    }
+    return ix < ARRAY_COUNT(remedies) ? &remedies[ix] : NULL;
 }
 
 void reasons_add_command(struct strbuf *out,
@@ -421,22 +333,19 @@ void reasons_add_command(struct strbuf *out,
                          const char *task,
                          const char *run)
 {
-    strbuf_addf(out, "sluice %s", remedy->verb);
-    if (!remedy->of_run && !remedy->of_store) {
-        strbuf_adds(out, remedy->option != NULL ? " " : "");
-        strbuf_adds(out, remedy->option != NULL ? remedy->option : "");
-        strbuf_addf(out, " %s", task);
-    }
-    if (remedy->text != NULL) {
-        strbuf_addf(out, " %s", remedy->text);
-    }
+    const char *at = strstr(remedy->command, "TASK");
+    size_t before = (size_t)(at != NULL ? at - remedy->command : 0);
+    strbuf_adds(out, "sluice ");
+    strbuf_add(out, remedy->command, before);
+    strbuf_adds(out, at != NULL ? task : remedy->command);
+    strbuf_adds(out, at != NULL ? at + strlen("TASK") : "");
     if (reason->code == WHY_STOPPED && reason->provider != NULL) {
         strbuf_addf(out, " %s", reason->provider);
     }
     if (reason->code == WHY_BUDGET && reason->limit_class != NULL) {
         strbuf_addf(out, " --class %s", reason->limit_class);
     }
-    if (run != NULL && !remedy->of_store) {
+    if (run != NULL && (remedy->kinds & (KIND_USAGE | KIND_STOPPED)) == 0) {
         strbuf_addf(out, " --run %s", run);
     }
 }
@@ -447,9 +356,8 @@ void reasons_add_remedies(struct strbuf *out,
                           const char *run,
                           struct reasons_layout layout)
 {
-    for (const struct reasons_remedy *remedy = reasons_remedies(reason);
-         remedy->verb != NULL;
-         remedy++) {
+    const struct reasons_remedy *remedy = NULL;
+    while ((remedy = reasons_remedy(reason, remedy)) != NULL) {
         struct strbuf command = {0};
         reasons_add_command(&command, reason, remedy, task, run);
         strbuf_addf(out,
@@ -479,15 +387,11 @@ void reasons_add_json(struct strbuf *out, const struct reason *reason)
     jsonw_text(&json, "limit", reason->limit);
     jsonw_text(&json, "provider", reason->provider);
     jsonw_bool(&json, "held", reason->held);
-    if (reason->left_ns != SCHED_NEVER) {
-        jsonw_duration(&json, "left_s", reason->left_ns);
-    } else {
-        jsonw_null(&json, "left_s");
-    }
+    bool ends = reason->left_ns != SCHED_NEVER;
+    jsonw_duration_if(&json, "left_s", ends, reason->left_ns);
     jsonw_text(&json,
                "parked",
-               reason->code == WHY_PARKED ? reasons_parked_name(reason->parked)
-                                          : NULL);
+               reason->code == WHY_PARKED ? parked_name(reason->parked) : NULL);
     jsonw_object_end(&json);
     strbuf_release(&text);
 }

@@ -42,24 +42,17 @@ void reasons_add(struct strbuf *out, const struct reason *reason);
 /* Append why a task is parked: "it failed, and no tries are left". */
 void reasons_add_parked(struct strbuf *out, const struct reason *reason);
 
-/* Stable name of a kind of parking: "failed", "blocked", ... */
-const char *reasons_parked_name(enum sched_parked parked);
-
-/*
- * A command that helps: "retry", with what it does. `text` is an argument
- * behind the task ("TEXT"), or NULL.
- */
+/* A command that helps. */
 struct reasons_remedy {
-    const char *verb;
-    const char *text;
-    const char *effect; /* "tries it again" */
-    const char *option; /* before the task; NULL: none */
-    bool of_run;        /* takes no task */
-    bool of_store;      /* takes neither task nor run */
+    unsigned kinds;      /* of reasons; for reasons.c */
+    const char *command; /* "answer TASK TEXT" */
+    const char *effect;  /* "retry it" */
 };
 
-/* The commands that help with a reason, ends with a NULL verb; borrowed. */
-const struct reasons_remedy *reasons_remedies(const struct reason *reason);
+/* The command that helps with a reason behind `after`, or the first one; NULL:
+ * no more. */
+const struct reasons_remedy *reasons_remedy(const struct reason *reason,
+                                            const struct reasons_remedy *after);
 
 /* Append a remedy for a reason as one types it: "sluice retry api-12/gate --run
  * wave". The run may be NULL: there is only one. */

@@ -10,16 +10,6 @@
 #include <math.h>
 #include <string.h>
 
-/* A time that may not be there: below 0 it is null. */
-static void add_time(struct jsonw *json, const char *key, int64_t ns)
-{
-    if (ns < 0) {
-        jsonw_null(json, key);
-    } else {
-        jsonw_duration(json, key, ns);
-    }
-}
-
 static void add_double(struct jsonw *json, const char *key, double value)
 {
     if (isfinite(value)) {
@@ -67,11 +57,7 @@ static void add_head(struct jsonw *json, const struct report *report)
     jsonw_moment(json, "submitted", history->created_ns);
     jsonw_duration(json, "makespan_s", history->end_ns);
     int64_t cap = stats_last_cap(stats);
-    if (cap == PLAN_UNLIMITED) {
-        jsonw_null(json, "cap");
-    } else {
-        jsonw_int(json, "cap", cap);
-    }
+    jsonw_int_if(json, "cap", cap != PLAN_UNLIMITED, cap);
     jsonw_object(json, "tasks_by_state");
     for (uint32_t ix = 0; ix < TASK_STATE_COUNT; ix++) {
         if (stats->states[ix] > 0) {
@@ -104,8 +90,7 @@ static void add_head(struct jsonw *json, const struct report *report)
 static void add_limits(struct jsonw *json, const struct report *report)
 {
     const struct plan *plan = report->history->plan;
-    jsonw_line(json, 1);
-    jsonw_array(json, "limits");
+    jsonw_list(json, 1, "limits");
     for (uint32_t ix = 0; ix < plan->limit_count; ix++) {
         int64_t waited_ns = report->stats->limit_waits_ns[ix];
         if (waited_ns > 0) {
@@ -121,15 +106,13 @@ static void add_limits(struct jsonw *json, const struct report *report)
 static void add_classes(struct jsonw *json, const struct report *report)
 {
     const struct plan *plan = report->history->plan;
-    jsonw_line(json, 1);
-    jsonw_array(json, "classes");
+    jsonw_list(json, 1, "classes");
     for (uint32_t ix = 0; ix < plan->class_count; ix++) {
         const struct stats_class *class = &report->stats->classes[ix];
         if (class->tasks == 0) {
             continue;
         }
-        jsonw_line(json, 2);
-        jsonw_object(json, NULL);
+        jsonw_item(json, 2);
         jsonw_text(json, "class", plan->classes[ix].name);
         jsonw_int(json, "tasks", class->tasks);
         jsonw_int(json, "done", class->done);
@@ -149,13 +132,11 @@ static void add_groups(struct jsonw *json, const struct report *report)
 {
     const struct stats *stats = report->stats;
     const struct plan *plan = report->history->plan;
-    jsonw_line(json, 1);
-    jsonw_array(json, "groups");
+    jsonw_list(json, 1, "groups");
     for (uint32_t ix = 0; ix < stats->group_count; ix++) {
         const struct stats_group *group = &stats->groups[ix];
         uint32_t of = plan->tasks[group->first_task].group;
-        jsonw_line(json, 2);
-        jsonw_object(json, NULL);
+        jsonw_item(json, 2);
         jsonw_text(json, "group", stats_group_id(stats, ix));
         jsonw_text(json,
                    "title",
@@ -163,8 +144,12 @@ static void add_groups(struct jsonw *json, const struct report *report)
                                    : plan->tasks[group->first_task].title);
         jsonw_int(json, "tasks", group->tasks);
         jsonw_int(json, "done", group->done);
-        add_time(json, "begun_s", group->begun_ns);
-        add_time(json, "ended_s", group->begun_ns < 0 ? -1 : group->ended_ns);
+        bool begun = group->begun_ns >= 0;
+        jsonw_duration_if(json, "begun_s", begun, group->begun_ns);
+        jsonw_duration_if(json,
+                          "ended_s",
+                          begun && group->ended_ns >= 0,
+                          group->ended_ns);
         add_sum(json, &group->sum);
         jsonw_object_end(json);
     }
@@ -174,14 +159,12 @@ static void add_groups(struct jsonw *json, const struct report *report)
 static void add_failures(struct jsonw *json, const struct report *report)
 {
     const struct run_history *history = report->history;
-    jsonw_line(json, 1);
-    jsonw_array(json, "failures");
+    jsonw_list(json, 1, "failures");
     for (uint32_t ix = 0; ix < report->stats->failure_count; ix++) {
         const struct stats_failure *failure = &report->stats->failures[ix];
         const struct run_history_session *last =
             &history->sessions[failure->last];
-        jsonw_line(json, 2);
-        jsonw_object(json, NULL);
+        jsonw_item(json, 2);
         jsonw_text(json,
                    "class",
                    history->plan->classes[failure->class_ix].name);
@@ -200,12 +183,10 @@ static void add_path(struct jsonw *json, const struct report *report)
 {
     const struct run_history *history = report->history;
     const struct stats *stats = report->stats;
-    jsonw_line(json, 1);
-    jsonw_array(json, "critical_path");
+    jsonw_list(json, 1, "critical_path");
     for (uint32_t ix = 0; ix < stats->path_count; ix++) {
         const struct stats_segment *segment = &stats->path[ix];
-        jsonw_line(json, 2);
-        jsonw_object(json, NULL);
+        jsonw_item(json, 2);
         jsonw_text(json, "step", stats_step_name(segment->step));
         jsonw_text(json, "task", history->plan->tasks[segment->task].id);
         if (segment->session != HISTORY_NONE) {
@@ -225,18 +206,16 @@ static void add_tasks(struct jsonw *json, const struct report *report)
 {
     const struct run_history *history = report->history;
     const struct plan *plan = history->plan;
-    jsonw_line(json, 1);
-    jsonw_array(json, "tasks");
+    jsonw_list(json, 1, "tasks");
     for (uint32_t ix = 0; ix < plan->task_count; ix++) {
         const struct stats_task *task = &report->stats->tasks[ix];
-        jsonw_line(json, 2);
-        jsonw_object(json, NULL);
+        jsonw_item(json, 2);
         jsonw_text(json, "task", plan->tasks[ix].id);
         jsonw_text(json, "class", plan->classes[plan->tasks[ix].class_ix].name);
         jsonw_text(json, "state", sched_state_name(history->tasks[ix].state));
         jsonw_text(json, "reason", history->tasks[ix].reason);
-        add_time(json, "begun_s", task->begun_ns);
-        add_time(json, "ended_s", task->ended_ns);
+        jsonw_duration_if(json, "begun_s", task->begun_ns >= 0, task->begun_ns);
+        jsonw_duration_if(json, "ended_s", task->ended_ns >= 0, task->ended_ns);
         jsonw_duration(json, "ready_s", task->ready_ns);
         add_sum(json, &task->sum);
         jsonw_object_end(json);
@@ -247,12 +226,10 @@ static void add_tasks(struct jsonw *json, const struct report *report)
 static void add_sessions(struct jsonw *json, const struct report *report)
 {
     const struct run_history *history = report->history;
-    jsonw_line(json, 1);
-    jsonw_array(json, "sessions_list");
+    jsonw_list(json, 1, "sessions_list");
     for (uint32_t ix = 0; ix < history->session_count; ix++) {
         const struct run_history_session *session = &history->sessions[ix];
-        jsonw_line(json, 2);
-        jsonw_object(json, NULL);
+        jsonw_item(json, 2);
         jsonw_text(json, "task", history->plan->tasks[session->task].id);
         jsonw_int(json, "attempt", session->number);
         jsonw_int(json, "task_count", session->task_count);
@@ -278,8 +255,7 @@ static void add_forecast_classes(struct jsonw *json,
         if (class->count == 0) {
             continue;
         }
-        jsonw_line(json, 2);
-        jsonw_object(json, NULL);
+        jsonw_item(json, 2);
         jsonw_text(json, "class", plan->classes[ix].name);
         jsonw_int(json, "starts", class->count);
         jsonw_duration(json, "mean_s", class->busy_ns / class->count);
@@ -310,8 +286,7 @@ static void add_forecast(struct jsonw *json, const struct report *report)
     for (uint32_t ix = 0; ix < forecast->task_count && ix < DIFFERENCES_MAX;
          ix++) {
         const struct forecast_task *task = &forecast->tasks[ix];
-        jsonw_line(json, 2);
-        jsonw_object(json, NULL);
+        jsonw_item(json, 2);
         jsonw_text(json, "task", report->history->plan->tasks[task->task].id);
         jsonw_duration(json, "estimate_s", task->estimate_ns);
         jsonw_duration(json, "took_s", task->took_ns);
@@ -353,6 +328,5 @@ void report_json(struct strbuf *out, const struct report *report)
     add_forecast(&json, report);
     add_tasks(&json, report);
     add_sessions(&json, report);
-    jsonw_object_end(&json);
-    strbuf_adds(out, "\n");
+    jsonw_finish(&json);
 }

@@ -282,24 +282,23 @@ static enum err take_run(void *ctx, const struct store_run *run)
     return ERR_OK;
 }
 
+/* Those of a run come behind it, by number. */
 static enum err take_fragment(void *ctx, const struct store_fragment *fragment)
 {
     struct reader *reader = ctx;
     struct run_history *history = reader->history;
-    if (fragment->number == 0) {
-        history->text = mem_strndup(fragment->text, fragment->text_bytes);
-        history->text_bytes = fragment->text_bytes;
-        return ERR_OK;
-    }
-    history->fragments = mem_resize(history->fragments,
-                                    history->fragment_count + 1,
-                                    sizeof(history->fragments[0]));
-    history->fragments[history->fragment_count++] =
-        (struct run_history_fragment){
-            .file = mem_strndup(fragment->file, strlen(fragment->file)),
-            .text = mem_strndup(fragment->text, fragment->text_bytes),
-            .text_bytes = fragment->text_bytes,
-        };
+    history->sources = mem_resize(history->sources,
+                                  history->source_count + 1,
+                                  sizeof(history->sources[0]));
+    history->sources[history->source_count++] = (struct plan_source){
+        .file = fragment->number == 0 ? history->file
+                                      : copy_text(history, fragment->file),
+        .text = arena_strndup(&history->arena,
+                              fragment->text,
+                              fragment->text_bytes),
+        .len = fragment->text_bytes,
+        .processors = history->processors,
+    };
     return ERR_OK;
 }
 
@@ -312,7 +311,7 @@ static enum err take_setting(void *ctx, const struct store_setting *setting)
     (void)snprintf(name, sizeof(name), "expected/%u", history->number);
     if (strcmp(setting->name, name) == 0 && setting->value != NULL &&
         history->expected == NULL) {
-        history->expected = mem_strndup(setting->value, strlen(setting->value));
+        history->expected = copy_text(history, setting->value);
     }
     return ERR_OK;
 }
@@ -594,13 +593,7 @@ enum err run_history_read(struct run_history *out,
 
 void run_history_release(struct run_history *history)
 {
-    for (uint32_t ix = 0; ix < history->fragment_count; ix++) {
-        mem_free(history->fragments[ix].file);
-        mem_free(history->fragments[ix].text);
-    }
-    mem_free(history->fragments);
-    mem_free(history->text);
-    mem_free(history->expected);
+    mem_free(history->sources);
     mem_free(history->tasks);
     mem_free(history->events);
     mem_free(history->sessions);
@@ -632,28 +625,23 @@ enum err run_history_read_plan(const struct run_history *history,
                                struct diag *diag)
 {
     struct plan_errors errors = {0};
-    struct plan_source source = {
-        .file = history->file,
-        .text = history->text,
-        .len = history->text_bytes,
-        .processors = history->processors,
-    };
-    bool good = plan_read(out, &source, &errors);
+    const struct plan_source nothing = {.file = history->file, .text = ""};
+    bool good =
+        plan_read(out,
+                  history->source_count > 0 ? history->sources : &nothing,
+                  &errors);
     struct plan_source *added =
-        mem_zalloc(history->fragment_count, sizeof(added[0]));
+        mem_zalloc(history->source_count, sizeof(added[0]));
     uint32_t added_count = 0;
-    for (uint32_t ix = 0; good && ix < history->fragment_count; ix++) {
-        const struct run_history_fragment *fragment = &history->fragments[ix];
-        source.file = fragment->file;
-        source.text = fragment->text;
-        source.len = fragment->text_bytes;
-        if (revise_is_update(source.file)) {
+    for (uint32_t ix = 1; good && ix < history->source_count; ix++) {
+        const struct plan_source *source = &history->sources[ix];
+        if (revise_is_update(source->file)) {
             struct plan *old = *out;
-            good = revise_plan(out, old, &source, added, added_count, &errors);
+            good = revise_plan(out, old, source, added, added_count, &errors);
             plan_free(old);
         } else {
-            added[added_count++] = source;
-            good = plan_add(*out, &source, &errors);
+            added[added_count++] = *source;
+            good = plan_add(*out, source, &errors);
         }
     }
     mem_free(added);

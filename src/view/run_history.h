@@ -122,20 +122,11 @@ struct run_history {
     struct run_history_session *sessions; /* by token */
     uint32_t session_count;
     uint32_t session_capacity;
-    /* The plan as text, to be read again. */
-    char *text;
-    size_t text_bytes;
-    struct run_history_fragment *fragments;
-    uint32_t fragment_count;
-    char *expected; /* what a session of each class was expected to take when
-                       the run was submitted, as stored; NULL: nothing */
-};
-
-/* What was added to the plan later. */
-struct run_history_fragment {
-    char *file;
-    char *text;
-    size_t text_bytes;
+    /* The plan as text, and what was added later, to be read again. */
+    struct plan_source *sources;
+    uint32_t source_count;
+    const char *expected; /* what a session of each class was expected to take
+                       when the run was submitted, as stored; NULL: nothing */
 };
 
 /*

@@ -7,6 +7,7 @@
 #include "view/stats.h"
 
 #include "base/invariant.h"
+#include "base/macros.h"
 #include "base/mem.h"
 #include "view/stats_internal.h"
 
@@ -60,19 +61,15 @@ const char *stats_step_name(enum stats_step step)
 
 const char *stats_link_name(enum stats_link link)
 {
-    switch (link) {
-    case STATS_LINK_NONE:
-        return "none";
-    case STATS_LINK_NEED:
-        return "need";
-    case STATS_LINK_SLOT:
-        return "slot";
-    case STATS_LINK_SELF:
-        return "self";
-    case STATS_LINK_REWORK:
-        return "rework";
-    }
-    return "none";
+    static const char *const names[] = {
+        [STATS_LINK_NONE] = "none",
+        [STATS_LINK_NEED] = "need",
+        [STATS_LINK_SLOT] = "slot",
+        [STATS_LINK_SELF] = "self",
+        [STATS_LINK_REWORK] = "rework",
+    };
+    INVARIANT(link < ARRAY_COUNT(names));
+    return names[link];
 }
 
 uint32_t stats_bad(const struct stats_sum *sum)

@@ -18,31 +18,15 @@ const enum task_state status_order[TASK_STATE_COUNT] = {
     TASK_CANCELLED,
 };
 
-/* A number, or null when there is none. */
-static void json_int_or_null(struct jsonw *json,
-                             const char *name,
-                             bool known,
-                             int64_t number)
-{
-    if (known) {
-        jsonw_int(json, name, number);
-    } else {
-        jsonw_null(json, name);
-    }
-}
-
 static void json_scheduler(struct jsonw *json, const struct client_view *view)
 {
     const struct store_owner *owner = &view->owner;
     jsonw_object(json, "scheduler");
     jsonw_text(json, "state", client_state_name(view));
-    json_int_or_null(json, "pid", view->owned, owner_process(owner));
+    jsonw_int_if(json, "pid", view->owned, owner_process(owner));
     jsonw_text(json, "host", view->owned ? owner->host : NULL);
-    if (view->owned && owner->age_ns >= 0) {
-        jsonw_duration(json, "age_s", owner->age_ns);
-    } else {
-        jsonw_null(json, "age_s");
-    }
+    bool aged = view->owned && owner->age_ns >= 0;
+    jsonw_duration_if(json, "age_s", aged, owner->age_ns);
     jsonw_duration(json, "silent_s", view->silent_ns);
     jsonw_text(json,
                "trouble",
@@ -61,11 +45,8 @@ static void json_head(struct jsonw *json, const struct model_run *run)
     jsonw_bool(json, "paused", run->paused);
     jsonw_bool(json, "cancelled", run->cancelled);
     jsonw_duration(json, "age_s", run->age_ns);
-    if (run->left_ns == SCHED_NEVER) {
-        jsonw_null(json, "left_s");
-    } else {
-        jsonw_duration(json, "left_s", run->left_ns);
-    }
+    bool ends = run->left_ns != SCHED_NEVER;
+    jsonw_duration_if(json, "left_s", ends, run->left_ns);
     jsonw_line(json, 3);
     jsonw_object(json, "states");
     for (size_t ix = 0; ix < TASK_STATE_COUNT; ix++) {
@@ -78,14 +59,13 @@ static void json_head(struct jsonw *json, const struct model_run *run)
 
 static void json_limits(struct jsonw *json, const struct model *model)
 {
-    jsonw_line(json, 3);
-    jsonw_array(json, "limits");
+    jsonw_list(json, 3, "limits");
     for (uint32_t ix = 0; ix < model->limit_total; ix++) {
         const struct model_limit *limit = &model->limits[ix];
         jsonw_object(json, NULL);
         jsonw_text(json, "limit", limit->name);
         jsonw_int(json, "used", limit->used);
-        json_int_or_null(json, "max", limit->max != LIMIT_NONE, limit->max);
+        jsonw_int_if(json, "max", limit->max != LIMIT_NONE, limit->max);
         jsonw_text(json, "per", limit->per);
         jsonw_object_end(json);
     }
@@ -94,17 +74,15 @@ static void json_limits(struct jsonw *json, const struct model *model)
 
 static void json_sessions(struct jsonw *json, const struct model *model)
 {
-    jsonw_line(json, 3);
-    jsonw_array(json, "sessions");
+    jsonw_list(json, 3, "sessions");
     for (uint32_t ix = 0; ix < model->slot_count; ix++) {
         const struct model_slot *slot = &model->slots[ix];
         int64_t gone_ns = model->wall_ns - slot->since_ns;
-        jsonw_line(json, 4);
-        jsonw_object(json, NULL);
+        jsonw_item(json, 4);
         jsonw_text(json, "task", slot->task);
         jsonw_int(json, "attempt", slot->attempt);
         jsonw_int(json, "tasks", slot->more + 1);
-        json_int_or_null(json, "pid", slot->process > 0, slot->process);
+        jsonw_int_if(json, "pid", slot->process > 0, slot->process);
         jsonw_bool(json, "started", slot->begun);
         jsonw_bool(json, "ended", slot->gone);
         jsonw_duration(json, "elapsed_s", gone_ns > 0 ? gone_ns : 0);
@@ -118,15 +96,13 @@ json_tasks(struct jsonw *json, const struct glance *glance, uint32_t run)
 {
     const struct engine *engine = glance->view.engine;
     struct engine_run_view view = engine_run(engine, run);
-    jsonw_line(json, 3);
-    jsonw_array(json, "tasks");
+    jsonw_list(json, 3, "tasks");
     for (uint32_t ix = 0; ix < view.plan->task_count; ix++) {
         struct reason reason = snapshot_reason(glance->snapshot, run, ix);
         double usd;
         int64_t tokens;
         engine_task_cost(engine, run, ix, &usd, &tokens);
-        jsonw_line(json, 4);
-        jsonw_object(json, NULL);
+        jsonw_item(json, 4);
         jsonw_text(json, "id", view.plan->tasks[ix].id);
         jsonw_text(json, "state", sched_state_name(reason.state));
         jsonw_int(json, "attempt", engine_attempt_number(engine, run, ix));
@@ -146,8 +122,7 @@ json_run(struct jsonw *json, const struct glance *glance, uint32_t run)
 {
     struct model model = {0};
     model_fill(&model, glance, engine_run(glance->view.engine, run).id, true);
-    jsonw_line(json, 2);
-    jsonw_object(json, NULL);
+    jsonw_item(json, 2);
     json_head(json, &model.runs[model.run]);
     json_limits(json, &model);
     jsonw_line(json, 3);
@@ -174,8 +149,7 @@ void status_add_json(struct strbuf *out,
     json_scheduler(&json, &glance->view);
     jsonw_line(&json, 1);
     jsonw_bool(&json, "override", engine_is_overridden(engine));
-    jsonw_line(&json, 1);
-    jsonw_array(&json, "runs");
+    jsonw_list(&json, 1, "runs");
     for (uint32_t ix = 0; ix < engine_run_count(engine); ix++) {
         struct engine_run_view view = engine_run(engine, ix);
         if (glance_is_meant(options, &view)) {
@@ -183,6 +157,5 @@ void status_add_json(struct strbuf *out,
         }
     }
     jsonw_array_end(&json);
-    jsonw_object_end(&json);
-    strbuf_adds(out, "\n");
+    jsonw_finish(&json);
 }

@@ -110,6 +110,5 @@ void task_log_add_json(struct strbuf *out,
     jsonw_text(&json, "task", target->task_id);
     jsonw_int(&json, "attempt", log->number);
     jsonw_text(&json, member, text);
-    jsonw_object_end(&json);
-    strbuf_adds(out, "\n");
+    jsonw_finish(&json);
 }

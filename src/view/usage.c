@@ -233,11 +233,7 @@ void usage_json_monitors(struct strbuf *out,
         struct engine_usage_view view = engine_usage(engine, run, ix);
         jsonw_object(&json, NULL);
         jsonw_text(&json, "provider", view.provider);
-        if (view.cap == LIMIT_NONE) {
-            jsonw_null(&json, "cap");
-        } else {
-            jsonw_int(&json, "cap", view.cap);
-        }
+        jsonw_int_if(&json, "cap", view.cap != LIMIT_NONE, view.cap);
         jsonw_bool(&json, "paused", view.cap == 0);
         json_time(&json, "until", view.until_ns);
         json_time(&json, "read_at", view.read_ns);
