@@ -106,6 +106,25 @@ void adapter_add(struct adapter_command *command, const char *word)
            word);
 }
 
+void adapter_add_words(struct adapter_command *command,
+                       const char *const *words,
+                       uint32_t count)
+{
+    for (uint32_t ix = 0; ix < count; ix++) {
+        adapter_add(command, words[ix]);
+    }
+}
+
+void adapter_add_option(struct adapter_command *command,
+                        const char *option,
+                        const char *value)
+{
+    if (value != NULL) {
+        adapter_add(command, option);
+        adapter_add(command, value);
+    }
+}
+
 void adapter_add_env(struct adapter_command *command,
                      const char *name,
                      const char *value)

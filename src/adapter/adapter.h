@@ -165,8 +165,15 @@ enum adapter_cause adapter_cause_of(const struct adapter *adapter,
 
 /* For adapters: */
 
-/* Append a word, or a variable, to a command; copied. */
+/* Append a word, words, an option with a value (NULL: neither), a variable to
+ * a command; all are copied. */
 void adapter_add(struct adapter_command *command, const char *word);
+void adapter_add_words(struct adapter_command *command,
+                       const char *const *words,
+                       uint32_t count);
+void adapter_add_option(struct adapter_command *command,
+                        const char *option,
+                        const char *value);
 void adapter_add_env(struct adapter_command *command,
                      const char *name,
                      const char *value);

@@ -17,12 +17,11 @@
 static void add_permissions(struct adapter_command *command,
                             const struct adapter_call *call)
 {
-    adapter_add(command, "--permission-mode");
     if (call->permissions == ADAPTER_FULL) {
-        adapter_add(command, "bypassPermissions");
+        adapter_add_option(command, "--permission-mode", "bypassPermissions");
         return;
     }
-    adapter_add(command, "acceptEdits");
+    adapter_add_option(command, "--permission-mode", "acceptEdits");
     if (call->permissions == ADAPTER_EDIT || call->tool_count > 0) {
         adapter_add(command, "--allowedTools");
     }
@@ -30,37 +29,29 @@ static void add_permissions(struct adapter_command *command,
         adapter_add(command, "Bash(git add:*)");
         adapter_add(command, "Bash(git commit:*)");
     }
-    for (uint32_t ix = 0; ix < call->tool_count; ix++) {
-        adapter_add(command, call->tools[ix]);
-    }
+    adapter_add_words(command, call->tools, call->tool_count);
 }
 
 static void add_command(struct adapter_command *command,
                         const struct adapter_call *call)
 {
+    static const char *const words[] = {"claude",
+                                        "-p",
+                                        "--output-format",
+                                        "stream-json",
+                                        "--verbose"};
     char text[32];
-    adapter_add(command, "claude");
-    adapter_add(command, "-p");
-    adapter_add(command, "--output-format");
-    adapter_add(command, "stream-json");
-    adapter_add(command, "--verbose");
-    adapter_add(command, "--json-schema");
-    adapter_add(command, call->schema);
+    adapter_add_words(command, words, ARRAY_COUNT(words));
+    adapter_add_option(command, "--json-schema", call->schema);
     adapter_add(command, call->resume != NULL ? "--resume" : "--session-id");
     adapter_add(command, call->resume != NULL ? call->resume : call->fresh);
     add_permissions(command, call);
-    if (call->model != NULL) {
-        adapter_add(command, "--model");
-        adapter_add(command, call->model);
-    }
+    adapter_add_option(command, "--model", call->model);
     if (call->usd_left >= 0) {
         (void)snprintf(text, sizeof(text), "%.4f", call->usd_left);
-        adapter_add(command, "--max-budget-usd");
-        adapter_add(command, text);
+        adapter_add_option(command, "--max-budget-usd", text);
     }
-    for (uint32_t ix = 0; ix < call->arg_count; ix++) {
-        adapter_add(command, call->args[ix]);
-    }
+    adapter_add_words(command, call->args, call->arg_count);
     (void)snprintf(text, sizeof(text), "%u", call->retries);
     adapter_add_env(command, "CLAUDE_CODE_MAX_RETRIES", text);
     adapter_add_env(command, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");

@@ -36,8 +36,7 @@ static void add_sandbox(struct adapter_command *command,
         adapter_add(command, "--dangerously-bypass-approvals-and-sandbox");
         return;
     }
-    adapter_add(command, "-s");
-    adapter_add(command, "workspace-write");
+    adapter_add_option(command, "-s", "workspace-write");
     if (call->git_dir == NULL || call->common_dir == NULL) {
         return;
     }
@@ -47,32 +46,23 @@ static void add_sandbox(struct adapter_command *command,
     strbuf_adds(&text, ",");
     add_toml(&text, call->common_dir);
     strbuf_adds(&text, "]");
-    adapter_add(command, "-c");
-    adapter_add(command, strbuf_text(&text));
+    adapter_add_option(command, "-c", strbuf_text(&text));
     strbuf_release(&text);
 }
 
 static void add_command(struct adapter_command *command,
                         const struct adapter_call *call)
 {
-    adapter_add(command, "codex");
-    adapter_add(command, "exec");
-    adapter_add(command, "--json");
-    adapter_add(command, "--skip-git-repo-check");
-    adapter_add(command, "--output-schema");
-    adapter_add(command, call->schema_file);
+    static const char *const words[] = {"codex",
+                                        "exec",
+                                        "--json",
+                                        "--skip-git-repo-check"};
+    adapter_add_words(command, words, ARRAY_COUNT(words));
+    adapter_add_option(command, "--output-schema", call->schema_file);
     add_sandbox(command, call);
-    if (call->model != NULL) {
-        adapter_add(command, "-m");
-        adapter_add(command, call->model);
-    }
-    for (uint32_t ix = 0; ix < call->arg_count; ix++) {
-        adapter_add(command, call->args[ix]);
-    }
-    if (call->resume != NULL) {
-        adapter_add(command, "resume");
-        adapter_add(command, call->resume);
-    }
+    adapter_add_option(command, "-m", call->model);
+    adapter_add_words(command, call->args, call->arg_count);
+    adapter_add_option(command, "resume", call->resume);
     adapter_add(command, "-");
 }
 

@@ -15,22 +15,18 @@
 static void add_command(struct adapter_command *command,
                         const struct adapter_call *call)
 {
-    adapter_add(command, "gemini");
-    adapter_add(command, "-o");
-    adapter_add(command, "stream-json");
-    adapter_add(command, "--skip-trust");
-    adapter_add(command, "--approval-mode");
+    static const char *const words[] = {"gemini",
+                                        "-o",
+                                        "stream-json",
+                                        "--skip-trust",
+                                        "--approval-mode"};
+    adapter_add_words(command, words, ARRAY_COUNT(words));
     adapter_add(command,
                 call->permissions == ADAPTER_FULL ? "yolo" : "auto_edit");
     adapter_add(command, call->resume != NULL ? "--resume" : "--session-id");
     adapter_add(command, call->resume != NULL ? call->resume : call->fresh);
-    if (call->model != NULL) {
-        adapter_add(command, "-m");
-        adapter_add(command, call->model);
-    }
-    for (uint32_t ix = 0; ix < call->arg_count; ix++) {
-        adapter_add(command, call->args[ix]);
-    }
+    adapter_add_option(command, "-m", call->model);
+    adapter_add_words(command, call->args, call->arg_count);
 }
 
 /* The answer comes in pieces, which a tool ends. */

@@ -18,22 +18,15 @@ enum { WAIT_MIN = 60 };              /* seconds */
 static void add_command(struct adapter_command *command,
                         const struct adapter_call *call)
 {
-    adapter_add(command, "opencode");
-    adapter_add(command, "run");
-    adapter_add(command, "--format");
-    adapter_add(command, "json");
-    adapter_add(command, "--auto");
-    if (call->model != NULL) {
-        adapter_add(command, "-m");
-        adapter_add(command, call->model);
-    }
-    if (call->resume != NULL) {
-        adapter_add(command, "--session");
-        adapter_add(command, call->resume);
-    }
-    for (uint32_t ix = 0; ix < call->arg_count; ix++) {
-        adapter_add(command, call->args[ix]);
-    }
+    static const char *const words[] = {"opencode",
+                                        "run",
+                                        "--format",
+                                        "json",
+                                        "--auto"};
+    adapter_add_words(command, words, ARRAY_COUNT(words));
+    adapter_add_option(command, "-m", call->model);
+    adapter_add_option(command, "--session", call->resume);
+    adapter_add_words(command, call->args, call->arg_count);
 }
 
 static void take_step(struct adapter_seen *seen, const json_t *part)

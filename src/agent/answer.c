@@ -9,52 +9,40 @@
 /* A reason is for people; feedback carries the whole. */
 enum { REASON_BYTES_MAX = 1000 };
 
-struct answer_usage answer_price(const struct adapter_usage *tokens,
-                                 const struct brief_price *price)
+struct adapter_usage answer_price(struct adapter_usage used,
+                                  const struct brief_price *price)
 {
-    struct answer_usage out = {
-        .tokens = *tokens,
-        .usd = tokens->usd,
-        .usd_known = tokens->usd_known,
-    };
-    if (!out.usd_known && price->known && tokens->known) {
-        double fresh = (double)(tokens->input - tokens->cached);
-        out.usd =
-            (fresh * price->input + (double)tokens->cached * price->cached +
-             (double)tokens->output * price->output) /
-            1e6;
-        out.usd_known = true;
+    if (!used.usd_known && price->known && used.known) {
+        double fresh = (double)(used.input - used.cached);
+        used.usd = (fresh * price->input + (double)used.cached * price->cached +
+                    (double)used.output * price->output) /
+                   1e6;
+        used.usd_known = true;
     }
-    return out;
+    return used;
 }
 
 /* The reason, cut where a character ends. */
 static void add_reason(struct jsonw *json, const char *text)
 {
     struct strbuf reason = {0};
-    size_t len = strlen(text);
-    if (len > REASON_BYTES_MAX) {
-        len = REASON_BYTES_MAX;
-        while (len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80) {
-            len--;
-        }
-    }
+    size_t len = adapter_cut(text, REASON_BYTES_MAX);
     strbuf_add(&reason, text, len);
     strbuf_adds(&reason, text[len] != '\0' ? " ..." : "");
     jsonw_text(json, "reason", strbuf_text(&reason));
     strbuf_release(&reason);
 }
 
-static void add_usage(struct jsonw *json, const struct answer_usage *usage)
+static void add_usage(struct jsonw *json, const struct adapter_usage *usage)
 {
-    if (!usage->tokens.known && !usage->usd_known) {
+    if (!usage->known && !usage->usd_known) {
         return;
     }
     jsonw_object(json, "usage");
-    if (usage->tokens.known) {
-        jsonw_int(json, "input_tokens", usage->tokens.input);
-        jsonw_int(json, "cached_tokens", usage->tokens.cached);
-        jsonw_int(json, "output_tokens", usage->tokens.output);
+    if (usage->known) {
+        jsonw_int(json, "input_tokens", usage->input);
+        jsonw_int(json, "cached_tokens", usage->cached);
+        jsonw_int(json, "output_tokens", usage->output);
     }
     if (usage->usd_known) {
         jsonw_number(json, "usd", 9, usage->usd);
@@ -106,7 +94,7 @@ static enum err put(const char *dir, struct jsonw *json, struct diag *diag)
 enum err answer_write(const char *dir,
                       const struct brief *brief,
                       const struct judgement *judgement,
-                      const struct answer_usage *usage,
+                      const struct adapter_usage *usage,
                       const char *resume,
                       struct diag *diag)
 {
@@ -136,7 +124,7 @@ enum err answer_write(const char *dir,
 }
 
 enum err answer_write_usage(const char *dir,
-                            const struct answer_usage *usage,
+                            const struct adapter_usage *usage,
                             struct diag *diag)
 {
     struct strbuf text = {0};

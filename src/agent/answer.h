@@ -7,22 +7,16 @@
 
 #include "agent/judge.h"
 
-/* What a session has used, in dollars if that is known. */
-struct answer_usage {
-    struct adapter_usage tokens;
-    double usd;
-    bool usd_known;
-};
-
-/* What it cost: as the program says, or by the plan's price. */
-struct answer_usage answer_price(const struct adapter_usage *tokens,
-                                 const struct brief_price *price);
+/* What a session has used, in dollars if that is known: as the program says,
+ * or by the plan's price. */
+struct adapter_usage answer_price(struct adapter_usage used,
+                                  const struct brief_price *price);
 
 /* Write it. `resume`: for the next session, or NULL. */
 MUST_USE enum err answer_write(const char *dir,
                                const struct brief *brief,
                                const struct judgement *judgement,
-                               const struct answer_usage *usage,
+                               const struct adapter_usage *usage,
                                const char *resume,
                                struct diag *diag);
 
@@ -31,7 +25,7 @@ MUST_USE enum err answer_write(const char *dir,
  * says "failed".
  */
 MUST_USE enum err answer_write_usage(const char *dir,
-                                     const struct answer_usage *usage,
+                                     const struct adapter_usage *usage,
                                      struct diag *diag);
 
 #endif /* AGENT_ANSWER_H */

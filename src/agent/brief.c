@@ -11,6 +11,7 @@
 
 enum { FILE_BYTES_MAX = 4 << 20, BRIEF_BYTES_MAX = 64 << 20 };
 
+/* Append the text of a file to an empty *out. */
 static enum err
 read_all(struct strbuf *out, const char *path, size_t max, struct diag *diag)
 {
@@ -46,13 +47,7 @@ read_all(struct strbuf *out, const char *path, size_t max, struct diag *diag)
 enum err
 brief_read_file(struct strbuf *out, const char *path, struct diag *diag)
 {
-    struct strbuf text = {0};
-    enum err err = read_all(&text, path, FILE_BYTES_MAX, diag);
-    if (err == ERR_OK) {
-        strbuf_add(out, strbuf_text(&text), text.len);
-    }
-    strbuf_release(&text);
-    return err;
+    return read_all(out, path, FILE_BYTES_MAX, diag);
 }
 
 /* A string, or NULL. */

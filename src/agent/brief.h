@@ -71,7 +71,8 @@ MUST_USE enum err
 brief_read(struct brief *out, const char *dir, struct diag *diag);
 void brief_release(struct brief *brief);
 
-/* Append the text of a file, of at most 4 MiB. */
+/* Read a file of at most 4 MiB into an empty *out; after an error that has
+ * anything. */
 MUST_USE enum err
 brief_read_file(struct strbuf *out, const char *path, struct diag *diag);
 

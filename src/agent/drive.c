@@ -44,9 +44,7 @@ struct drive {
 static void print(const char *text, size_t len)
 {
     struct strbuf clean = {0};
-    struct strip strip = {0};
-    strip_add(&strip, &clean, text, len);
-    strip_end(&strip, &clean);
+    strip_text(&clean, text, len);
     strbuf_adds(&clean, "\n");
     bool written =
         attempt_file_write_all(STDOUT_FILENO, strbuf_text(&clean), clean.len);
@@ -59,11 +57,10 @@ static void print_text(const char *text)
     print(text, strlen(text));
 }
 
-static struct answer_usage usage_of(const struct drive *drive)
+static struct adapter_usage usage_of(const struct drive *drive)
 {
-    struct adapter_usage part =
-        conversation_part(&drive->before, &drive->seen.usage);
-    return answer_price(&part, &drive->brief.price);
+    return answer_price(conversation_part(&drive->before, &drive->seen.usage),
+                        &drive->brief.price);
 }
 
 /* Write down what was used, in case the session is killed. */
@@ -72,7 +69,7 @@ static void note_usage(struct drive *drive)
     const struct adapter_usage *now = &drive->seen.usage;
     if (now->known && (now->input != drive->told.input ||
                        now->output != drive->told.output)) {
-        struct answer_usage usage = usage_of(drive);
+        struct adapter_usage usage = usage_of(drive);
         drive->told = *now;
         if (answer_write_usage(drive->dir, &usage, NULL) != ERR_OK) {
             print_text("sluice-agent: cannot write the usage");
@@ -130,9 +127,7 @@ static json_t *parse_event(const char *line, size_t len)
     json_t *event = json_loadb(line, len, JSON_ALLOW_NUL, NULL);
     if (event == NULL && len > 0 && line[0] == '{') {
         struct strbuf clean = {0};
-        struct strip strip = {0};
-        strip_add(&strip, &clean, line, len);
-        strip_end(&strip, &clean);
+        strip_text(&clean, line, len);
         event =
             json_loadb(strbuf_text(&clean), clean.len, JSON_ALLOW_NUL, NULL);
         strbuf_release(&clean);
@@ -414,7 +409,7 @@ static int finish(struct drive *drive, const struct judgement *judgement)
     struct strbuf resume = {0};
     struct strbuf line = {0};
     struct diag diag = {0};
-    struct answer_usage usage = usage_of(drive);
+    struct adapter_usage usage = usage_of(drive);
     add_resume(&resume, drive);
     adapter_describe(&line, outcome_name(judgement->outcome), "");
     if (judgement->reason.len > 0) {

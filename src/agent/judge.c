@@ -168,13 +168,11 @@ static void judge_answer(struct judgement *out, const struct judge_input *input)
  * else the last. A backtrace may follow the error. */
 static void add_errors(struct strbuf *out, const char *errors)
 {
-    struct strip strip = {0};
     struct strbuf text = {0};
     const char *best = "";
     size_t best_len = 0;
     bool found = false;
-    strip_add(&strip, &text, errors, strlen(errors));
-    strip_end(&strip, &text);
+    strip_text(&text, errors, strlen(errors));
     for (const char *at = strbuf_text(&text); *at != '\0' && !found;) {
         size_t len = strcspn(at, "\n");
         found = memmem(at, len, "rror", strlen("rror")) != NULL;

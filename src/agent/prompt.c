@@ -5,55 +5,72 @@
 
 #include <string.h>
 
-static const char work_role[] =
-    "Implement it in this directory. Read the code before you change it, "
-    "follow the conventions of the project, write or adapt tests, and run "
-    "them.\n";
 static const char commit_role[] =
     "Commit your work on the current branch. Do not push, merge, rebase or "
     "switch branches: that is done for you.\n";
-static const char review_role[] =
-    "Review the changes as a careful maintainer. Judge whether they do what "
-    "was asked, whether they are correct and complete, and whether tests show "
-    "it. Do not change any file. Either approve, or request changes and say "
-    "precisely what must change and why.\n";
-static const char batch_role[] =
-    "Review the changes of each issue below, one after the other, as a "
-    "careful maintainer. Judge each on its own: whether it does what was "
-    "asked, is correct and complete, and whether tests show it. Do not change "
-    "any file. For each, either approve, or request changes and say precisely "
-    "what must change and why.\n";
+
+#define SCHEMA_VERDICT                                                         \
+    "\"verdict\":{\"type\":\"string\",\"enum\":[\"approve\",\"changes\"]},"    \
+    "\"feedback\":{\"type\":\"string\"}}"
+
+/* What differs between the kinds of briefs: the built-in role, how to answer,
+ * and the answer by a schema and by an example. */
+static const struct {
+    const char *role;
+    const char *how;
+    const char *schema;
+    const char *example;
+} kinds[] = {
+    [BRIEF_WORK] =
+        {"Implement it in this directory. Read the code before you change it, "
+         "follow the conventions of the project, write or adapt tests, and run "
+         "them.\n",
+         "Work until it is finished; nobody can answer questions meanwhile. "
+         "Then answer with the outcome \"done\" and a short summary. Only if a "
+         "decision is needed that you cannot take, answer with the outcome "
+         "\"blocked\" and the question.\n",
+         "{\"type\":\"object\",\"properties\":{"
+         "\"outcome\":{\"type\":\"string\",\"enum\":[\"done\",\"blocked\"]},"
+         "\"summary\":{\"type\":\"string\"},"
+         "\"question\":{\"type\":\"string\"}},"
+         "\"required\":[\"outcome\",\"summary\",\"question\"],"
+         "\"additionalProperties\":false}",
+         "{\"outcome\": \"done\", \"summary\": \"...\", \"question\": \"\"}"},
+    [BRIEF_REVIEW] =
+        {"Review the changes as a careful maintainer. Judge whether they do "
+         "what was asked, whether they are correct and complete, and whether "
+         "tests show it. Do not change any file. Either approve, or request "
+         "changes and say precisely what must change and why.\n",
+         "Answer with the verdict \"approve\" or \"changes\". With "
+         "\"changes\", "
+         "the feedback says all that must change.\n",
+         "{\"type\":\"object\",\"properties\":{" SCHEMA_VERDICT ","
+         "\"required\":[\"verdict\",\"feedback\"],"
+         "\"additionalProperties\":false}",
+         "{\"verdict\": \"approve\", \"feedback\": \"\"}"},
+    [BRIEF_BATCH] =
+        {"Review the changes of each issue below, one after the other, as a "
+         "careful maintainer. Judge each on its own: whether it does what was "
+         "asked, is correct and complete, and whether tests show it. Do not "
+         "change any file. For each, either approve, or request changes and "
+         "say precisely what must change and why.\n",
+         "Answer with one verdict, \"approve\" or \"changes\", for each task "
+         "by "
+         "its name. A task without a verdict counts as not reviewed. With "
+         "\"changes\", the feedback says all that must change.\n",
+         "{\"type\":\"object\",\"properties\":{\"tasks\":{\"type\":\"array\","
+         "\"items\":{\"type\":\"object\",\"properties\":{"
+         "\"task\":{\"type\":\"string\"}," SCHEMA_VERDICT ","
+         "\"required\":[\"task\",\"verdict\",\"feedback\"],"
+         "\"additionalProperties\":false}}},"
+         "\"required\":[\"tasks\"],\"additionalProperties\":false}",
+         "{\"tasks\": [{\"task\": \"NAME\", \"verdict\": \"approve\", "
+         "\"feedback\": \"\"}]}"},
+};
 
 const char *prompt_schema(enum brief_kind kind)
 {
-    switch (kind) {
-    case BRIEF_WORK:
-        return "{\"type\":\"object\",\"properties\":{"
-               "\"outcome\":{\"type\":\"string\",\"enum\":[\"done\","
-               "\"blocked\"]},"
-               "\"summary\":{\"type\":\"string\"},"
-               "\"question\":{\"type\":\"string\"}},"
-               "\"required\":[\"outcome\",\"summary\",\"question\"],"
-               "\"additionalProperties\":false}";
-    case BRIEF_REVIEW:
-        return "{\"type\":\"object\",\"properties\":{"
-               "\"verdict\":{\"type\":\"string\",\"enum\":[\"approve\","
-               "\"changes\"]},"
-               "\"feedback\":{\"type\":\"string\"}},"
-               "\"required\":[\"verdict\",\"feedback\"],"
-               "\"additionalProperties\":false}";
-    case BRIEF_BATCH:
-        break;
-    }
-    return "{\"type\":\"object\",\"properties\":{\"tasks\":{\"type\":\"array\","
-           "\"items\":{\"type\":\"object\",\"properties\":{"
-           "\"task\":{\"type\":\"string\"},"
-           "\"verdict\":{\"type\":\"string\",\"enum\":[\"approve\","
-           "\"changes\"]},"
-           "\"feedback\":{\"type\":\"string\"}},"
-           "\"required\":[\"task\",\"verdict\",\"feedback\"],"
-           "\"additionalProperties\":false}}},"
-           "\"required\":[\"tasks\"],\"additionalProperties\":false}";
+    return kinds[kind].schema;
 }
 
 /* A prompt that is being written. */
@@ -194,59 +211,14 @@ static void add_cause(struct strbuf *out, const struct writer *writer)
     }
 }
 
-static void add_how(struct strbuf *out, const struct writer *writer)
+static void add_how(struct strbuf *out, const struct brief *brief)
 {
-    const struct brief *brief = writer->brief;
-    const char *example = NULL;
-    strbuf_adds(out, "\n# How to answer\n\n");
-    switch (brief->kind) {
-    case BRIEF_WORK:
-        strbuf_adds(out,
-                    "Work until it is finished; nobody can answer questions "
-                    "meanwhile. Then answer with the outcome \"done\" and a "
-                    "short summary. Only if a decision is needed that you "
-                    "cannot take, answer with the outcome \"blocked\" and the "
-                    "question.\n");
-        example = "{\"outcome\": \"done\", \"summary\": \"...\", "
-                  "\"question\": \"\"}";
-        break;
-    case BRIEF_REVIEW:
-        strbuf_adds(out,
-                    "Answer with the verdict \"approve\" or \"changes\". With "
-                    "\"changes\", the feedback says all that must change.\n");
-        example = "{\"verdict\": \"approve\", \"feedback\": \"\"}";
-        break;
-    case BRIEF_BATCH:
-        strbuf_adds(out,
-                    "Answer with one verdict, \"approve\" or \"changes\", for "
-                    "each task by its name. A task without a verdict counts "
-                    "as not reviewed. With \"changes\", the feedback says all "
-                    "that must change.\n");
-        example = "{\"tasks\": [{\"task\": \"NAME\", \"verdict\": "
-                  "\"approve\", \"feedback\": \"\"}]}";
-        break;
-    }
+    strbuf_addf(out, "\n# How to answer\n\n%s", kinds[brief->kind].how);
     if (!brief->adapter->schema) {
         strbuf_addf(out,
                     "The answer is a JSON object in a block at the end of "
                     "your last message:\n\n```json\n%s\n```\n",
-                    example);
-    }
-}
-
-static void add_role(struct strbuf *out, const struct brief *brief)
-{
-    switch (brief->kind) {
-    case BRIEF_WORK:
-        strbuf_adds(out, work_role);
-        strbuf_adds(out, brief->writes ? commit_role : "");
-        return;
-    case BRIEF_REVIEW:
-        strbuf_adds(out, review_role);
-        return;
-    case BRIEF_BATCH:
-        strbuf_adds(out, batch_role);
-        return;
+                    kinds[brief->kind].example);
     }
 }
 
@@ -300,7 +272,10 @@ static enum err add_plan_role(struct strbuf *out,
     } else if (brief->prompt_file != NULL) {
         err = brief_read_file(&role, brief->prompt_file, diag);
     } else {
-        add_role(out, brief);
+        strbuf_adds(out, kinds[brief->kind].role);
+        if (brief->kind == BRIEF_WORK && brief->writes) {
+            strbuf_adds(out, commit_role);
+        }
         return ERR_OK;
     }
     if (err == ERR_OK &&
@@ -395,7 +370,7 @@ enum err prompt_add(struct strbuf *out,
             err = add_whole(out, &writer, diag);
         }
     }
-    add_how(out, &writer);
+    add_how(out, brief);
     strbuf_release(&writer.body);
     return err;
 }

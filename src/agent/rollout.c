@@ -2,9 +2,8 @@
 #include "agent/rollout.h"
 
 #include "base/macros.h"
-#include "base/mem.h"
 
-#include <dirent.h>
+#include <fts.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,73 +115,30 @@ static void offer(struct search *search, const char *path, const char *name)
 }
 
 /* Years, months and days sort as their names do. */
-static int ascending(const void *a, const void *b)
+static int newest_first(const FTSENT **a, const FTSENT **b)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    return strcmp((*b)->fts_name, (*a)->fts_name);
 }
 
-/* Paths that are still to be searched, the next one last. */
-struct stack {
-    char **paths;
-    int *depths;
-    uint32_t count;
-    uint32_t capacity;
-};
-
-static void push(struct stack *stack, const char *path, int depth)
+/* Search the folder of all sessions, newest day first, up to the first day
+ * that has the file. */
+static void search_in(struct search *search, char *folder)
 {
-    uint32_t capacity = stack->capacity;
-    MEM_GROW(stack->paths, stack->count, capacity);
-    MEM_GROW(stack->depths, stack->count, stack->capacity);
-    stack->depths[stack->count] = depth;
-    stack->paths[stack->count++] = mem_strndup(path, strlen(path));
-}
-
-/* Offer the files of a day, or push the folders of a year or month, so that
- * the newest comes next. */
-static void open_folder(struct search *search,
-                        struct stack *stack,
-                        const char *folder,
-                        int depth)
-{
-    DIR *entries = opendir(folder);
-    size_t first = stack->count;
-    const struct dirent *entry;
-    while (entries != NULL && (entry = readdir(entries)) != NULL) {
-        struct strbuf path = {0};
-        strbuf_addf(&path, "%s/%s", folder, entry->d_name);
-        if (entry->d_name[0] != '.' && depth == DEPTH) {
-            offer(search, strbuf_text(&path), entry->d_name);
-        } else if (entry->d_name[0] != '.') {
-            push(stack, strbuf_text(&path), depth + 1);
+    char *const roots[] = {folder, NULL};
+    FTS *tree = fts_open(roots, FTS_LOGICAL | FTS_NOCHDIR, newest_first);
+    FTSENT *entry;
+    while (tree != NULL && (entry = fts_read(tree)) != NULL) {
+        bool hidden = entry->fts_level > 0 && entry->fts_name[0] == '.';
+        if (entry->fts_info == FTS_D &&
+            (hidden || entry->fts_level > DEPTH || search->best.len > 0)) {
+            (void)fts_set(tree, entry, FTS_SKIP);
+        } else if (entry->fts_level == DEPTH + 1 && !hidden) {
+            offer(search, entry->fts_path, entry->fts_name);
         }
-        strbuf_release(&path);
     }
-    if (entries != NULL) {
-        (void)closedir(entries);
+    if (tree != NULL) {
+        (void)fts_close(tree);
     }
-    if (stack->count > first) {
-        qsort(&stack->paths[first],
-              stack->count - first,
-              sizeof(stack->paths[0]),
-              ascending);
-    }
-}
-
-/* Search the folder of all sessions, newest day first. */
-static void search_in(struct search *search, const char *folder)
-{
-    struct stack stack = {0};
-    push(&stack, folder, 0);
-    while (stack.count > 0) {
-        char *path = stack.paths[--stack.count];
-        if (search->best.len == 0) {
-            open_folder(search, &stack, path, stack.depths[stack.count]);
-        }
-        mem_free(path);
-    }
-    mem_free(stack.paths);
-    mem_free(stack.depths);
 }
 
 static void read_lines(struct adapter_seen *seen, const char *path)
@@ -214,7 +170,7 @@ bool rollout_read(struct adapter_seen *seen, const char *thread)
     } else {
         strbuf_addf(&path, "%s/.codex/sessions", home != NULL ? home : "");
     }
-    search_in(&search, strbuf_text(&path));
+    search_in(&search, path.text);
     bool found = search.best.len > 0;
     if (found) {
         read_lines(seen, strbuf_text(&search.best));

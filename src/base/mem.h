@@ -35,6 +35,10 @@ mem_resize_lines(void *block, size_t old_count, size_t count, size_t bytes);
     ((items) = mem_grown((items), (count), &(capacity), sizeof((items)[0])))
 void *mem_grown(void *block, uint32_t count, uint32_t *capacity, size_t bytes);
 
+/* Change the size of an array that `items` points to. */
+#define MEM_RESIZE(items, count)                                               \
+    ((items) = mem_resize((items), (count), sizeof((items)[0])))
+
 /* A copy of `len` bytes of `text`, with a NUL behind them. */
 char *mem_strndup(const char *text, size_t len);
 

@@ -36,10 +36,8 @@ struct plain_character plain_decode(const char *at)
 
 void plain_add(struct strbuf *out, const char *text)
 {
-    struct strip strip = {0};
     struct strbuf clean = {0};
-    strip_add(&strip, &clean, text, strlen(text));
-    strip_end(&strip, &clean);
+    strip_text(&clean, text, strlen(text));
     bool any = false;
     bool blank = false; /* one is due before the next that is not */
     for (const char *at = strbuf_text(&clean); *at != '\0'; at++) {

@@ -182,3 +182,10 @@ void strip_end(struct strip *strip, struct strbuf *out)
     }
     strip->state = TEXT;
 }
+
+void strip_text(struct strbuf *out, const char *text, size_t len)
+{
+    struct strip strip = {0};
+    strip_add(&strip, out, text, len);
+    strip_end(&strip, out);
+}

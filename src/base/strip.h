@@ -32,4 +32,7 @@ void strip_add(struct strip *strip,
 /* The text has ended: half a character is a question mark. */
 void strip_end(struct strip *strip, struct strbuf *out);
 
+/* Append what can be shown of a whole text. */
+void strip_text(struct strbuf *out, const char *text, size_t len);
+
 #endif /* BASE_STRIP_H */

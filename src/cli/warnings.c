@@ -65,7 +65,8 @@ static const char *first_word(const char *shell, size_t *len_out)
 /* The program of an agent that the task's command begins with, or NULL. */
 static const struct adapter *bare_program(const struct plan_task *task)
 {
-    const char *command = task->argv != NULL ? task->argv[0] : task->shell;
+    const char *command =
+        task->run.argv != NULL ? task->run.argv[0] : task->run.shell;
     if (command == NULL) {
         return NULL;
     }
@@ -90,11 +91,11 @@ static void find_bare(struct plan_errors *warnings, const struct plan *plan)
         const struct adapter *adapter =
             plan_is_review(plan, task) ? bare_program(task) : NULL;
         if (adapter == NULL ||
-            (task->shell == told_shell && task->argv == told_argv)) {
+            (task->run.shell == told_shell && task->run.argv == told_argv)) {
             continue;
         }
-        told_shell = task->shell;
-        told_argv = task->argv;
+        told_shell = task->run.shell;
+        told_argv = task->run.argv;
         warnings_add(warnings,
                      task->mark,
                      "%s reviews by running %s itself, which exits with 0 "

@@ -143,10 +143,11 @@ void notify_add(struct engine *engine,
     struct strbuf told = {0};
     event_add_json(&told, event, r->id, hook);
     json_t *argv = NULL;
-    for (uint32_t ix = 0; found->argv != NULL && found->argv[ix] != NULL;
+    for (uint32_t ix = 0;
+         found->run.argv != NULL && found->run.argv[ix] != NULL;
          ix++) {
         argv = argv != NULL ? argv : json_array();
-        (void)json_array_append_new(argv, json_string(found->argv[ix]));
+        (void)json_array_append_new(argv, json_string(found->run.argv[ix]));
     }
     json_t *json = json_pack("{s:I, s:s, s:s, s:s?, s:o?, s:I, s:I, s:o}",
                              "number",
@@ -156,7 +157,7 @@ void notify_add(struct engine *engine,
                              "folder",
                              r->folder,
                              "shell",
-                             found->shell,
+                             found->run.shell,
                              "argv",
                              argv,
                              "timeout_ns",

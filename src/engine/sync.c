@@ -113,8 +113,8 @@ static struct program_call call(const struct engine *engine,
 {
     const struct engine_run *run = &engine->runs[program->run];
     return (struct program_call){
-        .shell = run->plan->sync.shell,
-        .argv = run->plan->sync.argv,
+        .shell = run->plan->sync.run.shell,
+        .argv = run->plan->sync.run.argv,
         .folder = run->folder,
         .run = run->id,
         .file = "fragment",

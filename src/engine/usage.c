@@ -324,8 +324,8 @@ static struct program_call call(const struct engine *engine,
     const struct engine_run *run = &engine->runs[program->run];
     const struct plan_usage *plan = plan_of(engine, program);
     struct program_call call = {
-        .shell = plan->shell,
-        .argv = plan->argv,
+        .shell = plan->run.shell,
+        .argv = plan->run.argv,
         .folder = run->folder,
         .run = run->id,
         .file = "meters",

@@ -40,11 +40,15 @@ void import_free(struct import *import)
     mem_free(import);
 }
 
+PRINTF_LIKE(3, 0)
 static void add_error(struct import *import,
                       const struct import_error *where,
-                      const char *text)
+                      const char *format,
+                      va_list args)
 {
     struct import_errors *errors = &import->errors;
+    char text[TEXT_BYTES_MAX];
+    int len = vsnprintf(text, sizeof(text), format, args);
     if (errors->count == IMPORT_ERRORS_MAX) {
         errors->cut = true;
         return;
@@ -52,7 +56,7 @@ static void add_error(struct import *import,
     MEM_GROW(errors->items, errors->count, errors->capacity);
     struct import_error *error = &errors->items[errors->count++];
     *error = *where;
-    error->text = mem_strndup(text, strlen(text));
+    error->text = mem_strndup(text, len < 0 ? 0 : strlen(text));
 }
 
 void import_fail(struct import *import,
@@ -60,13 +64,10 @@ void import_fail(struct import *import,
                  const char *format,
                  ...)
 {
-    char text[TEXT_BYTES_MAX];
     va_list args;
     va_start(args, format);
-    int len = vsnprintf(text, sizeof(text), format, args);
+    add_error(import, &(struct import_error){.file = file}, format, args);
     va_end(args);
-    struct import_error where = {.file = file};
-    add_error(import, &where, len < 0 ? "" : text);
 }
 
 void import_fail_issue(struct import *import,
@@ -74,17 +75,15 @@ void import_fail_issue(struct import *import,
                        const char *format,
                        ...)
 {
-    char text[TEXT_BYTES_MAX];
-    va_list args;
-    va_start(args, format);
-    int len = vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
     struct import_error where = {
         .file = issue->file,
         .key = issue->key,
         .issue = issue->number,
     };
-    add_error(import, &where, len < 0 ? "" : text);
+    va_list args;
+    va_start(args, format);
+    add_error(import, &where, format, args);
+    va_end(args);
 }
 
 void import_fail_at(struct import *import,
@@ -92,17 +91,31 @@ void import_fail_at(struct import *import,
                     const char *format,
                     ...)
 {
-    char text[TEXT_BYTES_MAX];
     va_list args;
     va_start(args, format);
-    int len = vsnprintf(text, sizeof(text), format, args);
+    add_error(import, where, format, args);
     va_end(args);
-    add_error(import, where, len < 0 ? "" : text);
 }
 
 struct import_span import_span(const char *text)
 {
     return (struct import_span){text, text == NULL ? 0 : strlen(text)};
+}
+
+struct import_span import_keep(struct import *import, struct import_span text)
+{
+    return (struct import_span){
+        arena_strndup(&import->arena, text.text, text.len),
+        text.len,
+    };
+}
+
+struct import_span import_take(struct import *import, struct strbuf *text)
+{
+    struct import_span span = {strbuf_text(text), text->len};
+    span = import_keep(import, span);
+    strbuf_release(text);
+    return span;
 }
 
 /* Bytes at `text` that a line may not contain, or 0. strip has removed what a
@@ -130,10 +143,8 @@ static size_t unfit(const char *text)
 
 void import_add_line(struct strbuf *out, struct import_span text, size_t max)
 {
-    struct strip strip = {0};
     struct strbuf clean = {0};
-    strip_add(&strip, &clean, text.text, text.len);
-    strip_end(&strip, &clean);
+    strip_text(&clean, text.text, text.len);
     size_t begin = out->len;
     bool blank = false; /* one is due before the next that is not */
     const char *at = strbuf_text(&clean);
@@ -161,10 +172,8 @@ void import_add_line(struct strbuf *out, struct import_span text, size_t max)
 
 void import_add_lines(struct strbuf *out, struct import_span text)
 {
-    struct strip strip = {0};
     struct strbuf clean = {0};
-    strip_add(&strip, &clean, text.text, text.len);
-    strip_end(&strip, &clean);
+    strip_text(&clean, text.text, text.len);
     size_t begin = out->len;
     size_t end = begin; /* behind the last byte that is not blank */
     for (const char *at = strbuf_text(&clean); *at != '\0';) {
@@ -203,9 +212,33 @@ int import_compare(struct import_span a, struct import_span b)
     return a.len == b.len ? 0 : a.len < b.len ? -1 : 1;
 }
 
-static bool is_digit(char byte)
+bool import_is(struct import_span text, const char *word)
 {
-    return byte >= '0' && byte <= '9';
+    return import_compare(text, import_span(word)) == 0;
+}
+
+bool import_is_one_of(struct import_span text,
+                      const char *const *words,
+                      size_t count)
+{
+    size_t ix = 0;
+    while (ix < count && !import_is(text, words[ix])) {
+        ix++;
+    }
+    return ix < count;
+}
+
+bool import_next_line(struct import_span *rest, struct import_span *line)
+{
+    const char *end =
+        rest->len == 0 ? NULL : memchr(rest->text, '\n', rest->len);
+    *line = *rest;
+    line->len = end != NULL ? (size_t)(end - rest->text) : rest->len;
+    bool any = rest->len > 0;
+    size_t skipped = line->len + (end != NULL ? 1 : 0);
+    rest->text += skipped;
+    rest->len -= skipped;
+    return any;
 }
 
 /* The run of digits at *text without its zeros; *text is then behind it. */
@@ -215,7 +248,7 @@ static struct import_span take_digits(const char **text)
         (*text)++;
     }
     struct import_span digits = {*text, 0};
-    while (is_digit(**text)) {
+    while (import_is_digit(**text)) {
         (*text)++;
         digits.len++;
     }
@@ -229,7 +262,7 @@ int import_compare_keys(const char *a, const char *b)
     const char *whole_left = left;
     const char *whole_right = right;
     while (*left != '\0' && *right != '\0') {
-        if (is_digit(*left) && is_digit(*right)) {
+        if (import_is_digit(*left) && import_is_digit(*right)) {
             struct import_span x = take_digits(&left);
             struct import_span y = take_digits(&right);
             if (x.len != y.len) {
@@ -257,7 +290,7 @@ int import_compare_keys(const char *a, const char *b)
 static bool is_plain(char byte)
 {
     unsigned char small = lower(byte);
-    return (small >= 'a' && small <= 'z') || is_digit(byte);
+    return (small >= 'a' && small <= 'z') || import_is_digit(byte);
 }
 
 bool import_is_key(struct import_span key)

@@ -13,29 +13,14 @@
 
 #include <string.h>
 
-static bool
-is_one_of(struct import_span text, const char *const *words, size_t count)
-{
-    for (size_t ix = 0; ix < count; ix++) {
-        if (import_compare(text, import_span(words[ix])) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Set the id; false after an error. */
-static bool set_id(const struct import_reading *reading,
+/* Set the id. Other records than issues are left out. */
+static bool set_id(struct import_reading *reading,
                    const json_t *entry,
                    struct import_issue *issue)
 {
     const json_t *id = json_object_get(entry, "id");
-    if (!json_is_object(entry)) {
-        import_fail(reading->import,
-                    reading->file,
-                    "entry %u: expected an issue object, not %s",
-                    reading->entry,
-                    import_read_kind(entry));
+    struct import_span type = import_read_text(json_object_get(entry, "_type"));
+    if (type.len > 0 && !import_is(type, "issue")) {
         return false;
     }
     if (!json_is_string(id) || !import_read_id(reading->import,
@@ -53,36 +38,8 @@ static bool set_id(const struct import_reading *reading,
     return true;
 }
 
-static bool set_body(const struct import_reading *reading,
-                     const json_t *entry,
-                     struct import_issue *issue)
-{
-    static const char *const sections[][2] = {
-        {"description", NULL},
-        {"design", "Design"},
-        {"acceptance_criteria", "Acceptance criteria"},
-        {"notes", "Notes"},
-    };
-    struct strbuf body = {0};
-    bool good = true;
-    for (size_t ix = 0; good && ix < ARRAY_COUNT(sections); ix++) {
-        good = import_read_section(reading,
-                                   issue,
-                                   entry,
-                                   sections[ix][0],
-                                   sections[ix][1],
-                                   &body);
-    }
-    struct import_span text = {
-        arena_strndup(&reading->import->arena, strbuf_text(&body), body.len),
-        body.len,
-    };
-    strbuf_release(&body);
-    return good && import_read_body(reading, "description", text, issue);
-}
-
 /* Statuses that a project has added are taken for open. */
-static bool set_state(const struct import_reading *reading,
+static bool set_state(struct import_reading *reading,
                       const json_t *entry,
                       struct import_issue *issue)
 {
@@ -106,17 +63,17 @@ static bool set_state(const struct import_reading *reading,
     }
     struct import_span said = import_read_text(status);
     struct import_span kind = import_read_text(type);
-    issue->closed = is_one_of(said, closed, ARRAY_COUNT(closed)) ||
-                    is_one_of(kind, records, ARRAY_COUNT(records));
-    issue->deferred = is_one_of(said, deferred, ARRAY_COUNT(deferred)) ||
+    issue->closed = import_is_one_of(said, closed, ARRAY_COUNT(closed)) ||
+                    import_is_one_of(kind, records, ARRAY_COUNT(records));
+    issue->deferred = import_is_one_of(said, deferred, ARRAY_COUNT(deferred)) ||
                       json_is_true(json_object_get(entry, "is_template"));
-    if (import_compare(kind, import_span("gate")) == 0) {
+    if (import_is(kind, "gate")) {
         issue->kind = IMPORT_GATE;
     }
     return true;
 }
 
-static bool set_priority(const struct import_reading *reading,
+static bool set_priority(struct import_reading *reading,
                          const json_t *entry,
                          struct import_issue *issue)
 {
@@ -163,9 +120,9 @@ static bool add_dependency(const struct import_reading *reading,
                                         "conditional-blocks",
                                         "waits-for"};
     struct import_span type = import_read_first(dependency, types);
-    bool parent = import_compare(type, import_span("parent-child")) == 0;
+    bool parent = import_is(type, "parent-child");
     if (json_is_object(dependency) && !parent &&
-        !is_one_of(type, needs, ARRAY_COUNT(needs))) {
+        !import_is_one_of(type, needs, ARRAY_COUNT(needs))) {
         return true;
     }
     struct import_reference reference = {0};
@@ -186,19 +143,15 @@ static bool add_dependency(const struct import_reading *reading,
     return true;
 }
 
-static bool set_dependencies(const struct import_reading *reading,
+static bool set_dependencies(struct import_reading *reading,
                              const json_t *entry,
                              struct import_issue *issue)
 {
-    const json_t *list = json_object_get(entry, "dependencies");
-    if (list != NULL && !json_is_null(list) && !json_is_array(list)) {
-        return import_read_wrong(reading,
-                                 issue,
-                                 "dependencies",
-                                 "a list",
-                                 list);
-    }
+    const json_t *list = NULL;
     bool parent = false;
+    if (!import_read_list(reading, issue, entry, "dependencies", &list)) {
+        return false;
+    }
     for (size_t ix = 0; ix < json_array_size(list); ix++) {
         if (!add_dependency(reading, issue, json_array_get(list, ix))) {
             return false;
@@ -216,30 +169,27 @@ static bool set_dependencies(const struct import_reading *reading,
     return true;
 }
 
-static void read_entry(struct import_reading *reading, const json_t *entry)
-{
-    struct import_issue issue = {
-        .file = reading->file,
-        .milestone = import_span(""),
-    };
-    struct import_span type = import_read_text(json_object_get(entry, "_type"));
-    if (type.len > 0 && import_compare(type, import_span("issue")) != 0) {
-        return;
-    }
-    if (!set_id(reading, entry, &issue) ||
-        !import_read_title(reading, entry, &issue, "") ||
-        !set_body(reading, entry, &issue) ||
-        !import_read_labels(reading, entry, "labels", &issue) ||
-        !set_state(reading, entry, &issue) ||
-        !set_priority(reading, entry, &issue) ||
-        !import_read_home(reading, &issue) ||
-        !set_dependencies(reading, entry, &issue)) {
-        return;
-    }
-    import_read_add(reading, &issue);
-}
+static const struct import_section sections[] = {
+    {"description", NULL},
+    {"design", "Design"},
+    {"acceptance_criteria", "Acceptance criteria"},
+    {"notes", "Notes"},
+    {NULL, NULL},
+};
 
-void import_read_beads(struct import_reading *reading, json_t *root)
-{
-    import_read_each(reading, root, read_entry);
-}
+const struct import_format import_beads = {
+    .origin = "bd writes",
+    .entry = "an issue object",
+    .remedy = "",
+    .labels = "labels",
+    .sections = sections,
+    .body = "description",
+    .sets = {set_id,
+             import_read_title,
+             import_read_body,
+             import_read_labels,
+             set_state,
+             set_priority,
+             import_read_home,
+             set_dependencies},
+};

@@ -44,16 +44,6 @@ static const struct element elements[] = {
     {"<strike", "</strike>", ' '},
 };
 
-static bool is_blank(char byte)
-{
-    return byte == ' ' || byte == '\t';
-}
-
-static bool is_digit(char byte)
-{
-    return byte >= '0' && byte <= '9';
-}
-
 /* Whether the text at `at` begins with a word, whatever its case. */
 static bool begins(const char *at, const char *end, const char *word)
 {
@@ -77,7 +67,7 @@ static size_t run_of(const char *at, const char *end, char byte)
 static size_t bullet_at(const char *at, const char *end)
 {
     size_t len = 0;
-    while (len < ORDINAL_MAX && at + len < end && is_digit(at[len])) {
+    while (len < ORDINAL_MAX && at + len < end && import_is_digit(at[len])) {
         len++;
     }
     const char *marks = len > 0 ? ".)" : "-*+";
@@ -85,7 +75,7 @@ static size_t bullet_at(const char *at, const char *end)
         return 0;
     }
     len++;
-    return at + len < end && is_blank(at[len]) ? len + 1 : 0;
+    return at + len < end && import_is_blank(at[len]) ? len + 1 : 0;
 }
 
 struct import_shape import_shape(struct import_span line)
@@ -93,18 +83,18 @@ struct import_shape import_shape(struct import_span line)
     struct import_shape shape = {0};
     const char *at = line.text;
     const char *end = line.text + line.len;
-    for (; at < end && is_blank(*at); at++) {
+    for (; at < end && import_is_blank(*at); at++) {
         shape.indent += *at == '\t' ? TAB_COLUMNS : 1;
     }
     size_t len = bullet_at(at, end);
     if (len > 0) {
         shape.bullet = true;
         at += len;
-        while (at < end && is_blank(*at)) {
+        while (at < end && import_is_blank(*at)) {
             at++;
         }
         bool box = end - at >= 4 && at[0] == '[' && at[2] == ']' &&
-                   strchr(" xX", at[1]) != NULL && is_blank(at[3]);
+                   strchr(" xX", at[1]) != NULL && import_is_blank(at[3]);
         if (box) {
             shape.ticked = at[1] != ' ';
             at += 4;
@@ -112,11 +102,11 @@ struct import_shape import_shape(struct import_span line)
     }
     size_t level = run_of(at, end, '#');
     if (level > 0 && level <= LEVEL_MAX &&
-        (at + level == end || is_blank(at[level]))) {
+        (at + level == end || import_is_blank(at[level]))) {
         shape.heading = true;
         at += level;
     }
-    while (at < end && is_blank(*at)) {
+    while (at < end && import_is_blank(*at)) {
         at++;
     }
     shape.start = (size_t)(at - line.text);
@@ -151,8 +141,8 @@ static const struct element *element_at(const char *at, const char *end)
         size_t len = strlen(elements[ix].open);
         if (begins(at, end, elements[ix].open)) {
             bool whole = strchr("->", elements[ix].open[len - 1]) != NULL;
-            if (whole ||
-                (at + len < end && (at[len] == '>' || is_blank(at[len])))) {
+            if (whole || (at + len < end &&
+                          (at[len] == '>' || import_is_blank(at[len])))) {
                 return &elements[ix];
             }
         }
@@ -219,7 +209,7 @@ static bool is_fence(const struct cleaner *cleaner, char *at, char *end)
                memchr(at + len, '`', (size_t)(end - at) - len) == NULL;
     }
     char *rest = at + len;
-    while (rest < end && is_blank(*rest)) {
+    while (rest < end && import_is_blank(*rest)) {
         rest++;
     }
     return *at == cleaner->fence && len >= cleaner->fence_len && rest == end;

@@ -69,11 +69,6 @@ static bool read_repository(const json_t *value,
     return import_is_name(*name) && (owner->len == 0 || import_is_name(*owner));
 }
 
-static const char *kept(struct import *import, struct import_span text)
-{
-    return arena_strndup(&import->arena, text.text, text.len);
-}
-
 static const char *const addresses[] = {
     "url",
     "html_url",
@@ -82,7 +77,7 @@ static const char *const addresses[] = {
 };
 
 /* Find out which repository the issue is of; false after an error. */
-static bool set_repository(const struct import_reading *reading,
+static bool set_repository(struct import_reading *reading,
                            const json_t *entry,
                            struct import_issue *issue)
 {
@@ -115,32 +110,25 @@ static bool set_repository(const struct import_reading *reading,
             "the file after the repository, or use --repo OWNER/NAME");
         return false;
     }
-    issue->owner = owner.len > 0 ? kept(reading->import, owner) : NULL;
-    issue->name = kept(reading->import, name);
+    if (owner.len > 0) {
+        issue->owner = import_keep(reading->import, owner).text;
+    }
+    issue->name = import_keep(reading->import, name).text;
     return true;
 }
 
 /* --- the fields --------------------------------------------------------- */
 
-static bool set_texts(struct import_reading *reading,
-                      const json_t *entry,
-                      struct import_issue *issue)
+static bool set_body(struct import_reading *reading,
+                     const json_t *entry,
+                     struct import_issue *issue)
 {
-    const json_t *body = json_object_get(entry, "body");
-    if (!import_read_title(reading, entry, issue, REMEDY)) {
-        return false;
+    struct import_span body;
+    if (json_object_get(entry, "body") == NULL) {
+        return import_read_lacks(reading, issue, "body", &reading->said_body);
     }
-    if (body == NULL) {
-        return import_read_lacks(reading,
-                                 issue,
-                                 "body",
-                                 REMEDY,
-                                 &reading->said_body);
-    }
-    if (!json_is_string(body) && !json_is_null(body)) {
-        return import_read_wrong(reading, issue, "body", "a string", body);
-    }
-    return import_read_body(reading, "body", import_read_text(body), issue);
+    return import_read_string(reading, issue, entry, "body", &body) &&
+           import_read_whole(reading, body, issue);
 }
 
 static bool set_milestone(struct import_reading *reading,
@@ -148,13 +136,11 @@ static bool set_milestone(struct import_reading *reading,
                           struct import_issue *issue)
 {
     const json_t *value = json_object_get(entry, "milestone");
-    issue->milestone = import_span("");
     if (value == NULL && reading->import->options.milestone != NULL &&
         issue->kind == IMPORT_ISSUE) {
         return import_read_lacks(reading,
                                  issue,
                                  "milestone",
-                                 REMEDY,
                                  &reading->said_milestone);
     }
     if (value == NULL || json_is_null(value)) {
@@ -180,7 +166,7 @@ static bool is_pull_address(struct import_span address)
            memmem(address.text, address.len, "/pull/", 6) != NULL;
 }
 
-static bool set_state(const struct import_reading *reading,
+static bool set_state(struct import_reading *reading,
                       const json_t *entry,
                       struct import_issue *issue)
 {
@@ -196,10 +182,10 @@ static bool set_state(const struct import_reading *reading,
         return true;
     }
     struct import_span text = import_read_text(state);
-    bool merged = import_compare(text, import_span("merged")) == 0;
-    if (merged || import_compare(text, import_span("closed")) == 0) {
+    bool merged = import_is(text, "merged");
+    if (merged || import_is(text, "closed")) {
         issue->closed = true;
-    } else if (import_compare(text, import_span("open")) != 0) {
+    } else if (!import_is(text, "open")) {
         import_fail_issue(reading->import,
                           issue,
                           "\"state\" must be \"OPEN\" or \"CLOSED\"");
@@ -223,21 +209,15 @@ static void set_text(struct import *import,
                      struct import_reference *reference)
 {
     struct strbuf text = {0};
-    struct import_span own = import_span(issue->owner);
-    bool same =
-        import_compare(reference->name, import_span(issue->name)) == 0 &&
-        import_compare(reference->owner, own) == 0;
+    bool same = import_is(reference->name, issue->name) &&
+                import_is(reference->owner, issue->owner);
     if (reference->name.len > 0 && !same) {
         strbuf_add(&text, reference->owner.text, reference->owner.len);
         strbuf_adds(&text, reference->owner.len > 0 ? "/" : "");
         strbuf_add(&text, reference->name.text, reference->name.len);
     }
     strbuf_addf(&text, "#%" PRId64, reference->number);
-    reference->text = (struct import_span){
-        arena_strndup(&import->arena, text.text, text.len),
-        text.len,
-    };
-    strbuf_release(&text);
+    reference->text = import_take(import, &text);
 }
 
 /* Add a tie to the issue that a relation names; false after an error. */
@@ -262,8 +242,7 @@ static bool add_relation(const struct import_reading *reading,
     const json_t *repository = json_object_get(node, "repository");
     reference->number = number;
     reference->pull = is_pull_address(address);
-    tie->closed = import_compare(state, import_span("closed")) == 0 ||
-                  import_compare(state, import_span("merged")) == 0;
+    tie->closed = import_is(state, "closed") || import_is(state, "merged");
     if (!read_repository(repository, &reference->owner, &reference->name) &&
         !split_address(address, &reference->owner, &reference->name)) {
         reference->owner = (struct import_span){0};
@@ -347,7 +326,7 @@ static void add_parent_address(struct import *import,
     set_text(import, issue, &tie->reference);
 }
 
-static bool set_relations(const struct import_reading *reading,
+static bool set_relations(struct import_reading *reading,
                           const json_t *entry,
                           struct import_issue *issue)
 {
@@ -367,63 +346,57 @@ static bool set_relations(const struct import_reading *reading,
 
 /* --- entries ------------------------------------------------------------ */
 
-/* The number of an issue; 0 after an error. */
-static int64_t read_number(const struct import_reading *reading,
-                           const json_t *entry)
+static bool set_number(struct import_reading *reading,
+                       const json_t *entry,
+                       struct import_issue *issue)
 {
     const json_t *number = json_object_get(entry, "number");
-    if (!json_is_object(entry)) {
-        import_fail(reading->import,
-                    reading->file,
-                    "entry %u: expected an issue object, not %s",
-                    reading->entry,
-                    import_read_kind(entry));
-        return 0;
-    }
+    issue->number = number_of(number);
     if (number == NULL) {
         import_fail(reading->import,
                     reading->file,
                     "entry %u: missing \"number\"" REMEDY,
                     reading->entry);
-        return 0;
-    }
-    int64_t value = number_of(number);
-    if (value < 1) {
+    } else if (issue->number < 1) {
         import_fail(
             reading->import,
             reading->file,
             "entry %u: \"number\" must be an integer from 1 to %" PRId64,
             reading->entry,
             IMPORT_NUMBER_MAX);
-        return 0;
     }
-    return value;
+    return issue->number >= 1;
 }
 
-static void read_entry(struct import_reading *reading, const json_t *entry)
+static bool set_priority(struct import_reading *reading,
+                         const json_t *entry,
+                         struct import_issue *issue)
 {
-    struct import_issue issue = {
-        .file = reading->file,
-        .number = read_number(reading, entry),
-        .priority = IMPORT_PRIORITY_UNSET,
-    };
-    if (issue.number == 0 || !set_texts(reading, entry, &issue) ||
-        !set_state(reading, entry, &issue) ||
-        !set_milestone(reading, entry, &issue) ||
-        !import_read_labels(reading, entry, "labels", &issue) ||
-        !set_repository(reading, entry, &issue) ||
-        !set_relations(reading, entry, &issue)) {
-        return;
-    }
-    for (size_t ix = 0; ix < json_array_size(issue.labels); ix++) {
+    (void)reading;
+    (void)entry;
+    for (size_t ix = 0; ix < json_array_size(issue->labels); ix++) {
         uint32_t priority =
-            import_label_priority(import_label(issue.labels, ix));
-        issue.priority = priority < issue.priority ? priority : issue.priority;
+            import_label_priority(import_label(issue->labels, ix));
+        if (priority < issue->priority) {
+            issue->priority = priority;
+        }
     }
-    import_read_add(reading, &issue);
+    return true;
 }
 
-void import_read_github(struct import_reading *reading, json_t *root)
-{
-    import_read_each(reading, root, read_entry);
-}
+const struct import_format import_github = {
+    .origin = "gh prints",
+    .entry = "an issue object",
+    .remedy = REMEDY,
+    .labels = "labels",
+    .body = "body",
+    .sets = {set_number,
+             import_read_title,
+             set_body,
+             set_state,
+             set_milestone,
+             import_read_labels,
+             set_repository,
+             set_relations,
+             set_priority},
+};

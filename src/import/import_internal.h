@@ -179,11 +179,34 @@ void import_add_lines(struct strbuf *out, struct import_span text);
 /* As strcmp(), without regard to the case of ASCII letters. */
 int import_compare(struct import_span a, struct import_span b);
 
+/* Whether the text is this word (one of these), by import_compare(). */
+bool import_is(struct import_span text, const char *word);
+bool import_is_one_of(struct import_span text,
+                      const char *const *words,
+                      size_t count);
+
+static inline bool import_is_digit(char byte)
+{
+    return byte >= '0' && byte <= '9';
+}
+
+static inline bool import_is_blank(char byte)
+{
+    return byte == ' ' || byte == '\t';
+}
+
+/* Cut the next line off a text; false at its end. */
+bool import_next_line(struct import_span *rest, struct import_span *line);
+
 /* As strcmp(), with runs of digits compared as numbers; NULL is "". */
 int import_compare_keys(const char *a, const char *b);
 
 /* The span of a text that ends with NUL; of NULL, an empty one. */
 struct import_span import_span(const char *text);
+
+/* A copy of the text, until import_free(); import_take() also releases it. */
+struct import_span import_keep(struct import *import, struct import_span text);
+struct import_span import_take(struct import *import, struct strbuf *text);
 
 /* Whether `name` will do as the name of an owner or of a repository. */
 bool import_is_name(struct import_span name);

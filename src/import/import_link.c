@@ -31,8 +31,7 @@ static bool is_equal(struct import_span a, const char *b)
 static bool has_label(const struct import_issue *issue, const char *name)
 {
     for (size_t at = 0; at < json_array_size(issue->labels); at++) {
-        if (import_compare(import_label(issue->labels, at),
-                           import_span(name)) == 0) {
+        if (import_is(import_label(issue->labels, at), name)) {
             return true;
         }
     }
@@ -303,13 +302,7 @@ static void add_need(struct linking *linking, uint32_t ix)
         return;
     }
     linking->total++;
-    if (linking->need_count == linking->need_capacity) {
-        uint32_t old = linking->need_capacity;
-        linking->need_capacity = old == 0 ? 16 : old * 2;
-        linking->needs = mem_resize(linking->needs,
-                                    linking->need_capacity,
-                                    sizeof(linking->needs[0]));
-    }
+    MEM_GROW(linking->needs, linking->need_count, linking->need_capacity);
     linking->needs[linking->need_count++] = ix;
 }
 

@@ -13,31 +13,21 @@
 
 enum { WORDS_MAX = 8, WORD_BYTES_MAX = 16 };
 
-/* A word of a label that gives a priority. */
-struct word {
+/* A word of a label that gives a priority, with "priority" or "prio" in front
+ * or behind; some do so by themselves. */
+static const struct {
     const char *text;
     uint32_t priority;
-};
-
-/* With "priority" or "prio" in front or behind. */
-static const struct word words[] = {
-    {"0", 0},      {"1", 1},       {"2", 2},         {"3", 3},
-    {"4", 4},      {"backlog", 4}, {"blocker", 0},   {"critical", 0},
-    {"high", 1},   {"highest", 0}, {"important", 1}, {"low", 3},
-    {"lowest", 4}, {"major", 1},   {"medium", 2},    {"minor", 3},
-    {"normal", 2}, {"p0", 0},      {"p1", 1},        {"p2", 2},
-    {"p3", 3},     {"p4", 4},      {"trivial", 4},   {"urgent", 0},
-};
-
-/* By themselves. */
-static const struct word single[] = {
-    {"critical", 0},
-    {"p0", 0},
-    {"p1", 1},
-    {"p2", 2},
-    {"p3", 3},
-    {"p4", 4},
-    {"urgent", 0},
+    bool alone;
+} words[] = {
+    {"0", 0, false},       {"1", 1, false},         {"2", 2, false},
+    {"3", 3, false},       {"4", 4, false},         {"backlog", 4, false},
+    {"blocker", 0, false}, {"critical", 0, true},   {"high", 1, false},
+    {"highest", 0, false}, {"important", 1, false}, {"low", 3, false},
+    {"lowest", 4, false},  {"major", 1, false},     {"medium", 2, false},
+    {"minor", 3, false},   {"normal", 2, false},    {"p0", 0, true},
+    {"p1", 1, true},       {"p2", 2, true},         {"p3", 3, true},
+    {"p4", 4, true},       {"trivial", 4, false},   {"urgent", 0, true},
 };
 
 static bool is_plain(char byte)
@@ -65,12 +55,11 @@ static uint32_t split_words(struct import_span label,
     return count;
 }
 
-static uint32_t
-find_word(struct import_span text, const struct word *list, size_t count)
+static uint32_t find_word(struct import_span text, bool alone)
 {
-    for (size_t ix = 0; ix < count; ix++) {
-        if (import_compare(text, import_span(list[ix].text)) == 0) {
-            return list[ix].priority;
+    for (size_t ix = 0; ix < ARRAY_COUNT(words); ix++) {
+        if (import_is(text, words[ix].text) && (words[ix].alone || !alone)) {
+            return words[ix].priority;
         }
     }
     return IMPORT_PRIORITY_UNSET;
@@ -84,17 +73,17 @@ uint32_t import_label_priority(struct import_span label)
         return IMPORT_PRIORITY_UNSET;
     }
     for (uint32_t ix = 0; ix < count; ix++) {
-        bool named = import_compare(parts[ix], import_span("priority")) == 0 ||
-                     import_compare(parts[ix], import_span("prio")) == 0;
+        bool named =
+            import_is(parts[ix], "priority") || import_is(parts[ix], "prio");
         if (named && ix + 1 < count) {
-            return find_word(parts[ix + 1], words, ARRAY_COUNT(words));
+            return find_word(parts[ix + 1], false);
         }
         if (named && ix > 0) {
-            return find_word(parts[ix - 1], words, ARRAY_COUNT(words));
+            return find_word(parts[ix - 1], false);
         }
     }
     /* "P1: high" and "P1" are priorities; "critical path" is none. */
-    uint32_t first = find_word(parts[0], single, ARRAY_COUNT(single));
+    uint32_t first = find_word(parts[0], true);
     bool short_form = parts[0].len == 2;
     return count == 1 || short_form ? first : IMPORT_PRIORITY_UNSET;
 }

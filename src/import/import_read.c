@@ -13,16 +13,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* A source: its reader, and words for messages. */
-struct source {
-    const char *origin; /* of its JSON */
-    void (*read)(struct import_reading *reading, json_t *root);
-};
-
-static const struct source sources[] = {
-    [IMPORT_GITHUB] = {"gh prints", import_read_github},
-    [IMPORT_BEADS] = {"bd writes", import_read_beads},
-    [IMPORT_TASKMASTER] = {"Task Master writes", import_read_taskmaster},
+static const struct import_format *const formats[] = {
+    [IMPORT_GITHUB] = &import_github,
+    [IMPORT_BEADS] = &import_beads,
+    [IMPORT_TASKMASTER] = &import_taskmaster,
 };
 
 const char *import_read_kind(const json_t *value)
@@ -86,7 +80,6 @@ bool import_read_wrong(const struct import_reading *reading,
 bool import_read_lacks(const struct import_reading *reading,
                        const struct import_issue *issue,
                        const char *field,
-                       const char *remedy,
                        bool *said)
 {
     if (!*said) {
@@ -94,24 +87,47 @@ bool import_read_lacks(const struct import_reading *reading,
                           issue,
                           "missing \"%s\"%s",
                           field,
-                          remedy);
+                          reading->format->remedy);
     }
     *said = true;
     return false;
 }
 
+bool import_read_string(const struct import_reading *reading,
+                        const struct import_issue *issue,
+                        const json_t *entry,
+                        const char *field,
+                        struct import_span *out)
+{
+    const json_t *value = json_object_get(entry, field);
+    *out = import_read_text(value);
+    if (value == NULL || json_is_null(value) || json_is_string(value)) {
+        return true;
+    }
+    return import_read_wrong(reading, issue, field, "a string", value);
+}
+
+bool import_read_list(const struct import_reading *reading,
+                      const struct import_issue *issue,
+                      const json_t *entry,
+                      const char *field,
+                      const json_t **out)
+{
+    const json_t *value = json_object_get(entry, field);
+    *out = json_is_array(value) ? value : NULL;
+    if (value == NULL || json_is_null(value) || json_is_array(value)) {
+        return true;
+    }
+    return import_read_wrong(reading, issue, field, "a list", value);
+}
+
 bool import_read_title(struct import_reading *reading,
                        const json_t *entry,
-                       struct import_issue *issue,
-                       const char *remedy)
+                       struct import_issue *issue)
 {
     const json_t *title = json_object_get(entry, "title");
     if (title == NULL) {
-        return import_read_lacks(reading,
-                                 issue,
-                                 "title",
-                                 remedy,
-                                 &reading->said_title);
+        return import_read_lacks(reading, issue, "title", &reading->said_title);
     }
     if (!json_is_string(title)) {
         return import_read_wrong(reading, issue, "title", "a string", title);
@@ -120,17 +136,14 @@ bool import_read_title(struct import_reading *reading,
     return true;
 }
 
-bool import_read_labels(const struct import_reading *reading,
+bool import_read_labels(struct import_reading *reading,
                         const json_t *entry,
-                        const char *field,
                         struct import_issue *issue)
 {
-    const json_t *labels = json_object_get(entry, field);
-    if (labels == NULL || json_is_null(labels)) {
-        return true;
-    }
-    if (!json_is_array(labels)) {
-        return import_read_wrong(reading, issue, field, "a list", labels);
+    const char *field = reading->format->labels;
+    const json_t *labels = NULL;
+    if (!import_read_list(reading, issue, entry, field, &labels)) {
+        return false;
     }
     for (size_t ix = 0; ix < json_array_size(labels); ix++) {
         if (import_label(labels, ix).len == 0) {
@@ -146,47 +159,59 @@ bool import_read_labels(const struct import_reading *reading,
     return true;
 }
 
-bool import_read_body(const struct import_reading *reading,
-                      const char *field,
-                      struct import_span body,
-                      struct import_issue *issue)
+bool import_read_whole(const struct import_reading *reading,
+                       struct import_span body,
+                       struct import_issue *issue)
 {
     issue->body = body;
     if (body.len > IMPORT_BODY_BYTES_MAX) {
         import_fail_issue(reading->import,
                           issue,
                           "\"%s\" is longer than %d bytes",
-                          field,
+                          reading->format->body,
                           IMPORT_BODY_BYTES_MAX);
         return false;
     }
     return true;
 }
 
-bool import_read_section(const struct import_reading *reading,
-                         const struct import_issue *issue,
-                         const json_t *entry,
-                         const char *field,
-                         const char *heading,
-                         struct strbuf *out)
+/* Append a section; false after an error. */
+static bool add_section(const struct import_reading *reading,
+                        const struct import_issue *issue,
+                        const json_t *entry,
+                        const struct import_section *section,
+                        struct strbuf *out)
 {
-    const json_t *value = json_object_get(entry, field);
-    if (value == NULL || json_is_null(value)) {
-        return true;
+    struct import_span text;
+    if (!import_read_string(reading, issue, entry, section->field, &text)) {
+        return false;
     }
-    if (!json_is_string(value)) {
-        return import_read_wrong(reading, issue, field, "a string", value);
+    if (text.len > 0) {
+        strbuf_adds(out, out->len > 0 ? "\n\n" : "");
+        if (section->heading != NULL) {
+            strbuf_addf(out, "## %s\n\n", section->heading);
+        }
+        strbuf_add(out, text.text, text.len);
     }
-    struct import_span text = import_read_text(value);
-    if (text.len == 0) {
-        return true;
-    }
-    strbuf_adds(out, out->len > 0 ? "\n\n" : "");
-    if (heading != NULL) {
-        strbuf_addf(out, "## %s\n\n", heading);
-    }
-    strbuf_add(out, text.text, text.len);
     return true;
+}
+
+bool import_read_body(struct import_reading *reading,
+                      const json_t *entry,
+                      struct import_issue *issue)
+{
+    const struct import_format *format = reading->format;
+    struct strbuf body = {0};
+    bool good = true;
+    for (const struct import_section *section = format->sections;
+         good && section->field != NULL;
+         section++) {
+        good = add_section(reading, issue, entry, section, &body);
+    }
+    good = good && (format->add_rest == NULL ||
+                    format->add_rest(reading, issue, entry, &body));
+    struct import_span text = import_take(reading->import, &body);
+    return good && import_read_whole(reading, text, issue);
 }
 
 bool import_read_id(struct import *import,
@@ -208,9 +233,9 @@ bool import_read_id(struct import *import,
 
 /* --- entries ------------------------------------------------------------ */
 
-void import_read_add(struct import_reading *reading, struct import_issue *issue)
+/* Add the issue of an entry. */
+static void add_issue(struct import *import, struct import_issue *issue)
 {
-    struct import *import = reading->import;
     if (import->issue_count == IMPORT_ISSUES_MAX) {
         import_fail_issue(import,
                           issue,
@@ -218,39 +243,53 @@ void import_read_add(struct import_reading *reading, struct import_issue *issue)
                           IMPORT_ISSUES_MAX);
         return;
     }
-    if (import->issue_count == import->issue_capacity) {
-        uint32_t old = import->issue_capacity;
-        import->issue_capacity = old == 0 ? 64 : old * 2;
-        import->issues = mem_resize(import->issues,
-                                    import->issue_capacity,
-                                    sizeof(import->issues[0]));
-    }
+    MEM_GROW(import->issues, import->issue_count, import->issue_capacity);
     issue->seq = import->issue_count;
     import->issues[import->issue_count++] = *issue;
 }
 
-void import_read_each(struct import_reading *reading,
-                      const json_t *root,
-                      import_entry_fn take)
+static void read_entry(struct import_reading *reading, const json_t *entry)
 {
-    size_t count = json_is_array(root) ? json_array_size(root) : 1;
-    for (size_t ix = 0; ix < count && !reading->import->errors.cut; ix++) {
-        reading->entry++;
-        take(reading, json_is_array(root) ? json_array_get(root, ix) : root);
+    import_set_fn *const *set = reading->format->sets;
+    struct import_issue issue = {
+        .file = reading->file,
+        .priority = IMPORT_PRIORITY_UNSET,
+        .milestone = import_span(""),
+    };
+    reading->entry++;
+    if (!json_is_object(entry)) {
+        import_fail(reading->import,
+                    reading->file,
+                    "entry %u: expected %s, not %s",
+                    reading->entry,
+                    reading->format->entry,
+                    import_read_kind(entry));
+        return;
+    }
+    while (*set != NULL && (*set)(reading, entry, &issue)) {
+        set++;
+    }
+    if (*set == NULL) {
+        add_issue(reading->import, &issue);
     }
 }
 
+/* Read each entry of a list, or the one that is no list. */
 static void read_root(struct import_reading *reading, json_t *root)
 {
     struct import *import = reading->import;
-    if (import->root_count == import->root_capacity) {
-        uint32_t old = import->root_capacity;
-        import->root_capacity = old == 0 ? 8 : old * 2;
-        import->roots =
-            mem_resize(import->roots, import->root_capacity, sizeof(void *));
-    }
+    const json_t *list = root;
+    MEM_GROW(import->roots, import->root_count, import->root_capacity);
     import->roots[import->root_count++] = root;
-    sources[import->options.source].read(reading, root);
+    if (reading->format->find != NULL) {
+        list = reading->format->find(reading, root);
+    }
+    size_t count = json_is_array(list) ? json_array_size(list) : 1;
+    for (size_t ix = 0; list != NULL && ix < count && !import->errors.cut;
+         ix++) {
+        read_entry(reading,
+                   json_is_array(list) ? json_array_get(list, ix) : list);
+    }
 }
 
 /* --- files -------------------------------------------------------------- */
@@ -332,9 +371,10 @@ static void set_default(struct import_reading *reading, const char *path)
 }
 
 bool import_read_home(struct import_reading *reading,
+                      const json_t *entry,
                       struct import_issue *issue)
 {
-    struct arena *arena = &reading->import->arena;
+    (void)entry;
     if (reading->name.len == 0) {
         if (!reading->said_repo && reading->import->options.repo == NULL) {
             import_fail(reading->import,
@@ -344,11 +384,10 @@ bool import_read_home(struct import_reading *reading,
         reading->said_repo = true;
         return false;
     }
-    issue->owner =
-        reading->owner.len == 0
-            ? NULL
-            : arena_strndup(arena, reading->owner.text, reading->owner.len);
-    issue->name = arena_strndup(arena, reading->name.text, reading->name.len);
+    if (reading->owner.len > 0) {
+        issue->owner = import_keep(reading->import, reading->owner).text;
+    }
+    issue->name = import_keep(reading->import, reading->name).text;
     return true;
 }
 
@@ -397,7 +436,7 @@ read_values(struct import_reading *reading, const char *at, const char *end)
             import_fail_at(reading->import,
                            &where,
                            "invalid JSON (expected what %s): %s",
-                           sources[reading->import->options.source].origin,
+                           reading->format->origin,
                            error.text);
             return;
         }
@@ -418,6 +457,7 @@ void import_read(struct import *import, const struct import_file *file)
     size_t len = file->len;
     struct import_reading reading = {
         .import = import,
+        .format = formats[import->options.source],
         .file = arena_strndup(&import->arena, file->name, strlen(file->name)),
     };
     set_default(&reading, file->path != NULL ? file->path : file->name);

@@ -2,9 +2,9 @@
 /*
  * import_read: shared by the readers of import, one for each source.
  *
- * A reader takes one JSON value of a file, and adds its issues by
- * import_read_add(). Its functions report a fault with the file and the issue
- * and return false; the issue is then left out.
+ * A source is a table: how it calls things, and the functions that set the
+ * members of an issue, one after the other. These report a fault with the file
+ * and the issue and return false; the issue is then left out.
  *
  * Memory: texts of an issue stay where jansson has put them, or are in the
  * arena of the import.
@@ -17,6 +17,7 @@
 /* One file while it is being read. */
 struct import_reading {
     struct import *import;
+    const struct import_format *format;
     const char *file;
     struct import_span owner; /* of issues that do not name their repository */
     struct import_span name;
@@ -27,17 +28,37 @@ struct import_reading {
     bool said_repo;
 };
 
-typedef void (*import_entry_fn)(struct import_reading *reading,
-                                const json_t *entry);
+/* Set some members of an issue to what its entry says. */
+typedef bool import_set_fn(struct import_reading *reading,
+                           const json_t *entry,
+                           struct import_issue *issue);
 
-/* Call `take` for each entry of a list, or for the one that is no list. */
-void import_read_each(struct import_reading *reading,
-                      const json_t *root,
-                      import_entry_fn take);
+/* A section of a body. */
+struct import_section {
+    const char *field;   /* a text; NULL behind the last one */
+    const char *heading; /* NULL: none */
+};
 
-/* Add the issue, whose file and texts are set. */
-void import_read_add(struct import_reading *reading,
-                     struct import_issue *issue);
+/* A source; a const table. */
+struct import_format {
+    const char *origin;                    /* of its JSON: "gh prints" */
+    const char *entry;                     /* "an issue object" */
+    const char *remedy;                    /* for a field that is missing */
+    const char *labels;                    /* field */
+    const struct import_section *sections; /* of import_read_body() */
+    const char *body; /* the field that a body which is too long is blamed on */
+    /* Append the rest of a body, behind its sections; NULL: nothing. */
+    bool (*add_rest)(const struct import_reading *reading,
+                     const struct import_issue *issue,
+                     const json_t *entry,
+                     struct strbuf *out);
+    /* The list of entries, or the only one; NULL after an error. */
+    const json_t *(*find)(const struct import_reading *reading, json_t *root);
+    import_set_fn *sets[10]; /* in this order; NULL behind the last one */
+};
+extern const struct import_format import_github;
+extern const struct import_format import_beads;
+extern const struct import_format import_taskmaster;
 
 /* The kind of a value, for messages: "a list". */
 const char *import_read_kind(const json_t *value);
@@ -60,39 +81,34 @@ bool import_read_wrong(const struct import_reading *reading,
 bool import_read_lacks(const struct import_reading *reading,
                        const struct import_issue *issue,
                        const char *field,
-                       const char *remedy,
                        bool *said);
 
-/* Set the title, which is required. */
-bool import_read_title(struct import_reading *reading,
-                       const json_t *entry,
-                       struct import_issue *issue,
-                       const char *remedy);
-
-/* Set the labels, a list of texts or of objects with a name. */
-bool import_read_labels(const struct import_reading *reading,
+/* Find a field that is a text (a list), or left out or null; *out is then
+ * empty (NULL). False when it is something else. */
+bool import_read_string(const struct import_reading *reading,
+                        const struct import_issue *issue,
                         const json_t *entry,
                         const char *field,
-                        struct import_issue *issue);
-
-/* Set the body, a text that the reader has made; false when it is too long. */
-bool import_read_body(const struct import_reading *reading,
+                        struct import_span *out);
+bool import_read_list(const struct import_reading *reading,
+                      const struct import_issue *issue,
+                      const json_t *entry,
                       const char *field,
-                      struct import_span body,
-                      struct import_issue *issue);
+                      const json_t **out);
 
-/* Append a section to a body: a heading (or NULL) and a text field of the
- * entry. False when the field is no text. */
-bool import_read_section(const struct import_reading *reading,
-                         const struct import_issue *issue,
-                         const json_t *entry,
-                         const char *field,
-                         const char *heading,
-                         struct strbuf *out);
+/* Set the title, which is required; the labels, a list of texts or of objects
+ * with a name; the body, by the sections of the format. */
+import_set_fn import_read_title;
+import_set_fn import_read_labels;
+import_set_fn import_read_body;
+
+/* Set the body to a text; false when it is too long. */
+bool import_read_whole(const struct import_reading *reading,
+                       struct import_span body,
+                       struct import_issue *issue);
 
 /* The repository that the file is of, as for issues that name none. */
-bool import_read_home(struct import_reading *reading,
-                      struct import_issue *issue);
+import_set_fn import_read_home;
 
 /* Set the number or the key of an issue to what its id says; false when it
  * will not do as an id. Also for references, by the same rules. */
@@ -100,10 +116,5 @@ bool import_read_id(struct import *import,
                     struct import_span id,
                     int64_t *number,
                     const char **key);
-
-/* The readers. */
-void import_read_github(struct import_reading *reading, json_t *root);
-void import_read_beads(struct import_reading *reading, json_t *root);
-void import_read_taskmaster(struct import_reading *reading, json_t *root);
 
 #endif /* IMPORT_IMPORT_READ_H */

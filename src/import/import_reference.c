@@ -3,15 +3,10 @@
 
 #include <string.h>
 
-static bool is_digit(char byte)
-{
-    return byte >= '0' && byte <= '9';
-}
-
 bool import_reference_is_letter(char byte)
 {
     return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-           is_digit(byte) || (unsigned char)byte >= 0x80;
+           import_is_digit(byte) || (unsigned char)byte >= 0x80;
 }
 
 bool import_reference_is_name(char byte)
@@ -37,8 +32,7 @@ const char *
 import_reference_text(const char *at, const char *end, const char *text)
 {
     size_t len = strlen(text);
-    if ((size_t)(end - at) < len ||
-        import_compare(between(at, at + len), import_span(text)) != 0) {
+    if ((size_t)(end - at) < len || !import_is(between(at, at + len), text)) {
         return NULL;
     }
     return at + len;
@@ -49,7 +43,7 @@ static const char *read_number(const char *at, const char *end, int64_t *number)
 {
     const char *from = at;
     int64_t sum = 0;
-    for (; at < end && is_digit(*at); at++) {
+    for (; at < end && import_is_digit(*at); at++) {
         sum = sum > IMPORT_NUMBER_MAX ? sum : sum * 10 + (*at - '0');
     }
     const char *behind = at;
@@ -85,8 +79,7 @@ read_address(const char *at, const char *end, struct import_reference *out)
     scheme =
         scheme != NULL ? scheme : import_reference_text(at, end, "http://");
     at = read_name(scheme != NULL ? scheme : at, end, '/', &host);
-    if (at == NULL || (scheme == NULL &&
-                       import_compare(host, import_span("github.com")) != 0)) {
+    if (at == NULL || (scheme == NULL && !import_is(host, "github.com"))) {
         return NULL;
     }
     at = read_name(at, end, '/', &out->owner);
@@ -137,8 +130,7 @@ read_named(const char *at, const char *end, struct import_reference *out)
     }
     at = read_name(next, end, '#', &out->name);
     for (size_t ix = 0; at != NULL && ix < ARRAY_COUNT(words); ix++) {
-        if (out->owner.len == 0 &&
-            import_compare(out->name, import_span(words[ix])) == 0) {
+        if (out->owner.len == 0 && import_is(out->name, words[ix])) {
             out->name = (struct import_span){0};
         }
     }

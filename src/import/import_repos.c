@@ -32,7 +32,7 @@ static int by_name(const void *left, const void *right)
 
 static bool is_same(const char *a, const char *b)
 {
-    return import_compare(import_span(a), import_span(b)) == 0;
+    return import_is(import_span(a), b);
 }
 
 /*

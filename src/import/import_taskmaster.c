@@ -20,11 +20,6 @@
 
 enum { NAMES_SHOWN = 10, ID_BYTES_MAX = 32 };
 
-static bool is_word(struct import_span text, const char *word)
-{
-    return import_compare(text, import_span(word)) == 0;
-}
-
 /* --- ids ---------------------------------------------------------------- */
 
 /* The id of a task as a text; empty when the value is none. Numbers such as
@@ -73,25 +68,17 @@ static bool is_done(const json_t *task)
 {
     struct import_span status =
         import_read_text(json_object_get(task, "status"));
-    return is_word(status, "done") || is_word(status, "completed") ||
-           is_word(status, "cancelled");
+    return import_is(status, "done") || import_is(status, "completed") ||
+           import_is(status, "cancelled");
 }
 
 /* --- the fields --------------------------------------------------------- */
 
-static bool set_id(const struct import_reading *reading,
+static bool set_id(struct import_reading *reading,
                    const json_t *entry,
                    struct import_issue *issue)
 {
     char buf[ID_BYTES_MAX];
-    if (!json_is_object(entry)) {
-        import_fail(reading->import,
-                    reading->file,
-                    "entry %u: expected a task object, not %s",
-                    reading->entry,
-                    import_read_kind(entry));
-        return false;
-    }
     struct import_span id = id_of(json_object_get(entry, "id"), buf);
     if (task_of(id).len != id.len ||
         !import_read_id(reading->import, id, &issue->number, &issue->key)) {
@@ -105,7 +92,7 @@ static bool set_id(const struct import_reading *reading,
     return true;
 }
 
-static bool set_state(const struct import_reading *reading,
+static bool set_state(struct import_reading *reading,
                       const json_t *entry,
                       struct import_issue *issue)
 {
@@ -115,11 +102,9 @@ static bool set_state(const struct import_reading *reading,
     struct import_span said = import_read_text(status);
     bool known = status == NULL || json_is_string(status);
     issue->closed = is_done(entry);
-    issue->deferred = is_word(said, "deferred");
-    bool listed = issue->closed;
-    for (size_t ix = 0; ix < ARRAY_COUNT(open); ix++) {
-        listed = listed || is_word(said, open[ix]);
-    }
+    issue->deferred = import_is(said, "deferred");
+    bool listed =
+        issue->closed || import_is_one_of(said, open, ARRAY_COUNT(open));
     if (!known || !listed) {
         import_fail_issue(reading->import,
                           issue,
@@ -130,7 +115,7 @@ static bool set_state(const struct import_reading *reading,
     return true;
 }
 
-static bool set_priority(const struct import_reading *reading,
+static bool set_priority(struct import_reading *reading,
                          const json_t *entry,
                          struct import_issue *issue)
 {
@@ -141,7 +126,7 @@ static bool set_priority(const struct import_reading *reading,
         return true;
     }
     for (uint32_t ix = 0; ix < ARRAY_COUNT(words); ix++) {
-        if (is_word(import_read_text(value), words[ix])) {
+        if (import_is(import_read_text(value), words[ix])) {
             issue->priority = ix;
             return true;
         }
@@ -157,14 +142,10 @@ static bool set_priority(const struct import_reading *reading,
 /* Append a text as lines that belong to an item of a list. */
 static void add_indented(struct strbuf *out, struct import_span text)
 {
-    const char *at = text.text;
-    const char *end = text.text + text.len;
-    while (at < end) {
-        const char *line_end = memchr(at, '\n', (size_t)(end - at));
-        line_end = line_end == NULL ? end : line_end;
-        strbuf_adds(out, line_end > at ? "\n  " : "\n");
-        strbuf_add(out, at, (size_t)(line_end - at));
-        at = line_end < end ? line_end + 1 : end;
+    struct import_span line;
+    while (import_next_line(&text, &line)) {
+        strbuf_adds(out, line.len > 0 ? "\n  " : "\n");
+        strbuf_add(out, line.text, line.len);
     }
 }
 
@@ -210,9 +191,9 @@ static bool add_subtasks(const struct import_reading *reading,
                          const json_t *entry,
                          struct strbuf *out)
 {
-    const json_t *list = json_object_get(entry, "subtasks");
-    if (list != NULL && !json_is_null(list) && !json_is_array(list)) {
-        return import_read_wrong(reading, issue, "subtasks", "a list", list);
+    const json_t *list = NULL;
+    if (!import_read_list(reading, issue, entry, "subtasks", &list)) {
+        return false;
     }
     for (size_t ix = 0; ix < json_array_size(list); ix++) {
         if (ix == 0) {
@@ -224,34 +205,6 @@ static bool add_subtasks(const struct import_reading *reading,
         }
     }
     return true;
-}
-
-static bool set_body(const struct import_reading *reading,
-                     const json_t *entry,
-                     struct import_issue *issue)
-{
-    static const char *const sections[][2] = {
-        {"description", NULL},
-        {"details", "Details"},
-        {"testStrategy", "Test strategy"},
-    };
-    struct strbuf body = {0};
-    bool good = true;
-    for (size_t ix = 0; good && ix < ARRAY_COUNT(sections); ix++) {
-        good = import_read_section(reading,
-                                   issue,
-                                   entry,
-                                   sections[ix][0],
-                                   sections[ix][1],
-                                   &body);
-    }
-    good = good && add_subtasks(reading, issue, entry, &body);
-    struct import_span text = {
-        arena_strndup(&reading->import->arena, strbuf_text(&body), body.len),
-        body.len,
-    };
-    strbuf_release(&body);
-    return good && import_read_body(reading, "details", text, issue);
 }
 
 /* --- dependencies ------------------------------------------------------- */
@@ -289,11 +242,7 @@ static bool add_dependency(const struct import_reading *reading,
     struct strbuf text = {0};
     strbuf_adds(&text, reference.number > 0 ? "#" : "");
     strbuf_add(&text, id.text, id.len);
-    reference.text = (struct import_span){
-        arena_strndup(&reading->import->arena, text.text, text.len),
-        text.len,
-    };
-    strbuf_release(&text);
+    reference.text = import_take(reading->import, &text);
     import_add_tie(reading->import, issue, IMPORT_NEEDS)->reference = reference;
     return true;
 }
@@ -303,13 +252,9 @@ static bool add_dependencies(const struct import_reading *reading,
                              const json_t *holder,
                              struct import_issue *issue)
 {
-    const json_t *list = json_object_get(holder, "dependencies");
-    if (list != NULL && !json_is_null(list) && !json_is_array(list)) {
-        return import_read_wrong(reading,
-                                 issue,
-                                 "dependencies",
-                                 "a list",
-                                 list);
+    const json_t *list = NULL;
+    if (!import_read_list(reading, issue, holder, "dependencies", &list)) {
+        return false;
     }
     for (size_t ix = 0; ix < json_array_size(list); ix++) {
         if (!add_dependency(reading,
@@ -323,7 +268,7 @@ static bool add_dependencies(const struct import_reading *reading,
     return true;
 }
 
-static bool set_dependencies(const struct import_reading *reading,
+static bool set_dependencies(struct import_reading *reading,
                              const json_t *entry,
                              struct import_issue *issue)
 {
@@ -338,25 +283,6 @@ static bool set_dependencies(const struct import_reading *reading,
 }
 
 /* --- entries ------------------------------------------------------------ */
-
-static void read_entry(struct import_reading *reading, const json_t *entry)
-{
-    struct import_issue issue = {
-        .file = reading->file,
-        .milestone = import_span(""),
-    };
-    if (!set_id(reading, entry, &issue) ||
-        !import_read_title(reading, entry, &issue, "") ||
-        !set_body(reading, entry, &issue) ||
-        !import_read_labels(reading, entry, "tags", &issue) ||
-        !set_state(reading, entry, &issue) ||
-        !set_priority(reading, entry, &issue) ||
-        !import_read_home(reading, &issue) ||
-        !set_dependencies(reading, entry, &issue)) {
-        return;
-    }
-    import_read_add(reading, &issue);
-}
 
 /* Whether a member of the file is a list of tasks with a tag. */
 static bool is_tag(const json_t *value)
@@ -442,10 +368,28 @@ static const json_t *find_tasks(const struct import_reading *reading,
     return NULL;
 }
 
-void import_read_taskmaster(struct import_reading *reading, json_t *root)
-{
-    const json_t *tasks = find_tasks(reading, root);
-    if (tasks != NULL) {
-        import_read_each(reading, tasks, read_entry);
-    }
-}
+static const struct import_section sections[] = {
+    {"description", NULL},
+    {"details", "Details"},
+    {"testStrategy", "Test strategy"},
+    {NULL, NULL},
+};
+
+const struct import_format import_taskmaster = {
+    .origin = "Task Master writes",
+    .entry = "a task object",
+    .remedy = "",
+    .labels = "tags",
+    .sections = sections,
+    .body = "details",
+    .add_rest = add_subtasks,
+    .find = find_tasks,
+    .sets = {set_id,
+             import_read_title,
+             import_read_body,
+             import_read_labels,
+             set_state,
+             set_priority,
+             import_read_home,
+             set_dependencies},
+};

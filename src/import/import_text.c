@@ -319,12 +319,8 @@ static bool ends_with(struct import_span word, const char *end)
 
 static bool is_negation(struct import_span word)
 {
-    for (size_t ix = 0; ix < ARRAY_COUNT(negations); ix++) {
-        if (import_compare(word, import_span(negations[ix])) == 0) {
-            return true;
-        }
-    }
-    return ends_with(word, "n't") || ends_with(word, "n\xe2\x80\x99t");
+    return import_is_one_of(word, negations, ARRAY_COUNT(negations)) ||
+           ends_with(word, "n't") || ends_with(word, "n\xe2\x80\x99t");
 }
 
 /* Whether a "not" stands among the words just before `at`. */
@@ -510,13 +506,10 @@ void import_scan(struct import_span body, import_reference_fn found, void *ctx)
     struct strbuf clean = {0};
     import_clean(&clean, body);
     struct scan scan = {.found = found, .ctx = ctx};
-    const char *at = strbuf_text(&clean);
-    const char *end = at + clean.len;
-    while (at < end) {
-        const char *line_end = memchr(at, '\n', (size_t)(end - at));
-        line_end = line_end == NULL ? end : line_end;
-        scan_line(&scan, between(at, line_end));
-        at = line_end < end ? line_end + 1 : end;
+    struct import_span rest = {strbuf_text(&clean), clean.len};
+    struct import_span line;
+    while (import_next_line(&rest, &line)) {
+        scan_line(&scan, line);
     }
     strbuf_release(&clean);
 }

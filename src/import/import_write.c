@@ -197,10 +197,8 @@ static void set_bodies(struct import *import)
             continue;
         }
         strbuf_adds(&text, folder != NULL ? "\n" : "");
-        issue->body = (struct import_span){
-            arena_strndup(&import->arena, text.text, text.len),
-            text.len,
-        };
+        issue->body =
+            import_keep(import, (struct import_span){text.text, text.len});
         if (folder != NULL) {
             strbuf_clear(&text);
             add_body_path(folder, issue->id, &text);
@@ -252,11 +250,8 @@ static void add_key(struct strbuf *out, const char *key)
     static const char *const words[] =
         {"false", "no", "null", "off", "on", "true", "y", "n", "yes"};
     bool quote = *key >= '0' && *key <= '9';
-    for (size_t ix = 0; ix < ARRAY_COUNT(words); ix++) {
-        quote = quote ||
-                import_compare(import_span(key), import_span(words[ix])) == 0;
-    }
-    if (quote) {
+    if (quote ||
+        import_is_one_of(import_span(key), words, ARRAY_COUNT(words))) {
         jsonw_string(out, key);
     } else {
         strbuf_adds(out, key);

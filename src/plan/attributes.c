@@ -60,32 +60,29 @@ void plan_read_attributes(struct reader *reader,
                           uint32_t *count_out)
 {
     struct plan *plan = reader->plan;
-    if (!fields_is_mapping(reader, node, "\"attributes\"")) {
-        return;
-    }
-    if (node->count > PLAN_ATTRIBUTES_MAX) {
-        fields_expected(reader,
-                        node,
-                        "\"attributes\"",
-                        "at most 64 attributes");
+    if (!fields_is_mapping(reader, node, "\"attributes\"") ||
+        !fields_is_short(reader,
+                         node,
+                         "\"attributes\"",
+                         PLAN_ATTRIBUTES_MAX,
+                         "attributes")) {
         return;
     }
     struct plan_attribute *list =
         arena_alloc(&plan->private->arena, node->count, sizeof(list[0]));
     uint32_t count = 0;
-    for (const struct node *key = node_first(node); key != NULL;
-         key = node_next_key(key)) {
+    NODE_EACH_KEY(key, node)
+    {
         const struct node *value = node_value(key);
-        if (key->kind == NODE_BAD ||
-            fields_check_id(reader, key, "attribute", true) == NULL) {
+        if (fields_check_id(reader, key, "attribute", true) == NULL) {
             continue;
         }
         if (plan_is_own_attribute(key->text)) {
-            plan_errors_add(reader->errors,
-                            node_mark(key),
-                            "attribute %s is reserved: use the key of that "
-                            "name, or another name",
-                            QUOTED(key));
+            REPORT(reader,
+                   key,
+                   "attribute %s is reserved: use the key of that "
+                   "name, or another name",
+                   QUOTED(key));
             continue;
         }
         if (fields_check_line(reader, value, QUOTED(key), PLAN_ID_BYTES_MAX) ==

@@ -105,3 +105,23 @@ const char *plan_quoted(struct quoted *out, const char *text, size_t len)
     out->text[at] = '\0';
     return out->text;
 }
+
+struct suggest plan_guess(struct reader *reader, const struct node *name)
+{
+    struct suggest guess;
+    suggest_init(&guess, name->text, name->count, &reader->suggest_budget);
+    return guess;
+}
+
+void plan_report_unknown(struct reader *reader,
+                         const struct node *name,
+                         const char *what,
+                         struct suggest *guess)
+{
+    REPORT(reader,
+           name,
+           "unknown %s %s%s",
+           what,
+           QUOTED(name),
+           suggest_hint(guess));
+}

@@ -15,10 +15,22 @@
 #include <inttypes.h>
 #include <string.h>
 
+static uint32_t key_count(const struct schema *schema)
+{
+    return schema->count + schema->setting_count;
+}
+
+/* A key of the mapping: its own ones come first. */
+static const struct field *field_at(const struct schema *schema, uint32_t ix)
+{
+    return ix < schema->count ? &schema->fields[ix]
+                              : &settings_fields[ix - schema->count];
+}
+
 static uint32_t find_field(const struct schema *schema, const struct node *key)
 {
-    for (uint32_t ix = 0; ix < schema->count; ix++) {
-        const struct field *field = &schema->fields[ix];
+    for (uint32_t ix = 0; ix < key_count(schema); ix++) {
+        const struct field *field = field_at(schema, ix);
         if (field->len == key->count &&
             memcmp(field->name, key->text, field->len) == 0) {
             return ix;
@@ -32,17 +44,10 @@ static uint32_t report_unknown(struct reader *reader,
                                const struct schema *schema,
                                const struct node *key)
 {
-    struct suggest guess;
-    suggest_init(&guess, key->text, key->count, &reader->suggest_budget);
-    bool more = true;
-    for (uint32_t ix = 0; ix < schema->count && more; ix++) {
-        more = suggest_offer(&guess, schema->fields[ix].name);
-    }
-    plan_errors_add(reader->errors,
-                    node_mark(key),
-                    "unknown key %s%s",
-                    QUOTED(key),
-                    suggest_hint(&guess));
+    struct suggest guess = plan_guess(reader, key);
+    SUGGEST_ALL(&guess, schema->fields, schema->count, name);
+    SUGGEST_ALL(&guess, settings_fields, schema->setting_count, name);
+    plan_report_unknown(reader, key, "key", &guess);
     return guess.best != NULL ? guess.best_ix : PLAN_NONE;
 }
 
@@ -57,12 +62,12 @@ static void report_missing(struct reader *reader,
             fields_has_bad_key(node)) {
             continue;
         }
-        plan_errors_add(reader->errors,
-                        node_mark(node),
-                        "missing key \"%s\": %s%s",
-                        field->name,
-                        field->hint != NULL ? field->hint : schema->what,
-                        field->hint != NULL ? "" : " needs it");
+        REPORT(reader,
+               node,
+               "missing key \"%s\": %s%s",
+               field->name,
+               field->hint != NULL ? field->hint : schema->what,
+               field->hint != NULL ? "" : " needs it");
     }
 }
 
@@ -82,8 +87,8 @@ static uint32_t find_old(struct reader *reader,
                          const struct node *key)
 {
     const struct alias *alias = alias_find(schema->what, key->text, key->count);
-    for (uint32_t ix = 0; alias != NULL && ix < schema->count; ix++) {
-        if (strcmp(schema->fields[ix].name, alias->now) == 0) {
+    for (uint32_t ix = 0; alias != NULL && ix < key_count(schema); ix++) {
+        if (strcmp(field_at(schema, ix)->name, alias->now) == 0) {
             fields_note_old(reader, key, alias);
             return ix;
         }
@@ -97,9 +102,6 @@ static uint32_t choose_field(struct reader *reader,
                              const struct node *key,
                              uint64_t seen)
 {
-    if (key->kind == NODE_BAD) {
-        return PLAN_NONE;
-    }
     uint32_t ix = find_field(schema, key);
     if (ix == PLAN_NONE) {
         ix = find_old(reader, schema, key);
@@ -107,12 +109,12 @@ static uint32_t choose_field(struct reader *reader,
     if (ix != PLAN_NONE) {
         const struct plan_old *old = reader->plan->olds;
         if ((seen >> ix & 1) != 0 && old != NULL &&
-            strcmp(old->alias->now, schema->fields[ix].name) == 0) {
-            plan_errors_add(reader->errors,
-                            node_mark(key),
-                            "\"%s\" is the old name of \"%s\": remove it",
-                            old->alias->old,
-                            old->alias->now);
+            strcmp(old->alias->now, field_at(schema, ix)->name) == 0) {
+            REPORT(reader,
+                   key,
+                   "\"%s\" is the old name of \"%s\": remove it",
+                   old->alias->old,
+                   old->alias->now);
         }
         return ix;
     }
@@ -146,7 +148,7 @@ bool fields_read(struct reader *reader,
                  const struct schema *schema,
                  void *target)
 {
-    INVARIANT(schema->count <= 64);
+    INVARIANT(key_count(schema) <= 64);
     if (fields_is_empty(node) && !has_required(schema)) {
         return true;
     }
@@ -154,13 +156,20 @@ bool fields_read(struct reader *reader,
         return false;
     }
     uint64_t seen = 0;
-    for (const struct node *key = node_first(node); key != NULL;
-         key = node_next_key(key)) {
+    NODE_EACH_KEY(key, node)
+    {
         uint32_t ix = choose_field(reader, schema, key, seen);
         if (ix != PLAN_NONE) {
-            const struct field *field = &schema->fields[ix];
+            const struct field *field = field_at(schema, ix);
+            size_t base = ix < schema->count ? 0 : schema->settings;
+            struct entry entry = {
+                .reader = reader,
+                .field = field,
+                .value = node_value(key),
+                .out = (char *)target + base + field->offset,
+            };
             seen |= UINT64_C(1) << ix;
-            field->read(reader, field, node_value(key), target);
+            field->read(&entry);
         }
     }
     report_missing(reader, node, schema, seen);
@@ -184,23 +193,19 @@ void fields_expected(struct reader *reader,
     }
     bool no_text = strncmp(wanted, "a number", strlen("a number")) == 0 ||
                    strncmp(wanted, "true", strlen("true")) == 0;
-    plan_errors_add(reader->errors,
-                    node_mark(value),
-                    "%s %s %s%s",
-                    label,
-                    fields_is_empty(value) ? "is empty: it must be" : "must be",
-                    wanted,
-                    value->kind == NODE_QUOTED && no_text ? ", without quotes"
-                                                          : "");
+    REPORT(reader,
+           value,
+           "%s %s %s%s",
+           label,
+           fields_is_empty(value) ? "is empty: it must be" : "must be",
+           wanted,
+           value->kind == NODE_QUOTED && no_text ? ", without quotes" : "");
 }
 
-/* The same for a key of a table. */
-static void expected(struct reader *reader,
-                     const struct node *value,
-                     const struct field *field,
-                     const char *wanted)
+void fields_wrong(const struct entry *entry, const char *wanted)
 {
-    fields_expected(reader, value, QUOTED_TEXT(field->name), wanted);
+    const char *label = QUOTED_TEXT(entry->field->name);
+    fields_expected(entry->reader, entry->value, label, wanted);
 }
 
 bool fields_is_mapping(struct reader *reader,
@@ -225,9 +230,48 @@ bool fields_is_list(struct reader *reader,
     return false;
 }
 
+bool fields_is_text(struct reader *reader,
+                    const struct node *node,
+                    const char *label,
+                    const char *wanted)
+{
+    if (node_is_scalar(node) && !fields_is_empty(node)) {
+        return true;
+    }
+    fields_expected(reader, node, label, wanted);
+    return false;
+}
+
+bool fields_is_short(struct reader *reader,
+                     const struct node *node,
+                     const char *label,
+                     uint32_t max,
+                     const char *what)
+{
+    if (node->count <= max) {
+        return true;
+    }
+    char wanted[64];
+    (void)snprintf(wanted, sizeof(wanted), "at most %u %s", max, what);
+    fields_expected(reader, node, label, wanted);
+    return false;
+}
+
 bool fields_is_word(const struct node *value, const char *word)
 {
     return fields_is_bare(value) && strcmp(value->text, word) == 0;
+}
+
+uint32_t fields_find_word(const struct node *value,
+                          const char *const *words,
+                          uint32_t count)
+{
+    uint32_t ix = 0;
+    while (ix < count &&
+           !(node_is_scalar(value) && strcmp(value->text, words[ix]) == 0)) {
+        ix++;
+    }
+    return ix;
 }
 
 bool fields_is_bare(const struct node *value)
@@ -345,8 +389,7 @@ const char *fields_check_id(struct reader *reader,
                             const char *what,
                             bool slash)
 {
-    if (!node_is_scalar(node) || fields_is_empty(node)) {
-        fields_expected(reader, node, QUOTED_TEXT(what), "a string");
+    if (!fields_is_text(reader, node, QUOTED_TEXT(what), "a string")) {
         return NULL;
     }
     const char *fault = "it is empty";
@@ -354,12 +397,7 @@ const char *fields_check_id(struct reader *reader,
         fault = id_fault(node->text, node->count, slash);
     }
     if (fault != NULL) {
-        plan_errors_add(reader->errors,
-                        node_mark(node),
-                        "invalid %s %s: %s",
-                        what,
-                        QUOTED(node),
-                        fault);
+        REPORT(reader, node, "invalid %s %s: %s", what, QUOTED(node), fault);
         return NULL;
     }
     return node->text;
@@ -370,8 +408,7 @@ const char *fields_check_line(struct reader *reader,
                               const char *label,
                               size_t max)
 {
-    if (!node_is_scalar(node) || fields_is_empty(node)) {
-        fields_expected(reader, node, label, "a string");
+    if (!fields_is_text(reader, node, label, "a string")) {
         return NULL;
     }
     char wanted[64];
@@ -390,43 +427,28 @@ const char *fields_check_line(struct reader *reader,
     return node->text;
 }
 
-static void *at_offset(void *target, const struct field *field)
+void fields_node(const struct entry *entry)
 {
-    return (char *)target + field->offset;
+    *(const struct node **)entry->out = entry->value;
 }
 
-void fields_node(struct reader *reader,
-                 const struct field *field,
-                 const struct node *value,
-                 void *target)
+void fields_bool(const struct entry *entry)
 {
-    (void)reader;
-    const struct node **out = at_offset(target, field);
-    *out = value;
-}
-
-void fields_bool(struct reader *reader,
-                 const struct field *field,
-                 const struct node *value,
-                 void *target)
-{
-    bool *out = at_offset(target, field);
-    if (fields_is_word(value, "true")) {
+    bool *out = entry->out;
+    if (fields_is_word(entry->value, "true")) {
         *out = true;
-    } else if (fields_is_word(value, "false")) {
+    } else if (fields_is_word(entry->value, "false")) {
         *out = false;
     } else {
-        expected(reader, value, field, "true or false");
+        fields_wrong(entry, "true or false");
     }
 }
 
-void fields_number(struct reader *reader,
-                   const struct field *field,
-                   const struct node *value,
-                   void *target)
+void fields_number(const struct entry *entry)
 {
+    const struct field *field = entry->field;
     int64_t number = 0;
-    if (!fields_parse_number(value, &number) || number < field->min ||
+    if (!fields_parse_number(entry->value, &number) || number < field->min ||
         number > field->max) {
         char wanted[96];
         int len = snprintf(wanted,
@@ -434,19 +456,17 @@ void fields_number(struct reader *reader,
                            "a number from %" PRId64 " to %" PRId64,
                            field->min,
                            field->max);
-        expected(reader, value, field, len > 0 ? wanted : "a number");
+        fields_wrong(entry, len > 0 ? wanted : "a number");
         return;
     }
-    uint32_t *out = at_offset(target, field);
-    *out = (uint32_t)number;
+    *(uint32_t *)entry->out = (uint32_t)number;
 }
 
-/* Report what is wrong with a duration, if anything. */
-static bool check_duration(struct reader *reader,
-                           const struct node *value,
-                           const char *label,
-                           int64_t min,
-                           const char *wanted)
+/* Read a duration; what is wrong with it (`wanted`: it is none), or NULL. */
+static const char *read_duration(const struct node *value,
+                                 int64_t min,
+                                 const char *wanted,
+                                 int64_t *out)
 {
     int64_t ns = 0;
     if (fields_parse_duration(value, &ns)) {
@@ -454,11 +474,11 @@ static bool check_duration(struct reader *reader,
                  : ns > DURATION_MAX_NS ? "at most 365d"
                                         : NULL;
     }
-    if (wanted != NULL) {
-        fields_expected(reader, value, label, wanted);
-    }
-    return wanted == NULL;
+    *out = wanted == NULL ? ns : *out;
+    return wanted;
 }
+
+static const char a_duration[] = "a duration such as 90s, 30m or 2h";
 
 void fields_check_duration(struct reader *reader,
                            const struct node *value,
@@ -466,44 +486,34 @@ void fields_check_duration(struct reader *reader,
                            int64_t min,
                            int64_t *out)
 {
-    const char *wanted = "a duration such as 90s, 30m or 2h";
-    if (check_duration(reader, value, label, min, wanted)) {
-        bool parsed = fields_parse_duration(value, out);
-        INVARIANT(parsed);
+    const char *fault = read_duration(value, min, a_duration, out);
+    if (fault != NULL) {
+        fields_expected(reader, value, label, fault);
     }
 }
 
-void fields_duration(struct reader *reader,
-                     const struct field *field,
-                     const struct node *value,
-                     void *target)
+void fields_duration(const struct entry *entry)
 {
-    int64_t *out = at_offset(target, field);
-    int64_t ns = 0;
-    if (fields_parse_duration(value, &ns) && ns >= field->min &&
-        ns <= DURATION_MAX_NS) {
-        *out = ns;
-        return;
+    const char *fault =
+        read_duration(entry->value, entry->field->min, a_duration, entry->out);
+    if (fault != NULL) {
+        fields_wrong(entry, fault);
     }
-    fields_check_duration(reader,
-                          value,
-                          QUOTED_TEXT(field->name),
-                          field->min,
-                          out);
 }
 
-void fields_duration_or_none(struct reader *reader,
-                             const struct field *field,
-                             const struct node *value,
-                             void *target)
+void fields_duration_or_none(const struct entry *entry)
 {
-    const char *label = QUOTED_TEXT(field->name);
-    const char *wanted = "a duration such as 90s, 30m or 2h, or none";
-    int64_t *out = at_offset(target, field);
-    if (fields_is_word(value, "none")) {
-        *out = PLAN_UNLIMITED;
-    } else if (check_duration(reader, value, label, field->min, wanted)) {
-        fields_duration(reader, field, value, target);
+    const char *fault = NULL;
+    if (fields_is_word(entry->value, "none")) {
+        *(int64_t *)entry->out = PLAN_UNLIMITED;
+    } else {
+        fault = read_duration(entry->value,
+                              entry->field->min,
+                              "a duration such as 90s, 30m or 2h, or none",
+                              entry->out);
+    }
+    if (fault != NULL) {
+        fields_wrong(entry, fault);
     }
 }
 
@@ -515,69 +525,63 @@ static const char *kept(struct reader *reader, const struct node *value)
                          value->count);
 }
 
-void fields_line(struct reader *reader,
-                 const struct field *field,
-                 const struct node *value,
-                 void *target)
+static void keep_text(const struct entry *entry)
 {
-    size_t max = (size_t)field->max;
-    if (fields_check_line(reader, value, QUOTED_TEXT(field->name), max)) {
-        const char **out = at_offset(target, field);
-        *out = kept(reader, value);
+    *(const char **)entry->out = kept(entry->reader, entry->value);
+}
+
+void fields_line(const struct entry *entry)
+{
+    if (fields_check_line(entry->reader,
+                          entry->value,
+                          QUOTED_TEXT(entry->field->name),
+                          (size_t)entry->field->max)) {
+        keep_text(entry);
     }
 }
 
-void fields_text(struct reader *reader,
-                 const struct field *field,
-                 const struct node *value,
-                 void *target)
+void fields_text(const struct entry *entry)
 {
+    const struct node *value = entry->value;
     if (!node_is_scalar(value) || fields_is_empty(value)) {
-        expected(reader, value, field, "a string");
-    } else if (value->count > (size_t)field->max) {
-        expected(reader, value, field, "a string of at most 1 MiB");
+        fields_wrong(entry, "a string");
+    } else if (value->count > (size_t)entry->field->max) {
+        fields_wrong(entry, "a string of at most 1 MiB");
     } else {
-        const char **out = at_offset(target, field);
-        *out = kept(reader, value);
+        keep_text(entry);
     }
 }
 
 /* Whether it is a command for the shell; report it if not. */
-static bool check_shell(struct reader *reader,
-                        const struct field *field,
-                        const struct node *value,
-                        const char *wanted)
+static bool check_shell(const struct entry *entry, const char *wanted)
 {
+    const struct node *value = entry->value;
     if (!node_is_scalar(value) || fields_is_empty(value)) {
-        expected(reader, value, field, wanted);
+        fields_wrong(entry, wanted);
         return false;
     }
     if (value->text[strspn(value->text, " \t\r\n")] == '\0') {
-        expected(reader, value, field, "a non-empty command");
+        fields_wrong(entry, "a non-empty command");
         return false;
     }
     return true;
 }
 
-void fields_shell(struct reader *reader,
-                  const struct field *field,
-                  const struct node *value,
-                  void *target)
+void fields_shell(const struct entry *entry)
 {
-    if (check_shell(reader, field, value, "a shell command")) {
-        const char **out = at_offset(target, field);
-        *out = kept(reader, value);
+    if (check_shell(entry, "a shell command")) {
+        keep_text(entry);
     }
 }
 
 /* Read a list of arguments; NULL after an error. */
-static const char **read_argv(struct reader *reader,
-                              const struct field *field,
-                              const struct node *value)
+static const char **read_argv(const struct entry *entry)
 {
+    const struct node *value = entry->value;
+    struct reader *reader = entry->reader;
     const struct node *first = node_first(value);
     if (first == NULL || (node_is_scalar(first) && first->count == 0)) {
-        expected(reader, value, field, "a list that starts with a program");
+        fields_wrong(entry, "a list that starts with a program");
         return NULL;
     }
     const char **argv = arena_alloc(&reader->plan->private->arena,
@@ -586,8 +590,7 @@ static const char **read_argv(struct reader *reader,
     uint32_t count = 0;
     for (const struct node *item = first; item != NULL;
          item = node_next(item)) {
-        if (!node_is_scalar(item) || fields_is_empty(item)) {
-            fields_expected(reader, item, "an argument", "a string");
+        if (!fields_is_text(reader, item, "an argument", "a string")) {
             return NULL;
         }
         argv[count++] = kept(reader, item);
@@ -595,18 +598,13 @@ static const char **read_argv(struct reader *reader,
     return argv;
 }
 
-void fields_command(struct reader *reader,
-                    const struct field *field,
-                    const struct node *value,
-                    void *target)
+void fields_command(const struct entry *entry)
 {
-    struct plan_command *out = at_offset(target, field);
-    if (value->kind == NODE_LIST) {
-        *out = (struct plan_command){.argv = read_argv(reader, field, value)};
-        return;
-    }
-    const char *wanted = "a shell command or a list of arguments";
-    if (check_shell(reader, field, value, wanted)) {
-        *out = (struct plan_command){.shell = kept(reader, value)};
+    struct plan_command *out = entry->out;
+    if (entry->value->kind == NODE_LIST) {
+        *out = (struct plan_command){.argv = read_argv(entry)};
+    } else if (check_shell(entry, "a shell command or a list of arguments")) {
+        *out =
+            (struct plan_command){.shell = kept(entry->reader, entry->value)};
     }
 }

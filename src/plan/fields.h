@@ -6,9 +6,9 @@
  * where the result goes. So unknown keys, missing keys and values of the wrong
  * kind are found and reported the same way everywhere.
  *
- * A reader of a value gets the whole row and the target of the mapping; it
- * writes to target + offset. When the value is wrong it reports that and
- * leaves the target alone. It says nothing about a node that is NODE_BAD.
+ * A reader of a value gets the whole row and the place for the result. When
+ * the value is wrong it reports that and leaves the place alone. It says
+ * nothing about a node that is NODE_BAD.
  */
 #ifndef PLAN_FIELDS_H
 #define PLAN_FIELDS_H
@@ -24,37 +24,56 @@
 struct reader;
 struct field;
 
-typedef void (*field_fn)(struct reader *reader,
-                         const struct field *field,
-                         const struct node *value,
-                         void *target);
+/* A value that is being read, and where its result goes: target + offset. */
+struct entry {
+    struct reader *reader;
+    const struct field *field;
+    const struct node *value;
+    void *out;
+};
+
+typedef void field_fn(const struct entry *entry);
 
 /* One key; a plain value in a const table. */
 struct field {
     const char *name;
     size_t len; /* of the name */
-    field_fn read;
+    field_fn *read;
     size_t offset;
-    size_t base; /* of the part that a reader of several fields fills */
     int64_t min; /* of a number or duration */
     int64_t max; /* of a number, or bytes of a text */
     bool required;
     const char *hint; /* what to do when it is missing, or NULL */
 };
 
-#define FIELD_AT(type, member, key)                                            \
-    .name = (key), .len = sizeof(key) - 1, .offset = offsetof(type, member)
+#define FIELD(type, member, key, reader)                                       \
+    .name = (key), .len = sizeof(key) - 1, .offset = offsetof(type, member),   \
+    .read = (reader)
 
-/* A mapping: what it is called, and its keys (at most 64). */
+/* A key whose reader gets the whole target. */
+#define FIELD_OF_ALL(key, reader)                                              \
+    .name = (key), .len = sizeof(key) - 1, .read = (reader)
+
+/*
+ * A mapping: what it is called, and its keys (at most 64): those of its own,
+ * and the first ones of the table of settings, whose target is a part of it.
+ */
 struct schema {
     const char *what; /* "a task" */
     const struct field *fields;
     uint32_t count;
+    uint32_t setting_count;
+    size_t settings; /* offset of the struct settings */
 };
 
 #define SCHEMA(name, table)                                                    \
     {                                                                          \
         .what = (name), .fields = (table), .count = ARRAY_COUNT(table)         \
+    }
+#define SCHEMA_WITH_SETTINGS(name, table, type, settings_of)                   \
+    {                                                                          \
+        .what = (name), .fields = (table), .count = ARRAY_COUNT(table),        \
+        .setting_count = (settings_of), .settings = offsetof(type, settings)   \
     }
 
 /*
@@ -67,19 +86,35 @@ bool fields_read(struct reader *reader,
                  const struct schema *schema,
                  void *target);
 
-/* Whether the node is a mapping (a list); otherwise report `label` must be. */
+/* Whether the node is a mapping (a list, a scalar that is not left out);
+ * otherwise report `label` must be. */
 bool fields_is_mapping(struct reader *reader,
                        const struct node *node,
                        const char *label);
 bool fields_is_list(struct reader *reader,
                     const struct node *node,
                     const char *label);
+bool fields_is_text(struct reader *reader,
+                    const struct node *node,
+                    const char *label,
+                    const char *wanted);
+
+/* Whether the mapping (the list) has at most `max` of `what`; otherwise report
+ * that. */
+bool fields_is_short(struct reader *reader,
+                     const struct node *node,
+                     const char *label,
+                     uint32_t max,
+                     const char *what);
 
 /* Report that the value of `label` must be `wanted`, unless it is NODE_BAD. */
 void fields_expected(struct reader *reader,
                      const struct node *value,
                      const char *label,
                      const char *wanted);
+
+/* The same for a key of a table. */
+void fields_wrong(const struct entry *entry, const char *wanted);
 
 /* Note that the node is an old name. */
 void fields_note_old(struct reader *reader,
@@ -112,6 +147,11 @@ MUST_USE bool fields_parse_key(const struct node *key, int64_t *out);
 /* Whether the bare scalar is this word. */
 bool fields_is_word(const struct node *value, const char *word);
 
+/* Which of the words the scalar is, quoted or not; `count` if none. */
+uint32_t fields_find_word(const struct node *value,
+                          const char *const *words,
+                          uint32_t count);
+
 /*
  * A name or id that follows the rules for ids; NULL after an error. The text
  * belongs to the node. `what` is "id", "class" ...; slash: "/" is allowed.
@@ -140,61 +180,20 @@ void fields_check_duration(struct reader *reader,
                            int64_t min,
                            int64_t *out);
 
-/* Readers for tables; the comment says what they write at the offset. */
+/* Readers for tables; the comment says what they write. */
+field_fn fields_node;     /* const struct node *: the node itself, for later */
+field_fn fields_bool;     /* bool */
+field_fn fields_number;   /* uint32_t from min to max */
+field_fn fields_duration; /* int64_t of nanoseconds, at least min */
+field_fn fields_duration_or_none; /* the same, or PLAN_UNLIMITED for `none` */
 
-/* const struct node *: the node itself, for later. */
-void fields_node(struct reader *reader,
-                 const struct field *field,
-                 const struct node *value,
-                 void *target);
-
-/* bool */
-void fields_bool(struct reader *reader,
-                 const struct field *field,
-                 const struct node *value,
-                 void *target);
-
-/* uint32_t from min to max */
-void fields_number(struct reader *reader,
-                   const struct field *field,
-                   const struct node *value,
-                   void *target);
-
-/* int64_t of nanoseconds, at least min */
-void fields_duration(struct reader *reader,
-                     const struct field *field,
-                     const struct node *value,
-                     void *target);
-
-/* The same, or PLAN_UNLIMITED for `none`. */
-void fields_duration_or_none(struct reader *reader,
-                             const struct field *field,
-                             const struct node *value,
-                             void *target);
-
-/* const char *: one line of at most max bytes, kept in the plan */
-void fields_line(struct reader *reader,
-                 const struct field *field,
-                 const struct node *value,
-                 void *target);
-
-/* const char *: a text of at most max bytes on any number of lines, kept in
- * the plan */
-void fields_text(struct reader *reader,
-                 const struct field *field,
-                 const struct node *value,
-                 void *target);
-
-/* const char *: a text for the shell, kept in the plan */
-void fields_shell(struct reader *reader,
-                  const struct field *field,
-                  const struct node *value,
-                  void *target);
+/* const char *, kept in the plan: one line of at most max bytes, a text of at
+ * most max bytes on any number of lines, a text for the shell. */
+field_fn fields_line;
+field_fn fields_text;
+field_fn fields_shell;
 
 /* struct plan_command: a text for the shell or a list of texts */
-void fields_command(struct reader *reader,
-                    const struct field *field,
-                    const struct node *value,
-                    void *target);
+field_fn fields_command;
 
 #endif /* PLAN_FIELDS_H */

@@ -158,8 +158,7 @@ static const char *full_path(struct load_run *run, const char *path)
 static void find_repos(struct load_run *run)
 {
     const struct plan *plan = run->plan;
-    run->repos =
-        mem_resize(run->repos, plan->repo_count, sizeof(run->repos[0]));
+    MEM_RESIZE(run->repos, plan->repo_count);
     for (uint32_t ix = 0; ix < plan->repo_count; ix++) {
         const struct plan_repo *repo = &plan->repos[ix];
         run->repos[ix] = repo->path != NULL ? repo->path : repo->name;
@@ -223,8 +222,7 @@ static struct limit_spec limit_spec_of(struct load_run *run,
 static void add_classes(struct load_run *run)
 {
     const struct plan *plan = run->plan;
-    run->classes =
-        mem_resize(run->classes, plan->class_count, sizeof(run->classes[0]));
+    MEM_RESIZE(run->classes, plan->class_count);
     for (uint32_t ix = run->class_count; ix < plan->class_count; ix++) {
         const struct plan_class *from = &plan->classes[ix];
         struct sched_class_spec spec = {
@@ -260,12 +258,8 @@ static uint32_t provider_for(struct load *load,
         .probe_ns_max = from->probe_ns_max,
     };
     uint32_t ix = load->provider_count++;
-    load->providers = mem_resize(load->providers,
-                                 load->provider_count,
-                                 sizeof(load->providers[0]));
-    load->provider_names = mem_resize(load->provider_names,
-                                      load->provider_count,
-                                      sizeof(load->provider_names[0]));
+    MEM_RESIZE(load->providers, load->provider_count);
+    MEM_RESIZE(load->provider_names, load->provider_count);
     load->providers[ix] = sched_add_provider(load->sched, &spec).v;
     load->provider_names[ix] = arena_strndup(&load->texts, name, len);
     known = strmap_add(&load->providers_by_name, load->provider_names[ix], ix);
@@ -291,14 +285,11 @@ static uint32_t provider_for(struct load *load,
 static void grow_providers(struct load_run *run)
 {
     const struct plan *plan = run->plan;
-    run->providers = mem_resize(run->providers,
-                                plan->provider_count,
-                                sizeof(run->providers[0]));
+    MEM_RESIZE(run->providers, plan->provider_count);
     while (run->provider_count < plan->provider_count) {
         run->providers[run->provider_count++] = ID_NONE;
     }
-    run->locals =
-        mem_resize(run->locals, plan->class_count, sizeof(run->locals[0]));
+    MEM_RESIZE(run->locals, plan->class_count);
     while (run->local_count < plan->class_count) {
         run->locals[run->local_count++] = ID_NONE;
     }
@@ -349,8 +340,7 @@ static void add_run(struct load_run *run, struct arena *arena, bool no_budgets)
     };
     struct limit_id first;
     run->run = sched_add_run(run->load->sched, &spec, &first);
-    run->limits =
-        mem_resize(run->limits, plan->limit_count, sizeof(run->limits[0]));
+    MEM_RESIZE(run->limits, plan->limit_count);
     for (uint32_t ix = 0; ix < plan->limit_count; ix++) {
         run->limits[ix] = first.v + ix;
     }
@@ -361,8 +351,7 @@ static void add_run(struct load_run *run, struct arena *arena, bool no_budgets)
 static void add_limits(struct load_run *run, struct arena *arena)
 {
     const struct plan *plan = run->plan;
-    run->limits =
-        mem_resize(run->limits, plan->limit_count, sizeof(run->limits[0]));
+    MEM_RESIZE(run->limits, plan->limit_count);
     for (uint32_t ix = run->limit_count; ix < plan->limit_count; ix++) {
         struct limit_spec spec = limit_spec_of(run, arena, &plan->limits[ix]);
         run->limits[ix] = sched_add_limit(run->load->sched, run->run, &spec).v;
@@ -448,12 +437,13 @@ static uint32_t batch_key_of(struct load_run *run, uint32_t ix)
     }
     struct strbuf text = {0};
     strbuf_addf(&text, "batch %u %u", task->repo, task->agent);
-    add_word(&text, task->shell);
+    add_word(&text, task->run.shell);
     add_word(&text, task->prepare);
     add_word(&text, task->prompt);
     add_word(&text, task->prompt_file);
-    for (uint32_t n = 0; task->argv != NULL && task->argv[n] != NULL; n++) {
-        add_word(&text, task->argv[n]);
+    for (uint32_t n = 0; task->run.argv != NULL && task->run.argv[n] != NULL;
+         n++) {
+        add_word(&text, task->run.argv[n]);
     }
     uint32_t key = intern(run->load, strbuf_text(&text));
     strbuf_release(&text);
@@ -500,13 +490,11 @@ static uint32_t number_new(struct load_run *run)
 {
     const struct plan *plan = run->plan;
     const struct sched *sched = run->load->sched;
-    run->groups =
-        mem_resize(run->groups, plan->group_count, sizeof(run->groups[0]));
+    MEM_RESIZE(run->groups, plan->group_count);
     for (uint32_t ix = run->group_count; ix < plan->group_count; ix++) {
         run->groups[ix] = sched_group_count(sched) + ix - run->group_count;
     }
-    run->tasks =
-        mem_resize(run->tasks, plan->task_count, sizeof(run->tasks[0]));
+    MEM_RESIZE(run->tasks, plan->task_count);
     uint32_t needs = edges_of(run);
     for (uint32_t ix = run->task_count; ix < plan->task_count; ix++) {
         run->tasks[ix] = sched_task_count(sched) + ix - run->task_count;
@@ -774,8 +762,7 @@ void load_restore_provider(struct load *load,
                            const char *name,
                            const struct sched_provider_record *record)
 {
-    load->kept =
-        mem_resize(load->kept, load->kept_count + 1, sizeof(load->kept[0]));
+    MEM_RESIZE(load->kept, load->kept_count + 1);
     load->kept[load->kept_count++] = (struct kept){
         .name = arena_strndup(&load->texts, name, strlen(name)),
         .record = *record,

@@ -94,21 +94,10 @@ report_unknown(struct reader *reader, const struct node *name, const char *what)
     if (reader->names_incomplete || is_in_bad_group(plan, name)) {
         return;
     }
-    struct suggest guess;
-    suggest_init(&guess, name->text, name->count, &reader->suggest_budget);
-    bool more = true;
-    for (uint32_t ix = 0; ix < plan->group_count && more; ix++) {
-        more = suggest_offer(&guess, plan->groups[ix].id);
-    }
-    for (uint32_t ix = 0; ix < plan->task_count && more; ix++) {
-        more = suggest_offer(&guess, plan->tasks[ix].id);
-    }
-    plan_errors_add(reader->errors,
-                    node_mark(name),
-                    "unknown %s %s%s",
-                    what,
-                    QUOTED(name),
-                    suggest_hint(&guess));
+    struct suggest guess = plan_guess(reader, name);
+    SUGGEST_ALL(&guess, plan->groups, plan->group_count, id);
+    SUGGEST_ALL(&guess, plan->tasks, plan->task_count, id);
+    plan_report_unknown(reader, name, what, &guess);
 }
 
 /* Step 1 */
@@ -140,32 +129,28 @@ static void resolve_entry(struct resolver *resolver,
 {
     struct reader *reader = resolver->reader;
     struct plan *plan = resolver->plan;
-    if (!node_is_scalar(name) || fields_is_empty(name)) {
-        fields_expected(reader, name, "a need", "the id of a task or group");
+    if (!fields_is_text(reader, name, "a need", "the id of a task or group")) {
         return;
     }
-    uint32_t need = strmap_find(&plan->private->names, name->text, name->count);
+    uint32_t need = plan_lookup(&plan->private->names, name);
     if (need == STRMAP_NONE) {
         report_unknown(reader, name, "task or group");
         return;
     }
     const char *fault = need_fault(resolver, dependent, need);
     if (fault != NULL) {
-        plan_errors_add(reader->errors,
-                        node_mark(name),
-                        "%s %s needs %s%s%s",
-                        target_kind(dependent),
-                        QUOTED_TEXT(target_id(plan, dependent)),
-                        fault,
-                        dependent == need ? "" : " ",
-                        dependent == need ? "" : QUOTED(name));
+        REPORT(reader,
+               name,
+               "%s %s needs %s%s%s",
+               target_kind(dependent),
+               QUOTED_TEXT(target_id(plan, dependent)),
+               fault,
+               dependent == need ? "" : " ",
+               dependent == need ? "" : QUOTED(name));
         return;
     }
     if (resolver->seen[need] == resolver->serial) {
-        plan_errors_add(reader->errors,
-                        node_mark(name),
-                        "%s is listed twice",
-                        QUOTED(name));
+        REPORT(reader, name, "%s is listed twice", QUOTED(name));
         return;
     }
     resolver->seen[need] = resolver->serial;
@@ -206,13 +191,9 @@ static void resolve_extra(struct resolver *resolver, const struct node *extra)
     if (!fields_is_mapping(reader, extra, "\"needs\"")) {
         return;
     }
-    for (const struct node *key = node_first(extra); key != NULL;
-         key = node_next_key(key)) {
-        if (key->kind == NODE_BAD) {
-            continue;
-        }
-        uint32_t dependent =
-            strmap_find(&resolver->plan->private->names, key->text, key->count);
+    NODE_EACH_KEY(key, extra)
+    {
+        uint32_t dependent = plan_lookup(&resolver->plan->private->names, key);
         if (dependent == STRMAP_NONE) {
             report_unknown(reader, key, "task or group");
         } else {
@@ -265,32 +246,21 @@ static void add_edge(struct resolver *resolver,
     graph_add_need(resolver->graph, dependent, need);
 }
 
-/* Whether a task of the same group needs it. */
-static bool has_dependent_inside(const struct resolver *resolver, uint32_t task)
+/* Whether a task of the same group needs it (last), or it needs one. */
+static bool is_inner(const struct resolver *resolver, uint32_t task, bool last)
 {
-    uint32_t group = resolver->plan->tasks[task].group;
-    for (uint32_t edge = graph_first_dependent(resolver->graph, task);
-         edge != ID_NONE;
-         edge = graph_next_dependent(resolver->graph, edge)) {
-        uint32_t other = graph_dependent(resolver->graph, edge);
-        if (resolver->plan->tasks[other].group == group) {
+    const struct graph *graph = resolver->graph;
+    const struct plan_task *tasks = resolver->plan->tasks;
+    uint32_t edge = last ? graph_first_dependent(graph, task)
+                         : graph_first_need(graph, task);
+    while (edge != ID_NONE) {
+        uint32_t other =
+            last ? graph_dependent(graph, edge) : graph_need(graph, edge);
+        if (tasks[other].group == tasks[task].group) {
             return true;
         }
-    }
-    return false;
-}
-
-/* Whether it needs a task of the same group. */
-static bool has_need_inside(const struct resolver *resolver, uint32_t task)
-{
-    uint32_t group = resolver->plan->tasks[task].group;
-    for (uint32_t edge = graph_first_need(resolver->graph, task);
-         edge != ID_NONE;
-         edge = graph_next_need(resolver->graph, edge)) {
-        uint32_t other = graph_need(resolver->graph, edge);
-        if (resolver->plan->tasks[other].group == group) {
-            return true;
-        }
+        edge = last ? graph_next_dependent(graph, edge)
+                    : graph_next_need(graph, edge);
     }
     return false;
 }
@@ -308,9 +278,7 @@ find_ends(struct resolver *resolver, uint32_t group, bool last)
     for (uint32_t task = private->group_more[group].newest_member;
          task != PLAN_NONE;
          task = private->next_member[task]) {
-        bool inner = last ? has_dependent_inside(resolver, task)
-                          : has_need_inside(resolver, task);
-        if (!inner) {
+        if (!is_inner(resolver, task, last)) {
             ends.tasks[ends.count++] = task;
         }
     }
@@ -667,8 +635,7 @@ resolve_rework(struct resolver *resolver, uint32_t task_ix, bool walk)
     struct plan_task *task = &plan->tasks[task_ix];
     const struct node *name =
         reader->pending[task_ix - reader->before.tasks].rework_to;
-    uint32_t target =
-        strmap_find(&plan->private->names, name->text, name->count);
+    uint32_t target = plan_lookup(&plan->private->names, name);
     if (target == STRMAP_NONE) {
         report_unknown(reader, name, "task");
         return;
@@ -687,12 +654,12 @@ resolve_rework(struct resolver *resolver, uint32_t task_ix, bool walk)
                     : ": the path to that task is too long";
     }
     if (fault != NULL) {
-        plan_errors_add(reader->errors,
-                        node_mark(name),
-                        "task %s cannot send work back to %s%s",
-                        QUOTED_TEXT(task->id),
-                        QUOTED(name),
-                        fault);
+        REPORT(reader,
+               name,
+               "task %s cannot send work back to %s%s",
+               QUOTED_TEXT(task->id),
+               QUOTED(name),
+               fault);
         return;
     }
     task->rework_to = to;

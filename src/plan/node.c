@@ -494,12 +494,12 @@ static void report_duplicate(struct builder *builder,
                              struct node *key,
                              const struct node *first)
 {
-    plan_errors_add(builder->errors,
-                    node_mark(key),
-                    "duplicate key %s (first at %u:%u)",
-                    QUOTED(key),
-                    first->line,
-                    first->column);
+    REPORT(builder,
+           key,
+           "duplicate key %s (first at %u:%u)",
+           QUOTED(key),
+           first->line,
+           first->column);
     key->kind = NODE_BAD;
 }
 
@@ -507,15 +507,11 @@ static void report_duplicate(struct builder *builder,
 static void check_key(struct builder *builder, struct node *key)
 {
     if (key->kind == NODE_MAPPING || key->kind == NODE_LIST) {
-        plan_errors_add(builder->errors,
-                        node_mark(key),
-                        "a key must be a string");
+        REPORT(builder, key, "a key must be a string");
     } else if (key->kind == NODE_PLAIN && strcmp(key->text, "<<") == 0) {
-        plan_errors_add(builder->errors,
-                        node_mark(key),
-                        "merge key \"<<\" is not allowed: write it out");
+        REPORT(builder, key, "merge key \"<<\" is not allowed: write it out");
     } else if (node_is_scalar(key) && key->count == 0) {
-        plan_errors_add(builder->errors, node_mark(key), "empty key");
+        REPORT(builder, key, "empty key");
     } else {
         return;
     }
@@ -717,4 +713,15 @@ void node_tree_release(struct node_tree *tree)
     mem_free(tree->nodes);
     arena_release(&tree->texts);
     *tree = (struct node_tree){0};
+}
+
+const struct node *node_find_key(const struct node *node, const char *name)
+{
+    const struct node *key =
+        node->kind == NODE_MAPPING ? node_first(node) : NULL;
+    while (key != NULL &&
+           (!node_is_scalar(key) || strcmp(key->text, name) != 0)) {
+        key = node_next_key(key);
+    }
+    return key;
 }

@@ -16,6 +16,7 @@
  *     for (n = node_first(list); n != NULL; n = node_next(n)) ...
  * The children of a mapping are key, value, key, value ...:
  *     for (k = node_first(map); k != NULL; k = node_next_key(k)) ...
+ * or NODE_EACH_KEY(k, map), which passes over keys that are NODE_BAD.
  */
 #ifndef PLAN_NODE_H
 #define PLAN_NODE_H
@@ -100,6 +101,24 @@ static inline const struct node *node_next_key(const struct node *key)
 {
     return node_next(node_value(key));
 }
+
+/* The key of that name in a mapping; NULL: it has none, or is no mapping. */
+const struct node *node_find_key(const struct node *node, const char *name);
+
+/* This key, or the next one that could be read; NULL: there is none. */
+static inline const struct node *node_good_key(const struct node *key)
+{
+    while (key != NULL && key->kind == NODE_BAD) {
+        key = node_next_key(key);
+    }
+    return key;
+}
+
+/* Each key of a mapping that could be read. */
+#define NODE_EACH_KEY(key, mapping)                                            \
+    for (const struct node *key = node_good_key(node_first(mapping));          \
+         key != NULL;                                                          \
+         key = node_good_key(node_next_key(key)))
 
 static inline bool node_is_scalar(const struct node *node)
 {

@@ -34,33 +34,24 @@ struct raw_plan {
     const struct node *needs; /* fragments only */
 };
 
-static void refuse_in_fragment(struct reader *reader,
-                               const struct field *field,
-                               const struct node *value,
-                               void *target)
+static void refuse_in_fragment(const struct entry *entry)
 {
-    (void)target;
-    plan_errors_add(reader->errors,
-                    node_mark(value),
-                    "\"%s\" is not allowed in a fragment: only groups, tasks, "
-                    "needs, pipelines and resources are",
-                    field->name);
+    REPORT(entry->reader,
+           entry->value,
+           "\"%s\" is not allowed in a fragment: only groups, tasks, "
+           "needs, pipelines and resources are",
+           entry->field->name);
 }
 
-static void refuse_in_plan(struct reader *reader,
-                           const struct field *field,
-                           const struct node *value,
-                           void *target)
+static void refuse_in_plan(const struct entry *entry)
 {
-    (void)target;
-    plan_errors_add(
-        reader->errors,
-        node_mark(value),
-        "\"%s\" is only allowed in a fragment: move it to the task or group",
-        field->name);
+    REPORT(entry->reader,
+           entry->value,
+           "\"%s\" is only allowed in a fragment: move it to the task or group",
+           entry->field->name);
 }
 
-#define PART(key) FIELD_AT(struct raw_plan, key, #key), .read = fields_node
+#define PART(key) FIELD(struct raw_plan, key, #key, fields_node)
 
 static const struct field plan_fields[] = {
     {PART(sluice),
@@ -83,11 +74,10 @@ static const struct field plan_fields[] = {
     {PART(sync)},
     {PART(tasks)},
     {PART(usage)},
-    {FIELD_AT(struct raw_plan, needs, "needs"), .read = refuse_in_plan},
+    {FIELD(struct raw_plan, needs, "needs", refuse_in_plan)},
 };
 
-#define NO_PART(key)                                                           \
-    FIELD_AT(struct raw_plan, key, #key), .read = refuse_in_fragment
+#define NO_PART(key) FIELD(struct raw_plan, key, #key, refuse_in_fragment)
 
 static const struct field fragment_fields[] = {
     {PART(groups)},       {PART(needs)},     {PART(pipelines)},
@@ -99,19 +89,10 @@ static const struct field fragment_fields[] = {
     {NO_PART(usage)},
 };
 
-struct raw_defaults {
-    struct settings settings;
+static const struct schema defaults_schema = {
+    .what = "\"defaults\"",
+    .setting_count = SETTINGS_OF_TASK,
 };
-
-static const struct field defaults_fields[] = {
-    SETTINGS_FIELDS(struct raw_defaults, settings),
-    SETTINGS_AGENT_FIELDS(struct raw_defaults, settings),
-    {SETTINGS_AT(struct raw_defaults, settings, budget, "budget"),
-     .read = settings_read_cost},
-};
-
-static const struct schema defaults_schema =
-    SCHEMA("\"defaults\"", defaults_fields);
 static const struct schema plan_schema = SCHEMA("the plan", plan_fields);
 static const struct schema fragment_schema =
     SCHEMA("the fragment", fragment_fields);
@@ -149,28 +130,27 @@ static void read_policy(struct reader *reader, const struct node *node)
         [PLAN_POLICY_FIFO] = "fifo",
         [PLAN_POLICY_LOOKAHEAD] = "lookahead",
     };
-    for (size_t ix = 0; ix < ARRAY_COUNT(names); ix++) {
-        if (node_is_scalar(node) && strcmp(node->text, names[ix]) == 0) {
-            reader->plan->policy = (enum plan_policy)ix;
-            return;
-        }
+    uint32_t ix = fields_find_word(node, names, ARRAY_COUNT(names));
+    if (ix < ARRAY_COUNT(names)) {
+        reader->plan->policy = (enum plan_policy)ix;
+    } else {
+        fields_expected(reader,
+                        node,
+                        "\"policy\"",
+                        "rank, fair, fifo or lookahead");
     }
-    fields_expected(reader,
-                    node,
-                    "\"policy\"",
-                    "rank, fair, fifo or lookahead");
 }
 
 static void read_defaults(struct reader *reader, const struct node *node)
 {
     struct plan_private *private = reader->plan->private;
-    struct raw_defaults raw = {settings_none()};
+    struct settings own = settings_none();
     if (!fields_is_mapping(reader, node, "\"defaults\"")) {
         return;
     }
-    (void)fields_read(reader, node, &defaults_schema, &raw);
-    settings_inherit(&raw.settings, &private->defaults);
-    private->defaults = raw.settings;
+    (void)fields_read(reader, node, &defaults_schema, &own);
+    settings_inherit(&own, &private->defaults);
+    private->defaults = own;
 }
 
 typedef void (*part_fn)(struct reader *reader, const struct node *node);
@@ -200,7 +180,7 @@ static void read_plan(struct reader *reader,
                       const struct plan_source *source)
 {
     static const struct field name_field = {
-        FIELD_AT(struct plan, name, "name"),
+        .name = "name",
         .max = PLAN_ID_BYTES_MAX,
     };
     struct plan *plan = reader->plan;
@@ -209,7 +189,8 @@ static void read_plan(struct reader *reader,
         return;
     }
     if (raw.name != NULL) {
-        fields_line(reader, &name_field, raw.name, plan);
+        fields_line(
+            &(struct entry){reader, &name_field, raw.name, &plan->name});
     }
     read_part(reader, raw.policy, read_policy);
     plan->schedules = PLAN_SCHEDULES;
@@ -238,10 +219,10 @@ static void read_plan(struct reader *reader,
     plan_check_agents(reader);
     plan_resolve_needs(reader, NULL);
     if (plan->task_count == 0 && reader->errors->count == 0) {
-        plan_errors_add(reader->errors,
-                        node_mark(root),
-                        "the plan has no tasks: it needs \"tasks\" or "
-                        "\"groups\" with a pipeline");
+        REPORT(reader,
+               root,
+               "the plan has no tasks: it needs \"tasks\" or "
+               "\"groups\" with a pipeline");
     }
 }
 
@@ -370,26 +351,21 @@ static void cut_to(struct plan *plan, const struct plan_counts *before)
         uint32_t ix = --plan->group_count;
         leave_id(plan, plan->groups[ix].id, plan_target(ix, true));
     }
-    while (plan->limit_count > before->limits) {
-        strmap_remove(&private->limit_names,
-                      plan->limits[--plan->limit_count].name);
+#define CUT(names, list, count, to)                                            \
+    while ((count) > (to)) {                                                   \
+        strmap_remove(&private->names, (list)[--(count)].name);                \
     }
-    while (plan->class_count > before->classes) {
-        strmap_remove(&private->class_names,
-                      plan->classes[--plan->class_count].name);
-    }
-    while (plan->provider_count > before->providers) {
-        strmap_remove(&private->provider_names,
-                      plan->providers[--plan->provider_count].name);
-    }
-    while (plan->agent_count > before->agents) {
-        strmap_remove(&private->agent_names,
-                      plan->agents[--plan->agent_count].name);
-    }
-    while (private->pipeline_count > before->pipelines) {
-        strmap_remove(&private->pipeline_names,
-                      private->pipelines[--private->pipeline_count].name);
-    }
+    CUT(limit_names, plan->limits, plan->limit_count, before->limits)
+    CUT(class_names, plan->classes, plan->class_count, before->classes)
+    CUT(provider_names,
+        plan->providers,
+        plan->provider_count,
+        before->providers)
+    CUT(agent_names, plan->agents, plan->agent_count, before->agents)
+    CUT(pipeline_names,
+        private->pipelines,
+        private->pipeline_count,
+        before->pipelines)
     while (private->text_count > before->texts) {
         strmap_remove(&private->text_names,
                       private->texts[--private->text_count]);

@@ -75,6 +75,12 @@ struct plan_attribute {
     const char *value;
 };
 
+/* A command: one of the two is set, or none. */
+struct plan_command {
+    const char *shell; /* for /bin/sh -c */
+    const char **argv; /* NULL-terminated */
+};
+
 /* Schedules that are looked at for one plan, unless the plan file says more. */
 enum { PLAN_SCHEDULES = 5000 };
 
@@ -189,10 +195,10 @@ struct plan_settings {
     int64_t retry_backoff_ns;
     int64_t retry_backoff_ns_max;
     enum plan_on_failure on_failure;
-    bool optional;           /* when skipped or failed, what needs it goes on */
-    bool allow_empty;        /* an implement stage may end without a commit */
-    uint32_t add_max;        /* tasks that one session may add */
-    uint32_t add_depth;      /* of tasks that add tasks that add ... */
+    int optional;       /* 1: when skipped or failed, what needs it goes on */
+    int allow_empty;    /* 1: an implement stage may end without a commit */
+    uint32_t add_max;   /* tasks that one session may add */
+    uint32_t add_depth; /* of tasks that add tasks that add ... */
     struct plan_cost cost;   /* expected of one session */
     struct plan_cost budget; /* of all its sessions together */
 };
@@ -259,9 +265,8 @@ struct plan_task {
     uint32_t group;
     uint32_t repo;
     uint32_t provider;
-    /* One of the next four says what a session does. */
-    const char *shell;       /* command for /bin/sh -c, or NULL */
-    const char **argv;       /* NULL-terminated, or NULL */
+    /* One of the next three says what a session does. */
+    struct plan_command run;
     uint32_t agent;          /* or PLAN_NONE */
     bool merge;              /* the built-in merge stage */
     const char *prepare;     /* shell command before the session, or NULL */
@@ -288,8 +293,7 @@ struct plan_edge {
 
 struct plan_sync {
     uint32_t every; /* completions; 0: no sync hook */
-    const char *shell;
-    const char **argv;
+    struct plan_command run;
     bool drain;
 };
 
@@ -300,8 +304,7 @@ struct plan_usage_step {
 
 /* A usage monitor: a program that prints meters, and what follows from them. */
 struct plan_usage {
-    const char *shell; /* one of the three */
-    const char **argv;
+    struct plan_command run;
     uint32_t agent;    /* whose built-in meters are read, or PLAN_NONE */
     uint32_t provider; /* whose sessions it caps; PLAN_NONE: all */
     uint32_t limit;    /* that it lowers */
@@ -317,8 +320,7 @@ struct plan_usage {
 /* A program that is told when something happens. */
 struct plan_hook {
     const char *event;
-    const char *shell; /* one of the two */
-    const char **argv;
+    struct plan_command run;
     int64_t timeout_ns;
     uint32_t retries;
 };

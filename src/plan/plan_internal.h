@@ -36,12 +36,6 @@ enum {
     PLAN_ERRORS_HELD_MAX = 10 * PLAN_ERRORS_MAX,
 };
 
-/* A command: one of the two is set, or none. */
-struct plan_command {
-    const char *shell;
-    const char **argv;
-};
-
 /* A stage of a pipeline: what each group makes a task of. */
 struct plan_stage {
     const char *name;
@@ -205,6 +199,10 @@ void plan_errors_add(struct plan_errors *errors,
                      const char *format,
                      ...) PRINTF_LIKE(3, 4);
 
+/* The same about a node; `from` is the reader, or whoever has the errors. */
+#define REPORT(from, node, ...)                                                \
+    plan_errors_add((from)->errors, node_mark(node), __VA_ARGS__)
+
 /* Sort by position and cut to PLAN_ERRORS_MAX. */
 void plan_errors_finish(struct plan_errors *errors);
 
@@ -216,6 +214,29 @@ const char *plan_quoted(struct quoted *out, const char *text, size_t len);
     plan_quoted(&(struct quoted){{0}}, (node)->text, (node)->count)
 #define QUOTED_TEXT(string)                                                    \
     plan_quoted(&(struct quoted){{0}}, (string), strlen(string))
+
+/* A suggestion for a name that is unknown, and the names it is chosen from. */
+struct suggest plan_guess(struct reader *reader, const struct node *name);
+#define SUGGEST_ALL(guess, list, count, member)                                \
+    do {                                                                       \
+        uint32_t at = 0;                                                       \
+        while (at < (count) && suggest_offer((guess), (list)[at].member)) {    \
+            at++;                                                              \
+        }                                                                      \
+    } while (0)
+
+/* What a name stands for, or PLAN_NONE. */
+static inline uint32_t plan_lookup(const struct strmap *names,
+                                   const struct node *name)
+{
+    return strmap_find(names, name->text, name->count);
+}
+
+/* Report: unknown WHAT "NAME" (did you mean "BEST"?) */
+void plan_report_unknown(struct reader *reader,
+                         const struct node *name,
+                         const char *what,
+                         struct suggest *guess);
 
 /* read_parts.c: parts that stand for themselves. */
 void plan_read_repos(struct reader *reader, const struct node *node);
@@ -263,6 +284,13 @@ uint32_t plan_resolve_provider(struct reader *reader, const struct node *name);
 /* Index of a class; a new name makes one, a misspelt one is an error. */
 uint32_t plan_resolve_class(struct reader *reader, const struct node *name);
 
+/* The class of a task or stage: given (or NULL), or that of merges, or that of
+ * its name (or NULL) if it is declared, or implement. */
+uint32_t plan_class_of(struct reader *reader,
+                       const struct node *class,
+                       bool merge,
+                       const struct node *name);
+
 /* Index of the provider of that name, made with defaults if it is new. */
 uint32_t plan_add_provider(struct plan *plan, const char *name, size_t len);
 
@@ -307,16 +335,17 @@ bool plan_check_uses(struct reader *reader,
                      const char *subject);
 
 /* read_pipelines.c */
+
+/* Index of the stage of that name, or PLAN_NONE. */
+uint32_t plan_find_stage(const struct plan_pipeline *pipeline,
+                         const char *name);
 void plan_read_pipelines(struct reader *reader, const struct node *node);
 
 /* Read {to, max}; *to_out is the node of the name, or NULL. */
 /* Read `merge`: how many branches at once, into a uint32_t; and tell the class
  * of the stage, whose sessions may then take so many. */
 enum { MERGE_BATCH_MAX = 16 };
-void plan_read_merge(struct reader *reader,
-                     const struct field *field,
-                     const struct node *value,
-                     void *target);
+field_fn plan_read_merge;
 void plan_set_merge_batch(struct plan *plan, uint32_t class_ix, uint32_t batch);
 
 void plan_read_rework(struct reader *reader,
@@ -381,6 +410,16 @@ void plan_read_tasks(struct reader *reader, const struct node *node);
  * once. The pointer is valid until the next one is appended.
  */
 struct plan_task *plan_new_task(struct reader *reader, struct plan_mark mark);
+
+/* Check the id of a task or group (NULL: it has none), and report what is
+ * wrong with it; false: it is not even a text. */
+bool plan_check_id(struct reader *reader, const struct node *id);
+
+/* Read the items of the list `label`, until there are too many tasks. */
+void plan_read_items(struct reader *reader,
+                     const struct node *node,
+                     const char *label,
+                     void (*read)(struct reader *, const struct node *));
 
 /* Enter the id of a task or group; false if it is not the first of that id. */
 bool plan_enter_id(struct reader *reader,

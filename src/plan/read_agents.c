@@ -14,57 +14,48 @@ enum {
     RETRIES_DEFAULT = 2, /* sluice waits better than the programs do */
 };
 
-struct raw_agent {
-    struct plan_agent agent;
-    const struct node *program;
-    const struct node *permissions;
-    const struct node *args;
-    const struct node *env;
-    const struct node *provider;
-};
+#define AGENT(member, key, reader) FIELD(struct plan_agent, member, key, reader)
 
-/* Read a list of strings into the plan; false after an error. */
-static bool read_words(struct reader *reader,
-                       const struct node *node,
-                       const char *label,
-                       const char ***out,
-                       uint32_t *count_out)
+/* Read a list of strings into the plan. */
+static void
+read_words(const struct entry *entry, const char ***out, uint32_t *count_out)
 {
-    if (!fields_is_list(reader, node, label)) {
-        return false;
-    }
-    if (node->count > WORDS_MAX) {
-        fields_expected(reader, node, label, "at most 200 strings");
-        return false;
+    struct reader *reader = entry->reader;
+    const struct node *node = entry->value;
+    const char *label = QUOTED_TEXT(entry->field->name);
+    if (!fields_is_list(reader, node, label) ||
+        !fields_is_short(reader, node, label, WORDS_MAX, "strings")) {
+        return;
     }
     struct arena *arena = &reader->plan->private->arena;
     *out = arena_alloc(arena, node->count + 1, sizeof((*out)[0]));
+    *count_out = 0;
     for (const struct node *item = node_first(node); item != NULL;
          item = node_next(item)) {
         if (!node_is_scalar(item) || item->count == 0) {
             fields_expected(reader, item, label, "a list of strings");
-            return false;
+            return;
         }
         (*out)[(*count_out)++] = arena_strndup(arena, item->text, item->count);
     }
-    return true;
 }
 
-static void read_permissions(struct reader *reader,
-                             const struct node *node,
-                             struct plan_agent *agent)
+static void read_args(const struct entry *entry)
 {
-    if (fields_is_word(node, "full")) {
+    struct plan_agent *agent = entry->out;
+    read_words(entry, &agent->args, &agent->arg_count);
+}
+
+static void read_permissions(const struct entry *entry)
+{
+    struct plan_agent *agent = entry->out;
+    if (fields_is_word(entry->value, "full")) {
         agent->permissions = ADAPTER_FULL;
-    } else if (fields_is_word(node, "edit") && agent->adapter->edit) {
+    } else if (fields_is_word(entry->value, "edit") && agent->adapter->edit) {
         agent->permissions = ADAPTER_EDIT;
-    } else if (node->kind == NODE_LIST && agent->adapter->tools) {
+    } else if (entry->value->kind == NODE_LIST && agent->adapter->tools) {
         agent->permissions = ADAPTER_TOOLS;
-        (void)read_words(reader,
-                         node,
-                         "\"permissions\"",
-                         &agent->tools,
-                         &agent->tool_count);
+        read_words(entry, &agent->tools, &agent->tool_count);
     } else {
         char wanted[128];
         (void)snprintf(wanted,
@@ -73,30 +64,26 @@ static void read_permissions(struct reader *reader,
                        agent->adapter->edit ? " or edit" : "",
                        agent->adapter->tools ? " or a list of tools" : "",
                        agent->adapter->name);
-        fields_expected(reader, node, "\"permissions\"", wanted);
+        fields_wrong(entry, wanted);
     }
 }
 
 /* Read `env`, a mapping of names to values, as NAME=value. */
-static void read_env(struct reader *reader,
-                     const struct node *node,
-                     struct plan_agent *agent)
+static void read_env(const struct entry *entry)
 {
-    if (!fields_is_mapping(reader, node, "\"env\"")) {
-        return;
-    }
-    if (node->count > WORDS_MAX) {
-        fields_expected(reader, node, "\"env\"", "at most 200 variables");
+    struct reader *reader = entry->reader;
+    const struct node *node = entry->value;
+    struct plan_agent *agent = entry->out;
+    if (!fields_is_mapping(reader, node, "\"env\"") ||
+        !fields_is_short(reader, node, "\"env\"", WORDS_MAX, "variables")) {
         return;
     }
     struct arena *arena = &reader->plan->private->arena;
     agent->env = arena_alloc(arena, node->count + 1, sizeof(agent->env[0]));
-    for (const struct node *key = node_first(node); key != NULL;
-         key = node_next_key(key)) {
+    agent->env_count = 0;
+    NODE_EACH_KEY(key, node)
+    {
         const struct node *value = node_value(key);
-        if (key->kind == NODE_BAD) {
-            continue;
-        }
         bool named = key->count > 0 && strchr(key->text, '=') == NULL &&
                      strncmp(key->text, "SLUICE_", strlen("SLUICE_")) != 0;
         if (!named || !node_is_scalar(value)) {
@@ -114,43 +101,33 @@ static void read_env(struct reader *reader,
     }
 }
 
-static void read_dollars(struct reader *reader,
-                         const struct field *field,
-                         const struct node *value,
-                         void *target)
+static void read_dollars(const struct entry *entry)
 {
-    int64_t *out = (void *)((char *)target + field->offset);
-    if (value->kind != NODE_PLAIN || !plan_parse_usd(value->text, out)) {
-        fields_expected(reader,
-                        value,
-                        QUOTED_TEXT(field->name),
-                        "dollars per million tokens, such as 1.25");
+    if (entry->value->kind != NODE_PLAIN ||
+        !plan_parse_usd(entry->value->text, entry->out)) {
+        fields_wrong(entry, "dollars per million tokens, such as 1.25");
     }
 }
 
-static void read_price(struct reader *reader,
-                       const struct field *field,
-                       const struct node *value,
-                       void *target)
+static void read_price(const struct entry *entry)
 {
     static const struct field fields[] = {
-        {FIELD_AT(struct raw_agent, agent.price_input, "input"),
-         .read = read_dollars,
-         .required = true},
-        {FIELD_AT(struct raw_agent, agent.price_cached, "cached"),
-         .read = read_dollars},
-        {FIELD_AT(struct raw_agent, agent.price_output, "output"),
-         .read = read_dollars,
-         .required = true},
+        {AGENT(price_input, "input", read_dollars), .required = true},
+        {AGENT(price_cached, "cached", read_dollars)},
+        {AGENT(price_output, "output", read_dollars), .required = true},
     };
     static const struct schema schema = SCHEMA("\"price\"", fields);
-    struct plan_agent *agent = &((struct raw_agent *)target)->agent;
-    (void)field;
-    if (fields_is_mapping(reader, value, "\"price\"") &&
-        fields_read(reader, value, &schema, target) &&
+    struct plan_agent *agent = entry->out;
+    if (fields_read(entry->reader, entry->value, &schema, agent) &&
         agent->price_cached == PLAN_UNSET) {
         agent->price_cached = agent->price_input;
     }
+}
+
+/* The program was looked at before the other keys: find_program(). */
+static void skip_program(const struct entry *entry)
+{
+    (void)entry;
 }
 
 /* Append an agent of a program, with what holds where the plan is silent. */
@@ -181,22 +158,18 @@ static void
 report_unknown(struct reader *reader, const struct node *name, const char *what)
 {
     const struct plan *plan = reader->plan;
-    struct suggest guess;
-    suggest_init(&guess, name->text, name->count, &reader->suggest_budget);
-    bool more = true;
-    for (uint32_t ix = 0; ix < plan->agent_count && more; ix++) {
-        more = suggest_offer(&guess, plan->agents[ix].name);
+    struct suggest guess = plan_guess(reader, name);
+    SUGGEST_ALL(&guess, plan->agents, plan->agent_count, name);
+    for (uint32_t ix = 0; adapter_at(ix) != NULL; ix++) {
+        (void)suggest_offer(&guess, adapter_at(ix)->name);
     }
-    for (uint32_t ix = 0; adapter_at(ix) != NULL && more; ix++) {
-        more = suggest_offer(&guess, adapter_at(ix)->name);
-    }
-    plan_errors_add(reader->errors,
-                    node_mark(name),
-                    "unknown %s %s%s; built in are claude, codex, gemini, "
-                    "opencode and qwen",
-                    what,
-                    QUOTED(name),
-                    suggest_hint(&guess));
+    REPORT(reader,
+           name,
+           "unknown %s %s%s; built in are claude, codex, gemini, "
+           "opencode and qwen",
+           what,
+           QUOTED(name),
+           suggest_hint(&guess));
 }
 
 /* The program that a declared agent is; NULL after an error. */
@@ -213,11 +186,11 @@ static const struct adapter *find_program(struct reader *reader,
     if (adapter == NULL && program != NULL) {
         report_unknown(reader, program, "program");
     } else if (adapter == NULL) {
-        plan_errors_add(reader->errors,
-                        node_mark(key),
-                        "agent %s is not built in: add \"program\", one of "
-                        "claude, codex, gemini, opencode and qwen",
-                        QUOTED(key));
+        REPORT(reader,
+               key,
+               "agent %s is not built in: add \"program\", one of "
+               "claude, codex, gemini, opencode and qwen",
+               QUOTED(key));
     }
     return adapter;
 }
@@ -225,59 +198,30 @@ static const struct adapter *find_program(struct reader *reader,
 static void read_agent(struct reader *reader, const struct node *key)
 {
     static const struct field fields[] = {
-        {FIELD_AT(struct raw_agent, args, "args"), .read = fields_node},
-        {FIELD_AT(struct raw_agent, env, "env"), .read = fields_node},
-        {FIELD_AT(struct raw_agent, agent.retries, "max_retries"),
-         .read = fields_number,
-         .max = RETRIES_MAX},
-        {FIELD_AT(struct raw_agent, agent.model, "model"),
-         .read = fields_line,
-         .max = PLAN_ID_BYTES_MAX},
-        {FIELD_AT(struct raw_agent, permissions, "permissions"),
-         .read = fields_node},
-        {FIELD_AT(struct raw_agent, agent, "price"), .read = read_price},
-        {FIELD_AT(struct raw_agent, program, "program"), .read = fields_node},
-        {FIELD_AT(struct raw_agent, provider, "provider"), .read = fields_node},
+        {FIELD_OF_ALL("args", read_args)},
+        {FIELD_OF_ALL("env", read_env)},
+        {AGENT(retries, "max_retries", fields_number), .max = RETRIES_MAX},
+        {AGENT(model, "model", fields_line), .max = PLAN_ID_BYTES_MAX},
+        {FIELD_OF_ALL("permissions", read_permissions)},
+        {FIELD_OF_ALL("price", read_price)},
+        {FIELD_OF_ALL("program", skip_program)},
+        {AGENT(provider, "provider", settings_read_provider)},
     };
     static const struct schema schema = SCHEMA("an agent", fields);
     struct plan *plan = reader->plan;
     const struct node *value = node_value(key);
-    const struct node *program = NULL;
-    for (const struct node *at = node_first(value);
-         value->kind == NODE_MAPPING && at != NULL;
-         at = node_next_key(at)) {
-        if (at->kind != NODE_BAD && strcmp(at->text, "program") == 0) {
-            program = node_value(at);
-        }
-    }
-    const struct adapter *adapter = find_program(reader, key, program);
+    const struct node *program = node_find_key(value, "program");
+    const struct adapter *adapter =
+        find_program(reader, key, program != NULL ? node_value(program) : NULL);
     if (adapter == NULL) {
         reader->names_incomplete = true;
         return;
     }
     uint32_t ix = add_agent(plan, key->text, key->count, adapter);
-    struct raw_agent raw = {.agent = plan->agents[ix]};
-    raw.agent.mark = node_mark(key);
-    (void)fields_read(reader, value, &schema, &raw);
-    if (raw.permissions != NULL) {
-        read_permissions(reader, raw.permissions, &raw.agent);
-    }
-    if (raw.args != NULL) {
-        (void)read_words(reader,
-                         raw.args,
-                         "\"args\"",
-                         &raw.agent.args,
-                         &raw.agent.arg_count);
-    }
-    if (raw.env != NULL) {
-        read_env(reader, raw.env, &raw.agent);
-    }
-    if (raw.provider != NULL) {
-        uint32_t provider = plan_resolve_provider(reader, raw.provider);
-        raw.agent.provider =
-            provider != PLAN_NONE ? provider : raw.agent.provider;
-    }
-    plan->agents[ix] = raw.agent;
+    struct plan_agent agent = plan->agents[ix];
+    agent.mark = node_mark(key);
+    (void)fields_read(reader, value, &schema, &agent);
+    plan->agents[ix] = agent;
 }
 
 void plan_read_agents(struct reader *reader, const struct node *node)
@@ -285,10 +229,9 @@ void plan_read_agents(struct reader *reader, const struct node *node)
     if (!fields_is_mapping(reader, node, "\"agents\"")) {
         return;
     }
-    for (const struct node *key = node_first(node); key != NULL;
-         key = node_next_key(key)) {
-        if (key->kind != NODE_BAD &&
-            fields_check_id(reader, key, "agent", false) != NULL) {
+    NODE_EACH_KEY(key, node)
+    {
+        if (fields_check_id(reader, key, "agent", false) != NULL) {
             read_agent(reader, key);
         }
     }
@@ -297,13 +240,11 @@ void plan_read_agents(struct reader *reader, const struct node *node)
 uint32_t plan_resolve_agent(struct reader *reader, const struct node *name)
 {
     struct plan *plan = reader->plan;
-    if (!node_is_scalar(name) || fields_is_empty(name)) {
-        fields_expected(reader, name, "\"agent\"", "the name of an agent");
+    if (!fields_is_text(reader, name, "\"agent\"", "the name of an agent")) {
         return PLAN_NONE;
     }
-    uint32_t ix =
-        strmap_find(&plan->private->agent_names, name->text, name->count);
-    if (ix != STRMAP_NONE) {
+    uint32_t ix = plan_lookup(&plan->private->agent_names, name);
+    if (ix != PLAN_NONE) {
         return ix;
     }
     const struct adapter *adapter = adapter_find(name->text);
@@ -323,11 +264,11 @@ void plan_check_text(struct reader *reader,
                      const char *file)
 {
     if (text != NULL && file != NULL) {
-        plan_errors_add(reader->errors,
-                        node_mark(node),
-                        "\"%s\" and \"%s_file\" exclude each other",
-                        name,
-                        name);
+        REPORT(reader,
+               node,
+               "\"%s\" and \"%s_file\" exclude each other",
+               name,
+               name);
     }
 }
 

@@ -18,68 +18,33 @@ enum {
     RETRIES_MAX = 100,
 };
 
-struct raw_sync {
-    uint32_t every;
-    struct plan_command run;
-    bool drain;
-};
-
 void plan_read_sync(struct reader *reader, const struct node *node)
 {
     static const struct field fields[] = {
-        {FIELD_AT(struct raw_sync, every, "every"),
-         .read = fields_number,
+        {FIELD(struct plan_sync, every, "every", fields_number),
          .min = 1,
          .max = EVERY_MAX,
          .required = true},
-        {FIELD_AT(struct raw_sync, run, "run"),
-         .read = fields_command,
-         .required = true},
-        {FIELD_AT(struct raw_sync, drain, "drain"), .read = fields_bool},
+        {FIELD(struct plan_sync, run, "run", fields_command), .required = true},
+        {FIELD(struct plan_sync, drain, "drain", fields_bool)},
     };
     static const struct schema schema = SCHEMA("\"sync\"", fields);
-    struct raw_sync raw = {0};
-    (void)fields_read(reader, node, &schema, &raw);
-    reader->plan->sync = (struct plan_sync){
-        .every = raw.every,
-        .shell = raw.run.shell,
-        .argv = raw.run.argv,
-        .drain = raw.drain,
-    };
+    (void)fields_read(reader, node, &schema, &reader->plan->sync);
 }
-
-struct raw_lookahead {
-    uint32_t schedules;
-};
 
 void plan_read_lookahead(struct reader *reader, const struct node *node)
 {
     static const struct field fields[] = {
-        {FIELD_AT(struct raw_lookahead, schedules, "schedules"),
-         .read = fields_number,
+        {FIELD(struct plan, schedules, "schedules", fields_number),
          .min = 1,
          .max = SCHEDULES_MAX,
          .required = true},
     };
     static const struct schema schema = SCHEMA("\"lookahead\"", fields);
-    struct raw_lookahead raw = {PLAN_SCHEDULES};
-    (void)fields_read(reader, node, &schema, &raw);
-    reader->plan->schedules = raw.schedules;
+    (void)fields_read(reader, node, &schema, reader->plan);
 }
 
 /* usage */
-
-struct raw_usage {
-    struct plan_command run;
-    uint32_t agent;
-    uint32_t provider;
-    int64_t every_ns;
-    int64_t timeout_ns;
-    int64_t margin_ns;
-    int64_t probe_ns;
-    int64_t probe_ns_max;
-    const struct node *steps;
-};
 
 /* Read one step; false after an error. */
 static bool read_step(struct reader *reader,
@@ -107,24 +72,23 @@ static bool read_step(struct reader *reader,
     return true;
 }
 
-static void read_steps(struct reader *reader,
-                       const struct node *node,
-                       struct plan_usage *usage)
+static void read_steps(const struct entry *entry)
 {
-    if (!fields_is_mapping(reader, node, "\"steps\"")) {
-        return;
-    }
-    if (node->count > STEPS_MAX) {
-        fields_expected(reader, node, "\"steps\"", "at most 100 steps");
+    struct reader *reader = entry->reader;
+    const struct node *node = entry->value;
+    struct plan_usage *usage = entry->out;
+    if (!fields_is_mapping(reader, node, "\"steps\"") ||
+        !fields_is_short(reader, node, "\"steps\"", STEPS_MAX, "steps")) {
         return;
     }
     usage->steps = arena_alloc(&reader->plan->private->arena,
                                node->count,
                                sizeof(usage->steps[0]));
-    for (const struct node *key = node_first(node); key != NULL;
-         key = node_next_key(key)) {
+    usage->step_count = 0; /* of a misspelt key before */
+    NODE_EACH_KEY(key, node)
+    {
         struct plan_usage_step step;
-        if (key->kind == NODE_BAD || !read_step(reader, key, &step)) {
+        if (!read_step(reader, key, &step)) {
             continue;
         }
         const struct plan_usage_step *last = NULL;
@@ -132,74 +96,53 @@ static void read_steps(struct reader *reader,
             last = &usage->steps[usage->step_count - 1];
         }
         if (last != NULL && last->percent >= step.percent) {
-            plan_errors_add(reader->errors,
-                            node_mark(key),
-                            "steps must ascend: %u comes after %u",
-                            step.percent,
-                            last->percent);
+            REPORT(reader,
+                   key,
+                   "steps must ascend: %u comes after %u",
+                   step.percent,
+                   last->percent);
         } else if (last != NULL && last->cap < step.cap) {
-            plan_errors_add(reader->errors,
-                            node_mark(node_value(key)),
-                            "the cap must not rise with use: %u comes after "
-                            "%u",
-                            step.cap,
-                            last->cap);
+            REPORT(reader,
+                   node_value(key),
+                   "the cap must not rise with use: %u comes after "
+                   "%u",
+                   step.cap,
+                   last->cap);
         }
         usage->steps[usage->step_count++] = step;
     }
 }
 
-static void read_provider(struct reader *reader,
-                          const struct field *field,
-                          const struct node *value,
-                          void *target)
+static void read_agent(const struct entry *entry)
 {
-    uint32_t *out = (void *)((char *)target + field->offset);
-    *out = plan_resolve_provider(reader, value);
-}
-
-static void read_agent(struct reader *reader,
-                       const struct field *field,
-                       const struct node *value,
-                       void *target)
-{
-    uint32_t *out = (void *)((char *)target + field->offset);
-    *out = plan_resolve_agent(reader, value);
-    if (*out != PLAN_NONE && !reader->plan->agents[*out].adapter->meters) {
-        plan_errors_add(
-            reader->errors,
-            node_mark(value),
+    uint32_t agent = plan_resolve_agent(entry->reader, entry->value);
+    *(uint32_t *)entry->out = agent;
+    if (agent != PLAN_NONE &&
+        !entry->reader->plan->agents[agent].adapter->meters) {
+        REPORT(
+            entry->reader,
+            entry->value,
             "agent %s has no meters; use \"run\", a program that prints meters",
-            QUOTED(value));
+            QUOTED(entry->value));
     }
 }
 
 /* One source of meters must be there; an agent's are of its own provider. */
 static void check_source(struct reader *reader,
                          const struct node *node,
-                         struct raw_usage *raw)
+                         struct plan_usage *usage)
 {
-    bool runs = false;
-    bool asks = false;
-    for (const struct node *key = node_first(node);
-         node->kind == NODE_MAPPING && key != NULL;
-         key = node_next_key(key)) {
-        runs = runs || key->kind == NODE_BAD || strcmp(key->text, "run") == 0;
-        asks =
-            asks || (key->kind != NODE_BAD && strcmp(key->text, "agent") == 0);
-    }
+    bool runs = fields_has_bad_key(node) || node_find_key(node, "run") != NULL;
+    bool asks = node_find_key(node, "agent") != NULL;
     if (asks && runs) {
-        plan_errors_add(reader->errors,
-                        node_mark(node),
-                        "\"run\" and \"agent\" exclude each other");
+        REPORT(reader, node, "\"run\" and \"agent\" exclude each other");
     } else if (node->kind == NODE_MAPPING && !runs && !asks) {
-        plan_errors_add(
-            reader->errors,
-            node_mark(node),
-            "missing key \"run\" or \"agent\": \"usage\" needs one of them");
+        REPORT(reader,
+               node,
+               "missing key \"run\" or \"agent\": \"usage\" needs one of them");
     }
-    if (raw->agent != PLAN_NONE && raw->provider == PLAN_NONE) {
-        raw->provider = reader->plan->agents[raw->agent].provider;
+    if (usage->agent != PLAN_NONE && usage->provider == PLAN_NONE) {
+        usage->provider = reader->plan->agents[usage->agent].provider;
     }
 }
 
@@ -212,10 +155,10 @@ add_usage_limit(struct reader *reader, const struct node *node, uint32_t ix)
     char name[PLAN_ID_BYTES_MAX + 16];
     int len = snprintf(name, sizeof(name), "usage of %s", provider);
     if (plan_find_limit(plan, name) != PLAN_NONE) {
-        plan_errors_add(reader->errors,
-                        node_mark(node),
-                        "provider %s already has a usage monitor",
-                        QUOTED_TEXT(provider));
+        REPORT(reader,
+               node,
+               "provider %s already has a usage monitor",
+               QUOTED_TEXT(provider));
         return 0;
     }
     struct plan_limit limit = {
@@ -231,30 +174,22 @@ add_usage_limit(struct reader *reader, const struct node *node, uint32_t ix)
 
 static void read_usage(struct reader *reader, const struct node *node)
 {
+#define USAGE(member, key, reader) FIELD(struct plan_usage, member, key, reader)
     static const struct field fields[] = {
-        {FIELD_AT(struct raw_usage, run, "run"), .read = fields_command},
-        {FIELD_AT(struct raw_usage, agent, "agent"), .read = read_agent},
-        {FIELD_AT(struct raw_usage, provider, "provider"),
-         .read = read_provider},
-        {FIELD_AT(struct raw_usage, every_ns, "every"),
-         .read = fields_duration,
-         .min = 1},
-        {FIELD_AT(struct raw_usage, timeout_ns, "timeout"),
-         .read = fields_duration,
-         .min = 1},
-        {FIELD_AT(struct raw_usage, margin_ns, "margin"),
-         .read = fields_duration},
-        {FIELD_AT(struct raw_usage, probe_ns, "probe"),
-         .read = fields_duration,
-         .min = 1},
-        {FIELD_AT(struct raw_usage, probe_ns_max, "max_probe"),
-         .read = fields_duration,
-         .min = 1},
-        {FIELD_AT(struct raw_usage, steps, "steps"), .read = fields_node},
+        {USAGE(run, "run", fields_command)},
+        {USAGE(agent, "agent", read_agent)},
+        {USAGE(provider, "provider", settings_read_provider)},
+        {USAGE(every_ns, "every", fields_duration), .min = 1},
+        {USAGE(timeout_ns, "timeout", fields_duration), .min = 1},
+        {USAGE(margin_ns, "margin", fields_duration)},
+        {USAGE(probe_ns, "probe", fields_duration), .min = 1},
+        {USAGE(probe_ns_max, "max_probe", fields_duration), .min = 1},
+        {FIELD_OF_ALL("steps", read_steps)},
     };
     static const struct schema schema = SCHEMA("\"usage\"", fields);
     struct plan *plan = reader->plan;
-    struct raw_usage raw = {
+    struct plan_usage *usage = &plan->usages[plan->usage_count++];
+    *usage = (struct plan_usage){
         .agent = PLAN_NONE,
         .provider = PLAN_NONE,
         .every_ns = 5 * MINUTE_NS,
@@ -263,26 +198,13 @@ static void read_usage(struct reader *reader, const struct node *node)
         .probe_ns = 5 * MINUTE_NS,
         .probe_ns_max = 30 * MINUTE_NS,
     };
-    (void)fields_read(reader, node, &schema, &raw);
-    check_source(reader, node, &raw);
-    struct plan_usage *usage = &plan->usages[plan->usage_count++];
-    *usage = (struct plan_usage){
-        .shell = raw.run.shell,
-        .argv = raw.run.argv,
-        .agent = raw.agent,
-        .provider = raw.provider,
-        .every_ns = raw.every_ns,
-        .timeout_ns = raw.timeout_ns,
-        .margin_ns = raw.margin_ns,
-        .probe_ns = raw.probe_ns,
-        .probe_ns_max =
-            raw.probe_ns_max > raw.probe_ns ? raw.probe_ns_max : raw.probe_ns,
-    };
-    if (raw.provider != PLAN_NONE) {
-        usage->limit = add_usage_limit(reader, node, raw.provider);
+    (void)fields_read(reader, node, &schema, usage);
+    check_source(reader, node, usage);
+    if (usage->probe_ns_max < usage->probe_ns) {
+        usage->probe_ns_max = usage->probe_ns;
     }
-    if (raw.steps != NULL) {
-        read_steps(reader, raw.steps, usage);
+    if (usage->provider != PLAN_NONE) {
+        usage->limit = add_usage_limit(reader, node, usage->provider);
     }
 }
 
@@ -320,11 +242,11 @@ void plan_check_usages(struct reader *reader, const struct node *node)
             known = plan->tasks[task].provider == provider;
         }
         if (!known) {
-            plan_errors_add(reader->errors,
-                            node_mark(node),
-                            "usage of provider %s: no task has this provider, "
-                            "so it would have no effect",
-                            QUOTED_TEXT(plan->providers[provider].name));
+            REPORT(reader,
+                   node,
+                   "usage of provider %s: no task has this provider, "
+                   "so it would have no effect",
+                   QUOTED_TEXT(plan->providers[provider].name));
         }
     }
 }
@@ -338,52 +260,36 @@ struct raw_hooks {
     struct plan_hook hooks[HOOK_KINDS];
 };
 
-struct raw_hook {
-    struct plan_command run;
-    int64_t timeout_ns;
-    uint32_t retries;
-};
-
-static void read_hook(struct reader *reader,
-                      const struct field *field,
-                      const struct node *value,
-                      void *target)
+static void read_hook(const struct entry *entry)
 {
     static const struct field fields[] = {
-        {FIELD_AT(struct raw_hook, run, "run"),
-         .read = fields_command,
-         .required = true},
-        {FIELD_AT(struct raw_hook, timeout_ns, "timeout"),
-         .read = fields_duration,
+        {FIELD(struct plan_hook, run, "run", fields_command), .required = true},
+        {FIELD(struct plan_hook, timeout_ns, "timeout", fields_duration),
          .min = 1},
-        {FIELD_AT(struct raw_hook, retries, "retries"),
-         .read = fields_number,
+        {FIELD(struct plan_hook, retries, "retries", fields_number),
          .max = RETRIES_MAX},
     };
     static const struct schema schema = SCHEMA("a hook", fields);
-    struct raw_hook raw = {.timeout_ns = 30 * SECOND_NS, .retries = 3};
-    if (value->kind == NODE_MAPPING) {
-        (void)fields_read(reader, value, &schema, &raw);
-    } else {
-        struct field plain = *field; /* so that errors name the event */
-        plain.offset = offsetof(struct raw_hook, run);
-        fields_command(reader, &plain, value, &raw);
-    }
-    struct plan_hook *hook = (void *)((char *)target + field->offset);
+    struct plan_hook *hook = entry->out;
     *hook = (struct plan_hook){
-        .event = field->name,
-        .shell = raw.run.shell,
-        .argv = raw.run.argv,
-        .timeout_ns = raw.timeout_ns,
-        .retries = raw.retries,
+        .event = entry->field->name,
+        .timeout_ns = 30 * SECOND_NS,
+        .retries = 3,
     };
+    if (entry->value->kind == NODE_MAPPING) {
+        (void)fields_read(entry->reader, entry->value, &schema, hook);
+    } else {
+        struct entry run = *entry; /* so that errors name the event */
+        run.out = &hook->run;
+        fields_command(&run);
+    }
 }
 
 void plan_read_hooks(struct reader *reader, const struct node *node)
 {
 #define HOOK(ix, name)                                                         \
     {                                                                          \
-        FIELD_AT(struct raw_hooks, hooks[ix], name), .read = read_hook         \
+        FIELD(struct raw_hooks, hooks[ix], name, read_hook)                    \
     }
     static const struct field fields[] = {
         HOOK(0, "add-refused"),
@@ -409,7 +315,7 @@ void plan_read_hooks(struct reader *reader, const struct node *node)
     plan->hooks =
         arena_alloc(&plan->private->arena, HOOK_KINDS, sizeof(plan->hooks[0]));
     for (size_t ix = 0; ix < HOOK_KINDS; ix++) {
-        if (raw.hooks[ix].shell != NULL || raw.hooks[ix].argv != NULL) {
+        if (raw.hooks[ix].run.shell != NULL || raw.hooks[ix].run.argv != NULL) {
             plan->hooks[plan->hook_count++] = raw.hooks[ix];
         }
     }
@@ -419,11 +325,9 @@ void plan_read_hooks(struct reader *reader, const struct node *node)
 
 void plan_read_budget(struct reader *reader, const struct node *node)
 {
-    static const struct field field = {
-        FIELD_AT(struct plan, budget, "budget"),
-        .read = settings_read_cost,
-    };
-    field.read(reader, &field, node, reader->plan);
+    static const struct field field = {.name = "budget"};
+    settings_read_cost(
+        &(struct entry){reader, &field, node, &reader->plan->budget});
 }
 
 static void add_budget(struct plan *plan,

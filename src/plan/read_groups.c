@@ -23,28 +23,25 @@ struct raw_group {
     struct settings settings;
 };
 
+#define GROUP(key, reader) FIELD(struct raw_group, key, #key, reader)
+
 static const struct field group_fields[] = {
-    {FIELD_AT(struct raw_group, id, "id"),
-     .read = fields_node,
-     .required = true},
-    {FIELD_AT(struct raw_group, repo, "repo"), .read = fields_node},
-    {FIELD_AT(struct raw_group, pipeline, "pipeline"), .read = fields_node},
-    {FIELD_AT(struct raw_group, needs, "needs"), .read = fields_node},
-    {FIELD_AT(struct raw_group, title, "title"),
-     .read = fields_line,
-     .max = PLAN_LINE_BYTES_MAX},
-    {FIELD_AT(struct raw_group, body, "body"),
-     .read = fields_text,
-     .max = PLAN_TEXT_BYTES_MAX},
-    {FIELD_AT(struct raw_group, body_file, "body_file"),
-     .read = fields_line,
-     .max = PLAN_PATH_BYTES_MAX},
-    {FIELD_AT(struct raw_group, attributes, "attributes"), .read = fields_node},
-    {FIELD_AT(struct raw_group, estimates, "estimates"), .read = fields_node},
-    SETTINGS_FIELDS(struct raw_group, settings),
+    {GROUP(id, fields_node), .required = true},
+    {GROUP(repo, fields_node)},
+    {GROUP(pipeline, fields_node)},
+    {GROUP(needs, fields_node)},
+    {GROUP(title, fields_line), .max = PLAN_LINE_BYTES_MAX},
+    {GROUP(body, fields_text), .max = PLAN_TEXT_BYTES_MAX},
+    {GROUP(body_file, fields_line), .max = PLAN_PATH_BYTES_MAX},
+    {GROUP(attributes, fields_node)},
+    {GROUP(estimates, fields_node)},
 };
 
-static const struct schema group_schema = SCHEMA("a group", group_fields);
+static const struct schema group_schema =
+    SCHEMA_WITH_SETTINGS("a group",
+                         group_fields,
+                         struct raw_group,
+                         SETTINGS_OF_GROUP);
 
 /* The pipeline of a group, or NULL; *bad when it has one that is unknown. */
 static struct plan_pipeline *
@@ -56,28 +53,21 @@ find_pipeline(struct reader *reader, const struct node *name, bool *bad)
         return NULL;
     }
     *bad = true;
-    if (!node_is_scalar(name) || fields_is_empty(name)) {
-        fields_expected(reader, name, "\"pipeline\"", "the name of a pipeline");
+    if (!fields_is_text(reader,
+                        name,
+                        "\"pipeline\"",
+                        "the name of a pipeline")) {
         return NULL;
     }
-    uint32_t ix =
-        strmap_find(&private->pipeline_names, name->text, name->count);
+    uint32_t ix = plan_lookup(&private->pipeline_names, name);
     if (ix != STRMAP_NONE) {
         *bad = private->pipelines[ix].bad;
         return &private->pipelines[ix];
     }
     if (!reader->names_incomplete) {
-        struct suggest guess;
-        suggest_init(&guess, name->text, name->count, &reader->suggest_budget);
-        bool more = true;
-        for (uint32_t at = 0; at < private->pipeline_count && more; at++) {
-            more = suggest_offer(&guess, private->pipelines[at].name);
-        }
-        plan_errors_add(reader->errors,
-                        node_mark(name),
-                        "unknown pipeline %s%s",
-                        QUOTED(name),
-                        suggest_hint(&guess));
+        struct suggest guess = plan_guess(reader, name);
+        SUGGEST_ALL(&guess, private->pipelines, private->pipeline_count, name);
+        plan_report_unknown(reader, name, "pipeline", &guess);
     }
     return NULL;
 }
@@ -88,42 +78,32 @@ static void read_estimates(struct reader *reader,
                            const struct plan_pipeline *pipeline,
                            int64_t *estimates)
 {
-    if (!fields_is_mapping(reader, node, "\"estimates\"")) {
+    if (!fields_is_mapping(reader, node, "\"estimates\"") ||
+        !fields_is_short(reader,
+                         node,
+                         "\"estimates\"",
+                         PLAN_STAGES_MAX,
+                         "stages")) {
         return;
     }
-    if (node->count > PLAN_STAGES_MAX) {
-        fields_expected(reader, node, "\"estimates\"", "at most 100 stages");
-        return;
-    }
-    for (const struct node *key = node_first(node); key != NULL;
-         key = node_next_key(key)) {
-        if (key->kind == NODE_BAD) {
-            continue;
-        }
-        struct suggest guess;
-        suggest_init(&guess, key->text, key->count, &reader->suggest_budget);
-        uint32_t ix = 0;
-        while (ix < pipeline->stage_count &&
-               strcmp(pipeline->stages[ix].name, key->text) != 0) {
-            ix++;
-        }
-        if (ix < pipeline->stage_count) {
+    NODE_EACH_KEY(key, node)
+    {
+        uint32_t ix = plan_find_stage(pipeline, key->text);
+        if (ix != PLAN_NONE) {
             fields_check_duration(reader,
                                   node_value(key),
                                   QUOTED(key),
                                   0,
                                   &estimates[ix]);
         } else if (!pipeline->bad) {
-            bool more = true;
-            for (ix = 0; ix < pipeline->stage_count && more; ix++) {
-                more = suggest_offer(&guess, pipeline->stages[ix].name);
-            }
-            plan_errors_add(reader->errors,
-                            node_mark(key),
-                            "pipeline %s has no stage %s%s",
-                            QUOTED_TEXT(pipeline->name),
-                            QUOTED(key),
-                            suggest_hint(&guess));
+            struct suggest guess = plan_guess(reader, key);
+            SUGGEST_ALL(&guess, pipeline->stages, pipeline->stage_count, name);
+            REPORT(reader,
+                   key,
+                   "pipeline %s has no stage %s%s",
+                   QUOTED_TEXT(pipeline->name),
+                   QUOTED(key),
+                   suggest_hint(&guess));
         }
     }
 }
@@ -163,8 +143,7 @@ static bool add_stage_task(struct reader *reader,
     task->class_ix = stage->class_ix;
     task->group = group_ix;
     task->repo = group->repo;
-    task->shell = stage->run.shell;
-    task->argv = stage->run.argv;
+    task->run = stage->run;
     task->agent = stage->agent;
     task->merge = stage->merge;
     task->uses = stage->uses;
@@ -175,7 +154,7 @@ static bool add_stage_task(struct reader *reader,
     }
     struct settings own = stage->settings;
     if (estimate_ns != PLAN_UNSET) {
-        own.estimate_ns = estimate_ns;
+        own.plan.estimate_ns = estimate_ns;
     }
     if (more->settings != NULL) {
         settings_inherit(&own, more->settings);
@@ -300,15 +279,10 @@ static void read_group(struct reader *reader, const struct node *node)
 {
     struct plan *plan = reader->plan;
     struct raw_group raw = {.settings = settings_none()};
-    if (!fields_read(reader, node, &group_schema, &raw) || raw.id == NULL ||
-        !node_is_scalar(raw.id) || raw.id->count == 0) {
-        if (raw.id != NULL) {
-            (void)fields_check_id(reader, raw.id, "id", true);
-        }
-        reader->names_incomplete = true;
+    (void)fields_read(reader, node, &group_schema, &raw);
+    if (!plan_check_id(reader, raw.id)) {
         return;
     }
-    (void)fields_check_id(reader, raw.id, "id", true);
     uint32_t repo = PLAN_NONE;
     if (raw.repo != NULL) {
         repo = plan_resolve_repo(reader, raw.repo);
@@ -345,22 +319,14 @@ static void read_group(struct reader *reader, const struct node *node)
     if (pipeline != NULL && entered) {
         expand(reader, ix, pipeline, raw.estimates);
     } else if (raw.estimates != NULL && !more->bad) {
-        plan_errors_add(reader->errors,
-                        node_mark(raw.estimates),
-                        "\"estimates\" are per stage: the group needs a "
-                        "\"pipeline\"");
+        REPORT(reader,
+               raw.estimates,
+               "\"estimates\" are per stage: the group needs a "
+               "\"pipeline\"");
     }
 }
 
 void plan_read_groups(struct reader *reader, const struct node *node)
 {
-    if (!fields_is_list(reader, node, "\"groups\"")) {
-        reader->names_incomplete = true;
-        return;
-    }
-    for (const struct node *item = node_first(node);
-         item != NULL && !reader->too_many;
-         item = node_next(item)) {
-        read_group(reader, item);
-    }
+    plan_read_items(reader, node, "\"groups\"", read_group);
 }

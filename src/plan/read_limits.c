@@ -78,10 +78,10 @@ struct raw_limit {
 };
 
 static const struct field limit_fields[] = {
-    {FIELD_AT(struct raw_limit, max, "max"), .read = fields_node},
-    {FIELD_AT(struct raw_limit, where, "where"), .read = fields_node},
-    {FIELD_AT(struct raw_limit, per, "per"), .read = fields_node},
-    {FIELD_AT(struct raw_limit, count, "count"), .read = fields_node},
+    {FIELD(struct raw_limit, max, "max", fields_node)},
+    {FIELD(struct raw_limit, where, "where", fields_node)},
+    {FIELD(struct raw_limit, per, "per", fields_node)},
+    {FIELD(struct raw_limit, count, "count", fields_node)},
 };
 
 static const struct schema limit_schema = SCHEMA("a limit", limit_fields);
@@ -97,10 +97,10 @@ static void read_max(struct reader *reader,
     if (fields_is_word(node, "none")) {
         number = PLAN_UNLIMITED;
     } else if (fields_parse_percent(node, &percent) && sessions) {
-        plan_errors_add(reader->errors,
-                        node_mark(node),
-                        "\"sessions\" must be a number or none: percentages of "
-                        "other limits refer to it");
+        REPORT(reader,
+               node,
+               "\"sessions\" must be a number or none: percentages of "
+               "other limits refer to it");
         return;
     } else if (percent == 0 && (!fields_parse_number(node, &number) ||
                                 number > PLAN_UNITS_MAX)) {
@@ -121,23 +121,23 @@ static void read_where(struct reader *reader,
                        struct plan_limit *limit)
 {
     struct plan *plan = reader->plan;
-    if (!fields_is_mapping(reader, node, "\"where\"")) {
-        return;
-    }
-    if (node->count > PLAN_ATTRIBUTES_MAX) {
-        fields_expected(reader, node, "\"where\"", "at most 64 attributes");
+    if (!fields_is_mapping(reader, node, "\"where\"") ||
+        !fields_is_short(reader,
+                         node,
+                         "\"where\"",
+                         PLAN_ATTRIBUTES_MAX,
+                         "attributes")) {
         return;
     }
     limit->where = arena_alloc(&plan->private->arena,
                                node->count,
                                sizeof(limit->where[0]));
     limit->where_count = 0;
-    for (const struct node *key = node_first(node); key != NULL;
-         key = node_next_key(key)) {
+    NODE_EACH_KEY(key, node)
+    {
         const struct node *value = node_value(key);
-        if (key->kind == NODE_BAD ||
-            fields_check_line(reader, value, QUOTED(key), PLAN_ID_BYTES_MAX) ==
-                NULL) {
+        if (fields_check_line(reader, value, QUOTED(key), PLAN_ID_BYTES_MAX) ==
+            NULL) {
             continue;
         }
         limit->where[limit->where_count++] = (struct plan_attribute){
@@ -179,13 +179,12 @@ static void check_hold(struct reader *reader,
             (per ||
              plan_attribute_value(limit->where, limit->where_count, name) !=
                  NULL)) {
-            plan_errors_add(
-                reader->errors,
-                node_mark(node),
-                "limit %s counts groups, which have no \"%s\": match repo, "
-                "owner, group or a user-defined attribute",
-                QUOTED_TEXT(limit->name),
-                name);
+            REPORT(reader,
+                   node,
+                   "limit %s counts groups, which have no \"%s\": match repo, "
+                   "owner, group or a user-defined attribute",
+                   QUOTED_TEXT(limit->name),
+                   name);
         }
     }
 }
@@ -203,15 +202,12 @@ static void read_fields(struct reader *reader,
         read_max(reader, raw.max, "\"max\"", limit);
     } else if (is_new && node->kind == NODE_MAPPING &&
                !fields_has_bad_key(node)) {
-        plan_errors_add(reader->errors,
-                        node_mark(node),
-                        "missing key \"max\": a limit needs it");
+        REPORT(reader, node, "missing key \"max\": a limit needs it");
     }
     if (sessions && (raw.where || raw.per || raw.count)) {
-        plan_errors_add(
-            reader->errors,
-            node_mark(node),
-            "\"sessions\" has only \"max\": it counts all sessions");
+        REPORT(reader,
+               node,
+               "\"sessions\" has only \"max\": it counts all sessions");
         return;
     }
     if (raw.where != NULL) {
@@ -231,9 +227,8 @@ static void read_limit(struct reader *reader, const struct node *key)
 {
     struct plan *plan = reader->plan;
     (void)fields_check_id(reader, key, "limit", true);
-    uint32_t ix =
-        strmap_find(&plan->private->limit_names, key->text, key->count);
-    bool is_new = ix == STRMAP_NONE;
+    uint32_t ix = plan_lookup(&plan->private->limit_names, key);
+    bool is_new = ix == PLAN_NONE;
     struct plan_limit limit = {
         .name = plan_intern(plan, key->text, key->count),
         .max = PLAN_UNLIMITED,
@@ -261,10 +256,7 @@ static bool has_room(struct reader *reader, const struct node *key)
     if (reader->plan->limit_count < LIMITS_MAX) {
         return true;
     }
-    plan_errors_add(reader->errors,
-                    node_mark(key),
-                    "more than %d limits and resources",
-                    LIMITS_MAX);
+    REPORT(reader, key, "more than %d limits and resources", LIMITS_MAX);
     return false;
 }
 
@@ -276,15 +268,26 @@ void plan_read_limits(struct reader *reader,
     if (node == NULL || !fields_is_mapping(reader, node, "\"limits\"")) {
         return;
     }
-    for (const struct node *key = node_first(node); key != NULL;
-         key = node_next_key(key)) {
-        if (key->kind != NODE_BAD) {
-            if (!has_room(reader, key)) {
-                return;
-            }
-            read_limit(reader, key);
+    NODE_EACH_KEY(key, node)
+    {
+        if (!has_room(reader, key)) {
+            return;
         }
+        read_limit(reader, key);
     }
+}
+
+/* The number of units that is the value of `key`; 0 after an error. */
+static int64_t read_units(struct reader *reader, const struct node *key)
+{
+    const struct node *value = node_value(key);
+    int64_t units = 0;
+    if (fields_parse_number(value, &units) && units >= 1 &&
+        units <= PLAN_UNITS_MAX) {
+        return units;
+    }
+    fields_expected(reader, value, QUOTED(key), "a number from 1 to 1000000");
+    return 0;
 }
 
 void plan_read_resources(struct reader *reader, const struct node *node)
@@ -293,42 +296,29 @@ void plan_read_resources(struct reader *reader, const struct node *node)
     if (!fields_is_mapping(reader, node, "\"resources\"")) {
         return;
     }
-    for (const struct node *key = node_first(node); key != NULL;
-         key = node_next_key(key)) {
-        if (key->kind == NODE_BAD) {
-            continue;
-        }
+    NODE_EACH_KEY(key, node)
+    {
         if (!has_room(reader, key)) {
             return;
         }
         (void)fields_check_id(reader, key, "resource", true);
-        uint32_t ix =
-            strmap_find(&plan->private->limit_names, key->text, key->count);
-        if (ix != STRMAP_NONE) {
-            plan_errors_add(
-                reader->errors,
-                node_mark(key),
+        uint32_t ix = plan_lookup(&plan->private->limit_names, key);
+        if (ix != PLAN_NONE) {
+            REPORT(
+                reader,
+                key,
                 plan->limits[ix].kind == PLAN_LIMIT_RESOURCE
                     ? "duplicate resource %s"
                     : "%s is already a limit: give the resource another name",
                 QUOTED(key));
             continue;
         }
-        const struct node *value = node_value(key);
-        int64_t max = 0;
-        if (!fields_parse_number(value, &max) || max < 1 ||
-            max > PLAN_UNITS_MAX) {
-            fields_expected(reader,
-                            value,
-                            QUOTED(key),
-                            "a number from 1 to 1000000");
-            max = PLAN_UNLIMITED;
-        }
+        int64_t max = read_units(reader, key);
         (void)plan_add_limit(
             plan,
             (struct plan_limit){
                 .name = plan_intern(plan, key->text, key->count),
-                .max = max,
+                .max = max > 0 ? max : PLAN_UNLIMITED,
                 .kind = PLAN_LIMIT_RESOURCE,
                 .mark = node_mark(key),
             });
@@ -337,46 +327,37 @@ void plan_read_resources(struct reader *reader, const struct node *node)
 
 /* where and per, checked when everything is known */
 
-/* Why an unknown name is an error here. */
-static const char never[] =
-    ": no group or task has it, so the limit would have no effect";
+/* Report a name that nothing has, and why that is an error here. */
+static void report_unused(struct reader *reader,
+                          struct suggest *guess,
+                          const char *what,
+                          const struct node *name)
+{
+    REPORT(reader,
+           name,
+           "unknown %s %s%s%s",
+           what,
+           QUOTED(name),
+           suggest_hint(guess),
+           guess->best != NULL
+               ? ""
+               : ": no group or task has it, so the limit would have "
+                 "no effect");
+}
 
 static void check_attribute(struct reader *reader, const struct node *node)
 {
-    static const char *const own[] =
-        {"class", "repo", "group", "stage", "provider", "owner"};
-    const struct strmap *in_use = &reader->plan->private->free_names;
+    static const struct {
+        const char *name;
+    } own[] =
+        {{"class"}, {"repo"}, {"group"}, {"stage"}, {"provider"}, {"owner"}};
     if (plan_is_own_attribute(node->text) ||
-        strmap_find(in_use, node->text, node->count) != STRMAP_NONE) {
+        plan_lookup(&reader->plan->private->free_names, node) != PLAN_NONE) {
         return;
     }
-    struct suggest guess;
-    suggest_init(&guess, node->text, node->count, &reader->suggest_budget);
-    bool more = true;
-    for (size_t ix = 0; ix < ARRAY_COUNT(own) && more; ix++) {
-        more = suggest_offer(&guess, own[ix]);
-    }
-    plan_errors_add(reader->errors,
-                    node_mark(node),
-                    "unknown attribute %s%s%s",
-                    QUOTED(node),
-                    suggest_hint(&guess),
-                    guess.best != NULL ? "" : never);
-}
-
-/* Report a value of `where` that is not the name of anything. */
-static void report_value(struct reader *reader,
-                         struct suggest *guess,
-                         const char *what,
-                         const struct node *value)
-{
-    plan_errors_add(reader->errors,
-                    node_mark(value),
-                    "unknown %s %s%s%s",
-                    what,
-                    QUOTED(value),
-                    suggest_hint(guess),
-                    guess->best != NULL ? "" : never);
+    struct suggest guess = plan_guess(reader, node);
+    SUGGEST_ALL(&guess, own, ARRAY_COUNT(own), name);
+    report_unused(reader, &guess, "attribute", node);
 }
 
 static void check_value(struct reader *reader,
@@ -385,37 +366,24 @@ static void check_value(struct reader *reader,
 {
     const struct plan *plan = reader->plan;
     const struct plan_private *private = plan->private;
-    struct suggest guess;
-    suggest_init(&guess, value->text, value->count, &reader->suggest_budget);
+    struct suggest guess = plan_guess(reader, value);
     if (strcmp(key->text, "repo") == 0) {
         (void)plan_resolve_repo(reader, value);
     } else if (strcmp(key->text, "class") == 0 &&
-               strmap_find(&private->class_names, value->text, value->count) ==
-                   STRMAP_NONE) {
-        bool more = true;
-        for (uint32_t ix = 0; ix < plan->class_count && more; ix++) {
-            more = suggest_offer(&guess, plan->classes[ix].name);
-        }
-        report_value(reader, &guess, "class", value);
+               plan_lookup(&private->class_names, value) == PLAN_NONE) {
+        SUGGEST_ALL(&guess, plan->classes, plan->class_count, name);
+        report_unused(reader, &guess, "class", value);
     } else if (strcmp(key->text, "provider") == 0 &&
-               strmap_find(&private->provider_names,
-                           value->text,
-                           value->count) == STRMAP_NONE) {
-        bool more = true;
-        for (uint32_t ix = 0; ix < plan->provider_count && more; ix++) {
-            more = suggest_offer(&guess, plan->providers[ix].name);
-        }
-        report_value(reader, &guess, "provider", value);
+               plan_lookup(&private->provider_names, value) == PLAN_NONE) {
+        SUGGEST_ALL(&guess, plan->providers, plan->provider_count, name);
+        report_unused(reader, &guess, "provider", value);
     }
 }
 
 static void check_where(struct reader *reader, const struct node *where)
 {
-    for (const struct node *key = node_first(where); key != NULL;
-         key = node_next_key(key)) {
-        if (key->kind == NODE_BAD) {
-            continue;
-        }
+    NODE_EACH_KEY(key, where)
+    {
         const struct node *value = node_value(key);
         check_attribute(reader, key);
         if (node_is_scalar(value) && !fields_is_empty(value)) {
@@ -454,55 +422,30 @@ static int by_limit(const void *left, const void *right)
     return a->limit < b->limit ? -1 : a->limit > b->limit ? 1 : 0;
 }
 
-static void report_unknown_use(struct reader *reader, const struct node *key)
-{
-    struct suggest guess;
-    suggest_init(&guess, key->text, key->count, &reader->suggest_budget);
-    bool more = true;
-    for (uint32_t ix = 0; ix < reader->plan->limit_count && more; ix++) {
-        more = suggest_offer(&guess, reader->plan->limits[ix].name);
-    }
-    plan_errors_add(reader->errors,
-                    node_mark(key),
-                    "unknown limit or resource %s%s",
-                    QUOTED(key),
-                    suggest_hint(&guess));
-}
-
 void plan_read_uses(struct reader *reader,
                     const struct node *node,
                     struct plan_use **uses_out,
                     uint32_t *count_out)
 {
     struct plan *plan = reader->plan;
-    if (!fields_is_mapping(reader, node, "\"uses\"")) {
-        return;
-    }
-    if (node->count > LIMITS_MAX) {
-        fields_expected(reader, node, "\"uses\"", "at most 1000 limits");
+    if (!fields_is_mapping(reader, node, "\"uses\"") ||
+        !fields_is_short(reader, node, "\"uses\"", LIMITS_MAX, "limits")) {
         return;
     }
     struct plan_use *uses =
         arena_alloc(&plan->private->arena, node->count, sizeof(uses[0]));
     uint32_t count = 0;
-    for (const struct node *key = node_first(node); key != NULL;
-         key = node_next_key(key)) {
-        if (key->kind == NODE_BAD) {
+    NODE_EACH_KEY(key, node)
+    {
+        uint32_t limit = plan_lookup(&plan->private->limit_names, key);
+        if (limit == PLAN_NONE) {
+            struct suggest guess = plan_guess(reader, key);
+            SUGGEST_ALL(&guess, plan->limits, plan->limit_count, name);
+            plan_report_unknown(reader, key, "limit or resource", &guess);
             continue;
         }
-        uint32_t limit =
-            strmap_find(&plan->private->limit_names, key->text, key->count);
-        const struct node *value = node_value(key);
-        int64_t units = 0;
-        if (limit == STRMAP_NONE) {
-            report_unknown_use(reader, key);
-        } else if (!fields_parse_number(value, &units) || units < 1 ||
-                   units > PLAN_UNITS_MAX) {
-            fields_expected(reader,
-                            value,
-                            QUOTED(key),
-                            "a number from 1 to 1000000");
-        } else {
+        int64_t units = read_units(reader, key);
+        if (units > 0) {
             uses[count++] = (struct plan_use){limit, (uint32_t)units};
         }
     }
@@ -529,18 +472,6 @@ static const char *mismatch(const struct plan_limit *limit,
         return limit->per;
     }
     return NULL;
-}
-
-/* Where the limit is named in a `uses` mapping. */
-static struct plan_mark mark_of_use(const struct node *uses, const char *name)
-{
-    for (const struct node *key = node_first(uses); key != NULL;
-         key = node_next_key(key)) {
-        if (key->kind != NODE_BAD && strcmp(key->text, name) == 0) {
-            return node_mark(key);
-        }
-    }
-    return node_mark(uses);
 }
 
 /* Most units that the limit has as the plan stands. */
@@ -570,7 +501,8 @@ bool plan_check_uses(struct reader *reader,
         const char *other = mismatch(limit, task);
         struct plan_mark mark = task->mark;
         if (uses != NULL) {
-            mark = mark_of_use(uses, limit->name);
+            const struct node *key = node_find_key(uses, limit->name);
+            mark = node_mark(key != NULL ? key : uses);
         }
         if (limit->hold_group) {
             plan_errors_add(reader->errors,

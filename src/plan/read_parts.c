@@ -20,14 +20,6 @@ enum {
     SLIP_LEN_MIN = 4, /* shorter names are never taken for a slip */
 };
 
-/* Look for a known name that `name` is probably meant to be. */
-static void start_slip(struct reader *reader,
-                       struct suggest *guess,
-                       const struct node *name)
-{
-    suggest_init(guess, name->text, name->count, &reader->suggest_budget);
-}
-
 /* Offer a known name; false when there is no point in offering more. */
 static bool offer_slip(struct suggest *guess, const char *known)
 {
@@ -48,52 +40,46 @@ static bool report_slip(struct reader *reader,
     if (guess->best == NULL) {
         return false;
     }
-    plan_errors_add(reader->errors,
-                    node_mark(name),
-                    "unknown %s %s%s; if it is new, declare it under \"%s\"",
-                    what,
-                    QUOTED(name),
-                    suggest_hint(guess),
-                    part);
+    REPORT(reader,
+           name,
+           "unknown %s %s%s; if it is new, declare it under \"%s\"",
+           what,
+           QUOTED(name),
+           suggest_hint(guess),
+           part);
     return true;
 }
 
 /* repos */
 
 /* A branch name that no command could take for an option or a range. */
-static void read_branch(struct reader *reader,
-                        const struct field *field,
-                        const struct node *value,
-                        void *target)
+static void read_branch(const struct entry *entry)
 {
-    const char *label = QUOTED_TEXT(field->name);
-    const char *text =
-        fields_check_line(reader, value, label, PLAN_ID_BYTES_MAX);
+    const char *text = fields_check_line(entry->reader,
+                                         entry->value,
+                                         QUOTED_TEXT(entry->field->name),
+                                         PLAN_ID_BYTES_MAX);
     if (text == NULL) {
         return;
     }
     if (text[0] == '-' || strpbrk(text, " ~^:?*[\\") != NULL ||
         strstr(text, "..") != NULL) {
-        plan_errors_add(reader->errors,
-                        node_mark(value),
-                        "invalid branch name %s",
-                        QUOTED(value));
+        REPORT(entry->reader,
+               entry->value,
+               "invalid branch name %s",
+               QUOTED(entry->value));
         return;
     }
-    fields_line(reader, field, value, target);
+    fields_line(entry);
 }
 
 /* `sync: merge` is the only way there is, so far. */
-static void read_sync(struct reader *reader,
-                      const struct field *field,
-                      const struct node *value,
-                      void *target)
+static void read_sync(const struct entry *entry)
 {
-    bool *out = (void *)((char *)target + field->offset);
-    if (fields_is_word(value, "merge")) {
-        *out = true;
-    } else if (!fields_is_word(value, "none")) {
-        fields_expected(reader, value, "\"sync\"", "merge or none");
+    if (fields_is_word(entry->value, "merge")) {
+        *(bool *)entry->out = true;
+    } else if (!fields_is_word(entry->value, "none")) {
+        fields_wrong(entry, "merge or none");
     }
 }
 
@@ -103,29 +89,25 @@ static void check_repair(struct reader *reader,
                          const struct plan_repo *repo)
 {
     if (repo->repair != NULL && repo->gate == NULL) {
-        plan_errors_add(reader->errors,
-                        node_mark(key),
-                        "repo %s has a \"repair\" but no \"gate\", so its "
-                        "result would not be tested: add a \"gate\"",
-                        QUOTED(key));
+        REPORT(reader,
+               key,
+               "repo %s has a \"repair\" but no \"gate\", so its "
+               "result would not be tested: add a \"gate\"",
+               QUOTED(key));
     }
 }
 
 void plan_read_repos(struct reader *reader, const struct node *node)
 {
+#define REPO(key, reader) FIELD(struct plan_repo, key, #key, reader)
     static const struct field fields[] = {
-        {FIELD_AT(struct plan_repo, path, "path"),
-         .read = fields_line,
-         .max = PLAN_PATH_BYTES_MAX},
-        {FIELD_AT(struct plan_repo, base, "base"),
-         .read = read_branch,
-         .max = PLAN_ID_BYTES_MAX},
-        {FIELD_AT(struct plan_repo, gate, "gate"), .read = fields_shell},
-        {FIELD_AT(struct plan_repo, repair, "repair"), .read = fields_shell},
-        {FIELD_AT(struct plan_repo, sync, "sync"), .read = read_sync},
-        {FIELD_AT(struct plan_repo, push, "push"), .read = fields_bool},
-        {FIELD_AT(struct plan_repo, owner, "owner"),
-         .read = settings_read_owner},
+        {REPO(path, fields_line), .max = PLAN_PATH_BYTES_MAX},
+        {REPO(base, read_branch), .max = PLAN_ID_BYTES_MAX},
+        {REPO(gate, fields_shell)},
+        {REPO(repair, fields_shell)},
+        {REPO(sync, read_sync)},
+        {REPO(push, fields_bool)},
+        {REPO(owner, settings_read_owner)},
     };
     static const struct schema schema = SCHEMA("a repo", fields);
     struct plan *plan = reader->plan;
@@ -133,11 +115,8 @@ void plan_read_repos(struct reader *reader, const struct node *node)
     if (!fields_is_mapping(reader, node, "\"repos\"")) {
         return;
     }
-    for (const struct node *key = node_first(node); key != NULL;
-         key = node_next_key(key)) {
-        if (key->kind == NODE_BAD) {
-            continue;
-        }
+    NODE_EACH_KEY(key, node)
+    {
         (void)fields_check_id(reader, key, "repo", true);
         struct plan_repo repo = {
             .name = plan_intern(plan, key->text, key->count),
@@ -154,28 +133,22 @@ void plan_read_repos(struct reader *reader, const struct node *node)
 uint32_t plan_resolve_repo(struct reader *reader, const struct node *name)
 {
     const struct plan *plan = reader->plan;
-    if (!node_is_scalar(name) || fields_is_empty(name)) {
-        fields_expected(reader, name, "\"repo\"", "the name of a repo");
+    if (!fields_is_text(reader, name, "\"repo\"", "the name of a repo")) {
         return PLAN_NONE;
     }
-    uint32_t ix =
-        strmap_find(&plan->private->repo_names, name->text, name->count);
-    if (ix != STRMAP_NONE) {
+    uint32_t ix = plan_lookup(&plan->private->repo_names, name);
+    if (ix != PLAN_NONE) {
         return ix;
     }
     reader->repo_missing = true;
-    struct suggest guess;
-    suggest_init(&guess, name->text, name->count, &reader->suggest_budget);
-    bool more = true;
-    for (uint32_t at = 0; at < plan->repo_count && more; at++) {
-        more = suggest_offer(&guess, plan->repos[at].name);
-    }
-    plan_errors_add(reader->errors,
-                    node_mark(name),
-                    "unknown repo %s%s",
-                    QUOTED(name),
-                    plan->repo_count == 0 ? ": the plan has no \"repos\""
-                                          : suggest_hint(&guess));
+    struct suggest guess = plan_guess(reader, name);
+    SUGGEST_ALL(&guess, plan->repos, plan->repo_count, name);
+    REPORT(reader,
+           name,
+           "unknown repo %s%s",
+           QUOTED(name),
+           plan->repo_count == 0 ? ": the plan has no \"repos\""
+                                 : suggest_hint(&guess));
     return PLAN_NONE;
 }
 
@@ -203,24 +176,16 @@ uint32_t plan_add_provider(struct plan *plan, const char *name, size_t len)
     return ix;
 }
 
-static void read_circuit(struct reader *reader,
-                         const struct field *field,
-                         const struct node *value,
-                         void *target)
+static void read_circuit(const struct entry *entry)
 {
-    uint32_t *out = (void *)((char *)target + field->offset);
     int64_t number = 0;
-    if (fields_is_word(value, "none")) {
-        *out = 0;
-    } else if (fields_parse_number(value, &number) && number >= 1 &&
-               number <= CIRCUIT_MAX) {
-        *out = (uint32_t)number;
-    } else {
-        fields_expected(reader,
-                        value,
-                        "\"circuit\"",
-                        "a number of failures from 1 to 1000, or none");
+    if (!fields_is_word(entry->value, "none") &&
+        (!fields_parse_number(entry->value, &number) || number < 1 ||
+         number > CIRCUIT_MAX)) {
+        fields_wrong(entry, "a number of failures from 1 to 1000, or none");
+        return;
     }
+    *(uint32_t *)entry->out = (uint32_t)number;
 }
 
 /* The longest interval: as given, or the usual one, or the first if longer. */
@@ -234,41 +199,27 @@ static void settle_longest(struct reader *reader,
     if (*longest_ns == PLAN_UNSET) {
         *longest_ns = first_ns > usual_ns ? first_ns : usual_ns;
     } else if (*longest_ns < first_ns) {
-        plan_errors_add(reader->errors,
-                        node_mark(node),
-                        "\"max_%s\" is less than \"%s\"",
-                        name,
-                        name);
+        REPORT(reader, node, "\"max_%s\" is less than \"%s\"", name, name);
     }
 }
 
 void plan_read_providers(struct reader *reader, const struct node *node)
 {
+#define PROVIDER(member, key, reader)                                          \
+    FIELD(struct plan_provider, member, key, reader)
     static const struct field fields[] = {
-        {FIELD_AT(struct plan_provider, backoff_ns, "backoff"),
-         .read = fields_duration,
-         .min = 1},
-        {FIELD_AT(struct plan_provider, backoff_ns_max, "max_backoff"),
-         .read = fields_duration,
-         .min = 1},
-        {FIELD_AT(struct plan_provider, circuit_failures, "circuit"),
-         .read = read_circuit},
-        {FIELD_AT(struct plan_provider, probe_ns, "probe"),
-         .read = fields_duration,
-         .min = 1},
-        {FIELD_AT(struct plan_provider, probe_ns_max, "max_probe"),
-         .read = fields_duration,
-         .min = 1},
+        {PROVIDER(backoff_ns, "backoff", fields_duration), .min = 1},
+        {PROVIDER(backoff_ns_max, "max_backoff", fields_duration), .min = 1},
+        {PROVIDER(circuit_failures, "circuit", read_circuit)},
+        {PROVIDER(probe_ns, "probe", fields_duration), .min = 1},
+        {PROVIDER(probe_ns_max, "max_probe", fields_duration), .min = 1},
     };
     static const struct schema schema = SCHEMA("a provider", fields);
     if (!fields_is_mapping(reader, node, "\"providers\"")) {
         return;
     }
-    for (const struct node *key = node_first(node); key != NULL;
-         key = node_next_key(key)) {
-        if (key->kind == NODE_BAD) {
-            continue;
-        }
+    NODE_EACH_KEY(key, node)
+    {
         (void)fields_check_id(reader, key, "provider", true);
         uint32_t ix = plan_add_provider(reader->plan, key->text, key->count);
         struct plan_provider *provider = &reader->plan->providers[ix];
@@ -295,20 +246,17 @@ void plan_read_providers(struct reader *reader, const struct node *node)
 uint32_t plan_resolve_provider(struct reader *reader, const struct node *name)
 {
     struct plan *plan = reader->plan;
-    if (!node_is_scalar(name) || fields_is_empty(name)) {
-        fields_expected(reader, name, "\"provider\"", "a name");
+    if (!fields_is_text(reader, name, "\"provider\"", "a name")) {
         return PLAN_NONE;
     }
-    uint32_t ix =
-        strmap_find(&plan->private->provider_names, name->text, name->count);
-    if (ix != STRMAP_NONE) {
+    uint32_t ix = plan_lookup(&plan->private->provider_names, name);
+    if (ix != PLAN_NONE) {
         return ix;
     }
     if (fields_check_id(reader, name, "provider", true) == NULL) {
         return PLAN_NONE;
     }
-    struct suggest guess;
-    start_slip(reader, &guess, name);
+    struct suggest guess = plan_guess(reader, name);
     bool more = true;
     for (ix = 0; ix < plan->private->declared_providers && more; ix++) {
         more = offer_slip(&guess, plan->providers[ix].name);
@@ -377,81 +325,58 @@ void plan_add_built_ins(struct plan *plan)
     plan->private->declared_providers = plan->provider_count;
 }
 
-struct raw_batch {
-    uint32_t max;
-    uint32_t marginal;
-};
-
 struct raw_class {
     struct plan_class class;
     struct settings settings;
 };
 
-static void read_marginal(struct reader *reader,
-                          const struct field *field,
-                          const struct node *value,
-                          void *target)
+static void read_marginal(const struct entry *entry)
 {
-    uint32_t *out = (void *)((char *)target + field->offset);
-    if (!fields_parse_percent(value, out)) {
-        fields_expected(reader,
-                        value,
-                        "\"marginal\"",
-                        "a percentage from 1% to 100%");
+    if (!fields_parse_percent(entry->value, entry->out)) {
+        fields_wrong(entry, "a percentage from 1% to 100%");
     }
 }
 
-static void read_batch(struct reader *reader,
-                       const struct field *field,
-                       const struct node *value,
-                       void *target)
+static void read_batch(const struct entry *entry)
 {
     static const struct field fields[] = {
-        {FIELD_AT(struct raw_batch, max, "max"),
-         .read = fields_number,
+        {FIELD(struct plan_class, batch, "max", fields_number),
          .min = 1,
          .max = BATCH_MAX,
          .required = true},
-        {FIELD_AT(struct raw_batch, marginal, "marginal"),
-         .read = read_marginal},
+        {FIELD(struct plan_class, batch_marginal, "marginal", read_marginal)},
     };
     static const struct schema schema = SCHEMA("\"batch\"", fields);
-    (void)field;
-    struct plan_class *class = &((struct raw_class *)target)->class;
-    struct raw_batch batch = {class->batch, class->batch_marginal};
+    struct plan_class *class = entry->out;
     int64_t number = 0;
-    if (value->kind == NODE_MAPPING) {
-        (void)fields_read(reader, value, &schema, &batch);
-    } else if (fields_parse_number(value, &number) && number >= 1 &&
+    if (entry->value->kind == NODE_MAPPING) {
+        (void)fields_read(entry->reader, entry->value, &schema, class);
+    } else if (fields_parse_number(entry->value, &number) && number >= 1 &&
                number <= BATCH_MAX) {
-        batch.max = (uint32_t)number;
+        class->batch = (uint32_t)number;
     } else {
-        fields_expected(reader,
-                        value,
-                        "\"batch\"",
-                        "a number from 1 to 1000, or a mapping with max and "
-                        "marginal");
+        fields_wrong(entry,
+                     "a number from 1 to 1000, or a mapping with max and "
+                     "marginal");
     }
-    class->batch = batch.max;
-    class->batch_marginal = batch.marginal;
 }
 
+#define CLASS(member, key, reader)                                             \
+    FIELD(struct raw_class, class.member, key, reader)
+
 static const struct field class_fields[] = {
-    {FIELD_AT(struct raw_class, class.tier, "tier"),
-     .read = fields_number,
-     .max = TIER_MAX},
-    {FIELD_AT(struct raw_class, class.defer, "defer"), .read = fields_bool},
-    {FIELD_AT(struct raw_class, class.batch, "batch"), .read = read_batch},
-    {FIELD_AT(struct raw_class, class.max_wait_ns, "max_wait"),
-     .read = fields_duration_or_none,
-     .min = 1},
-    {FIELD_AT(struct raw_class, class.budget, "budget"),
-     .read = settings_read_cost},
-    SETTINGS_FIELDS(struct raw_class, settings),
-    SETTINGS_AGENT_FIELDS(struct raw_class, settings),
+    {CLASS(tier, "tier", fields_number), .max = TIER_MAX},
+    {CLASS(defer, "defer", fields_bool)},
+    {FIELD(struct raw_class, class, "batch", read_batch)},
+    {CLASS(max_wait_ns, "max_wait", fields_duration_or_none), .min = 1},
+    {CLASS(budget, "budget", settings_read_cost)},
 };
 
-static const struct schema class_schema = SCHEMA("a class", class_fields);
+static const struct schema class_schema =
+    SCHEMA_WITH_SETTINGS("a class",
+                         class_fields,
+                         struct raw_class,
+                         SETTINGS_OF_CLASS);
 
 void plan_read_classes(struct reader *reader, const struct node *node)
 {
@@ -459,11 +384,8 @@ void plan_read_classes(struct reader *reader, const struct node *node)
     if (!fields_is_mapping(reader, node, "\"classes\"")) {
         return;
     }
-    for (const struct node *key = node_first(node); key != NULL;
-         key = node_next_key(key)) {
-        if (key->kind == NODE_BAD) {
-            continue;
-        }
+    NODE_EACH_KEY(key, node)
+    {
         (void)fields_check_id(reader, key, "class", true);
         uint32_t ix = add_class(plan, key->text, key->count);
         struct raw_class raw = {plan->classes[ix], settings_none()};
@@ -489,20 +411,17 @@ void plan_settle_classes(struct plan *plan)
 uint32_t plan_resolve_class(struct reader *reader, const struct node *name)
 {
     struct plan *plan = reader->plan;
-    if (!node_is_scalar(name) || fields_is_empty(name)) {
-        fields_expected(reader, name, "\"class\"", "a name");
+    if (!fields_is_text(reader, name, "\"class\"", "a name")) {
         return PLAN_NONE;
     }
-    uint32_t ix =
-        strmap_find(&plan->private->class_names, name->text, name->count);
-    if (ix != STRMAP_NONE) {
+    uint32_t ix = plan_lookup(&plan->private->class_names, name);
+    if (ix != PLAN_NONE) {
         return ix;
     }
     if (fields_check_id(reader, name, "class", true) == NULL) {
         return PLAN_NONE;
     }
-    struct suggest guess;
-    start_slip(reader, &guess, name);
+    struct suggest guess = plan_guess(reader, name);
     bool more = true;
     for (ix = 0; ix < plan->private->declared_classes && more; ix++) {
         more = offer_slip(&guess, plan->classes[ix].name);
@@ -511,4 +430,23 @@ uint32_t plan_resolve_class(struct reader *reader, const struct node *name)
         return PLAN_NONE;
     }
     return add_class(plan, name->text, name->count);
+}
+
+uint32_t plan_class_of(struct reader *reader,
+                       const struct node *class,
+                       bool merge,
+                       const struct node *name)
+{
+    const struct plan_private *private = reader->plan->private;
+    uint32_t ix = PLAN_NONE;
+    if (class != NULL) {
+        ix = plan_resolve_class(reader, class);
+    } else if (merge) {
+        ix = strmap_find(&private->class_names, "merge", strlen("merge"));
+    } else if (name != NULL && node_is_scalar(name)) {
+        ix = plan_lookup(&private->class_names, name);
+        /* Not one that only came up because another stage used it. */
+        ix = ix < private->declared_classes ? ix : PLAN_NONE;
+    }
+    return ix != PLAN_NONE ? ix : 0;
 }

@@ -20,10 +20,9 @@ struct raw_rework {
 struct raw_stage {
     const struct node *name;
     const struct node *class;
-    const struct node *run_node;
+    const struct node *run;
     const struct node *uses;
     const struct node *rework;
-    struct plan_command run;
     uint32_t merge; /* branches at once; 0: no merge stage */
     const char *title;
     struct settings settings;
@@ -35,11 +34,8 @@ void plan_read_rework(struct reader *reader,
                       uint32_t *max_out)
 {
     static const struct field fields[] = {
-        {FIELD_AT(struct raw_rework, to, "to"),
-         .read = fields_node,
-         .required = true},
-        {FIELD_AT(struct raw_rework, max, "max"),
-         .read = fields_number,
+        {FIELD(struct raw_rework, to, "to", fields_node), .required = true},
+        {FIELD(struct raw_rework, max, "max", fields_number),
          .min = 1,
          .max = REWORK_MAX},
     };
@@ -54,30 +50,22 @@ void plan_read_rework(struct reader *reader,
     *max_out = raw.max;
 }
 
-void plan_read_merge(struct reader *reader,
-                     const struct field *field,
-                     const struct node *value,
-                     void *target)
+void plan_read_merge(const struct entry *entry)
 {
     static const struct field fields[] = {
-        {.name = "batch",
-         .len = sizeof("batch") - 1,
-         .read = fields_number,
+        {FIELD_OF_ALL("batch", fields_number),
          .min = 1,
          .max = MERGE_BATCH_MAX},
     };
     static const struct schema schema = SCHEMA("\"merge\"", fields);
-    uint32_t *out = (void *)((char *)target + field->offset);
-    if (value->kind == NODE_MAPPING) {
+    uint32_t *out = entry->out;
+    if (entry->value->kind == NODE_MAPPING) {
         *out = 1;
-        (void)fields_read(reader, value, &schema, out);
-    } else if (fields_is_word(value, "true")) {
+        (void)fields_read(entry->reader, entry->value, &schema, out);
+    } else if (fields_is_word(entry->value, "true")) {
         *out = 1;
-    } else if (!fields_is_word(value, "false")) {
-        fields_expected(reader,
-                        value,
-                        "\"merge\"",
-                        "true, false or {batch: N}");
+    } else if (!fields_is_word(entry->value, "false")) {
+        fields_wrong(entry, "true, false or {batch: N}");
     }
 }
 
@@ -89,39 +77,32 @@ void plan_set_merge_batch(struct plan *plan, uint32_t class_ix, uint32_t batch)
 }
 
 /* Stages follow each other; someone who gives `needs` expects otherwise. */
-static void refuse_needs(struct reader *reader,
-                         const struct field *field,
-                         const struct node *value,
-                         void *target)
+static void refuse_needs(const struct entry *entry)
 {
-    (void)field;
-    (void)target;
-    plan_errors_add(reader->errors,
-                    node_mark(value),
-                    "a stage cannot have \"needs\": it needs the previous "
-                    "stage; move \"needs\" to the group");
+    REPORT(entry->reader,
+           entry->value,
+           "a stage cannot have \"needs\": it needs the previous "
+           "stage; move \"needs\" to the group");
 }
 
+#define STAGE(key, reader) FIELD(struct raw_stage, key, #key, reader)
+
 static const struct field stage_fields[] = {
-    {FIELD_AT(struct raw_stage, name, "stage"),
-     .read = fields_node,
-     .required = true},
-    {FIELD_AT(struct raw_stage, class, "class"), .read = fields_node},
-    {FIELD_AT(struct raw_stage, run_node, "run"), .read = fields_node},
-    {FIELD_AT(struct raw_stage, merge, "merge"), .read = plan_read_merge},
-    {FIELD_AT(struct raw_stage, uses, "uses"), .read = fields_node},
-    {FIELD_AT(struct raw_stage, rework, "rework"), .read = fields_node},
-    {FIELD_AT(struct raw_stage, title, "title"),
-     .read = fields_line,
-     .max = PLAN_LINE_BYTES_MAX},
-    {FIELD_AT(struct raw_stage, name, "needs"), .read = refuse_needs},
-    SETTINGS_FIELDS(struct raw_stage, settings),
-    SETTINGS_AGENT_FIELDS(struct raw_stage, settings),
-    {SETTINGS_AT(struct raw_stage, settings, budget, "budget"),
-     .read = settings_read_cost},
+    {FIELD(struct raw_stage, name, "stage", fields_node), .required = true},
+    {STAGE(class, fields_node)},
+    {STAGE(run, fields_node)},
+    {STAGE(merge, plan_read_merge)},
+    {STAGE(uses, fields_node)},
+    {STAGE(rework, fields_node)},
+    {STAGE(title, fields_line), .max = PLAN_LINE_BYTES_MAX},
+    {FIELD(struct raw_stage, name, "needs", refuse_needs)},
 };
 
-static const struct schema stage_schema = SCHEMA("a stage", stage_fields);
+static const struct schema stage_schema =
+    SCHEMA_WITH_SETTINGS("a stage",
+                         stage_fields,
+                         struct raw_stage,
+                         SETTINGS_OF_TASK);
 
 /* Whether something that was reported already could stand for `run`. */
 static bool may_have_run(const struct node *node)
@@ -153,55 +134,33 @@ struct plan_command plan_read_run(struct reader *reader,
                     place->settings->prompt,
                     place->settings->prompt_file);
     if (place->run != NULL && place->merge) {
-        plan_errors_add(reader->errors,
-                        node_mark(place->run),
-                        "\"run\" and \"merge: true\" exclude each other");
+        REPORT(reader,
+               place->run,
+               "\"run\" and \"merge: true\" exclude each other");
     } else if (own != PLAN_NONE && (place->run != NULL || place->merge)) {
-        plan_errors_add(reader->errors,
-                        node_mark(place->node),
-                        "\"agent\" and \"%s\" exclude each other",
-                        place->merge ? "merge: true" : "run");
+        REPORT(reader,
+               place->node,
+               "\"agent\" and \"%s\" exclude each other",
+               place->merge ? "merge: true" : "run");
     } else if (place->run != NULL) {
-        fields_command(reader, &field, place->run, &command);
+        fields_command(&(struct entry){reader, &field, place->run, &command});
     } else if (!place->merge && own != PLAN_NONE) {
         *agent_out = own;
     } else if (!place->merge && class_agent != PLAN_NONE) {
         *agent_out = class_agent;
     } else if (!place->merge && !may_have_run(place->node)) {
-        plan_errors_add(
-            reader->errors,
-            node_mark(place->node),
-            "missing key \"run\": %s needs it, \"agent\" or \"merge: true\"",
-            place->what);
+        REPORT(reader,
+               place->node,
+               "missing key \"run\": %s needs it, \"agent\" or \"merge: true\"",
+               place->what);
     }
     return command;
 }
 
-/* The class of a stage: given, or that of its name, or implement. */
-static uint32_t class_of(struct reader *reader, const struct raw_stage *raw)
+uint32_t plan_find_stage(const struct plan_pipeline *pipeline, const char *name)
 {
-    const struct plan_private *private = reader->plan->private;
-    uint32_t ix = PLAN_NONE;
-    if (raw->class != NULL) {
-        ix = plan_resolve_class(reader, raw->class);
-    } else if (raw->merge > 0) {
-        ix = strmap_find(&private->class_names, "merge", strlen("merge"));
-    } else if (raw->name != NULL && node_is_scalar(raw->name)) {
-        ix = strmap_find(&private->class_names,
-                         raw->name->text,
-                         raw->name->count);
-        /* Not one that only came up because another stage used it. */
-        ix = ix < private->declared_classes ? ix : PLAN_NONE;
-    }
-    return ix != PLAN_NONE ? ix : 0;
-}
-
-/* Index of the stage of that name among the first `count`, or PLAN_NONE. */
-static uint32_t
-find_stage(const struct plan_stage *stages, uint32_t count, const char *name)
-{
-    for (uint32_t ix = 0; ix < count; ix++) {
-        if (stages[ix].name != NULL && strcmp(stages[ix].name, name) == 0) {
+    for (uint32_t ix = 0; ix < pipeline->stage_count; ix++) {
+        if (strcmp(pipeline->stages[ix].name, name) == 0) {
             return ix;
         }
     }
@@ -218,22 +177,17 @@ static void read_stage_rework(struct reader *reader,
     if (to == NULL) {
         return;
     }
-    stage->rework_to =
-        find_stage(pipeline->stages, pipeline->stage_count, to->text);
+    stage->rework_to = plan_find_stage(pipeline, to->text);
     if (stage->rework_to != PLAN_NONE || pipeline->bad) {
         return;
     }
-    struct suggest guess;
-    suggest_init(&guess, to->text, to->count, &reader->suggest_budget);
-    bool more = true;
-    for (uint32_t ix = 0; ix < pipeline->stage_count && more; ix++) {
-        more = suggest_offer(&guess, pipeline->stages[ix].name);
-    }
-    plan_errors_add(reader->errors,
-                    node_mark(to),
-                    "%s is not an earlier stage%s",
-                    QUOTED(to),
-                    suggest_hint(&guess));
+    struct suggest guess = plan_guess(reader, to);
+    SUGGEST_ALL(&guess, pipeline->stages, pipeline->stage_count, name);
+    REPORT(reader,
+           to,
+           "%s is not an earlier stage%s",
+           QUOTED(to),
+           suggest_hint(&guess));
 }
 
 /* A conflict goes back to whoever can resolve it: the last stage that
@@ -264,15 +218,14 @@ static const char *stage_name(struct reader *reader,
         }
         return NULL;
     }
-    uint32_t other =
-        find_stage(pipeline->stages, pipeline->stage_count, node->text);
+    uint32_t other = plan_find_stage(pipeline, node->text);
     if (other != PLAN_NONE) {
-        plan_errors_add(reader->errors,
-                        node_mark(node),
-                        "duplicate stage %s (first at %u:%u)",
-                        QUOTED(node),
-                        pipeline->stages[other].mark.line,
-                        pipeline->stages[other].mark.column);
+        REPORT(reader,
+               node,
+               "duplicate stage %s (first at %u:%u)",
+               QUOTED(node),
+               pipeline->stages[other].mark.line,
+               pipeline->stages[other].mark.column);
     } else {
         (void)fields_check_id(reader, node, "stage", false);
     }
@@ -290,9 +243,9 @@ static void read_stage(struct reader *reader,
     }
     struct plan_place place = {
         .node = node,
-        .run = raw.run_node,
+        .run = raw.run,
         .settings = &raw.settings,
-        .class_ix = class_of(reader, &raw),
+        .class_ix = plan_class_of(reader, raw.class, raw.merge > 0, raw.name),
         .merge = raw.merge > 0,
         .what = "a stage",
     };
@@ -362,16 +315,10 @@ void plan_read_pipelines(struct reader *reader, const struct node *node)
         return;
     }
     const struct strmap *names = &reader->plan->private->pipeline_names;
-    for (const struct node *key = node_first(node); key != NULL;
-         key = node_next_key(key)) {
-        if (key->kind == NODE_BAD) {
-            continue;
-        }
-        if (strmap_find(names, key->text, key->count) != STRMAP_NONE) {
-            plan_errors_add(reader->errors,
-                            node_mark(key),
-                            "duplicate pipeline %s",
-                            QUOTED(key));
+    NODE_EACH_KEY(key, node)
+    {
+        if (plan_lookup(names, key) != PLAN_NONE) {
+            REPORT(reader, key, "duplicate pipeline %s", QUOTED(key));
             continue;
         }
         read_pipeline(reader, key);

@@ -30,35 +30,28 @@ struct raw_task {
     struct settings settings;
 };
 
+#define TASK(key, reader) FIELD(struct raw_task, key, #key, reader)
+
 static const struct field task_fields[] = {
-    {FIELD_AT(struct raw_task, id, "id"),
-     .read = fields_node,
-     .required = true},
-    {FIELD_AT(struct raw_task, run, "run"), .read = fields_node},
-    {FIELD_AT(struct raw_task, needs, "needs"), .read = fields_node},
-    {FIELD_AT(struct raw_task, class, "class"), .read = fields_node},
-    {FIELD_AT(struct raw_task, repo, "repo"), .read = fields_node},
-    {FIELD_AT(struct raw_task, group, "group"), .read = fields_node},
-    {FIELD_AT(struct raw_task, title, "title"),
-     .read = fields_line,
-     .max = PLAN_LINE_BYTES_MAX},
-    {FIELD_AT(struct raw_task, body, "body"),
-     .read = fields_text,
-     .max = PLAN_TEXT_BYTES_MAX},
-    {FIELD_AT(struct raw_task, body_file, "body_file"),
-     .read = fields_line,
-     .max = PLAN_PATH_BYTES_MAX},
-    {FIELD_AT(struct raw_task, uses, "uses"), .read = fields_node},
-    {FIELD_AT(struct raw_task, attributes, "attributes"), .read = fields_node},
-    {FIELD_AT(struct raw_task, rework, "rework"), .read = fields_node},
-    {FIELD_AT(struct raw_task, merge, "merge"), .read = plan_read_merge},
-    SETTINGS_FIELDS(struct raw_task, settings),
-    SETTINGS_AGENT_FIELDS(struct raw_task, settings),
-    {SETTINGS_AT(struct raw_task, settings, budget, "budget"),
-     .read = settings_read_cost},
+    {TASK(id, fields_node), .required = true},
+    {TASK(run, fields_node)},
+    {TASK(needs, fields_node)},
+    {TASK(class, fields_node)},
+    {TASK(repo, fields_node)},
+    {TASK(group, fields_node)},
+    {TASK(title, fields_line), .max = PLAN_LINE_BYTES_MAX},
+    {TASK(body, fields_text), .max = PLAN_TEXT_BYTES_MAX},
+    {TASK(body_file, fields_line), .max = PLAN_PATH_BYTES_MAX},
+    {TASK(uses, fields_node)},
+    {TASK(attributes, fields_node)},
+    {TASK(rework, fields_node)},
+    {TASK(merge, plan_read_merge)},
 };
 
-static const struct schema task_schema = SCHEMA("a task", task_fields);
+static const struct schema task_schema = SCHEMA_WITH_SETTINGS("a task",
+                                                              task_fields,
+                                                              struct raw_task,
+                                                              SETTINGS_OF_TASK);
 
 struct plan_task *plan_new_task(struct reader *reader, struct plan_mark mark)
 {
@@ -91,6 +84,32 @@ struct plan_task *plan_new_task(struct reader *reader, struct plan_mark mark)
     };
     plan->task_count++;
     return &plan->tasks[ix];
+}
+
+bool plan_check_id(struct reader *reader, const struct node *id)
+{
+    if (id != NULL) {
+        (void)fields_check_id(reader, id, "id", true);
+    }
+    bool usable = id != NULL && node_is_scalar(id) && id->count > 0;
+    reader->names_incomplete = reader->names_incomplete || !usable;
+    return usable;
+}
+
+void plan_read_items(struct reader *reader,
+                     const struct node *node,
+                     const char *label,
+                     void (*read)(struct reader *, const struct node *))
+{
+    if (!fields_is_list(reader, node, label)) {
+        reader->names_incomplete = true;
+        return;
+    }
+    for (const struct node *item = node_first(node);
+         item != NULL && !reader->too_many;
+         item = node_next(item)) {
+        read(reader, item);
+    }
 }
 
 bool plan_enter_id(struct reader *reader,
@@ -145,9 +164,9 @@ static void settle_agent(const struct plan *plan,
         own->provider = plan->agents[task->agent].provider;
     }
     /* Only what was committed can be continued. */
-    if (own->checkpoint_after_ns == PLAN_UNSET &&
+    if (own->plan.checkpoint_after_ns == PLAN_UNSET &&
         plan_has_role(plan, task, PLAN_ROLE_IMPLEMENT)) {
-        own->checkpoint_after_ns = AGENT_CHECKPOINT_NS;
+        own->plan.checkpoint_after_ns = AGENT_CHECKPOINT_NS;
     }
 }
 
@@ -172,47 +191,21 @@ plan_settle_task(struct plan *plan, struct plan_task *task, struct settings own)
 static uint32_t find_group(struct reader *reader, const struct node *name)
 {
     const struct plan *plan = reader->plan;
-    if (!node_is_scalar(name) || fields_is_empty(name)) {
-        fields_expected(reader, name, "\"group\"", "the id of a group");
+    if (!fields_is_text(reader, name, "\"group\"", "the id of a group")) {
         return PLAN_NONE;
     }
-    uint32_t target =
-        strmap_find(&plan->private->names, name->text, name->count);
+    uint32_t target = plan_lookup(&plan->private->names, name);
     if (target != STRMAP_NONE && plan_target_is_group(target)) {
         return plan_target_ix(target);
     }
     if (target != STRMAP_NONE) {
-        plan_errors_add(reader->errors,
-                        node_mark(name),
-                        "%s is a task, not a group",
-                        QUOTED(name));
+        REPORT(reader, name, "%s is a task, not a group", QUOTED(name));
     } else if (!reader->names_incomplete) {
-        struct suggest guess;
-        suggest_init(&guess, name->text, name->count, &reader->suggest_budget);
-        bool more = true;
-        for (uint32_t ix = 0; ix < plan->group_count && more; ix++) {
-            more = suggest_offer(&guess, plan->groups[ix].id);
-        }
-        plan_errors_add(reader->errors,
-                        node_mark(name),
-                        "unknown group %s%s",
-                        QUOTED(name),
-                        suggest_hint(&guess));
+        struct suggest guess = plan_guess(reader, name);
+        SUGGEST_ALL(&guess, plan->groups, plan->group_count, id);
+        plan_report_unknown(reader, name, "group", &guess);
     }
     return PLAN_NONE;
-}
-
-static uint32_t class_of(struct reader *reader, const struct raw_task *raw)
-{
-    uint32_t ix = PLAN_NONE;
-    if (raw->class != NULL) {
-        ix = plan_resolve_class(reader, raw->class);
-    } else if (raw->merge > 0) {
-        ix = strmap_find(&reader->plan->private->class_names,
-                         "merge",
-                         strlen("merge"));
-    }
-    return ix != PLAN_NONE ? ix : 0;
 }
 
 /* Fill group, repo and class of a task. */
@@ -236,7 +229,7 @@ static void place_task(struct reader *reader,
                         "task %s merges but has no \"repo\"",
                         QUOTED_TEXT(task->id));
     }
-    task->class_ix = class_of(reader, raw);
+    task->class_ix = plan_class_of(reader, raw->class, raw->merge > 0, NULL);
 }
 
 /* Fill settings, attributes and uses of a task that has its place. */
@@ -277,15 +270,10 @@ static void read_task(struct reader *reader, const struct node *node)
 {
     struct plan *plan = reader->plan;
     struct raw_task raw = {.settings = settings_none()};
-    if (!fields_read(reader, node, &task_schema, &raw) || raw.id == NULL ||
-        !node_is_scalar(raw.id) || raw.id->count == 0) {
-        if (raw.id != NULL) {
-            (void)fields_check_id(reader, raw.id, "id", true);
-        }
-        reader->names_incomplete = true;
+    (void)fields_read(reader, node, &task_schema, &raw);
+    if (!plan_check_id(reader, raw.id)) {
         return;
     }
-    (void)fields_check_id(reader, raw.id, "id", true);
     struct plan_task *task = plan_new_task(reader, node_mark(raw.id));
     if (task == NULL) {
         return;
@@ -308,9 +296,7 @@ static void read_task(struct reader *reader, const struct node *node)
         .merge = task->merge,
         .what = "a task",
     };
-    struct plan_command run = plan_read_run(reader, &place, &task->agent);
-    task->shell = run.shell;
-    task->argv = run.argv;
+    task->run = plan_read_run(reader, &place, &task->agent);
     plan_set_merge_batch(plan, task->class_ix, raw.merge);
     equip_task(reader, ix, &raw);
     struct plan_pending *pending = &reader->pending[ix - reader->before.tasks];
@@ -325,13 +311,5 @@ static void read_task(struct reader *reader, const struct node *node)
 
 void plan_read_tasks(struct reader *reader, const struct node *node)
 {
-    if (!fields_is_list(reader, node, "\"tasks\"")) {
-        reader->names_incomplete = true;
-        return;
-    }
-    for (const struct node *item = node_first(node);
-         item != NULL && !reader->too_many;
-         item = node_next(item)) {
-        read_task(reader, item);
-    }
+    plan_read_items(reader, node, "\"tasks\"", read_task);
 }

@@ -38,13 +38,13 @@ static bool add_stand_in(struct plan *plan,
         return false;
     }
     task->id = arena_strndup(&private->arena, old->id, strlen(old->id));
-    task->shell = "exit 1"; /* it is never started */
+    task->run.shell = "exit 1"; /* it is never started */
     if (old->title != NULL) {
         task->title =
             arena_strndup(&private->arena, old->title, strlen(old->title));
     }
     const char *owner = plan_settle_task(plan, task, settings_none());
-    task->settings.optional = true;
+    task->settings.optional = 1;
     plan_set_task_attributes(plan, ix, owner, NULL, 0);
     graph_add_nodes(&private->graph, 1);
     if (strmap_add(&private->names, task->id, plan_target(ix, false)) !=

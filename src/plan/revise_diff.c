@@ -48,8 +48,8 @@ static const char *task_of(const struct plan *plan, uint32_t task)
 
 static bool same_command(const struct pair *pair)
 {
-    return same_text(pair->old->shell, pair->new->shell) &&
-           same_words(pair->old->argv, pair->new->argv) &&
+    return same_text(pair->old->run.shell, pair->new->run.shell) &&
+           same_words(pair->old->run.argv, pair->new->run.argv) &&
            same_text(agent_of(pair->old_plan, pair->old->agent),
                      agent_of(pair->new_plan, pair->new->agent)) &&
            pair->old->merge == pair->new->merge &&same_text(pair->old->prepare,
@@ -235,6 +235,14 @@ static void add_duration(struct strbuf *out, int64_t duration_ns)
     }
 }
 
+static void add_durations(struct strbuf *out, int64_t old_ns, int64_t new_ns)
+{
+    strbuf_adds(out, " ");
+    add_duration(out, old_ns);
+    strbuf_adds(out, " -> ");
+    add_duration(out, new_ns);
+}
+
 static void
 add_settings(struct strbuf *out, const struct pair *pair, uint32_t *count)
 {
@@ -245,18 +253,14 @@ add_settings(struct strbuf *out, const struct pair *pair, uint32_t *count)
         }
         last = settings[ix].name;
         add_word(out, count, last);
-        if (settings[ix].offset ==
-            offsetof(struct plan_settings, estimate_ns)) {
-            strbuf_adds(out, " ");
-            add_duration(out, pair->old->settings.estimate_ns);
-            strbuf_adds(out, " -> ");
-            add_duration(out, pair->new->settings.estimate_ns);
-        } else if (settings[ix].offset ==
-                   offsetof(struct plan_settings, timeout_ns)) {
-            strbuf_adds(out, " ");
-            add_duration(out, pair->old->settings.timeout_ns);
-            strbuf_adds(out, " -> ");
-            add_duration(out, pair->new->settings.timeout_ns);
+        if (strcmp(last, "estimate") == 0) {
+            add_durations(out,
+                          pair->old->settings.estimate_ns,
+                          pair->new->settings.estimate_ns);
+        } else if (strcmp(last, "timeout") == 0) {
+            add_durations(out,
+                          pair->old->settings.timeout_ns,
+                          pair->new->settings.timeout_ns);
         }
     }
 }
@@ -268,11 +272,11 @@ add_change(struct strbuf *out, const struct pair *pair, uint32_t found)
     strbuf_addf(out, "changed: task %s: ", pair->new->id);
     if ((found & REVISE_COMMAND) != 0) {
         add_word(out, &count, "command");
-        if (!same_text(pair->old->shell, pair->new->shell)) {
+        if (!same_text(pair->old->run.shell, pair->new->run.shell)) {
             strbuf_adds(out, " ");
-            add_short(out, pair->old->shell);
+            add_short(out, pair->old->run.shell);
             strbuf_adds(out, " -> ");
-            add_short(out, pair->new->shell);
+            add_short(out, pair->new->run.shell);
         }
     }
     if ((found & REVISE_SETTINGS) != 0) {
@@ -323,15 +327,10 @@ uint32_t revise_add_tasks(struct strbuf *out,
 
 /* --- other parts, as trees ------------------------------------------------ */
 
+/* The value of a key, or NULL. */
 static const struct node *find_key(const struct node *map, const char *key)
 {
-    if (map == NULL || map->kind != NODE_MAPPING) {
-        return NULL;
-    }
-    const struct node *at = node_first(map);
-    while (at != NULL && (!node_is_scalar(at) || strcmp(at->text, key) != 0)) {
-        at = node_next_key(at);
-    }
+    const struct node *at = map != NULL ? node_find_key(map, key) : NULL;
     return at != NULL ? node_value(at) : NULL;
 }
 

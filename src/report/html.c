@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { COLOURS = 8 };
 
@@ -14,6 +15,42 @@ struct html_colour html_colour(uint32_t class_ix)
     struct html_colour colour;
     (void)snprintf(colour.name, sizeof(colour.name), "c%u", class_ix % COLOURS);
     return colour;
+}
+
+void html_table(struct strbuf *out, const char *caption, const char *columns)
+{
+    strbuf_addf(out, "<table><caption>%s</caption><thead><tr>", caption);
+    for (const char *at = columns, *end = NULL; end == NULL || *end != '\0';
+         at = end + 1) {
+        bool number = *at == '#';
+        at += number ? 1 : 0;
+        end = at + strcspn(at, "|");
+        strbuf_addf(out,
+                    "<th scope=\"col\"%s>%.*s</th>",
+                    number ? " class=\"n\"" : "",
+                    (int)(end - at),
+                    at);
+    }
+    strbuf_adds(out, "</tr></thead><tbody>");
+}
+
+void html_begin_table(struct strbuf *out,
+                      const char *caption,
+                      const char *columns)
+{
+    strbuf_adds(out, "<div class=\"wide\">");
+    html_table(out, caption, columns);
+    strbuf_adds(out, "\n");
+}
+
+void html_end_table(struct strbuf *out)
+{
+    strbuf_adds(out, "</tbody></table></div>\n");
+}
+
+void html_cell_word(struct strbuf *out, const char *word, bool bad)
+{
+    strbuf_addf(out, "<td%s>%s</td>", bad ? " class=\"bad\"" : "", word);
 }
 
 void html_cell(struct strbuf *out, int64_t number)

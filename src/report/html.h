@@ -30,10 +30,23 @@ struct html_colour {
 };
 struct html_colour html_colour(uint32_t class_ix);
 
+/* Begin a table, up to its first row. The names of columns are separated by
+ * "|"; "#" stands before those of columns with numbers. */
+void html_table(struct strbuf *out, const char *caption, const char *columns);
+
+/* The same for one that may be wider than the page, and its end. */
+void html_begin_table(struct strbuf *out,
+                      const char *caption,
+                      const char *columns);
+void html_end_table(struct strbuf *out);
+
 /* A cell of a table: a number, a time, a share of something. */
 void html_cell(struct strbuf *out, int64_t number);
 void html_cell_time(struct strbuf *out, int64_t duration_ns);
 void html_cell_share(struct strbuf *out, int64_t part, int64_t whole);
+
+/* A cell with a word of our own, which may be a bad one. */
+void html_cell_word(struct strbuf *out, const char *word, bool bad);
 
 /* A cell with the mark of a class and its name. */
 void html_cell_class(struct strbuf *out,

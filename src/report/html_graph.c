@@ -269,36 +269,26 @@ static void add_edge(struct strbuf *out,
     int32_t x2 = x_of(graph, to);
     int32_t y1 = from->y + NODE_HEIGHT / 2;
     int32_t y2 = to->y + NODE_HEIGHT / 2;
+    int32_t bend = x2 > x1 ? (x2 - x1) / 2 : 24;
+    int32_t arc = 0;
     if (from->layer >= to->layer) { /* back, in an arc over both */
+        bool down = to->y > from->y;
         x1 = x_of(graph, from) + NODE_WIDTH / 2;
         x2 = x_of(graph, to) + NODE_WIDTH / 2;
-        bool down = to->y > from->y;
         y1 = from->y + (down ? NODE_HEIGHT : 0);
         y2 = to->y + (down || to->y == from->y ? 0 : NODE_HEIGHT);
-        int32_t arc = down ? 8 : -10;
-        strbuf_addf(out,
-                    "<path class=\"%s\" d=\"M%d %dC%d %d %d %d %d %d\"/>\n",
-                    class_name,
-                    x1,
-                    y1,
-                    x1,
-                    y1 + arc,
-                    x2,
-                    y2 - (y1 == y2 ? -arc : arc),
-                    x2,
-                    y2);
-        return;
+        arc = down ? 8 : -10;
+        bend = 0;
     }
-    int32_t bend = x2 > x1 ? (x2 - x1) / 2 : 24;
     strbuf_addf(out,
                 "<path class=\"%s\" d=\"M%d %dC%d %d %d %d %d %d\"/>\n",
                 class_name,
                 x1,
                 y1,
                 x1 + bend,
-                y1,
+                y1 + arc,
                 x2 - bend,
-                y2,
+                y2 - (y1 == y2 ? -arc : arc),
                 x2,
                 y2);
 }

@@ -141,12 +141,7 @@ static void add_table(struct strbuf *out,
                       uint32_t count,
                       int64_t whole)
 {
-    strbuf_addf(
-        out,
-        "<table><caption>%s</caption><thead><tr><th scope=\"col\">Kind</th><th "
-        "scope=\"col\" class=\"n\">Time</th><th scope=\"col\" "
-        "class=\"n\">Share</th></tr></thead><tbody>",
-        caption);
+    html_table(out, caption, "Kind|#Time|#Share");
     for (uint32_t ix = 0; ix < count; ix++) {
         if (parts[ix].length >= LENGTH_NS_MIN) {
             add_row(out, &parts[ix], whole);

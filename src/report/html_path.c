@@ -105,10 +105,10 @@ add_step(struct strbuf *out, const struct report *report, uint32_t ix)
     html_cell_time(out, segment->start_ns);
     html_cell_time(out, took_ns);
     html_cell_share(out, took_ns, history->end_ns);
-    strbuf_addf(out,
-                "<td%s>%s</td></tr>\n",
-                run_history_is_bad(session->outcome) ? " class=\"bad\"" : "",
-                words_outcome(session->outcome));
+    html_cell_word(out,
+                   words_outcome(session->outcome),
+                   run_history_is_bad(session->outcome));
+    strbuf_adds(out, "</tr>\n");
 }
 
 /* Time of a step with what stands before it, to find the longest ones. */
@@ -154,16 +154,10 @@ static void add_table(struct strbuf *out, const struct report *report)
     const struct stats *stats = report->stats;
     uint32_t work;
     int64_t least_ns = least_weight(stats, &work);
-    strbuf_adds(
-        out,
-        "<div class=\"wide\"><table><caption>Its sessions in order, and what "
-        "each start waited for</caption><thead><tr><th "
-        "scope=\"col\">Task</th><th scope=\"col\">Class</th><th scope=\"col\" "
-        "class=\"n\">Attempt</th><th scope=\"col\">Waited for</th><th "
-        "scope=\"col\" class=\"n\">Between</th><th scope=\"col\" "
-        "class=\"n\">Started</th><th scope=\"col\" class=\"n\">Took</th><th "
-        "scope=\"col\" class=\"n\">Share</th><th "
-        "scope=\"col\">Ended</th></tr></thead><tbody>\n");
+    html_begin_table(out,
+                     "Its sessions in order, and what each start waited for",
+                     "Task|Class|#Attempt|Waited for|#Between|#Started|#Took|"
+                     "#Share|Ended");
     uint32_t shown = 0;
     for (uint32_t ix = 0; ix < stats->path_count && shown < STEPS_MAX; ix++) {
         if (stats->path[ix].step == STATS_STEP_WORK &&
@@ -172,7 +166,7 @@ static void add_table(struct strbuf *out, const struct report *report)
             shown++;
         }
     }
-    strbuf_adds(out, "</tbody></table></div>\n");
+    html_end_table(out);
     if (shown < work) {
         strbuf_addf(
             out,

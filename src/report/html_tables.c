@@ -10,34 +10,6 @@
 
 enum { GROUPS_MAX = 30, LONGEST_MAX = 15, DIFFERENCES_MAX = 15 };
 
-/* Columns of a head: a name, and whether numbers stand below it. */
-struct column {
-    const char *name;
-    bool number;
-};
-
-static void begin_table(struct strbuf *out,
-                        const char *caption,
-                        const struct column *columns,
-                        uint32_t count)
-{
-    strbuf_addf(out,
-                "<div class=\"wide\"><table><caption>%s</caption><thead><tr>",
-                caption);
-    for (uint32_t ix = 0; ix < count; ix++) {
-        strbuf_addf(out,
-                    "<th scope=\"col\"%s>%s</th>",
-                    columns[ix].number ? " class=\"n\"" : "",
-                    columns[ix].name);
-    }
-    strbuf_adds(out, "</tr></thead><tbody>\n");
-}
-
-static void end_table(struct strbuf *out)
-{
-    strbuf_adds(out, "</tbody></table></div>\n");
-}
-
 static void add_left_out(struct strbuf *out, uint32_t count, const char *what)
 {
     if (count > 0) {
@@ -80,31 +52,19 @@ add_class(struct strbuf *out, const struct report *report, uint32_t ix)
 
 void html_classes(struct strbuf *out, const struct report *report)
 {
-    static const struct column columns[] = {
-        {"Class", false},
-        {"Done", true},
-        {"Sessions", true},
-        {"Unsuccessful", true},
-        {"Working", true},
-        {"Mean", true},
-        {"Longest", true},
-        {"Wait, mean", true},
-        {"Wait, p99", true},
-        {"Wait, max", true},
-        {"Starved", true},
-    };
     const struct plan *plan = report->history->plan;
     strbuf_adds(out, "<section id=\"classes\"><h2>Classes</h2>\n");
-    begin_table(out,
-                "Sessions by class; waits are from ready to start",
-                columns,
-                ARRAY_COUNT(columns));
+    html_begin_table(
+        out,
+        "Sessions by class; waits are from ready to start",
+        "Class|#Done|#Sessions|#Unsuccessful|#Working|#Mean|#Longest|"
+        "#Wait, mean|#Wait, p99|#Wait, max|#Starved");
     for (uint32_t ix = 0; ix < plan->class_count; ix++) {
         if (report->stats->classes[ix].tasks > 0) {
             add_class(out, report, ix);
         }
     }
-    end_table(out);
+    html_end_table(out);
     strbuf_adds(out, "</section>\n");
 }
 
@@ -159,28 +119,19 @@ static void add_outcomes(struct strbuf *out, const struct stats *stats)
 
 void html_failures(struct strbuf *out, const struct report *report)
 {
-    static const struct column columns[] = {
-        {"Class", false},
-        {"Ended", false},
-        {"Cause", false},
-        {"Times", true},
-        {"Slot time", true},
-        {"Last task", false},
-        {"Reason", false},
-    };
     const struct stats *stats = report->stats;
     strbuf_adds(out,
                 "<section id=\"failures\"><h2>Attempts and failures</h2>\n");
     add_outcomes(out, stats);
     if (stats->failure_count > 0) {
-        begin_table(out,
-                    "Unsuccessful sessions by class and cause",
-                    columns,
-                    ARRAY_COUNT(columns));
+        html_begin_table(
+            out,
+            "Unsuccessful sessions by class and cause",
+            "Class|Ended|Cause|#Times|#Slot time|Last task|Reason");
         for (uint32_t ix = 0; ix < stats->failure_count; ix++) {
             add_failure(out, report, &stats->failures[ix]);
         }
-        end_table(out);
+        html_end_table(out);
     }
     strbuf_adds(out, "</section>\n");
 }
@@ -222,29 +173,13 @@ static int compare_groups(const void *left, const void *right, void *ctx)
 
 static void add_groups(struct strbuf *out, const struct report *report)
 {
-    static const struct column columns[] = {
-        {"Issue", false},
-        {"Done", true},
-        {"Sessions", true},
-        {"Working", true},
-        {"Tokens in", true},
-        {"Tokens out", true},
-        {"Cost", true},
-    };
     const struct stats *stats = report->stats;
     uint32_t count = stats->group_count;
-    uint32_t *order = mem_zalloc(count, sizeof(order[0]));
-    for (uint32_t ix = 0; ix < count; ix++) {
-        order[ix] = ix;
-    }
-    if (count > 1) {
-        qsort_r(order, count, sizeof(order[0]), compare_groups, stats->groups);
-    }
-    begin_table(
+    uint32_t *order = words_order(count, compare_groups, stats->groups);
+    html_begin_table(
         out,
         "By issue: groups, and tasks without a group; most expensive first",
-        columns,
-        ARRAY_COUNT(columns));
+        "Issue|#Done|#Sessions|#Working|#Tokens in|#Tokens out|#Cost");
     uint32_t shown = count < GROUPS_MAX ? count : GROUPS_MAX;
     for (uint32_t ix = 0; ix < shown; ix++) {
         const struct stats_group *group = &stats->groups[order[ix]];
@@ -256,27 +191,18 @@ static void add_groups(struct strbuf *out, const struct report *report)
                     group->tasks);
         add_money(out, &group->sum);
     }
-    end_table(out);
+    html_end_table(out);
     mem_free(order);
     add_left_out(out, count - shown, "issues");
 }
 
 void html_cost(struct strbuf *out, const struct report *report)
 {
-    static const struct column columns[] = {
-        {"Class", false},
-        {"Sessions", true},
-        {"Working", true},
-        {"Tokens in", true},
-        {"Tokens out", true},
-        {"Cost", true},
-    };
     const struct plan *plan = report->history->plan;
     strbuf_adds(out, "<section id=\"cost\"><h2>Cost and tokens</h2>\n");
-    begin_table(out,
-                "By class, as reported by the sessions",
-                columns,
-                ARRAY_COUNT(columns));
+    html_begin_table(out,
+                     "By class, as reported by the sessions",
+                     "Class|#Sessions|#Working|#Tokens in|#Tokens out|#Cost");
     for (uint32_t ix = 0; ix < plan->class_count; ix++) {
         if (report->stats->classes[ix].sum.sessions > 0) {
             strbuf_adds(out, "<tr>");
@@ -286,7 +212,7 @@ void html_cost(struct strbuf *out, const struct report *report)
     }
     strbuf_adds(out, "<tr class=\"sum\"><td>all</td>");
     add_money(out, &report->stats->sum);
-    end_table(out);
+    html_end_table(out);
     add_groups(out, report);
     strbuf_adds(out, "</section>\n");
 }
@@ -312,21 +238,12 @@ static void add_pair(struct strbuf *out, int64_t expected_ns, int64_t was_ns)
 static void add_forecast_classes(struct strbuf *out,
                                  const struct report *report)
 {
-    static const struct column columns[] = {
-        {"", false},
-        {"Simulated", true},
-        {"Real", true},
-        {"Difference", true},
-        {"Wait, simulated", true},
-        {"Wait, real", true},
-        {"Difference", true},
-    };
     const struct sim_result *result = report->forecast->result;
-    begin_table(
+    html_begin_table(
         out,
         "Makespan, and mean duration and waiting time of sessions by class",
-        columns,
-        ARRAY_COUNT(columns));
+        "|#Simulated|#Real|#Difference|#Wait, simulated|#Wait, "
+        "real|#Difference");
     strbuf_adds(out, "<tr><td>the whole run</td>");
     add_pair(out, result->makespan_ns, report->history->end_ns);
     strbuf_adds(out, "<td></td><td></td><td></td></tr>\n");
@@ -344,18 +261,11 @@ static void add_forecast_classes(struct strbuf *out,
         add_pair(out, expected->wait_mean_ns, was->ready_mean_ns);
         strbuf_adds(out, "</tr>\n");
     }
-    end_table(out);
+    html_end_table(out);
 }
 
 static void add_differences(struct strbuf *out, const struct report *report)
 {
-    static const struct column columns[] = {
-        {"Task", false},
-        {"Estimate", true},
-        {"Took", true},
-        {"Difference", true},
-        {"", false},
-    };
     const struct forecast *forecast = report->forecast;
     uint32_t shown = forecast->task_count < DIFFERENCES_MAX
                          ? forecast->task_count
@@ -363,10 +273,9 @@ static void add_differences(struct strbuf *out, const struct report *report)
     if (shown == 0) {
         return;
     }
-    begin_table(out,
-                "Done tasks, largest difference first",
-                columns,
-                ARRAY_COUNT(columns));
+    html_begin_table(out,
+                     "Done tasks, largest difference first",
+                     "Task|#Estimate|#Took|#Difference|");
     for (uint32_t ix = 0; ix < shown; ix++) {
         const struct forecast_task *task = &forecast->tasks[ix];
         strbuf_adds(out, "<tr>");
@@ -376,7 +285,7 @@ static void add_differences(struct strbuf *out, const struct report *report)
                     "<td>%s</td></tr>\n",
                     task->guessed ? "not in the plan" : "");
     }
-    end_table(out);
+    html_end_table(out);
 }
 
 void html_forecast(struct strbuf *out, const struct report *report)
@@ -419,15 +328,6 @@ void html_forecast(struct strbuf *out, const struct report *report)
 
 void html_longest(struct strbuf *out, const struct report *report)
 {
-    static const struct column columns[] = {
-        {"Task", false},
-        {"Class", false},
-        {"Attempt", true},
-        {"Started", true},
-        {"Took", true},
-        {"Ended", false},
-        {"Cause", false},
-    };
     const struct run_history *history = report->history;
     uint32_t shown = history->session_count < LONGEST_MAX
                          ? history->session_count
@@ -436,10 +336,9 @@ void html_longest(struct strbuf *out, const struct report *report)
         return;
     }
     strbuf_adds(out, "<section id=\"longest\"><h2>Longest sessions</h2>\n");
-    begin_table(out,
-                "Started is since the run was submitted",
-                columns,
-                ARRAY_COUNT(columns));
+    html_begin_table(out,
+                     "Started is since the run was submitted",
+                     "Task|Class|#Attempt|#Started|#Took|Ended|Cause");
     uint32_t *order = words_longest(history);
     for (uint32_t ix = 0; ix < shown; ix++) {
         const struct run_history_session *session =
@@ -452,11 +351,10 @@ void html_longest(struct strbuf *out, const struct report *report)
         html_cell(out, session->number);
         html_cell_time(out, session->claimed_ns);
         html_cell_time(out, session->ended_ns - session->claimed_ns);
-        strbuf_addf(out,
-                    "<td%s>%s</td><td>",
-                    run_history_is_bad(session->outcome) ? " class=\"bad\""
-                                                         : "",
-                    words_outcome(session->outcome));
+        html_cell_word(out,
+                       words_outcome(session->outcome),
+                       run_history_is_bad(session->outcome));
+        strbuf_adds(out, "<td>");
         struct strbuf cause = {0};
         words_add_cause(&cause, session);
         xml_add(out, strbuf_text(&cause));
@@ -464,6 +362,6 @@ void html_longest(struct strbuf *out, const struct report *report)
         strbuf_adds(out, "</td></tr>\n");
     }
     mem_free(order);
-    end_table(out);
+    html_end_table(out);
     strbuf_adds(out, "</section>\n");
 }

@@ -77,10 +77,9 @@ add_row(struct strbuf *out, const struct report *report, uint32_t ix)
     strbuf_adds(out, "<tr>");
     html_cell_task(out, report, ix);
     html_cell_class(out, report, history->plan->tasks[ix].class_ix);
-    strbuf_addf(out,
-                "<td%s>%s</td>",
-                attention(report, ix) < 2 ? " class=\"bad\"" : "",
-                sched_state_name(history->tasks[ix].state));
+    html_cell_word(out,
+                   sched_state_name(history->tasks[ix].state),
+                   attention(report, ix) < 2);
     html_cell(out, task->sum.sessions);
     html_cell(out, stats_bad(&task->sum));
     html_cell_time(out, task->ready_ns);
@@ -95,25 +94,17 @@ add_row(struct strbuf *out, const struct report *report, uint32_t ix)
 static void add_static(struct strbuf *out, const struct report *report)
 {
     uint32_t count = report->history->plan->task_count;
-    uint32_t *order = mem_zalloc(count, sizeof(order[0]));
-    for (uint32_t ix = 0; ix < count; ix++) {
-        order[ix] = ix;
-    }
     struct report copy = *report;
-    if (count > STATIC_MAX) {
-        qsort_r(order, count, sizeof(order[0]), compare_attention, &copy);
-    }
+    uint32_t *order = words_order(count,
+                                  count > STATIC_MAX ? compare_attention : NULL,
+                                  &copy);
     uint32_t shown = count < STATIC_MAX ? count : STATIC_MAX;
-    strbuf_adds(
-        out,
-        "<div class=\"static "
-        "wide\"><table><caption>Tasks</caption><thead><tr><th "
-        "scope=\"col\">Task</th><th scope=\"col\">Class</th><th "
-        "scope=\"col\">State</th><th scope=\"col\" "
-        "class=\"n\">Sessions</th><th scope=\"col\" "
-        "class=\"n\">Unsuccessful</th><th scope=\"col\" "
-        "class=\"n\">Ready</th><th scope=\"col\" class=\"n\">Working</th><th "
-        "scope=\"col\">Reason</th></tr></thead><tbody>\n");
+    strbuf_adds(out, "<div class=\"static wide\">");
+    html_table(out,
+               "Tasks",
+               "Task|Class|State|#Sessions|#Unsuccessful|#Ready|#Working|"
+               "Reason");
+    strbuf_adds(out, "\n");
     for (uint32_t ix = 0; ix < shown; ix++) {
         add_row(out, report, order[ix]);
     }
@@ -269,12 +260,7 @@ static void add_sessions(struct strbuf *out, const struct report *report)
     const struct run_history *history = report->history;
     const struct stats *stats = report->stats;
     size_t bytes = text_bytes(report);
-    bool *on_path = mem_zalloc(history->session_count, sizeof(on_path[0]));
-    for (uint32_t ix = 0; ix < stats->path_count; ix++) {
-        if (stats->path[ix].session != HISTORY_NONE) {
-            on_path[stats->path[ix].session] = true;
-        }
-    }
+    bool *on_path = words_on_path(report);
     strbuf_adds(out, ",\"sessions\":[");
     for (uint32_t ix = 0; ix < history->session_count; ix++) {
         const struct run_history_session *session = &history->sessions[ix];

@@ -85,6 +85,16 @@ static void add_head(struct strbuf *out, const struct report *report)
     strbuf_adds(out, " |\n");
 }
 
+/* A row of a name and a time, unless that is 0. */
+static void add_row(struct strbuf *out, const char *name, int64_t ns)
+{
+    if (ns > 0) {
+        strbuf_addf(out, "| %s | ", name);
+        words_add_time(out, ns);
+        strbuf_adds(out, " |\n");
+    }
+}
+
 static void add_waits(struct strbuf *out, const struct report *report)
 {
     const struct stats *stats = report->stats;
@@ -92,19 +102,11 @@ static void add_waits(struct strbuf *out, const struct report *report)
     add_time(out, "| working | ", stats->working_ns);
     strbuf_adds(out, " |\n");
     for (enum stats_idle ix = 0; ix < STATS_IDLES; ix++) {
-        if (stats->idle_ns[ix] > 0) {
-            strbuf_addf(out, "| %s | ", words_idle(ix));
-            add_time(out, "", stats->idle_ns[ix]);
-            strbuf_adds(out, " |\n");
-        }
+        add_row(out, words_idle(ix), stats->idle_ns[ix]);
     }
     strbuf_adds(out, "\n| tasks waited | |\n|---|---:|\n");
     for (enum stats_reason ix = 0; ix < STATS_REASONS; ix++) {
-        if (stats->waits_ns[ix] > 0) {
-            strbuf_addf(out, "| %s | ", words_reason(ix));
-            add_time(out, "", stats->waits_ns[ix]);
-            strbuf_adds(out, " |\n");
-        }
+        add_row(out, words_reason(ix), stats->waits_ns[ix]);
     }
 }
 
@@ -147,13 +149,10 @@ static void add_path(struct strbuf *out, const struct report *report)
     const struct stats *stats = report->stats;
     uint32_t *order = words_longest(report->history);
     bool *shown = mem_zalloc(report->history->session_count, sizeof(bool));
-    bool *on_path = mem_zalloc(report->history->session_count, sizeof(bool));
+    bool *on_path = words_on_path(report);
     uint32_t count = 0;
     for (uint32_t ix = 0; ix < stats->path_count; ix++) {
-        if (stats->path[ix].session != HISTORY_NONE) {
-            on_path[stats->path[ix].session] = true;
-            count++;
-        }
+        count += stats->path[ix].session != HISTORY_NONE ? 1 : 0;
     }
     uint32_t left = ROWS_MAX;
     for (uint32_t ix = 0; ix < report->history->session_count; ix++) {

@@ -171,19 +171,35 @@ static int compare_lengths(const void *left, const void *right, void *ctx)
     return (a > b) - (a < b);
 }
 
-uint32_t *words_longest(const struct run_history *history)
+uint32_t *words_order(uint32_t count,
+                      int (*compare)(const void *, const void *, void *),
+                      void *ctx)
 {
-    uint32_t count = history->session_count;
     uint32_t *order = mem_zalloc(count, sizeof(order[0]));
     for (uint32_t ix = 0; ix < count; ix++) {
         order[ix] = ix;
     }
-    if (count > 1) {
-        qsort_r(order,
-                count,
-                sizeof(order[0]),
-                compare_lengths,
-                history->sessions);
+    if (count > 1 && compare != NULL) {
+        qsort_r(order, count, sizeof(order[0]), compare, ctx);
     }
     return order;
+}
+
+uint32_t *words_longest(const struct run_history *history)
+{
+    return words_order(history->session_count,
+                       compare_lengths,
+                       history->sessions);
+}
+
+bool *words_on_path(const struct report *report)
+{
+    const struct stats *stats = report->stats;
+    bool *on_path = mem_zalloc(report->history->session_count, sizeof(bool));
+    for (uint32_t ix = 0; ix < stats->path_count; ix++) {
+        if (stats->path[ix].session != HISTORY_NONE) {
+            on_path[stats->path[ix].session] = true;
+        }
+    }
+    return on_path;
 }

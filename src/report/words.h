@@ -30,6 +30,15 @@ void words_add_cause(struct strbuf *out,
 /* Append a whole number in groups of three: "12 345". */
 void words_add_number(struct strbuf *out, int64_t number);
 
+/* The numbers below `count` as `compare` sorts them (NULL: in their order);
+ * the caller frees them. */
+uint32_t *words_order(uint32_t count,
+                      int (*compare)(const void *, const void *, void *),
+                      void *ctx);
+
+/* Whether a session is on the critical path; the caller frees the list. */
+bool *words_on_path(const struct report *report);
+
 /* The numbers of sessions, longest first; the caller frees them. */
 uint32_t *words_longest(const struct run_history *history);
 

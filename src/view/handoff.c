@@ -273,7 +273,8 @@ static void add_gates(struct strbuf *out, const struct repo_view *repo)
         strbuf_adds(out, "- ");
         add_code(out, task->id);
         strbuf_adds(out, ": ");
-        add_code(out, task->shell != NULL ? task->shell : task->argv[0]);
+        add_code(out,
+                 task->run.shell != NULL ? task->run.shell : task->run.argv[0]);
         strbuf_addf(out,
                     ", %s after %u attempt%s\n",
                     core_task(repo, ix).state == TASK_DONE ? "passed"

@@ -22,8 +22,8 @@ static void check_task(const struct plan *plan, uint32_t ix)
     INVARIANT(task->provider < plan->provider_count);
     INVARIANT(task->group == PLAN_NONE || task->group < plan->group_count);
     INVARIANT(task->repo == PLAN_NONE || task->repo < plan->repo_count);
-    int kinds = (task->shell != NULL) + (task->argv != NULL) + task->merge +
-                (task->agent != PLAN_NONE);
+    int kinds = (task->run.shell != NULL) + (task->run.argv != NULL) +
+                task->merge + (task->agent != PLAN_NONE);
     INVARIANT(kinds == 1);
     INVARIANT(task->agent == PLAN_NONE || task->agent < plan->agent_count);
     INVARIANT(!task->merge || task->repo != PLAN_NONE);

@@ -147,8 +147,8 @@ static void a_task_alone_has_what_is_built_in(void **state)
     assert_int_equal(plan->policy, PLAN_POLICY_RANK);
     assert_int_equal(plan->task_count, 1);
     const struct plan_task *task = &plan->tasks[0];
-    assert_string_equal(task->shell, "make");
-    assert_null(task->argv);
+    assert_string_equal(task->run.shell, "make");
+    assert_null(task->run.argv);
     assert_string_equal(plan->classes[task->class_ix].name, "implement");
     assert_int_equal(task->group, PLAN_NONE);
     assert_int_equal(task->repo, PLAN_NONE);
@@ -284,9 +284,9 @@ static void a_pipeline_makes_a_chain_of_tasks(void **state)
     expect_needs(plan, "g/land", "g/extra");
     expect_needs(plan, "h/implement", "g/land");
     const struct plan_task *gate = task_of(plan, "g/gate");
-    assert_string_equal(gate->argv[1], "test");
-    assert_null(gate->argv[2]);
-    assert_null(gate->shell);
+    assert_string_equal(gate->run.argv[1], "test");
+    assert_null(gate->run.argv[2]);
+    assert_null(gate->run.shell);
     assert_true(gate->settings.estimate_ns == 5 * MINUTE_NS);
     assert_int_equal(gate->rework_to, plan_find_task(plan, "g/implement"));
     assert_int_equal(gate->rework_max, 2);
@@ -456,8 +456,8 @@ static void sync_usage_and_hooks_are_kept(void **state)
     assert_int_equal(plan->policy, PLAN_POLICY_FIFO);
     assert_int_equal(plan->sync.every, 10);
     assert_true(plan->sync.drain);
-    assert_string_equal(plan->sync.shell, "./rescan.sh");
-    assert_string_equal(plan->usages[0].argv[1], "-j");
+    assert_string_equal(plan->sync.run.shell, "./rescan.sh");
+    assert_string_equal(plan->usages[0].run.argv[1], "-j");
     assert_true(plan->usages[0].every_ns == 5 * MINUTE_NS);
     assert_int_equal(plan->usages[0].step_count, 3);
     assert_int_equal(plan->usages[0].steps[1].percent, 70);
