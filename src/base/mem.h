@@ -16,7 +16,12 @@
 /* `count` elements of `bytes` bytes each, zeroed. */
 void *mem_zalloc(size_t count, size_t bytes);
 
-/* As realloc() to `count` elements; the new part is not initialised. */
+/*
+ * As realloc() to `count` elements; the new part is not initialised.
+ * MEM_RESIZE(list->items, n) does it to an array.
+ */
+#define MEM_RESIZE(items, count)                                               \
+    ((items) = mem_resize((items), (count), sizeof((items)[0])))
 void *mem_resize(void *block, size_t count, size_t bytes);
 
 /*

@@ -14,6 +14,7 @@
 #include "base/plain.h"
 #include "cli/cli.h"
 #include "exec/attempt_row.h"
+#include "store/sqlite.h"
 #include "view/client.h"
 #include "work/home.h"
 #include "work/owner.h"
@@ -407,7 +408,7 @@ static void check_contents(struct doctor *doctor)
             LEVEL_OK,
             "contents",
             "schema %d; structure, checksums and states agree",
-            STORE_SCHEMA);
+            sqlite_schema_version());
     }
 }
 

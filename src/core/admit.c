@@ -22,9 +22,7 @@ struct provider_id sched_add_provider(struct sched *sched,
     INVARIANT(spec->backoff_ns > 0);
     INVARIANT(spec->circuit_failures == 0 || spec->probe_ns > 0);
     uint32_t ix = sched->provider_count++;
-    sched->providers = mem_resize(sched->providers,
-                                  sched->provider_count,
-                                  sizeof(sched->providers[0]));
+    MEM_RESIZE(sched->providers, sched->provider_count);
     sched->providers[ix] = (struct provider){
         .spec = *spec,
         .pool = limits_add_pool(&sched->limits, LIMIT_PROVIDER_POOL, ix),
@@ -40,9 +38,7 @@ struct class_id sched_add_class(struct sched *sched,
     INVARIANT(spec->max_wait_ns >= 0);
     INVARIANT(spec->tier <= SCHED_TIER_MAX && spec->batch > 0);
     uint32_t ix = sched->class_count++;
-    sched->classes = mem_resize(sched->classes,
-                                sched->class_count,
-                                sizeof(sched->classes[0]));
+    MEM_RESIZE(sched->classes, sched->class_count);
     sched->classes[ix] = *spec;
     if (spec->defer && !sched->has_deferred) {
         /* From now on it matters which task blocks which. */
@@ -59,8 +55,7 @@ struct run_id sched_add_run(struct sched *sched,
     INVARIANT(spec->policy <= SCHED_LOOKAHEAD);
     INVARIANT(spec->limit_count <= SCHED_LIMITS_MAX);
     uint32_t ix = sched->run_count++;
-    sched->runs =
-        mem_resize(sched->runs, sched->run_count, sizeof(sched->runs[0]));
+    MEM_RESIZE(sched->runs, sched->run_count);
     sched->runs[ix] = (struct run){
         .policy = spec->policy,
         .first_limit = sched->limits.limit_count,
@@ -132,9 +127,7 @@ static uint32_t add_queue(struct sched *sched, uint32_t set, uint32_t and_set)
     uint32_t capacity = sched->queue_capacity;
     MEM_GROW(sched->queues, sched->queue_count, sched->queue_capacity);
     if (sched->queue_capacity != capacity) {
-        sched->queue_links = mem_resize(sched->queue_links,
-                                        sched->queue_capacity,
-                                        sizeof(sched->queue_links[0]));
+        MEM_RESIZE(sched->queue_links, sched->queue_capacity);
     }
     uint32_t ix = sched->queue_count++;
     sched->queues[ix] = (struct queue){
@@ -227,8 +220,8 @@ task_set(struct sched *sched, uint32_t run, const struct sched_task_spec *spec)
 {
     struct pool_need needs[POOLS_MAX];
     uint32_t count = 0;
-    struct run r = sched->runs[run];
-    struct pool_need run_pool = {r.pool, 1};
+    const struct run *r = &sched->runs[run];
+    struct pool_need run_pool = {r->pool, 1};
     struct pool_need provider_pool = {sched->providers[spec->provider.v].pool,
                                       1};
     count = add_need(needs, count, run_pool);
@@ -244,11 +237,11 @@ task_set(struct sched *sched, uint32_t run, const struct sched_task_spec *spec)
             count = add_need(needs, count, need);
         }
     }
-    for (uint32_t n = r.limit_count; n-- > 0;) {
-        uint32_t limit = r.first_limit + n;
+    for (uint32_t n = r->limit_count; n-- > 0;) {
+        uint32_t limit = r->first_limit + n;
         uint32_t key = ID_NONE;
-        struct limit_spec l = sched->limits.limits[limit].spec;
-        if (!l.hold_group && !l.resource &&
+        const struct limit_spec *l = &sched->limits.limits[limit].spec;
+        if (!l->hold_group && !l->resource &&
             limits_match(&sched->limits,
                          limit,
                          spec->attributes,
@@ -308,24 +301,16 @@ static void reserve_tasks(struct sched *sched, uint32_t total)
                                     sched->task_count,
                                     capacity,
                                     sizeof(struct task));
-    sched->details =
-        mem_resize(sched->details, capacity, sizeof(struct detail));
-    sched->bin_links =
-        mem_resize(sched->bin_links, capacity, sizeof(struct pheap_link));
-    sched->timer_links =
-        mem_resize(sched->timer_links, capacity, sizeof(struct pheap_link));
-    uint32_t **numbers[] = {
-        &sched->unmet,
-        &sched->in_flight,
-        &sched->marks,
-        &sched->stack,
-        &sched->list,
-        &sched->tally,
-        &sched->doubts,
-    };
-    for (uint32_t ix = 0; ix < ARRAY_COUNT(numbers); ix++) {
-        *numbers[ix] = mem_resize(*numbers[ix], capacity, sizeof(uint32_t));
-    }
+    MEM_RESIZE(sched->details, capacity);
+    MEM_RESIZE(sched->bin_links, capacity);
+    MEM_RESIZE(sched->timer_links, capacity);
+    MEM_RESIZE(sched->unmet, capacity);
+    MEM_RESIZE(sched->in_flight, capacity);
+    MEM_RESIZE(sched->marks, capacity);
+    MEM_RESIZE(sched->stack, capacity);
+    MEM_RESIZE(sched->list, capacity);
+    MEM_RESIZE(sched->tally, capacity);
+    MEM_RESIZE(sched->doubts, capacity);
 }
 
 static void reserve_groups(struct sched *sched, uint32_t more)

@@ -53,6 +53,21 @@ static void stop_asking(struct sched *sched, uint32_t task)
     control_check_run(sched, ix);
 }
 
+void control_end_session(struct sched *sched, uint32_t leader)
+{
+    for (uint32_t task = leader; task != ID_NONE;
+         task = sched->tasks[task].next_in_session) {
+        if (!sched_has(sched, task, TASK_ENDING)) {
+            return;
+        }
+    }
+    INVARIANT(!sched_has(sched, leader, TASK_END_DUE));
+    sched_raise(sched, leader, TASK_END_DUE);
+    sched->ends++;
+    INVARIANT(sched->ends <= sched->in_flight_count);
+    sched->end_from = 0;
+}
+
 /* Mark a task in flight; a session whose tasks are all marked is stopped. */
 static void end_in_flight(struct sched *sched, uint32_t task, bool skip)
 {
@@ -63,18 +78,7 @@ static void end_in_flight(struct sched *sched, uint32_t task, bool skip)
         sched_raise(sched, task, TASK_TO_SKIP);
     }
     state_touch(sched, task);
-    uint32_t leader = sched->tasks[task].leader;
-    for (uint32_t other = leader; other != ID_NONE;
-         other = sched->tasks[other].next_in_session) {
-        if (!sched_has(sched, other, TASK_ENDING)) {
-            return;
-        }
-    }
-    INVARIANT(!sched_has(sched, leader, TASK_END_DUE));
-    sched_raise(sched, leader, TASK_END_DUE);
-    sched->ends++;
-    INVARIANT(sched->ends <= sched->in_flight_count);
-    sched->end_from = 0;
+    control_end_session(sched, sched->tasks[task].leader);
 }
 
 void control_cancel_run(struct sched *sched, uint32_t run, uint32_t cause)
@@ -124,15 +128,7 @@ static enum err withdraw(struct sched *sched, uint32_t task, bool skip)
         state_drop(sched, task);
     }
     stop_asking(sched, task);
-    state_set(sched, task, skip ? TASK_SKIPPED : TASK_CANCELLED);
-    if (skip && sched_failure_of(sched, task)->optional) {
-        deps_satisfy(sched, task);
-        priority_refresh(sched, &task, 1);
-    } else {
-        deps_revert(sched, task);
-        deps_skip_dependents(sched, task);
-        INVARIANT(!sched_has(sched, task, TASK_SATISFIED));
-    }
+    deps_withdraw(sched, task, skip);
     return ERR_OK;
 }
 

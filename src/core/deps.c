@@ -135,6 +135,20 @@ void deps_skip_dependents(struct sched *sched, uint32_t task)
     skip_behind(sched, task, task);
 }
 
+/* Skip or cancel a task for its own sake. */
+void deps_withdraw(struct sched *sched, uint32_t task, bool skip)
+{
+    state_set(sched, task, skip ? TASK_SKIPPED : TASK_CANCELLED);
+    if (skip && sched_failure_of(sched, task)->optional) {
+        deps_satisfy(sched, task);
+        priority_refresh(sched, &task, 1);
+    } else {
+        deps_revert(sched, task);
+        deps_skip_dependents(sched, task);
+        INVARIANT(!sched_has(sched, task, TASK_SATISFIED));
+    }
+}
+
 void deps_skip(struct sched *sched, uint32_t task, uint32_t cause)
 {
     skip_one(sched, task, cause);

@@ -63,32 +63,28 @@ static void sleep_pool(struct sched *sched, uint32_t pool)
     }
 }
 
+/* Let a pool be awake if queues wait there that could find units. */
 static void wake_pool(struct sched *sched, uint32_t pool)
 {
     struct pool *r = &sched->limits.pools[pool];
-    if (!r->awake && r->waiting != ID_NONE &&
-        limits_reserved(&sched->limits, pool) == ID_NONE &&
-        limits_free(&sched->limits, pool) > 0) {
+    if (r->waiting == ID_NONE) {
+        INVARIANT(!r->awake);
+    } else if (limits_reserved(&sched->limits, pool) != ID_NONE ||
+               limits_free(&sched->limits, pool) <= 0) {
+        sleep_pool(sched, pool);
+    } else if (!r->awake) {
         struct pheap_forest forest = pool_forest(sched);
         sched->awake = pheap_add(&forest, sched->awake, pool);
         r->awake = true;
     }
 }
 
-/* Its units changed: wake its pools that have some, let the others sleep. */
+/* Its units changed. */
 static void wake_counter(struct sched *sched, const struct counter *counter)
 {
     for (uint32_t pool = counter->first_pool; pool != ID_NONE;
          pool = sched->limits.pools[pool].next_of_counter) {
-        if (sched->limits.pools[pool].waiting == ID_NONE) {
-            continue; /* it sleeps, and no queue needs it awake */
-        }
-        if (counter->reserved_for != ID_NONE ||
-            limits_free(&sched->limits, pool) <= 0) {
-            sleep_pool(sched, pool);
-        } else {
-            wake_pool(sched, pool);
-        }
+        wake_pool(sched, pool);
     }
 }
 
@@ -137,20 +133,6 @@ void dispatch_leave(struct sched *sched, uint32_t queue)
     wake_pool(sched, pool);
 }
 
-/* Take units whether there are any or not. */
-void dispatch_occupy(struct sched *sched, uint32_t set)
-{
-    const struct need_set *needs = &sched->sets[set];
-    for (uint32_t ix = 0; ix < needs->count; ix++) {
-        struct pool_need need = sched->needs[needs->first + ix];
-        struct counter *counter =
-            &sched->limits.counters[sched->limits.pools[need.pool].counter];
-        INVARIANT(counter->used >= 0);
-        counter->used += need.units;
-        wake_counter(sched, counter);
-    }
-}
-
 /* What is found to fit has units: anything else is a bug. */
 static void expect_free(const struct sched *sched, uint32_t set)
 {
@@ -161,17 +143,28 @@ static void expect_free(const struct sched *sched, uint32_t set)
     }
 }
 
-void dispatch_give(struct sched *sched, uint32_t set)
+/* Take the units of a set, whether there are any or not, or give them back. */
+static void move_units(struct sched *sched, uint32_t set, int64_t sign)
 {
     const struct need_set *needs = &sched->sets[set];
     for (uint32_t ix = 0; ix < needs->count; ix++) {
         struct pool_need need = sched->needs[needs->first + ix];
         struct counter *counter =
             &sched->limits.counters[sched->limits.pools[need.pool].counter];
-        INVARIANT(counter->used >= need.units);
-        counter->used -= need.units;
+        counter->used += sign * need.units;
+        INVARIANT(counter->used >= 0);
         wake_counter(sched, counter);
     }
+}
+
+void dispatch_occupy(struct sched *sched, uint32_t set)
+{
+    move_units(sched, set, 1);
+}
+
+void dispatch_give(struct sched *sched, uint32_t set)
+{
+    move_units(sched, set, -1);
 }
 
 /* The maximum of a limit changed: pools may wake or fall asleep. */
@@ -181,11 +174,7 @@ void dispatch_wake_limit(struct sched *sched, uint32_t limit)
          pool != ID_NONE;
          pool = sched->limits.pools[pool].next_of_limit) {
         INVARIANT(sched->limits.pools[pool].limit == limit);
-        if (limits_free(&sched->limits, pool) <= 0) {
-            sleep_pool(sched, pool);
-        } else {
-            wake_pool(sched, pool);
-        }
+        wake_pool(sched, pool);
     }
 }
 
@@ -257,16 +246,6 @@ uint32_t dispatch_close_group(struct sched *sched)
         }
     }
     return ID_NONE;
-}
-
-/* Close all of them; whether there were any. */
-bool dispatch_close_groups(struct sched *sched)
-{
-    bool closed = false;
-    while (dispatch_close_group(sched) != ID_NONE) {
-        closed = true;
-    }
-    return closed;
 }
 
 /* Forget reservations, holds and what was set aside: each start may change
@@ -441,46 +420,22 @@ static void set_aside(struct sched *sched, uint32_t queue)
     sched->asides = queue;
 }
 
-/* Call `fn` for each pool that a queue needs, while it returns true. */
-typedef bool (*need_fn)(struct sched *sched, struct pool_need need, void *ctx);
-
-static bool
-each_need(struct sched *sched, uint32_t queue, need_fn fn, void *ctx)
+/* The n-th pool that a queue needs; false: it needs fewer. */
+static bool need_at(const struct sched *sched,
+                    uint32_t queue,
+                    uint32_t n,
+                    struct pool_need *out)
 {
-    const struct queue *q = &sched->queues[queue];
-    for (uint32_t part = 0; part < 2 && q->sets[part] != ID_NONE; part++) {
-        const struct need_set *set = &sched->sets[q->sets[part]];
-        for (uint32_t ix = 0; ix < set->count; ix++) {
-            if (!fn(sched, sched->needs[set->first + ix], ctx)) {
-                return false;
-            }
+    const uint32_t *sets = sched->queues[queue].sets;
+    for (uint32_t part = 0; part < 2 && sets[part] != ID_NONE; part++) {
+        const struct need_set *set = &sched->sets[sets[part]];
+        if (n < set->count) {
+            *out = sched->needs[set->first + n];
+            return true;
         }
+        n -= set->count;
     }
-    return true;
-}
-
-static bool is_narrow(struct sched *sched, struct pool_need need, void *ctx)
-{
-    (void)sched;
-    (void)ctx;
-    return need.units == 1;
-}
-
-static bool can_ever_fit(struct sched *sched, struct pool_need need, void *ctx)
-{
-    (void)ctx;
-    return has_units(sched, need);
-}
-
-static bool reserve_part(struct sched *sched, struct pool_need need, void *ctx)
-{
-    const uint32_t *task = ctx;
-    int64_t free = limits_free(&sched->limits, need.pool);
-    if (free > 0 && free < need.units &&
-        limits_reserved(&sched->limits, need.pool) == ID_NONE) {
-        reserve(sched, need.pool, *task);
-    }
-    return true;
+    return false;
 }
 
 /*
@@ -490,14 +445,25 @@ static bool reserve_part(struct sched *sched, struct pool_need need, void *ctx)
  */
 static bool saves_up(struct sched *sched, uint32_t queue, uint32_t head)
 {
-    if (!sched_has(sched, head, TASK_AGED) ||
-        each_need(sched, queue, is_narrow, NULL)) {
+    struct pool_need need;
+    bool wide = false;
+    bool can_fit = true;
+    if (!sched_has(sched, head, TASK_AGED)) {
         return false;
     }
-    if (each_need(sched, queue, can_ever_fit, NULL)) {
-        (void)each_need(sched, queue, reserve_part, &head);
+    for (uint32_t n = 0; need_at(sched, queue, n, &need); n++) {
+        wide = wide || need.units > 1;
+        can_fit = can_fit && has_units(sched, need);
     }
-    return true;
+    for (uint32_t n = 0; wide && can_fit && need_at(sched, queue, n, &need);
+         n++) {
+        int64_t free = limits_free(&sched->limits, need.pool);
+        if (free > 0 && free < need.units &&
+            limits_reserved(&sched->limits, need.pool) == ID_NONE) {
+            reserve(sched, need.pool, head);
+        }
+    }
+    return wide;
 }
 
 void dispatch_rouse(struct sched *sched, uint32_t queue)

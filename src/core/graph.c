@@ -33,16 +33,14 @@ void graph_reserve(struct graph *graph, uint32_t nodes, uint32_t edges)
 {
     if (nodes > graph->node_capacity) {
         INVARIANT(graph->node_count <= graph->node_capacity);
-        graph->nodes = mem_resize(graph->nodes, nodes, sizeof(graph->nodes[0]));
+        MEM_RESIZE(graph->nodes, nodes);
         graph->node_capacity = nodes;
     }
     if (edges > graph->edge_capacity) {
         INVARIANT(graph->edge_count <= graph->edge_capacity);
         uint32_t half_more = graph->edge_capacity + graph->edge_capacity / 2;
         graph->edge_capacity = edges > half_more ? edges : half_more;
-        graph->edges = mem_resize(graph->edges,
-                                  graph->edge_capacity,
-                                  sizeof(graph->edges[0]));
+        MEM_RESIZE(graph->edges, graph->edge_capacity);
     }
 }
 

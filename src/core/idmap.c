@@ -5,13 +5,6 @@
 #include "base/invariant.h"
 #include "base/mem.h"
 
-uint64_t idmap_hash(uint64_t hash, uint64_t bits)
-{
-    hash ^= bits + UINT64_C(0x9e3779b97f4a7c15) + (hash << 6) + (hash >> 2);
-    hash *= UINT64_C(0xff51afd7ed558ccd);
-    return hash ^ (hash >> 32);
-}
-
 void idmap_release(struct idmap *map)
 {
     mem_free(map->slots);

@@ -34,6 +34,11 @@ void idmap_put(struct idmap *map, uint64_t key, uint32_t value);
 size_t idmap_bytes(const struct idmap *map);
 
 /* Mix 64 bits into a running hash. */
-uint64_t idmap_hash(uint64_t hash, uint64_t bits);
+static inline uint64_t idmap_hash(uint64_t hash, uint64_t bits)
+{
+    hash ^= bits + UINT64_C(0x9e3779b97f4a7c15) + (hash << 6) + (hash >> 2);
+    hash *= UINT64_C(0xff51afd7ed558ccd);
+    return hash ^ (hash >> 32);
+}
 
 #endif /* CORE_IDMAP_H */

@@ -66,6 +66,21 @@ static void give_up(struct sched *sched, uint32_t task)
     }
 }
 
+/* Let a task wait until a time; `counts`: its group stays open for it. */
+static void
+back_off(struct sched *sched, uint32_t task, int64_t until_ns, bool counts)
+{
+    struct run *run = sched_run_of(sched, task);
+    state_set(sched, task, TASK_WAITING);
+    sched_raise(sched, task, TASK_BACKING_OFF);
+    run->backing_off++;
+    INVARIANT(run->backing_off <= run->counts[TASK_WAITING]);
+    if (!counts) {
+        ready_count_out(sched, task);
+    }
+    state_set_timer(sched, task, until_ns);
+}
+
 static void fail(struct sched *sched, uint32_t task)
 {
     struct detail *detail = &sched->details[task];
@@ -83,15 +98,8 @@ static void fail(struct sched *sched, uint32_t task)
         return;
     }
     INVARIANT(delay > 0);
-    state_set(sched, task, TASK_WAITING);
-    sched_raise(sched, task, TASK_BACKING_OFF);
-    sched_run_of(sched, task)->backing_off++;
-    if (sched_has(sched, task, TASK_HELD)) {
-        ready_count_out(sched, task);
-    }
-    state_set_timer(sched, task, sched->now_ns + delay);
-    INVARIANT(sched_run_of(sched, task)->backing_off <=
-              sched_run_of(sched, task)->counts[TASK_WAITING]);
+    bool held = sched_has(sched, task, TASK_HELD);
+    back_off(sched, task, sched->now_ns + delay, !held);
 }
 
 /*
@@ -121,16 +129,8 @@ refuse(struct sched *sched, uint32_t task, const struct sched_event *event)
                           ? provider->shut_until_ns
                           : sched->now_ns;
     INVARIANT(delay_ns > 0);
-    state_set(sched, task, TASK_WAITING);
-    sched_raise(sched, task, TASK_BACKING_OFF);
-    sched_run_of(sched, task)->backing_off++;
-    INVARIANT(sched_run_of(sched, task)->backing_off <=
-              sched_run_of(sched, task)->counts[TASK_WAITING]);
-    ready_count_out(sched, task);
-    state_set_timer(sched,
-                    task,
-                    from_ns < SCHED_NEVER - delay_ns ? from_ns + delay_ns
-                                                     : from_ns);
+    bool late = from_ns >= SCHED_NEVER - delay_ns;
+    back_off(sched, task, late ? from_ns : from_ns + delay_ns, false);
 }
 
 /*
@@ -249,16 +249,8 @@ static void complete(struct sched *sched, uint32_t task)
 static void withdraw(struct sched *sched, uint32_t task)
 {
     INVARIANT(sched_has(sched, task, TASK_ENDING));
-    bool skip = sched_has(sched, task, TASK_TO_SKIP);
-    state_set(sched, task, skip ? TASK_SKIPPED : TASK_CANCELLED);
-    if (skip && sched_failure_of(sched, task)->optional) {
-        deps_satisfy(sched, task);
-        priority_refresh(sched, &task, 1);
-    } else {
-        deps_skip_dependents(sched, task);
-    }
+    deps_withdraw(sched, task, sched_has(sched, task, TASK_TO_SKIP));
     ready_count_out(sched, task);
-    INVARIANT(skip || !sched_has(sched, task, TASK_SATISFIED));
 }
 
 /* It says nothing about the work: all tasks of the session are ready again. */

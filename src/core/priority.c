@@ -38,8 +38,9 @@ compute(const struct sched *sched, uint32_t task, bool fresh)
 {
     const struct graph *graph = &sched->graph;
     int64_t estimate_ns = sched->tasks[task].estimate_ns;
+    uint8_t tier = (uint8_t)sched_class_of(sched, task)->tier;
     struct order order = {
-        .tier = (uint8_t)sched_class_of(sched, task)->tier,
+        .tier = tier,
         .blocked_tier = TIER_NONE,
     };
     for (uint32_t edge = graph_first_dependent(graph, task); edge != ID_NONE;
@@ -61,6 +62,8 @@ compute(const struct sched *sched, uint32_t task, bool fresh)
     order.rank_ns = order.rank_ns > SCHED_NEVER - estimate_ns
                         ? SCHED_NEVER
                         : order.rank_ns + estimate_ns;
+    INVARIANT(order.rank_ns >= estimate_ns);
+    INVARIANT(order.tier <= tier);
     return order;
 }
 
@@ -68,8 +71,6 @@ static void update(struct sched *sched, uint32_t task, bool fresh)
 {
     struct order order = compute(sched, task, fresh);
     struct task *t = &sched->tasks[task];
-    INVARIANT(order.rank_ns >= t->estimate_ns);
-    INVARIANT(order.tier <= sched_class_of(sched, task)->tier);
     if (order.rank_ns == t->rank_ns && order.tier == t->tier &&
         order.blocked_tier == sched->details[task].blocked_tier) {
         return;

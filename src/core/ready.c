@@ -333,8 +333,7 @@ static enum bin_side side_of(const struct sched *sched, uint32_t task)
 void ready_enqueue(struct sched *sched, uint32_t task)
 {
     INVARIANT(sched->tasks[task].state == TASK_READY);
-    INVARIANT(!sched_has(sched, task, TASK_QUEUED));
-    INVARIANT(!sched_has(sched, task, TASK_HELD));
+    INVARIANT((sched->tasks[task].flags & (TASK_QUEUED | TASK_HELD)) == 0);
     if (ready_is_background(sched, task)) {
         sched_raise(sched, task, TASK_BACKGROUND);
     } else {

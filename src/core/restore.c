@@ -364,16 +364,6 @@ static void restore_task(struct sched *sched,
     }
 }
 
-/* Whether all tasks of a session are to end. */
-static bool is_ending(const struct sched *sched, uint32_t leader)
-{
-    uint32_t task = leader;
-    while (task != ID_NONE && sched_has(sched, task, TASK_ENDING)) {
-        task = sched->tasks[task].next_in_session;
-    }
-    return task == ID_NONE;
-}
-
 /* A session holds its pools, and its provider may have to answer. */
 static void restore_session(struct sched *sched, uint32_t leader)
 {
@@ -387,13 +377,8 @@ static void restore_session(struct sched *sched, uint32_t leader)
         provider->pending++;
         fit_batch(provider);
     }
-    if (is_ending(sched, leader)) {
-        /* Nobody knows whether the order was carried out. */
-        INVARIANT(!sched_has(sched, leader, TASK_END_DUE));
-        sched_raise(sched, leader, TASK_END_DUE);
-        sched->ends++;
-        sched->end_from = 0;
-    }
+    /* Nobody knows whether the order was carried out. */
+    control_end_session(sched, leader);
 }
 
 /* Link the tasks in flight to sessions. */

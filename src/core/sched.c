@@ -188,13 +188,23 @@ static bool next_end(struct sched *sched, struct sched_effect *out)
     return false;
 }
 
+/* Close the groups that nothing keeps open; whether there were any. */
+static bool close_groups(struct sched *sched)
+{
+    bool closed = false;
+    while (sched->group_checks != ID_NONE) {
+        closed = dispatch_close_group(sched) != ID_NONE || closed;
+    }
+    return closed;
+}
+
 static bool next_start(struct sched *sched, struct sched_effect *out)
 {
     uint32_t leader = dispatch_start(sched);
     while (leader == ID_NONE) {
         /* A start may have shut its provider, and what waits for that one
          * keeps no group open: its place may let another one start. */
-        if (!dispatch_close_groups(sched)) {
+        if (!close_groups(sched)) {
             return false;
         }
         leader = dispatch_start(sched);
@@ -322,7 +332,7 @@ bool sched_next_effect(struct sched *sched, struct sched_effect *out)
         if (sched->restoring) {
             restore_finish(sched);
         }
-        (void)dispatch_close_groups(sched);
+        (void)close_groups(sched);
     }
     return next_end(sched, out) || next_start(sched, out) ||
            next_notice(sched, out) || next_change(sched, out) ||

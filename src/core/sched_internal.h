@@ -289,9 +289,24 @@ void state_unready(struct sched *sched, uint32_t task);
 void state_drop(struct sched *sched, uint32_t task);
 void state_clear_backoff(struct sched *sched, uint32_t task);
 void state_age(struct sched *sched, uint32_t task);
-bool state_in_flight(const struct sched *sched, uint32_t task);
-bool state_is_pending(const struct sched *sched, uint32_t task);
-bool state_is_final(enum task_state state);
+
+static inline bool state_in_flight(const struct sched *sched, uint32_t task)
+{
+    uint8_t state = sched->tasks[task].state;
+    return state == TASK_STARTING || state == TASK_RUNNING;
+}
+
+static inline bool state_is_pending(const struct sched *sched, uint32_t task)
+{
+    uint8_t state = sched->tasks[task].state;
+    return state == TASK_WAITING || state == TASK_READY;
+}
+
+static inline bool state_is_final(enum task_state state)
+{
+    return state == TASK_DONE || state == TASK_SKIPPED ||
+           state == TASK_CANCELLED;
+}
 
 /* ready.c: bins, queues and groups. */
 void ready_enqueue(struct sched *sched, uint32_t task);
@@ -319,7 +334,6 @@ void dispatch_check_provider(struct sched *sched, uint32_t provider);
 void dispatch_rouse(struct sched *sched, uint32_t queue);
 void dispatch_open_group(struct sched *sched, uint32_t group);
 uint32_t dispatch_close_group(struct sched *sched);
-bool dispatch_close_groups(struct sched *sched);
 uint32_t dispatch_start(struct sched *sched);
 
 /* priority.c: tier and rank. */
@@ -337,6 +351,7 @@ bool deps_is_dead_end(const struct sched *sched, uint32_t task);
 void deps_satisfy(struct sched *sched, uint32_t task);
 void deps_revert(struct sched *sched, uint32_t task);
 void deps_skip_dependents(struct sched *sched, uint32_t task);
+void deps_withdraw(struct sched *sched, uint32_t task, bool skip);
 void deps_skip(struct sched *sched, uint32_t task, uint32_t cause);
 uint32_t deps_find_dead_end(struct sched *sched, uint32_t task);
 void deps_revive(struct sched *sched, uint32_t task);
@@ -360,6 +375,8 @@ enum err control_apply(struct sched *sched, const struct sched_event *event);
 void control_cancel_run(struct sched *sched, uint32_t run, uint32_t cause);
 void control_check_run(struct sched *sched, uint32_t run);
 void control_ask(struct sched *sched, uint32_t task);
+/* Have a session stopped if all its tasks are to end. */
+void control_end_session(struct sched *sched, uint32_t leader);
 
 /*
  * A group by its index: even ones are declared, in `groups`; odd ones are of

@@ -27,18 +27,6 @@ static const unsigned allowed[TASK_STATE_COUNT] = {
     [TASK_CANCELLED] = 0,
 };
 
-bool state_in_flight(const struct sched *sched, uint32_t task)
-{
-    uint8_t state = sched->tasks[task].state;
-    return state == TASK_STARTING || state == TASK_RUNNING;
-}
-
-bool state_is_final(enum task_state state)
-{
-    return state == TASK_DONE || state == TASK_SKIPPED ||
-           state == TASK_CANCELLED;
-}
-
 void state_touch(struct sched *sched, uint32_t task)
 {
     if (sched_has(sched, task, TASK_DIRTY)) {
@@ -228,12 +216,6 @@ void state_unready(struct sched *sched, uint32_t task)
     }
     INVARIANT((sched->tasks[task].flags &
                (TASK_QUEUED | TASK_TIMED | TASK_COUNTED)) == 0);
-}
-
-bool state_is_pending(const struct sched *sched, uint32_t task)
-{
-    uint8_t state = sched->tasks[task].state;
-    return state == TASK_WAITING || state == TASK_READY;
 }
 
 void state_clear_backoff(struct sched *sched, uint32_t task)

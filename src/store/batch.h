@@ -23,146 +23,181 @@
 /* Ceiling on the number of a run. */
 enum { STORE_RUN_MAX = INT32_MAX };
 
+/*
+ * The columns of each kind of row, from which its struct and its table in
+ * columns.c are made. A new column is a line here and a step of the schema. An
+ * update leaves FIXED ones as they are. columns.h says how types are stored.
+ */
+#define STORE_TYPE_BOOL bool
+#define STORE_TYPE_I32 int32_t
+#define STORE_TYPE_U32 uint32_t
+#define STORE_TYPE_U32_OR_NULL uint32_t
+#define STORE_TYPE_I64 int64_t
+#define STORE_TYPE_U64 uint64_t
+#define STORE_TYPE_DOUBLE double
+#define STORE_TYPE_TEXT const char *
+#define STORE_TYPE_TEXT_OR_NULL const char *
+#define STORE_TYPE_CHARS(bytes) __typeof__(char[bytes])
+#define STORE_TYPE_BYTES const char *
+#define STORE_MEMBER(type, name) STORE_TYPE_##type name;
+
 /* One execution of a plan. `id` is for people and unique ("booking-wave-3"). */
+#define STORE_RUN_COLUMNS(FIXED, SET)                                          \
+    FIXED(U32, number) /* from 1, ascending; in other rows `run` */            \
+    FIXED(TEXT, id)                                                            \
+    FIXED(TEXT, name)                                                          \
+    FIXED(TEXT, file)      /* the plan's, as given */                          \
+    FIXED(TEXT, folder)    /* absolute: relative paths start there */          \
+    FIXED(U32, processors) /* as when it was submitted */                      \
+    FIXED(I64, created_ns) /* wall clock */                                    \
+    SET(BOOL, finished)                                                        \
+    SET(BOOL, paused)                                                          \
+    SET(BOOL, cancelled)                                                       \
+    SET(U32, barrier) /* 1: its hook is due; N + 1: hook N runs */             \
+    SET(U32, completions)
 struct store_run {
-    uint32_t number; /* from 1, ascending; what other rows call it */
-    const char *id;
-    const char *name;
-    const char *file;   /* the plan's, as given */
-    const char *folder; /* absolute: what relative paths are relative to */
-    const char *text;   /* of the plan, in STORE_RUN_NEW: its fragment 0 */
+    STORE_RUN_COLUMNS(STORE_MEMBER, STORE_MEMBER)
+    const char *text; /* of the plan, in STORE_RUN_NEW: its fragment 0 */
     size_t text_bytes;
-    uint32_t processors; /* as when it was submitted */
-    int64_t created_ns;  /* wall clock */
-    /* What changes: */
-    bool finished;
-    bool paused;
-    bool cancelled;
-    uint32_t barrier; /* 1: its hook is due; N + 1: hook N is under way */
-    uint32_t completions;
 };
 
 /* A text of a run: its plan, and what was added to it later. */
+#define STORE_FRAGMENT_COLUMNS(FIXED, SET)                                     \
+    FIXED(U32, run)                                                            \
+    FIXED(U32, number) /* 0: the plan, from STORE_RUN_NEW */                   \
+    FIXED(TEXT, file)                                                          \
+    FIXED(BYTES, text)
 struct store_fragment {
-    uint32_t run;
-    uint32_t number; /* 0: the plan, which comes with STORE_RUN_NEW */
-    const char *file;
-    const char *text;
+    STORE_FRAGMENT_COLUMNS(STORE_MEMBER, STORE_MEMBER)
     size_t text_bytes;
 };
 
 /* A limit that an operator has changed. */
+#define STORE_LIMIT_COLUMNS(FIXED, SET)                                        \
+    FIXED(U32, run)                                                            \
+    FIXED(TEXT, name)                                                          \
+    SET(I64, max)                                                              \
+    SET(U32, percent)
 struct store_limit {
-    uint32_t run;
-    const char *name;
-    int64_t max;
-    uint32_t percent;
+    STORE_LIMIT_COLUMNS(STORE_MEMBER, STORE_MEMBER)
 };
 
 /* Back-off and circuit of one provider. */
+#define STORE_PROVIDER_COLUMNS(FIXED, SET)                                     \
+    FIXED(TEXT, name)                                                          \
+    SET(U32, steps)                                                            \
+    SET(U32, steps_kept)                                                       \
+    SET(BOOL, confirming)                                                      \
+    SET(I64, shut_until_ns)                                                    \
+    SET(BOOL, usage)                                                           \
+    SET(U32, failures)                                                         \
+    SET(BOOL, circuit_open)                                                    \
+    SET(U64, probe_token)                                                      \
+    SET(U32, probe_steps)                                                      \
+    SET(I64, probe_at_ns)                                                      \
+    SET(BOOL, stopped)        /* until an operator resumes it */               \
+    SET(TEXT_OR_NULL, reason) /* why it is stopped; NULL: it is not */
 struct store_provider {
-    const char *name;
-    uint32_t steps;
-    uint32_t steps_kept;
-    bool confirming;
-    int64_t shut_until_ns;
-    bool usage;
-    uint32_t failures;
-    bool circuit_open;
-    uint64_t probe_token;
-    uint32_t probe_steps;
-    int64_t probe_at_ns;
-    bool stopped;       /* until an operator resumes it */
-    const char *reason; /* why it is stopped; NULL: it is not */
+    STORE_PROVIDER_COLUMNS(STORE_MEMBER, STORE_MEMBER)
 };
 
 /* Something small with a name, such as what a usage meter showed last. */
+#define STORE_SETTING_COLUMNS(FIXED, SET)                                      \
+    FIXED(TEXT, name)                                                          \
+    SET(TEXT_OR_NULL, value) /* NULL: there is none (any more) */
 struct store_setting {
-    const char *name;
-    const char *value; /* NULL: there is none (any more) */
+    STORE_SETTING_COLUMNS(STORE_MEMBER, STORE_MEMBER)
 };
 
-/* The state of a task. Times are of the engine's clock unless said. */
+/*
+ * The state of a task. Times are of the engine's clock unless said. The last
+ * two are what all its attempts have cost, as their sessions said.
+ */
+#define STORE_TASK_COLUMNS(FIXED, SET)                                         \
+    SET(TEXT, id)                                                              \
+    SET(TEXT, state) /* name of enum task_state */                             \
+    SET(U32, flags)  /* SCHED_RECORD_... */                                    \
+    SET(U32, parked) /* enum sched_parked */                                   \
+    SET(I64, ready_ns)                                                         \
+    SET(U64, ready_seq)                                                        \
+    SET(I64, until_ns)                                                         \
+    SET(I64, started_ns)                                                       \
+    SET(I64, service_ns) /* of its group */                                    \
+    SET(U64, version)    /* grows with every write of any task */              \
+    SET(U64, token)                                                            \
+    SET(U32_OR_NULL, leader) /* of its session: index of a task */             \
+    SET(U32, place)          /* in its session, from 0 */                      \
+    SET(U32, attempts)                                                         \
+    SET(U32, number) /* of its last attempt; refused ones count */             \
+    SET(U32, tries)                                                            \
+    SET(U32, reworks)                                                          \
+    SET(U32, checkpoints)                                                      \
+    SET(U32_OR_NULL, cause)     /* index of a task of this run */              \
+    SET(TEXT_OR_NULL, reason)   /* in words */                                 \
+    SET(TEXT_OR_NULL, feedback) /* for its next attempt */                     \
+    SET(TEXT_OR_NULL, carry)    /* JSON object, see engine/carry.h */          \
+    SET(DOUBLE, usd)                                                           \
+    SET(I64, tokens)
 struct store_task {
     uint32_t run;
     uint32_t ix; /* in the plan with its fragments */
-    const char *id;
-    const char *state; /* name of enum task_state */
-    uint32_t flags;    /* SCHED_RECORD_... */
-    uint32_t parked;   /* enum sched_parked */
-    int64_t ready_ns;
-    uint64_t ready_seq;
-    int64_t until_ns;
-    int64_t started_ns;
-    int64_t service_ns; /* of its group */
-    uint64_t version;   /* grows with every write of any task */
-    uint64_t token;
-    uint32_t leader; /* of its session: index of a task of this run */
-    uint32_t place;  /* in its session, from 0 */
-    uint32_t attempts;
-    uint32_t number; /* of its last attempt; refused ones count */
-    uint32_t tries;
-    uint32_t reworks;
-    uint32_t checkpoints;
-    uint32_t cause;       /* index of a task of this run, or STORE_NONE */
-    const char *reason;   /* in words; NULL: none */
-    const char *feedback; /* for its next attempt; NULL: none */
-    const char *carry;    /* JSON object: more for its next attempt, see
-                             engine/carry.h; NULL: none */
-    /* What all its attempts have cost, as their sessions said. */
-    double usd;
-    int64_t tokens;
+    STORE_TASK_COLUMNS(STORE_MEMBER, STORE_MEMBER)
 };
 
 /* One session. It is of one task, or of several when they were batched. */
+#define STORE_ATTEMPT_COLUMNS(FIXED, SET)                                      \
+    FIXED(U64, token)                                                          \
+    FIXED(U32, run)                                                            \
+    FIXED(U32, task) /* its first one */                                       \
+    FIXED(U32, number)                                                         \
+    FIXED(U32, task_count)                                                     \
+    FIXED(U32, slot)          /* from 1, unique in flight; 0: not known */     \
+    SET(TEXT, state)          /* "claimed", "running", "ended" */              \
+    FIXED(U64, epoch)         /* of the scheduler that claimed it */           \
+    FIXED(CHARS(37), boot_id) /* of the boot in which it was claimed */        \
+    FIXED(CHARS(33), nonce)   /* in its files; "": not known */                \
+    SET(I64, pid)             /* of its shim; 0: not known */                  \
+    SET(U64, start_ticks)                                                      \
+    FIXED(I64, claimed_ns) /* all three: wall clock; 0: not yet */             \
+    SET(I64, begun_ns)                                                         \
+    SET(I64, ended_ns)                                                         \
+    SET(TEXT_OR_NULL, outcome) /* "done", "failed"; NULL: not ended */         \
+    SET(TEXT_OR_NULL, cause)   /* of its end: "exit", "timeout" ... */         \
+    SET(TEXT_OR_NULL, reason)  /* in words */                                  \
+    SET(I32, code)             /* exit code; -1: none */                       \
+    SET(I32, signal)           /* that ended it; 0: none */                    \
+    SET(I64, input_tokens)     /* cached ones included */                      \
+    SET(I64, cached_tokens)                                                    \
+    SET(I64, output_tokens)                                                    \
+    SET(DOUBLE, usd)
 struct store_attempt {
-    uint64_t token;
-    uint32_t run;
-    uint32_t task; /* its first one */
-    uint32_t number;
-    uint32_t task_count;
-    uint32_t slot;     /* from 1; no two sessions in flight have the same; 0:
-                          not known */
-    const char *state; /* "claimed", "running", "ended" */
-    uint64_t epoch;    /* of the scheduler that claimed it */
-    char boot_id[37];  /* of the boot in which it was claimed */
-    char nonce[33];    /* that its files carry; "": of an earlier version */
-    int64_t pid;       /* of its shim; 0: not known */
-    uint64_t start_ticks;
-    int64_t claimed_ns; /* all three: wall clock; 0: not yet */
-    int64_t begun_ns;
-    int64_t ended_ns;
-    const char *outcome;  /* "done", "failed", ...; NULL until it has ended */
-    const char *cause;    /* of its end: "exit", "timeout" ...; NULL */
-    const char *reason;   /* in words, or NULL */
-    int32_t code;         /* exit code; -1: none */
-    int32_t signal;       /* that ended it; 0: none */
-    int64_t input_tokens; /* cached ones included */
-    int64_t cached_tokens;
-    int64_t output_tokens;
-    double usd;
+    STORE_ATTEMPT_COLUMNS(STORE_MEMBER, STORE_MEMBER)
 };
 
 /* Something that happened. `number` and `sum` are given by the store. */
+#define STORE_EVENT_COLUMNS(FIXED, SET)                                        \
+    FIXED(U64, number)                                                         \
+    FIXED(I64, wall_ns)                                                        \
+    FIXED(U32_OR_NULL, run)  /* STORE_NONE: about the store */                 \
+    FIXED(U32_OR_NULL, task) /* STORE_NONE: about no task */                   \
+    FIXED(TEXT, kind)        /* "task", "run", "order", "scheduler", ... */    \
+    FIXED(TEXT, data)        /* JSON object */                                 \
+    FIXED(U64, sum)          /* of this row and of all before it */
 struct store_event {
-    uint64_t number;
-    int64_t wall_ns;
-    uint32_t run;     /* STORE_NONE: about the store */
-    uint32_t task;    /* STORE_NONE: about no task */
-    const char *kind; /* "task", "run", "order", "scheduler", ... */
-    const char *data; /* JSON object */
-    uint64_t sum;     /* of this row and of all before it */
+    STORE_EVENT_COLUMNS(STORE_MEMBER, STORE_MEMBER)
 };
 
 /* An order of an operator, and its answer. */
+#define STORE_COMMAND_COLUMNS(FIXED, SET)                                      \
+    FIXED(U64, number) /* 0 in a batch: a new row */                           \
+    FIXED(I64, wall_ns)                                                        \
+    FIXED(TEXT, who)                                                           \
+    FIXED(TEXT, verb)                                                          \
+    FIXED(TEXT, args)         /* JSON object */                                \
+    FIXED(TEXT_OR_NULL, key)  /* that its sender made up */                    \
+    SET(TEXT_OR_NULL, answer) /* JSON object; NULL: not answered yet */
 struct store_command {
-    uint64_t number; /* 0 in a batch: a new row */
-    int64_t wall_ns;
-    const char *who;
-    const char *verb;
-    const char *args;   /* JSON object */
-    const char *key;    /* that its sender made up; NULL: none */
-    const char *answer; /* JSON object; NULL: not answered yet */
+    STORE_COMMAND_COLUMNS(STORE_MEMBER, STORE_MEMBER)
 };
 
 /*

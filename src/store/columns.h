@@ -2,8 +2,8 @@
 /*
  * columns: the tables of a store, once for all back ends.
  *
- * A back end binds and reads rows by these tables. A new column is a line in
- * columns.c, a member of its struct (batch.h), and a step of the schema.
+ * A back end binds and reads rows by these tables, which are made of the lists
+ * of columns in batch.h.
  */
 #ifndef STORE_COLUMNS_H
 #define STORE_COLUMNS_H

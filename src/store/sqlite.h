@@ -14,4 +14,7 @@ MUST_USE enum err sqlite_open_store(struct store **out,
                                     enum store_mode mode,
                                     struct diag *diag);
 
+/* Version of the schema that this program writes. */
+int sqlite_schema_version(void);
+
 #endif /* STORE_SQLITE_H */

@@ -209,8 +209,7 @@ static enum err find_gaps(struct sqlite_store *store,
             last->sum = sum;
             continue;
         }
-        gaps->items =
-            mem_resize(gaps->items, gaps->count + 1, sizeof(gaps->items[0]));
+        MEM_RESIZE(gaps->items, gaps->count + 1);
         gaps->items[gaps->count++] = (struct event_gap){number, number, sum};
     }
     err = rc == SQLITE_DONE ? ERR_OK : sqlite_fail(store, rc, diag);

@@ -15,6 +15,7 @@
 #include "base/macros.h"
 #include "base/strbuf.h"
 #include "store/schema/steps.h"
+#include "store/sqlite.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +27,7 @@
 #define DATABASE "sluice.db"
 #define UNFINISHED "sluice.db.new"
 
-_Static_assert(ARRAY_COUNT(steps) == STORE_SCHEMA, "one step for each version");
+enum { SCHEMA = ARRAY_COUNT(steps) };
 
 /* The first bytes of every database of SQLite, with the NUL. */
 #define MAGIC "SQLite format 3"
@@ -36,6 +37,11 @@ enum {
     HEADER_VERSION = 60, /* offsets of numbers, the highest byte first */
     HEADER_APPLICATION = 68,
 };
+
+int sqlite_schema_version(void)
+{
+    return SCHEMA;
+}
 
 enum err sqlite_find_database(const struct sqlite_store *store,
                               struct diag *diag)
@@ -83,7 +89,7 @@ static int set_number(sqlite3 *db, const char *name, int number)
 /* Run the steps from `version` on, and set the version. */
 static int run_steps(sqlite3 *db, uint32_t version)
 {
-    INVARIANT(version < STORE_SCHEMA);
+    INVARIANT(version < SCHEMA);
     INVARIANT(sqlite3_get_autocommit(db) == 0 || version == 0);
     for (uint32_t ix = version; ix < ARRAY_COUNT(steps); ix++) {
         int rc = exec(db, steps[ix]);
@@ -91,7 +97,7 @@ static int run_steps(sqlite3 *db, uint32_t version)
             return rc;
         }
     }
-    return set_number(db, "user_version", STORE_SCHEMA);
+    return set_number(db, "user_version", SCHEMA);
 }
 
 enum err sqlite_build_schema(sqlite3 *db)
@@ -209,7 +215,7 @@ static enum err check_version(struct sqlite_store *store,
                               bool writable,
                               struct diag *diag)
 {
-    if (version > STORE_SCHEMA) {
+    if (version > SCHEMA) {
         return diag_set(diag,
                         ERR_UNAVAILABLE,
                         "the store %s has version %u, but this sluice (%s) "
@@ -217,13 +223,13 @@ static enum err check_version(struct sqlite_store *store,
                         store->dir,
                         version,
                         SLUICE_VERSION,
-                        STORE_SCHEMA);
+                        SCHEMA);
     }
     if (version == 0) {
         return sqlite_corrupt(store, diag, "no version");
     }
-    INVARIANT(version >= 1 && version <= STORE_SCHEMA);
-    store->outdated = version < STORE_SCHEMA && !writable;
+    INVARIANT(version >= 1 && version <= SCHEMA);
+    store->outdated = version < SCHEMA && !writable;
     if (store->outdated) {
         return diag_set(
             diag,
@@ -233,7 +239,7 @@ static enum err check_version(struct sqlite_store *store,
             store->dir,
             version,
             SLUICE_VERSION,
-            STORE_SCHEMA);
+            SCHEMA);
     }
     return ERR_OK;
 }
@@ -323,10 +329,10 @@ enum err sqlite_migrate(struct sqlite_store *store, struct diag *diag)
 {
     uint32_t version = 0;
     enum err err = read_version(store, &version, diag);
-    if (err != ERR_OK || version == STORE_SCHEMA) {
+    if (err != ERR_OK || version == SCHEMA) {
         return err;
     }
-    INVARIANT(version < STORE_SCHEMA);
+    INVARIANT(version < SCHEMA);
     INVARIANT(store->base.epoch == 0 && store->lock.fd >= 0);
     err = sqlite_begin_write(store, diag);
     if (err == ERR_OK) {

@@ -30,9 +30,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Version of the schema that this program writes. */
-enum { STORE_SCHEMA = 4 };
-
 /* Who holds, or wants to hold, the scheduler's lock. A plain value; its age and
  * silence are worked out by store_owner(). */
 struct store_owner {

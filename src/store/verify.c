@@ -149,9 +149,7 @@ static enum err see_run(void *ctx, const union store_row *row)
               ", row %u: the number was never given out",
               run->number);
     }
-    verifying->runs = mem_resize(verifying->runs,
-                                 verifying->run_count + 1,
-                                 sizeof(verifying->runs[0]));
+    MEM_RESIZE(verifying->runs, verifying->run_count + 1);
     verifying->runs[verifying->run_count++] =
         (struct seen_run){.number = run->number};
     return ERR_OK;
@@ -193,9 +191,7 @@ static enum err see_setting(void *ctx, const union store_row *row)
     struct verifying *verifying = ctx;
     struct event_gap gap;
     if (event_gap_read(row->setting.name, row->setting.value, &gap)) {
-        verifying->gaps = mem_resize(verifying->gaps,
-                                     verifying->gap_count + 1,
-                                     sizeof(verifying->gaps[0]));
+        MEM_RESIZE(verifying->gaps, verifying->gap_count + 1);
         verifying->gaps[verifying->gap_count++] = gap;
     }
     return ERR_OK;
@@ -226,9 +222,7 @@ static enum err see_task(void *ctx, const union store_row *row)
     INVARIANT(verifying->task_count <= verifying->task_capacity);
     if (verifying->task_count == verifying->task_capacity) {
         verifying->task_capacity = 2 * verifying->task_capacity + 64;
-        verifying->tasks = mem_resize(verifying->tasks,
-                                      verifying->task_capacity,
-                                      sizeof(verifying->tasks[0]));
+        MEM_RESIZE(verifying->tasks, verifying->task_capacity);
     }
     verifying->tasks[verifying->task_count++] = (struct seen_task){
         .key = key_of(task->run, task->ix),
@@ -325,9 +319,7 @@ static void note_state(struct verifying *verifying,
     INVARIANT(verifying->last_count <= verifying->last_capacity);
     if (verifying->last_count == verifying->last_capacity) {
         verifying->last_capacity = 2 * verifying->last_capacity + 64;
-        verifying->lasts = mem_resize(verifying->lasts,
-                                      verifying->last_capacity,
-                                      sizeof(verifying->lasts[0]));
+        MEM_RESIZE(verifying->lasts, verifying->last_capacity);
     }
     event_read(&verifying->event, row);
     verifying->lasts[verifying->last_count++] = (struct last_event){

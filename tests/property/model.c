@@ -38,6 +38,19 @@ static bool all_satisfied(const struct model *model, uint32_t task)
     return true;
 }
 
+/* The same for all tasks at once: which ones lack a need. */
+static void find_lacking(const struct model *model, bool *lacks)
+{
+    for (uint32_t ix = 0; ix < model->task_count; ix++) {
+        lacks[ix] = false;
+    }
+    for (uint32_t ix = 0; ix < model->need_count; ix++) {
+        if (!model->tasks[model->needs[ix].need].satisfied) {
+            lacks[model->needs[ix].dependent] = true;
+        }
+    }
+}
+
 static uint32_t smaller(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
@@ -65,12 +78,25 @@ static bool inherit(struct model *model, uint32_t task, uint32_t from)
     return changed;
 }
 
-/* Work out who is satisfied, and tier and rank, until nothing changes. */
+/* A complete task is satisfied unless it lacks a need: whether it was. */
+static bool unsatisfy(struct model *model, struct sched_need need)
+{
+    struct model_task *dependent = &model->tasks[need.dependent];
+    bool changed = dependent->satisfied && !model->tasks[need.need].satisfied;
+    dependent->satisfied = dependent->satisfied && !changed;
+    return changed;
+}
+
+/*
+ * Work out who is satisfied, and tier and rank, until nothing changes. Most
+ * needs were declared before their dependents: the former goes forward, the
+ * latter back, and few rounds are enough.
+ */
 static void model_look(struct model *model)
 {
     for (uint32_t ix = 0; ix < model->task_count; ix++) {
         struct model_task *t = &model->tasks[ix];
-        t->satisfied = false;
+        t->satisfied = is_complete(t);
         t->rank_ns = t->estimate_ns;
         t->tier = model->classes[t->class_ix].tier;
         t->blocked_tier = 255;
@@ -78,14 +104,10 @@ static void model_look(struct model *model)
     bool changed = true;
     while (changed) {
         changed = false;
-        for (uint32_t ix = 0; ix < model->task_count; ix++) {
-            struct model_task *t = &model->tasks[ix];
-            if (!t->satisfied && is_complete(t) && all_satisfied(model, ix)) {
-                t->satisfied = true;
-                changed = true;
-            }
-        }
         for (uint32_t ix = 0; ix < model->need_count; ix++) {
+            changed = unsatisfy(model, model->needs[ix]) || changed;
+        }
+        for (uint32_t ix = model->need_count; ix-- > 0;) {
             struct sched_need need = model->needs[ix];
             changed = inherit(model, need.need, need.dependent) || changed;
         }
@@ -111,12 +133,13 @@ static void become_ready(struct model *model, uint32_t task)
 static void settle(struct model *model)
 {
     model_look(model);
+    bool lacks[MODEL_TASKS];
+    find_lacking(model, lacks);
     for (uint32_t ix = 0; ix < model->task_count; ix++) {
         struct model_task *t = &model->tasks[ix];
-        bool satisfied = all_satisfied(model, ix);
-        if (t->state == TASK_READY && !satisfied) {
+        if (t->state == TASK_READY && lacks[ix]) {
             t->state = TASK_WAITING;
-        } else if (t->state == TASK_WAITING && !t->backing_off && satisfied) {
+        } else if (t->state == TASK_WAITING && !t->backing_off && !lacks[ix]) {
             become_ready(model, ix);
         }
         if (t->state == TASK_READY && !t->held) {
@@ -129,13 +152,17 @@ static void advance(struct model *model, int64_t now_ns)
 {
     model->now_ns = now_ns;
     model->event_seq++;
+    bool changed = false;
     for (uint32_t ix = 0; ix < model->task_count; ix++) {
         struct model_task *t = &model->tasks[ix];
         if (t->backing_off && t->until_ns <= now_ns) {
             t->backing_off = false;
+            changed = true;
         }
     }
-    settle(model);
+    if (changed) {
+        settle(model);
+    }
 }
 
 /* Skip everything pending behind a task, through what has started too. */
@@ -143,10 +170,15 @@ static void skip_behind(struct model *model, uint32_t task)
 {
     bool seen[MODEL_TASKS] = {false};
     seen[task] = true;
-    for (uint32_t round = 0; round < model->task_count; round++) {
+    bool changed = true;
+    while (changed) {
+        changed = false;
         for (uint32_t ix = 0; ix < model->need_count; ix++) {
-            seen[model->needs[ix].dependent] =
-                seen[model->needs[ix].dependent] || seen[model->needs[ix].need];
+            struct sched_need need = model->needs[ix];
+            if (seen[need.need] && !seen[need.dependent]) {
+                seen[need.dependent] = true;
+                changed = true;
+            }
         }
     }
     for (uint32_t ix = 0; ix < model->task_count; ix++) {
@@ -257,12 +289,15 @@ static bool reaches(const struct model *model, uint32_t a, uint32_t b)
 {
     bool seen[MODEL_TASKS] = {false};
     seen[b] = true;
-    for (uint32_t round = 0; round < model->task_count; round++) {
+    bool changed = true;
+    while (changed) {
+        changed = false;
         for (uint32_t ix = 0; ix < model->need_count; ix++) {
             uint32_t need = model->needs[ix].need;
-            if (seen[model->needs[ix].dependent] &&
+            if (seen[model->needs[ix].dependent] && !seen[need] &&
                 model->tasks[need].group == model->tasks[b].group) {
                 seen[need] = true;
+                changed = true;
             }
         }
     }
@@ -465,7 +500,7 @@ session_of(const struct model *model, uint32_t leader, uint32_t *members)
 {
     uint32_t count = 0;
     members[count++] = leader;
-    for (uint32_t seq = 1; seq < MODEL_TASKS; seq++) {
+    for (uint32_t seq = 1; seq == count; seq++) {
         for (uint32_t ix = 0; ix < model->task_count; ix++) {
             const struct model_task *t = &model->tasks[ix];
             if (ix != leader && in_flight(t) && t->leader == leader &&

@@ -127,24 +127,30 @@ add_task(struct model *model, uint32_t run, const struct sched_task_spec *spec)
     model->task_count++;
 }
 
-/* Whether there is a way from a task back to itself. */
+/*
+ * Whether there is a way from a task back to itself: tasks whose needs have
+ * all gone go, until none goes; what stays is on such a way or behind one.
+ */
 static bool
 has_cycle(const struct sched_need *needs, uint32_t count, uint32_t tasks)
 {
-    for (uint32_t from = 0; from < tasks; from++) {
-        bool seen[MODEL_TASKS * 2] = {false};
-        for (uint32_t round = 0; round < tasks; round++) {
-            for (uint32_t ix = 0; ix < count; ix++) {
-                if (needs[ix].dependent == from || seen[needs[ix].dependent]) {
-                    seen[needs[ix].need] = true;
-                }
+    bool gone[MODEL_TASKS * 2] = {false};
+    uint32_t left = tasks;
+    for (uint32_t before = tasks + 1; left < before;) {
+        bool stays[MODEL_TASKS * 2] = {false};
+        for (uint32_t ix = 0; ix < count; ix++) {
+            if (!gone[needs[ix].need]) {
+                stays[needs[ix].dependent] = true;
             }
         }
-        if (seen[from]) {
-            return true;
+        before = left;
+        left = 0;
+        for (uint32_t ix = 0; ix < tasks; ix++) {
+            gone[ix] = !stays[ix];
+            left += stays[ix] ? 1 : 0;
         }
     }
-    return false;
+    return left > 0;
 }
 
 static bool is_pending(const struct model_task *task)

@@ -237,7 +237,8 @@ fits(const struct model *model, uint32_t task, struct reservations *kept)
     bool shut = run_is_shut(model, t->run) ||
                 provider_state(&model->providers[t->provider], model->now_ns) !=
                     PROVIDER_OPEN;
-    struct reservations lacking = {.count = 0};
+    struct reservations lacking;
+    lacking.count = 0; /* not all of it is cleared: that would be the cost */
     uint32_t lack = lacking_of(model, kept, t->pools, t->pool_count, &lacking);
     if (opens_group(model, t)) {
         const struct model_group *g = &model->groups[t->group];
@@ -321,7 +322,8 @@ static bool start_one(struct model *model, struct strbuf *log)
 {
     uint32_t sorted[MODEL_TASKS];
     uint32_t count = sort_ready(model, sorted);
-    struct reservations kept = {.count = 0};
+    struct reservations kept;
+    kept.count = 0;
     for (uint32_t ix = 0; ix < count; ix++) {
         if (fits(model, sorted[ix], &kept)) {
             start(model, sorted[ix], log);

@@ -4,7 +4,6 @@
  * added, so that thinking and following allocate nothing.
  */
 #include "base/invariant.h"
-#include "base/macros.h"
 #include "base/mem.h"
 #include "core/lookahead/ctx.h"
 
@@ -15,33 +14,22 @@ void lookahead_model_reserve(struct lookahead_model *model,
 {
     if (tasks > model->capacity) {
         model->capacity = tasks;
-        model->task = mem_resize(model->task, tasks, sizeof(uint32_t));
-        int64_t **times[] = {
-            &model->length_ns,
-            &model->release_ns,
-            &model->tail_ns,
-        };
-        for (uint32_t ix = 0; ix < ARRAY_COUNT(times); ix++) {
-            *times[ix] = mem_resize(*times[ix], tasks, sizeof(int64_t));
-        }
-        model->units = mem_resize(model->units,
-                                  (size_t)tasks * LOOKAHEAD_WORDS_MAX,
-                                  sizeof(uint64_t));
-        model->first_need =
-            mem_resize(model->first_need, (size_t)tasks + 1, sizeof(uint32_t));
-        model->first_dependent = mem_resize(model->first_dependent,
-                                            (size_t)tasks + 2,
-                                            sizeof(uint32_t));
+        MEM_RESIZE(model->task, tasks);
+        MEM_RESIZE(model->length_ns, tasks);
+        MEM_RESIZE(model->release_ns, tasks);
+        MEM_RESIZE(model->tail_ns, tasks);
+        MEM_RESIZE(model->units, (size_t)tasks * LOOKAHEAD_WORDS_MAX);
+        MEM_RESIZE(model->first_need, (size_t)tasks + 1);
+        MEM_RESIZE(model->first_dependent, (size_t)tasks + 2);
     }
     if (edges > model->edge_capacity) {
         model->edge_capacity = edges;
-        model->needs = mem_resize(model->needs, edges, sizeof(uint32_t));
-        model->dependents =
-            mem_resize(model->dependents, edges, sizeof(uint32_t));
+        MEM_RESIZE(model->needs, edges);
+        MEM_RESIZE(model->dependents, edges);
     }
     if (busy > model->busy_capacity) {
         model->busy_capacity = busy;
-        model->busy = mem_resize(model->busy, busy, sizeof(model->busy[0]));
+        MEM_RESIZE(model->busy, busy);
     }
     INVARIANT(model->count <= model->capacity);
     INVARIANT(model->busy_count <= model->busy_capacity);
@@ -69,23 +57,16 @@ void lookahead_sgs_reserve(struct lookahead_sgs *sgs,
     uint32_t points = 2 * tasks + busy + 2;
     if (points > sgs->point_capacity) {
         sgs->point_capacity = points;
-        sgs->at_ns = mem_resize(sgs->at_ns, points, sizeof(int64_t));
-        sgs->free = mem_resize(sgs->free,
-                               (size_t)points * LOOKAHEAD_WORDS_MAX,
-                               sizeof(uint64_t));
+        MEM_RESIZE(sgs->at_ns, points);
+        MEM_RESIZE(sgs->free, (size_t)points * LOOKAHEAD_WORDS_MAX);
     }
     if (tasks > sgs->capacity) {
         sgs->capacity = tasks;
-        sgs->key_ns = mem_resize(sgs->key_ns, tasks, sizeof(int64_t));
-        uint32_t **numbers[] = {
-            &sgs->list,
-            &sgs->other,
-            &sgs->missing,
-            &sgs->running,
-        };
-        for (uint32_t ix = 0; ix < ARRAY_COUNT(numbers); ix++) {
-            *numbers[ix] = mem_resize(*numbers[ix], tasks, sizeof(uint32_t));
-        }
+        MEM_RESIZE(sgs->key_ns, tasks);
+        MEM_RESIZE(sgs->list, tasks);
+        MEM_RESIZE(sgs->other, tasks);
+        MEM_RESIZE(sgs->missing, tasks);
+        MEM_RESIZE(sgs->running, tasks);
     }
 }
 
@@ -110,13 +91,11 @@ void lookahead_search_reserve(struct lookahead_search *search,
         return;
     }
     search->stride = tasks;
-    search->lists = mem_resize(search->lists,
-                               (size_t)tasks * LOOKAHEAD_ELITES,
-                               sizeof(uint32_t));
-    search->list = mem_resize(search->list, tasks, sizeof(uint32_t));
-    search->eligible = mem_resize(search->eligible, tasks, sizeof(uint32_t));
-    search->marks = mem_resize(search->marks, tasks, sizeof(uint32_t));
-    search->start_ns = mem_resize(search->start_ns, tasks, sizeof(int64_t));
+    MEM_RESIZE(search->lists, (size_t)tasks * LOOKAHEAD_ELITES);
+    MEM_RESIZE(search->list, tasks);
+    MEM_RESIZE(search->eligible, tasks);
+    MEM_RESIZE(search->marks, tasks);
+    MEM_RESIZE(search->start_ns, tasks);
 }
 
 void lookahead_search_release(struct lookahead_search *search)
@@ -136,15 +115,13 @@ void lookahead_outline_reserve(struct lookahead_outline *outline,
     uint32_t tasks = sched->task_capacity + 1;
     if (tasks > outline->task_capacity) {
         outline->task_capacity = tasks;
-        outline->slot = mem_resize(outline->slot, tasks, sizeof(uint32_t));
-        outline->release_ns =
-            mem_resize(outline->release_ns, tasks, sizeof(int64_t));
+        MEM_RESIZE(outline->slot, tasks);
+        MEM_RESIZE(outline->release_ns, tasks);
     }
     uint32_t pools = sched->limits.pool_capacity + 1;
     if (pools > outline->pool_capacity) {
         outline->pool_capacity = pools;
-        outline->pools =
-            mem_resize(outline->pools, pools, sizeof(outline->pools[0]));
+        MEM_RESIZE(outline->pools, pools);
     }
 }
 
@@ -159,9 +136,7 @@ void lookahead_outline_release(struct lookahead_outline *outline)
 static void reserve_queues(struct sched *own, const struct sched *real)
 {
     if (real->queue_capacity > own->queue_capacity) {
-        own->queues = mem_resize(own->queues,
-                                 real->queue_capacity,
-                                 sizeof(own->queues[0]));
+        MEM_RESIZE(own->queues, real->queue_capacity);
     }
     for (uint32_t ix = 0; ix < real->queue_count; ix++) {
         if (ix >= own->queue_count) {
@@ -178,30 +153,22 @@ void lookahead_rollout_reserve(struct lookahead_rollout *rollout,
     INVARIANT(own->queue_count <= real->queue_count);
     reserve_queues(own, real);
 #define PART(array, count, capacity)                                           \
-    own->array = mem_resize(own->array,                                        \
-                            (size_t)real->capacity + 1,                        \
-                            sizeof(own->array[0]));
+    MEM_RESIZE(own->array, (size_t)real->capacity + 1);
     ROLLOUT_COPIED(PART)
 #undef PART
-#define PART(array)                                                            \
-    own->array = mem_resize(own->array,                                        \
-                            (size_t)real->task_capacity + 1,                   \
-                            sizeof(own->array[0]));
+#define PART(array) MEM_RESIZE(own->array, (size_t)real->task_capacity + 1);
     ROLLOUT_SCRATCH(PART)
 #undef PART
     own->queue_capacity = real->queue_capacity;
     own->queue_count = real->queue_count;
     uint32_t tasks = real->task_capacity + 1;
     struct lookahead *look = &rollout->lookahead;
-    look->place = mem_resize(look->place, tasks, sizeof(uint32_t));
-    look->start_ns = mem_resize(look->start_ns, tasks, sizeof(int64_t));
-    look->plans = mem_resize(look->plans,
-                             real->lookahead->plan_count,
-                             sizeof(look->plans[0]));
-    rollout->started = mem_resize(rollout->started, tasks, sizeof(uint32_t));
-    rollout->start_ns = mem_resize(rollout->start_ns, tasks, sizeof(int64_t));
-    rollout->endings =
-        mem_resize(rollout->endings, tasks, sizeof(rollout->endings[0]));
+    MEM_RESIZE(look->place, tasks);
+    MEM_RESIZE(look->start_ns, tasks);
+    MEM_RESIZE(look->plans, real->lookahead->plan_count);
+    MEM_RESIZE(rollout->started, tasks);
+    MEM_RESIZE(rollout->start_ns, tasks);
+    MEM_RESIZE(rollout->endings, tasks);
     rollout->capacity = tasks;
 }
 
@@ -254,8 +221,7 @@ void lookahead_add_run(struct sched *sched, uint32_t schedules)
         look->wake_ns = SCHED_NEVER;
         sched->lookahead = look;
     }
-    look->plans =
-        mem_resize(look->plans, (size_t)run + 1, sizeof(look->plans[0]));
+    MEM_RESIZE(look->plans, (size_t)run + 1);
     INVARIANT(look->plan_count <= run);
     while (look->plan_count <= run) {
         look->plans[look->plan_count++] =
@@ -283,8 +249,8 @@ static void reserve_plans(struct sched *sched)
         }
         if (plan->pool != ID_NONE && tasks > plan->capacity) {
             plan->capacity = tasks;
-            plan->order = mem_resize(plan->order, tasks, sizeof(uint32_t));
-            plan->draft = mem_resize(plan->draft, tasks, sizeof(uint32_t));
+            MEM_RESIZE(plan->order, tasks);
+            MEM_RESIZE(plan->draft, tasks);
         }
     }
 }
@@ -298,9 +264,8 @@ void lookahead_reserve(struct sched *sched)
     if (sched->task_capacity + 1 > look->capacity) {
         uint32_t old = look->capacity;
         look->capacity = sched->task_capacity + 1;
-        look->place = mem_resize(look->place, look->capacity, sizeof(uint32_t));
-        look->start_ns =
-            mem_resize(look->start_ns, look->capacity, sizeof(int64_t));
+        MEM_RESIZE(look->place, look->capacity);
+        MEM_RESIZE(look->start_ns, look->capacity);
         for (uint32_t ix = old; ix < look->capacity; ix++) {
             look->place[ix] = ID_NONE;
             look->start_ns[ix] = SCHED_NEVER;
@@ -324,8 +289,8 @@ void lookahead_reserve(struct sched *sched)
     lookahead_rollout_reserve(&ctx->rollout, sched);
     if (tasks > ctx->capacity) {
         ctx->capacity = tasks;
-        ctx->order = mem_resize(ctx->order, tasks, sizeof(uint32_t));
-        ctx->first = mem_resize(ctx->first, tasks, sizeof(uint32_t));
+        MEM_RESIZE(ctx->order, tasks);
+        MEM_RESIZE(ctx->first, tasks);
     }
     INVARIANT(ctx->rollout.capacity > sched->task_count);
 }
