@@ -56,10 +56,7 @@ static int set(const struct request *request)
         jsonw_int(&json, "tokens", tokens);
     }
     jsonw_object_end(&json);
-    int code = request_carry_out(request->line.command,
-                                 request->line.wanted.store,
-                                 request->line.json,
-                                 strbuf_text(&text));
+    int code = request_carry_out(&request->line, strbuf_text(&text));
     strbuf_release(&text);
     return code;
 }

@@ -14,7 +14,6 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/request.h"
-#include "engine/control_socket.h"
 #include "engine/request.h"
 #include "view/client.h"
 #include "view/target.h"
@@ -31,103 +30,84 @@
 
 enum {
     OPT_DOWN = 1,
-    OPT_PROVIDER,
     OPT_TIMEOUT,
     OPT_UP,
-    OPT_WAIT,
     ANSWER_BYTES_MAX = 64 << 10,
     DRAIN_US = 200000, /* between looks at whether the scheduler has gone */
 };
 
-/* The command line. */
-struct line {
-    const struct cli_command *command;
-    const char *store;
-    const char *run;
-    bool json;
+/* A command line, and the request that is made of it. */
+struct control {
+    struct cli_line line;
     const char *provider;
     int step; /* of the cap; 0: none */
     bool wait;
     int64_t timeout_ns; /* DURATION_MAX_NS: no end */
     char **operands;
     int operand_count;
+    struct strbuf text;
+    struct jsonw json;
 };
 
-/* --- reading the command line ------------------------------------------- */
-
-static int take_option(struct line *line, int code, const char *argument)
+static int
+take(struct cli_line *line, const struct cli_option *option, char *argument)
 {
-    switch (code) {
-    case CLIENT_OPT_STORE:
-        line->store = argument;
-        return CLI_OK;
-    case CLIENT_OPT_RUN:
-        line->run = argument;
-        return cli_check_id(line->command, "run", argument);
-    case CLIENT_OPT_JSON:
-        line->json = true;
-        return CLI_OK;
-    case OPT_PROVIDER:
-        line->provider = argument;
-        return cli_check_id(line->command, "provider", argument);
-    case OPT_DOWN:
-    case OPT_UP:
-        if (line->step != 0) {
-            return cli_fail(line->command, "use --down or --up once");
-        }
-        line->step = code == OPT_UP ? 1 : -1;
-        return CLI_OK;
-    case OPT_WAIT:
-        line->wait = true;
-        return CLI_OK;
-    case OPT_TIMEOUT:
-        line->wait = true;
+    struct control *control = (struct control *)line;
+    if (option->code == OPT_TIMEOUT) {
+        control->wait = true;
         return cli_read_duration(line->command,
                                  "timeout",
                                  argument,
-                                 &line->timeout_ns);
-    default:
-        return CLI_USAGE;
+                                 &control->timeout_ns);
     }
+    if (control->step != 0) {
+        return cli_fail(line->command, "use --down or --up once");
+    }
+    control->step = option->code == OPT_UP ? 1 : -1;
+    return CLI_OK;
 }
 
 /* Read the options. CLI_END: go on; else it is the exit code. */
-static int read_line(struct line *line,
+static int read_line(struct control *control,
                      const struct cli_command *command,
                      int argc,
                      char **argv)
 {
-    *line = (struct line){
-        .command = command,
-        .timeout_ns = DURATION_MAX_NS,
-    };
-    for (;;) {
-        const char *argument = NULL;
-        int code = cli_next(command, argc, argv, &argument);
-        if (code == CLI_END) {
-            line->operands = argv + optind;
-            line->operand_count = argc - optind;
-            return CLI_END;
-        }
-        if (code < 0) {
-            return code == CLI_HELP ? CLI_OK : CLI_USAGE;
-        }
-        code = take_option(line, code, argument);
-        if (code != CLI_OK) {
-            return code;
-        }
+    *control = (struct control){.timeout_ns = DURATION_MAX_NS};
+    int code = cli_parse(&control->line, command, argc, argv);
+    const char *run = control->line.wanted.run;
+    if (code == CLI_END &&
+        ((run != NULL && cli_check_id(command, "run", run) != CLI_OK) ||
+         (control->provider != NULL &&
+          cli_check_id(command, "provider", control->provider) != CLI_OK))) {
+        return CLI_USAGE;
     }
+    control->operands = argv + optind;
+    control->operand_count = argc - optind;
+    return code;
 }
 
-/* --- giving the request --------------------------------------------------- */
+/* --- giving the request ------------------------------------------------- */
 
-static void begin_request(struct jsonw *json, const struct line *line)
+static struct jsonw *begin(struct control *control)
 {
-    jsonw_object(json, NULL);
-    jsonw_text(json, "verb", line->command->name);
-    if (line->run != NULL) {
-        jsonw_text(json, "run", line->run);
+    strbuf_clear(&control->text);
+    control->json = (struct jsonw){.out = &control->text};
+    jsonw_object(&control->json, NULL);
+    jsonw_text(&control->json, "verb", control->line.command->name);
+    if (control->line.wanted.run != NULL) {
+        jsonw_text(&control->json, "run", control->line.wanted.run);
     }
+    return &control->json;
+}
+
+/* Give it and print the answer; the exit code. */
+static int send(struct control *control)
+{
+    jsonw_object_end(&control->json);
+    int code = request_carry_out(&control->line, strbuf_text(&control->text));
+    strbuf_release(&control->text);
+    return code;
 }
 
 /* --- the commands ------------------------------------------------------- */
@@ -154,12 +134,12 @@ read_cap(const struct cli_command *command, const char *text, int *out)
 
 static int run_cap(const struct cli_command *command, int argc, char **argv)
 {
-    struct line line;
-    int code = read_line(&line, command, argc, argv);
+    struct control control;
+    int code = read_line(&control, command, argc, argv);
     if (code != CLI_END) {
         return code;
     }
-    int given = line.operand_count + (line.step != 0 ? 1 : 0);
+    int given = control.operand_count + (control.step != 0 ? 1 : 0);
     if (given == 0) {
         return cli_fail(command, "missing cap: use a number, --down or --up");
     }
@@ -168,93 +148,80 @@ static int run_cap(const struct cli_command *command, int argc, char **argv)
                         "too many arguments: use one number, --down or --up");
     }
     int max = 0;
-    if (line.step == 0 && !read_cap(command, line.operands[0], &max)) {
+    if (control.step == 0 && !read_cap(command, control.operands[0], &max)) {
         return CLI_USAGE;
     }
-    struct strbuf request = {0};
-    struct jsonw json = {.out = &request};
-    begin_request(&json, &line);
-    jsonw_int(&json,
-              line.step != 0 ? "step" : "max",
-              line.step != 0 ? line.step : max);
-    jsonw_object_end(&json);
-    code = request_carry_out(command,
-                             line.store,
-                             line.json,
-                             strbuf_text(&request));
-    strbuf_release(&request);
-    return code;
+    struct jsonw *json = begin(&control);
+    jsonw_int(json,
+              control.step != 0 ? "step" : "max",
+              control.step != 0 ? control.step : max);
+    return send(&control);
 }
 
 /* pause, resume: a run is all that can be named. */
 static int run_whole(const struct cli_command *command, int argc, char **argv)
 {
-    struct line line;
-    int code = read_line(&line, command, argc, argv);
+    struct control control;
+    int code = read_line(&control, command, argc, argv);
     if (code != CLI_END) {
         return code;
     }
-    if (cli_run_operand(command, argc, argv, &line.run) != CLI_OK) {
+    if (cli_run_operand(command, argc, argv, &control.line.wanted.run) !=
+        CLI_OK) {
         return CLI_USAGE;
     }
-    if (line.provider != NULL && line.run != NULL) {
+    if (control.provider != NULL && control.line.wanted.run != NULL) {
         return cli_fail(command, "--provider and --run exclude each other");
     }
-    struct strbuf request = {0};
-    struct jsonw json = {.out = &request};
-    begin_request(&json, &line);
-    if (line.provider != NULL) {
-        jsonw_text(&json, "provider", line.provider);
+    struct jsonw *json = begin(&control);
+    if (control.provider != NULL) {
+        jsonw_text(json, "provider", control.provider);
     }
-    jsonw_object_end(&json);
-    code = request_carry_out(command,
-                             line.store,
-                             line.json,
-                             strbuf_text(&request));
-    strbuf_release(&request);
-    return code;
+    return send(&control);
 }
 
 /* The one operand as a task's id; NULL with an error printed. */
-static const char *read_task(const struct line *line)
+static const char *read_task(const struct control *control)
 {
-    if (line->operand_count == 0) {
-        (void)cli_fail(line->command, "missing TASK");
+    if (control->operand_count == 0) {
+        (void)cli_fail(control->line.command, "missing TASK");
         return NULL;
     }
-    if (line->operand_count > 1) {
-        (void)cli_fail(line->command,
+    if (control->operand_count > 1) {
+        (void)cli_fail(control->line.command,
                        "unexpected argument \"%s\"; name one task",
-                       line->operands[1]);
+                       control->operands[1]);
         return NULL;
     }
-    const char *id = line->operands[0];
-    return cli_check_id(line->command, "task", id) == CLI_OK ? id : NULL;
+    const char *id = control->operands[0];
+    return cli_check_id(control->line.command, "task", id) == CLI_OK ? id
+                                                                     : NULL;
 }
 
 /* hold, release, skip: a task must be named. */
 static int run_task(const struct cli_command *command, int argc, char **argv)
 {
-    struct line line;
-    int code = read_line(&line, command, argc, argv);
+    struct control control;
+    int code = read_line(&control, command, argc, argv);
     if (code != CLI_END) {
         return code;
     }
-    const char *task = read_task(&line);
+    const char *task = read_task(&control);
     if (task == NULL) {
         return CLI_USAGE;
     }
-    struct strbuf request = {0};
-    struct jsonw json = {.out = &request};
-    begin_request(&json, &line);
-    jsonw_text(&json, "task", task);
-    jsonw_object_end(&json);
-    code = request_carry_out(command,
-                             line.store,
-                             line.json,
-                             strbuf_text(&request));
-    strbuf_release(&request);
-    return code;
+    struct jsonw *json = begin(&control);
+    jsonw_text(json, "task", task);
+    return send(&control);
+}
+
+static enum err give(struct control *control,
+                     const struct store_place *place,
+                     struct request_answer *out,
+                     struct diag *diag)
+{
+    jsonw_object_end(&control->json);
+    return request_give(place, strbuf_text(&control->text), out, diag);
 }
 
 /*
@@ -262,42 +229,34 @@ static int run_task(const struct cli_command *command, int argc, char **argv)
  * rather than looked up before: what the first one did not find it has not
  * changed.
  */
-static int request_either(const struct line *line, const char *name)
+static int send_either(struct control *control, const char *name)
 {
     struct diag diag = {0};
-    struct request_answer first = {0};
-    struct request_answer second = {0};
-    struct strbuf request = {0};
-    struct jsonw json = {.out = &request};
-    int code;
+    struct request_answer answers[2] = {{0}, {0}};
     struct store_place place;
-    if (store_place_find(&place, line->store, false, &diag) != ERR_OK) {
-        return request_fail(line->command, line->json, ERR_NOT_FOUND, &diag);
+    enum err err =
+        store_place_find(&place, control->line.wanted.store, false, &diag);
+    jsonw_text(begin(control), "task", name);
+    if (err == ERR_OK) {
+        err = give(control, &place, &answers[0], &diag);
     }
-    begin_request(&json, line);
-    jsonw_text(&json, "task", name);
-    jsonw_object_end(&json);
-    enum err err = request_give(&place, strbuf_text(&request), &first, &diag);
-    if (err == ERR_OK && first.err == ERR_NOT_FOUND && line->run == NULL) {
-        struct line whole = *line;
-        whole.run = name;
-        strbuf_clear(&request);
-        begin_request(&json, &whole);
-        jsonw_object_end(&json);
-        err = request_give(&place, strbuf_text(&request), &second, &diag);
+    if (err == ERR_OK && answers[0].err == ERR_NOT_FOUND &&
+        control->line.wanted.run == NULL) {
+        control->line.wanted.run = name;
+        (void)begin(control);
+        err = give(control, &place, &answers[1], &diag);
     }
-    if (err != ERR_OK) {
-        code = request_fail(line->command, line->json, err, &diag);
-    } else if (second.line != NULL && second.err != ERR_NOT_FOUND) {
-        code = request_show(line->command, line->json, &second);
-        request_tell_idle(line->command, &place, line->store, &second);
+    bool other = answers[1].line != NULL && answers[1].err != ERR_NOT_FOUND;
+    int code;
+    if (err == ERR_OK) {
+        code = request_show(&control->line, &answers[other ? 1 : 0]);
+        request_tell_idle(&control->line, &place, &answers[other ? 1 : 0]);
     } else {
-        code = request_show(line->command, line->json, &first);
-        request_tell_idle(line->command, &place, line->store, &first);
+        code = request_fail(&control->line, err, &diag);
     }
-    strbuf_release(&request);
-    request_release(&first);
-    request_release(&second);
+    strbuf_release(&control->text);
+    request_release(&answers[0]);
+    request_release(&answers[1]);
     store_place_release(&place);
     return code;
 }
@@ -305,40 +264,32 @@ static int request_either(const struct line *line, const char *name)
 /* retry, cancel: a task, or a whole run. */
 static int run_either(const struct cli_command *command, int argc, char **argv)
 {
-    struct line line;
-    int code = read_line(&line, command, argc, argv);
+    struct control control;
+    int code = read_line(&control, command, argc, argv);
     if (code != CLI_END) {
         return code;
     }
-    if (line.operand_count > 0) {
-        const char *name = read_task(&line);
-        return name != NULL ? request_either(&line, name) : CLI_USAGE;
+    if (control.operand_count > 0) {
+        const char *name = read_task(&control);
+        return name != NULL ? send_either(&control, name) : CLI_USAGE;
     }
-    if (line.run == NULL) {
+    if (control.line.wanted.run == NULL) {
         return cli_fail(command, "missing TASK; name a whole run with --run");
     }
-    struct strbuf request = {0};
-    struct jsonw json = {.out = &request};
-    begin_request(&json, &line);
-    jsonw_object_end(&json);
-    code = request_carry_out(command,
-                             line.store,
-                             line.json,
-                             strbuf_text(&request));
-    strbuf_release(&request);
-    return code;
+    (void)begin(&control);
+    return send(&control);
 }
 
 /* The words of an answer, or standard input; an exit code, or CLI_END. */
-static int read_text(const struct line *line, struct strbuf *out)
+static int read_text(const struct control *control, struct strbuf *out)
 {
-    char **words = line->operands + 1;
-    int count = line->operand_count - 1;
+    char **words = control->operands + 1;
+    int count = control->operand_count - 1;
     if (count == 1 && strcmp(words[0], "-") == 0) {
         struct cli_file file;
         struct diag diag = {0};
         if (cli_read_file(&file, "-", &diag) != ERR_OK) {
-            return cli_fail(line->command, "%s", diag.text);
+            return cli_fail(control->line.command, "%s", diag.text);
         }
         strbuf_add(out, file.text, file.bytes);
         cli_release_file(&file);
@@ -350,10 +301,10 @@ static int read_text(const struct line *line, struct strbuf *out)
     }
     const char *text = strbuf_text(out);
     if (text[strspn(text, " \t\r\n")] == '\0') {
-        return cli_fail(line->command, "empty answer");
+        return cli_fail(control->line.command, "empty answer");
     }
     if (out->len > ANSWER_BYTES_MAX) {
-        return cli_fail(line->command,
+        return cli_fail(control->line.command,
                         "the answer has %zu bytes, more than %d: put it into a "
                         "file and answer with its path",
                         out->len,
@@ -363,13 +314,14 @@ static int read_text(const struct line *line, struct strbuf *out)
     bool good = checked != NULL && strlen(text) == out->len;
     json_decref(checked);
     return good ? CLI_END
-                : cli_fail(line->command, "the answer is not valid UTF-8");
+                : cli_fail(control->line.command,
+                           "the answer is not valid UTF-8");
 }
 
 static int run_add(const struct cli_command *command, int argc, char **argv)
 {
-    struct line line;
-    int code = read_line(&line, command, argc, argv);
+    struct control control;
+    int code = read_line(&control, command, argc, argv);
     if (code != CLI_END) {
         return code;
     }
@@ -385,17 +337,10 @@ static int run_add(const struct cli_command *command, int argc, char **argv)
     if (memchr(file.text, '\0', file.bytes) != NULL) {
         code = cli_fail(command, "%s contains a NUL byte", file.path);
     } else {
-        struct strbuf request = {0};
-        struct jsonw json = {.out = &request};
-        begin_request(&json, &line);
-        jsonw_text(&json, "file", file.path);
-        jsonw_text(&json, "text", file.text);
-        jsonw_object_end(&json);
-        code = request_carry_out(command,
-                                 line.store,
-                                 line.json,
-                                 strbuf_text(&request));
-        strbuf_release(&request);
+        struct jsonw *json = begin(&control);
+        jsonw_text(json, "file", file.path);
+        jsonw_text(json, "text", file.text);
+        code = send(&control);
     }
     cli_release_file(&file);
     return code;
@@ -403,37 +348,30 @@ static int run_add(const struct cli_command *command, int argc, char **argv)
 
 static int run_answer(const struct cli_command *command, int argc, char **argv)
 {
-    struct line line;
-    int code = read_line(&line, command, argc, argv);
+    struct control control;
+    int code = read_line(&control, command, argc, argv);
     if (code != CLI_END) {
         return code;
     }
-    if (line.operand_count < 2) {
+    if (control.operand_count < 2) {
         return cli_fail(command,
-                        line.operand_count == 0
+                        control.operand_count == 0
                             ? "missing TASK and TEXT"
                             : "missing TEXT (use - for standard input)");
     }
-    const char *task = line.operands[0];
+    const char *task = control.operands[0];
     if (cli_check_id(command, "task", task) != CLI_OK) {
         return CLI_USAGE;
     }
     struct strbuf text = {0};
-    struct strbuf request = {0};
-    struct jsonw json = {.out = &request};
-    code = read_text(&line, &text);
+    code = read_text(&control, &text);
     if (code == CLI_END) {
-        begin_request(&json, &line);
-        jsonw_text(&json, "task", task);
-        jsonw_text(&json, "text", strbuf_text(&text));
-        jsonw_object_end(&json);
-        code = request_carry_out(command,
-                                 line.store,
-                                 line.json,
-                                 strbuf_text(&request));
+        struct jsonw *json = begin(&control);
+        jsonw_text(json, "task", task);
+        jsonw_text(json, "text", strbuf_text(&text));
+        code = send(&control);
     }
     strbuf_release(&text);
-    strbuf_release(&request);
     return code;
 }
 
@@ -486,7 +424,7 @@ add_sessions(struct strbuf *out, const struct client_view *view, bool json)
 }
 
 /* The time is over: what still runs? */
-static int report_running(const struct line *line,
+static int report_running(const struct control *control,
                           const struct store_place *place)
 {
     struct client_view view;
@@ -495,8 +433,8 @@ static int report_running(const struct line *line,
     int code = CLI_NOT_ALL_DONE;
     enum err err = client_look(&view, place, NULL, &diag);
     if (err != ERR_OK) {
-        code = request_fail(line->command, line->json, err, &diag);
-    } else if (line->json) {
+        code = request_fail(&control->line, err, &diag);
+    } else if (control->line.json) {
         struct jsonw json = {.out = &out};
         jsonw_object(&json, NULL);
         jsonw_bool(&json, "ok", false);
@@ -512,7 +450,7 @@ static int report_running(const struct line *line,
         strbuf_addf(&out,
                     "sluice %s: the scheduler (pid %lld) has not exited and "
                     "keeps draining; still running:\n",
-                    line->command->name,
+                    control->line.command->name,
                     owner_process(&view.owner));
         add_sessions(&out, &view, false);
         (void)fputs(strbuf_text(&out), stderr);
@@ -523,11 +461,11 @@ static int report_running(const struct line *line,
 }
 
 /* Say this; nothing runs. */
-static int say_none(const struct line *line, const char *text)
+static int say_none(const struct control *control, const char *text)
 {
     struct strbuf out = {0};
     struct jsonw json = {.out = &out};
-    if (line->json) {
+    if (control->line.json) {
         jsonw_object(&json, NULL);
         jsonw_bool(&json, "ok", true);
         jsonw_text(&json, "text", text);
@@ -542,7 +480,7 @@ static int say_none(const struct line *line, const char *text)
     return code;
 }
 
-static int wait_for_end(const struct line *line,
+static int wait_for_end(const struct control *control,
                         const struct store_place *place,
                         const struct store_owner *drained)
 {
@@ -553,25 +491,25 @@ static int wait_for_end(const struct line *line,
         bool owned = false;
         enum err err = find_owner(place, &owner, &owned, &diag);
         if (err != ERR_OK) {
-            return request_fail(line->command, line->json, err, &diag);
+            return request_fail(&control->line, err, &diag);
         }
         if (!owned || !owner_is_same(&owner, drained)) {
-            return say_none(line, "the scheduler has exited");
+            return say_none(control, "the scheduler has exited");
         }
-        if (clock_boot_ns() - begun_ns >= line->timeout_ns) {
-            return report_running(line, place);
+        if (clock_boot_ns() - begun_ns >= control->timeout_ns) {
+            return report_running(control, place);
         }
         (void)usleep(DRAIN_US);
     }
 }
 
 /* There is nobody who could start anything. */
-static int say_nobody(const struct line *line)
+static int say_nobody(const struct control *control)
 {
-    return say_none(line, "no scheduler is running");
+    return say_none(control, "no scheduler is running");
 }
 
-static int drain(const struct line *line, const struct store_place *place)
+static int drain(const struct control *control, const struct store_place *place)
 {
     struct diag diag = {0};
     struct store_owner owner = {0};
@@ -580,22 +518,23 @@ static int drain(const struct line *line, const struct store_place *place)
     int code;
     enum err err = find_owner(place, &owner, &owned, &diag);
     if (err == ERR_OK && !owned) {
-        return say_nobody(line);
+        return say_nobody(control);
     }
     if (err == ERR_OK) {
         err = request_give(place, "{\"verb\":\"drain\"}", &answer, &diag);
     }
-    if (err == ERR_IO && owned && line->wait) {
-        code = wait_for_end(line, place, &owner); /* it went away meanwhile */
+    if (err == ERR_IO && owned && control->wait) {
+        code =
+            wait_for_end(control, place, &owner); /* it went away meanwhile */
     } else if (err != ERR_OK) {
-        code = request_fail(line->command, line->json, err, &diag);
+        code = request_fail(&control->line, err, &diag);
     } else {
-        bool waits = line->wait && answer.err == ERR_OK;
-        code = waits && line->json
+        bool waits = control->wait && answer.err == ERR_OK;
+        code = waits && control->line.json
                    ? CLI_OK
-                   : request_show(line->command, line->json, &answer);
+                   : request_show(&control->line, &answer);
         if (code == CLI_OK && waits) {
-            code = wait_for_end(line, place, &owner);
+            code = wait_for_end(control, place, &owner);
         }
     }
     request_release(&answer);
@@ -604,23 +543,24 @@ static int drain(const struct line *line, const struct store_place *place)
 
 static int run_drain(const struct cli_command *command, int argc, char **argv)
 {
-    struct line line;
-    int code = read_line(&line, command, argc, argv);
+    struct control control;
+    int code = read_line(&control, command, argc, argv);
     if (code != CLI_END) {
         return code;
     }
-    if (line.operand_count > 0) {
+    if (control.operand_count > 0) {
         return cli_fail(
             command,
             "unexpected argument \"%s\"; drain applies to the whole scheduler",
-            line.operands[0]);
+            control.operands[0]);
     }
     struct diag diag = {0};
     struct store_place place;
-    if (store_place_find(&place, line.store, false, &diag) != ERR_OK) {
-        return request_fail(line.command, line.json, ERR_NOT_FOUND, &diag);
+    if (store_place_find(&place, control.line.wanted.store, false, &diag) !=
+        ERR_OK) {
+        return request_fail(&control.line, ERR_NOT_FOUND, &diag);
     }
-    code = drain(&line, &place);
+    code = drain(&control, &place);
     store_place_release(&place);
     return code;
 }
@@ -645,7 +585,10 @@ static const struct cli_option cap_options[] = {
 
 static const struct cli_option resume_options[] = {
     CLIENT_OPTION_JSON,
-    {"provider", "NAME", "use a stopped provider again", OPT_PROVIDER},
+    {"provider",
+     "NAME",
+     "use a stopped provider again",
+     CLI_AT(control, provider)},
     CLIENT_OPTION_RUN,
     CLIENT_OPTION_STORE,
     {0},
@@ -655,7 +598,10 @@ static const struct cli_option drain_options[] = {
     CLIENT_OPTION_JSON,
     CLIENT_OPTION_STORE,
     {"timeout", "TIME", "as --wait, but at most this long", OPT_TIMEOUT},
-    {"wait", NULL, "wait until the scheduler has exited", OPT_WAIT},
+    {"wait",
+     NULL,
+     "wait until the scheduler has exited",
+     CLI_AT(control, wait)},
     {0},
 };
 
@@ -688,6 +634,7 @@ const struct cli_command cli_cap = {
     .synopsis = "[OPTION]... N | --down | --up",
     .summary = "set how many sessions may run at once",
     .options = cap_options,
+    .take = take,
     .run = run_cap,
 };
 
@@ -696,6 +643,7 @@ const struct cli_command cli_drain = {
     .synopsis = "[OPTION]...",
     .summary = "start no more sessions; stop after the last one",
     .options = drain_options,
+    .take = take,
     .run = run_drain,
 };
 

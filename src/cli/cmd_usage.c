@@ -133,9 +133,7 @@ static int set_override(const struct request *request)
         return cli_fail(request->line.command,
                         "the override applies to the whole store: omit --run");
     }
-    return request_carry_out(request->line.command,
-                             request->line.wanted.store,
-                             request->line.json,
+    return request_carry_out(&request->line,
                              on ? "{\"verb\":\"usage\",\"override\":true}"
                                 : "{\"verb\":\"usage\",\"override\":false}");
 }

@@ -50,12 +50,11 @@ enum err request_give(const struct store_place *place,
 /* --- saying how it went ------------------------------------------------- */
 
 /* The request could not be given, or its answer is not known. */
-int request_fail(const struct cli_command *command,
-                 bool json,
+int request_fail(const struct cli_line *line,
                  enum err err,
                  const struct diag *diag)
 {
-    if (json) {
+    if (line->json) {
         struct strbuf out = {0};
         struct jsonw answer = {.out = &out};
         jsonw_object(&answer, NULL);
@@ -67,7 +66,7 @@ int request_fail(const struct cli_command *command,
         (void)cli_write(&out);
         strbuf_release(&out);
     }
-    return cli_fail_store(command, err, diag);
+    return cli_fail_store(line->command, err, diag);
 }
 
 /* Append a text line by line: each is plain, and stays one. */
@@ -87,24 +86,25 @@ static void add_lines(struct strbuf *out, const char *text)
 }
 
 /* Print an answer; the exit code. */
-int request_show(const struct cli_command *command,
-                 bool json,
+int request_show(const struct cli_line *line,
                  const struct request_answer *answer)
 {
     int code = answer->err == ERR_OK ? CLI_OK : err_exit_code(answer->err);
     struct strbuf out = {0};
-    if (json) {
+    if (line->json) {
         strbuf_addf(&out, "%s\n", answer->line);
     } else {
         add_lines(&out, answer->text);
     }
-    if (json || answer->err == ERR_OK) {
+    if (line->json || answer->err == ERR_OK) {
         int written = cli_write(&out);
         code = code == CLI_OK ? written : code;
     }
-    if (!json && answer->err != ERR_OK) {
-        (void)
-            fprintf(stderr, "sluice %s: %s", command->name, strbuf_text(&out));
+    if (!line->json && answer->err != ERR_OK) {
+        (void)fprintf(stderr,
+                      "sluice %s: %s",
+                      line->command->name,
+                      strbuf_text(&out));
     }
     strbuf_release(&out);
     return code;
@@ -128,41 +128,40 @@ static bool is_complete(const char *verb)
     return false;
 }
 
-void request_tell_idle(const struct cli_command *command,
+void request_tell_idle(const struct cli_line *line,
                        const struct store_place *place,
-                       const char *store,
                        const struct request_answer *answer)
 {
     const char *run = json_string_value(json_object_get(answer->json, "run"));
-    if (answer->err != ERR_OK || run == NULL || is_complete(command->name)) {
+    if (answer->err != ERR_OK || run == NULL ||
+        is_complete(line->command->name)) {
         return;
     }
     struct strbuf out = {0};
-    if (next_add_idle(&out, place, store, run)) {
-        (void)
-            fprintf(stderr, "sluice %s: %s", command->name, strbuf_text(&out));
+    if (next_add_idle(&out, place, line->wanted.store, run)) {
+        (void)fprintf(stderr,
+                      "sluice %s: %s",
+                      line->command->name,
+                      strbuf_text(&out));
     }
     strbuf_release(&out);
 }
 
 /* Give a request and print the answer; the exit code. */
-int request_carry_out(const struct cli_command *command,
-                      const char *store,
-                      bool json,
-                      const char *request)
+int request_carry_out(const struct cli_line *line, const char *request)
 {
     struct diag diag = {0};
     struct request_answer answer = {0};
     int code;
     struct store_place place;
-    enum err err = store_place_find(&place, store, false, &diag);
+    enum err err = store_place_find(&place, line->wanted.store, false, &diag);
     if (err == ERR_OK) {
         err = request_give(&place, request, &answer, &diag);
     }
-    code = err == ERR_OK ? request_show(command, json, &answer)
-                         : request_fail(command, json, err, &diag);
+    code = err == ERR_OK ? request_show(line, &answer)
+                         : request_fail(line, err, &diag);
     if (err == ERR_OK) {
-        request_tell_idle(command, &place, store, &answer);
+        request_tell_idle(line, &place, &answer);
     }
     request_release(&answer);
     store_place_release(&place);

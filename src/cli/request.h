@@ -26,29 +26,20 @@ MUST_USE enum err request_give(const struct store_place *place,
 void request_release(struct request_answer *answer);
 
 /* Print an answer, or that the request could not be given; the exit code. */
-int request_show(const struct cli_command *command,
-                 bool json,
+int request_show(const struct cli_line *line,
                  const struct request_answer *answer);
-int request_fail(const struct cli_command *command,
-                 bool json,
+int request_fail(const struct cli_line *line,
                  enum err err,
                  const struct diag *diag);
 
-/*
- * After a request that was carried out: if no scheduler runs, say so on
- * standard error, with the command that goes on. `store` is the value of
- * --store, or NULL.
- */
-void request_tell_idle(const struct cli_command *command,
+/* After a request that was carried out: if no scheduler runs, say so on
+ * standard error, with the command that goes on. */
+void request_tell_idle(const struct cli_line *line,
                        const struct store_place *place,
-                       const char *store,
                        const struct request_answer *answer);
 
-/* All of it: find the store (NULL: as usual), give the request, print the
- * answer; the exit code. */
-int request_carry_out(const struct cli_command *command,
-                      const char *store,
-                      bool json,
-                      const char *request);
+/* All of it: find the store, give the request, print the answer; the exit code.
+ */
+int request_carry_out(const struct cli_line *line, const char *request);
 
 #endif /* CLI_REQUEST_H */
