@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines are split into words; each order knows how many it takes. */
+/* Lines are split into words; each request knows how many it takes. */
 #include "sim/script.h"
 
 #include "base/duration.h"
@@ -13,16 +13,16 @@
 
 enum { WORDS_MAX = 6 };
 
-/* What an order takes after its name. */
+/* What a request takes after its name. */
 enum operand { OPERAND_NONE, OPERAND_NUMBER, OPERAND_LIMIT, OPERAND_NAME };
 
-struct order_form {
+struct request_form {
     const char *word;
-    enum script_order order;
+    enum script_request request;
     enum operand operand;
 };
 
-static const struct order_form order_forms[] = {
+static const struct request_form request_forms[] = {
     {"add", SCRIPT_ADD, OPERAND_NAME},
     {"cancel", SCRIPT_CANCEL, OPERAND_NAME},
     {"cap", SCRIPT_CAP, OPERAND_NUMBER},
@@ -126,7 +126,7 @@ static char *in_folder(const char *name, const char *folder)
 }
 
 static enum err read_operands(struct script_at *at,
-                              const struct order_form *form,
+                              const struct request_form *form,
                               const struct words *words,
                               const char *folder,
                               struct diag *diag)
@@ -157,7 +157,7 @@ static enum err read_operands(struct script_at *at,
                         shapes[form->operand]);
     }
     if (form->operand >= OPERAND_LIMIT) {
-        at->name = form->order == SCRIPT_ADD
+        at->name = form->request == SCRIPT_ADD
                        ? in_folder(words->word[3], folder)
                        : mem_strndup(words->word[3], strlen(words->word[3]));
     }
@@ -167,22 +167,22 @@ static enum err read_operands(struct script_at *at,
 /* Keep the orders sorted by time; equal times in the order given. */
 static void insert(struct sim_script *script, struct script_at at)
 {
-    at.place = script->order_count;
-    script->orders = mem_resize(script->orders,
-                                (size_t)script->order_count + 1,
-                                sizeof(script->orders[0]));
-    uint32_t ix = script->order_count++;
-    while (ix > 0 && script->orders[ix - 1].at_ns > at.at_ns) {
-        script->orders[ix] = script->orders[ix - 1];
+    at.place = script->request_count;
+    script->requests = mem_resize(script->requests,
+                                  (size_t)script->request_count + 1,
+                                  sizeof(script->requests[0]));
+    uint32_t ix = script->request_count++;
+    while (ix > 0 && script->requests[ix - 1].at_ns > at.at_ns) {
+        script->requests[ix] = script->requests[ix - 1];
         ix--;
     }
-    script->orders[ix] = at;
+    script->requests[ix] = at;
 }
 
-static enum err add_order(struct sim_script *script,
-                          const struct words *words,
-                          const char *folder,
-                          struct diag *diag)
+static enum err add_request(struct sim_script *script,
+                            const struct words *words,
+                            const char *folder,
+                            struct diag *diag)
 {
     struct script_at at = {0};
     if (words->count < 3 ||
@@ -193,10 +193,10 @@ static enum err add_order(struct sim_script *script,
             ERR_INVALID,
             "expected \"at TIME REQUEST\", such as \"at 10m cap 1\"");
     }
-    for (uint32_t ix = 0; ix < ARRAY_COUNT(order_forms); ix++) {
-        const struct order_form *form = &order_forms[ix];
+    for (uint32_t ix = 0; ix < ARRAY_COUNT(request_forms); ix++) {
+        const struct request_form *form = &request_forms[ix];
         if (strcmp(words->word[2], form->word) == 0) {
-            at.order = form->order;
+            at.request = form->request;
             enum err err = read_operands(&at, form, words, folder, diag);
             if (err == ERR_OK) {
                 insert(script, at);
@@ -258,7 +258,7 @@ static enum err add_words(struct sim_script *script,
         return diag_set(diag, ERR_INVALID, "too many words");
     }
     if (strcmp(words->word[0], "at") == 0) {
-        return add_order(script, words, folder, diag);
+        return add_request(script, words, folder, diag);
     }
     const struct alias *alias =
         alias_find("script", words->word[0], strlen(words->word[0]));
@@ -315,15 +315,15 @@ enum err sim_script_read(struct sim_script *script,
 
 void sim_script_release(struct sim_script *script)
 {
-    for (uint32_t ix = 0; ix < script->order_count; ix++) {
-        mem_free(script->orders[ix].name);
-        mem_free(script->orders[ix].text);
+    for (uint32_t ix = 0; ix < script->request_count; ix++) {
+        mem_free(script->requests[ix].name);
+        mem_free(script->requests[ix].text);
     }
     for (uint32_t ix = 0; ix < script->end_count; ix++) {
         mem_free(script->ends[ix].name);
         mem_free(script->ends[ix].word);
     }
-    mem_free(script->orders);
+    mem_free(script->requests);
     mem_free(script->ends);
     *script = (struct sim_script){0};
 }

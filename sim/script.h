@@ -2,7 +2,7 @@
 /*
  * script: what happens in a simulation besides the plan.
  *
- * Orders of an operator at a time, and how sessions end:
+ * Requests of an operator at a time, and how sessions end:
  *
  *   at 10m cap 1                 at TIME limit NAME N|P%|none
  *   at 12m pause                 at TIME resume
@@ -27,7 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum script_order {
+enum script_request {
     SCRIPT_CAP,
     SCRIPT_LIMIT,
     SCRIPT_PAUSE,
@@ -43,7 +43,7 @@ enum script_order {
 
 struct script_at {
     int64_t at_ns;
-    enum script_order order;
+    enum script_request request;
     char *name;  /* task, limit, file or "run"; NULL for none */
     int64_t max; /* of cap and limit; INT64_MAX: none */
     uint32_t percent;
@@ -69,8 +69,8 @@ struct script_end {
 
 /* Made to be embedded; starts as {0}. Kept in order of time. */
 struct sim_script {
-    struct script_at *orders;
-    uint32_t order_count;
+    struct script_at *requests;
+    uint32_t request_count;
     struct script_end *ends;
     uint32_t end_count;
     const struct alias *old; /* an old word in it, or NULL: plan/alias.h */

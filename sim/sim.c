@@ -232,16 +232,16 @@ static void begin(struct sim *sim, const struct sched_effect *start)
 /* How a task's session ends, by the script. */
 static enum sim_end end_of(struct sim *sim, uint32_t task)
 {
-    if (orders_take(sim, SCRIPT_FAIL, task)) {
+    if (script_take(sim, SCRIPT_FAIL, task)) {
         return SIM_END_FAILED;
     }
-    if (orders_take(sim, SCRIPT_CHANGES, task)) {
+    if (script_take(sim, SCRIPT_CHANGES, task)) {
         return SIM_END_CHANGES;
     }
-    if (orders_take(sim, SCRIPT_CHECKPOINT, task)) {
+    if (script_take(sim, SCRIPT_CHECKPOINT, task)) {
         return SIM_END_CHECKPOINT;
     }
-    if (orders_take(sim, SCRIPT_BLOCK, task)) {
+    if (script_take(sim, SCRIPT_BLOCK, task)) {
         return SIM_END_BLOCKED;
     }
     return SIM_END_DONE;
@@ -315,7 +315,7 @@ static bool carry_out(struct sim *sim, const struct sched_effect *effect)
         return true;
     case EFFECT_START:
         ix = sim->plan->tasks[load_plan_task(sim->run, effect->task)].provider;
-        if (orders_take(sim, SCRIPT_REFUSE, ix)) {
+        if (script_take(sim, SCRIPT_REFUSE, ix)) {
             refuse(sim, effect);
         } else {
             begin(sim, effect);
@@ -389,7 +389,7 @@ static enum err apply_now(struct sim *sim, struct diag *diag)
     while (sim->future_count > 0 && sim->futures[0].at_ns == sim->now_ns) {
         struct sim_future future = pop_future(sim);
         if (future.session == ID_NONE) {
-            enum err err = orders_next(sim, diag);
+            enum err err = script_next(sim, diag);
             if (err != ERR_OK) {
                 return err;
             }
@@ -519,13 +519,13 @@ static enum err simulate(struct sim *sim, struct diag *diag)
         return err;
     }
     sim_reserve(sim);
-    err = orders_resolve(sim, diag);
+    err = script_resolve(sim, diag);
     if (err != ERR_OK) {
         return err;
     }
     const struct sim_script *script = sim->options->script;
-    for (uint32_t ix = 0; script != NULL && ix < script->order_count; ix++) {
-        push_future(sim, script->orders[ix].at_ns, ID_NONE, 0);
+    for (uint32_t ix = 0; script != NULL && ix < script->request_count; ix++) {
+        push_future(sim, script->requests[ix].at_ns, ID_NONE, 0);
     }
     err = run_to_end(sim, diag);
     if (err == ERR_OK) {

@@ -5,7 +5,7 @@
  *
  * Sessions last as long as their estimate (or the draw around it, with
  * jitter), end as the script says (well, if it says nothing), and an operator
- * gives the orders of the script at their times. Equal inputs give equal
+ * gives the requests of the script at their times. Equal inputs give equal
  * results.
  */
 #ifndef SIM_SIM_H

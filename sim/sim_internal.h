@@ -7,7 +7,7 @@
 #include "plan/load.h"
 #include "sim/sim.h"
 
-/* Something that will happen: the end of a session, or an order. */
+/* Something that will happen: the end of a session, or a request. */
 struct sim_future {
     int64_t at_ns;
     uint64_t seq;     /* order of having been planned; breaks ties */
@@ -52,7 +52,7 @@ struct sim {
     uint32_t free_lane_count;
     uint32_t lanes_used;
     uint32_t *attempts; /* per task of the plan */
-    uint32_t next_order;
+    uint32_t next_request;
     struct sim_planned *planned;
     uint32_t planned_count;
 
@@ -70,10 +70,10 @@ void measure_prepare(struct sim *sim);
 void measure_interval(struct sim *sim, int64_t length_ns);
 void measure_finish(struct sim *sim);
 
-/* orders.c */
-enum err orders_resolve(struct sim *sim, struct diag *diag);
-enum err orders_next(struct sim *sim, struct diag *diag);
-bool orders_take(struct sim *sim, enum script_outcome outcome, uint32_t ix);
+/* script_run.c */
+enum err script_resolve(struct sim *sim, struct diag *diag);
+enum err script_next(struct sim *sim, struct diag *diag);
+bool script_take(struct sim *sim, enum script_outcome outcome, uint32_t ix);
 
 /* sim.c: make room for what has been added to the plan. */
 void sim_reserve(struct sim *sim);

@@ -290,9 +290,9 @@ static void leave(struct world *world)
     if (rng_below(&world->rng, 3) == 0) {
         world_process_stop(process);
     } else {
-        world_process_order(process,
-                            ++world->last_order,
-                            "{\"verb\":\"drain\"}");
+        world_process_request(process,
+                              ++world->last_request,
+                              "{\"verb\":\"drain\"}");
     }
 }
 
@@ -415,10 +415,10 @@ static void act(struct world *world, const struct world_act *act)
 {
     if (world->current == WORLD_NONE) {
         world_fault(world, "there is no scheduler to act on");
-    } else if (act->order != NULL) {
-        world_process_order(world->processes[world->current],
-                            ++world->last_order,
-                            act->order);
+    } else if (act->request != NULL) {
+        world_process_request(world->processes[world->current],
+                              ++world->last_request,
+                              act->request);
     } else {
         world_process_bury(world->processes[world->current]);
     }
@@ -464,10 +464,10 @@ static void happen(struct world *world, const struct world_event *event)
     case WORLD_SUBMIT:
         world_operator_submit(world, event->who);
         break;
-    case WORLD_ORDER:
+    case WORLD_OPERATOR:
         if (world->chaos) {
             world_operator_act(world);
-            plan_more(world, WORLD_ORDER, 20 * WORLD_SECOND);
+            plan_more(world, WORLD_OPERATOR, 20 * WORLD_SECOND);
         }
         break;
     case WORLD_FAULT:
@@ -539,7 +539,7 @@ static void begin(struct world *world)
         (void)world_plan_event(world, WORLD_SUBMIT, at_ns, ix, 0);
         at_ns += rng_below(&world->rng, 60) * WORLD_SECOND;
     }
-    plan_more(world, WORLD_ORDER, 20 * WORLD_SECOND);
+    plan_more(world, WORLD_OPERATOR, 20 * WORLD_SECOND);
     plan_more(world, WORLD_FAULT, 16 * WORLD_SECOND);
 }
 

@@ -5,7 +5,7 @@
  * The engine is the real one (engine/engine.h); clock, store and machine are
  * not. Schedulers die at any call they make, a second one takes the store
  * while the first lives on, disks are full or fail, spawn servers, shims and
- * the machine die, clocks jump, an operator gives orders. The machine keeps a
+ * the machine die, clocks jump, an operator gives requests. The machine keeps a
  * log of its own of what really ran, and everything is judged by that log and
  * by what was made durable, not by what the engine says.
  *
@@ -34,15 +34,15 @@
 
 enum world_feature {
     /* Plans and operators. */
-    WORLD_GROUPS = 1 << 0,  /* groups, pipelines, rework */
-    WORLD_LIMITS = 1 << 1,  /* per repository, resources, low caps */
-    WORLD_CLASSES = 1 << 2, /* batches, deferred and aging classes */
-    WORLD_ENDINGS = 1 << 3, /* sessions that do not end well */
-    WORLD_POLICY = 1 << 4,  /* on_failure other than park, optional tasks */
-    WORLD_SYNC = 1 << 5,    /* hooks that add work */
-    WORLD_RUNS = 1 << 6,    /* several runs in one store */
-    WORLD_ORDERS = 1 << 7,  /* all kinds of orders */
-    WORLD_DRAIN = 1 << 8,   /* schedulers that are told to end */
+    WORLD_GROUPS = 1 << 0,   /* groups, pipelines, rework */
+    WORLD_LIMITS = 1 << 1,   /* per repository, resources, low caps */
+    WORLD_CLASSES = 1 << 2,  /* batches, deferred and aging classes */
+    WORLD_ENDINGS = 1 << 3,  /* sessions that do not end well */
+    WORLD_POLICY = 1 << 4,   /* on_failure other than park, optional tasks */
+    WORLD_SYNC = 1 << 5,     /* hooks that add work */
+    WORLD_RUNS = 1 << 6,     /* several runs in one store */
+    WORLD_REQUESTS = 1 << 7, /* all kinds of requests */
+    WORLD_DRAIN = 1 << 8,    /* schedulers that are told to end */
     /* Faults. */
     WORLD_CRASH = 1 << 9,   /* of the scheduler, at any call */
     WORLD_ZOMBIE = 1 << 10, /* superseded schedulers that live on */
@@ -71,10 +71,10 @@ struct world_scripted {
     const char *result; /* what it writes into its result; NULL: nothing */
 };
 
-/* What is done at a time: an order, or, without one, kill -9. */
+/* What is done at a time: a request, or, without one, kill -9. */
 struct world_act {
     int64_t at_ns; /* after the beginning */
-    const char *order;
+    const char *request;
 };
 
 /*
@@ -118,7 +118,7 @@ struct world_report {
     struct strbuf states; /* "RUN TASK STATE" for each task in the end */
     uint32_t schedulers;  /* started in all */
     uint32_t sessions;    /* that really ran */
-    uint32_t orders;      /* that were answered */
+    uint32_t requests;    /* that were answered */
     uint64_t events;
     int64_t virtual_ns;
 };

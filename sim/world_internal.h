@@ -37,7 +37,7 @@ enum world_event_type {
     WORLD_SIGNAL,  /* shim: it is told to end */
     WORLD_BOOT,    /* a scheduler is started, if there is none */
     WORLD_SUBMIT,  /* plan: it is handed in, if it is not there */
-    WORLD_ORDER,   /* the operator does something */
+    WORLD_OPERATOR,/* the operator does something */
     WORLD_FAULT,   /* something breaks */
     WORLD_ACT,     /* act of the script */
 };
@@ -182,7 +182,7 @@ struct world_process {
     bool durable; /* ... after it had taken the batch */
     bool failed;  /* and knows why it cannot go on */
     bool leaving;
-    bool visitor;    /* it has come for one order, and starts nothing */
+    bool visitor;    /* it has come for one request, and starts nothing */
     bool publishing; /* in engine_written() of a batch that is durable */
     const struct store_batch *batch;
     bool applied; /* `batch` was tried */
@@ -276,7 +276,7 @@ struct world {
     int64_t next_pid;
     uint32_t current; /* process that holds the store, or WORLD_NONE */
     uint32_t streak;  /* schedulers that died without a commit */
-    uint64_t last_order;
+    uint64_t last_request;
     uint64_t event_number; /* of the last event that is durable */
     bool break_next;       /* the next write finds a failed disk */
     bool override;         /* of usage, as stored */
@@ -329,9 +329,9 @@ struct world_event *world_plan_event(struct world *world,
                                      uint32_t who,
                                      uint64_t value);
 
-/* world_process.c: start a scheduler, unless there is one; with an order a
- * process that is it for that order only. */
-void world_process_boot(struct world *world, const char *order);
+/* world_process.c: start a scheduler, unless there is one; with a request a
+ * process that is it for that request only. */
+void world_process_boot(struct world *world, const char *request);
 /* Calls into the engine of a process. It may be gone after each of them. */
 void world_process_pass(struct world_process *process);
 void world_process_apply(struct world_process *process);
@@ -339,9 +339,9 @@ void world_process_written(struct world_process *process);
 void world_process_report(struct world_process *process,
                           const struct work_report *report);
 void world_process_linked(struct world_process *process);
-void world_process_order(struct world_process *process,
-                         uint64_t order,
-                         const char *json);
+void world_process_request(struct world_process *process,
+                           uint64_t request,
+                           const char *json);
 void world_process_stop(struct world_process *process);
 /* After a call into the worker of the process. */
 void world_process_after(struct world_process *process);
@@ -445,7 +445,7 @@ const char *world_plan_rider(const struct world *world,
 
 /* world_operator.c: hand in a plan, and again until it has come in. */
 void world_operator_submit(struct world *world, uint32_t plan);
-/* Some order. */
+/* Some request. */
 void world_operator_act(struct world *world);
 /* The end of all chaos: let everything go on that was stopped. */
 void world_operator_calm(struct world *world);

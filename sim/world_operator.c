@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The operator hands plans in, and gives orders at random. Orders go to the
+ * The operator hands plans in, and gives requests at random. Requests go to the
  * scheduler that is there, sometimes to one that was superseded and does not
  * know; when there is none, or it dies, they are lost, as a broken connection
  * loses them.
@@ -11,8 +11,8 @@
 
 #include <string.h>
 
-/* Leave an order in the store for the next scheduler. */
-static void leave_order(struct world *world, const struct strbuf *json)
+/* Leave a request in the store for the next scheduler. */
+static void leave_request(struct world *world, const struct strbuf *json)
 {
     struct store *store = store_memory_open(world->db, STORE_WRITE);
     struct store_owner owner = {.pid = ++world->next_pid};
@@ -42,13 +42,13 @@ static void leave_order(struct world *world, const struct strbuf *json)
     }
     store_batch_release(&batch);
     if (err != ERR_OK && err != ERR_LIMIT) {
-        world_fault(world, "no order can be left: %s", diag.text);
+        world_fault(world, "no request can be left: %s", diag.text);
     }
     world_say(world, "left in the store: %s", strbuf_text(json));
     store_close(store);
 }
 
-/* Hand an order to a scheduler, or do without one. */
+/* Hand a request to a scheduler, or do without one. */
 static void give(struct world *world, const struct strbuf *json)
 {
     uint32_t ix = world->current;
@@ -56,7 +56,7 @@ static void give(struct world *world, const struct strbuf *json)
         if (rng_below(&world->rng, 2) == 0) {
             world_process_boot(world, strbuf_text(json));
         } else {
-            leave_order(world, json);
+            leave_request(world, json);
         }
         return;
     }
@@ -66,7 +66,9 @@ static void give(struct world *world, const struct strbuf *json)
     struct world_process *process = world->processes[ix];
     if (process->alive && !process->failed &&
         process->stalled_ns <= world->now_ns) {
-        world_process_order(process, ++world->last_order, strbuf_text(json));
+        world_process_request(process,
+                              ++world->last_request,
+                              strbuf_text(json));
     }
 }
 
@@ -84,9 +86,9 @@ void world_operator_submit(struct world *world, uint32_t plan)
     strbuf_adds(&json, "}");
     if (world->current != WORLD_NONE &&
         world->processes[world->current]->stalled_ns <= world->now_ns) {
-        world_process_order(world->processes[world->current],
-                            ++world->last_order,
-                            strbuf_text(&json));
+        world_process_request(world->processes[world->current],
+                              ++world->last_request,
+                              strbuf_text(&json));
     }
     strbuf_release(&json);
     (void)world_plan_event(world,
@@ -96,7 +98,7 @@ void world_operator_submit(struct world *world, uint32_t plan)
                            0);
 }
 
-/* A random order about a task or a run. */
+/* A random request about a task or a run. */
 static void
 draw(struct world *world, const struct world_run *run, struct strbuf *json)
 {
@@ -153,7 +155,7 @@ draw(struct world *world, const struct world_run *run, struct strbuf *json)
     }
 }
 
-/* Orders that must be refused, or have no effect. */
+/* Requests that must be refused, or have no effect. */
 static void draw_odd(struct world *world, struct strbuf *json)
 {
     static const char *const texts[] = {
@@ -173,7 +175,7 @@ static void draw_odd(struct world *world, struct strbuf *json)
 
 void world_operator_act(struct world *world)
 {
-    if (!world_has(world, WORLD_ORDERS) || world->run_count == 0) {
+    if (!world_has(world, WORLD_REQUESTS) || world->run_count == 0) {
         return;
     }
     if (rng_below(&world->rng, 10) == 0) {
@@ -192,22 +194,22 @@ void world_operator_act(struct world *world)
     strbuf_release(&json);
 }
 
-/* An order that must be carried out: there is a scheduler, and no fault. */
-static void order(struct world *world, const struct strbuf *json)
+/* A request that must be carried out: there is a scheduler, and no fault. */
+static void request(struct world *world, const struct strbuf *json)
 {
     if (world->current == WORLD_NONE) {
         world_fault(world, "there is no scheduler in calm");
         return;
     }
-    world_process_order(world->processes[world->current],
-                        ++world->last_order,
-                        strbuf_text(json));
+    world_process_request(world->processes[world->current],
+                          ++world->last_request,
+                          strbuf_text(json));
 }
 
-static void order_about(struct world *world,
-                        const struct world_run *run,
-                        const char *verb,
-                        const char *task)
+static void request_about(struct world *world,
+                          const struct world_run *run,
+                          const char *verb,
+                          const char *task)
 {
     struct strbuf json = {0};
     strbuf_addf(&json, "{\"verb\":\"%s\",\"run\":\"%s\"", verb, run->id);
@@ -223,7 +225,7 @@ static void order_about(struct world *world,
         strbuf_adds(&json, ",\"tokens\":1000000");
     }
     strbuf_adds(&json, "}");
-    order(world, &json);
+    request(world, &json);
     strbuf_release(&json);
 }
 
@@ -234,14 +236,14 @@ void world_operator_calm(struct world *world)
         if (run->finished) {
             continue;
         }
-        order_about(world, run, "resume", NULL);
-        order_about(world, run, "cap", NULL);
+        request_about(world, run, "resume", NULL);
+        request_about(world, run, "cap", NULL);
         if (plan_find_limit(run->plan, "tokens budget") != PLAN_NONE) {
-            order_about(world, run, "budget", NULL);
+            request_about(world, run, "budget", NULL);
         }
         for (uint32_t task = 0; task < run->task_count; task++) {
             if ((run->tasks[task].flags & SCHED_RECORD_HELD) != 0) {
-                order_about(world, run, "release", run->plan->tasks[task].id);
+                request_about(world, run, "release", run->plan->tasks[task].id);
             }
         }
     }
@@ -257,7 +259,7 @@ bool world_operator_give_up(struct world *world)
             const char *state = run->tasks[task].state;
             if (strcmp(state, "parked") == 0 || strcmp(state, "failed") == 0) {
                 any = true;
-                order_about(world, run, "skip", run->plan->tasks[task].id);
+                request_about(world, run, "skip", run->plan->tasks[task].id);
             }
         }
     }

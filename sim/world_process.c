@@ -150,7 +150,7 @@ static void on_forget(void *ctx, const struct work_id *id)
     (void)dies(process, DEATH_ODDS);
 }
 
-static void on_answer(void *ctx, uint64_t order, const char *json)
+static void on_answer(void *ctx, uint64_t request, const char *json)
 {
     struct world_process *process = ctx;
     struct world *world = process->world;
@@ -161,8 +161,8 @@ static void on_answer(void *ctx, uint64_t order, const char *json)
     if (!process->publishing) {
         world_fault(world, "an answer comes before its batch: %s", json);
     }
-    world_say(world, "order %llu: %s", (unsigned long long)order, json);
-    world->report->orders++;
+    world_say(world, "request %llu: %s", (unsigned long long)request, json);
+    world->report->requests++;
     (void)dies(process, DEATH_ODDS);
 }
 
@@ -310,7 +310,7 @@ void world_process_after(struct world_process *process)
     }
 }
 
-void world_process_boot(struct world *world, const char *order)
+void world_process_boot(struct world *world, const char *request)
 {
     if (world->current != WORLD_NONE) {
         return;
@@ -361,12 +361,12 @@ void world_process_boot(struct world *world, const char *order)
         return;
     }
     sched_verify(engine_sched(process->engine));
-    if (order != NULL) {
+    if (request != NULL) {
         process->visitor = true;
         process->leaving = true;
         world_link_up(process);
         engine_drain(process->engine, true);
-        world_process_order(process, ++world->last_order, order);
+        world_process_request(process, ++world->last_request, request);
     } else {
         world_link_up(process);
         engine_recover(process->engine);
@@ -433,16 +433,16 @@ void world_process_linked(struct world_process *process)
     world_process_after(process);
 }
 
-void world_process_order(struct world_process *process,
-                         uint64_t order,
-                         const char *json)
+void world_process_request(struct world_process *process,
+                           uint64_t request,
+                           const char *json)
 {
     world_say(process->world,
-              "order %llu to process %u: %s",
-              (unsigned long long)order,
+              "request %llu to process %u: %s",
+              (unsigned long long)request,
               process->ix,
               json);
-    engine_request(process->engine, order, "operator", json);
+    engine_request(process->engine, request, "operator", json);
     if (strstr(json, "\"drain\"") != NULL) {
         process->leaving = true;
     }

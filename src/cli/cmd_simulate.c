@@ -223,9 +223,9 @@ static int take_option(struct cli_line *line,
 /* Read what the script adds, so that the simulator need not touch files. */
 static int read_additions(struct request *request)
 {
-    for (uint32_t ix = 0; ix < request->script.order_count; ix++) {
-        struct script_at *at = &request->script.orders[ix];
-        if (at->order != SCRIPT_ADD) {
+    for (uint32_t ix = 0; ix < request->script.request_count; ix++) {
+        struct script_at *at = &request->script.requests[ix];
+        if (at->request != SCRIPT_ADD) {
             continue;
         }
         struct cli_file file;

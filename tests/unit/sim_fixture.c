@@ -58,9 +58,9 @@ void sim_fixture_add(struct sim_fixture *fixture,
     strbuf_addf(&line, "at %s add more.yaml", time);
     sim_fixture_line(fixture, line.text);
     strbuf_release(&line);
-    for (uint32_t ix = 0; ix < fixture->script.order_count; ix++) {
-        struct script_at *at = &fixture->script.orders[ix];
-        if (at->order == SCRIPT_ADD && at->text == NULL) {
+    for (uint32_t ix = 0; ix < fixture->script.request_count; ix++) {
+        struct script_at *at = &fixture->script.requests[ix];
+        if (at->request == SCRIPT_ADD && at->text == NULL) {
             at->text = mem_strndup(text, strlen(text));
             at->text_bytes = strlen(text);
         }

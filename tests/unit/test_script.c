@@ -21,21 +21,21 @@ static void add_good(struct sim_script *script, const char *line)
 }
 
 /* The one order of a line; the script owns its name. */
-static struct script_at order_of(struct sim_script *script, const char *line)
+static struct script_at request_of(struct sim_script *script, const char *line)
 {
     sim_script_release(script);
     add_good(script, line);
-    assert_int_equal(script->order_count, 1);
+    assert_int_equal(script->request_count, 1);
     assert_int_equal(script->end_count, 0);
-    return script->orders[0];
+    return script->requests[0];
 }
 
-static void reads_every_order(void **state)
+static void reads_every_request(void **state)
 {
     (void)state;
     static const struct {
         const char *line;
-        enum script_order order;
+        enum script_request request;
         const char *name;
     } cases[] = {
         {"at 10m pause", SCRIPT_PAUSE, NULL},
@@ -54,9 +54,9 @@ static void reads_every_order(void **state)
     };
     struct sim_script script = {0};
     for (size_t ix = 0; ix < ARRAY_COUNT(cases); ix++) {
-        struct script_at at = order_of(&script, cases[ix].line);
+        struct script_at at = request_of(&script, cases[ix].line);
         assert_int_equal(at.at_ns, 10 * MINUTE_NS);
-        assert_int_equal(at.order, cases[ix].order);
+        assert_int_equal(at.request, cases[ix].request);
         assert_null(at.text);
         if (cases[ix].name == NULL) {
             assert_null(at.name);
@@ -71,19 +71,19 @@ static void reads_what_a_cap_and_a_limit_can_be(void **state)
 {
     (void)state;
     struct sim_script script = {0};
-    struct script_at at = order_of(&script, "at 1s cap 0");
+    struct script_at at = request_of(&script, "at 1s cap 0");
     assert_int_equal(at.max, 0);
     assert_int_equal(at.percent, 0);
-    at = order_of(&script, "at 1s cap 1000000");
+    at = request_of(&script, "at 1s cap 1000000");
     assert_int_equal(at.max, 1000000);
-    at = order_of(&script, "at 1s limit review 7");
+    at = request_of(&script, "at 1s limit review 7");
     assert_int_equal(at.max, 7);
     assert_int_equal(at.percent, 0);
-    at = order_of(&script, "at 1s limit review 50%");
+    at = request_of(&script, "at 1s limit review 50%");
     assert_int_equal(at.percent, 50);
-    at = order_of(&script, "at 1s limit review 100%");
+    at = request_of(&script, "at 1s limit review 100%");
     assert_int_equal(at.percent, 100);
-    at = order_of(&script, "at 1s limit review none");
+    at = request_of(&script, "at 1s limit review none");
     assert_true(at.max == INT64_MAX);
     assert_int_equal(at.percent, 0);
     sim_script_release(&script);
@@ -112,7 +112,7 @@ static void reads_every_end(void **state)
     for (size_t ix = 0; ix < ARRAY_COUNT(cases); ix++) {
         struct sim_script script = {0};
         add_good(&script, cases[ix].line);
-        assert_int_equal(script.order_count, 0);
+        assert_int_equal(script.request_count, 0);
         assert_int_equal(script.end_count, 1);
         assert_int_equal(script.ends[0].outcome, cases[ix].outcome);
         assert_string_equal(script.ends[0].name, cases[ix].name);
@@ -198,7 +198,7 @@ static void says_what_is_wrong(void **state)
             sim_script_add(&script, wrong_lines[ix].line, NULL, &diag),
             ERR_INVALID);
         assert_string_equal(diag.text, wrong_lines[ix].text);
-        assert_int_equal(script.order_count, 0);
+        assert_int_equal(script.request_count, 0);
         assert_int_equal(script.end_count, 0);
         sim_script_release(&script);
     }
@@ -214,7 +214,7 @@ static void errors_need_no_diag(void **state)
     sim_script_release(&script);
 }
 
-static void keeps_orders_sorted_by_time(void **state)
+static void keeps_requests_sorted_by_time(void **state)
 {
     (void)state;
     struct sim_script script = {0};
@@ -225,14 +225,14 @@ static void keeps_orders_sorted_by_time(void **state)
     add_good(&script, "at 0s cap 0");
     static const int64_t wanted[] = {0, 1, 11, 2, 3};
     static const uint32_t places[] = {4, 1, 3, 2, 0};
-    assert_int_equal(script.order_count, 5);
+    assert_int_equal(script.request_count, 5);
     for (uint32_t ix = 0; ix < 5; ix++) {
-        assert_int_equal(script.orders[ix].max, wanted[ix]);
-        assert_int_equal(script.orders[ix].place, places[ix]);
+        assert_int_equal(script.requests[ix].max, wanted[ix]);
+        assert_int_equal(script.requests[ix].place, places[ix]);
     }
     sim_script_release(&script);
-    assert_int_equal(script.order_count, 0);
-    assert_null(script.orders);
+    assert_int_equal(script.request_count, 0);
+    assert_null(script.requests);
 }
 
 static void comments_and_empty_lines_say_nothing(void **state)
@@ -249,8 +249,8 @@ static void comments_and_empty_lines_say_nothing(void **state)
     assert_int_equal(
         sim_script_read(&script, text, sizeof(text) - 1, NULL, &diag),
         ERR_OK);
-    assert_int_equal(script.order_count, 1);
-    assert_int_equal(script.orders[0].max, 2);
+    assert_int_equal(script.request_count, 1);
+    assert_int_equal(script.requests[0].max, 2);
     assert_int_equal(script.end_count, 2);
     assert_string_equal(script.ends[0].name, "t");
     assert_string_equal(script.ends[1].name, "u");
@@ -262,7 +262,7 @@ static void an_empty_file_is_an_empty_script(void **state)
     (void)state;
     struct sim_script script = {0};
     assert_int_equal(sim_script_read(&script, "", 0, NULL, NULL), ERR_OK);
-    assert_int_equal(script.order_count, 0);
+    assert_int_equal(script.request_count, 0);
     assert_int_equal(script.end_count, 0);
     sim_script_release(&script);
 }
@@ -290,7 +290,7 @@ static void refuses_a_nul_byte(void **state)
         sim_script_read(&script, text, sizeof(text) - 1, NULL, &diag),
         ERR_INVALID);
     assert_non_null(strstr(diag.text, "the script contains a NUL byte"));
-    assert_int_equal(script.order_count, 0);
+    assert_int_equal(script.request_count, 0);
     sim_script_release(&script);
 }
 
@@ -306,22 +306,22 @@ static void files_are_relative_to_the_script(void **state)
     assert_int_equal(
         sim_script_read(&script, text, sizeof(text) - 1, "plans/x", &diag),
         ERR_OK);
-    assert_string_equal(script.orders[0].name, "plans/x/more.yaml");
-    assert_string_equal(script.orders[1].name, "plans/x/sub/more.yaml");
-    assert_string_equal(script.orders[2].name, "/abs/more.yaml");
-    assert_string_equal(script.orders[3].name, "more");
+    assert_string_equal(script.requests[0].name, "plans/x/more.yaml");
+    assert_string_equal(script.requests[1].name, "plans/x/sub/more.yaml");
+    assert_string_equal(script.requests[2].name, "/abs/more.yaml");
+    assert_string_equal(script.requests[3].name, "more");
     sim_script_release(&script);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_every_order),
+        cmocka_unit_test(reads_every_request),
         cmocka_unit_test(reads_what_a_cap_and_a_limit_can_be),
         cmocka_unit_test(reads_every_end),
         cmocka_unit_test(says_what_is_wrong),
         cmocka_unit_test(errors_need_no_diag),
-        cmocka_unit_test(keeps_orders_sorted_by_time),
+        cmocka_unit_test(keeps_requests_sorted_by_time),
         cmocka_unit_test(comments_and_empty_lines_say_nothing),
         cmocka_unit_test(an_empty_file_is_an_empty_script),
         cmocka_unit_test(names_the_line_of_an_error),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The script, carried out: an operator's orders, and planned ends. */
+/* The script, carried out: an operator's requests, and planned ends. */
 #include "base/duration.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
@@ -24,7 +24,7 @@ find_named(const struct plan *plan, bool provider, const char *name)
     return provider ? find_provider(plan, name) : plan_find_task(plan, name);
 }
 
-enum err orders_resolve(struct sim *sim, struct diag *diag)
+enum err script_resolve(struct sim *sim, struct diag *diag)
 {
     const struct sim_script *script = sim->options->script;
     if (script == NULL) {
@@ -57,7 +57,7 @@ enum err orders_resolve(struct sim *sim, struct diag *diag)
     return ERR_OK;
 }
 
-bool orders_take(struct sim *sim, enum script_outcome outcome, uint32_t ix)
+bool script_take(struct sim *sim, enum script_outcome outcome, uint32_t ix)
 {
     for (uint32_t n = 0; n < sim->planned_count; n++) {
         struct sim_planned *planned = &sim->planned[n];
@@ -105,7 +105,7 @@ add_fragment(struct sim *sim, const struct script_at *at, struct diag *diag)
     return ERR_OK;
 }
 
-/* The event for an order about a task, the run or a limit. */
+/* The event for a request about a task, the run or a limit. */
 static enum err event_of(const struct sim *sim,
                          const struct script_at *at,
                          struct sched_event *event,
@@ -124,16 +124,17 @@ static enum err event_of(const struct sim *sim,
         [SCRIPT_CANCEL] = EVENT_CANCEL,
         [SCRIPT_REVOKE] = EVENT_REVOKE,
     };
-    event->type = types[at->order];
+    event->type = types[at->request];
     event->run = load_run_id(sim->run);
     event->max = at->max;
     event->percent = at->percent;
-    if (at->order == SCRIPT_PAUSE || at->order == SCRIPT_RESUME) {
+    if (at->request == SCRIPT_PAUSE || at->request == SCRIPT_RESUME) {
         return ERR_OK;
     }
-    if (at->order == SCRIPT_CAP || at->order == SCRIPT_LIMIT) {
-        uint32_t limit =
-            at->order == SCRIPT_CAP ? 0 : plan_find_limit(sim->plan, at->name);
+    if (at->request == SCRIPT_CAP || at->request == SCRIPT_LIMIT) {
+        uint32_t limit = at->request == SCRIPT_CAP
+                             ? 0
+                             : plan_find_limit(sim->plan, at->name);
         if (limit == PLAN_NONE) {
             return diag_set(diag,
                             ERR_INVALID,
@@ -143,9 +144,9 @@ static enum err event_of(const struct sim *sim,
         event->limit = load_limit(sim->run, limit);
         return ERR_OK;
     }
-    if (run && (at->order == SCRIPT_RETRY || at->order == SCRIPT_CANCEL)) {
+    if (run && (at->request == SCRIPT_RETRY || at->request == SCRIPT_CANCEL)) {
         event->type =
-            at->order == SCRIPT_RETRY ? EVENT_RETRY_RUN : EVENT_CANCEL_RUN;
+            at->request == SCRIPT_RETRY ? EVENT_RETRY_RUN : EVENT_CANCEL_RUN;
         return ERR_OK;
     }
     uint32_t task = plan_find_task(sim->plan, at->name);
@@ -162,7 +163,7 @@ static enum err event_of(const struct sim *sim,
 static enum err
 give(struct sim *sim, const struct script_at *at, struct diag *diag)
 {
-    if (at->order == SCRIPT_ADD) {
+    if (at->request == SCRIPT_ADD) {
         return add_fragment(sim, at, diag);
     }
     struct sched_event event = {.now_ns = sim->now_ns};
@@ -185,10 +186,11 @@ give(struct sim *sim, const struct script_at *at, struct diag *diag)
     return ERR_OK;
 }
 
-enum err orders_next(struct sim *sim, struct diag *diag)
+enum err script_next(struct sim *sim, struct diag *diag)
 {
-    const struct script_at *at = &sim->options->script->orders[sim->next_order];
-    sim->next_order++;
+    const struct script_at *at =
+        &sim->options->script->requests[sim->next_request];
+    sim->next_request++;
     struct diag inner = {0};
     enum err err = give(sim, at, &inner);
     if (err != ERR_OK) {
