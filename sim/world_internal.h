@@ -22,24 +22,24 @@ enum {
 
 /* Something that will happen. */
 enum world_event_type {
-    WORLD_PASS,    /* process: it wakes up */
-    WORLD_APPLY,   /* process: its batch reaches the disk */
-    WORLD_WRITTEN, /* process: it is told so */
-    WORLD_REPORT,  /* server: a report of it reaches its worker */
-    WORLD_GONE,    /* worker: a shim that it watches has ended */
-    WORLD_RESPAWN, /* worker: it has a new spawn server */
-    WORLD_LOOK,    /* worker: it wakes up */
-    WORLD_MESSAGE, /* message: it reaches a worker or a scheduler */
-    WORLD_LINKED,  /* worker and scheduler can reach each other again */
-    WORLD_EXIT,    /* process: it ends by itself */
-    WORLD_REQUEST, /* server: a request reaches it */
-    WORLD_STEP,    /* shim: its next step */
-    WORLD_SIGNAL,  /* shim: it is told to end */
-    WORLD_BOOT,    /* a scheduler is started, if there is none */
-    WORLD_SUBMIT,  /* plan: it is handed in, if it is not there */
-    WORLD_OPERATOR,/* the operator does something */
-    WORLD_FAULT,   /* something breaks */
-    WORLD_ACT,     /* act of the script */
+    WORLD_PASS,     /* process: it wakes up */
+    WORLD_APPLY,    /* process: its batch reaches the disk */
+    WORLD_WRITTEN,  /* process: it is told so */
+    WORLD_REPORT,   /* server: a report of it reaches its worker */
+    WORLD_GONE,     /* worker: a shim that it watches has ended */
+    WORLD_RESPAWN,  /* worker: it has a new spawn server */
+    WORLD_LOOK,     /* worker: it wakes up */
+    WORLD_MESSAGE,  /* message: it reaches a worker or a scheduler */
+    WORLD_LINKED,   /* worker and scheduler can reach each other again */
+    WORLD_EXIT,     /* process: it ends by itself */
+    WORLD_REQUEST,  /* server: a request reaches it */
+    WORLD_STEP,     /* shim: its next step */
+    WORLD_SIGNAL,   /* shim: it is told to end */
+    WORLD_BOOT,     /* a scheduler is started, if there is none */
+    WORLD_SUBMIT,   /* plan: it is handed in, if it is not there */
+    WORLD_OPERATOR, /* the operator does something */
+    WORLD_FAULT,    /* something breaks */
+    WORLD_ACT,      /* act of the script */
 };
 
 struct world_event {

@@ -234,16 +234,16 @@ cli_operand(const struct cli_command *command, int argc, char **argv)
 
 int cli_fail(const struct cli_command *command, const char *format, ...)
 {
-    struct strbuf text = {0};
     va_list args;
     va_start(args, format);
-    char buf[512];
-    int len = vsnprintf(buf, sizeof(buf), format, args);
+    char text[512];
+    int len = vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    strbuf_addf(&text, "sluice %s: %s\n", command->name, len < 0 ? "" : buf);
-    strbuf_addf(&text, "Try 'sluice %s --help'.\n", command->name);
-    (void)fputs(strbuf_text(&text), stderr);
-    strbuf_release(&text);
+    (void)fprintf(stderr,
+                  "sluice %s: %s\nTry 'sluice %s --help'.\n",
+                  command->name,
+                  len < 0 ? "" : text,
+                  command->name);
     return CLI_USAGE;
 }
 
@@ -459,6 +459,36 @@ int cli_put_file(const char *path, const char *text, size_t len, bool replace)
     }
     strbuf_release(&made);
     return ok ? 0 : error;
+}
+
+/* Write to what cannot be replaced by renaming: a terminal, a pipe; 0, or the
+ * error number. */
+static int write_stream(const char *path, const struct strbuf *text)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    int error =
+        fd >= 0 && attempt_file_write_all(fd, strbuf_text(text), text->len)
+            ? 0
+            : errno;
+    if (fd >= 0 && close(fd) != 0 && error == 0) {
+        error = errno;
+    }
+    return error;
+}
+
+int cli_write_file(const char *path, const struct strbuf *text)
+{
+    struct stat info;
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
+        return write_stream(path, text);
+    }
+    char *real = realpath(path, NULL);
+    int error = cli_put_file(real != NULL ? real : path,
+                             strbuf_text(text),
+                             text->len,
+                             true);
+    free(real);
+    return error;
 }
 
 uint32_t cli_processors(void)

@@ -223,6 +223,13 @@ int cli_check_file(const char *path, bool replace);
  * replaced keeps its permissions. */
 int cli_put_file(const char *path, const char *text, size_t len, bool replace);
 
+/*
+ * Write a file that the command line names; 0, or the error number. An old one
+ * is replaced, and a link followed; what is no file (a terminal, a pipe) is
+ * written to.
+ */
+int cli_write_file(const char *path, const struct strbuf *text);
+
 /* The folder that relative paths of a plan are meant from; NULL: it cannot be
  * found. The caller frees it. */
 char *cli_folder(const char *path);
@@ -256,8 +263,8 @@ int cli_write(const struct strbuf *out);
 /* Write to standard output, and release; the exit code of cli_write(). */
 int cli_print(struct strbuf *out);
 
-/* Find the store that a command line means; CLI_OK, or the exit code after an
- * error was printed. */
+/* Find the store that a command line means: CLI_OK, or the exit code after a
+ * message. Release *out in any case. */
 int cli_store(const struct cli_line *line, struct store_place *out);
 
 /* Look, print what `fn` makes of it, or why there is nothing; the exit code. */

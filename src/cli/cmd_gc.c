@@ -25,17 +25,16 @@
 #include "cli/cli.h"
 #include "cli/gc_rows.h"
 #include "engine/engine.h"
-#include "exec/attempt_row.h"
 #include "git/names.h"
 #include "git/sweep.h"
 #include "view/client.h"
+#include "view/task_log.h"
 #include "work/home.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -413,17 +412,15 @@ static bool
 is_live(const struct folder *folder, const char *task, const char *attempt)
 {
     struct strbuf path = {0};
-    enum attempt_state state = ATTEMPT_LIVE;
-    struct diag diag = {0};
     strbuf_addf(&path,
                 "%s/runs/%s/%s/%s",
                 folder->gc->place.home,
                 folder->run,
                 task,
                 attempt);
-    enum err err = attempt_row_state(NULL, strbuf_text(&path), &state, &diag);
+    bool live = !task_log_is_over(strbuf_text(&path), NULL);
     strbuf_release(&path);
-    return err != ERR_OK || state == ATTEMPT_LIVE || state == ATTEMPT_STARTING;
+    return live;
 }
 
 /* Whether no attempt of a task is alive, or may be. */

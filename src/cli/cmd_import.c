@@ -269,23 +269,22 @@ static int take_option(struct cli_line *line,
 /* The source that the first operand names. */
 static int set_source(struct request *request, const char *name)
 {
+    if (name == NULL) {
+        return cli_fail(request->line.command,
+                        "missing source: github, beads or taskmaster");
+    }
     for (uint32_t ix = 0; ix < ARRAY_COUNT(sources); ix++) {
-        if (name != NULL && strcmp(name, sources[ix]) == 0) {
+        if (strcmp(name, sources[ix]) == 0) {
             request->options.source = (enum import_source)ix;
             return CLI_OK;
         }
     }
     struct strbuf plain = {0};
-    plain_add(&plain, name == NULL ? "" : name);
+    plain_add(&plain, name);
     int code =
-        name == NULL
-            ? cli_fail(request->line.command,
-                       "missing source: github, beads or "
-                       "taskmaster")
-            : cli_fail(
-                  request->line.command,
-                  "unknown source \"%s\" (known: github, beads, taskmaster)",
-                  strbuf_text(&plain));
+        cli_fail(request->line.command,
+                 "unknown source \"%s\" (known: github, beads, taskmaster)",
+                 strbuf_text(&plain));
     strbuf_release(&plain);
     return code;
 }

@@ -339,7 +339,7 @@ static bool is_abandoned(const struct log *log, int64_t *since_ns)
     struct diag diag = {0};
     bool alone = store_owner(log->store, &owner, &diag) == ERR_NOT_FOUND;
     if (alone && is_in_flight(&log->target)) {
-        alone = task_log_is_over(strbuf_text(&log->path), &log->shown);
+        alone = task_log_is_over(strbuf_text(&log->path), &log->shown.row);
     }
     int64_t now_ns = clock_boot_ns();
     if (!alone) {

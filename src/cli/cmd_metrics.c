@@ -23,11 +23,8 @@ static int carry_out(struct request *request)
             return cli_write(&request->out);
         }
         /* Whole, because a collector may read it at any time. */
-        int error = err == ERR_OK ? cli_put_file(request->file,
-                                                 strbuf_text(&request->out),
-                                                 request->out.len,
-                                                 true)
-                                  : 0;
+        int error =
+            err == ERR_OK ? cli_write_file(request->file, &request->out) : 0;
         if (error != 0) {
             err = diag_set(&diag,
                            ERR_IO,

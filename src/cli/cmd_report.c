@@ -12,14 +12,9 @@
 #include "view/client.h"
 #include "view/target.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 struct request {
     struct cli_line line; /* without --run: the newest */
@@ -29,42 +24,6 @@ struct request {
 };
 
 /* --- writing ------------------------------------------------------------ */
-
-/* Write to what cannot be replaced by renaming: a terminal, a pipe; 0, or the
- * error number. */
-static int write_stream(const char *path, const struct strbuf *text)
-{
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    int error =
-        fd >= 0 && attempt_file_write_all(fd, strbuf_text(text), text->len)
-            ? 0
-            : errno;
-    if (fd >= 0 && close(fd) != 0 && error == 0) {
-        error = errno;
-    }
-    return error;
-}
-
-/* A link is followed: the file that it names is replaced. */
-static enum err
-write_file(const char *path, const struct strbuf *text, struct diag *diag)
-{
-    struct stat info;
-    bool plain = stat(path, &info) != 0 || S_ISREG(info.st_mode);
-    char *real = plain ? realpath(path, NULL) : NULL;
-    int error = plain ? cli_put_file(real != NULL ? real : path,
-                                     strbuf_text(text),
-                                     text->len,
-                                     true)
-                      : write_stream(path, text);
-    free(real);
-    return error == 0 ? ERR_OK
-                      : diag_set(diag,
-                                 ERR_INVALID,
-                                 "write %s: %s",
-                                 path,
-                                 strerror(error));
-}
 
 /* The page, into the store: STORE/report/RUN.html. */
 static enum err put_page(const char *home,
@@ -109,7 +68,14 @@ static int write_out(const struct request *request,
     }
     enum err err = ERR_OK;
     if (request->output != NULL) {
-        err = write_file(request->output, text, &diag);
+        int error = cli_write_file(request->output, text);
+        if (error != 0) {
+            err = diag_set(&diag,
+                           ERR_INVALID,
+                           "write %s: %s",
+                           request->output,
+                           strerror(error));
+        }
         strbuf_adds(&path, request->output);
     } else {
         err = put_page(home, history, text, &path, &diag);

@@ -334,16 +334,13 @@ static int write_svg(const struct request *request,
         };
     }
     svg_compare(&out, panels, count, &options);
-    FILE *file = fopen(request->svg_path, "wb");
-    bool ok =
-        file != NULL && fwrite(strbuf_text(&out), 1, out.len, file) == out.len;
-    ok = (file == NULL || fclose(file) == 0) && ok;
+    int error = cli_write_file(request->svg_path, &out);
     strbuf_release(&out);
-    return ok ? CLI_OK
-              : cli_fail(request->line.command,
-                         "%s: %s",
-                         request->svg_path,
-                         strerror(errno));
+    return error == 0 ? CLI_OK
+                      : cli_fail(request->line.command,
+                                 "%s: %s",
+                                 request->svg_path,
+                                 strerror(error));
 }
 
 static void add_gantt(struct strbuf *out, const struct outcome *outcome)

@@ -5,8 +5,8 @@
 #include "base/plain.h"
 #include "cli/cli.h"
 #include "view/glance.h"
+#include "view/lines.h"
 #include "view/model.h"
-#include "view/status.h"
 #include "view/usage.h"
 #include "work/owner.h"
 
@@ -23,7 +23,6 @@ enum {
 
 static void add_scheduler(struct strbuf *out, const struct client_view *view)
 {
-    const char *state = client_state_name(view);
     long long pid = owner_process(&view->owner);
     strbuf_adds(out, "scheduler: ");
     if (!view->owned) {
@@ -48,14 +47,12 @@ static void add_scheduler(struct strbuf *out, const struct client_view *view)
                     ": it may hang; 'sluice run --take-over' replaces it\n");
         return;
     }
-    int64_t age_ns = view->owned ? view->owner.age_ns : -1;
-    if (age_ns >= 0) {
-        strbuf_addf(out,
-                    ", %s for ",
-                    strcmp(state, "alive") == 0 ? state : "running");
-        duration_add(out, age_ns);
+    bool troubled = view->owner.trouble[0] != '\0';
+    if (view->owner.age_ns >= 0) {
+        strbuf_adds(out, troubled ? ", running for " : ", alive for ");
+        duration_add(out, view->owner.age_ns);
     }
-    if (view->owner.trouble[0] != '\0') {
+    if (troubled) {
         strbuf_adds(out, ", in TROUBLE: ");
         plain_add(out, view->owner.trouble);
         strbuf_adds(out, "; it retries");
@@ -88,18 +85,7 @@ static void add_head(struct strbuf *out, const struct model_run *run)
                 "\n  %u task%s",
                 run->task_count,
                 run->task_count == 1 ? "" : "s");
-    const char *comma = ": ";
-    for (size_t ix = 0; ix < TASK_STATE_COUNT; ix++) {
-        enum task_state state = status_order[ix];
-        if (run->counts[state] > 0) {
-            strbuf_addf(out,
-                        "%s%u %s",
-                        comma,
-                        run->counts[state],
-                        sched_state_name(state));
-            comma = ", ";
-        }
-    }
+    lines_add_counts(out, ": ", run->counts, model_order, TASK_STATE_COUNT);
     strbuf_adds(out, "\n");
 }
 
@@ -341,7 +327,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
     struct cli_line line = {0};
     int code = cli_parse(&line, command, argc, argv);
     return code == CLI_END
-               ? cli_show(&line, line.json ? status_add_json : add_text)
+               ? cli_show(&line, line.json ? model_add_json : add_text)
                : code;
 }
 

@@ -6,8 +6,8 @@
  * and for the next look at the store. Signals come through a descriptor, so
  * that there is one place where everything ends, and the terminal is given
  * back there. What a key asks for is given to the command of that name as a
- * process of its own (see child.h): orders one after the other in the order of
- * the keys, each naming its run and its task.
+ * process of its own (see child.h): requests one after the other in the order
+ * of the keys, each naming its run and its task.
  */
 #include "base/clock.h"
 #include "base/duration.h"
@@ -18,7 +18,7 @@
 #include "cli/cli.h"
 #include "term/child.h"
 #include "term/screen.h"
-#include "term/top_draw.h"
+#include "term/top.h"
 #include "view/client.h"
 #include "view/target.h"
 #include "view/top_look.h"

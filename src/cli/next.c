@@ -41,26 +41,22 @@ void next_add(struct strbuf *out, const struct next_command *command)
     add_word(out, command->plan);
 }
 
-/* Where the plan of an unfinished run is. */
-struct plan_path {
-    struct strbuf path; /* empty: there is no such run */
-};
-
+/* Note where the plan of an unfinished run is. */
 static enum err on_run(void *ctx, const struct store_run *row)
 {
-    struct plan_path *found = ctx;
+    struct strbuf *path = ctx;
     char here[PATH_MAX];
     if (row->finished) {
         return ERR_OK;
     }
-    strbuf_clear(&found->path);
+    strbuf_clear(path);
     const char *slash = strrchr(row->file, '/');
     bool near =
         getcwd(here, sizeof(here)) != NULL && strcmp(here, row->folder) == 0;
     if (strcmp(row->file, "-") != 0 && !near) {
-        strbuf_addf(&found->path, "%s/", row->folder);
+        strbuf_addf(path, "%s/", row->folder);
     }
-    strbuf_adds(&found->path, slash != NULL ? slash + 1 : row->file);
+    strbuf_adds(path, slash != NULL ? slash + 1 : row->file);
     return ERR_OK;
 }
 
@@ -71,28 +67,27 @@ bool next_add_idle(struct strbuf *out,
 {
     static const struct store_visitor visitor = {.run = on_run};
     struct store_query query = {.run = run};
-    struct plan_path found = {0};
+    struct strbuf path = {0}; /* empty: there is no such run */
     struct store *store;
     struct store_owner owner;
-    struct store_info info;
     struct diag ignored = {0};
     if (store_open(&store, place->address, STORE_READ, &ignored) != ERR_OK) {
         return false;
     }
-    bool idle = store_owner(store, &owner, &ignored) == ERR_NOT_FOUND &&
-                store_read(store, &query, &visitor, &found, &info, &ignored) ==
-                    ERR_OK &&
-                found.path.len > 0;
+    bool idle =
+        store_owner(store, &owner, &ignored) == ERR_NOT_FOUND &&
+        store_read(store, &query, &visitor, &path, NULL, &ignored) == ERR_OK &&
+        path.len > 0;
     if (idle) {
         struct next_command command = {
             .store = store_option,
-            .plan = strbuf_text(&found.path),
+            .plan = strbuf_text(&path),
         };
         strbuf_adds(out, "no scheduler is running; to resume: ");
         next_add(out, &command);
         strbuf_adds(out, "\n");
     }
-    strbuf_release(&found.path);
+    strbuf_release(&path);
     store_close(store);
     return idle;
 }

@@ -16,7 +16,7 @@
 #include "base/macros.h"
 #include "base/mem.h"
 #include "base/plain.h"
-#include "view/status.h"
+#include "view/lines.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -35,14 +35,11 @@ enum {
 #define DRAW_NS_PER_TASK INT64_C(5000)
 
 struct live {
-    bool colours;
-    bool unicode;
-    bool broken;         /* standard output does not take it */
-    bool shown;          /* something is drawn */
-    int64_t began_ns;    /* of the first drawing; 0: none yet */
-    int64_t drawn_ns;    /* of the last */
-    struct strbuf drawn; /* what is on the terminal */
-    uint64_t *slots;     /* tokens; 0: free */
+    struct live_options options; /* of the last drawing */
+    bool broken;                 /* standard output does not take it */
+    bool shown;                  /* something is drawn */
+    struct strbuf drawn;         /* what is on the terminal */
+    uint64_t *slots;             /* tokens; 0: free */
     uint32_t slot_count;
 };
 
@@ -94,40 +91,17 @@ add_line(struct canvas *canvas, enum colour colour, const struct strbuf *text)
     strbuf_release(&cut);
 }
 
-static enum colour colour_of(enum task_state state)
-{
-    switch (state) {
-    case TASK_WAITING:
-        return DIM;
-    case TASK_READY:
-        return YELLOW;
-    case TASK_STARTING:
-    case TASK_RUNNING:
-        return CYAN;
-    case TASK_DONE:
-        return GREEN;
-    case TASK_FAILED:
-    case TASK_PARKED:
-        return RED;
-    case TASK_SKIPPED:
-    case TASK_CANCELLED:
-        return PLAIN;
-    }
-    return PLAIN;
-}
-
-static void add_counts(struct strbuf *out, const struct canvas *canvas)
-{
-    const struct model_run *run = canvas->run;
-    strbuf_addf(out, "%u of %u done", run->counts[TASK_DONE], run->task_count);
-    for (uint32_t ix = 1; ix < TASK_STATE_COUNT; ix++) {
-        enum task_state state = status_order[ix]; /* the first is done */
-        uint32_t count = run->counts[state];
-        if (count > 0) {
-            strbuf_addf(out, ", %u %s", count, sched_state_name(state));
-        }
-    }
-}
+static const enum colour state_colours[TASK_STATE_COUNT] = {
+    [TASK_WAITING] = DIM,
+    [TASK_READY] = YELLOW,
+    [TASK_STARTING] = CYAN,
+    [TASK_RUNNING] = CYAN,
+    [TASK_DONE] = GREEN,
+    [TASK_FAILED] = RED,
+    [TASK_PARKED] = RED,
+    [TASK_SKIPPED] = PLAIN,
+    [TASK_CANCELLED] = PLAIN,
+};
 
 static void add_head(struct canvas *canvas)
 {
@@ -147,47 +121,42 @@ static void add_head(struct canvas *canvas)
     strbuf_adds(&text, run->cancelled ? "  cancelled" : "");
     add_line(canvas, BOLD, &text);
     strbuf_clear(&text);
-    add_counts(&text, canvas);
+    strbuf_addf(&text,
+                "%u of %u done",
+                run->counts[TASK_DONE],
+                run->task_count);
+    /* The first is done. */
+    lines_add_counts(&text,
+                     ", ",
+                     run->counts,
+                     model_order + 1,
+                     TASK_STATE_COUNT - 1);
     add_line(canvas, PLAIN, &text);
     strbuf_release(&text);
-}
-
-/* Cells of the bar for so many tasks of those that come before. */
-static uint32_t cells_of(const struct canvas *canvas, uint64_t tasks)
-{
-    uint32_t all = canvas->run->task_count;
-    return all == 0 ? 0 : (uint32_t)(tasks * canvas->width / all);
 }
 
 /* A bar over the whole width: done, in flight, in trouble, left. */
 static void add_bar(struct canvas *canvas)
 {
-    const uint32_t *counts = canvas->run->counts;
-    const struct {
-        uint32_t tasks;
+    static const struct {
         enum colour colour;
         const char *cell;
         const char *ascii;
-    } parts[] = {
-        {counts[TASK_DONE] + counts[TASK_SKIPPED], GREEN, "\u2501", "#"},
-        {counts[TASK_STARTING] + counts[TASK_RUNNING], CYAN, "\u2501", ">"},
-        {counts[TASK_PARKED] + counts[TASK_FAILED] + counts[TASK_CANCELLED],
-         RED,
-         "\u2501",
-         "!"},
-        {UINT32_MAX, DIM, "\u2500", "-"},
+    } parts[MODEL_BAR_PARTS + 1] = {
+        {GREEN, "\u2501", "#"},
+        {CYAN, "\u2501", ">"},
+        {RED, "\u2501", "!"},
+        {DIM, "\u2500", "-"},
     };
-    uint64_t before = 0;
+    bool unicode = canvas->options->unicode;
+    uint32_t ends[MODEL_BAR_PARTS + 1] = {0};
     uint32_t drawn = 0;
+    model_bar(canvas->run, canvas->width, ends);
+    ends[MODEL_BAR_PARTS] = canvas->width;
     for (size_t ix = 0; ix < ARRAY_COUNT(parts); ix++) {
-        bool last = parts[ix].tasks == UINT32_MAX;
-        before += last ? 0 : parts[ix].tasks;
-        uint32_t end = last ? canvas->width : cells_of(canvas, before);
         struct strbuf cells = {0};
-        for (; drawn < end; drawn++) {
-            strbuf_adds(&cells,
-                        canvas->options->unicode ? parts[ix].cell
-                                                 : parts[ix].ascii);
+        for (; drawn < ends[ix]; drawn++) {
+            strbuf_adds(&cells, unicode ? parts[ix].cell : parts[ix].ascii);
         }
         if (cells.len > 0) {
             add_coloured(canvas, parts[ix].colour, cells.text);
@@ -265,7 +234,7 @@ static void add_session(struct canvas *canvas,
     }
     add_item(canvas,
              strbuf_text(&word),
-             colour_of(TASK_RUNNING),
+             state_colours[TASK_RUNNING],
              slot->task,
              &rest);
     strbuf_release(&word);
@@ -319,7 +288,7 @@ static void add_task(struct canvas *canvas, uint32_t task)
     canvas->model->describe(canvas->model, task, &described, &rest);
     add_item(canvas,
              sched_state_name(described.state),
-             colour_of(described.state),
+             state_colours[described.state],
              described.id,
              &rest);
     strbuf_release(&rest);
@@ -501,8 +470,8 @@ void live_text(struct strbuf *out,
 struct live *live_new(bool colours, bool unicode)
 {
     struct live *live = mem_zalloc(1, sizeof(*live));
-    live->colours = colours;
-    live->unicode = unicode;
+    live->options.colours = colours;
+    live->options.unicode = unicode;
     return live;
 }
 
@@ -632,13 +601,11 @@ void live_draw(struct live *live,
     int64_t pause_ns =
         DRAW_NS_PER_TASK * sched_task_count(engine_sched(engine));
     pause_ns = pause_ns > DRAW_NS ? pause_ns : DRAW_NS;
-    int64_t gone_ns = wall_ns - live->drawn_ns;
+    int64_t gone_ns = wall_ns - live->options.wall_ns;
     if (live->broken || (live->shown && gone_ns >= 0 && gone_ns < pause_ns)) {
         return;
     }
     struct winsize size = live_terminal_size();
-    live->began_ns = live->began_ns == 0 ? wall_ns : live->began_ns;
-    live->drawn_ns = wall_ns;
     struct glance glance;
     struct model model = {0};
     glance_of(&glance, engine, wall_ns);
@@ -646,18 +613,15 @@ void live_draw(struct live *live,
     const char *trouble = engine_trouble(engine);
     model.trouble = trouble[0] != '\0' ? trouble : NULL;
     assign_slots(live, &model);
-    struct live_options options = {
-        .columns = size.ws_col,
-        .rows = size.ws_row,
-        .colours = live->colours,
-        .unicode = live->unicode,
-        .wall_ns = wall_ns,
-        .began_ns = live->began_ns,
-        .slots = live->slots,
-        .slot_count = live->slot_count,
-    };
+    struct live_options *options = &live->options;
+    options->columns = size.ws_col;
+    options->rows = size.ws_row;
+    options->wall_ns = wall_ns;
+    options->began_ns = options->began_ns == 0 ? wall_ns : options->began_ns;
+    options->slots = live->slots;
+    options->slot_count = live->slot_count;
     struct strbuf text = {0};
-    live_text(&text, &model, &options);
+    live_text(&text, &model, options);
     model_release(&model);
     snapshot_free(glance.snapshot);
     if (live->shown &&

@@ -12,7 +12,7 @@
  * How to use it:
  *  1. top_init(), then top_update() whenever the model has changed.
  *  2. top_key() for each key; do what it asks for.
- *  3. top_draw() (term/top_draw.h).
+ *  3. top_draw().
  */
 #ifndef TERM_TOP_H
 #define TERM_TOP_H
@@ -141,5 +141,19 @@ bool top_lists_issues(const struct top *top, const struct model *model);
 /* The id of the task or issue at a place of the lists. */
 const char *
 top_id_at(const struct top *top, const struct model *model, uint32_t place);
+
+/* The smallest terminal that shows more than that it is too small. */
+enum { TOP_DRAW_COLUMNS_MIN = 30, TOP_DRAW_ROWS_MIN = 8 };
+
+/*
+ * Draw into the whole grid, which is blank. `unicode`: lines and bars may be
+ * other than ASCII. What scrolls is remembered in *top. The same model, state
+ * and options give the same cells; the cost is that of the rows in sight,
+ * however many tasks there are.
+ */
+void top_draw(struct grid *grid,
+              struct top *top,
+              const struct model *model,
+              bool unicode);
 
 #endif /* TERM_TOP_H */

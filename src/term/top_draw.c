@@ -6,12 +6,12 @@
  * to a person, as long as it fits; then what each could use. So a small
  * terminal loses whole panels, the least important first.
  */
-#include "term/top_draw.h"
+#include "term/top_draw_internal.h"
 
 #include "base/duration.h"
 #include "base/macros.h"
 #include "base/plain.h"
-#include "term/top_draw_internal.h"
+#include "view/lines.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -200,14 +200,7 @@ void top_draw_counts(struct strbuf *out, const struct model_run *run)
         TASK_CANCELLED,
     };
     strbuf_addf(out, "%u of %u done", run->counts[TASK_DONE], run->task_count);
-    for (size_t ix = 0; ix < ARRAY_COUNT(order); ix++) {
-        if (run->counts[order[ix]] > 0) {
-            strbuf_addf(out,
-                        ", %u %s",
-                        run->counts[order[ix]],
-                        sched_state_name(order[ix]));
-        }
-    }
+    lines_add_counts(out, ", ", run->counts, order, ARRAY_COUNT(order));
 }
 
 const char *top_draw_flag(const struct model_run *run)
@@ -265,38 +258,31 @@ static void draw_progress(struct top_canvas *canvas,
     if (model->run == MODEL_NONE) {
         return;
     }
-    const struct model_run *run = &model->runs[model->run];
-    const uint32_t *counts = run->counts;
-    const struct {
-        uint32_t tasks;
+    static const struct {
         unsigned style;
         char ascii;
-    } parts[] = {
-        {counts[TASK_DONE] + counts[TASK_SKIPPED], GRID_GREEN, '#'},
-        {counts[TASK_STARTING] + counts[TASK_RUNNING], GRID_CYAN, '>'},
-        {counts[TASK_PARKED] + counts[TASK_FAILED] + counts[TASK_CANCELLED],
-         GRID_RED,
-         '!'},
+    } parts[MODEL_BAR_PARTS] = {
+        {GRID_GREEN, '#'},
+        {GRID_CYAN, '>'},
+        {GRID_RED, '!'},
     };
     uint32_t width = row->columns > 2 ? row->columns - 2 : 0;
+    uint32_t ends[MODEL_BAR_PARTS];
     struct grid_text place = {
         .column = 1,
         .columns = width,
         .style = GRID_DIM,
     };
     grid_fill(canvas->grid, row, &place, canvas->unicode ? 0x2500 : '-');
-    uint64_t before = 0;
-    for (size_t ix = 0; ix < ARRAY_COUNT(parts) && run->task_count > 0; ix++) {
-        uint32_t begin = (uint32_t)(before * width / run->task_count);
-        before += parts[ix].tasks;
-        uint32_t end = (uint32_t)(before * width / run->task_count);
-        place.column = 1 + begin;
-        place.columns = end - begin;
+    model_bar(&model->runs[model->run], width, ends);
+    for (uint32_t ix = 0; ix < MODEL_BAR_PARTS; ix++) {
+        place.columns = 1 + ends[ix] - place.column;
         place.style = parts[ix].style;
         grid_fill(canvas->grid,
                   row,
                   &place,
                   canvas->unicode ? 0x2501 : (uint32_t)parts[ix].ascii);
+        place.column += place.columns;
     }
 }
 

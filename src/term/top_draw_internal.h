@@ -5,7 +5,7 @@
 #ifndef TERM_TOP_DRAW_INTERNAL_H
 #define TERM_TOP_DRAW_INTERNAL_H
 
-#include "term/top_draw.h"
+#include "term/top.h"
 
 /* What is being drawn. */
 struct top_canvas {

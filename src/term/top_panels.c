@@ -167,26 +167,18 @@ void top_draw_slots(struct top_canvas *canvas, struct grid_area area)
 
 unsigned top_draw_style(const struct model_task *task)
 {
-    if (task->revoked) {
-        return GRID_RED | GRID_BOLD;
-    }
-    switch (task->state) {
-    case TASK_WAITING:
-    case TASK_SKIPPED:
-    case TASK_CANCELLED:
-        return GRID_DIM;
-    case TASK_READY:
-        return GRID_YELLOW;
-    case TASK_STARTING:
-    case TASK_RUNNING:
-        return GRID_CYAN;
-    case TASK_DONE:
-        return GRID_GREEN;
-    case TASK_FAILED:
-    case TASK_PARKED:
-        return GRID_RED | GRID_BOLD;
-    }
-    return GRID_PLAIN;
+    static const unsigned styles[TASK_STATE_COUNT] = {
+        [TASK_WAITING] = GRID_DIM,
+        [TASK_READY] = GRID_YELLOW,
+        [TASK_STARTING] = GRID_CYAN,
+        [TASK_RUNNING] = GRID_CYAN,
+        [TASK_DONE] = GRID_GREEN,
+        [TASK_FAILED] = GRID_RED | GRID_BOLD,
+        [TASK_PARKED] = GRID_RED | GRID_BOLD,
+        [TASK_SKIPPED] = GRID_DIM,
+        [TASK_CANCELLED] = GRID_DIM,
+    };
+    return task->revoked ? GRID_RED | GRID_BOLD : styles[task->state];
 }
 
 bool top_draw_is_ended(const struct model_task *task)

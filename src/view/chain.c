@@ -124,19 +124,20 @@ static void follow(struct chain *chain, struct chain_link link)
     chain->cut = more;
 }
 
+static struct engine_run_view run_of(const struct chain *chain, uint32_t ix)
+{
+    return engine_run(chain->glance.view.engine, chain->links[ix].run);
+}
+
 const char *chain_id(const struct chain *chain, uint32_t ix)
 {
-    struct engine_run_view view =
-        engine_run(chain->glance.view.engine, chain->links[ix].run);
-    return view.plan->tasks[chain->links[ix].task].id;
+    return run_of(chain, ix).plan->tasks[chain->links[ix].task].id;
 }
 
 const char *chain_run(const struct chain *chain, uint32_t ix)
 {
-    const struct engine *engine = chain->glance.view.engine;
-    return engine_run_count(engine) > 1
-               ? engine_run(engine, chain->links[ix].run).id
-               : NULL;
+    bool several = engine_run_count(chain->glance.view.engine) > 1;
+    return several ? run_of(chain, ix).id : NULL;
 }
 
 bool chain_session(const struct chain *chain,
@@ -144,9 +145,8 @@ bool chain_session(const struct chain *chain,
                    struct engine_session_view *out)
 {
     const struct engine *engine = chain->glance.view.engine;
-    struct chain_link link = chain->links[ix];
     struct task_id task =
-        load_task(engine_run(engine, link.run).loaded, link.task);
+        load_task(run_of(chain, ix).loaded, chain->links[ix].task);
     uint64_t token = sched_task(engine_sched(engine), task).token;
     return engine_find_session(engine, token, out);
 }
@@ -161,7 +161,7 @@ bool chain_add_log(struct strbuf *out, const struct chain *chain, uint32_t ix)
     }
     home_add_attempt(out,
                      chain->glance.place.home,
-                     engine_run(engine, link.run).id,
+                     run_of(chain, ix).id,
                      chain_id(chain, ix),
                      number);
     strbuf_adds(out, "/log");
@@ -180,7 +180,7 @@ json_link(struct jsonw *json, const struct chain *chain, uint32_t ix)
     struct strbuf log = {0};
     bool has_log = chain_add_log(&log, chain, ix);
     jsonw_text(json, "task", chain_id(chain, ix));
-    jsonw_text(json, "run", engine_run(engine, link.run).id);
+    jsonw_text(json, "run", run_of(chain, ix).id);
     jsonw_text(json, "state", sched_state_name(reason.state));
     jsonw_int(json,
               "attempt",

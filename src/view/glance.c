@@ -116,13 +116,7 @@ glance_read_times(struct glance *glance, const char *run, struct diag *diag)
             .ran_ns = mem_zalloc(view.plan->task_count, sizeof(int64_t)),
         };
     }
-    struct store_info ignored;
-    return store_read(glance->view.store,
-                      &query,
-                      &visitor,
-                      glance,
-                      &ignored,
-                      diag);
+    return store_read(glance->view.store, &query, &visitor, glance, NULL, diag);
 }
 
 int64_t glance_ran_ns(const struct glance *glance, uint32_t run, uint32_t task)

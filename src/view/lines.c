@@ -109,10 +109,30 @@ static bool add_end(struct strbuf *out,
     return true;
 }
 
-/* The numbers of tasks by state: "10 done, 2 parked". */
-static void add_counts(struct strbuf *out, const uint32_t *counts)
+void lines_add_counts(struct strbuf *out,
+                      const char *before,
+                      const uint32_t *counts,
+                      const enum task_state *order,
+                      uint32_t order_count)
 {
-    static const enum task_state states[] = {
+    for (uint32_t ix = 0; ix < order_count; ix++) {
+        uint32_t count = counts[order[ix]];
+        if (count > 0) {
+            strbuf_addf(out,
+                        "%s%u %s",
+                        before,
+                        count,
+                        sched_state_name(order[ix]));
+            before = ", ";
+        }
+    }
+}
+
+static bool add_run(struct strbuf *out,
+                    const struct store_event *row,
+                    const struct event *event)
+{
+    static const enum task_state order[] = {
         TASK_DONE,
         TASK_FAILED,
         TASK_PARKED,
@@ -123,23 +143,6 @@ static void add_counts(struct strbuf *out, const uint32_t *counts)
         TASK_READY,
         TASK_WAITING,
     };
-    const char *comma = ": ";
-    for (size_t ix = 0; ix < ARRAY_COUNT(states); ix++) {
-        if (counts[states[ix]] > 0) {
-            strbuf_addf(out,
-                        "%s%u %s",
-                        comma,
-                        counts[states[ix]],
-                        sched_state_name(states[ix]));
-            comma = ", ";
-        }
-    }
-}
-
-static bool add_run(struct strbuf *out,
-                    const struct store_event *row,
-                    const struct event *event)
-{
     enum event_word to = event->as.run.to;
     if (to == EVENT_WORD_SUBMITTED) {
         int64_t tasks = event->as.run.tasks;
@@ -155,7 +158,11 @@ static bool add_run(struct strbuf *out,
     begin(out, row, event_word_name(to));
     strbuf_adds(out,
                 to == EVENT_WORD_FINISHED ? "run finished" : "needs attention");
-    add_counts(out, event->as.run.counts);
+    lines_add_counts(out,
+                     ": ",
+                     event->as.run.counts,
+                     order,
+                     ARRAY_COUNT(order));
     return true;
 }
 

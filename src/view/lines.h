@@ -6,6 +6,7 @@
 #define VIEW_LINES_H
 
 #include "base/strbuf.h"
+#include "core/sched.h"
 #include "store/batch.h"
 
 #include <stdbool.h>
@@ -29,5 +30,13 @@ bool lines_add_date(struct strbuf *out, int64_t wall_ns, int64_t day_ns);
 void lines_add_json(struct strbuf *out,
                     const struct store_event *event,
                     const char *run);
+
+/* Append how many tasks are in some states, without those that have none: "10
+ * done, 2 parked". `before` stands before the first, a comma before others. */
+void lines_add_counts(struct strbuf *out,
+                      const char *before,
+                      const uint32_t *counts,
+                      const enum task_state *order,
+                      uint32_t order_count);
 
 #endif /* VIEW_LINES_H */

@@ -160,8 +160,7 @@ count_costs(struct tally *run, struct store *store, struct diag *diag)
         .run = run->view.id,
         .ended = true,
     };
-    struct store_info ignored;
-    return store_read(store, &query, &visitor, run, &ignored, diag);
+    return store_read(store, &query, &visitor, run, NULL, diag);
 }
 
 /* Add the runs of a glance that were asked for. */
@@ -252,11 +251,10 @@ static enum err add_finished(struct metrics *metrics, struct diag *diag)
     static const struct store_visitor visitor = {.run = on_run};
     static const struct store_query query = {.finished = true};
     struct store *store = metrics->glance.view.store;
-    struct store_info ignored;
     enum err err =
         store_events(store, &(struct store_range){0}, on_finish, metrics, diag);
     if (err == ERR_OK && metrics->ended_count > 0) {
-        err = store_read(store, &query, &visitor, metrics, &ignored, diag);
+        err = store_read(store, &query, &visitor, metrics, NULL, diag);
     }
     for (uint32_t ix = 0; ix < metrics->ended_count && err == ERR_OK; ix++) {
         struct ended *ended = &metrics->ended[ix];
@@ -444,42 +442,32 @@ static void add_limits(struct metrics *metrics, bool used)
 /* What a value of a monitor is asked for. */
 enum usage_value { USAGE_PERCENT, USAGE_CAP, USAGE_PAUSED, USAGE_READABLE };
 
-static void begin_usage(struct metrics *metrics,
-                        const char *name,
-                        const struct tally *run,
-                        const struct engine_usage_view *usage)
-{
-    begin(metrics,
-          name,
-          run,
-          "provider",
-          usage->provider != NULL ? usage->provider : "");
-}
-
 static void add_monitor(struct metrics *metrics,
                         const struct tally *run,
                         uint32_t monitor,
+                        const char *name,
                         enum usage_value value)
 {
     const struct engine *engine = run->glance->view.engine;
     struct engine_usage_view usage = engine_usage(engine, run->ix, monitor);
-    if (value == USAGE_CAP && usage.cap != LIMIT_NONE) {
-        begin_usage(metrics, "sluice_usage_cap", run, &usage);
-        strbuf_addf(metrics->out, "} %lld\n", (long long)usage.cap);
-    } else if (value == USAGE_PAUSED) {
-        begin_usage(metrics, "sluice_usage_paused", run, &usage);
-        strbuf_addf(metrics->out, "} %d\n", usage.cap == 0);
-    } else if (value == USAGE_READABLE) {
-        begin_usage(metrics, "sluice_usage_readable", run, &usage);
-        strbuf_addf(metrics->out, "} %d\n", usage.error == NULL);
-    }
+    const char *provider = usage.provider != NULL ? usage.provider : "";
+    const int64_t values[] = {
+        [USAGE_CAP] = usage.cap,
+        [USAGE_PAUSED] = usage.cap == 0,
+        [USAGE_READABLE] = usage.error == NULL,
+    };
     for (uint32_t n = 0; value == USAGE_PERCENT && n < usage.meter_count; n++) {
         struct engine_meter meter =
             engine_usage_meter(engine, run->ix, monitor, n);
-        begin_usage(metrics, "sluice_usage_percent", run, &usage);
+        begin(metrics, name, run, "provider", provider);
         strbuf_adds(metrics->out, ",");
         add_label(metrics->out, "meter", meter.name);
         strbuf_addf(metrics->out, "} %.10g\n", meter.percent);
+    }
+    if (value != USAGE_PERCENT &&
+        (value != USAGE_CAP || usage.cap != LIMIT_NONE)) {
+        begin(metrics, name, run, "provider", provider);
+        strbuf_addf(metrics->out, "} %lld\n", (long long)values[value]);
     }
 }
 
@@ -494,7 +482,7 @@ static void add_usage(struct metrics *metrics,
         const struct tally *run = &metrics->runs[ix];
         uint32_t count = run->view.finished ? 0 : run->view.plan->usage_count;
         for (uint32_t n = 0; n < count; n++) {
-            add_monitor(metrics, run, n, value);
+            add_monitor(metrics, run, n, name, value);
         }
     }
 }

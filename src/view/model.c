@@ -2,6 +2,7 @@
 #include "view/model.h"
 
 #include "base/duration.h"
+#include "base/jsonw.h"
 #include "base/mem.h"
 #include "base/plain.h"
 #include "view/usage.h"
@@ -9,6 +10,18 @@
 
 #include <stdio.h>
 #include <string.h>
+
+const enum task_state model_order[TASK_STATE_COUNT] = {
+    TASK_DONE,
+    TASK_RUNNING,
+    TASK_STARTING,
+    TASK_READY,
+    TASK_WAITING,
+    TASK_PARKED,
+    TASK_FAILED,
+    TASK_SKIPPED,
+    TASK_CANCELLED,
+};
 
 /* --- runs --------------------------------------------------------------- */
 
@@ -122,25 +135,20 @@ fill_slots(struct model *model, const struct glance *glance, uint32_t run)
 static enum model_part
 part_of(const struct glance *glance, uint32_t run, uint32_t task)
 {
-    if (snapshot_needs_person(glance->snapshot, run, task)) {
-        return MODEL_PEOPLE;
-    }
-    switch (snapshot_state(glance->snapshot, run, task)) {
-    case TASK_WAITING:
-        return MODEL_WAITING;
-    case TASK_READY:
-        return MODEL_READY;
-    case TASK_STARTING:
-    case TASK_RUNNING:
-        return MODEL_FLIGHT;
-    case TASK_DONE:
-    case TASK_FAILED:
-    case TASK_PARKED:
-    case TASK_SKIPPED:
-    case TASK_CANCELLED:
-        return MODEL_ENDED;
-    }
-    return MODEL_COUNT;
+    static const enum model_part parts[TASK_STATE_COUNT] = {
+        [TASK_WAITING] = MODEL_WAITING,
+        [TASK_READY] = MODEL_READY,
+        [TASK_STARTING] = MODEL_FLIGHT,
+        [TASK_RUNNING] = MODEL_FLIGHT,
+        [TASK_DONE] = MODEL_ENDED,
+        [TASK_FAILED] = MODEL_ENDED,
+        [TASK_PARKED] = MODEL_ENDED,
+        [TASK_SKIPPED] = MODEL_ENDED,
+        [TASK_CANCELLED] = MODEL_ENDED,
+    };
+    return snapshot_needs_person(glance->snapshot, run, task)
+               ? MODEL_PEOPLE
+               : parts[snapshot_state(glance->snapshot, run, task)];
 }
 
 /* Tasks in the order of the plan, put into the places of their parts. */
@@ -267,6 +275,25 @@ static void fill_issues(struct model *model, const struct glance *glance)
     }
     mem_free(issues);
     mem_free(of_tasks);
+}
+
+void model_bar(const struct model_run *run,
+               uint32_t columns,
+               uint32_t ends[MODEL_BAR_PARTS])
+{
+    const uint32_t *counts = run->counts;
+    const uint32_t tasks[MODEL_BAR_PARTS] = {
+        counts[TASK_DONE] + counts[TASK_SKIPPED],
+        counts[TASK_STARTING] + counts[TASK_RUNNING],
+        counts[TASK_PARKED] + counts[TASK_FAILED] + counts[TASK_CANCELLED],
+    };
+    uint64_t before = 0;
+    for (uint32_t ix = 0; ix < MODEL_BAR_PARTS; ix++) {
+        before += tasks[ix];
+        ends[ix] = run->task_count == 0
+                       ? 0
+                       : (uint32_t)(before * columns / run->task_count);
+    }
 }
 
 uint32_t model_current(const struct model *model,
@@ -513,13 +540,156 @@ bool model_add_scheduler(struct strbuf *out, const struct client_view *view)
         plain_add(out, view->owner.trouble);
         return false;
     }
-    int64_t age_ns = view->owned ? view->owner.age_ns : -1;
     strbuf_adds(out, " on ");
     plain_add(out, view->owner.host);
     strbuf_adds(out, ", alive");
-    if (age_ns >= 0) {
+    if (view->owner.age_ns >= 0) {
         strbuf_adds(out, " for ");
-        duration_add(out, age_ns);
+        duration_add(out, view->owner.age_ns);
     }
     return true;
+}
+
+/* --- JSON --------------------------------------------------------------- */
+
+static void json_scheduler(struct jsonw *json, const struct client_view *view)
+{
+    const struct store_owner *owner = &view->owner;
+    jsonw_object(json, "scheduler");
+    jsonw_text(json, "state", client_state_name(view));
+    jsonw_int_if(json, "pid", view->owned, owner_process(owner));
+    jsonw_text(json, "host", view->owned ? owner->host : NULL);
+    bool aged = view->owned && owner->age_ns >= 0;
+    jsonw_duration_if(json, "age_s", aged, owner->age_ns);
+    jsonw_duration(json, "silent_s", view->silent_ns);
+    jsonw_text(json,
+               "trouble",
+               view->owned && owner->trouble[0] != '\0' ? owner->trouble
+                                                        : NULL);
+    jsonw_object_end(json);
+}
+
+static void json_head(struct jsonw *json, const struct model_run *run)
+{
+    jsonw_text(json, "run", run->id);
+    jsonw_text(json, "name", run->name);
+    jsonw_text(json, "plan", run->file);
+    jsonw_line(json, 3);
+    jsonw_bool(json, "finished", run->finished);
+    jsonw_bool(json, "paused", run->paused);
+    jsonw_bool(json, "cancelled", run->cancelled);
+    jsonw_duration(json, "age_s", run->age_ns);
+    bool ends = run->left_ns != SCHED_NEVER;
+    jsonw_duration_if(json, "left_s", ends, run->left_ns);
+    jsonw_line(json, 3);
+    jsonw_object(json, "states");
+    for (size_t ix = 0; ix < TASK_STATE_COUNT; ix++) {
+        jsonw_int(json,
+                  sched_state_name(model_order[ix]),
+                  run->counts[model_order[ix]]);
+    }
+    jsonw_object_end(json);
+}
+
+static void json_limits(struct jsonw *json, const struct model *model)
+{
+    jsonw_list(json, 3, "limits");
+    for (uint32_t ix = 0; ix < model->limit_total; ix++) {
+        const struct model_limit *limit = &model->limits[ix];
+        jsonw_object(json, NULL);
+        jsonw_text(json, "limit", limit->name);
+        jsonw_int(json, "used", limit->used);
+        jsonw_int_if(json, "max", limit->max != LIMIT_NONE, limit->max);
+        jsonw_text(json, "per", limit->per);
+        jsonw_object_end(json);
+    }
+    jsonw_array_end(json);
+}
+
+static void json_sessions(struct jsonw *json, const struct model *model)
+{
+    jsonw_list(json, 3, "sessions");
+    for (uint32_t ix = 0; ix < model->slot_count; ix++) {
+        const struct model_slot *slot = &model->slots[ix];
+        int64_t gone_ns = model->wall_ns - slot->since_ns;
+        jsonw_item(json, 4);
+        jsonw_text(json, "task", slot->task);
+        jsonw_int(json, "attempt", slot->attempt);
+        jsonw_int(json, "tasks", slot->more + 1);
+        jsonw_int_if(json, "pid", slot->process > 0, slot->process);
+        jsonw_bool(json, "started", slot->begun);
+        jsonw_bool(json, "ended", slot->gone);
+        jsonw_duration(json, "elapsed_s", gone_ns > 0 ? gone_ns : 0);
+        jsonw_object_end(json);
+    }
+    jsonw_array_end(json);
+}
+
+static void
+json_tasks(struct jsonw *json, const struct glance *glance, uint32_t run)
+{
+    const struct engine *engine = glance->view.engine;
+    struct engine_run_view view = engine_run(engine, run);
+    jsonw_list(json, 3, "tasks");
+    for (uint32_t ix = 0; ix < view.plan->task_count; ix++) {
+        struct reason reason = snapshot_reason(glance->snapshot, run, ix);
+        double usd;
+        int64_t tokens;
+        engine_task_cost(engine, run, ix, &usd, &tokens);
+        jsonw_item(json, 4);
+        jsonw_text(json, "id", view.plan->tasks[ix].id);
+        jsonw_text(json, "state", sched_state_name(reason.state));
+        jsonw_int(json, "attempt", engine_attempt_number(engine, run, ix));
+        jsonw_text(json, "reason", engine_reason(engine, run, ix));
+        jsonw_number(json, "usd", 10, usd);
+        jsonw_int(json, "tokens", tokens);
+        jsonw_line(json, 5);
+        jsonw_name(json, "why");
+        reasons_add_json(json->out, &reason);
+        jsonw_object_end(json);
+    }
+    jsonw_array_end(json);
+}
+
+static void
+json_run(struct jsonw *json, const struct glance *glance, uint32_t run)
+{
+    struct model model = {0};
+    model_fill(&model, glance, engine_run(glance->view.engine, run).id, true);
+    jsonw_item(json, 2);
+    json_head(json, &model.runs[model.run]);
+    json_limits(json, &model);
+    jsonw_line(json, 3);
+    jsonw_name(json, "usage");
+    usage_json_monitors(json->out, glance, run);
+    jsonw_line(json, 3);
+    jsonw_name(json, "budgets");
+    usage_json_budgets(json->out, glance, run);
+    json_sessions(json, &model);
+    json_tasks(json, glance, run);
+    jsonw_object_end(json);
+    model_release(&model);
+}
+
+void model_add_json(struct strbuf *out,
+                    const struct glance *glance,
+                    const struct glance_options *options)
+{
+    const struct engine *engine = glance->view.engine;
+    struct jsonw json = {.out = out, .spaced = true};
+    jsonw_object(&json, NULL);
+    jsonw_text(&json, "store", glance->place.address);
+    jsonw_line(&json, 1);
+    json_scheduler(&json, &glance->view);
+    jsonw_line(&json, 1);
+    jsonw_bool(&json, "override", engine_is_overridden(engine));
+    jsonw_list(&json, 1, "runs");
+    for (uint32_t ix = 0; ix < engine_run_count(engine); ix++) {
+        struct engine_run_view view = engine_run(engine, ix);
+        if (glance_is_meant(options, &view)) {
+            json_run(&json, glance, ix);
+        }
+    }
+    jsonw_array_end(&json);
+    jsonw_finish(&json);
 }

@@ -185,6 +185,22 @@ void model_fill(struct model *model,
                 bool only);
 void model_release(struct model *model);
 
+/* The order in which states of tasks are counted and listed. */
+extern const enum task_state model_order[TASK_STATE_COUNT];
+
+/* Append the state of a store as one JSON object and a new line: who schedules,
+ * and for each run asked for its limits, sessions and tasks. See
+ * sluice-status(1). */
+void model_add_json(struct strbuf *out,
+                    const struct glance *glance,
+                    const struct glance_options *options);
+
+/* The columns of a bar up to which a run is done, in flight, in trouble. */
+enum { MODEL_BAR_PARTS = 3 };
+void model_bar(const struct model_run *run,
+               uint32_t columns,
+               uint32_t ends[MODEL_BAR_PARTS]);
+
 /* The task that an issue's current stage is. */
 uint32_t model_current(const struct model *model,
                        const struct model_issue *issue);

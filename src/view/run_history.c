@@ -33,21 +33,8 @@ const char *run_history_outcome_name(enum run_history_outcome outcome)
 
 bool run_history_is_bad(enum run_history_outcome outcome)
 {
-    switch (outcome) {
-    case HISTORY_DONE:
-    case HISTORY_CHECKPOINT:
-    case HISTORY_OPEN:
-        return false;
-    case HISTORY_FAILED:
-    case HISTORY_REFUSED:
-    case HISTORY_CHANGES:
-    case HISTORY_BLOCKED:
-    case HISTORY_LOST:
-    case HISTORY_STOPPED:
-    case HISTORY_OUTCOMES:
-        return true;
-    }
-    return true;
+    return outcome != HISTORY_DONE && outcome != HISTORY_CHECKPOINT &&
+           outcome != HISTORY_OPEN;
 }
 
 uint32_t run_history_group(const struct run_history *history, uint32_t task)
@@ -164,29 +151,22 @@ static void link_events(struct run_history *history)
     }
 }
 
+static int64_t clamp(int64_t ns, int64_t least_ns, int64_t most_ns)
+{
+    return ns < least_ns ? least_ns : ns > most_ns ? most_ns : ns;
+}
+
 /* Times of a session that go forward, and lie within the history. */
 static void straighten(struct run_history *history,
                        struct run_history_session *session)
 {
-    if (session->outcome == HISTORY_OPEN) {
-        session->ended_ns = history->end_ns;
-    }
     int64_t end_ns = history->end_ns;
-    int64_t claimed_ns = session->claimed_ns;
-    claimed_ns = claimed_ns < end_ns ? claimed_ns : end_ns;
-    session->claimed_ns = claimed_ns;
-    if (session->ended_ns < claimed_ns) {
-        session->ended_ns = claimed_ns;
-    }
-    if (session->ended_ns > end_ns) {
-        session->ended_ns = end_ns;
-    }
-    if (session->begun_ns < claimed_ns) {
-        session->begun_ns = claimed_ns;
-    }
-    if (session->begun_ns > session->ended_ns) {
-        session->begun_ns = session->ended_ns;
-    }
+    int64_t ended_ns =
+        session->outcome == HISTORY_OPEN ? end_ns : session->ended_ns;
+    session->claimed_ns = clamp(session->claimed_ns, 0, end_ns);
+    session->ended_ns = clamp(ended_ns, session->claimed_ns, end_ns);
+    session->begun_ns =
+        clamp(session->begun_ns, session->claimed_ns, session->ended_ns);
 }
 
 void run_history_finish(struct run_history *history, int64_t now_ns)
@@ -246,9 +226,8 @@ static enum err find_run(struct reader *reader, struct store *store)
 {
     struct store_query query = {.finished = true};
     struct store_visitor visitor = {.run = name_run};
-    struct store_info info;
     enum err err =
-        store_read(store, &query, &visitor, reader, &info, reader->diag);
+        store_read(store, &query, &visitor, reader, NULL, reader->diag);
     if (err != ERR_OK || reader->history->id != NULL) {
         return err;
     }

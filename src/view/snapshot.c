@@ -332,22 +332,10 @@ bool snapshot_needs_person(const struct snapshot *snapshot,
 /* Whether a task will come to run, as far as one can see. */
 static bool is_to_come(const struct snapshot_task *task)
 {
-    switch (task->state) {
-    case TASK_WAITING:
-    case TASK_READY:
-        return task->why.code != WHY_BLOCKED && task->why.code != WHY_HELD &&
-               task->why.code != WHY_STOPPED;
-    case TASK_STARTING:
-    case TASK_RUNNING:
-        return true;
-    case TASK_DONE:
-    case TASK_FAILED:
-    case TASK_PARKED:
-    case TASK_SKIPPED:
-    case TASK_CANCELLED:
-        return false;
-    }
-    return false;
+    bool waits = task->state == TASK_WAITING || task->state == TASK_READY;
+    return is_in_flight(task->state) ||
+           (waits && task->why.code != WHY_BLOCKED &&
+            task->why.code != WHY_HELD && task->why.code != WHY_STOPPED);
 }
 
 /* What is left of a task: its longest path, and its work. */

@@ -119,20 +119,18 @@ static uint32_t *list_groups(struct stats *stats)
 {
     const struct plan *plan = stats->history->plan;
     uint32_t *of = mem_zalloc(plan->task_count, sizeof(of[0]));
-    uint32_t *known = mem_zalloc(plan->group_count, sizeof(known[0]));
+    /* One more than the number of each group; 0: none yet. */
+    uint32_t *known =
+        mem_zalloc(plan->group_count + plan->task_count, sizeof(known[0]));
     stats->groups = mem_zalloc(plan->task_count, sizeof(stats->groups[0]));
     for (uint32_t ix = 0; ix < plan->task_count; ix++) {
-        uint32_t group = plan->tasks[ix].group;
-        if (group != PLAN_NONE && known[group] > 0) {
-            of[ix] = known[group] - 1;
-            continue;
+        uint32_t group = run_history_group(stats->history, ix);
+        if (known[group] == 0) {
+            stats->groups[stats->group_count] =
+                (struct stats_group){.first_task = ix, .begun_ns = -1};
+            known[group] = ++stats->group_count;
         }
-        of[ix] = stats->group_count++;
-        stats->groups[of[ix]].first_task = ix;
-        stats->groups[of[ix]].begun_ns = -1;
-        if (group != PLAN_NONE) {
-            known[group] = of[ix] + 1;
-        }
+        of[ix] = known[group] - 1;
     }
     mem_free(known);
     return of;

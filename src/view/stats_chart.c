@@ -9,30 +9,17 @@
 
 #include "base/mem.h"
 
-static enum sim_end end_of(enum run_history_outcome outcome)
-{
-    switch (outcome) {
-    case HISTORY_DONE:
-        return SIM_END_DONE;
-    case HISTORY_CHANGES:
-        return SIM_END_CHANGES;
-    case HISTORY_BLOCKED:
-        return SIM_END_BLOCKED;
-    case HISTORY_CHECKPOINT:
-        return SIM_END_CHECKPOINT;
-    case HISTORY_STOPPED:
-        return SIM_END_CANCELLED;
-    case HISTORY_REFUSED:
-        return SIM_END_REFUSED;
-    case HISTORY_OPEN:
-        return SIM_END_RUNNING;
-    case HISTORY_FAILED:
-    case HISTORY_LOST:
-    case HISTORY_OUTCOMES:
-        return SIM_END_FAILED;
-    }
-    return SIM_END_FAILED;
-}
+static const enum sim_end ends[HISTORY_OUTCOMES] = {
+    [HISTORY_DONE] = SIM_END_DONE,
+    [HISTORY_FAILED] = SIM_END_FAILED,
+    [HISTORY_REFUSED] = SIM_END_REFUSED,
+    [HISTORY_CHANGES] = SIM_END_CHANGES,
+    [HISTORY_BLOCKED] = SIM_END_BLOCKED,
+    [HISTORY_CHECKPOINT] = SIM_END_CHECKPOINT,
+    [HISTORY_LOST] = SIM_END_FAILED,
+    [HISTORY_STOPPED] = SIM_END_CANCELLED,
+    [HISTORY_OPEN] = SIM_END_RUNNING,
+};
 
 /* When the task was ready, for a claim. */
 static int64_t ready_of(const struct run_history *history, uint32_t claim)
@@ -72,7 +59,7 @@ static void add_span(struct stats *stats,
         .end_ns = session->ended_ns,
         .lane = stats->lanes[session_ix],
         .session = session_ix,
-        .end = end_of(session->outcome),
+        .end = ends[session->outcome],
     };
 }
 

@@ -9,6 +9,7 @@
 #include "base/duration.h"
 #include "base/macros.h"
 #include "base/plain.h"
+#include "view/lines.h"
 #include "view/snapshot.h"
 #include "view/usage.h"
 
@@ -38,23 +39,19 @@ static void add_head(const struct summary *summary)
         TASK_READY,
         TASK_WAITING,
     };
-    uint32_t done = snapshot_count(summary->snapshot, summary->run, TASK_DONE);
     strbuf_addf(summary->out,
                 "\n%s: %u of %u task%s done",
                 summary->view.id,
-                done,
+                snapshot_count(summary->snapshot, summary->run, TASK_DONE),
                 summary->view.plan->task_count,
                 summary->view.plan->task_count == 1 ? "" : "s");
-    for (size_t ix = 0; ix < ARRAY_COUNT(order); ix++) {
-        uint32_t count =
-            snapshot_count(summary->snapshot, summary->run, order[ix]);
-        if (count > 0) {
-            strbuf_addf(summary->out,
-                        ", %u %s",
-                        count,
-                        sched_state_name(order[ix]));
-        }
+    uint32_t counts[TASK_STATE_COUNT];
+    for (uint32_t ix = 0; ix < TASK_STATE_COUNT; ix++) {
+        counts[ix] = snapshot_count(summary->snapshot,
+                                    summary->run,
+                                    (enum task_state)ix);
     }
+    lines_add_counts(summary->out, ", ", counts, order, ARRAY_COUNT(order));
     int64_t took_ns =
         engine_info(summary->engine)->wall_ns - summary->view.created_ns;
     strbuf_adds(summary->out, "; ");

@@ -90,11 +90,11 @@ enum err task_log_add_dir(struct strbuf *out,
     return err;
 }
 
-bool task_log_is_over(const char *path, const struct task_log *log)
+bool task_log_is_over(const char *path, const struct attempt_row *row)
 {
     enum attempt_state state = ATTEMPT_LIVE;
     struct diag ignored = {0};
-    enum err err = attempt_row_state(&log->row, path, &state, &ignored);
+    enum err err = attempt_row_state(row, path, &state, &ignored);
     return err == ERR_OK && state != ATTEMPT_LIVE && state != ATTEMPT_STARTING;
 }
 

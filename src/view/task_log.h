@@ -32,8 +32,9 @@ MUST_USE enum err task_log_add_dir(struct strbuf *out,
                                    const struct task_log *log,
                                    struct diag *diag);
 
-/* Whether the attempt in a directory is known to have ended. */
-bool task_log_is_over(const char *path, const struct task_log *log);
+/* Whether the attempt in a directory is known to have ended. `row` is what the
+ * store has of it, NULL: it is not asked. */
+bool task_log_is_over(const char *path, const struct attempt_row *row);
 
 /* Append a JSON object and a new line: run, task, attempt, and a member with
  * this text. */

@@ -256,8 +256,6 @@ static void a_cut_keeps_characters_whole(void **state)
     assert_cut("", 3, "");
 }
 
-#define DAY_NS (INT64_C(86400) * 1000000000)
-
 static void only_another_day_has_a_date(void **state)
 {
     (void)state;

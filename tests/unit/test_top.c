@@ -5,7 +5,7 @@
  * Pictures are compared with files in tests/data/top. When one has changed on
  * purpose, SLUICE_PICTURES=write writes them anew; check the difference.
  */
-#include "term/top_draw.h"
+#include "term/top.h"
 
 #include "base/duration.h"
 #include "base/macros.h"

@@ -2,7 +2,7 @@
 /*
  * The list of issues of `sluice top`: from a store to lines and requests.
  */
-#include "term/top_draw.h"
+#include "term/top.h"
 
 #include "base/duration.h"
 #include "base/macros.h"
