@@ -61,9 +61,13 @@ void reasons_add_parked(struct strbuf *out, const struct reason *reason)
         [SCHED_PARKED_CHECKPOINTS] = "too many checkpoints in a row",
     };
     INVARIANT(reason->parked < ARRAY_COUNT(texts));
-    strbuf_adds(out,
-                reason->unready ? "its session could not start"
-                                : texts[reason->parked]);
+    if (reason->broke) {
+        strbuf_adds(out, "its budget does not allow another session");
+    } else {
+        strbuf_adds(out,
+                    reason->unready ? "its session could not start"
+                                    : texts[reason->parked]);
+    }
 }
 
 static const char *parked_name(enum sched_parked parked)
@@ -202,11 +206,7 @@ static void add_provider(struct strbuf *out, const struct reason *reason)
 static void add_parked(struct strbuf *out, const struct reason *reason)
 {
     strbuf_adds(out, "parked: ");
-    if (reason->broke) {
-        strbuf_adds(out, "its budget does not allow another session");
-    } else {
-        reasons_add_parked(out, reason);
-    }
+    reasons_add_parked(out, reason);
 }
 
 static void add_reason(struct strbuf *out, const struct reason *reason)
