@@ -97,6 +97,18 @@ char *mem_strndup(const char *text, size_t len)
     return copy;
 }
 
+char *mem_strdup(const char *text)
+{
+    return text != NULL ? mem_strndup(text, strlen(text)) : NULL;
+}
+
+void mem_set_text(char **place, const char *text)
+{
+    char *copy = mem_strdup(text); /* maybe of what is freed here */
+    mem_free(*place);
+    *place = copy;
+}
+
 void mem_free(void *block)
 {
     free(block);

@@ -44,8 +44,16 @@ void *mem_grown(void *block, uint32_t count, uint32_t *capacity, size_t bytes);
 #define MEM_RESIZE(items, count)                                               \
     ((items) = mem_resize((items), (count), sizeof((items)[0])))
 
+/* The same for an array that has room for `count` elements and no more. */
+#define MEM_EXTEND(items, count)                                               \
+    ((items) = mem_resize((items), (size_t)(count) + 1, sizeof((items)[0])))
+
 /* A copy of `len` bytes of `text`, with a NUL behind them. */
 char *mem_strndup(const char *text, size_t len);
+
+/* A copy of a string, or NULL for NULL; and a copy in place of another. */
+char *mem_strdup(const char *text);
+void mem_set_text(char **place, const char *text);
 
 /* Free a block of any of the above. NULL is allowed. */
 void mem_free(void *block);

@@ -5,6 +5,7 @@
  */
 #include "engine/engine_internal.h"
 
+#include "base/duration.h"
 #include "base/invariant.h"
 #include "base/mem.h"
 #include "engine/carry.h"
@@ -16,7 +17,7 @@
 enum { FILES_MAX = 4 };
 
 /* A program that is no session has no settings of its own for this. */
-#define PROGRAM_GRACE_NS (INT64_C(10) * 1000000000)
+#define PROGRAM_GRACE_NS (10 * SECOND_NS)
 
 /* An order that is being made, and the strings in it. */
 struct making {
@@ -46,12 +47,7 @@ static const char *take_text(struct making *making)
 /* Add what was collected as the next variable. */
 static void take(struct making *making)
 {
-    if (making->env_count == making->env_capacity) {
-        making->env_capacity = making->env_capacity * 2 + 32;
-        making->env = mem_resize(making->env,
-                                 making->env_capacity,
-                                 sizeof(making->env[0]));
-    }
+    MEM_GROW(making->env, making->env_count, making->env_capacity);
     INVARIANT(memchr(strbuf_text(&making->text), '=', making->text.len) !=
               NULL);
     making->env[making->env_count++] = take_text(making);
@@ -210,9 +206,7 @@ static void set_story(struct making *making)
         set(making, "SLUICE_DEADLINE", NULL);
     } else {
         int64_t until_ns = engine->world->wall_ns(engine->ctx) + timeout_ns;
-        set_number(making,
-                   "SLUICE_DEADLINE",
-                   (uint64_t)(until_ns / 1000000000));
+        set_number(making, "SLUICE_DEADLINE", (uint64_t)(until_ns / SECOND_NS));
     }
 }
 

@@ -20,17 +20,25 @@ static int64_t min(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* Index of a limit among those that an operator has set, or their count. */
+static uint32_t find_limit(const struct engine_run *run, uint32_t limit)
+{
+    uint32_t ix = 0;
+    while (ix < run->limit_count && run->limits[ix].limit != limit) {
+        ix++;
+    }
+    return ix;
+}
+
 int64_t
 caps_configured(const struct engine *engine, uint32_t run, uint32_t limit)
 {
     const struct engine_run *r = &engine->runs[run];
-    for (uint32_t ix = 0; ix < r->limit_count; ix++) {
-        if (r->limits[ix].limit == limit) {
-            return r->limits[ix].max;
-        }
-    }
+    uint32_t ix = find_limit(r, limit);
     int64_t max = r->plan->limits[limit].max;
-    return max == PLAN_UNLIMITED ? LIMIT_NONE : max;
+    return ix < r->limit_count     ? r->limits[ix].max
+           : max == PLAN_UNLIMITED ? LIMIT_NONE
+                                   : max;
 }
 
 int64_t caps_spent(const struct engine *engine, uint32_t run, uint32_t limit)
@@ -189,26 +197,17 @@ void caps_set(struct engine *engine, uint32_t run, uint32_t limit, int64_t max)
 {
     struct engine_run *r = &engine->runs[run];
     INVARIANT(limit < r->plan->limit_count && max >= 0);
-    struct engine_limit *kept = NULL;
-    for (uint32_t ix = 0; ix < r->limit_count; ix++) {
-        if (r->limits[ix].limit == limit) {
-            kept = &r->limits[ix];
-        }
+    uint32_t ix = find_limit(r, limit);
+    if (ix == r->limit_count) {
+        MEM_EXTEND(r->limits, r->limit_count);
+        r->limit_count++;
     }
-    if (kept == NULL) {
-        r->limits =
-            mem_resize(r->limits, r->limit_count + 1, sizeof(r->limits[0]));
-        kept = &r->limits[r->limit_count++];
-    }
-    *kept = (struct engine_limit){.limit = limit, .max = max};
+    r->limits[ix] = (struct engine_limit){.limit = limit, .max = max};
     struct store_change change = {
         .type = STORE_LIMIT_SET,
-        .as.limit =
-            {
-                .run = r->number,
-                .name = r->plan->limits[limit].name,
-                .max = max,
-            },
+        .as.limit.run = r->number,
+        .as.limit.name = r->plan->limits[limit].name,
+        .as.limit.max = max,
     };
     store_batch_add(&engine->batch, &change);
     (void)engine_now(engine);
@@ -340,17 +339,14 @@ void caps_raise(struct engine *engine,
                 const struct plan_cost *budget)
 {
     struct engine_run *r = &engine->runs[run];
-    struct strbuf name = {0};
     struct strbuf value = {0};
     keep_raise(r, task, budget);
-    strbuf_addf(&name, "budget/%u/%u", r->number, task);
     struct jsonw json = {.out = &value};
     jsonw_object(&json, NULL);
     jsonw_int(&json, "usd", budget->usd);
     jsonw_int(&json, "tokens", budget->tokens);
     jsonw_object_end(&json);
-    rows_setting(engine, strbuf_text(&name), strbuf_text(&value));
-    strbuf_release(&name);
+    rows_numbered(engine, "budget", r->number, task, strbuf_text(&value));
     strbuf_release(&value);
 }
 
@@ -413,11 +409,8 @@ static void tell_budget(struct engine *engine, uint32_t run, uint32_t limit)
     const struct engine_run *r = &engine->runs[run];
     struct event event = {
         .kind = EVENT_KIND_BUDGET,
-        .as.budget =
-            {
-                .to = EVENT_WORD_REACHED,
-                .budget = r->plan->limits[limit].name,
-            },
+        .as.budget.to = EVENT_WORD_REACHED,
+        .as.budget.budget = r->plan->limits[limit].name,
     };
     rows_event(engine, run, STORE_NONE, &event);
 }

@@ -57,7 +57,7 @@ static void replace(char **text, json_t *json)
     INVARIANT(json_object_get(json, "after") != NULL);
     char *made = json_dumps(json, JSON_COMPACT);
     mem_free(*text);
-    *text = made != NULL ? mem_strndup(made, strlen(made)) : NULL;
+    *text = mem_strdup(made);
     free(made);
     json_decref(json);
 }

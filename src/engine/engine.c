@@ -89,8 +89,6 @@ void engine_free(struct engine *engine)
     mem_free(engine->finished_ids);
     mem_free(engine->runs);
     mem_free(engine->strays);
-    mem_free(engine->providers);
-    mem_free(engine->provider_paused);
     notify_release(engine);
     history_release(engine);
     for (uint32_t ix = 0; ix < engine->session_count; ix++) {
@@ -106,9 +104,9 @@ void engine_free(struct engine *engine)
     release_todo(&engine->todo);
     release_todo(&engine->written_todo);
     for (uint32_t ix = 0; ix < engine->provider_count; ix++) {
-        mem_free(engine->provider_reasons[ix]);
+        mem_free(engine->providers[ix].reason);
     }
-    mem_free(engine->provider_reasons);
+    mem_free(engine->providers);
     mem_free(engine);
 }
 
@@ -146,9 +144,9 @@ void engine_drop_later(struct engine *engine, const struct work_id *id)
     struct engine_todo *todo = &engine->todo;
     MEM_GROW(todo->drops, todo->drop_count, todo->drop_capacity);
     todo->drops[todo->drop_count++] = (struct engine_drop){
-        .run = mem_strndup(id->run, strlen(id->run)),
+        .run = mem_strdup(id->run),
         .task = id->task,
-        .name = mem_strndup(id->name, strlen(id->name)),
+        .name = mem_strdup(id->name),
     };
 }
 

@@ -148,6 +148,13 @@ struct engine_raise {
     struct plan_cost budget;
 };
 
+/* What was last stored and told of a provider. */
+struct engine_provider {
+    struct sched_provider_record stored;
+    bool paused;  /* told that it has named a time */
+    char *reason; /* why it is stopped; NULL: it is not */
+};
+
 /* What was added to the plan at once, and by whose session, if by one; or
  * another version of the plan. */
 struct engine_fragment {
@@ -245,9 +252,7 @@ struct engine {
     uint32_t run_count;
     char **finished_ids; /* of runs that are not loaded */
     uint32_t finished_count;
-    struct sched_provider_record *providers; /* as stored */
-    bool *provider_paused;   /* told that its provider has named a time */
-    char **provider_reasons; /* why it is stopped; NULL: it is not */
+    struct engine_provider *providers;
     uint32_t provider_count;
     bool override;                  /* usage monitors lower nothing */
     struct engine_history *history; /* by class */
@@ -302,6 +307,13 @@ void rows_stop_reason(struct engine *engine,
                       const char *reason);
 /* Set, or with NULL remove, a setting. */
 void rows_setting(struct engine *engine, const char *name, const char *value);
+/* The same for one that is named KIND/NUMBER, or KIND/NUMBER/PART. */
+enum { ROWS_NO_PART = -1 };
+void rows_numbered(struct engine *engine,
+                   const char *kind,
+                   uint32_t number,
+                   int64_t part,
+                   const char *value);
 /* Append an event, and have the hook called that is told of it. */
 void rows_event(struct engine *engine,
                 uint32_t run,
@@ -326,6 +338,9 @@ void rows_end_session(struct engine *engine, const struct rows_end *end);
 void session_new(struct engine *engine, const struct sched_effect *effect);
 struct session *session_add(struct engine *engine);
 struct session *session_find(struct engine *engine, uint64_t token);
+/* How many tasks it has: its own and those that the core has batched with it.
+ */
+void session_count_tasks(const struct engine *engine, struct session *session);
 /* What holds for a session that is in the list, and of its task in the core. */
 void session_check(const struct engine *engine, const struct session *session);
 /* Ask the worker what became of it. */
@@ -454,7 +469,7 @@ void program_ask_all(struct engine *engine);
 /* usage.c: monitors. */
 void usage_init(struct engine *engine, uint32_t run);
 void usage_release(struct engine_run *run);
-void usage_restore(struct engine_run *run, const char *name, const char *value);
+void usage_restore(struct engine_run *run, uint32_t part, const char *value);
 int64_t usage_next_ns(const struct engine *engine);
 /* The cap as it is now: a run waits for the first reading. */
 int64_t usage_cap(const struct engine_usage *usage);

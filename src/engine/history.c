@@ -30,12 +30,10 @@ static struct engine_history *find(struct engine *engine, const char *name)
             return &engine->history[ix];
         }
     }
-    engine->history = mem_resize(engine->history,
-                                 engine->history_count + 1,
-                                 sizeof(engine->history[0]));
+    MEM_EXTEND(engine->history, engine->history_count);
     struct engine_history *class = &engine->history[engine->history_count++];
     *class = (struct engine_history){
-        .name = mem_strndup(name, strlen(name)),
+        .name = mem_strdup(name),
     };
     return class;
 }
@@ -167,11 +165,8 @@ void history_expect(struct engine *engine, struct engine_run *run)
         }
     }
     if (json_object_size(json) > 0) {
-        struct strbuf name = {0};
         char *text = json_dumps(json, JSON_COMPACT);
-        strbuf_addf(&name, "expected/%u", run->number);
-        rows_setting(engine, strbuf_text(&name), text);
-        strbuf_release(&name);
+        rows_numbered(engine, "expected", run->number, ROWS_NO_PART, text);
         free(text);
     }
     json_decref(json);

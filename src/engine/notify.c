@@ -19,6 +19,7 @@
 #include "base/crash.h"
 #include "base/duration.h"
 #include "base/invariant.h"
+#include "base/jsonw.h"
 #include "base/mem.h"
 
 #include <jansson.h>
@@ -41,28 +42,24 @@ struct notification {
     struct program *program; /* NULL: not under way */
 };
 
-static const char *text_of(const struct notification *notification,
-                           const char *name)
+static const char *text_of(const struct notification *note, const char *name)
 {
-    const char *text =
-        json_string_value(json_object_get(notification->json, name));
+    const char *text = json_string_value(json_object_get(note->json, name));
     return text != NULL ? text : "";
 }
 
-static void add_name(struct strbuf *out,
-                     const struct notification *notification)
+/* Store it, or with NULL remove it from the store. */
+static void
+store(struct engine *engine, const struct notification *note, const char *value)
 {
-    strbuf_addf(out,
-                "notice/%u/%llu",
-                notification->run,
-                (unsigned long long)notification->number);
+    rows_numbered(engine, "notice", note->run, (int64_t)note->number, value);
 }
 
-static void release(struct notification *notification)
+static void release(struct notification *note)
 {
-    json_decref(notification->json);
-    free(notification->event);
-    mem_free(notification->argv);
+    json_decref(note->json);
+    free(note->event);
+    mem_free(note->argv);
 }
 
 void notify_release(struct engine *engine)
@@ -82,22 +79,21 @@ static bool take(struct engine *engine, json_t *json, bool stored)
     const json_t *argv = json_object_get(json, "argv");
     const json_t *event = json_object_get(json, "event");
     size_t words = json_array_size(argv);
-    struct notification notification = {
+    struct notification note = {
         .number = (uint64_t)json_integer_value(json_object_get(event, "event")),
         .run = (uint32_t)json_integer_value(json_object_get(json, "number")),
         .stored = stored,
         .json = json,
         .event = event != NULL ? json_dumps(event, JSON_COMPACT) : NULL,
     };
-    if (notification.number == 0 || notification.run == 0 ||
-        notification.event == NULL) {
-        release(&notification);
+    if (note.number == 0 || note.run == 0 || note.event == NULL) {
+        release(&note);
         return false;
     }
     if (argv != NULL) {
-        notification.argv = mem_zalloc(words + 1, sizeof(notification.argv[0]));
+        note.argv = mem_zalloc(words + 1, sizeof(note.argv[0]));
         for (size_t ix = 0; ix < words; ix++) {
-            notification.argv[ix] = json_string_value(json_array_get(argv, ix));
+            note.argv[ix] = json_string_value(json_array_get(argv, ix));
         }
     }
     MEM_GROW(engine->notifications,
@@ -105,15 +101,13 @@ static bool take(struct engine *engine, json_t *json, bool stored)
              engine->notification_capacity);
     /* By number: what was stored is read in another order. */
     uint32_t at = engine->notification_count++;
-    while (at > 0 &&
-           engine->notifications[at - 1].number > notification.number) {
+    while (at > 0 && engine->notifications[at - 1].number > note.number) {
         engine->notifications[at] = engine->notifications[at - 1];
         at--;
     }
-    engine->notifications[at] = notification;
+    engine->notifications[at] = note;
     INVARIANT(stored || at == engine->notification_count - 1);
-    INVARIANT(at == 0 ||
-              engine->notifications[at - 1].number <= notification.number);
+    INVARIANT(at == 0 || engine->notifications[at - 1].number <= note.number);
     return true;
 }
 
@@ -141,44 +135,33 @@ void notify_add(struct engine *engine,
     /* What the hook is told: the event as `run --json` prints it. */
     INVARIANT(event->number == engine->event_number);
     struct strbuf told = {0};
+    struct strbuf text = {0};
+    struct jsonw json = {.out = &text};
     event_add_json(&told, event, r->id, hook);
-    json_t *argv = NULL;
-    for (uint32_t ix = 0;
-         found->run.argv != NULL && found->run.argv[ix] != NULL;
-         ix++) {
-        argv = argv != NULL ? argv : json_array();
-        (void)json_array_append_new(argv, json_string(found->run.argv[ix]));
+    jsonw_object(&json, NULL);
+    jsonw_int(&json, "number", r->number);
+    jsonw_text(&json, "run", r->id);
+    jsonw_text(&json, "folder", r->folder);
+    jsonw_text(&json, "shell", found->run.shell);
+    if (found->run.argv != NULL) {
+        jsonw_array(&json, "argv");
+        for (uint32_t ix = 0; found->run.argv[ix] != NULL; ix++) {
+            jsonw_text(&json, NULL, found->run.argv[ix]);
+        }
+        jsonw_array_end(&json);
     }
-    json_t *json = json_pack("{s:I, s:s, s:s, s:s?, s:o?, s:I, s:I, s:o}",
-                             "number",
-                             (json_int_t)r->number,
-                             "run",
-                             r->id,
-                             "folder",
-                             r->folder,
-                             "shell",
-                             found->run.shell,
-                             "argv",
-                             argv,
-                             "timeout_ns",
-                             (json_int_t)found->timeout_ns,
-                             "retries",
-                             (json_int_t)found->retries,
-                             "event",
-                             json_loads(strbuf_text(&told), 0, NULL));
-    strbuf_release(&told);
-    if (argv == NULL) {
-        (void)json_object_del(json, "argv");
-    }
-    char *text = json_dumps(json, JSON_COMPACT);
-    if (take(engine, json, false)) {
-        struct strbuf name = {0};
-        add_name(&name, &engine->notifications[engine->notification_count - 1]);
-        rows_setting(engine, strbuf_text(&name), text);
-        strbuf_release(&name);
+    jsonw_int(&json, "timeout_ns", found->timeout_ns);
+    jsonw_int(&json, "retries", found->retries);
+    jsonw_raw(&json, "event", strbuf_text(&told));
+    jsonw_object_end(&json);
+    if (take(engine, json_loads(strbuf_text(&text), 0, NULL), false)) {
+        store(engine,
+              &engine->notifications[engine->notification_count - 1],
+              strbuf_text(&text));
         engine->changed = true;
     }
-    free(text);
+    strbuf_release(&told);
+    strbuf_release(&text);
 }
 
 void notify_restore(struct engine *engine, const char *value)
@@ -203,27 +186,27 @@ static void add_try(struct strbuf *out,
                     const struct engine *engine,
                     const struct program *program)
 {
-    const struct notification *notification = notification_of(engine, program);
+    const struct notification *note = notification_of(engine, program);
     strbuf_addf(out,
                 "%llu-%u",
-                (unsigned long long)notification->number,
-                notification->tries + 1);
+                (unsigned long long)note->number,
+                note->tries + 1);
 }
 
 static struct program_call call(const struct engine *engine,
                                 const struct program *program)
 {
-    const struct notification *notification = notification_of(engine, program);
+    const struct notification *note = notification_of(engine, program);
     return (struct program_call){
-        .shell = text_of(notification, "shell"),
-        .argv = notification->argv,
-        .folder = text_of(notification, "folder"),
-        .run = text_of(notification, "run"),
+        .shell = text_of(note, "shell"),
+        .argv = note->argv,
+        .folder = text_of(note, "folder"),
+        .run = text_of(note, "run"),
         .file = "event",
-        .input = notification->event,
+        .input = note->event,
         .variable = "SLUICE_EVENT",
-        .timeout_ns = json_integer_value(
-            json_object_get(notification->json, "timeout_ns")),
+        .timeout_ns =
+            json_integer_value(json_object_get(note->json, "timeout_ns")),
     };
 }
 
@@ -234,41 +217,35 @@ static bool is_wanted(const struct engine *engine,
     return !engine->stopping;
 }
 
-static void drop(struct engine *engine, struct notification *notification)
+static void drop(struct engine *engine, struct notification *note)
 {
-    INVARIANT(notification->program == NULL && engine->notification_count > 0);
-    struct strbuf name = {0};
-    add_name(&name, notification);
-    rows_setting(engine, strbuf_text(&name), NULL);
-    strbuf_release(&name);
-    release(notification);
-    uint32_t at = (uint32_t)(notification - engine->notifications);
+    INVARIANT(note->program == NULL && engine->notification_count > 0);
+    store(engine, note, NULL);
+    release(note);
+    uint32_t at = (uint32_t)(note - engine->notifications);
     INVARIANT(at < engine->notification_count);
     engine->notification_count--;
-    memmove(notification,
-            notification + 1,
+    memmove(note,
+            note + 1,
             (engine->notification_count - at) *
                 sizeof(engine->notifications[0]));
 }
 
 /* Nobody took it, however often it was offered. */
 static void give_up(struct engine *engine,
-                    const struct notification *notification,
+                    const struct notification *note,
                     const char *error)
 {
-    const json_t *event = json_object_get(notification->json, "event");
+    const json_t *event = json_object_get(note->json, "event");
     const char *hook = json_string_value(json_object_get(event, "hook"));
     struct event given_up = {
         .kind = EVENT_KIND_HOOK,
-        .as.hook =
-            {
-                .hook = hook != NULL ? hook : "",
-                .of = notification->number,
-                .result = EVENT_WORD_FAILED,
-                .reason = error,
-            },
+        .as.hook.hook = hook != NULL ? hook : "",
+        .as.hook.of = note->number,
+        .as.hook.result = EVENT_WORD_FAILED,
+        .as.hook.reason = error,
     };
-    uint32_t run = engine_find_run(engine, text_of(notification, "run"));
+    uint32_t run = engine_find_run(engine, text_of(note, "run"));
     rows_event(engine, run, STORE_NONE, &given_up);
 }
 
@@ -279,13 +256,13 @@ static void ended(struct engine *engine,
                   const char *error)
 {
     (void)report;
-    struct notification *notification = notification_of(engine, program);
+    struct notification *note = notification_of(engine, program);
     int64_t retries =
-        json_integer_value(json_object_get(notification->json, "retries"));
+        json_integer_value(json_object_get(note->json, "retries"));
     bool ours = program->ours;
     bool stopped = program->stopped || engine->stopping;
-    INVARIANT(notification->tries <= retries && !program->due);
-    notification->program = NULL;
+    INVARIANT(note->tries <= retries && !program->due);
+    note->program = NULL;
     program_free(engine, program);
     if (error != NULL && stopped) {
         /* It is tried again, by the next scheduler if this one is to end, as
@@ -293,20 +270,20 @@ static void ended(struct engine *engine,
         engine->world->forget(engine->ctx, id);
         return;
     }
-    if (error != NULL && notification->tries < retries) {
+    if (error != NULL && note->tries < retries) {
         int64_t pause_ns =
-            duration_doubled(BACKOFF_NS, notification->tries++, BACKOFF_NS_MAX);
+            duration_doubled(BACKOFF_NS, note->tries++, BACKOFF_NS_MAX);
         /* A try that was over before this process began has had its pause. */
-        notification->next_ns = engine_now(engine) + (ours ? pause_ns : 0);
+        note->next_ns = engine_now(engine) + (ours ? pause_ns : 0);
         return;
     }
     if (error != NULL) {
-        give_up(engine, notification, error);
+        give_up(engine, note, error);
     } else {
         engine_drop_later(engine, id);
     }
     crash_point("notification-taken");
-    drop(engine, notification);
+    drop(engine, note);
 }
 
 static const struct program_ops ops = {
@@ -333,10 +310,10 @@ int64_t notify_next_ns(const struct engine *engine)
     int64_t next_ns = SCHED_NEVER;
     for (uint32_t ix = 0; !engine->stopping && ix < engine->notification_count;
          ix++) {
-        const struct notification *notification = &engine->notifications[ix];
-        if (notification->program == NULL && notification->next_ns < next_ns &&
+        const struct notification *note = &engine->notifications[ix];
+        if (note->program == NULL && note->next_ns < next_ns &&
             is_first(engine, ix)) {
-            next_ns = notification->next_ns;
+            next_ns = note->next_ns;
         }
     }
     return next_ns;
@@ -346,12 +323,12 @@ void notify_pass(struct engine *engine)
 {
     for (uint32_t ix = 0; !engine->stopping && ix < engine->notification_count;
          ix++) {
-        struct notification *notification = &engine->notifications[ix];
-        if (notification->program == NULL &&
-            notification->next_ns <= engine->now_ns && is_first(engine, ix)) {
-            notification->program = program_new(engine, &ops, STORE_NONE, 0);
-            notification->program->stored = notification->stored;
-            program_call(engine, notification->program);
+        struct notification *note = &engine->notifications[ix];
+        if (note->program == NULL && note->next_ns <= engine->now_ns &&
+            is_first(engine, ix)) {
+            note->program = program_new(engine, &ops, STORE_NONE, 0);
+            note->program->stored = note->stored;
+            program_call(engine, note->program);
         }
     }
 }
@@ -360,9 +337,9 @@ uint32_t engine_notification_count(const struct engine *engine, uint32_t run)
 {
     uint32_t count = 0;
     for (uint32_t ix = 0; ix < engine->notification_count; ix++) {
-        const struct notification *notification = &engine->notifications[ix];
-        bool left = engine->stopping && notification->program == NULL;
-        if (notification->run == engine->runs[run].number && !left) {
+        const struct notification *note = &engine->notifications[ix];
+        bool left = engine->stopping && note->program == NULL;
+        if (note->run == engine->runs[run].number && !left) {
             count++; /* what is left is for the next scheduler */
         }
     }

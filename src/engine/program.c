@@ -31,9 +31,7 @@ struct program *program_new(struct engine *engine,
     program->ops = ops;
     program->run = run;
     program->part = part;
-    engine->programs = mem_resize(engine->programs,
-                                  engine->program_count + 1,
-                                  sizeof(struct program *));
+    MEM_EXTEND(engine->programs, engine->program_count);
     engine->programs[engine->program_count++] = program;
     return program;
 }
@@ -137,7 +135,7 @@ static void end(struct engine *engine,
     struct strbuf name = {0};
     struct work_id id = work_id_of(engine, program, &name);
     /* The program may be freed, and the hook that has its strings. */
-    char *run = mem_strndup(id.run, strlen(id.run));
+    char *run = mem_strdup(id.run);
     id.run = run;
     id.nonce = "";
     program->id = 0;

@@ -59,11 +59,6 @@ struct loading {
     struct updating updating;
 };
 
-static char *copy_text(const char *text)
-{
-    return text != NULL ? mem_strndup(text, strlen(text)) : NULL;
-}
-
 /* Index of the run with this number, or STORE_NONE. */
 static uint32_t find_run(const struct engine *engine, uint32_t number)
 {
@@ -79,10 +74,8 @@ static uint32_t find_run(const struct engine *engine, uint32_t number)
 static void add_finished(struct engine *engine, const char *id)
 {
     uint32_t count = engine->finished_count++;
-    engine->finished_ids = mem_resize(engine->finished_ids,
-                                      count + 1,
-                                      sizeof(engine->finished_ids[0]));
-    engine->finished_ids[count] = copy_text(id);
+    MEM_EXTEND(engine->finished_ids, count);
+    engine->finished_ids[count] = mem_strdup(id);
 }
 
 static enum err on_other(void *ctx, const char *id)
@@ -101,10 +94,10 @@ static enum err on_run(void *ctx, const struct store_run *row)
         mem_resize(loading->runs, engine->run_count, sizeof(loading->runs[0]));
     loading->runs[engine->run_count - 1] = (struct loading_run){0};
     run->number = row->number;
-    run->id = copy_text(row->id);
-    run->name = copy_text(row->name);
-    run->file = copy_text(row->file);
-    run->folder = copy_text(row->folder);
+    run->id = mem_strdup(row->id);
+    run->name = mem_strdup(row->name);
+    run->file = mem_strdup(row->file);
+    run->folder = mem_strdup(row->folder);
     run->processors = row->processors;
     run->created_ns = row->created_ns;
     run->finished = row->finished;
@@ -190,6 +183,14 @@ static enum err end_texts(struct loading *loading)
     return update_begin(loading->engine, &loading->updating, loading->diag);
 }
 
+/* The same for a row of a run; *ix_out is STORE_NONE if it is not loaded. */
+static enum err
+begin_row(struct loading *loading, uint32_t number, uint32_t *ix_out)
+{
+    *ix_out = find_run(loading->engine, number);
+    return end_texts(loading);
+}
+
 static enum err on_fragment(void *ctx, const struct store_fragment *row)
 {
     struct loading *loading = ctx;
@@ -226,13 +227,10 @@ static enum err on_fragment(void *ctx, const struct store_fragment *row)
 static enum err on_limit(void *ctx, const struct store_limit *row)
 {
     struct loading *loading = ctx;
-    enum err err = end_texts(loading);
-    if (err != ERR_OK) {
+    uint32_t ix;
+    enum err err = begin_row(loading, row->run, &ix);
+    if (err != ERR_OK || ix == STORE_NONE) {
         return err;
-    }
-    uint32_t ix = find_run(loading->engine, row->run);
-    if (ix == STORE_NONE) {
-        return ERR_OK;
     }
     struct engine_run *run = &loading->engine->runs[ix];
     uint32_t limit = plan_find_limit(run->plan, row->name);
@@ -251,8 +249,7 @@ static enum err on_limit(void *ctx, const struct store_limit *row)
                         run->id,
                         row->name);
     }
-    run->limits =
-        mem_resize(run->limits, run->limit_count + 1, sizeof(run->limits[0]));
+    MEM_EXTEND(run->limits, run->limit_count);
     run->limits[run->limit_count++] = (struct engine_limit){
         .limit = limit,
         .max = row->max,
@@ -283,15 +280,18 @@ static enum err on_provider(void *ctx, const struct store_provider *row)
     };
     load_restore_provider(loading->engine->load, row->name, &record);
     if (row->stopped) {
-        loading->stops = mem_resize(loading->stops,
-                                    loading->stop_count + 1,
-                                    sizeof(loading->stops[0]));
+        MEM_EXTEND(loading->stops, loading->stop_count);
         loading->stops[loading->stop_count++] = (struct loading_stop){
-            .name = copy_text(row->name),
-            .reason = copy_text(row->reason),
+            .name = mem_strdup(row->name),
+            .reason = mem_strdup(row->reason),
         };
     }
     return ERR_OK;
+}
+
+static bool has_prefix(const char *name, const char *prefix)
+{
+    return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
 /* Settings that belong to a run: KIND/RUN, or KIND/RUN/PART. */
@@ -308,16 +308,15 @@ static void restore_of_run(struct loading *loading,
         return;
     }
     struct engine_run *run = &loading->engine->runs[ix];
-    if (strncmp(row->name, "usage/", strlen("usage/")) == 0) {
-        usage_restore(run, row->name, row->value);
-    } else if (strncmp(row->name, "expected/", strlen("expected/")) == 0) {
+    unsigned long part = *end == '/' ? strtoul(end + 1, NULL, 10) : UINT32_MAX;
+    part = part < UINT32_MAX ? part : UINT32_MAX;
+    if (has_prefix(row->name, "usage/")) {
+        usage_restore(run, (uint32_t)part, row->value);
+    } else if (has_prefix(row->name, "expected/")) {
         history_restore_run(run, row->value);
-    } else if (strncmp(row->name, "budget/", strlen("budget/")) == 0 &&
-               *end == '/') {
-        unsigned long task = strtoul(end + 1, NULL, 10);
-        if (task < run->plan->task_count) {
-            caps_restore_raise(run, (uint32_t)task, row->value);
-        }
+    } else if (has_prefix(row->name, "budget/") &&
+               part < run->plan->task_count) {
+        caps_restore_raise(run, (uint32_t)part, row->value);
     }
 }
 
@@ -328,11 +327,11 @@ static enum err on_setting(void *ctx, const struct store_setting *row)
     if (err != ERR_OK) {
         return err;
     }
-    if (strncmp(row->name, "history/", strlen("history/")) == 0) {
+    if (has_prefix(row->name, "history/")) {
         history_restore(loading->engine, row->name, row->value);
-    } else if (strncmp(row->name, "notice/", strlen("notice/")) == 0) {
+    } else if (has_prefix(row->name, "notice/")) {
         notify_restore(loading->engine, row->value);
-    } else if (strncmp(row->name, PRUNED_PREFIX, strlen(PRUNED_PREFIX)) == 0) {
+    } else if (has_prefix(row->name, PRUNED_PREFIX)) {
         add_finished(loading->engine, row->name + strlen(PRUNED_PREFIX));
     } else if (strcmp(row->name, "override") == 0) {
         loading->engine->override = strcmp(row->value, "true") == 0;
@@ -385,8 +384,7 @@ static void park_unknown(struct engine_task *task,
     strbuf_addf(&reason,
                 "unknown state \"%s\" in the store: retry, skip or cancel it",
                 state);
-    mem_free(task->reason);
-    task->reason = mem_strndup(reason.text, reason.len);
+    mem_set_text(&task->reason, strbuf_text(&reason));
     strbuf_release(&reason);
     INVARIANT(task->known); /* its row is there, so it is told of */
     record->state = TASK_PARKED;
@@ -398,15 +396,12 @@ static void park_unknown(struct engine_task *task,
 static enum err on_task(void *ctx, const struct store_task *row)
 {
     struct loading *loading = ctx;
-    enum err err = end_texts(loading);
-    if (err != ERR_OK) {
+    uint32_t ix;
+    enum err err = begin_row(loading, row->run, &ix);
+    if (err != ERR_OK || ix == STORE_NONE) {
         return err;
     }
     struct engine *engine = loading->engine;
-    uint32_t ix = find_run(engine, row->run);
-    if (ix == STORE_NONE) {
-        return ERR_OK;
-    }
     struct engine_run *run = &engine->runs[ix];
     struct loading_run *part = &loading->runs[ix];
     if (part->records == NULL) {
@@ -430,9 +425,9 @@ static enum err on_task(void *ctx, const struct store_task *row)
     task->told_number = row->number;
     task->version = row->version;
     task->known = true;
-    task->reason = copy_text(row->reason);
-    task->feedback = copy_text(row->feedback);
-    task->carry = copy_text(row->carry);
+    task->reason = mem_strdup(row->reason);
+    task->feedback = mem_strdup(row->feedback);
+    task->carry = mem_strdup(row->carry);
     task->usd = row->usd;
     task->tokens = row->tokens;
     if (read_state(row->state, &record->state)) {
@@ -449,13 +444,10 @@ static enum err on_task(void *ctx, const struct store_task *row)
 static enum err on_attempt(void *ctx, const struct store_attempt *row)
 {
     struct loading *loading = ctx;
-    enum err err = end_texts(loading);
-    if (err != ERR_OK) {
+    uint32_t ix;
+    enum err err = begin_row(loading, row->run, &ix);
+    if (err != ERR_OK || ix == STORE_NONE || strcmp(row->state, "ended") == 0) {
         return err;
-    }
-    uint32_t ix = find_run(loading->engine, row->run);
-    if (ix == STORE_NONE || strcmp(row->state, "ended") == 0) {
-        return ERR_OK;
     }
     if (row->task >= loading->engine->runs[ix].task_count) {
         return diag_set(loading->diag,
@@ -463,9 +455,7 @@ static enum err on_attempt(void *ctx, const struct store_attempt *row)
                         "attempt %llu belongs to an unknown task",
                         (unsigned long long)row->token);
     }
-    loading->attempts = mem_resize(loading->attempts,
-                                   loading->attempt_count + 1,
-                                   sizeof(loading->attempts[0]));
+    MEM_EXTEND(loading->attempts, loading->attempt_count);
     struct store_attempt *copy = &loading->attempts[loading->attempt_count++];
     *copy = *row;
     copy->state = strcmp(row->state, "running") == 0 ? "running" : "claimed";
@@ -479,19 +469,14 @@ static enum err on_command(void *ctx, const struct store_command *row)
 {
     struct loading *loading = ctx;
     enum err err = end_texts(loading);
-    if (err != ERR_OK) {
+    if (err != ERR_OK || row->answer != NULL) {
         return err;
     }
-    if (row->answer != NULL) {
-        return ERR_OK;
-    }
-    loading->commands = mem_resize(loading->commands,
-                                   loading->command_count + 1,
-                                   sizeof(loading->commands[0]));
+    MEM_EXTEND(loading->commands, loading->command_count);
     loading->commands[loading->command_count++] = (struct loading_command){
         .number = row->number,
-        .who = copy_text(row->who),
-        .args = copy_text(row->args),
+        .who = mem_strdup(row->who),
+        .args = mem_strdup(row->args),
     };
     return ERR_OK;
 }
@@ -594,32 +579,28 @@ static void restore_session(struct engine *engine,
         sched_task(engine->sched, engine_core_task(engine, run, row->task));
     bool in_flight = task.state == TASK_STARTING || task.state == TASK_RUNNING;
     if (!in_flight || task.token != row->token) {
-        engine->strays = mem_resize(engine->strays,
-                                    engine->stray_count + 1,
-                                    sizeof(engine->strays[0]));
+        MEM_EXTEND(engine->strays, engine->stray_count);
         engine->strays[engine->stray_count++] = *row;
         return;
     }
     struct session *session = session_add(engine);
-    session->token = row->token;
-    session->run = run;
-    session->task = row->task;
-    session->number = row->number;
-    session->slot = row->slot;
-    session->task_count = 0;
-    session->phase =
-        task.state == TASK_RUNNING ? SESSION_RUNNING : SESSION_STARTING;
-    session->begun = strcmp(row->state, "running") == 0;
-    session->mark = mark_get(row);
-    session->claimed_ns = row->claimed_ns;
-    session->begun_ns = row->begun_ns;
-    session->epoch = row->epoch;
+    *session = (struct session){
+        .token = row->token,
+        .run = run,
+        .task = row->task,
+        .number = row->number,
+        .slot = row->slot,
+        .phase =
+            task.state == TASK_RUNNING ? SESSION_RUNNING : SESSION_STARTING,
+        .begun = strcmp(row->state, "running") == 0,
+        .mark = mark_get(row),
+        .tell_ns = SCHED_NEVER,
+        .claimed_ns = row->claimed_ns,
+        .begun_ns = row->begun_ns,
+        .epoch = row->epoch,
+    };
     memcpy(session->nonce, row->nonce, sizeof(session->nonce));
-    for (struct task_id next = engine_core_task(engine, run, row->task);
-         next.v != ID_NONE;
-         next = sched_session_next(engine->sched, next)) {
-        session->task_count++;
-    }
+    session_count_tasks(engine, session);
     session_check(engine, session);
 }
 
@@ -824,12 +805,9 @@ static void tell_scheduler(struct engine *engine, uint32_t found)
     INVARIANT(engine->session_count <= found); /* nothing was started */
     struct event event = {
         .kind = EVENT_KIND_SCHEDULER,
-        .as.scheduler =
-            {
-                .epoch = engine->epoch,
-                .found = found,
-                .adopted = adopted,
-            },
+        .as.scheduler.epoch = engine->epoch,
+        .as.scheduler.found = found,
+        .as.scheduler.adopted = adopted,
     };
     rows_event(engine, STORE_NONE, STORE_NONE, &event);
 }

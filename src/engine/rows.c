@@ -75,6 +75,21 @@ void rows_setting(struct engine *engine, const char *name, const char *value)
     add(engine, &change);
 }
 
+void rows_numbered(struct engine *engine,
+                   const char *kind,
+                   uint32_t number,
+                   int64_t part,
+                   const char *value)
+{
+    struct strbuf name = {0};
+    strbuf_addf(&name, "%s/%u", kind, number);
+    if (part != ROWS_NO_PART) {
+        strbuf_addf(&name, "/%lld", (long long)part);
+    }
+    rows_setting(engine, strbuf_text(&name), value);
+    strbuf_release(&name);
+}
+
 /* Append an event; the row that it will be, whose data is that of `data`. */
 static struct store_event add_event(struct engine *engine,
                                     uint32_t run,
@@ -87,15 +102,12 @@ static struct store_event add_event(struct engine *engine,
     event_write(data, event);
     struct store_change change = {
         .type = STORE_EVENT,
-        .as.event =
-            {
-                .wall_ns = engine->world->wall_ns(engine->ctx),
-                .run =
-                    run == STORE_NONE ? STORE_NONE : engine->runs[run].number,
-                .task = task,
-                .kind = event_kind_name(event->kind),
-                .data = strbuf_text(data),
-            },
+        .as.event.wall_ns = engine->world->wall_ns(engine->ctx),
+        .as.event.run =
+            run == STORE_NONE ? STORE_NONE : engine->runs[run].number,
+        .as.event.task = task,
+        .as.event.kind = event_kind_name(event->kind),
+        .as.event.data = strbuf_text(data),
     };
     add(engine, &change);
     change.as.event.number = ++engine->event_number;
@@ -144,15 +156,12 @@ static void tell_task(struct engine *engine,
     INVARIANT(task->told != record->state || task->told_number < task->number);
     struct event event = {
         .kind = EVENT_KIND_TASK,
-        .as.task =
-            {
-                .task = engine->runs[run].plan->tasks[ix].id,
-                .from = task->told,
-                .to = record->state,
-                .attempt = task->number,
-                .reason = task->reason,
-                .asks = (record->flags & SCHED_RECORD_ASKING) != 0,
-            },
+        .as.task.task = engine->runs[run].plan->tasks[ix].id,
+        .as.task.from = task->told,
+        .as.task.to = record->state,
+        .as.task.attempt = task->number,
+        .as.task.reason = task->reason,
+        .as.task.asks = (record->flags & SCHED_RECORD_ASKING) != 0,
     };
     rows_event(engine, run, ix, &event);
     task->told = (uint8_t)record->state;
@@ -265,26 +274,24 @@ void rows_set_session(struct engine *engine, const struct session *session)
 }
 
 /* Tell how an attempt ended. */
-static void tell_end(struct engine *engine, const struct store_attempt *row)
+static void tell_end(struct engine *engine,
+                     const struct session *session,
+                     const struct store_attempt *row)
 {
-    const struct session *session = session_find(engine, row->token);
-    INVARIANT(session != NULL);
+    INVARIANT(session->token == row->token);
     int64_t took_ns = row->ended_ns - row->begun_ns;
     struct event event = {
         .kind = EVENT_KIND_ATTEMPT,
-        .as.attempt =
-            {
-                .task =
-                    engine->runs[session->run].plan->tasks[session->task].id,
-                .attempt = row->number,
-                .token = row->token,
-                .outcome = row->outcome,
-                .cause = row->cause,
-                .code = row->code,
-                .signal = row->signal > 0 ? (uint32_t)row->signal : 0,
-                .took_ns = row->begun_ns > 0 && took_ns > 0 ? took_ns : 0,
-                .reason = row->reason,
-            },
+        .as.attempt.task =
+            engine->runs[session->run].plan->tasks[session->task].id,
+        .as.attempt.attempt = row->number,
+        .as.attempt.token = row->token,
+        .as.attempt.outcome = row->outcome,
+        .as.attempt.cause = row->cause,
+        .as.attempt.code = row->code,
+        .as.attempt.signal = row->signal > 0 ? (uint32_t)row->signal : 0,
+        .as.attempt.took_ns = row->begun_ns > 0 && took_ns > 0 ? took_ns : 0,
+        .as.attempt.reason = row->reason,
     };
     rows_event(engine, session->run, session->task, &event);
 }
@@ -315,7 +322,7 @@ void rows_end_session(struct engine *engine, const struct rows_end *end)
     row->output_tokens = end->result->output_tokens;
     row->usd = end->result->usd;
     INVARIANT(row->usd >= 0 && row->input_tokens >= 0);
-    tell_end(engine, row);
+    tell_end(engine, end->session, row);
     add(engine, &change);
     const struct plan *plan = engine->runs[end->session->run].plan;
     caps_spend(engine,
@@ -347,20 +354,17 @@ static void tell_pause(struct engine *engine,
                        const struct sched_provider_record *record)
 {
     bool paused = record->usage && record->shut_until_ns > engine->now_ns;
-    if (paused == engine->provider_paused[id.v]) {
+    if (paused == engine->providers[id.v].paused) {
         return;
     }
-    engine->provider_paused[id.v] = paused;
+    engine->providers[id.v].paused = paused;
     struct event event = {
         .kind = EVENT_KIND_USAGE,
-        .as.usage =
-            {
-                .to = paused ? EVENT_WORD_PAUSED : EVENT_WORD_RESUMED,
-                .provider = load_provider_name(engine->load, id),
-                .cap = -1,
-                .percent = -1,
-                .by = "session",
-            },
+        .as.usage.to = paused ? EVENT_WORD_PAUSED : EVENT_WORD_RESUMED,
+        .as.usage.provider = load_provider_name(engine->load, id),
+        .as.usage.cap = -1,
+        .as.usage.percent = -1,
+        .as.usage.by = "session",
     };
     if (paused) {
         event.as.usage.until_ns = engine->world->wall_ns(engine->ctx) +
@@ -376,13 +380,11 @@ static void tell_stop(struct engine *engine,
 {
     struct event event = {
         .kind = EVENT_KIND_PROVIDER,
-        .as.provider =
-            {
-                .to = record->stopped ? EVENT_WORD_STOPPED : EVENT_WORD_RESUMED,
-                .provider = load_provider_name(engine->load, id),
-                .reason =
-                    record->stopped ? engine->provider_reasons[id.v] : NULL,
-            },
+        .as.provider.to =
+            record->stopped ? EVENT_WORD_STOPPED : EVENT_WORD_RESUMED,
+        .as.provider.provider = load_provider_name(engine->load, id),
+        .as.provider.reason =
+            record->stopped ? engine->providers[id.v].reason : NULL,
     };
     rows_provider_event(engine, id, &event);
 }
@@ -396,26 +398,18 @@ static void grow_providers(struct engine *engine)
     }
     engine->providers =
         mem_resize(engine->providers, count, sizeof(engine->providers[0]));
-    engine->provider_paused =
-        mem_resize(engine->provider_paused, count, sizeof(bool));
-    engine->provider_reasons =
-        mem_resize(engine->provider_reasons, count, sizeof(char *));
     for (uint32_t ix = engine->provider_count; ix < count; ix++) {
         struct sched_provider_record now =
             sched_provider_record(engine->sched, (struct provider_id){ix});
-        /* Unlike any record: it will be written. That it is stopped was told
-         * by the batch that has stored it. */
-        engine->providers[ix] = (struct sched_provider_record){
-            .steps = UINT32_MAX,
-            .stopped = now.stopped,
+        engine->providers[ix] = (struct engine_provider){
+            /* Unlike any record: it will be written. That it is stopped was
+             * told by the batch that has stored it. */
+            .stored = {.steps = UINT32_MAX, .stopped = now.stopped},
+            /* One that was shut when the last batch was written. */
+            .paused = now.usage && now.shut_until_ns > engine->info.engine_ns,
         };
-        /* One that was shut when the last batch was written. */
-        engine->provider_paused[ix] =
-            now.usage && now.shut_until_ns > engine->info.engine_ns;
-        engine->provider_reasons[ix] = NULL;
     }
     engine->provider_count = count;
-    INVARIANT(engine->provider_reasons[count - 1] == NULL);
 }
 
 void rows_stop_reason(struct engine *engine,
@@ -424,9 +418,7 @@ void rows_stop_reason(struct engine *engine,
 {
     grow_providers(engine);
     INVARIANT(provider.v < engine->provider_count);
-    mem_free(engine->provider_reasons[provider.v]);
-    engine->provider_reasons[provider.v] =
-        reason != NULL ? mem_strndup(reason, strlen(reason)) : NULL;
+    mem_set_text(&engine->providers[provider.v].reason, reason);
 }
 
 void rows_providers(struct engine *engine)
@@ -439,13 +431,13 @@ void rows_providers(struct engine *engine)
         struct sched_provider_record now =
             sched_provider_record(engine->sched, id);
         tell_pause(engine, id, &now);
-        if (is_same(&now, &engine->providers[ix])) {
+        if (is_same(&now, &engine->providers[ix].stored)) {
             continue;
         }
-        if (now.stopped != engine->providers[ix].stopped) {
+        if (now.stopped != engine->providers[ix].stored.stopped) {
             tell_stop(engine, id, &now);
         }
-        engine->providers[ix] = now;
+        engine->providers[ix].stored = now;
         struct store_change change = {
             .type = STORE_PROVIDER,
             .as.provider =
@@ -462,7 +454,7 @@ void rows_providers(struct engine *engine)
                     .probe_steps = now.probe_steps,
                     .probe_at_ns = now.probe_at_ns,
                     .stopped = now.stopped,
-                    .reason = now.stopped ? engine->provider_reasons[ix] : NULL,
+                    .reason = now.stopped ? engine->providers[ix].reason : NULL,
                 },
         };
         add(engine, &change);

@@ -18,11 +18,6 @@ enum { ID_BYTES_MAX = 60 }; /* of a run's id, before a number behind it */
 /* The file of a fragment that a session has added: this and its task's id. */
 #define ADDED_BY "added by "
 
-static char *copy_text(const char *text)
-{
-    return mem_strndup(text, strlen(text));
-}
-
 void runs_release(struct engine_run *run)
 {
     for (uint32_t ix = 0; ix < run->task_count; ix++) {
@@ -50,9 +45,7 @@ void runs_release(struct engine_run *run)
 
 struct engine_run *runs_add(struct engine *engine)
 {
-    engine->runs = mem_resize(engine->runs,
-                              engine->run_count + 1,
-                              sizeof(engine->runs[0]));
+    MEM_EXTEND(engine->runs, engine->run_count);
     struct engine_run *run = &engine->runs[engine->run_count++];
     *run = (struct engine_run){0};
     return run;
@@ -144,11 +137,10 @@ enum err runs_add_fragment(struct engine_run *run,
         err = refuse(file, &errors, diag);
     } else {
         uint32_t count = run->fragment_count;
-        run->fragments =
-            mem_resize(run->fragments, count + 1, sizeof(run->fragments[0]));
+        MEM_EXTEND(run->fragments, count);
         struct engine_fragment *fragment = &run->fragments[count];
         *fragment = (struct engine_fragment){
-            .file = copy_text(file),
+            .file = mem_strdup(file),
             .text = mem_strndup(text, len),
             .text_bytes = len,
             .first_task = before,
@@ -234,13 +226,12 @@ struct plan *runs_take_version(struct engine *engine,
     run->text = copy;
     run->text_bytes = len;
     uint32_t count = run->fragment_count++;
-    run->fragments =
-        mem_resize(run->fragments, count + 1, sizeof(run->fragments[0]));
+    MEM_EXTEND(run->fragments, count);
     run->fragments[count] = (struct engine_fragment){
         .first_task = old->task_count,
         .adder = PLAN_NONE,
         .update = true,
-        .file = copy_text(file),
+        .file = mem_strdup(file),
     };
     return old;
 }
@@ -274,11 +265,8 @@ static enum err load_added(struct engine *engine,
     store_batch_add(&engine->batch, &change);
     struct event event = {
         .kind = EVENT_KIND_ADDED,
-        .as.added =
-            {
-                .tasks = run->plan->task_count - before,
-                .by = adder != PLAN_NONE ? run->plan->tasks[adder].id : NULL,
-            },
+        .as.added.tasks = run->plan->task_count - before,
+        .as.added.by = adder != PLAN_NONE ? run->plan->tasks[adder].id : NULL,
     };
     rows_event(engine, ix, STORE_NONE, &event);
     crash_point("fragment-added");
@@ -431,43 +419,41 @@ static char *new_id(const struct engine *engine, const char *name)
     return copy;
 }
 
-/* The unfinished run of the same name and folder, or STORE_NONE. A plan in
- * another folder is other work, were its text the same: its relative paths
- * mean other files. */
-static uint32_t find_unfinished(const struct engine *engine,
-                                const struct engine_run *made)
-{
-    for (uint32_t ix = engine->run_count; ix > 0; ix--) {
-        const struct engine_run *run = &engine->runs[ix - 1];
-        if (!run->finished && strcmp(run->name, made->name) == 0 &&
-            strcmp(run->folder, made->folder) == 0) {
-            return ix - 1;
-        }
-    }
-    return STORE_NONE;
-}
-
 static const char *base_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash != NULL ? slash + 1 : path;
 }
 
-/* The last finished run of that plan which is still loaded, or STORE_NONE.
- * Whoever submits has looked for older ones. */
-static uint32_t find_finished(const struct engine *engine,
-                              const struct engine_run *made)
+/* Whether it is a run of the same plan. A plan in another folder is other work,
+ * were its text the same: its relative paths mean other files. Of a finished
+ * run, another plan may have the name. */
+static bool is_of_plan(const struct engine_run *run,
+                       const struct engine_run *made)
 {
+    return strcmp(run->name, made->name) == 0 &&
+           strcmp(run->folder, made->folder) == 0 &&
+           (!run->finished || strcmp(run->text, made->text) == 0 ||
+            strcmp(base_of(run->file), base_of(made->file)) == 0);
+}
+
+/* The run that a plan continues: an unfinished one or else the last finished
+ * one that is still loaded, or STORE_NONE. Whoever submits has looked for older
+ * ones. */
+static uint32_t find_continued(const struct engine *engine,
+                               const struct engine_run *made)
+{
+    uint32_t finished = STORE_NONE;
     for (uint32_t ix = engine->run_count; ix > 0; ix--) {
         const struct engine_run *run = &engine->runs[ix - 1];
-        if (run->finished && strcmp(run->name, made->name) == 0 &&
-            strcmp(run->folder, made->folder) == 0 &&
-            (strcmp(run->text, made->text) == 0 ||
-             strcmp(base_of(run->file), base_of(made->file)) == 0)) {
+        if (is_of_plan(run, made) && !run->finished) {
             return ix - 1;
         }
+        if (is_of_plan(run, made) && finished == STORE_NONE) {
+            finished = ix - 1;
+        }
     }
-    return STORE_NONE;
+    return finished;
 }
 
 enum err engine_check(const struct plan *plan,
@@ -525,9 +511,9 @@ static enum err prepare(struct engine *engine,
                         const struct runs_submission *submission,
                         struct diag *diag)
 {
-    run->file = copy_text(submission->file);
-    run->folder = copy_text(submission->folder);
-    run->text = copy_text(submission->text);
+    run->file = mem_strdup(submission->file);
+    run->folder = mem_strdup(submission->folder);
+    run->text = mem_strdup(submission->text);
     run->text_bytes = strlen(run->text);
     run->processors = submission->processors;
     run->plan = take_offered(engine, run);
@@ -547,7 +533,7 @@ static enum err prepare(struct engine *engine,
         }
     }
     if (err == ERR_OK) {
-        run->name = copy_text(run->plan->name);
+        run->name = mem_strdup(run->plan->name);
     }
     return err;
 }
@@ -585,12 +571,9 @@ take_in(struct engine *engine, struct engine_run *made, struct diag *diag)
     crash_point("run-added");
     struct event event = {
         .kind = EVENT_KIND_RUN,
-        .as.run =
-            {
-                .to = EVENT_WORD_SUBMITTED,
-                .id = run->id,
-                .tasks = run->task_count,
-            },
+        .as.run.to = EVENT_WORD_SUBMITTED,
+        .as.run.id = run->id,
+        .as.run.tasks = run->task_count,
     };
     rows_event(engine, ix, STORE_NONE, &event);
     engine->changed = true;
@@ -610,10 +593,7 @@ enum err runs_submit(struct engine *engine,
         goto out;
     }
     uint32_t old =
-        submission->anew ? STORE_NONE : find_unfinished(engine, &made);
-    if (old == STORE_NONE && !submission->anew) {
-        old = find_finished(engine, &made);
-    }
+        submission->anew ? STORE_NONE : find_continued(engine, &made);
     if (old == STORE_NONE) {
         err = take_in(engine, &made, diag);
         *out = engine->run_count - 1;

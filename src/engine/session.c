@@ -107,6 +107,14 @@ static void make_nonce(struct engine *engine, struct session *session)
                    (unsigned long long)low);
 }
 
+void session_count_tasks(const struct engine *engine, struct session *session)
+{
+    struct task_id next = engine_core_task(engine, session->run, session->task);
+    for (; next.v != ID_NONE; next = sched_session_next(engine->sched, next)) {
+        session->task_count++;
+    }
+}
+
 void session_new(struct engine *engine, const struct sched_effect *effect)
 {
     uint32_t run = effect->run.v;
@@ -124,20 +132,11 @@ void session_new(struct engine *engine, const struct sched_effect *effect)
     session->claimed_ns = engine->world->wall_ns(engine->ctx);
     session->mark = engine->mark;
     make_nonce(engine, session);
-    for (struct task_id next = effect->task; next.v != ID_NONE;
-         next = sched_session_next(engine->sched, next)) {
-        session->task_count++;
-    }
+    session_count_tasks(engine, session);
     session_check(engine, session);
     INVARIANT(session->number > 0 && session->slot > 0);
     rows_claim(engine, session);
     start_later(engine, session);
-}
-
-static void set_text(char **place, const char *text)
-{
-    mem_free(*place);
-    *place = text != NULL ? mem_strndup(text, strlen(text)) : NULL;
 }
 
 /* How one session ended: everything that follows from it. */
@@ -206,7 +205,7 @@ static void pass_feedback(struct engine *engine,
         strbuf_adds(&text, "\n");
         add_log(end->log, &text);
     }
-    set_text(&to->feedback, strbuf_text(&text));
+    mem_set_text(&to->feedback, strbuf_text(&text));
     carry_send_back(&to->carry);
     strbuf_release(&text);
 }
@@ -230,14 +229,11 @@ static void tell_member(struct engine *engine,
     const struct plan *plan = engine->runs[session->run].plan;
     struct event event = {
         .kind = EVENT_KIND_MEMBER,
-        .as.member =
-            {
-                .task = plan->tasks[ix].id,
-                .leader = plan->tasks[session->task].id,
-                .token = session->token,
-                .outcome = outcome_name(said->outcome),
-                .reason = said->reason,
-            },
+        .as.member.task = plan->tasks[ix].id,
+        .as.member.leader = plan->tasks[session->task].id,
+        .as.member.token = session->token,
+        .as.member.outcome = outcome_name(said->outcome),
+        .as.member.reason = said->reason,
     };
     rows_event(engine, session->run, ix, &event);
 }
@@ -287,14 +283,14 @@ static enum sched_outcome *judge_tasks(struct engine *engine,
             tell_member(engine, session, ix, &said);
         }
         struct engine_task *task = &run->tasks[ix];
-        set_text(&task->reason, said.reason);
+        mem_set_text(&task->reason, said.reason);
         carry_end(&task->carry,
                   &end->verdict,
                   said.outcome,
                   said.reason,
                   &end->result);
         if (said.outcome == OUTCOME_DONE) {
-            set_text(&task->feedback, NULL);
+            mem_set_text(&task->feedback, NULL);
         }
         if (said.outcome == OUTCOME_CHANGES || said.outcome == OUTCOME_FAILED) {
             pass_feedback(engine, session->run, ix, end, &said);
@@ -382,13 +378,10 @@ static void add_tasks(struct engine *engine,
     }
     struct event event = {
         .kind = EVENT_KIND_ADD_REFUSED,
-        .as.add_refused =
-            {
-                .task =
-                    engine->runs[session->run].plan->tasks[session->task].id,
-                .attempt = session->number,
-                .reason = diag.text,
-            },
+        .as.add_refused.task =
+            engine->runs[session->run].plan->tasks[session->task].id,
+        .as.add_refused.attempt = session->number,
+        .as.add_refused.reason = diag.text,
     };
     rows_event(engine, session->run, session->task, &event);
 }
@@ -513,7 +506,7 @@ void session_assign(struct engine *engine, struct session *session)
     session->broke = session->want == WORK_RUN &&
                      caps_is_broke(engine, session->run, session->task, &broke);
     if (session->broke) {
-        set_text(&session->refusal, strbuf_text(&broke));
+        mem_set_text(&session->refusal, strbuf_text(&broke));
     }
     strbuf_release(&broke);
     session->phase = SESSION_ASSIGNED;
@@ -524,7 +517,7 @@ void session_assign(struct engine *engine, struct session *session)
     if (assign_session(engine, session, &diag) != ERR_OK) {
         session = session_find(engine, token);
         INVARIANT(session != NULL); /* no worker has heard of it */
-        set_text(&session->refusal, diag.text);
+        mem_set_text(&session->refusal, diag.text);
         conclude_never(engine, session, 0, NULL);
     }
 }
@@ -580,7 +573,7 @@ static void set_running(struct engine *engine,
     }
     session->phase = SESSION_RUNNING;
     session->mark = *mark;
-    set_text(&session->refusal, NULL); /* it has been faster */
+    mem_set_text(&session->refusal, NULL); /* it has been faster */
     if (session->begun_ns == 0) {
         session->begun_ns = engine->world->wall_ns(engine->ctx);
     }

@@ -22,11 +22,8 @@ static void tell(struct engine *engine, uint32_t run, const char *error)
 {
     struct event event = {
         .kind = EVENT_KIND_SYNC,
-        .as.sync =
-            {
-                .result = error == NULL ? EVENT_WORD_DONE : EVENT_WORD_FAILED,
-                .reason = error,
-            },
+        .as.sync.result = error == NULL ? EVENT_WORD_DONE : EVENT_WORD_FAILED,
+        .as.sync.reason = error,
     };
     rows_event(engine, run, STORE_NONE, &event);
 }
@@ -36,24 +33,6 @@ static bool is_wanted(const struct engine *engine,
                       const struct program *program)
 {
     return !engine->runs[program->run].stored.cancelled;
-}
-
-/* Add what it printed to the run; `error` says why there is nothing. */
-static enum err add_output(struct engine *engine,
-                           uint32_t run,
-                           const struct work_report *report,
-                           const char *error,
-                           struct diag *diag)
-{
-    if (error != NULL) {
-        return diag_set(diag, ERR_IO, "%s", error);
-    }
-    return runs_hot_load(engine,
-                         run,
-                         "output of the sync hook",
-                         report->output,
-                         report->output_len,
-                         diag);
 }
 
 /* The hook is over, well or not. */
@@ -77,7 +56,13 @@ static void ended(struct engine *engine,
         }
         return;
     }
-    enum err err = add_output(engine, run, report, error, &diag);
+    enum err err = error != NULL ? diag_set(&diag, ERR_IO, "%s", error)
+                                 : runs_hot_load(engine,
+                                                 run,
+                                                 "output of the sync hook",
+                                                 report->output,
+                                                 report->output_len,
+                                                 &diag);
     tell(engine, run, err == ERR_OK ? NULL : diag.text);
     sync->number = 0;
     if (engine->runs[run].stored.cancelled) {

@@ -238,12 +238,6 @@ static enum err refuse_started(const struct engine_run *run,
 
 /* --- what follows ----------------------------------------------------------*/
 
-static void set_reason(struct engine_task *task, const char *reason)
-{
-    mem_free(task->reason);
-    task->reason = reason != NULL ? mem_strndup(reason, strlen(reason)) : NULL;
-}
-
 /* Tell whose changes come too late: parts that they share have changed. */
 static void add_kept(struct strbuf *out,
                      const struct engine_run *run,
@@ -298,10 +292,10 @@ enum err update_judge(struct engine *engine,
             record.attempts = records[ix].attempts;
             record.token = records[ix].token;
             records[ix] = record;
-            set_reason(&run->tasks[ix], REMOVED);
+            mem_set_text(&run->tasks[ix].reason, REMOVED);
         } else if (is && !was) {
             records[ix] = fresh;
-            set_reason(&run->tasks[ix], NULL);
+            mem_set_text(&run->tasks[ix].reason, NULL);
         } else if ((records[ix].flags & SCHED_RECORD_CASCADED) != 0) {
             /* It may have come to need others: see update_restored(). */
             records[ix].state = TASK_WAITING;
@@ -331,14 +325,11 @@ void update_write(struct engine *engine, const struct updating *updating)
     INVARIANT(version->update && version->first_task == old->task_count);
     struct store_change change = {
         .type = STORE_FRAGMENT,
-        .as.fragment =
-            {
-                .run = run->number,
-                .number = run->fragment_count,
-                .file = version->file,
-                .text = run->text,
-                .text_bytes = run->text_bytes,
-            },
+        .as.fragment.run = run->number,
+        .as.fragment.number = run->fragment_count,
+        .as.fragment.file = version->file,
+        .as.fragment.text = run->text,
+        .as.fragment.text_bytes = run->text_bytes,
     };
     store_batch_add(&engine->batch, &change);
     uint32_t changed = 0;

@@ -19,6 +19,7 @@
 
 #include "base/duration.h"
 #include "base/invariant.h"
+#include "base/jsonw.h"
 #include "base/mem.h"
 
 #include <jansson.h>
@@ -158,52 +159,36 @@ static void do_without(struct engine *engine,
 
 /* --- what is stored and told -------------------------------------------- */
 
-static void
-add_name(struct strbuf *out, const struct engine_run *run, uint32_t ix)
-{
-    strbuf_addf(out, "usage/%u/%u", run->number, ix);
-}
-
 /* The state of a monitor, as JSON, for the store. */
 static void store(struct engine *engine, uint32_t run, uint32_t ix)
 {
     const struct engine_usage *usage = &engine->runs[run].usages[ix];
-    json_t *meters = json_array();
+    struct strbuf text = {0};
+    struct jsonw json = {.out = &text};
+    jsonw_object(&json, NULL);
+    jsonw_array(&json, "meters");
     for (uint32_t n = 0; n < usage->meter_count; n++) {
-        const struct meter *meter = &usage->meters[n];
-        json_t *json = json_pack("{s:s, s:f, s:I}",
-                                 "name",
-                                 meter->name,
-                                 "percent",
-                                 meter->percent,
-                                 "resets_ns",
-                                 (json_int_t)meter->resets_ns);
-        (void)json_array_append_new(meters, json);
+        jsonw_object(&json, NULL);
+        jsonw_text(&json, "name", usage->meters[n].name);
+        jsonw_number(&json, "percent", 17, usage->meters[n].percent);
+        jsonw_int(&json, "resets_ns", usage->meters[n].resets_ns);
+        jsonw_object_end(&json);
     }
-    json_t *json = json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:s?}",
-                             "meters",
-                             meters,
-                             "governs",
-                             (json_int_t)usage->governs,
-                             "read_ns",
-                             (json_int_t)usage->read_ns,
-                             "cap",
-                             (json_int_t)usage->cap,
-                             "until_ns",
-                             (json_int_t)usage->until_ns,
-                             "next_ns",
-                             (json_int_t)usage->next_ns,
-                             "probes",
-                             (json_int_t)usage->probes,
-                             "error",
-                             usage->error);
-    char *text = json_dumps(json, JSON_COMPACT);
-    json_decref(json);
-    struct strbuf name = {0};
-    add_name(&name, &engine->runs[run], ix);
-    rows_setting(engine, strbuf_text(&name), text);
-    strbuf_release(&name);
-    free(text);
+    jsonw_array_end(&json);
+    jsonw_int(&json, "governs", usage->governs);
+    jsonw_int(&json, "read_ns", usage->read_ns);
+    jsonw_int(&json, "cap", usage->cap);
+    jsonw_int(&json, "until_ns", usage->until_ns);
+    jsonw_int(&json, "next_ns", usage->next_ns);
+    jsonw_int(&json, "probes", usage->probes);
+    jsonw_text(&json, "error", usage->error);
+    jsonw_object_end(&json);
+    rows_numbered(engine,
+                  "usage",
+                  engine->runs[run].number,
+                  ix,
+                  strbuf_text(&text));
+    strbuf_release(&text);
 }
 
 static int64_t int_of(const json_t *json, const char *name, int64_t otherwise)
@@ -226,7 +211,7 @@ static void restore(struct engine_usage *usage, const char *text)
         const char *name = json_string_value(json_object_get(meter, "name"));
         name = name != NULL ? name : "?";
         usage->meters[usage->meter_count++] = (struct meter){
-            .name = mem_strndup(name, strlen(name)),
+            .name = mem_strdup(name),
             .percent = json_number_value(json_object_get(meter, "percent")),
             .resets_ns = int_of(meter, "resets_ns", 0),
         };
@@ -243,7 +228,7 @@ static void restore(struct engine_usage *usage, const char *text)
     usage->until_ns = int_of(json, "until_ns", 0);
     usage->next_ns = int_of(json, "next_ns", 0);
     usage->probes = (uint32_t)int_of(json, "probes", 0);
-    usage->error = error != NULL ? mem_strndup(error, strlen(error)) : NULL;
+    usage->error = mem_strdup(error);
     usage->known = usage->read_ns > 0 && usage->meter_count > 0;
     json_decref(json);
 }
@@ -259,20 +244,15 @@ tell(struct engine *engine, uint32_t run, uint32_t ix, enum event_word to)
         usage->meter_count > 0 ? &usage->meters[usage->governs] : NULL;
     struct event event = {
         .kind = EVENT_KIND_USAGE,
-        .as.usage =
-            {
-                .to = to,
-                .provider = provider != PLAN_NONE
-                                ? r->plan->providers[provider].name
-                                : NULL,
-                .cap = usage->cap != LIMIT_NONE ? usage->cap : -1,
-                .meter = meter != NULL ? meter->name : NULL,
-                .percent = meter != NULL ? meter->percent : -1,
-                .until_ns = usage->cap == 0 && usage->until_ns > 0
-                                ? usage->until_ns
-                                : 0,
-                .reason = usage->error,
-            },
+        .as.usage.to = to,
+        .as.usage.provider =
+            provider != PLAN_NONE ? r->plan->providers[provider].name : NULL,
+        .as.usage.cap = usage->cap != LIMIT_NONE ? usage->cap : -1,
+        .as.usage.meter = meter != NULL ? meter->name : NULL,
+        .as.usage.percent = meter != NULL ? meter->percent : -1,
+        .as.usage.until_ns =
+            usage->cap == 0 && usage->until_ns > 0 ? usage->until_ns : 0,
+        .as.usage.reason = usage->error,
     };
     rows_event(engine, run, STORE_NONE, &event);
 }
@@ -377,7 +357,7 @@ static void note_error(struct engine *engine,
     struct engine_usage *usage = usage_of(engine, program);
     bool told = usage->error != NULL;
     mem_free(usage->error);
-    usage->error = mem_strndup(error, strlen(error));
+    usage->error = mem_strdup(error);
     if (!told) {
         tell(engine, program->run, program->part, EVENT_WORD_FAILED);
     }
@@ -454,17 +434,11 @@ void usage_init(struct engine *engine, uint32_t run)
     }
 }
 
-void usage_restore(struct engine_run *run, const char *name, const char *value)
+void usage_restore(struct engine_run *run, uint32_t part, const char *value)
 {
-    struct strbuf own = {0};
-    for (uint32_t ix = 0; ix < run->plan->usage_count; ix++) {
-        strbuf_clear(&own);
-        add_name(&own, run, ix);
-        if (strcmp(strbuf_text(&own), name) == 0) {
-            restore(&run->usages[ix], value);
-        }
+    if (part < run->plan->usage_count) {
+        restore(&run->usages[part], value);
     }
-    strbuf_release(&own);
 }
 
 int64_t usage_cap(const struct engine_usage *usage)

@@ -128,7 +128,7 @@ const char *engine_stop_reason(const struct engine *engine,
         return NULL;
     }
     const char *reason = provider.v < engine->provider_count
-                             ? engine->provider_reasons[provider.v]
+                             ? engine->providers[provider.v].reason
                              : NULL;
     return reason != NULL ? reason : "no reason given";
 }

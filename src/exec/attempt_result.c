@@ -227,7 +227,7 @@ static void read_add(struct reader *reader, const json_t *root, char **out)
         json_is_object(value) ? json_dumps(value, JSON_INDENT(1)) : NULL;
     text = made != NULL ? made : text;
     if (text != NULL) {
-        *out = mem_strndup(text, strlen(text));
+        *out = mem_strdup(text);
     } else if (value != NULL) {
         bad(reader,
             "add",

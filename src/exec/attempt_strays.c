@@ -203,8 +203,7 @@ static void look_at_group(void *ctx, int parent_fd, const char *name)
     if (strncmp(name, CGROUP_PREFIX, sizeof(CGROUP_PREFIX) - 1) != 0) {
         return;
     }
-    int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-    int fd = openat(parent_fd, name, flags);
+    int fd = cgroup_open(parent_fd, name);
     if (fd >= 0 && is_of(fd, groups->dir) && !cgroup_is_in(name)) {
         groups->populated = groups->populated || cgroup_is_populated(fd);
         if (groups->kill) {

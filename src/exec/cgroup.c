@@ -213,11 +213,15 @@ bool cgroup_is_in(const char *name)
     return false;
 }
 
-/* Open a group as a directory to be read; NULL: it is gone. */
-static DIR *open_dir(int parent_fd, const char *name)
+int cgroup_open(int parent_fd, const char *name)
 {
     int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-    int fd = openat(parent_fd, name, flags);
+    return openat(parent_fd, name, flags);
+}
+
+DIR *cgroup_open_list(int parent_fd, const char *name)
+{
+    int fd = cgroup_open(parent_fd, name);
     DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
     if (fd >= 0 && dir == NULL) {
         (void)close(fd);
@@ -232,7 +236,7 @@ void cgroup_walk(int fd, cgroup_fn fn, void *ctx)
         char name[NAME_MAX + 1];
     } levels[DEPTH_MAX];
     int depth = 0;
-    levels[0].dir = open_dir(fd, ".");
+    levels[0].dir = cgroup_open_list(fd, ".");
     while (depth >= 0 && levels[depth].dir != NULL) {
         struct dirent *entry = readdir(levels[depth].dir);
         if (entry == NULL) {
@@ -242,7 +246,8 @@ void cgroup_walk(int fd, cgroup_fn fn, void *ctx)
             }
         } else if (entry->d_type == DT_DIR && entry->d_name[0] != '.' &&
                    depth + 1 < DEPTH_MAX) {
-            DIR *inner = open_dir(dirfd(levels[depth].dir), entry->d_name);
+            DIR *inner =
+                cgroup_open_list(dirfd(levels[depth].dir), entry->d_name);
             if (inner != NULL) {
                 depth++;
                 levels[depth].dir = inner;
@@ -295,8 +300,7 @@ static void kill_each(void *ctx, int parent_fd, const char *name)
 {
     (void)ctx;
     char text[16 << 10];
-    int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-    int fd = openat(parent_fd, name, flags);
+    int fd = cgroup_open(parent_fd, name);
     if (fd < 0) {
         return;
     }
@@ -345,11 +349,10 @@ static void remove_one(void *ctx, int parent_fd, const char *name)
 
 void cgroup_remove(int parent_fd, const char *name)
 {
-    int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     if (unlinkat(parent_fd, name, AT_REMOVEDIR) == 0) {
         return;
     }
-    int fd = openat(parent_fd, name, flags);
+    int fd = cgroup_open(parent_fd, name);
     if (fd < 0) {
         return;
     }

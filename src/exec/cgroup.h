@@ -20,6 +20,7 @@
 
 #include "base/macros.h"
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -42,6 +43,10 @@ MUST_USE bool cgroup_parse(const char *mounts,
  * none. The caller closes the descriptor. */
 int cgroup_open_own(void);
 int cgroup_open_root(void);
+
+/* Open a group below another one, also to list it; -1, NULL: it is gone. */
+int cgroup_open(int parent_fd, const char *name);
+DIR *cgroup_open_list(int parent_fd, const char *name);
 
 /* Whether this process is in a group of this name, or below one. */
 bool cgroup_is_in(const char *name);

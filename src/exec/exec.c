@@ -452,18 +452,11 @@ exec_watch(int64_t pid, uint64_t start_ticks, int *pidfd_out, struct diag *diag)
     return ERR_OK;
 }
 
-static enum shim_wire_order order_of(enum exec_end how)
-{
-    switch (how) {
-    case EXEC_CANCEL:
-        return SHIM_WIRE_CANCEL;
-    case EXEC_STOP:
-        return SHIM_WIRE_STOP;
-    case EXEC_CHECKPOINT:
-        return SHIM_WIRE_CHECKPOINT;
-    }
-    return SHIM_WIRE_CANCEL;
-}
+static const enum shim_wire_order orders[] = {
+    [EXEC_CANCEL] = SHIM_WIRE_CANCEL,
+    [EXEC_STOP] = SHIM_WIRE_STOP,
+    [EXEC_CHECKPOINT] = SHIM_WIRE_CHECKPOINT,
+};
 
 /* Queue a signal; 0 or an errno. A user may have only so many in flight: it
  * is worth waiting for a moment. */
@@ -501,7 +494,7 @@ enum err exec_signal(int64_t pid,
     };
     info.si_pid = getpid();
     info.si_uid = getuid();
-    info.si_value.sival_int = shim_wire_value(id, order_of(how));
+    info.si_value.sival_int = shim_wire_value(id, orders[how]);
     crash_point("exec-before-signal");
     int error = queue(fd, &info);
     if (error != 0) {

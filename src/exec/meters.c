@@ -72,7 +72,7 @@ read_meter(const json_t *json, struct meter *out, struct diag *diag)
                         name);
     }
     out->percent = json_number_value(percent);
-    out->name = mem_strndup(name, strlen(name));
+    out->name = mem_strdup(name);
     return ERR_OK;
 }
 

@@ -54,12 +54,8 @@ struct clone_call {
 /* Remove the groups that dead servers and their shims have left. */
 static void sweep(int parent_fd)
 {
-    int fd = openat(parent_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    DIR *dir = cgroup_open_list(parent_fd, ".");
     if (dir == NULL) {
-        if (fd >= 0) {
-            (void)close(fd);
-        }
         return;
     }
     const size_t len = sizeof(CGROUP_PREFIX) - 1;
@@ -108,8 +104,7 @@ static void create(struct shim_cgroup *group, uint32_t number)
     if (group->parent_fd < 0 || mkdirat(group->parent_fd, name, 0755) != 0) {
         return;
     }
-    int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-    group->fd = openat(group->parent_fd, name, flags);
+    group->fd = cgroup_open(group->parent_fd, name);
     if (group->fd < 0) {
         cgroup_remove(group->parent_fd, name);
         return;

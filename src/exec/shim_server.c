@@ -104,16 +104,22 @@ static bool grow(void **block, size_t *capacity, size_t wanted, size_t bytes)
     return true;
 }
 
-/* Keep a report for the end of the turn. Without memory for it the server
- * must not go on: the client sees its end, and looks for itself. */
-static void report(struct server *server, const struct shim_wire_report *report)
+/* Make room for so many bytes. Without memory the server must not go on: the
+ * client sees its end, and looks for itself. */
+static void reserve(char **block, size_t *capacity, size_t bytes)
 {
-    void *out = server->out;
-    size_t wanted = server->out_len + sizeof(*report);
-    if (!grow(&out, &server->out_capacity, wanted, 1)) {
+    void *grown = *block;
+    if (!grow(&grown, capacity, bytes, 1)) {
         _exit(EXIT_LOST);
     }
-    server->out = out;
+    *block = grown;
+}
+
+/* Keep a report for the end of the turn. */
+static void report(struct server *server, const struct shim_wire_report *report)
+{
+    size_t wanted = server->out_len + sizeof(*report);
+    reserve(&server->out, &server->out_capacity, wanted);
     memcpy(server->out + server->out_len, report, sizeof(*report));
     server->out_len = wanted;
     if (report->type != SHIM_WIRE_STARTED) {
@@ -378,16 +384,6 @@ static bool start(struct server *server, struct shim_birth *birth)
     return is_shim;
 }
 
-/* Make room for the rest of a request of this size. */
-static void reserve(struct server *server, size_t bytes)
-{
-    void *in = server->in;
-    if (!grow(&in, &server->in_capacity, bytes, 1)) {
-        _exit(EXIT_LOST);
-    }
-    server->in = in;
-}
-
 /* Carry out the requests that are whole. True: this is a shim. */
 static bool handle(struct server *server, struct shim_birth *birth)
 {
@@ -400,7 +396,7 @@ static bool handle(struct server *server, struct shim_birth *birth)
             _exit(EXIT_LOST); /* we have lost step; nothing can be read on */
         }
         if (server->in_len - at < bytes) {
-            reserve(server, bytes + IN_BYTES_MIN);
+            reserve(&server->in, &server->in_capacity, bytes + IN_BYTES_MIN);
             break;
         }
         birth->message.bytes = server->in + at;
@@ -425,7 +421,7 @@ static bool handle(struct server *server, struct shim_birth *birth)
 /* Read requests and carry them out. True: this is a shim. */
 static bool receive(struct server *server, struct shim_birth *birth)
 {
-    reserve(server, IN_BYTES_MIN);
+    reserve(&server->in, &server->in_capacity, IN_BYTES_MIN);
     ssize_t len = recv(server->fd,
                        server->in + server->in_len,
                        server->in_capacity - server->in_len,

@@ -16,24 +16,17 @@
 #include <unistd.h>
 
 static enum err
-deny_owner(struct agent *agent, const struct git_id *owner, struct diag *diag)
+deny_owner(const struct agent *agent, const char *owner, struct diag *diag)
 {
-    struct strbuf text = {0};
-    enum err err = git_read_blob(agent->git, owner, &text, diag);
-    if (err == ERR_OK) {
-        err = diag_set(diag,
-                       ERR_DENIED,
-                       "%s in %s belongs to another run (%s): rename this run, "
-                       "or remove the refs of the other run below %.*s",
-                       git_short_name(agent->names.agent),
-                       agent->options->repo,
-                       text.len > 0 ? strbuf_text(&text)
-                                    : "not created by sluice",
-                       (int)(strlen(agent->names.owner) - strlen("/owner")),
-                       agent->names.owner);
-    }
-    strbuf_release(&text);
-    return err;
+    return diag_set(diag,
+                    ERR_DENIED,
+                    "%s in %s belongs to another run (%s): rename this run, "
+                    "or remove the refs of the other run below %.*s",
+                    git_short_name(agent->names.agent),
+                    agent->options->repo,
+                    owner[0] != '\0' ? owner : "not created by sluice",
+                    (int)(strlen(agent->names.owner) - strlen("/owner")),
+                    agent->names.owner);
 }
 
 /* What moves one ref, a line "ID NAME", out of the way: a copy, and the end of
@@ -155,7 +148,7 @@ meet_other(struct agent *agent, const struct git_id *owner, struct diag *diag)
         err = move_aside(agent, owner, stamp, diag);
         err = err == ERR_CONFLICT ? ERR_OK : err; /* someone else did */
     } else if (err == ERR_OK) {
-        err = deny_owner(agent, owner, diag);
+        err = deny_owner(agent, strbuf_text(&text), diag);
     }
     strbuf_release(&text);
     return err;
@@ -172,6 +165,16 @@ static enum err deny_gone(const struct agent *agent, struct diag *diag)
                     agent->options->repo);
 }
 
+static enum err make_ref(struct agent *agent,
+                         const char *ref,
+                         const struct git_id *id,
+                         const char *why,
+                         struct diag *diag)
+{
+    struct git_ref_change change = {.ref = ref, .to = id->text, .from = ""};
+    return git_change_refs(agent->git, &change, 1, why, diag);
+}
+
 /* Make the refs that are missing, in an order that a crash may cut anywhere:
  * an agent branch always has an owner. */
 static enum err make_missing(struct agent *agent,
@@ -179,32 +182,20 @@ static enum err make_missing(struct agent *agent,
                              const struct git_ref refs[2],
                              struct diag *diag)
 {
+    enum err err = ERR_OK;
     if (refs[0].id.text[0] == '\0') {
-        struct git_ref_change change = {
-            .ref = agent->names.owner,
-            .to = owner->text,
-            .from = "",
-        };
-        enum err err = git_change_refs(agent->git, &change, 1, "sluice", diag);
-        if (err != ERR_OK) {
-            return err;
-        }
+        err = make_ref(agent, agent->names.owner, owner, "sluice", diag);
         crash_point("git-owner-set");
     }
-    if (refs[1].id.text[0] != '\0') {
-        return ERR_OK;
+    if (err != ERR_OK || refs[1].id.text[0] != '\0') {
+        return err;
     }
     struct git_id base;
-    enum err err = git_resolve(agent->git, agent->options->base, &base, diag);
+    err = git_resolve(agent->git, agent->options->base, &base, diag);
     if (err != ERR_OK) {
         return err == ERR_NOT_FOUND ? ERR_INVALID : err;
     }
-    struct git_ref_change change = {
-        .ref = agent->names.agent,
-        .to = base.text,
-        .from = "",
-    };
-    err = git_change_refs(agent->git, &change, 1, "sluice: begin", diag);
+    err = make_ref(agent, agent->names.agent, &base, "sluice: begin", diag);
     crash_point("git-agent-made");
     return err;
 }

@@ -539,6 +539,38 @@ enum err git_output(struct git *git,
     return git_call(git, &call, NULL, diag);
 }
 
+bool git_says(struct git *git,
+              const char *folder,
+              const char *const *args,
+              const char *line)
+{
+    struct strbuf text = {0};
+    size_t cursor = 0;
+    struct git_call call = {
+        .args = args,
+        .folder = folder,
+        .output = &text,
+        .quiet = true,
+    };
+    bool good = git_call(git, &call, NULL, NULL) == ERR_OK;
+    const char *said = git_next_line(&text, &cursor);
+    bool same = good && said != NULL && strcmp(said, line) == 0;
+    strbuf_release(&text);
+    return same;
+}
+
+char *git_next_line(struct strbuf *list, size_t *cursor)
+{
+    if (*cursor >= list->len) {
+        return NULL;
+    }
+    char *line = list->text + *cursor;
+    size_t len = strcspn(line, "\n");
+    line[len] = '\0';
+    *cursor += len + 1;
+    return line;
+}
+
 static enum err
 parse_id(const char *text, size_t len, struct git_id *out, struct diag *diag)
 {
@@ -602,18 +634,15 @@ enum err git_resolve(struct git *git,
 
 /* Take one line "ID NAME" of a list of refs. */
 static enum err take_ref(const char *line,
-                         size_t len,
                          struct git_ref *refs,
                          size_t count,
                          struct diag *diag)
 {
-    const char *space = memchr(line, ' ', len);
-    for (size_t ix = 0; space != NULL && ix < count; ix++) {
-        size_t name_len = len - (size_t)(space + 1 - line);
+    size_t len = strcspn(line, " ");
+    for (size_t ix = 0; line[len] == ' ' && ix < count; ix++) {
         /* One that has others below it is not there itself. */
-        if (strlen(refs[ix].name) == name_len &&
-            memcmp(refs[ix].name, space + 1, name_len) == 0) {
-            return parse_id(line, (size_t)(space - line), &refs[ix].id, diag);
+        if (strcmp(refs[ix].name, line + len + 1) == 0) {
+            return parse_id(line, len, &refs[ix].id, diag);
         }
     }
     return ERR_OK;
@@ -647,11 +676,10 @@ enum err git_read_refs(struct git *git,
     }
     struct strbuf list = {0};
     enum err err = git_list_refs(git, names, &list, diag);
-    size_t at = 0;
-    while (err == ERR_OK && at < list.len) {
-        size_t len = strcspn(list.text + at, "\n");
-        err = take_ref(list.text + at, len, refs, count, diag);
-        at += len + 1;
+    size_t cursor = 0;
+    const char *line;
+    while (err == ERR_OK && (line = git_next_line(&list, &cursor)) != NULL) {
+        err = take_ref(line, refs, count, diag);
     }
     strbuf_release(&list);
     return err;

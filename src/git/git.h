@@ -57,6 +57,15 @@ MUST_USE enum err git_output(struct git *git,
                              struct strbuf *out,
                              struct diag *diag);
 
+/* Whether git, called in a worktree, prints this line; it may fail. */
+bool git_says(struct git *git,
+              const char *folder,
+              const char *const *args,
+              const char *line);
+
+/* The next line of a list, with a NUL in place of its end; NULL: no more. */
+char *git_next_line(struct strbuf *list, size_t *cursor);
+
 /*
  * Take a lock of sluice in the folder that all worktrees share; `how` is that
  * of flock(). A git that is called meanwhile inherits it: it is held as long

@@ -8,19 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The line at *cursor, NUL-terminated in place; NULL at the end. */
-static char *next_line(struct strbuf *list, size_t *cursor)
-{
-    if (*cursor >= list->len) {
-        return NULL;
-    }
-    char *line = list->text + *cursor;
-    size_t len = strcspn(line, "\n");
-    line[len] = '\0';
-    *cursor += len + 1;
-    return line;
-}
-
 static void take_id(struct git_id *out, const char *text, size_t len)
 {
     if (len < sizeof(out->text)) {
@@ -46,7 +33,7 @@ static enum err read_tips(struct handoff *handoff,
         git_list_refs(git, PROC_ARGS(strbuf_text(&prefix)), &list, diag);
     size_t cursor = 0;
     char *line;
-    while (err == ERR_OK && (line = next_line(&list, &cursor)) != NULL) {
+    while (err == ERR_OK && (line = git_next_line(&list, &cursor)) != NULL) {
         const char *space = strchr(line, ' ');
         if (space != NULL) {
             (void)strmap_add(&tips,
@@ -111,7 +98,7 @@ read_merges(struct handoff *handoff, struct git *git, struct diag *diag)
                               diag);
     size_t cursor = 0;
     char *line;
-    while (err == ERR_OK && (line = next_line(&list, &cursor)) != NULL) {
+    while (err == ERR_OK && (line = git_next_line(&list, &cursor)) != NULL) {
         take_merge(handoff, &groups, line);
     }
     strbuf_release(&list);
@@ -152,7 +139,7 @@ find_remote(struct git *git, struct strbuf *out, struct diag *diag)
     size_t cursor = 0;
     uint32_t count = 0;
     const char *line;
-    while (err == ERR_OK && (line = next_line(&list, &cursor)) != NULL) {
+    while (err == ERR_OK && (line = git_next_line(&list, &cursor)) != NULL) {
         count++;
         if (count == 1 || strcmp(line, "origin") == 0) {
             strbuf_clear(out);

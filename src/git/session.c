@@ -194,21 +194,10 @@ static enum err has_evidence(struct session *session,
 /* Whether the branch of the group is checked out, as it was at the start. */
 static bool is_on_branch(struct session *session)
 {
-    struct strbuf name = {0};
-    struct git_call call = {
-        .args = PROC_ARGS("symbolic-ref", "--quiet", "HEAD"),
-        .folder = session->options->worktree,
-        .output = &name,
-        .quiet = true,
-        .codes = 1,
-    };
-    enum err err = git_call(session->agent.git, &call, NULL, NULL);
-    const char *branch = session->agent.names.branch;
-    size_t len = strlen(branch);
-    bool same = err == ERR_OK && name.len == len + 1 &&
-                memcmp(name.text, branch, len) == 0;
-    strbuf_release(&name);
-    return same;
+    return git_says(session->agent.git,
+                    session->options->worktree,
+                    PROC_ARGS("symbolic-ref", "--quiet", "HEAD"),
+                    session->agent.names.branch);
 }
 
 /* Commit what an agent has left uncommitted. */

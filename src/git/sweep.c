@@ -208,25 +208,16 @@ static const char *why_branch_kept(const struct state *state,
     return NULL;
 }
 
-/* Remove a branch, and the private refs that belong to it. */
-static void remove_branch(struct state *state,
-                          const char *ref,
-                          const char *id,
-                          const char *const *others,
-                          size_t count)
+/* Remove a branch, and the private refs that belong to it: all in `lines`. */
+static void
+remove_branch(struct state *state, const char *ref, const struct strbuf *lines)
 {
-    struct strbuf input = {0};
-    strbuf_addf(&input, "delete %s %s\n", ref, id);
-    for (size_t ix = 0; ix < count; ix++) {
-        strbuf_addf(&input, "delete %s\n", others[ix]);
-    }
     struct git_call call = {
         .args = PROC_ARGS("update-ref", "--stdin"),
-        .input = strbuf_text(&input),
+        .input = strbuf_text(lines),
         .quiet = true,
     };
     bool good = git_call(state->git, &call, NULL, NULL) == ERR_OK;
-    strbuf_release(&input);
     tell(state, git_short_name(ref), good ? NULL : "git cannot remove it");
 }
 
@@ -250,22 +241,18 @@ static bool sweep_branch(struct state *state, char *line)
         return why == NULL;
     }
     static const char *const private[] = {"kept", "passed", "by", "start"};
-    struct strbuf names[ARRAY_COUNT(private)] = {{0}};
-    const char *others[ARRAY_COUNT(private)];
-    size_t stem = strlen(state->names.owner) - strlen("owner");
+    struct strbuf lines = {0};
+    strbuf_addf(&lines, "delete %s %s\n", ref, line);
     for (size_t ix = 0; ix < ARRAY_COUNT(private); ix++) {
-        strbuf_addf(&names[ix],
-                    "%.*sgroups/%s/%s",
-                    (int)stem,
+        strbuf_addf(&lines,
+                    "delete %.*sgroups/%s/%s\n",
+                    (int)(strlen(state->names.owner) - strlen("owner")),
                     state->names.owner,
                     component,
                     private[ix]);
-        others[ix] = strbuf_text(&names[ix]);
     }
-    remove_branch(state, ref, line, others, ARRAY_COUNT(others));
-    for (size_t ix = 0; ix < ARRAY_COUNT(private); ix++) {
-        strbuf_release(&names[ix]);
-    }
+    remove_branch(state, ref, &lines);
+    strbuf_release(&lines);
     return true;
 }
 
@@ -279,11 +266,10 @@ static enum err sweep_branches(struct state *state, struct diag *diag)
     enum err err =
         git_list_refs(state->git, PROC_ARGS(strbuf_text(&prefix)), &list, diag);
     bool all = true;
-    for (size_t at = 0; err == ERR_OK && at < list.len;) {
-        size_t len = strcspn(list.text + at, "\n");
-        list.text[at + len] = '\0';
-        all = sweep_branch(state, list.text + at) && all;
-        at += len + 1;
+    size_t cursor = 0;
+    char *line;
+    while (err == ERR_OK && (line = git_next_line(&list, &cursor)) != NULL) {
+        all = sweep_branch(state, line) && all;
     }
     strbuf_release(&list);
     strbuf_release(&prefix);
@@ -302,8 +288,15 @@ static enum err sweep_branches(struct state *state, struct diag *diag)
     if (err == ERR_OK && (why != NULL || state->sweep->dry)) {
         tell(state, git_short_name(state->names.agent), why);
     } else if (err == ERR_OK) {
-        const char *const others[] = {state->names.owner, state->names.fence};
-        remove_branch(state, state->names.agent, state->agent.text, others, 2);
+        struct strbuf lines = {0};
+        strbuf_addf(&lines,
+                    "delete %s %s\ndelete %s\ndelete %s\n",
+                    state->names.agent,
+                    state->agent.text,
+                    state->names.owner,
+                    state->names.fence);
+        remove_branch(state, state->names.agent, &lines);
+        strbuf_release(&lines);
     }
     return err;
 }

@@ -289,20 +289,15 @@ static void remove_leftovers(const char *admin)
         "MERGE_MSG",
         "REBASE_HEAD",
         "REVERT_HEAD",
+        "rebase-apply",
+        "rebase-merge",
+        "sequencer",
     };
-    static const char *const folders[] = {"rebase-apply",
-                                          "rebase-merge",
-                                          "sequencer"};
     struct strbuf path = {0};
     remove_locks(admin);
     for (size_t ix = 0; ix < ARRAY_COUNT(names); ix++) {
         strbuf_clear(&path);
         strbuf_addf(&path, "%s/%s", admin, names[ix]);
-        (void)unlink(strbuf_text(&path));
-    }
-    for (size_t ix = 0; ix < ARRAY_COUNT(folders); ix++) {
-        strbuf_clear(&path);
-        strbuf_addf(&path, "%s/%s", admin, folders[ix]);
         (void)!remove_all(strbuf_text(&path), NULL);
     }
     strbuf_release(&path);
@@ -413,20 +408,10 @@ bring(struct git *git, const struct worktree *worktree, struct diag *diag)
 /* Whether it is at the commit, for one who shares it. */
 static bool is_at(struct git *git, const struct worktree *worktree)
 {
-    struct strbuf line = {0};
-    struct git_call call = {
-        .args = PROC_ARGS("rev-parse", "HEAD"),
-        .folder = worktree->path,
-        .output = &line,
-        .quiet = true,
-        .codes = 255,
-    };
-    enum err err = git_call(git, &call, NULL, NULL);
-    size_t len = strlen(worktree->start.text);
-    bool same = err == ERR_OK && line.len > len &&
-                memcmp(line.text, worktree->start.text, len) == 0;
-    strbuf_release(&line);
-    return same;
+    return git_says(git,
+                    worktree->path,
+                    PROC_ARGS("rev-parse", "HEAD"),
+                    worktree->start.text);
 }
 
 /* The same, shared with others, or brought to the commit if nobody is there. */

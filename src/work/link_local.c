@@ -346,9 +346,7 @@ enum err link_local_open(struct link_local **out,
     if (err == ERR_OK) {
         struct link_local *link = mem_zalloc(1, sizeof(*link));
         link->options = *options;
-        link->shim = options->shim != NULL
-                         ? mem_strndup(options->shim, strlen(options->shim))
-                         : NULL;
+        link->shim = mem_strdup(options->shim);
         link->worker = worker_new(&(struct worker_options){
             .machine = &machine,
             .ctx = link,

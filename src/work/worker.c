@@ -56,9 +56,8 @@ struct job {
 };
 
 struct worker {
+    struct arena arena; /* for the strings of `launch` */
     struct launch launch;
-    char *git;
-    char *agent;
     char boot_id[37];
     work_report_fn report;
     void *link;
@@ -67,17 +66,15 @@ struct worker {
     uint32_t job_capacity;
 };
 
-static char *copy(const char *text)
+static const char *keep(struct worker *worker, const char *text)
 {
-    return mem_strndup(text, strlen(text));
+    return arena_strndup(&worker->arena, text, strlen(text));
 }
 
 struct worker *worker_new(const struct worker_options *options)
 {
     INVARIANT(options->machine != NULL && options->report != NULL);
     struct worker *worker = mem_zalloc(1, sizeof(*worker));
-    worker->git = copy(options->git);
-    worker->agent = copy(options->agent);
     worker->report = options->report;
     worker->link = options->link;
     int len = snprintf(worker->boot_id,
@@ -89,8 +86,8 @@ struct worker *worker_new(const struct worker_options *options)
         .machine = options->machine,
         .ctx = options->ctx,
         .place = options->place,
-        .git = worker->git,
-        .agent = worker->agent,
+        .git = keep(worker, options->git),
+        .agent = keep(worker, options->agent),
     };
     return worker;
 }
@@ -110,8 +107,7 @@ void worker_free(struct worker *worker)
         release_job(&worker->jobs[ix]);
     }
     mem_free(worker->jobs);
-    mem_free(worker->git);
-    mem_free(worker->agent);
+    arena_release(&worker->arena);
     mem_free(worker);
 }
 
@@ -221,15 +217,9 @@ static void deliver(struct worker *worker, struct job *job)
     check(worker, job);
 }
 
-/*
- * It has not begun. See to it that it never does, then report that. An earlier
- * request for it, of a server or worker that is gone, may still be carried
- * out: only when that cannot be any more, it is over.
- */
-static void
-refuse(struct worker *worker, struct job *job, int error, const char *text)
+/* See to it that no shim begins it any more; false: not now, look again. */
+static bool fence(struct worker *worker, struct job *job)
 {
-    INVARIANT(error >= 0);
     struct diag diag = {0};
     bool fenced = false;
     enum err err = machine_of(worker)->fence(worker->launch.ctx,
@@ -239,15 +229,28 @@ refuse(struct worker *worker, struct job *job, int error, const char *text)
                                              &diag);
     if (err != ERR_OK || !fenced) {
         recheck(worker, job, err == ERR_OK ? RECHECK_NS : TROUBLE_NS);
-        return;
     }
-    struct work_report report = {
-        .type = WORK_REFUSED,
-        .error = error,
-        .text = text,
-        .withdrawn = job->want != WORK_RUN,
-    };
-    end(worker, job, &report);
+    return err == ERR_OK && fenced;
+}
+
+/*
+ * It has not begun. See to it that it never does, then report that. An earlier
+ * request for it, of a server or worker that is gone, may still be carried
+ * out: only when that cannot be any more, it is over.
+ */
+static void
+refuse(struct worker *worker, struct job *job, int error, const char *text)
+{
+    INVARIANT(error >= 0);
+    if (fence(worker, job)) {
+        struct work_report report = {
+            .type = WORK_REFUSED,
+            .error = error,
+            .text = text,
+            .withdrawn = job->want != WORK_RUN,
+        };
+        end(worker, job, &report);
+    }
 }
 
 /* Watch the shim of a job that another process has had started. */
@@ -404,15 +407,7 @@ static void look_vanished(struct worker *worker, struct job *job)
 {
     INVARIANT(job->begun);
     const struct work_machine *machine = machine_of(worker);
-    struct diag diag = {0};
-    bool fenced = false;
-    enum err err = machine->fence(worker->launch.ctx,
-                                  job->dir,
-                                  job->nonce,
-                                  &fenced,
-                                  &diag);
-    if (err != ERR_OK || !fenced) {
-        recheck(worker, job, err == ERR_OK ? RECHECK_NS : TROUBLE_NS);
+    if (!fence(worker, job)) {
         return;
     }
     if (job->mark.pid != 0) { /* else, or if it is gone: the strays are all */
@@ -565,7 +560,7 @@ void worker_assign(struct worker *worker, const struct work_order *order)
     job->mark = worker_mark(worker);
     job->want = order->want;
     if (job->program && order->files[0].text == NULL) {
-        job->output = copy(order->files[0].name);
+        job->output = mem_strdup(order->files[0].name);
     }
     if (job->program) {
         look(worker, job, order);
