@@ -408,7 +408,7 @@ static bool is_wanted(const struct store_memory_db *db,
 {
     switch (kind) {
     case STORE_KIND_RUN:
-        return is_run_wanted(query, row);
+        return is_run_wanted(query, row) != query->others;
     case STORE_KIND_FRAGMENT:
         return is_run_wanted(query, find_run(db, row->fragment.run));
     case STORE_KIND_LIMIT:
@@ -449,24 +449,6 @@ static enum err read_rows(struct store *base,
         /* Copied: `fn` may write, through another store. */
         union store_row row = db->rows[kind].items[ix];
         if (query == NULL || is_wanted(db, kind, query, &row)) {
-            err = fn(ctx, &row);
-        }
-    }
-    return err;
-}
-
-static enum err read_others(struct store *base,
-                            const struct store_query *query,
-                            store_row_fn fn,
-                            void *ctx,
-                            struct diag *diag)
-{
-    (void)diag;
-    const struct rows *runs = &db_of(base)->rows[STORE_KIND_RUN];
-    enum err err = ERR_OK;
-    for (uint32_t ix = 0; ix < runs->count && err == ERR_OK; ix++) {
-        union store_row row = runs->items[ix];
-        if (!is_run_wanted(query, &row)) {
             err = fn(ctx, &row);
         }
     }
@@ -875,7 +857,6 @@ static const struct store_ops memory_ops = {
     .hold = hold,
     .let_go = let_go,
     .rows = read_rows,
-    .others = read_others,
     .events = read_events,
     .begin = begin,
     .end = end,

@@ -109,13 +109,3 @@ void arena_rewind(struct arena *arena, struct arena_mark mark)
         arena->newest->used = mark.used;
     }
 }
-
-size_t arena_bytes(const struct arena *arena)
-{
-    size_t sum = 0;
-    for (const struct arena_chunk *chunk = arena->newest; chunk != NULL;
-         chunk = chunk->older) {
-        sum += sizeof(*chunk) + chunk->capacity;
-    }
-    return sum;
-}

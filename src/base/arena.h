@@ -46,7 +46,4 @@ struct arena_mark arena_mark(const struct arena *arena);
  */
 void arena_rewind(struct arena *arena, struct arena_mark mark);
 
-/* Bytes the arena holds in memory, used or not. */
-size_t arena_bytes(const struct arena *arena);
-
 #endif /* BASE_ARENA_H */

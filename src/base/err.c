@@ -9,13 +9,10 @@
 struct err_row {
     const char *name;
     const char *text;
-    int http_status;
     int exit_code;
-    bool can_retry;
 };
 
-#define ERR_ROW(id, name, text, http, code, again)                             \
-    {name, text, http, code, again},
+#define ERR_ROW(id, name, text, code) {name, text, code},
 static const struct err_row rows[] = {ERR_TABLE(ERR_ROW)};
 #undef ERR_ROW
 
@@ -45,17 +42,7 @@ const char *err_text(enum err err)
     return row_of(err)->text;
 }
 
-int err_http_status(enum err err)
-{
-    return row_of(err)->http_status;
-}
-
 int err_exit_code(enum err err)
 {
     return row_of(err)->exit_code;
-}
-
-bool err_can_retry(enum err err)
-{
-    return row_of(err)->can_retry;
 }

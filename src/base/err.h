@@ -2,8 +2,8 @@
 /*
  * err: the reasons for which a function can fail, in one table.
  *
- * Columns: enumerator, name in logs and JSON, text for people, HTTP status,
- * exit code of a command that ends with it, whether trying again can help.
+ * Columns: enumerator, name in logs and JSON, text for people, exit code of a
+ * command that ends with it.
  */
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
@@ -14,21 +14,21 @@
 
 /* clang-format off */
 #define ERR_TABLE(X)                                                           \
-    X(OK,          "ok",          "no error",                 200, 0, false)   \
-    X(INVALID,     "invalid",     "invalid input",            400, 2, false)   \
-    X(NOT_FOUND,   "not-found",   "not found",                404, 2, false)   \
-    X(CONFLICT,    "conflict",    "not allowed in this state", 409, 1, false)  \
-    X(BUSY,        "busy",        "in use by another process", 409, 3, true)   \
-    X(LIMIT,       "limit",       "a limit is exceeded",      413, 2, false)   \
-    X(DENIED,      "denied",      "permission denied",        403, 3, false)   \
-    X(TIMEOUT,     "timeout",     "timeout",                  504, 3, true)    \
-    X(CANCELLED,   "cancelled",   "cancelled",                409, 1, false)   \
-    X(UNAVAILABLE, "unavailable", "not available",            503, 3, true)    \
-    X(IO,          "io",          "reading or writing failed", 500, 3, true)   \
-    X(CORRUPT,     "corrupt",     "stored data is damaged",   500, 3, false)
+    X(OK,          "ok",          "no error",                  0)              \
+    X(INVALID,     "invalid",     "invalid input",             2)              \
+    X(NOT_FOUND,   "not-found",   "not found",                 2)              \
+    X(CONFLICT,    "conflict",    "not allowed in this state", 1)              \
+    X(BUSY,        "busy",        "in use by another process", 3)              \
+    X(LIMIT,       "limit",       "a limit is exceeded",       2)              \
+    X(DENIED,      "denied",      "permission denied",         3)              \
+    X(TIMEOUT,     "timeout",     "timeout",                   3)              \
+    X(CANCELLED,   "cancelled",   "cancelled",                 1)              \
+    X(UNAVAILABLE, "unavailable", "not available",             3)              \
+    X(IO,          "io",          "reading or writing failed", 3)              \
+    X(CORRUPT,     "corrupt",     "stored data is damaged",    3)
 /* clang-format on */
 
-#define ERR_ENUM(id, name, text, http, code, again) ERR_##id,
+#define ERR_ENUM(id, name, text, code) ERR_##id,
 enum err { ERR_TABLE(ERR_ENUM) ERR_COUNT };
 #undef ERR_ENUM
 
@@ -41,13 +41,7 @@ enum err err_from_name(const char *name);
 /* A sentence fragment for people ("not found"). */
 const char *err_text(enum err err);
 
-/* HTTP status of an answer that fails with `err`. */
-int err_http_status(enum err err);
-
 /* Exit code of a command that ends with `err`. */
 int err_exit_code(enum err err);
-
-/* Whether the same call may succeed later. */
-bool err_can_retry(enum err err);
 
 #endif /* BASE_ERR_H */

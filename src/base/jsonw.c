@@ -127,14 +127,35 @@ void jsonw_number(struct jsonw *json,
 
 void jsonw_duration(struct jsonw *json, const char *name, int64_t duration_ns)
 {
+    bool negative = duration_ns < 0;
+    uint64_t ns = negative ? 0 - (uint64_t)duration_ns : (uint64_t)duration_ns;
+    uint64_t part = ns % (uint64_t)SECOND_NS;
+    struct strbuf *out = json->out;
     begin(json, name);
-    jsonw_seconds(json->out, duration_ns);
+    strbuf_addf(out,
+                "%s%llu",
+                negative ? "-" : "",
+                (unsigned long long)(ns / (uint64_t)SECOND_NS));
+    if (part > 0) {
+        strbuf_addf(out, ".%09llu", (unsigned long long)part);
+        while (out->text[out->len - 1] == '0') {
+            out->text[--out->len] = '\0';
+        }
+    }
 }
 
 void jsonw_moment(struct jsonw *json, const char *name, int64_t wall_ns)
 {
+    struct strbuf *out = json->out;
     begin(json, name);
-    jsonw_time(json->out, wall_ns);
+    size_t start = out->len;
+    strbuf_adds(out, "\"");
+    if (utc_add(out, wall_ns)) {
+        strbuf_adds(out, "\"");
+    } else {
+        out->len = start;
+        strbuf_adds(out, "null");
+    }
 }
 
 void jsonw_int_if(struct jsonw *json,
@@ -203,35 +224,6 @@ void jsonw_string(struct strbuf *out, const char *text)
     }
     if (seen >= 0x80) {
         utf8_repair(out->text + begin, out->len - begin);
-    }
-    strbuf_adds(out, "\"");
-}
-
-void jsonw_seconds(struct strbuf *out, int64_t duration_ns)
-{
-    if (duration_ns < 0) {
-        strbuf_adds(out, "-");
-    }
-    uint64_t ns =
-        duration_ns < 0 ? 0 - (uint64_t)duration_ns : (uint64_t)duration_ns;
-    strbuf_addf(out, "%llu", (unsigned long long)(ns / (uint64_t)SECOND_NS));
-    uint64_t part = ns % (uint64_t)SECOND_NS;
-    if (part > 0) {
-        strbuf_addf(out, ".%09llu", (unsigned long long)part);
-        while (out->text[out->len - 1] == '0') {
-            out->text[--out->len] = '\0';
-        }
-    }
-}
-
-void jsonw_time(struct strbuf *out, int64_t wall_ns)
-{
-    size_t begin = out->len;
-    strbuf_adds(out, "\"");
-    if (!utc_add(out, wall_ns)) {
-        out->len = begin;
-        strbuf_adds(out, "null");
-        return;
     }
     strbuf_adds(out, "\"");
 }

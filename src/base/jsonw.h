@@ -70,8 +70,10 @@ void jsonw_number(struct jsonw *json,
                   int digits,
                   double number);
 
-/* Nanoseconds as jsonw_seconds() writes them, and as jsonw_time() does. */
+/* Nanoseconds as seconds, exact, without useless zeros: 90, 0.25. */
 void jsonw_duration(struct jsonw *json, const char *name, int64_t duration_ns);
+
+/* A time of the wall clock in UTC, to the millisecond, as a string. */
 void jsonw_moment(struct jsonw *json, const char *name, int64_t wall_ns);
 
 /* A value that is JSON already; NULL is null. Without a name, `value` may also
@@ -86,11 +88,5 @@ void jsonw_name(struct jsonw *json, const char *name);
 /* Append a text as a JSON string, with quotes; NULL becomes null. Bytes that
  * are not UTF-8 become question marks: what comes out is always JSON. */
 void jsonw_string(struct strbuf *out, const char *text);
-
-/* Append nanoseconds as seconds, exact, without useless zeros: 90, 0.25. */
-void jsonw_seconds(struct strbuf *out, int64_t duration_ns);
-
-/* Append a time of the wall clock in UTC, to the millisecond, as a string. */
-void jsonw_time(struct strbuf *out, int64_t wall_ns);
 
 #endif /* BASE_JSONW_H */

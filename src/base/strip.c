@@ -7,6 +7,8 @@
  */
 #include "base/strip.h"
 
+#include "base/utf8.h"
+
 #include <string.h>
 
 enum {
@@ -118,22 +120,6 @@ static uint8_t bytes_of(unsigned char first)
     return first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
 }
 
-/* The character that is held, or UINT32_MAX: a longer way to write another
- * one, half of a pair, or beyond the last one. */
-static uint32_t held_code(const struct strip *strip)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    static const unsigned char masks[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
-    unsigned char first = (unsigned char)strip->held[0];
-    uint32_t code = first & masks[strip->held_count];
-    for (uint8_t ix = 1; ix < strip->held_count; ix++) {
-        code = code << 6 | ((unsigned char)strip->held[ix] & 0x3f);
-    }
-    bool bad = code < least[strip->held_count] || code > 0x10ffff ||
-               (code >= 0xd800 && code < 0xe000);
-    return bad ? UINT32_MAX : code;
-}
-
 /* The first byte of a character. */
 static void begin(struct strip *strip, struct strbuf *out, char byte)
 {
@@ -165,8 +151,8 @@ void strip_add(struct strip *strip,
         }
         strip->held[strip->held_count++] = bytes[ix];
         if (strip->held_count == strip->held_needed) {
-            uint32_t code = held_code(strip);
-            if (code == UINT32_MAX) {
+            uint32_t code;
+            if (utf8_decode(strip->held, strip->held_count, &code) == 0) {
                 take_bad(strip, out);
             } else {
                 take(strip, out, code);

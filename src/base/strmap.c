@@ -99,7 +99,8 @@ static void rehash(struct strmap *map, uint32_t capacity)
     mem_free(old);
 }
 
-void strmap_reserve(struct strmap *map, uint32_t count)
+/* Make room for `count` keys. */
+static void reserve(struct strmap *map, uint32_t count)
 {
     uint32_t capacity = map->capacity > 0 ? map->capacity : CAPACITY_MIN;
     while (capacity - capacity / 4 < count) {
@@ -114,7 +115,7 @@ void strmap_reserve(struct strmap *map, uint32_t count)
 uint32_t strmap_add(struct strmap *map, const char *key, uint32_t value)
 {
     INVARIANT(value != STRMAP_NONE);
-    strmap_reserve(map, map->count + 1);
+    reserve(map, map->count + 1);
     size_t len = strlen(key);
     uint32_t hash = hash_of(key, len);
     struct strmap_slot *slot = &map->slots[probe(map, hash, key, len)];
@@ -157,9 +158,4 @@ void strmap_remove(struct strmap *map, const char *key)
     }
     map->slots[hole] = (struct strmap_slot){0};
     map->count--;
-}
-
-size_t strmap_bytes(const struct strmap *map)
-{
-    return map->capacity * sizeof(map->slots[0]);
 }

@@ -27,9 +27,6 @@ struct strmap {
 /* Give the memory back; the map is then empty. */
 void strmap_release(struct strmap *map);
 
-/* Make room, so that up to `count` keys fit without growing. */
-void strmap_reserve(struct strmap *map, uint32_t count);
-
 /*
  * Add `key` (NUL-terminated, borrowed) with `value` and return STRMAP_NONE. If
  * the key is there already, return its value and change nothing.
@@ -41,8 +38,5 @@ uint32_t strmap_find(const struct strmap *map, const char *key, size_t len);
 
 /* Remove the key; without effect when it is not there. */
 void strmap_remove(struct strmap *map, const char *key);
-
-/* Bytes the map holds in memory. */
-size_t strmap_bytes(const struct strmap *map);
 
 #endif /* BASE_STRMAP_H */

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/utf8.h"
 
-#include <stdint.h>
-
-size_t utf8_size(const char *text, size_t left)
+size_t utf8_decode(const char *text, size_t left, uint32_t *code_out)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     const unsigned char *bytes = (const unsigned char *)text;
@@ -22,6 +20,7 @@ size_t utf8_size(const char *text, size_t left)
         }
         code = code << 6 | (bytes[ix] & 0x3fU);
     }
+    *code_out = code;
     bool surrogate = code >= 0xd800 && code <= 0xdfff;
     return code < least[size] || code > 0x10ffff || surrogate ? 0 : size;
 }
@@ -30,7 +29,8 @@ bool utf8_is_valid(const char *text, size_t len)
 {
     size_t at = 0;
     while (at < len) {
-        size_t size = utf8_size(text + at, len - at);
+        uint32_t code;
+        size_t size = utf8_decode(text + at, len - at, &code);
         if (size == 0) {
             return false;
         }
@@ -43,7 +43,8 @@ void utf8_repair(char *text, size_t len)
 {
     size_t at = 0;
     while (at < len) {
-        size_t size = utf8_size(text + at, len - at);
+        uint32_t code;
+        size_t size = utf8_decode(text + at, len - at, &code);
         if (size == 0) {
             text[at] = '?';
             size = 1;

@@ -10,10 +10,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Bytes of the character at `text`, of which `left` bytes (one at least) can
- * be read; 0: no valid character begins there. */
-size_t utf8_size(const char *text, size_t left);
+ * be read, and its code; 0: no valid character begins there. */
+size_t utf8_decode(const char *text, size_t left, uint32_t *code_out);
 
 /* Whether all of the text is valid. */
 bool utf8_is_valid(const char *text, size_t len);

@@ -26,8 +26,7 @@ struct provider_id sched_add_provider(struct sched *sched,
     sched->providers[ix] = (struct provider){
         .spec = *spec,
         .pool = limits_add_pool(&sched->limits, LIMIT_PROVIDER_POOL, ix),
-        .shut_until_ns = INT64_MIN,
-        .probe_at_ns = INT64_MIN,
+        .kept = {.shut_until_ns = INT64_MIN, .probe_at_ns = INT64_MIN},
     };
     return (struct provider_id){ix};
 }
@@ -431,13 +430,24 @@ static void reserve_queues(struct sched *sched)
 }
 
 static enum err reject(struct sched_rejection *rejection,
-                       enum err err,
                        enum sched_rejection_code code,
                        uint32_t task)
 {
+    static const enum err errors[] = {
+        [REJECTION_CYCLE] = ERR_INVALID,
+        [REJECTION_UNKNOWN] = ERR_INVALID,
+        [REJECTION_OTHER_RUN] = ERR_INVALID,
+        [REJECTION_REWORK] = ERR_INVALID,
+        [REJECTION_STARTED] = ERR_CONFLICT,
+        [REJECTION_ENDED] = ERR_CONFLICT,
+        [REJECTION_CANCELLED] = ERR_CONFLICT,
+        [REJECTION_TOO_MANY] = ERR_LIMIT,
+        [REJECTION_RECORD] = ERR_CORRUPT,
+    };
+    INVARIANT(code < ARRAY_COUNT(errors) && errors[code] != ERR_OK);
     rejection->code = code;
     rejection->task.v = task;
-    return err;
+    return errors[code];
 }
 
 /* Whether an old task may gain a need, and belongs to this run. */
@@ -448,13 +458,13 @@ static enum err check_old(const struct sched *sched,
                           struct sched_rejection *rejection)
 {
     if (sched_run_ix(sched, task) != run) {
-        return reject(rejection, ERR_INVALID, REJECTION_OTHER_RUN, task);
+        return reject(rejection, REJECTION_OTHER_RUN, task);
     }
     if (gains_need && state_in_flight(sched, task)) {
-        return reject(rejection, ERR_CONFLICT, REJECTION_STARTED, task);
+        return reject(rejection, REJECTION_STARTED, task);
     }
     if (gains_need && !state_is_pending(sched, task)) {
-        return reject(rejection, ERR_CONFLICT, REJECTION_ENDED, task);
+        return reject(rejection, REJECTION_ENDED, task);
     }
     return ERR_OK;
 }
@@ -471,7 +481,6 @@ static enum err check_groups(const struct sched *sched,
         if (group < sched->group_count &&
             sched->groups[group].run != addition->run.v) {
             return reject(rejection,
-                          ERR_INVALID,
                           REJECTION_OTHER_RUN,
                           sched->task_count + ix);
         }
@@ -487,10 +496,7 @@ static enum err check_needs(const struct sched *sched,
     for (uint32_t ix = 0; ix < addition->need_count; ix++) {
         struct sched_need need = addition->needs[ix];
         if (need.dependent >= total || need.need >= total) {
-            return reject(rejection,
-                          ERR_INVALID,
-                          REJECTION_UNKNOWN,
-                          need.dependent);
+            return reject(rejection, REJECTION_UNKNOWN, need.dependent);
         }
         enum err err = ERR_OK;
         if (need.need < sched->task_count) {
@@ -614,10 +620,7 @@ static enum err check_graph(struct sched *sched,
             graph_find_cycle(&sched->graph, 0, &rejection->cycle_count);
     }
     if (rejection->cycle != NULL) {
-        return reject(rejection,
-                      ERR_INVALID,
-                      REJECTION_CYCLE,
-                      rejection->cycle[0]);
+        return reject(rejection, REJECTION_CYCLE, rejection->cycle[0]);
     }
     for (uint32_t ix = 0; ix < addition->task_count; ix++) {
         const struct sched_task_spec *spec = &addition->tasks[ix];
@@ -625,7 +628,7 @@ static enum err check_graph(struct sched *sched,
         if (spec->rework_to != ID_NONE &&
             (spec->group == ID_NONE || spec->rework_to == task ||
              !reaches(sched, addition, first, task))) {
-            return reject(rejection, ERR_INVALID, REJECTION_REWORK, task);
+            return reject(rejection, REJECTION_REWORK, task);
         }
     }
     return ERR_OK;
@@ -708,20 +711,14 @@ static enum err check_records(const struct sched *sched,
         struct sched_need need = addition->needs[ix];
         if (need.dependent < sched->task_count ||
             need.need < sched->task_count) {
-            return reject(rejection,
-                          ERR_INVALID,
-                          REJECTION_UNKNOWN,
-                          need.dependent);
+            return reject(rejection, REJECTION_UNKNOWN, need.dependent);
         }
     }
     uint32_t bad = restore_find_bad(addition);
     if (bad == ID_NONE) {
         return ERR_OK;
     }
-    return reject(rejection,
-                  ERR_CORRUPT,
-                  REJECTION_RECORD,
-                  sched->task_count + bad);
+    return reject(rejection, REJECTION_RECORD, sched->task_count + bad);
 }
 
 /* Whether the run takes this addition; what needs the graph comes later. */
@@ -731,10 +728,10 @@ static enum err check(const struct sched *sched,
 {
     bool goes_on = addition->records != NULL;
     if (addition->task_count > SCHED_TASKS_MAX - sched->task_count) {
-        return reject(rejection, ERR_LIMIT, REJECTION_TOO_MANY, ID_NONE);
+        return reject(rejection, REJECTION_TOO_MANY, ID_NONE);
     }
     if (sched->runs[addition->run.v].cancelled && !goes_on) {
-        return reject(rejection, ERR_CONFLICT, REJECTION_CANCELLED, ID_NONE);
+        return reject(rejection, REJECTION_CANCELLED, ID_NONE);
     }
     enum err err = check_groups(sched, addition, rejection);
     if (err == ERR_OK) {

@@ -44,20 +44,11 @@ void graph_reserve(struct graph *graph, uint32_t nodes, uint32_t edges)
     }
 }
 
-/* Capacity for one more than `count`: half as much again when full. */
-static uint32_t grown(uint32_t count, uint32_t capacity)
-{
-    INVARIANT(count < UINT32_MAX / 2);
-    return count < capacity ? capacity : count + count / 2 + 16;
-}
-
 void graph_add_nodes(struct graph *graph, uint32_t count)
 {
     INVARIANT(count < ID_NONE - graph->node_count);
     uint32_t total = graph->node_count + count;
-    if (total > graph->node_capacity) {
-        graph_reserve(graph, total, 0);
-    }
+    graph_reserve(graph, total, 0);
     INVARIANT(total <= graph->node_capacity);
     for (uint32_t ix = graph->node_count; ix < total; ix++) {
         graph->nodes[ix] = (struct graph_node){ID_NONE, ID_NONE};
@@ -68,7 +59,7 @@ void graph_add_nodes(struct graph *graph, uint32_t count)
 void graph_add_need(struct graph *graph, uint32_t dependent, uint32_t need)
 {
     INVARIANT(dependent < graph->node_count && need < graph->node_count);
-    graph_reserve(graph, 0, grown(graph->edge_count, graph->edge_capacity));
+    MEM_GROW(graph->edges, graph->edge_count, graph->edge_capacity);
     INVARIANT(graph->edge_count < graph->edge_capacity);
     uint32_t edge = graph->edge_count++;
     graph->edges[edge] = (struct graph_edge){

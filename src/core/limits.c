@@ -47,15 +47,6 @@ void limits_derive(struct limits *limits, uint32_t limit)
     l->max_now = share > 1 ? share : 1;
 }
 
-static struct attribute *copied(const struct attribute *from, uint32_t count)
-{
-    struct attribute *to = mem_zalloc(count, sizeof(to[0]));
-    for (uint32_t ix = 0; ix < count; ix++) {
-        to[ix] = from[ix];
-    }
-    return to;
-}
-
 uint32_t limits_add(struct limits *limits, const struct limit_spec *spec)
 {
     INVARIANT(limits->limit_count < UINT32_MAX / 4);
@@ -64,11 +55,14 @@ uint32_t limits_add(struct limits *limits, const struct limit_spec *spec)
     struct limit *limit = &limits->limits[ix];
     *limit = (struct limit){
         .spec = *spec,
-        .where = copied(spec->where, spec->where_count),
+        .where = mem_zalloc(spec->where_count, sizeof(spec->where[0])),
         .first_pool = ID_NONE,
         .kind = LIMIT_PLAN,
         .owner = ID_NONE,
     };
+    for (uint32_t n = 0; n < spec->where_count; n++) {
+        limit->where[n] = spec->where[n];
+    }
     limit->spec.where = limit->where;
     limits_derive(limits, ix);
     return ix;

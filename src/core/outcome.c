@@ -125,8 +125,8 @@ refuse(struct sched *sched, uint32_t task, const struct sched_event *event)
     int64_t delay_ns = duration_doubled(provider->spec.backoff_ns,
                                         detail->refusals - 2U,
                                         provider->spec.backoff_ns_max);
-    int64_t from_ns = provider->shut_until_ns > sched->now_ns
-                          ? provider->shut_until_ns
+    int64_t from_ns = provider->kept.shut_until_ns > sched->now_ns
+                          ? provider->kept.shut_until_ns
                           : sched->now_ns;
     INVARIANT(delay_ns > 0);
     bool late = from_ns >= SCHED_NEVER - delay_ns;

@@ -56,12 +56,13 @@ enum provider_shut {
     PROVIDER_STOPPED, /* until an operator resumes it */
 };
 
-struct provider {
-    struct provider_spec spec;
-    uint32_t pool;       /* closed while it is shut */
-    uint32_t pending;    /* starts of the batch not answered yet */
-    uint32_t refused;    /* of the batch */
-    uint32_t sent;       /* of the batch */
+/*
+ * What is recorded of a provider. Of a batch with answers to come `sent`,
+ * `refused` and `accepted` tell; 0 in all three: those that came are not known.
+ */
+struct sched_provider_record {
+    uint32_t sent;
+    uint32_t refused;
     bool accepted;       /* one of the batch was accepted */
     uint32_t steps;      /* of back-off taken in a row */
     uint32_t steps_kept; /* steps before an acceptance that must still last */
@@ -70,11 +71,18 @@ struct provider {
     bool usage;        /* shut_until_ns came from the provider */
     uint32_t failures; /* in a row */
     bool circuit_open;
-    bool notice;          /* operators are to be notified */
     uint64_t probe_token; /* of the probe under way, or 0 */
     uint32_t probe_steps;
     int64_t probe_at_ns;
     bool stopped;
+};
+
+struct provider {
+    struct provider_spec spec;
+    uint32_t pool;    /* closed while it is shut */
+    uint32_t pending; /* starts of the batch not answered yet */
+    bool notice;      /* operators are to be notified */
+    struct sched_provider_record kept;
 };
 
 /* Whether nothing has been refused since a session ended otherwise: then a task

@@ -92,7 +92,6 @@ static struct pheap_forest bin_forest(const struct sched *sched)
     return (struct pheap_forest){sched->bin_links, task_before, sched};
 }
 
-/* Items of a queue are sides of bins. */
 static uint32_t item_of(uint32_t bin, enum bin_side side)
 {
     return bin * BIN_SIDES + side;
@@ -113,8 +112,7 @@ uint32_t ready_head(struct sched *sched, uint32_t queue)
     if (top == NULL) {
         return ID_NONE;
     }
-    uint32_t item = top->item;
-    uint32_t root = sched_bin(sched, item / BIN_SIDES)->root[item % BIN_SIDES];
+    uint32_t root = sched_best_of(sched, top->item);
     INVARIANT(root != ID_NONE); /* a side with an entry has tasks */
     return root;
 }
@@ -140,8 +138,7 @@ static void fetch_ahead(const struct sched *sched, const struct queue *queue)
 {
     enum { AHEAD = 5 };
     const struct ready_queue *heap = &queue->heap;
-    uint32_t item = heap->entries[0].item;
-    uint32_t root = sched_bin(sched, item / BIN_SIDES)->root[item % BIN_SIDES];
+    uint32_t root = sched_best_of(sched, heap->entries[0].item);
     __builtin_prefetch(&sched->tasks[root]);
     __builtin_prefetch(&sched->tasks[root].own);
     for (uint32_t ix = 1; ix < AHEAD && ix < heap->count; ix++) {
@@ -277,26 +274,26 @@ static void recount(struct sched *sched, uint32_t task)
     }
 }
 
-/* Recount the tasks in the heap of a bin. */
-static void recount_heap(struct sched *sched, uint32_t root)
+/* The tasks in the heap of a bin, in sched->list; how many there are. */
+uint32_t ready_list_heap(struct sched *sched, uint32_t root)
 {
-    uint32_t depth = 0;
-    sched->stack[depth++] = root;
-    while (depth > 0) {
-        INVARIANT(depth <= sched->task_count);
-        uint32_t task = sched->stack[--depth];
-        recount(sched, task);
-        if (sched_is_solo(sched->tasks[task].group)) {
-            continue; /* alone in its bin, and not linked */
-        }
+    uint32_t count = 0;
+    sched->list[count++] = root;
+    if (sched_is_solo(sched->tasks[root].group)) {
+        return count; /* alone in its bin, and not linked */
+    }
+    for (uint32_t ix = 0; ix < count; ix++) {
+        uint32_t task = sched->list[ix];
         const struct pheap_link *link = &sched->bin_links[task];
         if (link->child != ID_NONE) {
-            sched->stack[depth++] = link->child;
+            sched->list[count++] = link->child;
         }
         if (task != root && link->next != ID_NONE) {
-            sched->stack[depth++] = link->next;
+            sched->list[count++] = link->next;
         }
+        INVARIANT(count <= sched->task_count);
     }
+    return count;
 }
 
 static void recount_queue(struct sched *sched, uint32_t queue)
@@ -305,10 +302,10 @@ static void recount_queue(struct sched *sched, uint32_t queue)
     for (uint32_t ix = 0; ix < heap->count; ix++) {
         const struct ready_entry *entry = &heap->entries[ix];
         if (stamp_of(sched, entry->item) == entry->stamp) {
-            uint32_t item = entry->item;
-            recount_heap(
-                sched,
-                sched_bin(sched, item / BIN_SIDES)->root[item % BIN_SIDES]);
+            uint32_t best = sched_best_of(sched, entry->item);
+            for (uint32_t n = ready_list_heap(sched, best); n-- > 0;) {
+                recount(sched, sched->list[n]);
+            }
         }
     }
 }

@@ -22,35 +22,34 @@ void ready_queue_release(struct ready_queue *queue)
     *queue = (struct ready_queue){0};
 }
 
+/* Enlarge the array; the first `kept` entries stay. */
+static void enlarge(struct ready_queue *queue, uint32_t kept, uint32_t capacity)
+{
+    INVARIANT(capacity > queue->capacity);
+    uint32_t used = queue->block != NULL ? kept + UNUSED : 0;
+    queue->block = mem_resize_lines(queue->block,
+                                    used,
+                                    (size_t)capacity + UNUSED,
+                                    sizeof(queue->block[0]));
+    queue->entries = queue->block + UNUSED;
+    queue->capacity = capacity;
+}
+
 void ready_queue_reserve(struct ready_queue *queue, uint32_t live)
 {
     INVARIANT(live < UINT32_MAX / 2);
     uint32_t wanted = live + live / 2 + 2;
-    if (wanted <= queue->capacity) {
-        return;
-    }
     uint32_t grown = queue->capacity + queue->capacity / 2;
-    wanted = wanted > grown ? wanted : grown;
-    uint32_t used = queue->block != NULL ? queue->count + UNUSED : 0;
-    queue->block = mem_resize_lines(queue->block,
-                                    used,
-                                    (size_t)wanted + UNUSED,
-                                    sizeof(queue->block[0]));
-    INVARIANT(queue->count <= wanted);
-    queue->entries = queue->block + UNUSED;
-    queue->capacity = wanted;
+    if (wanted > queue->capacity) {
+        enlarge(queue, queue->count, wanted > grown ? wanted : grown);
+    }
 }
 
 void ready_queue_reserve_like(struct ready_queue *queue,
                               const struct ready_queue *other)
 {
     if (other->capacity > queue->capacity) {
-        queue->block = mem_resize_lines(queue->block,
-                                        0,
-                                        (size_t)other->capacity + UNUSED,
-                                        sizeof(queue->block[0]));
-        queue->entries = queue->block + UNUSED;
-        queue->capacity = other->capacity;
+        enlarge(queue, 0, other->capacity);
     }
 }
 

@@ -114,23 +114,7 @@ struct sched_provider_record sched_provider_record(const struct sched *sched,
                                                    struct provider_id provider)
 {
     INVARIANT(provider.v < sched->provider_count);
-    const struct provider *e = &sched->providers[provider.v];
-    return (struct sched_provider_record){
-        .sent = e->sent,
-        .refused = e->refused,
-        .accepted = e->accepted,
-        .steps = e->steps,
-        .steps_kept = e->steps_kept,
-        .shut_until_ns = e->shut_until_ns,
-        .confirming = e->confirming,
-        .usage = e->usage,
-        .failures = e->failures,
-        .circuit_open = e->circuit_open,
-        .probe_token = e->probe_token,
-        .probe_steps = e->probe_steps,
-        .probe_at_ns = e->probe_at_ns,
-        .stopped = e->stopped,
-    };
+    return sched->providers[provider.v].kept;
 }
 
 /* ---- checking them ---- */
@@ -294,8 +278,8 @@ void sched_restore_run(struct sched *sched,
 /* The starts of a batch are at least those refused and those to be answered. */
 static void fit_batch(struct provider *provider)
 {
-    if (provider->sent < provider->refused + provider->pending) {
-        provider->sent = provider->refused + provider->pending;
+    if (provider->kept.sent < provider->kept.refused + provider->pending) {
+        provider->kept.sent = provider->kept.refused + provider->pending;
     }
 }
 
@@ -305,24 +289,15 @@ void sched_restore_provider(struct sched *sched,
 {
     INVARIANT(provider.v < sched->provider_count);
     struct provider *e = &sched->providers[provider.v];
-    bool sane =
-        record->sent <= SCHED_TASKS_MAX && record->refused <= record->sent;
-    e->sent = sane ? record->sent : 0;
-    e->refused = sane ? record->refused : 0;
-    e->accepted = sane && record->accepted;
+    e->kept = *record;
+    if (record->sent > SCHED_TASKS_MAX || record->refused > record->sent) {
+        e->kept.sent = 0;
+        e->kept.refused = 0;
+        e->kept.accepted = false;
+    }
     fit_batch(e);
-    e->steps = record->steps;
-    e->steps_kept = record->steps_kept;
-    e->shut_until_ns = record->shut_until_ns;
-    e->confirming = record->confirming;
-    e->usage = record->usage;
-    e->failures = record->failures;
     /* The settings may have changed since. */
-    e->circuit_open = record->circuit_open && e->spec.circuit_failures > 0;
-    e->probe_token = record->probe_token;
-    e->probe_steps = record->probe_steps;
-    e->probe_at_ns = record->probe_at_ns;
-    e->stopped = record->stopped;
+    e->kept.circuit_open = record->circuit_open && e->spec.circuit_failures > 0;
     sched->restoring = true;
     dispatch_check_provider(sched, provider.v);
 }
@@ -566,16 +541,17 @@ void restore_finish(struct sched *sched)
     sched->restoring = false;
     for (uint32_t ix = 0; ix < sched->provider_count; ix++) {
         struct provider *provider = &sched->providers[ix];
-        INVARIANT(provider->pending + provider->refused <= provider->sent ||
+        INVARIANT(provider->pending + provider->kept.refused <=
+                      provider->kept.sent ||
                   provider->pending == 0);
         if (provider->pending == 0) {
-            provider->sent = 0;
-            provider->refused = 0;
-            provider->accepted = false;
+            provider->kept.sent = 0;
+            provider->kept.refused = 0;
+            provider->kept.accepted = false;
         }
-        if (provider->probe_token != 0 &&
-            !has_session(sched, ix, provider->probe_token)) {
-            provider_ended(provider, provider->probe_token, sched->now_ns);
+        if (provider->kept.probe_token != 0 &&
+            !has_session(sched, ix, provider->kept.probe_token)) {
+            provider_ended(provider, provider->kept.probe_token, sched->now_ns);
         }
         dispatch_check_provider(sched, ix);
     }

@@ -47,34 +47,17 @@ static void tell_dependents(const struct retrace *retrace, uint32_t task)
     }
 }
 
-/* Tell of the tasks in a heap of a bin. */
-static void tell_heap(const struct retrace *retrace, uint32_t root)
-{
-    struct sched *sched = retrace->sched;
-    uint32_t depth = 0;
-    sched->stack[depth++] = root;
-    while (depth > 0) {
-        uint32_t task = sched->stack[--depth];
-        const struct pheap_link *link = &sched->bin_links[task];
-        bool solo = sched_is_solo(sched->tasks[task].group);
-        if (!solo && link->child != ID_NONE) {
-            sched->stack[depth++] = link->child;
-        }
-        if (!solo && task != root && link->next != ID_NONE) {
-            sched->stack[depth++] = link->next;
-        }
-        tell(retrace, task);
-    }
-}
-
 /* A group has opened or closed: its ready tasks need other pools. */
 static void tell_group(const struct retrace *retrace, uint32_t group)
 {
+    struct sched *sched = retrace->sched;
     uint32_t bin = group * 2;
     while (bin != ID_NONE) {
-        const struct bin *b = sched_bin(retrace->sched, bin);
-        if (b->root[BIN_NORMAL] != ID_NONE) {
-            tell_heap(retrace, b->root[BIN_NORMAL]);
+        const struct bin *b = sched_bin(sched, bin);
+        uint32_t root = b->root[BIN_NORMAL];
+        uint32_t count = root != ID_NONE ? ready_list_heap(sched, root) : 0;
+        for (uint32_t ix = 0; ix < count; ix++) {
+            tell(retrace, sched->list[ix]);
         }
         bin = b->next_of_group;
     }

@@ -260,14 +260,14 @@ static bool is_stopped(const struct sched *sched, uint32_t run)
 {
     bool any = false;
     for (uint32_t ix = 0; ix < sched->provider_count; ix++) {
-        any = any || sched->providers[ix].stopped;
+        any = any || sched->providers[ix].kept.stopped;
     }
     for (uint32_t task = 0; any && task < sched->task_count; task++) {
         if (sched_run_ix(sched, task) == run &&
             sched->tasks[task].state == TASK_READY &&
             !sched_has(sched, task, TASK_HELD)) {
             uint32_t provider = sched_shape_of(sched, task)->provider;
-            any = sched->providers[provider].stopped;
+            any = sched->providers[provider].kept.stopped;
         }
     }
     return any;
@@ -547,8 +547,7 @@ void sched_heads(const struct sched *sched, sched_head_fn fn, void *ctx)
             continue;
         }
         /* The entry at the top is alive whenever a pass has ended. */
-        uint32_t item = queue->heap.entries[0].item;
-        const struct bin *bin = sched_bin(sched, item / BIN_SIDES);
-        fn(ctx, (struct task_id){bin->root[item % BIN_SIDES]});
+        uint32_t best = sched_best_of(sched, queue->heap.entries[0].item);
+        fn(ctx, (struct task_id){best});
     }
 }

@@ -201,25 +201,6 @@ struct sched_run_record {
     uint32_t completions;
 };
 
-/* The same of a provider: see struct provider. */
-struct sched_provider_record {
-    uint32_t sent; /* of a batch with answers to come; 0 in all three: those
-                      that came are not known */
-    uint32_t refused;
-    bool accepted;
-    uint32_t steps;
-    uint32_t steps_kept;
-    bool confirming;
-    int64_t shut_until_ns;
-    bool usage;
-    uint32_t failures;
-    bool circuit_open;
-    uint64_t probe_token;
-    uint32_t probe_steps;
-    int64_t probe_at_ns;
-    bool stopped;
-};
-
 /* "dependent needs need": indices of tasks, old or new. */
 struct sched_need {
     uint32_t dependent;

@@ -318,6 +318,7 @@ void ready_check_group(struct sched *sched, uint32_t group);
 void ready_count_in(struct sched *sched, uint32_t task);
 void ready_count_out(struct sched *sched, uint32_t task);
 uint32_t ready_head(struct sched *sched, uint32_t queue);
+uint32_t ready_list_heap(struct sched *sched, uint32_t root);
 uint32_t ready_head_of_shape(struct sched *sched, const struct shape *shape);
 bool ready_is_background(const struct sched *sched, uint32_t task);
 bool ready_goes_before(const struct sched *sched, uint32_t a, uint32_t b);
@@ -399,6 +400,12 @@ static inline struct bin *sched_bin(const struct sched *sched, uint32_t bin)
 {
     return bin % 2 == 0 ? &sched_group(sched, bin / 2)->bin
                         : &sched->bins[bin / 2];
+}
+
+/* Items of queues are sides of bins: the best task of one, or ID_NONE. */
+static inline uint32_t sched_best_of(const struct sched *sched, uint32_t item)
+{
+    return sched_bin(sched, item / BIN_SIDES)->root[item % BIN_SIDES];
 }
 
 static inline const struct shape *sched_shape_of(const struct sched *sched,

@@ -167,10 +167,19 @@ void state_join_ready(struct sched *sched, uint32_t task)
     }
 }
 
-/* From waiting to ready, with ready_ns and ready_seq as they are. */
-static void enter_ready(struct sched *sched, uint32_t task)
+/* A waiting task is ready unless it lacks a need. `anew`: from now on. */
+static void enter_ready(struct sched *sched, uint32_t task, bool anew)
 {
-    INVARIANT(sched->unmet[task] == 0);
+    struct task *t = &sched->tasks[task];
+    if (sched->unmet[task] > 0) {
+        ready_count_out(sched, task);
+        return;
+    }
+    if (anew) {
+        INVARIANT(sched->event_seq < UINT64_MAX >> SCHED_TASK_BITS);
+        t->ready_ns = sched->now_ns;
+        t->ready_seq = sched->event_seq << SCHED_TASK_BITS | task;
+    }
     state_set(sched, task, TASK_READY);
     state_join_ready(sched, task);
 }
@@ -178,29 +187,17 @@ static void enter_ready(struct sched *sched, uint32_t task)
 void state_ready_or_wait(struct sched *sched, uint32_t task)
 {
     INVARIANT(!sched_has(sched, task, TASK_BACKING_OFF));
-    struct task *t = &sched->tasks[task];
-    if (t->state != TASK_WAITING) {
+    if (sched->tasks[task].state != TASK_WAITING) {
         state_set(sched, task, TASK_WAITING);
     }
-    if (sched->unmet[task] > 0) {
-        ready_count_out(sched, task);
-        return;
-    }
-    INVARIANT(sched->event_seq < UINT64_MAX >> SCHED_TASK_BITS);
-    t->ready_ns = sched->now_ns;
-    t->ready_seq = sched->event_seq << SCHED_TASK_BITS | task;
-    enter_ready(sched, task);
+    enter_ready(sched, task, true);
 }
 
 void state_ready_again(struct sched *sched, uint32_t task)
 {
     INVARIANT(state_in_flight(sched, task));
     state_set(sched, task, TASK_WAITING);
-    if (sched->unmet[task] > 0) {
-        ready_count_out(sched, task);
-        return;
-    }
-    enter_ready(sched, task);
+    enter_ready(sched, task, false);
 }
 
 void state_unready(struct sched *sched, uint32_t task)

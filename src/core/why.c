@@ -207,8 +207,7 @@ static uint32_t first_at(const struct sched *sched, uint32_t pool)
     if (queue == ID_NONE) {
         return ID_NONE;
     }
-    uint32_t item = sched->queues[queue].heap.entries[0].item;
-    return sched_bin(sched, item / BIN_SIDES)->root[item % BIN_SIDES];
+    return sched_best_of(sched, sched->queues[queue].heap.entries[0].item);
 }
 
 /* Why a limit lacks units, without who has them. */
@@ -326,20 +325,13 @@ static struct why why_ready(const struct sched *sched, uint32_t task)
     return why;
 }
 
-static struct why why_parked(uint8_t reason)
-{
-    struct why why = plain(WHY_PARKED);
-    why.parked = reason;
-    return why;
-}
-
 /* Why one task is not running; walks with an equal mark share what they find.
  */
 static struct why
 why_marked(struct sched *sched, struct task_id task, uint32_t mark)
 {
-    const struct task *t = &sched->tasks[task.v];
-    switch ((enum task_state)t->state) {
+    struct why why = plain(WHY_PARKED);
+    switch ((enum task_state)sched->tasks[task.v].state) {
     case TASK_DONE:
     case TASK_SKIPPED:
     case TASK_CANCELLED:
@@ -350,14 +342,15 @@ why_marked(struct sched *sched, struct task_id task, uint32_t mark)
     case TASK_FAILED:
         return plain(WHY_FAILED);
     case TASK_PARKED:
-        return why_parked(sched->details[task.v].parked);
+        why.parked = sched->details[task.v].parked;
+        return why;
     case TASK_WAITING:
         if (sched->unmet[task.v] > 0) {
             return why_waiting(sched, task.v, mark);
         }
-        struct why backoff = plain(WHY_BACKOFF);
-        backoff.until_ns = sched->details[task.v].until_ns;
-        return backoff;
+        why.code = WHY_BACKOFF;
+        why.until_ns = sched->details[task.v].until_ns;
+        return why;
     case TASK_READY:
         return sched_has(sched, task.v, TASK_HELD) ? plain(WHY_HELD)
                                                    : why_ready(sched, task.v);

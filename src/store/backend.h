@@ -52,12 +52,6 @@ struct store_ops {
                      store_row_fn fn,
                      void *ctx,
                      struct diag *diag);
-    /* The same for runs that a query leaves out. */
-    enum err (*others)(struct store *store,
-                       const struct store_query *query,
-                       store_row_fn fn,
-                       void *ctx,
-                       struct diag *diag);
     /* Events, held or not. */
     enum err (*events)(struct store *store,
                        const struct store_range *range,

@@ -146,72 +146,54 @@ static enum err put_command(struct applying *applying,
                row.command.number);
 }
 
-/* A row that needs its run. */
-static enum err put_of_run(struct applying *applying,
-                           enum store_kind kind,
-                           enum store_put how,
-                           const union store_row *row,
-                           uint32_t run,
-                           uint64_t number)
-{
-    enum err err = need_run(applying, run);
-    return err == ERR_OK ? put(applying, kind, how, row, number) : err;
-}
-
 static enum err apply(struct applying *applying,
                       const struct store_change *change)
 {
     const union store_row *row = &change->as;
-    enum store_kind kind =
-        change->type != STORE_PRUNE ? columns_kind(change->type) : STORE_KINDS;
+    enum store_put how = STORE_PUT_REPLACE;
+    uint32_t run = 0;    /* that the row needs; 0: none */
+    uint64_t number = 0; /* of the row, for messages */
     switch (change->type) {
     case STORE_RUN_NEW:
         return add_run(applying, row);
-    case STORE_RUN_SET:
-        return put(applying, kind, STORE_PUT_UPDATE, row, row->run.number);
-    case STORE_FRAGMENT:
-        return put_of_run(applying,
-                          kind,
-                          STORE_PUT_NEW,
-                          row,
-                          row->fragment.run,
-                          row->fragment.number);
-    case STORE_LIMIT_SET:
-        return put_of_run(applying,
-                          kind,
-                          STORE_PUT_REPLACE,
-                          row,
-                          row->limit.run,
-                          row->limit.run);
-    case STORE_PROVIDER:
-        return put(applying, kind, STORE_PUT_REPLACE, row, 0);
-    case STORE_SETTING:
-        return put(applying,
-                   kind,
-                   row->setting.value != NULL ? STORE_PUT_REPLACE
-                                              : STORE_PUT_DROP,
-                   row,
-                   0);
-    case STORE_TASK_SET:
-        return put_of_run(applying,
-                          kind,
-                          STORE_PUT_REPLACE,
-                          row,
-                          row->task.run,
-                          row->task.ix);
     case STORE_CLAIM:
         return claim(applying, row);
-    case STORE_ATTEMPT_SET:
-        return put(applying, kind, STORE_PUT_UPDATE, row, row->attempt.token);
     case STORE_EVENT:
         return add_event(applying, row);
     case STORE_COMMAND:
         return put_command(applying, row);
     case STORE_PRUNE:
         return ERR_OK; /* after all others */
+    case STORE_RUN_SET:
+        how = STORE_PUT_UPDATE;
+        number = row->run.number;
+        break;
+    case STORE_ATTEMPT_SET:
+        how = STORE_PUT_UPDATE;
+        number = row->attempt.token;
+        break;
+    case STORE_FRAGMENT:
+        how = STORE_PUT_NEW;
+        run = row->fragment.run;
+        number = row->fragment.number;
+        break;
+    case STORE_LIMIT_SET:
+        run = row->limit.run;
+        number = run;
+        break;
+    case STORE_TASK_SET:
+        run = row->task.run;
+        number = row->task.ix;
+        break;
+    case STORE_SETTING:
+        how = row->setting.value != NULL ? how : STORE_PUT_DROP;
+        break;
+    case STORE_PROVIDER:
+        break;
     }
-    INVARIANT(false); /* all types are above */
-    return ERR_INVALID;
+    enum err err = run > 0 ? need_run(applying, run) : ERR_OK;
+    enum store_kind kind = columns_kind(change->type);
+    return err == ERR_OK ? put(applying, kind, how, row, number) : err;
 }
 
 enum err rules_apply(struct store *store,

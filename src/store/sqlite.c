@@ -305,7 +305,6 @@ static const struct store_ops store_sqlite_ops = {
     .hold = sqlite_hold,
     .let_go = sqlite_let_go,
     .rows = sqlite_rows,
-    .others = sqlite_others,
     .events = sqlite_events,
     .begin = sqlite_begin_batch,
     .end = sqlite_end_batch,

@@ -203,24 +203,32 @@ static enum err set_wal(struct sqlite_store *store, struct diag *diag)
     return err;
 }
 
+/* Run SQL without parameters or results. */
+static enum err
+run_sql(struct sqlite_store *store, const char *sql, struct diag *diag)
+{
+    int rc = sqlite3_exec(store->db, sql, NULL, NULL, NULL);
+    return rc == SQLITE_OK ? ERR_OK : sqlite_fail(store, rc, diag);
+}
+
 /* Settings that are SQL, and read the file. */
 static enum err
 set_pragmas(struct sqlite_store *store, bool writable, struct diag *diag)
 {
-    enum err err = sqlite_run(store,
-                              "PRAGMA cell_size_check = ON;"
-                              "PRAGMA mmap_size = 0",
-                              diag);
+    enum err err = run_sql(store,
+                           "PRAGMA cell_size_check = ON;"
+                           "PRAGMA mmap_size = 0",
+                           diag);
     if (err == ERR_OK && writable) {
         err = set_wal(store, diag);
     }
     if (err == ERR_OK && writable) {
         /* Sizes are in KiB when negative, and in bytes. */
-        err = sqlite_run(store,
-                         "PRAGMA synchronous = FULL;"
-                         "PRAGMA cache_size = -4096;"
-                         "PRAGMA journal_size_limit = 16777216",
-                         diag);
+        err = run_sql(store,
+                      "PRAGMA synchronous = FULL;"
+                      "PRAGMA cache_size = -4096;"
+                      "PRAGMA journal_size_limit = 16777216",
+                      diag);
     }
     return err;
 }
@@ -342,13 +350,6 @@ sqlite_step(struct sqlite_store *store, sqlite3_stmt *stmt, struct diag *diag)
     (void)sqlite3_reset(stmt); /* repeats the error of the step */
     INVARIANT(sqlite3_stmt_busy(stmt) == 0);
     return err;
-}
-
-enum err
-sqlite_run(struct sqlite_store *store, const char *sql, struct diag *diag)
-{
-    int rc = sqlite3_exec(store->db, sql, NULL, NULL, NULL);
-    return rc == SQLITE_OK ? ERR_OK : sqlite_fail(store, rc, diag);
 }
 
 /* Carry out a statement without parameters. */

@@ -98,10 +98,6 @@ MUST_USE enum err sqlite_prepare(struct sqlite_store *store,
 MUST_USE enum err
 sqlite_step(struct sqlite_store *store, sqlite3_stmt *stmt, struct diag *diag);
 
-/* Run SQL without parameters or results. */
-MUST_USE enum err
-sqlite_run(struct sqlite_store *store, const char *sql, struct diag *diag);
-
 /* Begin to read, begin to write, end. Rolling back cannot fail. */
 MUST_USE enum err sqlite_begin(struct sqlite_store *store, struct diag *diag);
 MUST_USE enum err sqlite_begin_write(struct sqlite_store *store,
@@ -163,48 +159,29 @@ void sqlite_bind(sqlite3_stmt *stmt,
                  enum store_put how,
                  const union store_row *row);
 
-/* --- sqlite_read.c: see struct store_ops --- */
+/* --- what struct store_ops asks for, in the files named above --- */
+
+#define SQLITE_OP(op) __typeof__(*((struct store_ops *)NULL)->op)
+SQLITE_OP(hold) sqlite_hold;
+SQLITE_OP(let_go) sqlite_let_go;
+SQLITE_OP(rows) sqlite_rows;
+SQLITE_OP(events) sqlite_events;
+SQLITE_OP(begin) sqlite_begin_batch;
+SQLITE_OP(end) sqlite_end_batch;
+SQLITE_OP(find_run) sqlite_find_run;
+SQLITE_OP(put) sqlite_put;
+SQLITE_OP(prune) sqlite_prune;
+SQLITE_OP(check) sqlite_check;
+SQLITE_OP(ask) sqlite_ask;
+
+/* --- sqlite_read.c --- */
 
 /* Read the row of `scheduler`. */
 MUST_USE enum err sqlite_read_head(struct sqlite_store *store,
                                    struct store_info *out,
                                    struct diag *diag);
 
-enum err
-sqlite_hold(struct store *base, struct store_info *out, struct diag *diag);
-void sqlite_let_go(struct store *base);
-enum err sqlite_rows(struct store *base,
-                     enum store_kind kind,
-                     const struct store_query *query,
-                     store_row_fn fn,
-                     void *ctx,
-                     struct diag *diag);
-enum err sqlite_others(struct store *base,
-                       const struct store_query *query,
-                       store_row_fn fn,
-                       void *ctx,
-                       struct diag *diag);
-enum err sqlite_events(struct store *base,
-                       const struct store_range *range,
-                       store_row_fn fn,
-                       void *ctx,
-                       struct diag *diag);
-
-/* --- sqlite_write.c: see struct store_ops --- */
-
-enum err sqlite_begin_batch(struct store *base,
-                            struct store_info *out,
-                            struct diag *diag);
-enum err sqlite_end_batch(struct store *base,
-                          const struct store_info *info,
-                          struct diag *diag);
-enum err
-sqlite_find_run(struct store *base, uint32_t number, struct diag *diag);
-enum err sqlite_put(struct store *base,
-                    enum store_kind kind,
-                    enum store_put how,
-                    const union store_row *row,
-                    struct diag *diag);
+/* --- sqlite_write.c --- */
 
 /* Begin a new epoch, with the present record of the lock as its owner. */
 MUST_USE enum err sqlite_begin_epoch(struct sqlite_store *store,
@@ -216,30 +193,10 @@ void sqlite_checkpoint_last(struct sqlite_store *store);
 
 /* --- sqlite_prune.c --- */
 
-/* Carry out a STORE_PRUNE, within a transaction. */
-enum err sqlite_prune(struct store *base,
-                      const struct store_prune *prune,
-                      struct diag *diag);
-
 /* The gap in the log that begins with this event; ERR_NOT_FOUND: none does. */
 MUST_USE enum err sqlite_find_gap(struct sqlite_store *store,
                                   uint64_t first,
                                   struct event_gap *out,
                                   struct diag *diag);
-
-/* --- sqlite_verify.c: see struct store_ops --- */
-
-enum err sqlite_check(struct store *base,
-                      store_fault_fn fn,
-                      void *ctx,
-                      struct diag *diag);
-
-/* --- sqlite_ask.c --- */
-
-MUST_USE enum err sqlite_ask(struct store *base,
-                             const char *json,
-                             int timeout_ms,
-                             char **answer_out,
-                             struct diag *diag);
 
 #endif /* STORE_SQLITE_INTERNAL_H */

@@ -10,6 +10,7 @@
 #include "store/sqlite_internal.h"
 
 #include "base/invariant.h"
+#include "base/macros.h"
 #include "base/mem.h"
 #include "plan/revise.h"
 #include "store/pruned.h"
@@ -20,26 +21,38 @@
 #define GOING                                                                  \
     " EXISTS (SELECT 1 FROM run WHERE run.number = ?1 AND run.finished = 1)"
 
-/* Carry out a statement with up to three numbers. */
+/* A statement with the first of run, first and last as its parameters. */
+static enum err prepare(struct sqlite_store *store,
+                        const char *sql,
+                        const struct store_prune *prune,
+                        sqlite3_stmt **out,
+                        struct diag *diag)
+{
+    const int64_t numbers[] = {
+        prune->run,
+        (int64_t)prune->first,
+        (int64_t)prune->last,
+    };
+    INVARIANT(store->writing && prune->run > 0);
+    enum err err = sqlite_prepare(store, sql, out, diag);
+    int count = err == ERR_OK ? sqlite3_bind_parameter_count(*out) : 0;
+    INVARIANT(count <= (int)ARRAY_COUNT(numbers));
+    for (int ix = 0; ix < count; ix++) {
+        int rc = sqlite3_bind_int64(*out, ix + 1, numbers[ix]);
+        INVARIANT(rc == SQLITE_OK);
+    }
+    return err;
+}
+
 static enum err change(struct sqlite_store *store,
                        const char *sql,
                        const struct store_prune *prune,
                        struct diag *diag)
 {
     sqlite3_stmt *stmt = NULL;
-    enum err err = sqlite_prepare(store, sql, &stmt, diag);
+    enum err err = prepare(store, sql, prune, &stmt, diag);
     if (err == ERR_OK) {
-        int count = sqlite3_bind_parameter_count(stmt);
-        INVARIANT(count >= 1 && count <= 3);
-        INVARIANT(store->writing && prune->run > 0);
-        int64_t first = (int64_t)prune->first;
-        int64_t last = (int64_t)prune->last;
-        bool bound =
-            sqlite3_bind_int64(stmt, 1, prune->run) == SQLITE_OK &&
-            (count < 2 || sqlite3_bind_int64(stmt, 2, first) == SQLITE_OK) &&
-            (count < 3 || sqlite3_bind_int64(stmt, 3, last) == SQLITE_OK);
-        err = bound ? sqlite_step(store, stmt, diag)
-                    : sqlite_fail(store, SQLITE_MISUSE, diag);
+        err = sqlite_step(store, stmt, diag);
     }
     (void)sqlite3_finalize(stmt);
     return err;
@@ -98,37 +111,25 @@ enum err sqlite_find_gap(struct sqlite_store *store,
                     diag);
 }
 
-/* Set or, with a statement of one parameter, remove a setting. */
+/* Set or remove a setting. */
 static enum err put_setting(struct sqlite_store *store,
-                            const char *sql,
+                            enum store_put how,
                             const char *name,
-                            const char *text,
+                            const char *value,
                             struct diag *diag)
 {
-    sqlite3_stmt *stmt = NULL;
-    enum err err = sqlite_prepare(store, sql, &stmt, diag);
-    if (err == ERR_OK) {
-        bool value = sqlite3_bind_parameter_count(stmt) > 1;
-        INVARIANT(store->writing);
-        int rc = sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
-        if (rc == SQLITE_OK && value) {
-            rc = sqlite3_bind_text(stmt, 2, text, -1, SQLITE_STATIC);
-        }
-        err = rc == SQLITE_OK ? sqlite_step(store, stmt, diag)
-                              : sqlite_fail(store, rc, diag);
-    }
-    (void)sqlite3_finalize(stmt);
-    return err;
+    union store_row row = {.setting = {.name = name, .value = value}};
+    return sqlite_put(&store->base, STORE_KIND_SETTING, how, &row, diag);
 }
 
 /* The same for the row of a gap. */
 static enum err put_gap(struct sqlite_store *store,
-                        const char *sql,
+                        enum store_put how,
                         const struct event_gap *gap,
                         struct diag *diag)
 {
     struct event_gap_texts texts = event_gap_write(gap);
-    return put_setting(store, sql, texts.name, texts.value, diag);
+    return put_setting(store, how, texts.name, texts.value, diag);
 }
 
 /* Note a gap, as one with those it touches. */
@@ -141,8 +142,7 @@ add_gap(struct sqlite_store *store, struct event_gap gap, struct diag *diag)
     if (err == ERR_OK) {
         gap.last = other.last;
         gap.sum = other.sum;
-        err =
-            put_gap(store, "DELETE FROM setting WHERE name = ?1", &other, diag);
+        err = put_gap(store, STORE_PUT_DROP, &other, diag);
     } else if (err == ERR_NOT_FOUND) {
         err = ERR_OK;
     }
@@ -159,13 +159,7 @@ add_gap(struct sqlite_store *store, struct event_gap gap, struct diag *diag)
         }
         err = err == ERR_NOT_FOUND ? ERR_OK : err;
     }
-    if (err == ERR_OK) {
-        err = put_gap(store,
-                      "INSERT OR REPLACE INTO setting VALUES (?1, ?2)",
-                      &gap,
-                      diag);
-    }
-    return err;
+    return err == ERR_OK ? put_gap(store, STORE_PUT_REPLACE, &gap, diag) : err;
 }
 
 struct gaps {
@@ -180,26 +174,18 @@ static enum err find_gaps(struct sqlite_store *store,
                           struct diag *diag)
 {
     sqlite3_stmt *stmt = NULL;
-    enum err err =
-        sqlite_prepare(store,
-                       "SELECT number, sum FROM event"
-                       " WHERE number BETWEEN ?2 AND ?3"
-                       " AND event.run = ?1 AND" GOING " ORDER BY number",
-                       &stmt,
-                       diag);
+    enum err err = prepare(store,
+                           "SELECT number, sum FROM event"
+                           " WHERE number BETWEEN ?2 AND ?3"
+                           " AND event.run = ?1 AND" GOING " ORDER BY number",
+                           prune,
+                           &stmt,
+                           diag);
     if (err != ERR_OK) {
         return err;
     }
-    int rc = sqlite3_bind_int64(stmt, 1, prune->run);
-    rc = rc == SQLITE_OK ? sqlite3_bind_int64(stmt, 2, (int64_t)prune->first)
-                         : rc;
-    rc = rc == SQLITE_OK ? sqlite3_bind_int64(stmt, 3, (int64_t)prune->last)
-                         : rc;
-    while (rc == SQLITE_OK || rc == SQLITE_ROW) {
-        rc = sqlite3_step(stmt);
-        if (rc != SQLITE_ROW) {
-            break;
-        }
+    int rc = SQLITE_ROW;
+    while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
         uint64_t number = (uint64_t)sqlite3_column_int64(stmt, 0);
         uint64_t sum = (uint64_t)sqlite3_column_int64(stmt, 1);
         struct event_gap *last =
@@ -243,20 +229,22 @@ static enum err prune_events(struct sqlite_store *store,
 }
 
 /* Keep what is remembered of a run, if nothing else of it is left to go. */
-static enum err
-note_run(struct sqlite_store *store, uint32_t number, struct diag *diag)
+static enum err note_run(struct sqlite_store *store,
+                         const struct store_prune *prune,
+                         struct diag *diag)
 {
     sqlite3_stmt *stmt = NULL;
-    enum err err = sqlite_prepare(
+    enum err err = prepare(
         store,
         "SELECT id, name, run.file, folder, cancelled, text FROM run"
         " CROSS JOIN fragment ON fragment.run = run.number"
         " WHERE run.number = ?1 AND finished = 1 AND (fragment.number = 0"
-        "  OR substr(fragment.file, 1, length(?2)) = ?2)"
+        "  OR instr(fragment.file, '" REVISE_MARK "') = 1)"
         " AND NOT EXISTS (SELECT 1 FROM attempt WHERE attempt.run = ?1)"
         " AND NOT EXISTS (SELECT 1 FROM task"
         "  WHERE key BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295)"
         " ORDER BY fragment.number DESC LIMIT 1",
+        prune,
         &stmt,
         diag);
     if (err != ERR_OK) {
@@ -264,16 +252,12 @@ note_run(struct sqlite_store *store, uint32_t number, struct diag *diag)
     }
     struct strbuf name = {0};
     struct strbuf value = {0};
-    int rc = sqlite3_bind_int64(stmt, 1, number);
-    rc = rc == SQLITE_OK
-             ? sqlite3_bind_text(stmt, 2, REVISE_MARK, -1, SQLITE_STATIC)
-             : rc;
-    rc = rc == SQLITE_OK ? sqlite3_step(stmt) : rc;
+    int rc = sqlite3_step(stmt);
     if (rc == SQLITE_ROW) {
         struct sqlite_row row = {.stmt = stmt};
         strbuf_addf(&name, PRUNED_PREFIX "%s", sqlite_text(&row, 0));
         struct store_run run = {
-            .number = number,
+            .number = prune->run,
             .name = sqlite_text(&row, 1),
             .file = sqlite_text(&row, 2),
             .folder = sqlite_text(&row, 3),
@@ -284,7 +268,7 @@ note_run(struct sqlite_store *store, uint32_t number, struct diag *diag)
         };
         pruned_add(&value, &run);
         err = put_setting(store,
-                          "INSERT OR REPLACE INTO setting VALUES (?1, ?2)",
+                          STORE_PUT_REPLACE,
                           strbuf_text(&name),
                           strbuf_text(&value),
                           diag);
@@ -337,7 +321,7 @@ enum err sqlite_prune(struct store *base,
     case STORE_PRUNE_TASKS:
         return change_all(store, tasks, prune, diag);
     case STORE_PRUNE_RUN: {
-        enum err err = note_run(store, prune->run, diag);
+        enum err err = note_run(store, prune, diag);
         return err == ERR_OK ? change_all(store, run, prune, diag) : err;
     }
     }

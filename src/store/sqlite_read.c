@@ -151,7 +151,10 @@ static void add_source(struct strbuf *sql,
     const char *name = columns_of(kind)->name;
     switch (kind) {
     case STORE_KIND_RUN:
-        strbuf_addf(sql, "run WHERE %s", wanted(query));
+        strbuf_addf(sql,
+                    "run WHERE %s(%s)",
+                    query->others ? "NOT " : "",
+                    wanted(query));
         return;
     case STORE_KIND_TASK:
         /* +id: SQLite would make an index of all tasks, for one query. */
@@ -194,30 +197,6 @@ static void add_source(struct strbuf *sql,
     strbuf_adds(sql, name);
 }
 
-/* Read the rows of a query that was written, and is released. */
-static enum err read_rows(struct sqlite_store *store,
-                          struct strbuf *sql,
-                          enum store_kind kind,
-                          const struct store_query *query,
-                          store_row_fn fn,
-                          void *ctx,
-                          struct diag *diag)
-{
-    INVARIANT(store->held);
-    sqlite3_stmt *stmt = NULL;
-    enum err err = sqlite_prepare(store, strbuf_text(sql), &stmt, diag);
-    strbuf_release(sql);
-    if (err != ERR_OK) {
-        return err;
-    }
-    if (query != NULL) {
-        bind_named(stmt, ":run", query->run);
-        bind_named(stmt, ":task", query->task);
-        bind_named(stmt, ":key", query->key);
-    }
-    return visit(store, stmt, columns_of(kind), fn, ctx, diag);
-}
-
 enum err sqlite_rows(struct store *base,
                      enum store_kind kind,
                      const struct store_query *query,
@@ -225,7 +204,9 @@ enum err sqlite_rows(struct store *base,
                      void *ctx,
                      struct diag *diag)
 {
+    struct sqlite_store *store = (struct sqlite_store *)base;
     const struct column_table *table = columns_of(kind);
+    INVARIANT(store->held);
     INVARIANT(kind != STORE_KIND_EVENT); /* see sqlite_events() */
     struct strbuf sql = {0};
     strbuf_adds(&sql, "SELECT ");
@@ -238,34 +219,18 @@ enum err sqlite_rows(struct store *base,
     }
     bool by_run = query != NULL && kind == STORE_KIND_TASK;
     strbuf_addf(&sql, " ORDER BY %s%s", by_run ? "owner, " : "", table->order);
-    return read_rows((struct sqlite_store *)base,
-                     &sql,
-                     kind,
-                     query,
-                     fn,
-                     ctx,
-                     diag);
-}
-
-enum err sqlite_others(struct store *base,
-                       const struct store_query *query,
-                       store_row_fn fn,
-                       void *ctx,
-                       struct diag *diag)
-{
-    struct strbuf sql = {0};
-    strbuf_adds(&sql, "SELECT ");
-    sqlite_add_names(&sql, columns_of(STORE_KIND_RUN));
-    strbuf_addf(&sql,
-                " FROM run WHERE NOT (%s) ORDER BY number",
-                wanted(query));
-    return read_rows((struct sqlite_store *)base,
-                     &sql,
-                     STORE_KIND_RUN,
-                     query,
-                     fn,
-                     ctx,
-                     diag);
+    sqlite3_stmt *stmt = NULL;
+    enum err err = sqlite_prepare(store, strbuf_text(&sql), &stmt, diag);
+    strbuf_release(&sql);
+    if (err != ERR_OK) {
+        return err;
+    }
+    if (query != NULL) {
+        bind_named(stmt, ":run", query->run);
+        bind_named(stmt, ":task", query->task);
+        bind_named(stmt, ":key", query->key);
+    }
+    return visit(store, stmt, table, fn, ctx, diag);
 }
 
 /* Append the events after ?1 that a condition lets through. */

@@ -10,8 +10,6 @@
 #include "base/strbuf.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 /* Faults that one check reports; more would not tell more. */
@@ -24,14 +22,8 @@ struct verifying {
     struct diag *diag;
 };
 
-static void PRINTF_LIKE(2, 3)
-    fault(struct verifying *verifying, const char *format, ...)
+static void fault(struct verifying *verifying, const char *text)
 {
-    char text[DIAG_BYTES];
-    va_list args;
-    va_start(args, format);
-    (void)vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
     verifying->fn(verifying->ctx, text);
 }
 
@@ -46,7 +38,7 @@ static enum err check_failed(struct verifying *verifying, int rc)
     if (err != ERR_CORRUPT) {
         return diag_set(verifying->diag, err, "%s", diag.text);
     }
-    fault(verifying, "%s", sqlite3_errmsg(verifying->store->db));
+    fault(verifying, sqlite3_errmsg(verifying->store->db));
     return ERR_OK;
 }
 
@@ -83,7 +75,7 @@ report_row(struct verifying *verifying, struct sqlite_row *row, void *ctx)
     uint32_t *count = ctx;
     const char *text = sqlite_text(row, 0);
     if (strcmp(text, "ok") != 0) {
-        fault(verifying, "%s", text);
+        fault(verifying, text);
     }
     return ++*count < FAULTS_MAX;
 }
@@ -144,17 +136,19 @@ static enum err check_head(struct verifying *verifying,
     struct store_info info = {0};
     enum err err = sqlite_read_head(verifying->store, &info, &diag);
     if (err == ERR_CORRUPT) {
-        fault(verifying, "%s", diag.text);
+        fault(verifying, diag.text);
         return ERR_OK;
     }
     if (err != ERR_OK) {
         return diag_set(verifying->diag, err, "%s", diag.text);
     }
     if (info.writes < record->writes) {
-        fault(verifying,
-              "the last %" PRIu64 " writes are missing: an older copy was "
-              "restored, or sluice.db-wal is damaged",
-              record->writes - info.writes);
+        (void)diag_set(&diag,
+                       ERR_CORRUPT,
+                       "the last %" PRIu64 " writes are missing: an older copy "
+                       "was restored, or sluice.db-wal is damaged",
+                       record->writes - info.writes);
+        fault(verifying, diag.text);
     }
     return ERR_OK;
 }

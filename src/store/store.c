@@ -158,7 +158,14 @@ enum err store_read(struct store *store,
         return err;
     }
     if (visitor->other != NULL) {
-        err = store->ops->others(store, query, give_other, &reading, diag);
+        struct store_query others = *query;
+        others.others = true;
+        err = store->ops->rows(store,
+                               STORE_KIND_RUN,
+                               &others,
+                               give_other,
+                               &reading,
+                               diag);
     }
     for (uint32_t kind = 0; kind < STORE_KINDS && err == ERR_OK; kind++) {
         reading.kind = (enum store_kind)kind;

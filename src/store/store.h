@@ -63,6 +63,7 @@ struct store_query {
     bool ended;       /* attempts that have ended, too */
     bool answered;    /* requests that were answered, too */
     const char *key;  /* only the request of this key, answered or not */
+    bool others;      /* runs: those that it leaves out; set by store_read() */
 };
 
 /* Which events store_events() gives. */

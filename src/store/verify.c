@@ -52,11 +52,13 @@ struct verifying {
     struct store_info info;
     struct seen_run *runs; /* by number */
     uint32_t run_count;
+    uint32_t run_capacity;
     struct seen_task *tasks; /* by key */
     uint32_t task_count;
     uint32_t task_capacity;
     struct event_gap *gaps; /* by number */
     uint32_t gap_count;
+    uint32_t gap_capacity;
     uint32_t gap_next;        /* the first that was not passed */
     struct last_event *lasts; /* by key, once they are sorted */
     uint32_t last_count;
@@ -99,35 +101,24 @@ static uint8_t state_of(const char *name)
     return ix;
 }
 
-/* What items begin with is a 64-bit number, by which they are sorted. */
-static void *find_key(void *items, uint32_t count, size_t size, uint64_t key)
+static struct seen_task *
+find_task(struct verifying *verifying, uint32_t run, uint32_t task)
 {
+    struct seen_task *tasks = verifying->tasks;
+    uint64_t key = key_of(run, task);
     uint32_t low = 0;
-    uint32_t high = count;
-    INVARIANT(count == 0 || items != NULL);
+    uint32_t high = verifying->task_count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        uint64_t at;
-        memcpy(&at, (char *)items + middle * size, sizeof(at));
-        if (at == key) {
-            return (char *)items + middle * size;
-        }
-        if (at < key) {
+        INVARIANT(middle == 0 || tasks[middle - 1].key < tasks[middle].key);
+        if (tasks[middle].key < key) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
-    return NULL;
-}
-
-static struct seen_task *
-find_task(struct verifying *verifying, uint32_t run, uint32_t task)
-{
-    return find_key(verifying->tasks,
-                    verifying->task_count,
-                    sizeof(verifying->tasks[0]),
-                    key_of(run, task));
+    bool found = low < verifying->task_count && tasks[low].key == key;
+    return found ? &tasks[low] : NULL;
 }
 
 static struct seen_run *find_run(struct verifying *verifying, uint32_t number)
@@ -149,7 +140,7 @@ static enum err see_run(void *ctx, const union store_row *row)
               ", row %u: the number was never given out",
               run->number);
     }
-    MEM_RESIZE(verifying->runs, verifying->run_count + 1);
+    MEM_GROW(verifying->runs, verifying->run_count, verifying->run_capacity);
     verifying->runs[verifying->run_count++] =
         (struct seen_run){.number = run->number};
     return ERR_OK;
@@ -191,7 +182,9 @@ static enum err see_setting(void *ctx, const union store_row *row)
     struct verifying *verifying = ctx;
     struct event_gap gap;
     if (event_gap_read(row->setting.name, row->setting.value, &gap)) {
-        MEM_RESIZE(verifying->gaps, verifying->gap_count + 1);
+        MEM_GROW(verifying->gaps,
+                 verifying->gap_count,
+                 verifying->gap_capacity);
         verifying->gaps[verifying->gap_count++] = gap;
     }
     return ERR_OK;
@@ -219,11 +212,8 @@ static enum err see_task(void *ctx, const union store_row *row)
               task->ix,
               task->token);
     }
-    INVARIANT(verifying->task_count <= verifying->task_capacity);
-    if (verifying->task_count == verifying->task_capacity) {
-        verifying->task_capacity = 2 * verifying->task_capacity + 64;
-        MEM_RESIZE(verifying->tasks, verifying->task_capacity);
-    }
+    MEM_GROW(verifying->tasks, verifying->task_count, verifying->task_capacity);
+    INVARIANT(verifying->task_count < verifying->task_capacity);
     verifying->tasks[verifying->task_count++] = (struct seen_task){
         .key = key_of(task->run, task->ix),
         .state = state,
@@ -316,11 +306,8 @@ static void pass_gap(struct verifying *verifying, uint64_t number)
 static void note_state(struct verifying *verifying,
                        const struct store_event *row)
 {
-    INVARIANT(verifying->last_count <= verifying->last_capacity);
-    if (verifying->last_count == verifying->last_capacity) {
-        verifying->last_capacity = 2 * verifying->last_capacity + 64;
-        MEM_RESIZE(verifying->lasts, verifying->last_capacity);
-    }
+    MEM_GROW(verifying->lasts, verifying->last_count, verifying->last_capacity);
+    INVARIANT(verifying->last_count < verifying->last_capacity);
     event_read(&verifying->event, row);
     verifying->lasts[verifying->last_count++] = (struct last_event){
         .key = key_of(row->run, row->task),

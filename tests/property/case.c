@@ -586,7 +586,7 @@ static void check_reasons(struct world *w)
             holds = t->backing_off && why.until_ns == t->until_ns;
         }
         if (why.code == WHY_STOPPED) {
-            holds = w->model->providers[t->provider].stopped;
+            holds = w->model->providers[t->provider].kept.stopped;
         }
         if (!holds) {
             complain(w, "a task has no reason, or one that does not hold");

@@ -360,8 +360,8 @@ refuse(struct model *model, uint32_t task, const struct sched_event *event)
                     ? delay * 2
                     : provider->spec.backoff_ns_max;
     }
-    int64_t from_ns = provider->shut_until_ns > model->now_ns
-                          ? provider->shut_until_ns
+    int64_t from_ns = provider->kept.shut_until_ns > model->now_ns
+                          ? provider->kept.shut_until_ns
                           : model->now_ns;
     t->state = TASK_WAITING;
     t->backing_off = true;
@@ -804,7 +804,7 @@ bool model_is_quiet(const struct model *model, uint32_t run)
         if (t->run == run &&
             (in_flight(t) || (t->backing_off && !model->draining) ||
              (t->state == TASK_READY && !t->held && !shut &&
-              !model->providers[t->provider].stopped))) {
+              !model->providers[t->provider].kept.stopped))) {
             return false;
         }
     }

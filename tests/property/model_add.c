@@ -8,8 +8,7 @@ void model_add_provider(struct model *model, const struct provider_spec *spec)
 {
     model->providers[model->provider_count++] = (struct provider){
         .spec = *spec,
-        .shut_until_ns = INT64_MIN,
-        .probe_at_ns = INT64_MIN,
+        .kept = {.shut_until_ns = INT64_MIN, .probe_at_ns = INT64_MIN},
     };
 }
 

@@ -16,7 +16,6 @@ static void every_row_of_the_table_is_complete(void **state)
         enum err err = (enum err)ix;
         assert_true(strlen(err_name(err)) > 0);
         assert_true(strlen(err_text(err)) > 0);
-        assert_in_range(err_http_status(err), 200, 599);
         assert_in_range(err_exit_code(err), 0, 3);
     }
 }
@@ -40,20 +39,7 @@ static void only_ok_is_zero_and_exits_with_zero(void **state)
     assert_int_equal(ERR_OK, 0);
     for (int ix = 0; ix < ERR_COUNT; ix++) {
         assert_int_equal(err_exit_code((enum err)ix) == 0, ix == ERR_OK);
-        assert_int_equal(err_http_status((enum err)ix) < 400, ix == ERR_OK);
     }
-}
-
-static void a_retry_helps_only_what_passes_by_itself(void **state)
-{
-    (void)state;
-    assert_true(err_can_retry(ERR_BUSY));
-    assert_true(err_can_retry(ERR_TIMEOUT));
-    assert_true(err_can_retry(ERR_UNAVAILABLE));
-    assert_true(err_can_retry(ERR_IO));
-    assert_false(err_can_retry(ERR_OK));
-    assert_false(err_can_retry(ERR_INVALID));
-    assert_false(err_can_retry(ERR_CORRUPT));
 }
 
 static void rows_belong_to_their_reasons(void **state)
@@ -62,7 +48,7 @@ static void rows_belong_to_their_reasons(void **state)
     assert_string_equal(err_name(ERR_OK), "ok");
     assert_string_equal(err_name(ERR_NOT_FOUND), "not-found");
     assert_string_equal(err_text(ERR_LIMIT), "a limit is exceeded");
-    assert_int_equal(err_http_status(ERR_DENIED), 403);
+    assert_int_equal(err_exit_code(ERR_DENIED), 3);
     assert_string_equal(err_name(ERR_CORRUPT), "corrupt");
 }
 
@@ -89,7 +75,6 @@ int main(void)
         cmocka_unit_test(every_row_of_the_table_is_complete),
         cmocka_unit_test(names_are_unique_and_fit_json_and_logs),
         cmocka_unit_test(only_ok_is_zero_and_exits_with_zero),
-        cmocka_unit_test(a_retry_helps_only_what_passes_by_itself),
         cmocka_unit_test(rows_belong_to_their_reasons),
         cmocka_unit_test(a_name_leads_back_to_its_reason),
         cmocka_unit_test(an_unknown_name_is_an_error_nevertheless),

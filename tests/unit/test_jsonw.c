@@ -117,7 +117,8 @@ static void writes_seconds_without_useless_zeros(void **state)
     };
     for (size_t ix = 0; ix < ARRAY_COUNT(cases); ix++) {
         struct strbuf out = {0};
-        jsonw_seconds(&out, cases[ix].ns);
+        struct jsonw json = {.out = &out};
+        jsonw_duration(&json, NULL, cases[ix].ns);
         assert_string_equal(strbuf_text(&out), cases[ix].text);
         assert_int_equal(out.len, strlen(cases[ix].text));
         strbuf_release(&out);

@@ -22,8 +22,7 @@ static struct provider make(uint32_t circuit_failures)
                 .probe_ns = 100,
                 .probe_ns_max = 350,
             },
-        .shut_until_ns = INT64_MIN,
-        .probe_at_ns = INT64_MIN,
+        .kept = {.shut_until_ns = INT64_MIN, .probe_at_ns = INT64_MIN},
     };
 }
 
@@ -63,7 +62,7 @@ static void a_batch_refused_as_a_whole_is_one_step(void **state)
     for (uint64_t token = 1; token <= 10; token++) {
         provider_refused(&provider, token, 100, PROVIDER_NEVER);
     }
-    assert_int_equal(provider.steps, 1);
+    assert_int_equal(provider.kept.steps, 1);
     assert_shut(&provider, 100, PROVIDER_BACKOFF, 110);
 }
 
@@ -165,7 +164,7 @@ static void a_dropped_start_is_no_refusal(void **state)
     provider_refused(&provider, 1, 0, PROVIDER_NEVER);
     provider_dropped(&provider, 0);
     assert_int_equal(provider_state(&provider, 0), PROVIDER_OPEN);
-    assert_int_equal(provider.steps, 0);
+    assert_int_equal(provider.kept.steps, 0);
 }
 
 static void a_time_that_was_named_is_waited_for(void **state)
@@ -219,7 +218,7 @@ static int64_t exhaust(struct provider *provider)
     int64_t now_ns = 0;
     for (uint32_t ix = 0; ix < PROVIDER_PATIENCE; ix++) {
         refuse_at(provider, now_ns);
-        now_ns = provider->shut_until_ns;
+        now_ns = provider->kept.shut_until_ns;
     }
     return now_ns;
 }
@@ -261,7 +260,7 @@ static void who_refuses_again_and_again_is_told_of_once(void **state)
         refuse_at(&provider, now_ns);
         notices += provider.notice ? 1 : 0;
         provider.notice = false;
-        now_ns = provider.shut_until_ns;
+        now_ns = provider.kept.shut_until_ns;
     }
     assert_int_equal(notices, 1);
 }
@@ -307,8 +306,8 @@ static void one_that_was_tried_and_limited_goes_on_from_there(void **state)
     provider_sent(&provider, 7);
     provider_accepted(&provider, now_ns);
     provider_limited(&provider, 7, now_ns + 5, PROVIDER_NEVER);
-    assert_true(provider.steps == PROVIDER_PATIENCE + 1);
-    provider.shut_until_ns = now_ns + 5; /* the time has come */
+    assert_true(provider.kept.steps == PROVIDER_PATIENCE + 1);
+    provider.kept.shut_until_ns = now_ns + 5; /* the time has come */
     provider_sent(&provider, 8);
     assert_int_equal(provider_state(&provider, now_ns + 5), PROVIDER_BACKOFF);
 }
@@ -338,7 +337,7 @@ static void ten_sessions_limited_together_are_one_step(void **state)
     for (uint64_t token = 1; token <= 10; token++) {
         provider_limited(&provider, token, 100, PROVIDER_NEVER);
     }
-    assert_int_equal(provider.steps, 1);
+    assert_int_equal(provider.kept.steps, 1);
     assert_shut(&provider, 100, PROVIDER_BACKOFF, 110);
 }
 
@@ -447,9 +446,9 @@ static void an_older_session_does_not_speak_for_the_probe(void **state)
     fail_some(&provider, 1, 0);
     provider_sent(&provider, 7);
     provider_failed(&provider, 5, 50); /* was sent before it opened */
-    assert_true(provider.probe_token == 7);
+    assert_true(provider.kept.probe_token == 7);
     provider_ended(&provider, 5, 60);
-    assert_true(provider.probe_token == 7);
+    assert_true(provider.kept.probe_token == 7);
     assert_int_equal(provider_state(&provider, 9999), PROVIDER_CIRCUIT);
 }
 
@@ -474,7 +473,7 @@ static void a_probe_that_is_refused_backs_off_and_is_sent_again(void **state)
     provider_sent(&provider, 7);
     provider_refused(&provider, 7, 150, PROVIDER_NEVER);
     assert_shut(&provider, 150, PROVIDER_BACKOFF, 160);
-    assert_true(provider.circuit_open);
+    assert_true(provider.kept.circuit_open);
 }
 
 static void answer_nothing(void *ctx)
@@ -506,7 +505,7 @@ static void misuse_stops_the_program(void **state)
     death_expect(send_without_token, &provider, "token != 0");
     death_expect(refuse_what_was_not_sent,
                  &provider,
-                 "refused < provider->sent");
+                 "refused < provider->kept.sent");
     fail_some(&provider, 1, 0);
     death_expect(probe_twice, &provider, "probe_token == 0");
 }

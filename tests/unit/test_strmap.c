@@ -50,22 +50,6 @@ static void the_length_counts_not_the_nul(void **state)
     strmap_release(&map);
 }
 
-static void reserving_makes_room_once(void **state)
-{
-    (void)state;
-    struct strmap map = {0};
-    strmap_reserve(&map, 1000);
-    size_t bytes = strmap_bytes(&map);
-    static char keys[1000][8];
-    for (uint32_t ix = 0; ix < 1000; ix++) {
-        (void)snprintf(keys[ix], sizeof(keys[ix]), "k%u", ix);
-        (void)strmap_add(&map, keys[ix], ix);
-    }
-    assert_int_equal(strmap_bytes(&map), bytes);
-    strmap_release(&map);
-    assert_int_equal(strmap_bytes(&map), 0);
-}
-
 /* Adds and removes at random, and compares with an array of flags. */
 static void agrees_with_a_model(void **state)
 {
@@ -106,7 +90,6 @@ int main(void)
         cmocka_unit_test(an_empty_map_has_nothing),
         cmocka_unit_test(keeps_the_first_value_of_a_key),
         cmocka_unit_test(the_length_counts_not_the_nul),
-        cmocka_unit_test(reserving_makes_room_once),
         cmocka_unit_test(agrees_with_a_model),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
