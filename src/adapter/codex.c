@@ -90,18 +90,6 @@ take_item(struct adapter_seen *seen, const json_t *event, struct strbuf *line)
     }
 }
 
-/* The last message is the answer, by the schema that was asked for. */
-static void take_answer(struct adapter_seen *seen)
-{
-    json_t *answer = json_loadb(strbuf_text(&seen->text),
-                                seen->text.len,
-                                JSON_REJECT_DUPLICATES,
-                                NULL);
-    json_decref(seen->answer);
-    seen->answer = json_is_object(answer) ? json_incref(answer) : NULL;
-    json_decref(answer);
-}
-
 static void take_completed(struct adapter_seen *seen, const json_t *event)
 {
     const json_t *usage = json_object_get(event, "usage");
@@ -115,7 +103,6 @@ static void take_completed(struct adapter_seen *seen, const json_t *event)
     seen->finished = true;
     seen->succeeded = true;
     strbuf_clear(&seen->error);
-    take_answer(seen);
 }
 
 /* An error that codex tries to overcome is not yet one of the session. */

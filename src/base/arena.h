@@ -34,6 +34,10 @@ void arena_release(struct arena *arena);
 /* `count` elements of `bytes` bytes each, zeroed, valid until the release. */
 void *arena_alloc(struct arena *arena, size_t count, size_t bytes);
 
+/* Let `items` point to an array of `count` elements. */
+#define ARENA_ARRAY(arena, items, count)                                       \
+    ((items) = arena_alloc((arena), (count), sizeof((items)[0])))
+
 /* A copy of `len` bytes of `text`, with a NUL behind them. */
 char *arena_strndup(struct arena *arena, const char *text, size_t len);
 

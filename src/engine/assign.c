@@ -154,10 +154,7 @@ static void set_task(struct making *making)
     set(making, "SLUICE_BASE", repo != NULL ? repo->base : NULL);
     set(making, "SLUICE_BRANCH", NULL);
     set(making, "SLUICE_START", NULL); /* sluice-git knows them, here too */
-    set(making,
-        "SLUICE_TITLE",
-        task->group != PLAN_NONE ? plan->groups[task->group].title
-                                 : task->title);
+    set(making, "SLUICE_TITLE", plan_issue_of(plan, task).title);
     set(making, "SLUICE_PLAN_DIR", making->run->folder);
     set_number(making, "SLUICE_ATTEMPT", making->session->number);
     set_number(making, "SLUICE_TOKEN", making->session->token);
@@ -237,12 +234,11 @@ static const struct work_member *members_of(struct making *making)
     for (uint32_t n = 0; n < session->task_count; n++) {
         uint32_t ix = load_plan_task(making->run->loaded, next);
         const struct plan_task *task = &plan->tasks[ix];
-        const struct plan_group *group =
-            task->group != PLAN_NONE ? &plan->groups[task->group] : NULL;
+        struct plan_issue issue = plan_issue_of(plan, task);
         members[n] = (struct work_member){
             .task = task->id,
-            .group = group != NULL ? group->id : task->id,
-            .title = group != NULL ? group->title : task->title,
+            .group = issue.id,
+            .title = issue.title,
         };
         next = sched_session_next(making->engine->sched, next);
     }

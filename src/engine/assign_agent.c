@@ -88,20 +88,18 @@ static json_t *agent_of(const struct plan_agent *agent)
 static json_t *task_of(const struct engine_run *run, uint32_t ix)
 {
     const struct plan_task *task = &run->plan->tasks[ix];
-    const struct plan_group *group =
-        task->group != PLAN_NONE ? &run->plan->groups[task->group] : NULL;
-    bool own = group == NULL || task->body != NULL || task->body_file != NULL;
+    struct plan_issue issue = plan_issue_of(run->plan, task);
     return json_pack("{s:s, s:s, s:o, s:o, s:o}",
                      "task",
                      task->id,
                      "issue",
-                     group != NULL ? group->id : task->id,
+                     issue.id,
                      "title",
-                     text_of(group != NULL ? group->title : task->title),
+                     text_of(issue.title),
                      "body",
-                     text_of(own ? task->body : group->body),
+                     text_of(issue.body),
                      "body_file",
-                     path_of(run, own ? task->body_file : group->body_file));
+                     path_of(run, issue.body_file));
 }
 
 static json_t *tasks_of(const struct engine *engine,

@@ -3,7 +3,8 @@
 
 #include "base/mem.h"
 #include "base/strip.h"
-#include "import/import_internal.h"
+#include "import/import_read.h"
+#include "import/import_reference.h"
 #include "plan/plan.h"
 
 #include <stdarg.h>
@@ -302,8 +303,7 @@ bool import_is_key(struct import_span key)
     for (size_t ix = 0; ix < key.len; ix++) {
         char byte = key.text[ix];
         bool twice = byte == '.' && key.text[ix - 1] == '.';
-        if (twice ||
-            (!is_plain(byte) && byte != '.' && byte != '_' && byte != '-')) {
+        if (twice || !import_reference_is_name(byte)) {
             return false;
         }
     }
@@ -315,11 +315,10 @@ bool import_is_name(struct import_span name)
     bool any = false; /* a letter or a digit */
     for (size_t ix = 0; ix < name.len; ix++) {
         char byte = name.text[ix];
-        bool plain = is_plain(byte);
-        if (!plain && byte != '.' && byte != '_' && byte != '-') {
+        if (!import_reference_is_name(byte)) {
             return false;
         }
-        any = any || plain;
+        any = any || is_plain(byte);
     }
     return any && name.len <= IMPORT_NAME_BYTES_MAX;
 }
@@ -346,10 +345,7 @@ struct import_span import_label(const json_t *labels, size_t ix)
     if (json_is_object(label)) {
         label = json_object_get(label, "name");
     }
-    return (struct import_span){
-        json_is_string(label) ? json_string_value(label) : "",
-        json_is_string(label) ? json_string_length(label) : 0,
-    };
+    return import_read_text(label);
 }
 
 struct import_tie *import_add_tie(struct import *import,

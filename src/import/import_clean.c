@@ -6,7 +6,7 @@
  * line one over its bytes; each search is bounded, so that a hostile body costs
  * no more than a long one.
  */
-#include "import/import_internal.h"
+#include "import/import_reference.h"
 
 #include <string.h>
 
@@ -43,15 +43,6 @@ static const struct element elements[] = {
     {"<s>", "</s>", ' '},
     {"<strike", "</strike>", ' '},
 };
-
-/* Whether the text at `at` begins with a word, whatever its case. */
-static bool begins(const char *at, const char *end, const char *word)
-{
-    size_t len = strlen(word);
-    return (size_t)(end - at) >= len &&
-           import_compare((struct import_span){at, len}, import_span(word)) ==
-               0;
-}
 
 /* How many bytes from `at` on are `byte`. */
 static size_t run_of(const char *at, const char *end, char byte)
@@ -90,9 +81,7 @@ struct import_shape import_shape(struct import_span line)
     if (len > 0) {
         shape.bullet = true;
         at += len;
-        while (at < end && import_is_blank(*at)) {
-            at++;
-        }
+        at = import_reference_skip(at, end);
         bool box = end - at >= 4 && at[0] == '[' && at[2] == ']' &&
                    strchr(" xX", at[1]) != NULL && import_is_blank(at[3]);
         if (box) {
@@ -106,9 +95,7 @@ struct import_shape import_shape(struct import_span line)
         shape.heading = true;
         at += level;
     }
-    while (at < end && import_is_blank(*at)) {
-        at++;
-    }
+    at = import_reference_skip(at, end);
     shape.start = (size_t)(at - line.text);
     return shape;
 }
@@ -124,7 +111,8 @@ static char *hide_element(struct cleaner *cleaner, char *at, char *end)
     const struct element *inside = cleaner->inside;
     char *from = at;
     for (; at < end; at++) {
-        if (*at == inside->close[0] && begins(at, end, inside->close)) {
+        if (*at == inside->close[0] &&
+            import_reference_text(at, end, inside->close) != NULL) {
             at += strlen(inside->close);
             cleaner->inside = NULL;
             break;
@@ -139,7 +127,7 @@ static const struct element *element_at(const char *at, const char *end)
 {
     for (size_t ix = 0; ix < ARRAY_COUNT(elements); ix++) {
         size_t len = strlen(elements[ix].open);
-        if (begins(at, end, elements[ix].open)) {
+        if (import_reference_text(at, end, elements[ix].open) != NULL) {
             bool whole = strchr("->", elements[ix].open[len - 1]) != NULL;
             if (whole || (at + len < end &&
                           (at[len] == '>' || import_is_blank(at[len])))) {
@@ -219,8 +207,7 @@ static bool is_fence(const struct cleaner *cleaner, char *at, char *end)
  * next one. */
 static bool is_hidden(struct cleaner *cleaner, char *line, char *end)
 {
-    struct import_shape shape =
-        import_shape((struct import_span){line, (size_t)(end - line)});
+    struct import_shape shape = import_shape(import_between(line, end));
     char *start = line + shape.start;
     if (is_fence(cleaner, start, end)) {
         bool opens = cleaner->fence == 0;

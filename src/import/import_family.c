@@ -12,22 +12,6 @@
 #include "base/mem.h"
 #include "import/import_internal.h"
 
-static uint32_t index_of(const struct import *import,
-                         const struct import_issue *issue)
-{
-    return (uint32_t)(issue - import->issues);
-}
-
-/* The issue that a tie means, or NULL. */
-static struct import_issue *other_end(const struct import *import,
-                                      const struct import_issue *issue,
-                                      const struct import_tie *tie)
-{
-    bool known = false;
-    bool many = false;
-    return import_resolve(import, issue, &tie->reference, &known, &many);
-}
-
 /* `other` depends on `issue`, as `issue` says. */
 static void add_need(struct import *import,
                      const struct import_issue *issue,
@@ -49,7 +33,7 @@ static void set_parent(struct import *import,
                        const struct import_issue *parent)
 {
     if (child->parent == IMPORT_NONE && child != parent) {
-        child->parent = index_of(import, parent);
+        child->parent = (uint32_t)(parent - import->issues);
     }
 }
 
@@ -60,7 +44,10 @@ static void follow_ties(struct import *import, struct import_issue *issue)
         if (tie->kind == IMPORT_NEEDS) {
             continue;
         }
-        struct import_issue *other = other_end(import, issue, tie);
+        bool known = false;
+        bool many = false;
+        struct import_issue *other =
+            import_resolve(import, issue, &tie->reference, &known, &many);
         if (other == NULL) {
             continue;
         }
@@ -119,9 +106,9 @@ static void check_levels(struct import *import, uint32_t *levels)
 static void list_children(struct import *import)
 {
     uint32_t total = 0;
-    import->children = arena_alloc(&import->arena,
-                                   (size_t)import->issue_count + 1,
-                                   sizeof(import->children[0]));
+    ARENA_ARRAY(&import->arena,
+                import->children,
+                (size_t)import->issue_count + 1);
     for (uint32_t ix = 0; ix < import->issue_count; ix++) {
         if (import->issues[ix].parent != IMPORT_NONE) {
             import->issues[import->issues[ix].parent].child_count++;

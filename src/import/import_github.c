@@ -62,10 +62,8 @@ static bool read_repository(const json_t *value,
     const json_t *part = json_object_get(value, "name");
     const json_t *login = json_object_get(value, "owner");
     login = json_is_object(login) ? json_object_get(login, "login") : login;
-    *name =
-        json_is_string(part) ? import_read_text(part) : (struct import_span){0};
-    *owner = json_is_string(login) ? import_read_text(login)
-                                   : (struct import_span){0};
+    *name = import_read_text(part);
+    *owner = import_read_text(login);
     return import_is_name(*name) && (owner->len == 0 || import_is_name(*owner));
 }
 

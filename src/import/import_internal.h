@@ -18,6 +18,7 @@
 #include "import/import.h"
 
 #include <jansson.h>
+#include <string.h>
 
 /* Above all numbers of issues. */
 #define IMPORT_NUMBER_MAX INT64_C(1000000000)
@@ -184,6 +185,18 @@ bool import_is(struct import_span text, const char *word);
 bool import_is_one_of(struct import_span text,
                       const char *const *words,
                       size_t count);
+
+/* The same byte by byte. */
+static inline bool import_is_exactly(struct import_span text, const char *word)
+{
+    return strlen(word) == text.len && memcmp(text.text, word, text.len) == 0;
+}
+
+static inline struct import_span import_between(const char *from,
+                                                const char *to)
+{
+    return (struct import_span){from, (size_t)(to - from)};
+}
 
 static inline bool import_is_digit(char byte)
 {

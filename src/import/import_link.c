@@ -23,11 +23,6 @@ enum { NAMES_SHOWN = 5 };
 
 /* --- the wave ----------------------------------------------------------- */
 
-static bool is_equal(struct import_span a, const char *b)
-{
-    return a.len == strlen(b) && memcmp(a.text, b, a.len) == 0;
-}
-
 static bool has_label(const struct import_issue *issue, const char *name)
 {
     for (size_t at = 0; at < json_array_size(issue->labels); at++) {
@@ -121,7 +116,8 @@ static void choose(struct import *import)
     uint32_t open = 0;
     for (uint32_t ix = 0; ix < import->issue_count; ix++) {
         struct import_issue *issue = &import->issues[ix];
-        bool of = milestone == NULL || is_equal(issue->milestone, milestone);
+        bool of =
+            milestone == NULL || import_is_exactly(issue->milestone, milestone);
         issue->barred = is_barred(import, issue);
         issue->matched = of && is_admitted(import, issue);
         of_milestone += of ? 1 : 0;

@@ -7,7 +7,7 @@
  * one; and an issue is as urgent as the most urgent one that needs it.
  */
 #include "base/mem.h"
-#include "import/import_internal.h"
+#include "import/import_reference.h"
 
 #include <stdlib.h>
 
@@ -30,12 +30,6 @@ static const struct {
     {"p4", 4, true},       {"trivial", 4, false},   {"urgent", 0, true},
 };
 
-static bool is_plain(char byte)
-{
-    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-           (byte >= '0' && byte <= '9') || (unsigned char)byte >= 0x80;
-}
-
 /* Split a label into words of letters and digits; how many. */
 static uint32_t split_words(struct import_span label,
                             struct import_span out[WORDS_MAX])
@@ -44,7 +38,7 @@ static uint32_t split_words(struct import_span label,
     size_t at = 0;
     while (at < label.len && count < WORDS_MAX) {
         size_t begin = at;
-        while (at < label.len && is_plain(label.text[at])) {
+        while (at < label.len && import_reference_is_letter(label.text[at])) {
             at++;
         }
         if (at > begin) {
@@ -126,9 +120,7 @@ void import_set_order(struct import *import)
     uint32_t *stack =
         mem_zalloc((size_t)import->issue_count + 1, sizeof(stack[0]));
     uint32_t count = 0;
-    import->order = arena_alloc(&import->arena,
-                                (size_t)import->issue_count + 1,
-                                sizeof(import->order[0]));
+    ARENA_ARRAY(&import->arena, import->order, (size_t)import->issue_count + 1);
     for (uint32_t ix = 0; ix < import->issue_count; ix++) {
         if (import->issues[ix].chosen) {
             inherit_priority(import, &import->issues[ix]);

@@ -279,7 +279,11 @@ static void read_root(struct import_reading *reading, json_t *root)
 {
     struct import *import = reading->import;
     const json_t *list = root;
-    MEM_GROW(import->roots, import->root_count, import->root_capacity);
+    if (import->root_count == import->root_capacity) {
+        import->root_capacity += 8 + import->root_capacity;
+        import->roots =
+            mem_resize(import->roots, import->root_capacity, sizeof(void *));
+    }
     import->roots[import->root_count++] = root;
     if (reading->format->find != NULL) {
         list = reading->format->find(reading, root);
@@ -307,11 +311,6 @@ static struct import_span take_component(struct import_span *path)
     return (struct import_span){path->text + path->len, end - path->len};
 }
 
-static bool is_text(struct import_span span, const char *text)
-{
-    return span.len == strlen(text) && memcmp(span.text, text, span.len) == 0;
-}
-
 /* Cut an ending off a name, if it has it. */
 static void cut_ending(struct import_span *name, const char *ending)
 {
@@ -334,13 +333,14 @@ static struct import_span name_of_path(enum import_source source,
     struct import_span base = take_component(&path);
     struct import_span rest = path;
     struct import_span folder = take_component(&rest);
-    if (source == IMPORT_BEADS && is_text(folder, ".beads")) {
+    if (source == IMPORT_BEADS && import_is_exactly(folder, ".beads")) {
         return take_component(&rest);
     }
-    if (source == IMPORT_TASKMASTER && is_text(base, "tasks.json") &&
-        is_text(folder, "tasks")) {
+    if (source == IMPORT_TASKMASTER && import_is_exactly(base, "tasks.json") &&
+        import_is_exactly(folder, "tasks")) {
         struct import_span above = take_component(&rest);
-        return is_text(above, ".taskmaster") ? take_component(&rest) : above;
+        return import_is_exactly(above, ".taskmaster") ? take_component(&rest)
+                                                       : above;
     }
     cut_ending(&base, ".json");
     cut_ending(&base, ".jsonl");
@@ -404,11 +404,6 @@ advance(struct import_error *where, const char *from, const char *to)
     }
 }
 
-static bool is_space(char byte)
-{
-    return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
-}
-
 /* Read the values of the file one by one. */
 static void
 read_values(struct import_reading *reading, const char *at, const char *end)
@@ -419,7 +414,8 @@ read_values(struct import_reading *reading, const char *at, const char *end)
     bool any = false;
     for (;;) {
         const char *from = at;
-        while (at < end && is_space(*at)) {
+        while (at < end &&
+               (import_is_blank(*at) || *at == '\n' || *at == '\r')) {
             at++;
         }
         advance(&where, from, at);

@@ -23,16 +23,12 @@ const char *import_reference_skip(const char *at, const char *end)
     return at;
 }
 
-static struct import_span between(const char *from, const char *to)
-{
-    return (struct import_span){from, (size_t)(to - from)};
-}
-
 const char *
 import_reference_text(const char *at, const char *end, const char *text)
 {
     size_t len = strlen(text);
-    if ((size_t)(end - at) < len || !import_is(between(at, at + len), text)) {
+    if ((size_t)(end - at) < len ||
+        !import_is(import_between(at, at + len), text)) {
         return NULL;
     }
     return at + len;
@@ -65,7 +61,7 @@ read_name(const char *at, const char *end, char behind, struct import_span *out)
     while (at < end && import_reference_is_name(*at)) {
         at++;
     }
-    *out = between(from, at);
+    *out = import_between(from, at);
     return at > from && at < end && *at == behind ? at + 1 : NULL;
 }
 
@@ -161,6 +157,6 @@ const char *import_reference_read(const char *at,
             next = read_named(at, end, out);
         }
     }
-    out->text = next == NULL ? out->text : between(at, next);
+    out->text = next == NULL ? out->text : import_between(at, next);
     return next;
 }

@@ -170,9 +170,7 @@ void import_find_repos(struct import *import)
 {
     size_t bytes = sizeof(import->issues[0]);
     qsort(import->issues, import->issue_count, bytes, by_name);
-    import->repos = arena_alloc(&import->arena,
-                                (size_t)import->issue_count + 1,
-                                sizeof(import->repos[0]));
+    ARENA_ARRAY(&import->arena, import->repos, (size_t)import->issue_count + 1);
     for (uint32_t ix = 0; ix < import->issue_count; ix++) {
         import->issues[ix].repo = place_issue(import, &import->issues[ix]);
     }

@@ -98,11 +98,6 @@ struct scan {
     int32_t item;    /* indentation of its items, NO_INDENT before the first */
 };
 
-static struct import_span between(const char *from, const char *to)
-{
-    return (struct import_span){from, (size_t)(to - from)};
-}
-
 /* A whole word, whatever its case. */
 static const char *read_word(const char *at, const char *end, const char *word)
 {
@@ -339,7 +334,7 @@ static bool is_negated(const char *line, const char *at)
         if (at == end) {
             return false;
         }
-        if (is_negation(between(at, end))) {
+        if (is_negation(import_between(at, end))) {
             return true;
         }
     }

@@ -13,17 +13,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OWN_MAX = 6 };
-
-/* Names of the attributes that sluice sets by itself, sorted. */
-static const char *const own_names[OWN_MAX] = {
-    "class",
-    "group",
-    "owner",
-    "provider",
-    "repo",
-    "stage",
+/* The attributes that sluice sets by itself, sorted by name. */
+enum {
+    OWN_CLASS,
+    OWN_GROUP,
+    OWN_OWNER,
+    OWN_PROVIDER,
+    OWN_REPO,
+    OWN_STAGE,
+    OWN_MAX,
 };
+
+static const char *const own_names[OWN_MAX] =
+    {"class", "group", "owner", "provider", "repo", "stage"};
 
 bool plan_is_own_attribute(const char *name)
 {
@@ -60,8 +62,7 @@ void plan_read_attributes(struct reader *reader,
                           uint32_t *count_out)
 {
     struct plan *plan = reader->plan;
-    if (!fields_is_mapping(reader, node, "\"attributes\"") ||
-        !fields_is_short(reader,
+    if (!fields_is_small(reader,
                          node,
                          "\"attributes\"",
                          PLAN_ATTRIBUTES_MAX,
@@ -71,7 +72,7 @@ void plan_read_attributes(struct reader *reader,
     struct plan_attribute *list =
         arena_alloc(&plan->private->arena, node->count, sizeof(list[0]));
     uint32_t count = 0;
-    NODE_EACH_KEY(key, node)
+    NODE_EACH_KEY(node)
     {
         const struct node *value = node_value(key);
         if (fields_check_id(reader, key, "attribute", true) == NULL) {
@@ -103,21 +104,26 @@ void plan_read_attributes(struct reader *reader,
     *count_out = count;
 }
 
-/* Append (own_names[own], value) unless there is no value. */
-static uint32_t add_own(struct plan *plan,
-                        struct plan_attribute *list,
-                        uint32_t count,
-                        uint32_t own,
-                        const char *value)
+/* Fill the attributes of our own; those without a value are left out. */
+static uint32_t set_own(const struct plan *plan,
+                        const char *const values[OWN_MAX],
+                        struct plan_attribute *list)
 {
-    if (value == NULL) {
-        return count;
+    uint32_t count = 0;
+    for (uint32_t ix = 0; ix < OWN_MAX; ix++) {
+        if (values[ix] != NULL) {
+            list[count++] = (struct plan_attribute){
+                .name = plan->private->own_names[ix],
+                .value = values[ix],
+            };
+        }
     }
-    list[count] = (struct plan_attribute){
-        .name = plan->private->own_names[own],
-        .value = value,
-    };
-    return count + 1;
+    return count;
+}
+
+static const char *repo_name(const struct plan *plan, uint32_t repo)
+{
+    return repo != PLAN_NONE ? plan->repos[repo].name : NULL;
 }
 
 /* Append free ones whose name is not there yet. */
@@ -161,47 +167,18 @@ void plan_set_group_attributes(struct plan *plan,
     struct plan_group *group = &plan->groups[group_ix];
     const struct plan_group_more *more = &plan->private->group_more[group_ix];
     struct plan_attribute list[OWN_MAX + PLAN_ATTRIBUTES_MAX];
-    const char *repo = NULL;
-    if (group->repo != PLAN_NONE) {
-        repo = plan->repos[group->repo].name;
-    }
-    uint32_t count = 0;
-    count = add_own(plan, list, count, 1, group->id);
-    count = add_own(plan, list, count, 2, owner);
-    count = add_own(plan, list, count, 4, repo);
+    const char *const values[OWN_MAX] = {
+        [OWN_GROUP] = group->id,
+        [OWN_OWNER] = owner,
+        [OWN_REPO] = repo_name(plan, group->repo),
+    };
+    uint32_t count = set_own(plan, values, list);
     count = add_free(list, count, more->free_ones, more->free_count);
     if (more->free_count > 0) {
         qsort(list, count, sizeof(list[0]), by_name);
     }
     group->attributes = keep_list(plan, list, count);
     group->attribute_count = count;
-}
-
-/* Fill the attributes that every task has by itself. */
-static uint32_t own_of_task(struct plan *plan,
-                            const struct plan_task *task,
-                            const char *owner,
-                            struct plan_attribute *list)
-{
-    const char *group = NULL;
-    const char *provider = NULL;
-    const char *repo = NULL;
-    if (task->group != PLAN_NONE) {
-        group = plan->groups[task->group].id;
-    }
-    if (task->provider != 0) {
-        provider = plan->providers[task->provider].name;
-    }
-    if (task->repo != PLAN_NONE) {
-        repo = plan->repos[task->repo].name;
-    }
-    uint32_t count = 0;
-    count = add_own(plan, list, count, 0, plan->classes[task->class_ix].name);
-    count = add_own(plan, list, count, 1, group);
-    count = add_own(plan, list, count, 2, owner);
-    count = add_own(plan, list, count, 3, provider);
-    count = add_own(plan, list, count, 4, repo);
-    return add_own(plan, list, count, 5, task->stage);
 }
 
 void plan_set_task_attributes(struct plan *plan,
@@ -212,7 +189,18 @@ void plan_set_task_attributes(struct plan *plan,
 {
     struct plan_task *task = &plan->tasks[task_ix];
     struct plan_attribute list[OWN_MAX + 2 * PLAN_ATTRIBUTES_MAX];
-    uint32_t own = own_of_task(plan, task, owner, list);
+    const char *const values[OWN_MAX] = {
+        [OWN_CLASS] = plan->classes[task->class_ix].name,
+        [OWN_GROUP] =
+            task->group != PLAN_NONE ? plan->groups[task->group].id : NULL,
+        [OWN_OWNER] = owner,
+        [OWN_PROVIDER] = task->provider != PLAN_LOCAL
+                             ? plan->providers[task->provider].name
+                             : NULL,
+        [OWN_REPO] = repo_name(plan, task->repo),
+        [OWN_STAGE] = task->stage,
+    };
+    uint32_t own = set_own(plan, values, list);
     uint32_t count = add_free(list, own, free_ones, free_count);
     if (task->group != PLAN_NONE) {
         const struct plan_group_more *more =

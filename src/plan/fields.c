@@ -156,7 +156,7 @@ bool fields_read(struct reader *reader,
         return false;
     }
     uint64_t seen = 0;
-    NODE_EACH_KEY(key, node)
+    NODE_EACH_KEY(node)
     {
         uint32_t ix = choose_field(reader, schema, key, seen);
         if (ix != PLAN_NONE) {
@@ -168,6 +168,7 @@ bool fields_read(struct reader *reader,
                 .value = node_value(key),
                 .out = (char *)target + base + field->offset,
             };
+            INVARIANT(ix < 64);
             seen |= UINT64_C(1) << ix;
             field->read(&entry);
         }
@@ -242,14 +243,14 @@ bool fields_is_text(struct reader *reader,
     return false;
 }
 
-bool fields_is_short(struct reader *reader,
+bool fields_is_small(struct reader *reader,
                      const struct node *node,
                      const char *label,
                      uint32_t max,
                      const char *what)
 {
-    if (node->count <= max) {
-        return true;
+    if (!fields_is_mapping(reader, node, label) || node->count <= max) {
+        return node->kind == NODE_MAPPING;
     }
     char wanted[64];
     (void)snprintf(wanted, sizeof(wanted), "at most %u %s", max, what);
@@ -478,24 +479,12 @@ static const char *read_duration(const struct node *value,
     return wanted;
 }
 
-static const char a_duration[] = "a duration such as 90s, 30m or 2h";
-
-void fields_check_duration(struct reader *reader,
-                           const struct node *value,
-                           const char *label,
-                           int64_t min,
-                           int64_t *out)
-{
-    const char *fault = read_duration(value, min, a_duration, out);
-    if (fault != NULL) {
-        fields_expected(reader, value, label, fault);
-    }
-}
-
 void fields_duration(const struct entry *entry)
 {
-    const char *fault =
-        read_duration(entry->value, entry->field->min, a_duration, entry->out);
+    const char *fault = read_duration(entry->value,
+                                      entry->field->min,
+                                      "a duration such as 90s, 30m or 2h",
+                                      entry->out);
     if (fault != NULL) {
         fields_wrong(entry, fault);
     }

@@ -99,9 +99,9 @@ bool fields_is_text(struct reader *reader,
                     const char *label,
                     const char *wanted);
 
-/* Whether the mapping (the list) has at most `max` of `what`; otherwise report
+/* Whether the node is a mapping of at most `max` of `what`; otherwise report
  * that. */
-bool fields_is_short(struct reader *reader,
+bool fields_is_small(struct reader *reader,
                      const struct node *node,
                      const char *label,
                      uint32_t max,
@@ -169,16 +169,6 @@ const char *fields_check_line(struct reader *reader,
                               const struct node *node,
                               const char *label,
                               size_t max);
-
-/*
- * Read a duration of at least `min` nanoseconds into *out, or report what is
- * wrong with it.
- */
-void fields_check_duration(struct reader *reader,
-                           const struct node *value,
-                           const char *label,
-                           int64_t min,
-                           int64_t *out);
 
 /* Readers for tables; the comment says what they write. */
 field_fn fields_node;     /* const struct node *: the node itself, for later */

@@ -54,11 +54,6 @@ static const char *target_id(const struct plan *plan, uint32_t target)
                                         : plan->tasks[ix].id;
 }
 
-static const char *target_kind(uint32_t target)
-{
-    return plan_target_is_group(target) ? "group" : "task";
-}
-
 /* Whether the group is made of single tasks. */
 static bool is_loose(const struct plan *plan, uint32_t target)
 {
@@ -142,7 +137,7 @@ static void resolve_entry(struct resolver *resolver,
         REPORT(reader,
                name,
                "%s %s needs %s%s%s",
-               target_kind(dependent),
+               plan_target_is_group(dependent) ? "group" : "task",
                QUOTED_TEXT(target_id(plan, dependent)),
                fault,
                dependent == need ? "" : " ",
@@ -191,7 +186,7 @@ static void resolve_extra(struct resolver *resolver, const struct node *extra)
     if (!fields_is_mapping(reader, extra, "\"needs\"")) {
         return;
     }
-    NODE_EACH_KEY(key, extra)
+    NODE_EACH_KEY(extra)
     {
         uint32_t dependent = plan_lookup(&resolver->plan->private->names, key);
         if (dependent == STRMAP_NONE) {
@@ -272,9 +267,7 @@ find_ends(struct resolver *resolver, uint32_t group, bool last)
     const struct plan *plan = resolver->plan;
     const struct plan_private *private = plan->private;
     struct ends ends = {.known = true};
-    ends.tasks = arena_alloc(&resolver->arena,
-                             plan->groups[group].task_count,
-                             sizeof(ends.tasks[0]));
+    ARENA_ARRAY(&resolver->arena, ends.tasks, plan->groups[group].task_count);
     for (uint32_t task = private->group_more[group].newest_member;
          task != PLAN_NONE;
          task = private->next_member[task]) {
@@ -501,7 +494,7 @@ static bool find_cycles(struct resolver *resolver)
 
 /* Step 5 */
 
-static int by_number(const void *left, const void *right)
+int plan_by_number(const void *left, const void *right)
 {
     uint32_t a = *(const uint32_t *)left;
     uint32_t b = *(const uint32_t *)right;
@@ -521,16 +514,14 @@ static void list_needs(const struct resolver *resolver, uint32_t task_ix)
     if (count == 0) {
         return;
     }
-    task->needs = arena_alloc(&resolver->plan->private->arena,
-                              count,
-                              sizeof(task->needs[0]));
+    ARENA_ARRAY(&resolver->plan->private->arena, task->needs, count);
     count = 0;
     for (uint32_t edge = graph_first_need(graph, task_ix); edge != ID_NONE;
          edge = graph_next_need(graph, edge)) {
         task->needs[count++] = graph_need(graph, edge);
     }
     if (count > 1) {
-        qsort(task->needs, count, sizeof(task->needs[0]), by_number);
+        qsort(task->needs, count, sizeof(task->needs[0]), plan_by_number);
     }
     task->need_count = 1;
     for (uint32_t ix = 1; ix < count; ix++) {
@@ -538,12 +529,6 @@ static void list_needs(const struct resolver *resolver, uint32_t task_ix)
             task->needs[task->need_count++] = task->needs[ix];
         }
     }
-}
-
-static void add_plan_edge(struct plan *plan, uint32_t dependent, uint32_t need)
-{
-    MEM_GROW(plan->edges, plan->edge_count, plan->private->edge_capacity);
-    plan->edges[plan->edge_count++] = (struct plan_edge){dependent, need};
 }
 
 /* Renew the list of an old task and note what is new in it. */
@@ -567,7 +552,9 @@ static void extend_needs(const struct resolver *resolver, uint32_t task_ix)
         if (at < old.need_count && old.needs[at] == task->needs[ix]) {
             at++;
         } else {
-            add_plan_edge(plan, task_ix, task->needs[ix]);
+            MEM_GROW(plan->edges, plan->edge_count, private->edge_capacity);
+            plan->edges[plan->edge_count++] =
+                (struct plan_edge){task_ix, task->needs[ix]};
         }
     }
 }

@@ -16,7 +16,7 @@
  *     for (n = node_first(list); n != NULL; n = node_next(n)) ...
  * The children of a mapping are key, value, key, value ...:
  *     for (k = node_first(map); k != NULL; k = node_next_key(k)) ...
- * or NODE_EACH_KEY(k, map), which passes over keys that are NODE_BAD.
+ * or NODE_EACH_KEY(map), which passes over keys that are NODE_BAD.
  */
 #ifndef PLAN_NODE_H
 #define PLAN_NODE_H
@@ -114,8 +114,8 @@ static inline const struct node *node_good_key(const struct node *key)
     return key;
 }
 
-/* Each key of a mapping that could be read. */
-#define NODE_EACH_KEY(key, mapping)                                            \
+/* Each key of a mapping that could be read, as `key`. */
+#define NODE_EACH_KEY(mapping)                                                 \
     for (const struct node *key = node_good_key(node_first(mapping));          \
          key != NULL;                                                          \
          key = node_good_key(node_next_key(key)))

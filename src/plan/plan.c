@@ -266,33 +266,39 @@ static struct plan *new_plan(const char *file)
     return plan;
 }
 
-bool plan_read(struct plan **out,
-               const struct plan_source *source,
-               struct plan_errors *errors)
+/* Read the source as what the reader is made for. */
+static void read_source(struct reader *reader, const struct plan_source *source)
 {
-    *out = NULL;
-    INVARIANT(errors->count == 0);
+    struct plan_errors *errors = reader->errors;
     struct node_tree tree = {0};
-    struct reader reader = {
-        .plan = new_plan(source->file),
-        .errors = errors,
-        .suggest_budget = SUGGEST_BUDGET,
-    };
+    INVARIANT(errors->count == 0);
+    reader->suggest_budget = SUGGEST_BUDGET;
     if (node_tree_read(&tree, source->text, source->len, errors)) {
-        if (tree.count == 0) {
+        if (tree.count > 0 && reader->fragment) {
+            read_fragment(reader, tree.nodes);
+        } else if (tree.count > 0) {
+            read_plan(reader, tree.nodes, source);
+        } else if (!reader->fragment) {
             plan_errors_add(errors,
                             (struct plan_mark){1, 1},
                             "the file is empty: a plan needs \"sluice: 1\", "
                             "\"name\" and \"tasks\" or \"groups\"");
-        } else {
-            read_plan(&reader, tree.nodes, source);
         }
     }
     node_tree_release(&tree);
-    reader_release(&reader);
+    reader_release(reader);
+    plan_errors_finish(errors);
+}
+
+bool plan_read(struct plan **out,
+               const struct plan_source *source,
+               struct plan_errors *errors)
+{
+    struct reader reader = {.plan = new_plan(source->file), .errors = errors};
+    read_source(&reader, source);
+    *out = NULL;
     if (errors->count > 0) {
         plan_free(reader.plan);
-        plan_errors_finish(errors);
         return false;
     }
     *out = reader.plan;
@@ -385,27 +391,18 @@ bool plan_add(struct plan *plan,
               const struct plan_source *source,
               struct plan_errors *errors)
 {
-    INVARIANT(errors->count == 0);
-    struct node_tree tree = {0};
     struct reader reader = {
         .plan = plan,
         .errors = errors,
         .before = count_all(plan),
         .fragment = true,
-        .suggest_budget = SUGGEST_BUDGET,
     };
     plan->private->can_undo = false;
     plan->private->old_needs_count = 0;
     plan->edge_count = 0;
-    if (node_tree_read(&tree, source->text, source->len, errors) &&
-        tree.count > 0) {
-        read_fragment(&reader, tree.nodes);
-    }
-    node_tree_release(&tree);
-    reader_release(&reader);
+    read_source(&reader, source);
     if (errors->count > 0) {
         cut_to(plan, &reader.before);
-        plan_errors_finish(errors);
         return false;
     }
     plan->private->before = reader.before;
@@ -465,22 +462,35 @@ void plan_free(struct plan *plan)
     mem_free(plan);
 }
 
-uint32_t plan_find_task(const struct plan *plan, const char *id)
+static uint32_t find_target(const struct plan *plan, const char *id, bool group)
 {
     uint32_t target = strmap_find(&plan->private->names, id, strlen(id));
-    if (target == STRMAP_NONE || plan_target_is_group(target)) {
-        return PLAN_NONE;
-    }
-    return plan_target_ix(target);
+    bool found = target != STRMAP_NONE && plan_target_is_group(target) == group;
+    return found ? plan_target_ix(target) : PLAN_NONE;
+}
+
+uint32_t plan_find_task(const struct plan *plan, const char *id)
+{
+    return find_target(plan, id, false);
 }
 
 uint32_t plan_find_group(const struct plan *plan, const char *id)
 {
-    uint32_t target = strmap_find(&plan->private->names, id, strlen(id));
-    if (target == STRMAP_NONE || !plan_target_is_group(target)) {
-        return PLAN_NONE;
-    }
-    return plan_target_ix(target);
+    return find_target(plan, id, true);
+}
+
+struct plan_issue plan_issue_of(const struct plan *plan,
+                                const struct plan_task *task)
+{
+    const struct plan_group *group =
+        task->group != PLAN_NONE ? &plan->groups[task->group] : NULL;
+    bool own = group == NULL || task->body != NULL || task->body_file != NULL;
+    return (struct plan_issue){
+        .id = group != NULL ? group->id : task->id,
+        .title = group != NULL ? group->title : task->title,
+        .body = own ? task->body : group->body,
+        .body_file = own ? task->body_file : group->body_file,
+    };
 }
 
 uint32_t plan_find_limit(const struct plan *plan, const char *name)

@@ -427,6 +427,17 @@ uint32_t plan_find_task(const struct plan *plan, const char *id);
 /* Index of the group of that id, or PLAN_NONE. */
 uint32_t plan_find_group(const struct plan *plan, const char *id);
 
+/* The issue that a task is of: its group, or itself where it has none. The text
+ * is the task's own if there is one. */
+struct plan_issue {
+    const char *id;
+    const char *title;     /* or NULL */
+    const char *body;      /* or NULL */
+    const char *body_file; /* path as written, or NULL */
+};
+struct plan_issue plan_issue_of(const struct plan *plan,
+                                const struct plan_task *task);
+
 /* Set what a session of the class of that name is expected to take; a name
  * that the plan does not have changes nothing. */
 void plan_expect(struct plan *plan,

@@ -440,6 +440,9 @@ const char *plan_settle_task(struct plan *plan,
 
 /* needs.c */
 
+/* Order of two uint32_t, for qsort(). */
+int plan_by_number(const void *left, const void *right);
+
 /* Resolve everything needed, `extra` (may be NULL) included. */
 void plan_resolve_needs(struct reader *reader, const struct node *extra);
 

@@ -23,8 +23,11 @@ read_words(const struct entry *entry, const char ***out, uint32_t *count_out)
     struct reader *reader = entry->reader;
     const struct node *node = entry->value;
     const char *label = QUOTED_TEXT(entry->field->name);
-    if (!fields_is_list(reader, node, label) ||
-        !fields_is_short(reader, node, label, WORDS_MAX, "strings")) {
+    if (!fields_is_list(reader, node, label)) {
+        return;
+    }
+    if (node->count > WORDS_MAX) {
+        fields_expected(reader, node, label, "at most 200 strings");
         return;
     }
     struct arena *arena = &reader->plan->private->arena;
@@ -74,14 +77,13 @@ static void read_env(const struct entry *entry)
     struct reader *reader = entry->reader;
     const struct node *node = entry->value;
     struct plan_agent *agent = entry->out;
-    if (!fields_is_mapping(reader, node, "\"env\"") ||
-        !fields_is_short(reader, node, "\"env\"", WORDS_MAX, "variables")) {
+    if (!fields_is_small(reader, node, "\"env\"", WORDS_MAX, "variables")) {
         return;
     }
     struct arena *arena = &reader->plan->private->arena;
     agent->env = arena_alloc(arena, node->count + 1, sizeof(agent->env[0]));
     agent->env_count = 0;
-    NODE_EACH_KEY(key, node)
+    NODE_EACH_KEY(node)
     {
         const struct node *value = node_value(key);
         bool named = key->count > 0 && strchr(key->text, '=') == NULL &&
@@ -229,7 +231,7 @@ void plan_read_agents(struct reader *reader, const struct node *node)
     if (!fields_is_mapping(reader, node, "\"agents\"")) {
         return;
     }
-    NODE_EACH_KEY(key, node)
+    NODE_EACH_KEY(node)
     {
         if (fields_check_id(reader, key, "agent", false) != NULL) {
             read_agent(reader, key);

@@ -77,15 +77,12 @@ static void read_steps(const struct entry *entry)
     struct reader *reader = entry->reader;
     const struct node *node = entry->value;
     struct plan_usage *usage = entry->out;
-    if (!fields_is_mapping(reader, node, "\"steps\"") ||
-        !fields_is_short(reader, node, "\"steps\"", STEPS_MAX, "steps")) {
+    if (!fields_is_small(reader, node, "\"steps\"", STEPS_MAX, "steps")) {
         return;
     }
-    usage->steps = arena_alloc(&reader->plan->private->arena,
-                               node->count,
-                               sizeof(usage->steps[0]));
+    ARENA_ARRAY(&reader->plan->private->arena, usage->steps, node->count);
     usage->step_count = 0; /* of a misspelt key before */
-    NODE_EACH_KEY(key, node)
+    NODE_EACH_KEY(node)
     {
         struct plan_usage_step step;
         if (!read_step(reader, key, &step)) {
@@ -216,9 +213,7 @@ void plan_read_usages(struct reader *reader, const struct node *node)
         fields_expected(reader, node, "\"usage\"", "at most 100 monitors");
         return;
     }
-    plan->usages = arena_alloc(&plan->private->arena,
-                               list ? node->count : 1,
-                               sizeof(plan->usages[0]));
+    ARENA_ARRAY(&plan->private->arena, plan->usages, list ? node->count : 1);
     if (!list) {
         read_usage(reader, node);
         return;

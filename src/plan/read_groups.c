@@ -78,23 +78,20 @@ static void read_estimates(struct reader *reader,
                            const struct plan_pipeline *pipeline,
                            int64_t *estimates)
 {
-    if (!fields_is_mapping(reader, node, "\"estimates\"") ||
-        !fields_is_short(reader,
+    if (!fields_is_small(reader,
                          node,
                          "\"estimates\"",
                          PLAN_STAGES_MAX,
                          "stages")) {
         return;
     }
-    NODE_EACH_KEY(key, node)
+    NODE_EACH_KEY(node)
     {
         uint32_t ix = plan_find_stage(pipeline, key->text);
         if (ix != PLAN_NONE) {
-            fields_check_duration(reader,
-                                  node_value(key),
-                                  QUOTED(key),
-                                  0,
-                                  &estimates[ix]);
+            struct field field = {.name = key->text};
+            fields_duration(&(
+                struct entry){reader, &field, node_value(key), &estimates[ix]});
         } else if (!pipeline->bad) {
             struct suggest guess = plan_guess(reader, key);
             SUGGEST_ALL(&guess, pipeline->stages, pipeline->stage_count, name);

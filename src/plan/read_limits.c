@@ -121,19 +121,16 @@ static void read_where(struct reader *reader,
                        struct plan_limit *limit)
 {
     struct plan *plan = reader->plan;
-    if (!fields_is_mapping(reader, node, "\"where\"") ||
-        !fields_is_short(reader,
+    if (!fields_is_small(reader,
                          node,
                          "\"where\"",
                          PLAN_ATTRIBUTES_MAX,
                          "attributes")) {
         return;
     }
-    limit->where = arena_alloc(&plan->private->arena,
-                               node->count,
-                               sizeof(limit->where[0]));
+    ARENA_ARRAY(&plan->private->arena, limit->where, node->count);
     limit->where_count = 0;
-    NODE_EACH_KEY(key, node)
+    NODE_EACH_KEY(node)
     {
         const struct node *value = node_value(key);
         if (fields_check_line(reader, value, QUOTED(key), PLAN_ID_BYTES_MAX) ==
@@ -268,7 +265,7 @@ void plan_read_limits(struct reader *reader,
     if (node == NULL || !fields_is_mapping(reader, node, "\"limits\"")) {
         return;
     }
-    NODE_EACH_KEY(key, node)
+    NODE_EACH_KEY(node)
     {
         if (!has_room(reader, key)) {
             return;
@@ -296,7 +293,7 @@ void plan_read_resources(struct reader *reader, const struct node *node)
     if (!fields_is_mapping(reader, node, "\"resources\"")) {
         return;
     }
-    NODE_EACH_KEY(key, node)
+    NODE_EACH_KEY(node)
     {
         if (!has_room(reader, key)) {
             return;
@@ -382,7 +379,7 @@ static void check_value(struct reader *reader,
 
 static void check_where(struct reader *reader, const struct node *where)
 {
-    NODE_EACH_KEY(key, where)
+    NODE_EACH_KEY(where)
     {
         const struct node *value = node_value(key);
         check_attribute(reader, key);
@@ -428,14 +425,13 @@ void plan_read_uses(struct reader *reader,
                     uint32_t *count_out)
 {
     struct plan *plan = reader->plan;
-    if (!fields_is_mapping(reader, node, "\"uses\"") ||
-        !fields_is_short(reader, node, "\"uses\"", LIMITS_MAX, "limits")) {
+    if (!fields_is_small(reader, node, "\"uses\"", LIMITS_MAX, "limits")) {
         return;
     }
     struct plan_use *uses =
         arena_alloc(&plan->private->arena, node->count, sizeof(uses[0]));
     uint32_t count = 0;
-    NODE_EACH_KEY(key, node)
+    NODE_EACH_KEY(node)
     {
         uint32_t limit = plan_lookup(&plan->private->limit_names, key);
         if (limit == PLAN_NONE) {

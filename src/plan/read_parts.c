@@ -115,7 +115,7 @@ void plan_read_repos(struct reader *reader, const struct node *node)
     if (!fields_is_mapping(reader, node, "\"repos\"")) {
         return;
     }
-    NODE_EACH_KEY(key, node)
+    NODE_EACH_KEY(node)
     {
         (void)fields_check_id(reader, key, "repo", true);
         struct plan_repo repo = {
@@ -218,7 +218,7 @@ void plan_read_providers(struct reader *reader, const struct node *node)
     if (!fields_is_mapping(reader, node, "\"providers\"")) {
         return;
     }
-    NODE_EACH_KEY(key, node)
+    NODE_EACH_KEY(node)
     {
         (void)fields_check_id(reader, key, "provider", true);
         uint32_t ix = plan_add_provider(reader->plan, key->text, key->count);
@@ -384,7 +384,7 @@ void plan_read_classes(struct reader *reader, const struct node *node)
     if (!fields_is_mapping(reader, node, "\"classes\"")) {
         return;
     }
-    NODE_EACH_KEY(key, node)
+    NODE_EACH_KEY(node)
     {
         (void)fields_check_id(reader, key, "class", true);
         uint32_t ix = add_class(plan, key->text, key->count);

@@ -291,9 +291,7 @@ static void read_pipeline(struct reader *reader, const struct node *key)
         fields_expected(reader, node, QUOTED(key), "a list of 1 to 100 stages");
         pipeline.bad = true;
     } else {
-        pipeline.stages = arena_alloc(&private->arena,
-                                      node->count,
-                                      sizeof(pipeline.stages[0]));
+        ARENA_ARRAY(&private->arena, pipeline.stages, node->count);
         for (const struct node *stage = node_first(node); stage != NULL;
              stage = node_next(stage)) {
             read_stage(reader, stage, &pipeline);
@@ -315,7 +313,7 @@ void plan_read_pipelines(struct reader *reader, const struct node *node)
         return;
     }
     const struct strmap *names = &reader->plan->private->pipeline_names;
-    NODE_EACH_KEY(key, node)
+    NODE_EACH_KEY(node)
     {
         if (plan_lookup(names, key) != PLAN_NONE) {
             REPORT(reader, key, "duplicate pipeline %s", QUOTED(key));

@@ -63,13 +63,6 @@ static uint32_t moved(const uint32_t *to, uint32_t task)
     return task == PLAN_NONE ? PLAN_NONE : to[task];
 }
 
-static int compare_ix(const void *a, const void *b)
-{
-    const uint32_t *x = a;
-    const uint32_t *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 /* The tables of the reader: ids, members of groups, the graph. */
 static void move_tables(struct plan *plan, const uint32_t *to)
 {
@@ -117,7 +110,7 @@ static void move_tasks(struct plan *plan, const uint32_t *to)
             qsort(task->needs,
                   task->need_count,
                   sizeof(task->needs[0]),
-                  compare_ix);
+                  plan_by_number);
         }
     }
     mem_free(plan->tasks);

@@ -72,6 +72,9 @@ void html_bar(struct strbuf *out,
               uint32_t count,
               int64_t whole);
 
+/* Less than that is not worth a row or a word; the sums have it. */
+#define HTML_LENGTH_NS_MIN INT64_C(1000000)
+
 /* "$1.23", "$0.0042"; a dash when no session told its cost. */
 void html_usd(struct strbuf *out, double usd);
 

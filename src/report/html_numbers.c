@@ -120,9 +120,6 @@ void html_numbers(struct strbuf *out, const struct report *report)
 
 /* --- where the time went ------------------------------------------------ */
 
-/* Less than that is not worth a row; the sums have it. */
-#define LENGTH_NS_MIN INT64_C(1000000)
-
 /* A row of a table: mark, name, time, share. */
 static void
 add_row(struct strbuf *out, const struct html_part *part, int64_t of)
@@ -143,7 +140,7 @@ static void add_table(struct strbuf *out,
 {
     html_table(out, caption, "Kind|#Time|#Share");
     for (uint32_t ix = 0; ix < count; ix++) {
-        if (parts[ix].length >= LENGTH_NS_MIN) {
+        if (parts[ix].length >= HTML_LENGTH_NS_MIN) {
             add_row(out, &parts[ix], whole);
         }
     }

@@ -9,9 +9,6 @@
 
 enum { STEPS_MAX = 40 };
 
-/* Less than that is not worth a word. */
-#define LENGTH_NS_MIN INT64_C(1000000)
-
 static const char *const colours[STATS_STEPS] = {
     [STATS_STEP_WORK] = "s-work",
     [STATS_STEP_PASS] = "s-turn",
@@ -36,7 +33,7 @@ static void add_summary(struct strbuf *out, const struct report *report)
     html_bar(out, parts, STATS_STEPS, report->history->end_ns);
     strbuf_adds(out, "<ul class=\"legend\">");
     for (enum stats_step ix = 0; ix < STATS_STEPS; ix++) {
-        if (parts[ix].length >= LENGTH_NS_MIN) {
+        if (parts[ix].length >= HTML_LENGTH_NS_MIN) {
             strbuf_addf(out, "<li><i class=\"mark %s\"></i>", colours[ix]);
             strbuf_addf(out, "%s ", parts[ix].name);
             words_add_time(out, parts[ix].length);

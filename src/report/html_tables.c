@@ -219,20 +219,15 @@ void html_cost(struct strbuf *out, const struct report *report)
 
 /* --- forecast ----------------------------------------------------------- */
 
-/* A difference, with its sign. */
-static void add_more(struct strbuf *out, int64_t more_ns)
-{
-    strbuf_adds(out, "<td class=\"n\">");
-    strbuf_adds(out, more_ns > 0 ? "+" : "");
-    words_add_time(out, more_ns);
-    strbuf_adds(out, "</td>");
-}
-
+/* What was expected, what was, and the difference with its sign. */
 static void add_pair(struct strbuf *out, int64_t expected_ns, int64_t was_ns)
 {
     html_cell_time(out, expected_ns);
     html_cell_time(out, was_ns);
-    add_more(out, was_ns - expected_ns);
+    strbuf_adds(out, "<td class=\"n\">");
+    strbuf_adds(out, was_ns > expected_ns ? "+" : "");
+    words_add_time(out, was_ns - expected_ns);
+    strbuf_adds(out, "</td>");
 }
 
 static void add_forecast_classes(struct strbuf *out,

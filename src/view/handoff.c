@@ -54,19 +54,6 @@ static void add_code(struct strbuf *out, const char *text)
     strbuf_release(&line);
 }
 
-static const char *group_of(const struct plan *plan, uint32_t task)
-{
-    uint32_t group = plan->tasks[task].group;
-    return group != PLAN_NONE ? plan->groups[group].id : plan->tasks[task].id;
-}
-
-static const char *title_of(const struct plan *plan, uint32_t task)
-{
-    uint32_t group = plan->tasks[task].group;
-    return group != PLAN_NONE ? plan->groups[group].title
-                              : plan->tasks[task].title;
-}
-
 /* Whether a task belongs to the group whose first task is `first`. */
 static bool
 is_member(const struct repo_view *repo, uint32_t first, uint32_t task)
@@ -130,7 +117,7 @@ static void find_groups(struct repo_view *repo)
         }
         repo->first[repo->handoff.group_count] = ix;
         repo->handoff.groups[repo->handoff.group_count++].group =
-            group_of(plan, ix);
+            plan_issue_of(plan, &plan->tasks[ix]).id;
     }
     mem_free(seen);
 }
@@ -175,7 +162,9 @@ add_state(struct strbuf *out, const struct repo_view *repo, uint32_t task)
 static void
 add_head(struct strbuf *out, const struct repo_view *repo, size_t ix)
 {
-    const char *title = title_of(repo->view.plan, repo->first[ix]);
+    const struct plan *plan = repo->view.plan;
+    const char *title =
+        plan_issue_of(plan, &plan->tasks[repo->first[ix]]).title;
     strbuf_adds(out, "- **");
     add_plain(out, repo->handoff.groups[ix].group);
     strbuf_adds(out, "**");

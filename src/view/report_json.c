@@ -135,13 +135,11 @@ static void add_groups(struct jsonw *json, const struct report *report)
     jsonw_list(json, 1, "groups");
     for (uint32_t ix = 0; ix < stats->group_count; ix++) {
         const struct stats_group *group = &stats->groups[ix];
-        uint32_t of = plan->tasks[group->first_task].group;
         jsonw_item(json, 2);
         jsonw_text(json, "group", stats_group_id(stats, ix));
         jsonw_text(json,
                    "title",
-                   of != PLAN_NONE ? plan->groups[of].title
-                                   : plan->tasks[group->first_task].title);
+                   plan_issue_of(plan, &plan->tasks[group->first_task]).title);
         jsonw_int(json, "tasks", group->tasks);
         jsonw_int(json, "done", group->done);
         bool begun = group->begun_ns >= 0;
