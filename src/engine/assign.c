@@ -279,7 +279,7 @@ static struct work_git git_of(struct making *making)
     const struct plan_task *task = making->task;
     const struct plan_repo *repo = &plan->repos[task->repo];
     const struct work_member *members = members_of(making);
-    bool writes = strcmp(plan->classes[task->class_ix].name, "implement") == 0;
+    bool writes = plan_has_role(plan, task, PLAN_ROLE_IMPLEMENT);
     return (struct work_git){
         .repo = repo->name,
         .base = repo->base,
