@@ -25,7 +25,7 @@
 
 enum {
     OPTIONS_MAX = 32,
-    CODES_MIN = 256, /* of long options, above those of letters */
+    CODES_MIN = 256, /* first code of a long option, above all letters */
     CODE_HELP = 1000,
     COLUMNS_MIN = 40,
     COLUMNS_DEFAULT = 80,
@@ -36,7 +36,7 @@ enum {
 /* Largest plan file: 256 MiB. */
 #define FILE_BYTES_MAX ((size_t)256 << 20)
 
-/* What getopt_long() did not understand: it left the reason in optopt. */
+/* Report an option that getopt_long() rejected; optopt holds the reason. */
 static int bad_option(const struct cli_command *command, char **argv)
 {
     bool is_short = optopt > 0 && optopt < CODES_MIN;
@@ -412,7 +412,7 @@ int cli_check_file(const char *path, bool replace)
     return S_ISREG(old.st_mode) ? 0 : EINVAL;
 }
 
-/* Give the new file its name; false with errno set. */
+/* Rename the new file to `path`; on failure, return false and set errno. */
 static bool put_in_place(const char *made, const char *path, bool replace)
 {
     if (replace) {
@@ -421,12 +421,12 @@ static bool put_in_place(const char *made, const char *path, bool replace)
     if (renameat2(AT_FDCWD, made, AT_FDCWD, path, RENAME_NOREPLACE) == 0) {
         return true;
     }
-    /* Some file systems cannot do that; they can make links, or nothing. */
+    /* Some file systems lack RENAME_NOREPLACE: use a hard link instead. */
     return (errno == EINVAL || errno == ENOSYS) && link(made, path) == 0 &&
            unlink(made) == 0;
 }
 
-/* Permissions of a file: those that it has, or the usual. */
+/* Return the mode of an existing file, else the default mode of a new file. */
 static mode_t mode_for(const char *path)
 {
     struct stat old;
@@ -461,8 +461,8 @@ int cli_put_file(const char *path, const char *text, size_t len, bool replace)
     return ok ? 0 : error;
 }
 
-/* Write to what cannot be replaced by renaming: a terminal, a pipe; 0, or the
- * error number. */
+/* Write to a file that rename() must not replace (a terminal, a pipe). Return 0
+ * or an error number. */
 static int write_stream(const char *path, const struct strbuf *text)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sluice budget: what was spent of what; set how much there is. */
+/* sluice budget: show spending and budgets of runs, or set a budget. */
 #include "base/jsonw.h"
 #include "base/macros.h"
 #include "cli/cli.h"
@@ -103,7 +103,7 @@ static int show(const struct request *request)
     return cli_show(line, line->json ? add_json : add_text);
 }
 
-/* Check the names of a command line; CLI_OK, or CLI_USAGE after a message. */
+/* Check the ids; return CLI_OK, or print an error and return CLI_USAGE. */
 static int check_names(const struct request *request)
 {
     const char *const names[][2] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sluice check: what is wrong with a plan, or what it amounts to. */
+/* sluice check: validate a plan; print its errors or a summary. */
 #include "base/duration.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
@@ -16,13 +16,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What is wanted. */
+/* The command line. */
 struct check {
     struct cli_line line;
-    bool no_disk; /* do not look for repositories and programs */
+    bool no_disk; /* skip repositories and programs */
 };
 
-/* Everything that is printed. */
+/* The data to print. */
 struct summary {
     const struct cli_file *file;
     const struct plan *plan;
@@ -77,7 +77,7 @@ static void add_classes(struct strbuf *out, const struct summary *summary)
     }
 }
 
-/* The ids of the longest path; the middle of a long one is left out. */
+/* Append the ids of the longest path, without the middle of a long path. */
 static void add_path(struct strbuf *out, const struct summary *summary)
 {
     enum { ENDS = 3 };
@@ -113,7 +113,7 @@ static void add_limits(struct strbuf *out, const struct summary *summary)
     strbuf_adds(out, any ? "\n" : "none\n");
 }
 
-/* What the sessions of all tasks are expected to cost, once each. */
+/* Return the expected cost of one session per task. */
 static struct plan_cost cost_of(const struct plan *plan)
 {
     struct plan_cost sum = {0};
@@ -207,7 +207,7 @@ static void print_text(struct strbuf *out, const struct summary *summary)
     }
 }
 
-/* On standard error, as errors would be. */
+/* Print warnings to standard error, as errors. */
 static void print_warnings(const struct summary *summary)
 {
     for (uint32_t ix = 0; ix < summary->warnings.count; ix++) {
@@ -308,7 +308,7 @@ static void print_json(struct strbuf *out, const struct summary *summary)
     jsonw_finish(&json);
 }
 
-/* Whether the plan can be run, as far as can be seen; prints why not. */
+/* Whether the plan would run on this machine; print the errors if not. */
 static bool can_run(const struct cli_file *file,
                     const struct plan *plan,
                     const char *path,

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an operator says to a scheduler: add, cap, pause, resume, hold, release,
- * retry, skip, cancel, answer, drain.
+ * The commands of an operator: add, cap, pause, resume, hold, release, retry,
+ * skip, cancel, answer, drain.
  *
- * Each is one request (see engine/request.h) and one answer. What can be seen
- * to be wrong from the command line alone is refused before anything is sent;
- * everything else is the scheduler's to judge, because only it knows the state
- * at that moment.
+ * Each sends one request (see engine/request.h) and prints one answer. Only
+ * errors that the command line alone shows are rejected here. The scheduler
+ * checks the rest, because only the scheduler knows the current state.
  */
 #include "base/clock.h"
 #include "base/duration.h"
@@ -33,16 +32,16 @@ enum {
     OPT_TIMEOUT,
     OPT_UP,
     ANSWER_BYTES_MAX = 64 << 10,
-    DRAIN_US = 200000, /* between looks at whether the scheduler has gone */
+    DRAIN_US = 200000, /* between checks that the scheduler is alive */
 };
 
-/* A command line, and the request that is made of it. */
+/* A command line and its request. */
 struct control {
     struct cli_line line;
     const char *provider;
     int step; /* of the cap; 0: none */
     bool wait;
-    int64_t timeout_ns; /* DURATION_MAX_NS: no end */
+    int64_t timeout_ns; /* DURATION_MAX_NS: forever */
     char **operands;
     int operand_count;
     struct strbuf text;
@@ -67,7 +66,7 @@ take(struct cli_line *line, const struct cli_option *option, char *argument)
     return CLI_OK;
 }
 
-/* Read the options. CLI_END: go on; else it is the exit code. */
+/* Parse the options. Return CLI_END to continue, else the exit code. */
 static int read_line(struct control *control,
                      const struct cli_command *command,
                      int argc,
@@ -87,7 +86,7 @@ static int read_line(struct control *control,
     return code;
 }
 
-/* --- giving the request ------------------------------------------------- */
+/* --- sending ------------------------------------------------------------ */
 
 static struct jsonw *begin(struct control *control)
 {
@@ -101,7 +100,7 @@ static struct jsonw *begin(struct control *control)
     return &control->json;
 }
 
-/* Give it and print the answer; the exit code. */
+/* Send the request and print the answer; return the exit code. */
 static int send(struct control *control)
 {
     jsonw_object_end(&control->json);
@@ -110,9 +109,9 @@ static int send(struct control *control)
     return code;
 }
 
-/* --- the commands ------------------------------------------------------- */
+/* --- commands ----------------------------------------------------------- */
 
-/* Read a cap; false, with an error printed, when it is none. */
+/* Parse a cap; if invalid, print an error and return false. */
 static bool
 read_cap(const struct cli_command *command, const char *text, int *out)
 {
@@ -158,7 +157,7 @@ static int run_cap(const struct cli_command *command, int argc, char **argv)
     return send(&control);
 }
 
-/* pause, resume: a run is all that can be named. */
+/* pause, resume: the operand is a run. */
 static int run_whole(const struct cli_command *command, int argc, char **argv)
 {
     struct control control;
@@ -180,7 +179,7 @@ static int run_whole(const struct cli_command *command, int argc, char **argv)
     return send(&control);
 }
 
-/* The one operand as a task's id; NULL with an error printed. */
+/* Return the only operand, a task id; NULL after printing an error. */
 static const char *read_task(const struct control *control)
 {
     if (control->operand_count == 0) {
@@ -198,7 +197,7 @@ static const char *read_task(const struct control *control)
                                                                      : NULL;
 }
 
-/* hold, release, skip: a task must be named. */
+/* hold, release, skip: the operand is a task. */
 static int run_task(const struct cli_command *command, int argc, char **argv)
 {
     struct control control;
@@ -225,9 +224,8 @@ static enum err give(struct control *control,
 }
 
 /*
- * A name that is no task's may be a run's. The request is given once more
- * rather than looked up before: what the first one did not find it has not
- * changed.
+ * A name that is not a task id may be a run id. Send a second request instead
+ * of a lookup before the first: a request that finds no task changes nothing.
  */
 static int send_either(struct control *control, const char *name)
 {
@@ -261,7 +259,7 @@ static int send_either(struct control *control, const char *name)
     return code;
 }
 
-/* retry, cancel: a task, or a whole run. */
+/* retry, cancel: a task or a whole run. */
 static int run_either(const struct cli_command *command, int argc, char **argv)
 {
     struct control control;
@@ -280,7 +278,7 @@ static int run_either(const struct cli_command *command, int argc, char **argv)
     return send(&control);
 }
 
-/* The words of an answer, or standard input; an exit code, or CLI_END. */
+/* Read the answer (operands or standard input). CLI_END, or the exit code. */
 static int read_text(const struct control *control, struct strbuf *out)
 {
     char **words = control->operands + 1;
@@ -377,7 +375,7 @@ static int run_answer(const struct cli_command *command, int argc, char **argv)
 
 /* --- drain -------------------------------------------------------------- */
 
-/* Who is the scheduler, if there is one. */
+/* Find the scheduler, if any. */
 static enum err find_owner(const struct store_place *place,
                            struct store_owner *out,
                            bool *owned_out,
@@ -394,7 +392,7 @@ static enum err find_owner(const struct store_place *place,
     return err == ERR_NOT_FOUND ? ERR_OK : err;
 }
 
-/* Say what keeps the scheduler. */
+/* List the running sessions, for which the scheduler waits. */
 static void
 add_sessions(struct strbuf *out, const struct client_view *view, bool json)
 {
@@ -423,7 +421,7 @@ add_sessions(struct strbuf *out, const struct client_view *view, bool json)
     }
 }
 
-/* The time is over: what still runs? */
+/* Report the sessions that run at the timeout. */
 static int report_running(const struct control *control,
                           const struct store_place *place)
 {
@@ -460,7 +458,7 @@ static int report_running(const struct control *control,
     return code;
 }
 
-/* Say this; nothing runs. */
+/* Report success with 0 sessions. */
 static int say_none(const struct control *control, const char *text)
 {
     struct strbuf out = {0};
@@ -503,7 +501,6 @@ static int wait_for_end(const struct control *control,
     }
 }
 
-/* There is nobody who could start anything. */
 static int say_nobody(const struct control *control)
 {
     return say_none(control, "no scheduler is running");
@@ -524,8 +521,7 @@ static int drain(const struct control *control, const struct store_place *place)
         err = request_give(place, "{\"verb\":\"drain\"}", &answer, &diag);
     }
     if (err == ERR_IO && owned && control->wait) {
-        code =
-            wait_for_end(control, place, &owner); /* it went away meanwhile */
+        code = wait_for_end(control, place, &owner); /* it exited meanwhile */
     } else if (err != ERR_OK) {
         code = request_fail(&control->line, err, &diag);
     } else {
@@ -565,7 +561,7 @@ static int run_drain(const struct cli_command *command, int argc, char **argv)
     return code;
 }
 
-/* --- the tables --------------------------------------------------------- */
+/* --- tables ------------------------------------------------------------- */
 
 static const struct cli_option common_options[] = {
     CLIENT_OPTION_JSON,

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sluice doctor: what is wrong with a store, its scheduler and this machine.
+ * sluice doctor: diagnostics of a store, its scheduler and this machine.
  *
- * Everything is looked at and nothing is changed. Each check says one thing or
- * more: that it is well, something worth knowing that needs no action (a
- * note), or something that does (a warning, a fault). Attempts are compared
- * with their directories after the store was read, so that one that ends
- * meanwhile is seen as ended, not as lost.
+ * Doctor changes nothing. Each check reports at least one finding: ok, a note
+ * (needs no action), a warning or a fault. Doctor reads the store first and the
+ * attempt directories after it, so that an attempt that finishes meanwhile
+ * counts as finished, not as lost.
  */
 #include "base/duration.h"
 #include "base/jsonw.h"
@@ -36,7 +35,7 @@
 enum {
     PING_MS = 3000,
     FILES_FREE_MIN = 1000,
-    /* The first version of SQLite without the WAL-reset fault. */
+    /* The first SQLite version that fixes the WAL-reset bug. */
     SQLITE_GOOD = 3051003,
 };
 
@@ -58,10 +57,10 @@ struct doctor {
     enum level worst;
     bool unusable;
     struct strbuf text;
-    struct strbuf items; /* of the JSON */
+    struct strbuf items; /* for JSON */
 };
 
-/* Say what a check has found. */
+/* Report a finding. */
 static void PRINTF_LIKE(4, 5) say(struct doctor *doctor,
                                   enum level level,
                                   const char *check,
@@ -92,7 +91,7 @@ static void PRINTF_LIKE(4, 5) say(struct doctor *doctor,
     strbuf_release(&line);
 }
 
-/* --- the place ---------------------------------------------------------- */
+/* --- location ----------------------------------------------------------- */
 
 static void check_mode(struct doctor *doctor, int dir_fd, const char *name)
 {
@@ -100,7 +99,7 @@ static void check_mode(struct doctor *doctor, int dir_fd, const char *name)
     bool whole = name[0] == '\0';
     if (fstatat(dir_fd, name, &stat, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) !=
         0) {
-        return; /* what must be there is missed by another check */
+        return; /* another check reports a missing file */
     }
     unsigned mode = (unsigned)stat.st_mode & 07777;
     struct strbuf path = {0};
@@ -133,7 +132,7 @@ static void check_mode(struct doctor *doctor, int dir_fd, const char *name)
     strbuf_release(&path);
 }
 
-/* A file system that other machines may write to. */
+/* Name of a file system that other machines may write to; NULL: local. */
 static const char *network_name(const struct statfs *status)
 {
     static const struct {
@@ -290,7 +289,7 @@ static void check_place(struct doctor *doctor)
     (void)close(dir_fd);
 }
 
-/* --- the programs ------------------------------------------------------- */
+/* --- programs ----------------------------------------------------------- */
 
 static void check_sqlite(struct doctor *doctor)
 {
@@ -323,7 +322,7 @@ static void check_shim(struct doctor *doctor)
     }
 }
 
-/* --- the scheduler ------------------------------------------------------ */
+/* --- scheduler ---------------------------------------------------------- */
 
 static void check_socket(struct doctor *doctor)
 {
@@ -388,7 +387,7 @@ static void check_owner(struct doctor *doctor)
     check_socket(doctor);
 }
 
-/* --- the store ---------------------------------------------------------- */
+/* --- store -------------------------------------------------------------- */
 
 static void on_fault(void *ctx, const char *text)
 {
@@ -412,7 +411,7 @@ static void check_contents(struct doctor *doctor)
     }
 }
 
-/* An attempt that has not ended in the store. */
+/* An attempt that the store lists as unfinished. */
 struct flight {
     uint32_t run;
     uint32_t task;
@@ -468,14 +467,14 @@ static enum err on_task(void *ctx, const struct store_task *row)
     return ERR_OK;
 }
 
-/* Compare an attempt with its directory. Returns whether it lives. */
+/* Compare an attempt with its directory. Return whether it is alive. */
 static bool check_flight(struct doctor *doctor, const struct flight *flight)
 {
     struct strbuf dir = {0};
     enum attempt_state state = ATTEMPT_NEVER;
     struct diag diag = {0};
     if (flight->run_id == NULL || flight->task_id == NULL) {
-        return false; /* said by store_verify() */
+        return false; /* store_verify() reports it */
     }
     home_add_attempt(&dir,
                      doctor->place.home,
@@ -552,7 +551,7 @@ static void check_flights(struct doctor *doctor)
     mem_free(flights.items);
 }
 
-/* --- the command -------------------------------------------------------- */
+/* --- command ------------------------------------------------------------ */
 
 static void examine(struct doctor *doctor)
 {

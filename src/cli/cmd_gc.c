@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sluice gc: remove what nobody needs any more: the directories of attempts,
- * and in repositories the worktrees and branches of finished runs.
+ * sluice gc: remove attempt directories, worktrees and branches of finished
+ * runs.
  *
- * What happened stays in the store, unless --rows is given (gc_rows.h); what
- * goes is the logs, results and other files below runs/. A directory goes only
+ * Logs, results and other files below runs/ are removed. The history stays in
+ * the store unless --rows is given (gc_rows.h). A directory is removed only
  * with positive evidence: the store knows its run, the run has finished, none
- * of its attempts is in flight, its hooks know of all its events, no shim holds
- * a lock in it, and it has ended long enough ago. Such a run never starts
- * anything again and its id is never given to another one, so what is true when
- * it is looked at stays true.
+ * of its attempts is in flight, hooks have received all its events, no shim
+ * holds a lock in it, and it finished long enough ago. A finished run never
+ * starts a session and its id is never reused, so these facts stay true after
+ * the check.
  *
- * Below the store everything is opened relative to its directory, and no
- * symbolic link is followed: a session may have left any.
+ * Below the store, directories are opened relative to their parent and symbolic
+ * links are not followed, because a session may have left any.
  */
 #include "base/arena.h"
 #include "base/clock.h"
@@ -42,16 +42,16 @@
 #include <unistd.h>
 
 enum {
-    DEPTH_MAX = 64, /* of directories in a directory */
+    DEPTH_MAX = 64, /* nested directories */
 };
 
-/* How long what has ended is kept, unless said otherwise. */
+/* Default time to keep files after a run has finished. */
 #define KEEP_NS DAY_NS
 
-/* Where programs of the plan that are no sessions have their directories. */
+/* Directories of programs of the plan that are not sessions. */
 static const char *const program_folders[] = {".hooks", ".sync", ".usage"};
 
-/* What was removed of something. */
+/* Amount removed. */
 struct tally {
     uint32_t attempts;
     uint64_t bytes;
@@ -61,17 +61,17 @@ struct gc {
     struct cli_line line;
     bool dry;
     int64_t keep_ns;
-    int64_t rows_ns; /* -1: rows stay */
+    int64_t rows_ns; /* -1: keep rows */
     struct store_place place;
     struct store *store;
-    struct strbuf text;    /* of the report */
-    struct strbuf removed; /* of the report in JSON */
+    struct strbuf text;    /* report */
+    struct strbuf removed; /* lists of the JSON report */
     struct strbuf kept;
     uint64_t bytes;
     bool failed;
 };
 
-/* --- what the store knows ----------------------------------------------- */
+/* --- state in the store ------------------------------------------------- */
 
 /* A run. Starts as {0}. */
 struct known {
@@ -79,9 +79,9 @@ struct known {
     bool finished;
     uint32_t number;
     uint32_t in_flight;
-    uint32_t notices;    /* for hooks, not told yet */
-    int64_t last_ns;     /* wall clock of the last thing that happened */
-    struct strmap names; /* of the directories of its tasks */
+    uint32_t notices;    /* events not yet delivered to hooks */
+    int64_t last_ns;     /* wall clock of the last change */
+    struct strmap names; /* task directories */
     struct arena texts;
 };
 
@@ -126,7 +126,7 @@ static enum err on_attempt(void *ctx, const struct store_attempt *row)
     return ERR_OK;
 }
 
-/* An event that a hook is still to be told of: "notice/RUN/EVENT". */
+/* Count the events not yet delivered to hooks: "notice/RUN/EVENT". */
 static enum err on_setting(void *ctx, const struct store_setting *row)
 {
     struct known *known = ctx;
@@ -153,7 +153,7 @@ static enum err ask_store(const struct gc *gc,
     return store_read(gc->store, &query, &visitor, out, NULL, diag);
 }
 
-/* --- the report --------------------------------------------------------- */
+/* --- report ------------------------------------------------------------- */
 
 static void add_bytes(struct strbuf *out, uint64_t bytes)
 {
@@ -166,7 +166,7 @@ static void add_bytes(struct strbuf *out, uint64_t bytes)
     strbuf_addf(out, "%llu %s", (unsigned long long)bytes, units[unit]);
 }
 
-/* Begin an entry of one of the lists of the JSON. */
+/* Begin an entry of a JSON list. */
 static struct jsonw begin_entry(struct strbuf *list)
 {
     struct jsonw json = {.out = list, .spaced = true};
@@ -192,11 +192,11 @@ static void tell_removed(struct gc *gc, const char *run, struct tally tally)
     jsonw_object_end(&json);
 }
 
-/* `path` is below runs/. */
+/* Report that `path`, below runs/, stays. */
 static void tell_kept(struct gc *gc, const char *path, const char *reason)
 {
     struct strbuf name = {0};
-    plain_add(&name, path); /* it may be anybody's, and of any bytes */
+    plain_add(&name, path); /* untrusted bytes */
     strbuf_addf(&gc->text, "kept %s: %s\n", strbuf_text(&name), reason);
     struct jsonw json = begin_entry(&gc->kept);
     jsonw_text(&json, "path", strbuf_text(&name));
@@ -205,7 +205,7 @@ static void tell_kept(struct gc *gc, const char *path, const char *reason)
     strbuf_release(&name);
 }
 
-/* Something should have gone and did not. */
+/* Report a failed removal. */
 static void tell_failed(struct gc *gc, const char *path, int error)
 {
     gc->failed = true;
@@ -243,8 +243,8 @@ static bool is_dots(const char *name)
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* The next entry that is not a dot; NULL: there is none, or *error says why
- * that is not known. */
+/* Return the next entry other than "." and ".."; NULL after the last or, with
+ * *error set, on failure. */
 static const struct dirent *next_entry(DIR *dir, int *error)
 {
     for (;;) {
@@ -259,7 +259,7 @@ static const struct dirent *next_entry(DIR *dir, int *error)
     }
 }
 
-/* Open a directory of a directory to be read; NULL with errno. */
+/* Open a subdirectory for reading; on failure, return NULL and set errno. */
 static DIR *open_beneath(int parent_fd, const char *name)
 {
     int fd = openat(parent_fd,
@@ -277,7 +277,7 @@ static DIR *open_beneath(int parent_fd, const char *name)
     return dir;
 }
 
-/* A directory that is being removed, and those it is in. */
+/* The directory being removed, with the open directories above it. */
 struct walk {
     int top_fd;
     dev_t device;
@@ -288,10 +288,10 @@ struct walk {
         uint64_t bytes;
     } levels[DEPTH_MAX];
     uint32_t depth;
-    uint64_t bytes; /* of what has gone, or would go */
+    uint64_t bytes; /* removed, or to be removed in a dry run */
 };
 
-/* Go into a directory; 0 or an errno. */
+/* Enter a directory; return 0 or an errno. */
 static int enter(struct walk *walk, int parent_fd, const char *name)
 {
     if (walk->depth == DEPTH_MAX) {
@@ -304,7 +304,7 @@ static int enter(struct walk *walk, int parent_fd, const char *name)
     }
     int error = fstat(dirfd(dir), &stat) == 0 ? 0 : errno;
     if (error == 0 && stat.st_dev != walk->device) {
-        error = EXDEV; /* something is mounted there */
+        error = EXDEV; /* a mount point */
     }
     if (error != 0) {
         (void)closedir(dir);
@@ -317,8 +317,8 @@ static int enter(struct walk *walk, int parent_fd, const char *name)
     return 0;
 }
 
-/* Leave the innermost directory, and remove it if `whole` and not a dry run; 0
- * or an errno. */
+/* Leave the innermost directory, and remove it if `whole` and not a dry run.
+ * Return 0 or an errno. */
 static int leave(struct walk *walk, bool whole)
 {
     walk->depth--;
@@ -336,7 +336,7 @@ static int leave(struct walk *walk, bool whole)
     return error;
 }
 
-/* Remove an entry of the innermost directory, or enter it; 0 or an errno. */
+/* Remove or enter an entry of the innermost directory; 0 or an errno. */
 static int take_entry(struct walk *walk, const char *name)
 {
     int fd = dirfd(walk->levels[walk->depth - 1].dir);
@@ -354,8 +354,7 @@ static int take_entry(struct walk *walk, const char *name)
     return 0;
 }
 
-/* Remove a directory with all that is in it, and count the bytes that went; 0
- * or an errno. */
+/* Remove a directory tree and count the bytes. Return 0 or an errno. */
 static int remove_tree(int top_fd, const char *name, bool dry, uint64_t *bytes)
 {
     struct stat stat;
@@ -384,16 +383,16 @@ static int remove_tree(int top_fd, const char *name, bool dry, uint64_t *bytes)
     return error;
 }
 
-/* --- the directory of a run --------------------------------------------- */
+/* --- run directory ------------------------------------------------------ */
 
-/* A run's directory while it is dealt with. */
+/* A run directory being processed. */
 struct folder {
     struct gc *gc;
     const char *run;
     struct known known;
     DIR *dir;
     struct tally tally;
-    bool kept; /* something in it stays */
+    bool kept; /* an entry stays */
 };
 
 static bool is_known(const struct folder *folder, const char *name)
@@ -406,8 +405,7 @@ static bool is_known(const struct folder *folder, const char *name)
     return strmap_find(&folder->known.names, name, strlen(name)) != STRMAP_NONE;
 }
 
-/* Whether the shim of an attempt is alive; whatever cannot be looked at may
- * have one. */
+/* Whether the shim of an attempt is alive; true if that is unknown. */
 static bool
 is_live(const struct folder *folder, const char *task, const char *attempt)
 {
@@ -423,12 +421,12 @@ is_live(const struct folder *folder, const char *task, const char *attempt)
     return live;
 }
 
-/* Whether no attempt of a task is alive, or may be. */
+/* Whether all attempts of a task are known to be dead. */
 static bool is_task_quiet(const struct folder *folder, const char *task)
 {
     DIR *dir = open_beneath(dirfd(folder->dir), task);
     if (dir == NULL) {
-        return errno == ENOTDIR || errno == ELOOP; /* not of ours */
+        return errno == ENOTDIR || errno == ELOOP; /* not created by sluice */
     }
     const struct dirent *entry;
     bool live = false;
@@ -440,7 +438,7 @@ static bool is_task_quiet(const struct folder *folder, const char *task)
     return !live && error == 0;
 }
 
-/* Directories of attempts that a task has now. */
+/* Count the attempt directories of a task. */
 static uint32_t count_attempts(const struct folder *folder, const char *task)
 {
     DIR *dir = open_beneath(dirfd(folder->dir), task);
@@ -483,8 +481,8 @@ static void keep_entry(struct folder *folder, const char *name, int error)
     strbuf_release(&path);
 }
 
-/* Remove a task's directory and count what went, all of it or not; 0 or an
- * errno. */
+/* Remove a task directory and count the removed part, even after an error.
+ * Return 0 or an errno. */
 static int remove_task(struct folder *folder, const char *name)
 {
     uint32_t before = count_attempts(folder, name);
@@ -521,7 +519,7 @@ static void remove_folder(struct folder *folder, int runs_fd)
     }
 }
 
-/* Why a run that the store was asked about must stay; NULL: it can go. */
+/* Return why a run must stay; NULL: it can be removed. */
 static const char *
 why_kept(const struct gc *gc, const struct known *known, struct strbuf *text)
 {
@@ -548,7 +546,7 @@ why_kept(const struct gc *gc, const struct known *known, struct strbuf *text)
     return NULL;
 }
 
-/* Deal with one entry of runs/. */
+/* Process one entry of runs/. */
 static enum err
 take_run(struct gc *gc, int runs_fd, const char *name, struct diag *diag)
 {
@@ -585,13 +583,13 @@ take_run(struct gc *gc, int runs_fd, const char *name, struct diag *diag)
 
 /* --- worktrees and branches --------------------------------------------- */
 
-/* What is told of a run's worktrees, and whether something of them is kept. */
+/* Context of on_swept(): where to report, and whether anything stays. */
 struct listener {
     struct gc *gc;
     bool kept;
 };
 
-/* A worktree or branch of a run that was dealt with. */
+/* Report a worktree or branch that was removed or, with `reason`, kept. */
 static void on_swept(void *ctx, const char *what, const char *reason)
 {
     struct listener *listener = ctx;
@@ -609,7 +607,7 @@ static void on_swept(void *ctx, const char *what, const char *reason)
     jsonw_object_end(&json);
 }
 
-/* Remove the folders of the run's worktrees, if they are empty. */
+/* Remove the directory of the run's worktrees, if it is empty. */
 static void remove_folders(const char *home, const char *run)
 {
     struct strbuf path = {0};
@@ -620,9 +618,9 @@ static void remove_folders(const char *home, const char *run)
 }
 
 /*
- * Sweep all repositories of a finished run (see git/sweep.h). The run's folder
- * below worktrees/ goes when nothing is kept, so that as long as it is there,
- * there is something to look at.
+ * Sweep all repositories of a finished run (see git/sweep.h). Remove its
+ * directory below worktrees/ only if nothing was kept: while it exists, each gc
+ * sweeps the run again.
  */
 static enum err sweep(struct gc *gc, const char *run, struct diag *diag)
 {
@@ -669,7 +667,7 @@ static enum err sweep(struct gc *gc, const char *run, struct diag *diag)
     return err;
 }
 
-/* Deal with one entry of worktrees/. */
+/* Process one entry of worktrees/. */
 static enum err
 take_worktrees(struct gc *gc, const char *name, struct diag *diag)
 {
@@ -692,9 +690,9 @@ take_worktrees(struct gc *gc, const char *name, struct diag *diag)
     return err;
 }
 
-/* --- the command -------------------------------------------------------- */
+/* --- command ------------------------------------------------------------ */
 
-/* Deal with what is in a folder of the store. */
+/* Process the entries of a directory of the store. */
 static enum err take_all(struct gc *gc,
                          int store_fd,
                          const char *folder,

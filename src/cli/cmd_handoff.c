@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sluice handoff: the summary of a run for each of its repositories, and the
- * push of its branches.
+ * sluice handoff: print the summary of a run per repository, and push its
+ * branches.
  */
 #include "base/mem.h"
 #include "cli/cli.h"
@@ -14,11 +14,11 @@
 #include <string.h>
 
 struct request {
-    struct cli_line line; /* without --run: the unfinished run, or the last */
+    struct cli_line line; /* default: the unfinished run, or the last */
     bool no_push;
 };
 
-/* The index of the run that is meant. */
+/* Find the index of the wanted run. */
 static enum err find_run(const struct client_view *view,
                          const char *wanted,
                          uint32_t *out,

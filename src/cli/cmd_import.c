@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sluice import: a plan made of issues that were exported from elsewhere.
+ * sluice import: create a plan from exported issues.
  *
- * import/import.h reads and links the issues, cli/import_out.h writes files;
- * here are the options and the messages.
+ * import/import.h reads and links the issues, cli/import_out.h writes files.
+ * This file has the options and the messages.
  */
 #include "adapter/adapter.h"
 #include "base/invariant.h"
@@ -28,7 +28,7 @@ enum {
     OPT_REVIEW_AGENT,
 };
 
-/* The directory beside the plan that has the bodies of issues. */
+/* Directory of issue bodies, next to the plan. */
 #define BODIES "issues"
 
 static const char *const sources[] = {
@@ -48,13 +48,13 @@ struct request {
     struct import_path paths[PATHS_MAX];
     const char *output; /* NULL: standard output */
     bool force;
-    char *clone; /* that a file is in; NULL: none */
+    char *clone; /* clone that contains a file; NULL: none */
     char *clone_name;
 };
 
 /* --- errors ------------------------------------------------------------- */
 
-/* Append the place of an error: "FILE:LINE:COLUMN: issue #N: ". */
+/* Append the position of an error: "FILE:LINE:COLUMN: issue #N: ". */
 static void add_place(struct strbuf *out,
                       const struct request *request,
                       const struct import_error *error)
@@ -133,9 +133,8 @@ static void print_errors_json(const struct import_errors *errors)
     (void)cli_print(&out);
 }
 
-/* --- the summary -------------------------------------------------------- */
+/* --- summary ------------------------------------------------------------ */
 
-/* Print what was written. */
 static int print_summary(const struct request *request,
                          const struct import_counts *counts)
 {
@@ -173,7 +172,7 @@ static int print_summary(const struct request *request,
     return cli_print(&out);
 }
 
-/* --- the command line --------------------------------------------------- */
+/* --- command line ------------------------------------------------------- */
 
 static int add_label(struct request *request,
                      const char **labels,
@@ -189,7 +188,7 @@ static int add_label(struct request *request,
     return CLI_OK;
 }
 
-/* The name of an agent that is built in. */
+/* Set the name of a built-in agent. */
 static int set_agent(const struct request *request,
                      const struct cli_option *option,
                      const char *name,
@@ -220,7 +219,7 @@ static int set_agent(const struct request *request,
     return code;
 }
 
-/* NAME:PATH; the name is cut off in place. */
+/* Add NAME:PATH; cuts off the name in place. */
 static int add_path(struct request *request, char *argument)
 {
     char *colon = strchr(argument, ':');
@@ -266,7 +265,7 @@ static int take_option(struct cli_line *line,
     }
 }
 
-/* The source that the first operand names. */
+/* Set the source that the first operand names. */
 static int set_source(struct request *request, const char *name)
 {
     if (name == NULL) {
@@ -289,7 +288,7 @@ static int set_source(struct request *request, const char *name)
     return code;
 }
 
-/* Check that the options go together. */
+/* Check that the options are compatible. */
 static int check_options(const struct request *request)
 {
     const struct import_options *options = &request->options;
@@ -370,8 +369,8 @@ static int read_file(const struct request *request,
     return CLI_OK;
 }
 
-/* A backlog that is kept in its clone says where that is, unless the command
- * line does. */
+/* Set the clone to the repository that contains the backlog file, unless the
+ * command line names a clone. */
 static void find_clone(struct request *request, const char *file)
 {
     static const char *const inside[] = {

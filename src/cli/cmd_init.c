@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sluice init: write a first plan from what a directory has.
+ * sluice init: write a first plan for the repositories in a directory.
  *
- * Names of directories and branches come from outside: they are written as
- * quoted strings, and the plan is read again before it is written, so that
- * nothing that `sluice check` rejects reaches the disk.
+ * Names of directories and branches are untrusted: they are written as quoted
+ * strings, and the plan is parsed before it is written, so that init never
+ * writes a plan that `sluice check` rejects.
  */
 #include "base/jsonw.h"
 #include "base/mem.h"
@@ -38,7 +38,7 @@ static bool is_plain(char byte)
            (byte >= '0' && byte <= '9');
 }
 
-/* An id that a plan accepts, as near to the text as can be. */
+/* Derive a valid plan id from a string, changing as little as possible. */
 static void make_name(char out[NAME_BYTES], const char *text)
 {
     size_t len = 0;
@@ -69,7 +69,7 @@ static void name_of(char out[NAME_BYTES], const char *dir)
     free(real);
 }
 
-/* Names of the repositories, one for each; two of them never the same. */
+/* Create unique names for the repositories. */
 static char (*make_names(const struct request *request,
                          const struct survey *survey))[NAME_BYTES]
 {
@@ -92,7 +92,7 @@ static char (*make_names(const struct request *request,
     return names;
 }
 
-/* --- the plan ----------------------------------------------------------- */
+/* --- plan --------------------------------------------------------------- */
 
 static void add_head(struct strbuf *out, const char *name)
 {
@@ -237,7 +237,7 @@ static void make_plan(struct strbuf *out,
     add_issues(out, survey, names);
 }
 
-/* Whether the plan can be read; errors are printed. */
+/* Whether the plan is valid; print its errors if not. */
 static bool is_sound(const struct strbuf *text)
 {
     char path[] = PLAN_FILE;
@@ -262,7 +262,7 @@ static void add_path(struct strbuf *out, const struct request *request)
     strbuf_adds(out, PLAN_FILE);
 }
 
-/* Why the plan cannot be written. */
+/* Report why the plan cannot be written. */
 static int
 fail_write(const struct request *request, const char *path, int error)
 {
@@ -282,7 +282,7 @@ fail_write(const struct request *request, const char *path, int error)
     return code;
 }
 
-/* Write the file. An old one is replaced with --force only. */
+/* Write the plan. Only --force replaces an existing file. */
 static int write_plan(const struct request *request, const struct strbuf *text)
 {
     struct strbuf path = {0};
@@ -332,9 +332,9 @@ static int report(const struct request *request, const struct survey *survey)
     return cli_print(&out);
 }
 
-/* --- the command -------------------------------------------------------- */
+/* --- command ------------------------------------------------------------ */
 
-/* Name the repositories that are left out; how many are not. */
+/* Warn about unusable repositories; return the number of usable ones. */
 static uint32_t warn(const struct survey *survey)
 {
     uint32_t usable = 0;

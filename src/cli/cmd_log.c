@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sluice log: what a task's session has written.
+ * sluice log: print the log of a task's session.
  *
- * The log is a file that the session writes by itself (see exec/attempt.h), so
- * it is read here while it grows. A log that was too long has a hole in its
- * middle, with a line before it that says so: the hole is stepped over, and so
- * are the NUL bytes between that line and the next block.
+ * The session writes the log file itself (see exec/attempt.h), so the file may
+ * grow while it is read. A log that was too long has a hole in its middle,
+ * after a line that reports the cut. The reader skips the hole and the NUL
+ * bytes between that line and the next block.
  *
- * Which attempt it is, and whether it has ended, is in the store. That is asked
- * first and the log read after it: when the store says that a session has
- * ended, everything that it wrote is in the file.
+ * The store has the attempt and its state. Read the store first and the log
+ * after it: once the store lists a session as finished, its log is complete.
  */
 #include "base/clock.h"
 #include "base/invariant.h"
@@ -34,40 +33,40 @@ enum {
     POLL_US = 100000,
 };
 
-/* So long nobody may be the scheduler before following ends: one may be about
- * to take the place of another. */
+/* Stop following after this time without a scheduler: a scheduler may be about
+ * to replace another. */
 #define ABANDONED_NS (INT64_C(5) * 1000000000)
 
-/* The end of the line that stands where a log was cut: see exec/shim_log.c. */
+/* Last part of the line that marks a cut: see exec/shim_log.c. */
 static const char mark_end[] = " bytes were cut here]\n";
 
 struct log {
     struct cli_line line;
-    uint32_t attempt; /* 0: the last one */
+    uint32_t attempt; /* 0: the last attempt */
     bool follow;
     bool path_only;
     bool raw;
-    bool terminal; /* escape sequences are left out */
+    bool terminal; /* remove escape sequences */
     struct store_place place;
     struct store *store;
     struct target target;
-    bool news; /* the target has moved since it was found */
+    bool news; /* the target has changed since it was read */
     uint64_t last_event;
-    struct task_log last;  /* as of the target */
-    struct task_log shown; /* whose log is shown */
-    struct strbuf path;    /* of its directory */
-    int fd;                /* of its log; -1: not open */
-    off_t at;              /* how far it was read */
-    size_t matched;        /* bytes of mark_end that came last */
-    bool after_mark;       /* NUL bytes are of the cut */
+    struct task_log last;  /* last attempt of the target */
+    struct task_log shown; /* attempt being shown */
+    struct strbuf path;    /* attempt directory */
+    int fd;                /* log; -1: not open */
+    off_t at;              /* offset of the next read */
+    size_t matched;        /* bytes of mark_end just read */
+    bool after_mark;       /* skip NUL bytes: they belong to the cut */
     struct strip strip;
-    struct strbuf text; /* of JSON: what was read of a line so far */
-    int code;           /* of the exit, when writing fails */
+    struct strbuf text; /* for JSON: the incomplete line */
+    int code;           /* exit code after a failed write */
 };
 
-/* --- finding it --------------------------------------------------------- */
+/* --- finding ------------------------------------------------------------ */
 
-/* Open the log of the attempt, if it is there. */
+/* Open the attempt's log, if it exists. */
 static void open_log(struct log *log)
 {
     int dir_fd = open(strbuf_text(&log->path),
@@ -87,7 +86,7 @@ static void open_log(struct log *log)
     log->fd = fd;
 }
 
-/* --- showing it --------------------------------------------------------- */
+/* --- showing ------------------------------------------------------------ */
 
 static void write_out(struct log *log, const struct strbuf *text)
 {
@@ -96,7 +95,7 @@ static void write_out(struct log *log, const struct strbuf *text)
     }
 }
 
-/* One line as JSON. */
+/* Print one line as JSON. */
 static void write_line(struct log *log)
 {
     struct strbuf out = {0};
@@ -110,7 +109,7 @@ static void write_line(struct log *log)
     strbuf_release(&out);
 }
 
-/* Every whole line of stripped text as JSON; so is one that is too long. */
+/* Print each complete line of stripped text as JSON; split overlong lines. */
 static void write_lines(struct log *log, const struct strbuf *text)
 {
     const char *at = strbuf_text(text);
@@ -126,7 +125,7 @@ static void write_lines(struct log *log, const struct strbuf *text)
     }
 }
 
-/* Show bytes that are not of a cut. */
+/* Show bytes outside a cut. */
 static void show(struct log *log, const struct strbuf *bytes)
 {
     if (!log->terminal && !log->line.json) {
@@ -170,11 +169,11 @@ static void show_piece(struct log *log, const char *bytes, size_t len)
     strbuf_release(&kept);
 }
 
-/* A part of the log was cut before it was read. */
+/* Report bytes that were cut before they were read. */
 static void show_cut(struct log *log, off_t bytes)
 {
     if (log->after_mark) {
-        return; /* the line before the hole tells it */
+        return; /* the line before the hole reports it */
     }
     struct strbuf line = {0};
     strbuf_addf(&line,
@@ -184,8 +183,7 @@ static void show_cut(struct log *log, off_t bytes)
     strbuf_release(&line);
 }
 
-/* How many bytes to read next; 0: there are none yet. Holes are stepped over.
- */
+/* Skip holes and return the number of bytes to read next; 0: none yet. */
 static size_t next_piece(struct log *log)
 {
     struct stat stat;
@@ -193,13 +191,13 @@ static size_t next_piece(struct log *log)
         return 0;
     }
     if (stat.st_size < log->at) {
-        /* Its file system knows no holes: the file was shortened. */
+        /* A file system without holes: the shim truncated the file. */
         show_cut(log, log->at - stat.st_size);
         log->at = stat.st_size;
     }
     off_t data = lseek(log->fd, log->at, SEEK_DATA);
     if (data < 0) {
-        /* ENXIO: the end, or nothing but a hole until there. */
+        /* ENXIO: no data up to the end of the file. */
         log->at = errno == ENXIO ? stat.st_size : log->at;
         data = log->at;
     }
@@ -213,7 +211,7 @@ static size_t next_piece(struct log *log)
     return len <= 0 ? 0 : len < PIECE_BYTES ? (size_t)len : PIECE_BYTES;
 }
 
-/* Show what was added since. */
+/* Show bytes added since the last call. */
 static void show_news(struct log *log)
 {
     char *bytes = mem_resize(NULL, PIECE_BYTES, 1);
@@ -232,7 +230,7 @@ static void show_news(struct log *log)
     mem_free(bytes);
 }
 
-/* The log that is shown has ended. */
+/* Flush and close the log being shown. */
 static void show_end(struct log *log)
 {
     struct strbuf rest = {0};
@@ -262,12 +260,12 @@ static enum err on_event(void *ctx, const struct store_event *event)
     struct log *log = ctx;
     log->last_event = event->number;
     if (event->run == log->target.run && event->task != STORE_NONE) {
-        log->news = true; /* of the task, or of the first of its session */
+        log->news = true; /* of the task, or of the first task of its session */
     }
     return ERR_OK;
 }
 
-/* Bring the target up to date. */
+/* Update the target. */
 static enum err refresh(struct log *log, struct diag *diag)
 {
     enum err err = store_events(log->store,
@@ -308,7 +306,7 @@ static bool has_ended(const struct target *target)
            strcmp(target->state, "ready") != 0;
 }
 
-/* Begin with an attempt's log. */
+/* Start showing an attempt's log. */
 static enum err
 begin(struct log *log, const struct task_log *attempt, struct diag *diag)
 {
@@ -332,7 +330,7 @@ begin(struct log *log, const struct task_log *attempt, struct diag *diag)
                             diag);
 }
 
-/* Whether nobody is there who could go on with the task. */
+/* Whether no process could advance the task for ABANDONED_NS. */
 static bool is_abandoned(const struct log *log, int64_t *since_ns)
 {
     struct store_owner owner;
@@ -348,7 +346,7 @@ static bool is_abandoned(const struct log *log, int64_t *since_ns)
     return now_ns - *since_ns >= ABANDONED_NS;
 }
 
-/* Whether there is nothing more to follow. */
+/* Whether following is complete. */
 static bool is_over(const struct log *log)
 {
     bool current = log->last.token == log->shown.token;
@@ -392,7 +390,7 @@ static enum err follow(struct log *log, struct diag *diag)
     }
 }
 
-/* --- the command -------------------------------------------------------- */
+/* --- command ------------------------------------------------------------ */
 
 static int print_path(const struct log *log)
 {
@@ -432,7 +430,7 @@ static int say_none(const struct log *log)
     return CLI_NOT_ALL_DONE;
 }
 
-/* Show the log of the attempt that was found; the exit code. */
+/* Show the log of the attempt; return the exit code. */
 static int show_log(struct log *log, struct diag *diag)
 {
     if (log->path_only) {
@@ -460,7 +458,7 @@ static int show_log(struct log *log, struct diag *diag)
     return log->code;
 }
 
-/* Find the task and its attempt, and show it; the exit code. */
+/* Find the task and its attempt, and show the log; return the exit code. */
 static int look(struct log *log, const char *task)
 {
     struct diag diag = {0};

@@ -22,7 +22,7 @@ static int carry_out(struct request *request)
         if (err == ERR_OK && request->file == NULL) {
             return cli_write(&request->out);
         }
-        /* Whole, because a collector may read it at any time. */
+        /* Atomic, because a collector may read the file at any time. */
         int error =
             err == ERR_OK ? cli_write_file(request->file, &request->out) : 0;
         if (error != 0) {

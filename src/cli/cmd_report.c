@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sluice report: what a run amounted to, as a page, a picture, a summary or
- * JSON. It only reads the store; the page goes beside the run's other files
- * there unless another place is named.
+ * sluice report: report a run as a page, a picture, a summary or JSON. It only
+ * reads the store. Unless --output names a file, the page is written to report/
+ * in the home directory of the store.
  */
 #include "base/clock.h"
 #include "base/mem.h"
@@ -17,7 +17,7 @@
 #include <string.h>
 
 struct request {
-    struct cli_line line; /* without --run: the newest */
+    struct cli_line line; /* default run: the newest */
     const char *output;   /* NULL: standard output, or the store */
     bool md;
     bool svg;
@@ -25,7 +25,7 @@ struct request {
 
 /* --- writing ------------------------------------------------------------ */
 
-/* The page, into the store: STORE/report/RUN.html. */
+/* Write the page into the store: STORE/report/RUN.html. */
 static enum err put_page(const char *home,
                          const struct run_history *history,
                          const struct strbuf *text,
@@ -88,7 +88,7 @@ static int write_out(const struct request *request,
     return cli_fail_store(request->line.command, err, &diag);
 }
 
-/* --- making ------------------------------------------------------------- */
+/* --- creating ----------------------------------------------------------- */
 
 static int make(const struct request *request,
                 const char *home,
@@ -143,7 +143,7 @@ static int carry_out(const struct request *request)
     return code;
 }
 
-/* --- the command line --------------------------------------------------- */
+/* --- command line ------------------------------------------------------- */
 
 static int run(const struct cli_command *command, int argc, char **argv)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sluice run: hand a plan in and see it through.
+ * sluice run: submit a plan and run it to completion.
  *
- * The process either becomes the scheduler of the store or, if there is one,
- * hands the plan to it and watches. A watcher tries to take the lock again and
- * again: when the scheduler dies, one of the watchers is the next one.
+ * The process becomes the scheduler of the store or, if the store has one,
+ * submits the plan to it and watches. A watcher keeps trying to take the lock:
+ * when the scheduler dies, one of the watchers replaces it.
  */
 #include "base/clock.h"
 #include "base/crash.h"
@@ -42,14 +42,14 @@ enum {
     OPT_UPDATE,
     OPT_WAIT,
     WATCH_US = 250000,
-    SUBMIT_MS = 60000, /* a large plan takes a while to be read */
-    PING_MS = 1000,    /* a scheduler that takes longer may be replaced */
+    SUBMIT_MS = 60000, /* parsing a large plan takes a while */
+    PING_MS = 1000,    /* a slower scheduler may be replaced */
     KILL_TRIES = 200,
     KILL_WAIT_US = 10000,
 };
 
-/* A request that is carried out without a scheduler gives a sign of life at its
- * begin, and then each second. One that is silent for this long hangs. */
+/* A process that applies a request without a scheduler signals that it is alive
+ * at its start and each second. If silent for this long, it hangs. */
 #define REQUEST_SILENT_NS (60 * SECOND_NS)
 
 struct run {
@@ -62,27 +62,27 @@ struct run {
     bool wait;
     bool json;
     struct cli_file file;
-    const char *path;         /* of the plan, as it was given */
-    char *name;               /* of the plan */
-    struct plan *plan;        /* until the scheduler has it; NULL: it does */
-    char *folder;             /* of the plan */
-    struct store_place place; /* of the store */
+    const char *path;  /* plan, as given */
+    char *name;        /* plan name */
+    struct plan *plan; /* NULL once the scheduler has it */
+    char *folder;      /* plan directory */
+    struct store_place place;
     struct store *store;
     struct loop *loop;
     struct live *live;   /* NULL: plain lines */
-    struct strbuf lines; /* to be printed */
-    int64_t began_ns;    /* this process; wall clock */
-    char *id;            /* of the run, once it is known */
+    struct strbuf lines; /* not yet printed */
+    int64_t began_ns;    /* start of this process; wall clock */
+    char *id;            /* run id, once known */
     uint32_t number;
     uint64_t last_event;
-    int64_t drawn_ns; /* wall clock, of a watcher */
+    int64_t drawn_ns; /* by a watcher; wall clock */
     uint32_t interrupts;
-    bool interrupted; /* the run is not over, but we go */
-    bool troubled;    /* the store cannot be written at present */
-    bool over;        /* nothing more will happen by itself */
+    bool interrupted; /* exit although the run is unfinished */
+    bool troubled;    /* the store is not writable */
+    bool over;        /* the run finished or needs an operator */
     bool past;        /* the run had finished before */
-    bool removed;     /* and is not in the store any more */
-    bool cancelled;   /* of a removed one */
+    bool removed;     /* and gc has removed it */
+    bool cancelled;   /* state of a removed run */
     enum err failed;
     struct diag diag;
 };
@@ -104,7 +104,7 @@ static const struct cli_option options[] = {
     {0},
 };
 
-/* --- what is shown ------------------------------------------------------ */
+/* --- output ------------------------------------------------------------- */
 
 static void print_text(const struct strbuf *text)
 {
@@ -112,8 +112,8 @@ static void print_text(const struct strbuf *text)
     (void)fflush(stdout);
 }
 
-/* Lines without a date are of the day on which this process began, and of the
- * day on which they are printed. */
+/* Add a date unless the event is of the day on which this process started and
+ * of the current day. */
 static void add_dated_line(struct run *run, const struct store_event *event)
 {
     struct strbuf line = {0};
@@ -127,7 +127,7 @@ static void add_dated_line(struct run *run, const struct store_event *event)
     strbuf_release(&line);
 }
 
-/* Show an event of our run, or of the store as a whole. */
+/* Show an event of this run, or of the whole store. */
 static void show_event(struct run *run, const struct store_event *event)
 {
     run->last_event = event->number;
@@ -142,7 +142,7 @@ static void show_event(struct run *run, const struct store_event *event)
     }
 }
 
-/* Print what has come together in a pass. */
+/* Print the lines collected in a pass. */
 static void print_lines(struct run *run)
 {
     if (run->lines.len > 0) {
@@ -151,7 +151,7 @@ static void print_lines(struct run *run)
     }
 }
 
-/* --- handing the plan in ------------------------------------------------ */
+/* --- submitting --------------------------------------------------------- */
 
 static void add_submit(struct strbuf *out, const struct run *run)
 {
@@ -166,7 +166,7 @@ static void add_submit(struct strbuf *out, const struct run *run)
     jsonw_object_end(&json);
 }
 
-/* What came of handing it in. */
+/* Process the answer to a submit request. */
 static void take_answer(struct run *run, const char *answer)
 {
     json_t *json = json_loads(answer, 0, NULL);
@@ -191,7 +191,7 @@ static void take_answer(struct run *run, const char *answer)
     json_decref(json);
 }
 
-/* --- being the scheduler ------------------------------------------------ */
+/* --- scheduling --------------------------------------------------------- */
 
 static void on_event(void *ctx, const struct store_event *event)
 {
@@ -206,8 +206,8 @@ static void say(struct run *run, const char *text)
     (void)fprintf(stderr, "sluice run: %s\n", text);
 }
 
-/* Whether a scheduler that finds all sessions of the cap running could watch
- * each of them. It goes on without, but learns late of their ends. */
+/* Warn if a scheduler could not watch as many sessions as the cap allows. It
+ * still works, but notices late that they have exited. */
 static void check_files(struct run *run)
 {
     enum { OWN_FILES = 48 };
@@ -244,13 +244,13 @@ static void on_answer(void *ctx, const char *json)
     if (run->id != NULL) {
         check_files(run);
     }
-    (void)malloc_trim(0); /* reading a plan takes more than keeping it */
+    (void)malloc_trim(0); /* parsing needs more memory than the plan */
     if (run->failed != ERR_OK || run->past) {
         loop_stop(run->loop);
     }
 }
 
-/* Tell when trouble comes, and when it has gone. */
+/* Report when the store fails and when it recovers. */
 static void tell_trouble(struct run *run, const char *trouble)
 {
     if ((trouble[0] != '\0') == run->troubled) {
@@ -291,7 +291,7 @@ static void on_pass(void *ctx)
     bool left = engine_is_draining(engine) && engine_session_count(engine) == 0;
     if (view.finished || (view.quiet && !left && !view.sched.paused)) {
         if (engine_notification_count(engine, ix) > 0) {
-            return; /* hooks are still to be told of it */
+            return; /* notifications are pending */
         }
         run->over = true;
         if (view.finished || !run->wait) {
@@ -309,7 +309,7 @@ static void on_signal(void *ctx, int number)
     struct engine *engine = loop_engine(run->loop);
     run->interrupts += number == SIGINT ? 1 : 0;
     if (number != SIGINT || run->interrupts > 2) {
-        /* The sessions live on, and the next scheduler adopts them. */
+        /* Sessions keep running, and the next scheduler adopts them. */
         run->interrupted = true;
         loop_stop(run->loop);
     } else if (run->interrupts == 1) {
@@ -325,7 +325,7 @@ static void on_signal(void *ctx, int number)
     }
 }
 
-/* The scheduler need not read the plan again. */
+/* Pass the parsed plan on, so that the scheduler need not parse it again. */
 static void offer_plan(struct run *run)
 {
     struct plan_source source = {
@@ -360,7 +360,7 @@ static enum err schedule(struct run *run, uint64_t epoch)
         .signal = on_signal,
     };
     enum err err = loop_open(&run->loop, &loop_options, &run->diag);
-    strbuf_release(&update.diff); /* it was shown before */
+    strbuf_release(&update.diff); /* already shown */
     if (err == ERR_CONFLICT || err == ERR_NOT_FOUND || err == ERR_INVALID) {
         run->failed = err;
     }
@@ -379,7 +379,7 @@ static enum err schedule(struct run *run, uint64_t epoch)
     return err != ERR_OK ? err : run->failed;
 }
 
-/* --- watching another one ----------------------------------------------- */
+/* --- watching ----------------------------------------------------------- */
 
 static enum err on_watched(void *ctx, const struct store_event *row)
 {
@@ -388,7 +388,7 @@ static enum err on_watched(void *ctx, const struct store_event *row)
     show_event(run, row);
     event_read(&event, row);
     if (event_is_request(&event, "drain")) {
-        run->interrupted = true; /* nobody is to go on with it now */
+        run->interrupted = true; /* do not replace a drained scheduler */
     }
     if (row->run == run->number && event.kind == EVENT_KIND_RUN) {
         enum event_word to = event.as.run.to;
@@ -399,7 +399,7 @@ static enum err on_watched(void *ctx, const struct store_event *row)
     return ERR_OK;
 }
 
-/* Hand the plan to the scheduler. ERR_NOT_FOUND: it went away just now. */
+/* Submit the plan to the scheduler. ERR_NOT_FOUND: it has just exited. */
 static enum err submit(struct run *run)
 {
     struct strbuf json = {0};
@@ -424,7 +424,7 @@ static enum err submit(struct run *run)
     return err;
 }
 
-/* Show what the store says, when it has changed or a second has passed. */
+/* Draw the state in the store, if it has changed or a second has passed. */
 static void draw_watched(struct run *run, bool changed)
 {
     int64_t now_ns = clock_wall_ns();
@@ -442,7 +442,7 @@ static void draw_watched(struct run *run, bool changed)
     client_view_release(&view);
 }
 
-/* One look at what the scheduler has done. */
+/* Poll the store for progress of the scheduler. */
 static enum err watch(struct run *run)
 {
     if (run->id == NULL) {
@@ -466,7 +466,7 @@ static enum err watch(struct run *run)
     return err;
 }
 
-/* --- both --------------------------------------------------------------- */
+/* --- both roles --------------------------------------------------------- */
 
 /* Kill the process that holds the lock, if it is on this machine. */
 static enum err end_owner(struct run *run)
@@ -480,9 +480,9 @@ static enum err end_owner(struct run *run)
 }
 
 /*
- * Whether who holds the store will give it back soon: it carries out a request
- * without being a scheduler, or is one that has just begun or is about to end.
- * None of them listens.
+ * Whether the lock holder will release the store soon: it applies a request
+ * without being a scheduler, or it is a scheduler that is starting or exiting.
+ * None of these listens on the socket.
  */
 static bool is_brief(struct run *run)
 {
@@ -491,7 +491,7 @@ static bool is_brief(struct run *run)
     enum err err = store_ping(run->store, PING_MS, &ignored);
     if (err != ERR_NOT_FOUND ||
         store_owner(run->store, &owner, &ignored) != ERR_OK) {
-        return err == ERR_NOT_FOUND; /* or nobody holds it by now */
+        return err == ERR_NOT_FOUND; /* or the lock is free by now */
     }
     return owner.silent_ns >= 0 && owner.silent_ns < REQUEST_SILENT_NS;
 }
@@ -499,7 +499,7 @@ static bool is_brief(struct run *run)
 static enum err take_over(struct run *run, uint64_t *epoch_out)
 {
     struct store_owner self = owner_self();
-    int tries = 0; /* since it was ended */
+    int tries = 0; /* since the kill */
     while (tries < KILL_TRIES) {
         enum err err = store_take(run->store, &self, epoch_out, &run->diag);
         if (err != ERR_BUSY) {
@@ -519,7 +519,7 @@ static enum err take_over(struct run *run, uint64_t *epoch_out)
     return ERR_BUSY;
 }
 
-/* A plan that has finished is not run again, unless that is wanted. */
+/* Find a finished run of this plan, which is not repeated without --new. */
 static enum err look_back(struct run *run)
 {
     if (run->anew || run->id != NULL) {
@@ -552,7 +552,7 @@ static enum err see_through(struct run *run)
     uint64_t epoch;
     enum err err = look_back(run);
     if (run->failed == ERR_OK) {
-        err = ERR_OK; /* taking it may repair what cannot be read */
+        err = ERR_OK; /* taking the lock may repair the store */
     }
     while (err == ERR_OK && !run->over && !run->interrupted) {
         err = run->take_over
@@ -560,9 +560,9 @@ static enum err see_through(struct run *run)
                   : store_take(run->store, &self, &epoch, &run->diag);
         run->take_over = false;
         if (err == ERR_OK && run->id != NULL) {
-            err = watch(run); /* what the one before did last */
+            err = watch(run); /* last events of the previous scheduler */
         } else if (err == ERR_OK) {
-            err = look_back(run); /* it may have finished just now */
+            err = look_back(run); /* may have just finished */
         }
         if (err == ERR_OK) {
             return run->over || run->interrupted ? ERR_OK
@@ -586,7 +586,7 @@ static enum err see_through(struct run *run)
     return err;
 }
 
-/* Events that were there before are not shown. */
+/* Do not show events from before this process. */
 static void skip_events(struct run *run)
 {
     struct store *store;
@@ -602,7 +602,7 @@ static void skip_events(struct run *run)
     }
 }
 
-/* Hand over what is in the repositories; the exit code. */
+/* Hand over the branches in the repositories; return the exit code. */
 static int hand_off(struct run *run, const struct engine *engine, int code)
 {
     uint32_t count;
@@ -625,7 +625,7 @@ static int hand_off(struct run *run, const struct engine *engine, int code)
     return code;
 }
 
-/* Append the command line of this run with an option, or NULL. */
+/* Append this command line with `option`, which may be NULL. */
 static void
 add_command(struct strbuf *out, const struct run *run, const char *option)
 {
@@ -637,7 +637,7 @@ add_command(struct strbuf *out, const struct run *run, const char *option)
     next_add(out, &command);
 }
 
-/* Name the command that goes on from here. */
+/* Append the commands for the next step. */
 static void
 add_next(struct strbuf *out, const struct run *run, const struct engine *engine)
 {
@@ -666,8 +666,7 @@ add_next(struct strbuf *out, const struct run *run, const struct engine *engine)
     strbuf_release(&command);
 }
 
-/* Say that the run has finished, of which nothing else is known; the exit code.
- */
+/* Report a finished run of which only the result is known; the exit code. */
 static int conclude_removed(const struct run *run)
 {
     struct strbuf text = {0};
@@ -696,7 +695,7 @@ static int conclude_removed(const struct run *run)
     return run->cancelled ? CLI_NOT_ALL_DONE : CLI_OK;
 }
 
-/* How it ended: the exit code, and a summary for people. */
+/* Print a summary of the run; return the exit code. */
 static int conclude(struct run *run)
 {
     if (run->id == NULL) {
@@ -737,8 +736,8 @@ static int conclude(struct run *run)
     return code;
 }
 
-/* Show how the plan differs from that of the unfinished run; what forbids to
- * change that run is an error. */
+/* Show how the plan differs from the plan of the unfinished run; an error if
+ * the run cannot be changed to it. */
 static enum err show_update(struct run *run)
 {
     struct engine_update update = {
@@ -768,7 +767,7 @@ static enum err show_update(struct run *run)
     return err;
 }
 
-/* Only show what an update would change. */
+/* Show the changes of an update without applying them. */
 static int preview_update(struct run *run)
 {
     enum err err =
@@ -783,7 +782,7 @@ static int preview_update(struct run *run)
     return CLI_OK;
 }
 
-/* The store has failed: say how to go on; the exit code. */
+/* Print how to resume after a store error; return the exit code. */
 static int explain_store(const struct run *run)
 {
     struct strbuf text = {0};
@@ -797,7 +796,7 @@ static int explain_store(const struct run *run)
 
 static int execute(struct run *run)
 {
-    /* Whoever reads what we print may go; the plan does not. */
+    /* If the reader of our output exits, the plan continues. */
     (void)signal(SIGPIPE, SIG_IGN);
     enum err err =
         store_place_find(&run->place, run->store_option, true, &run->diag);
@@ -842,7 +841,7 @@ static int execute(struct run *run)
     return conclude(run);
 }
 
-/* What the plan would expect in the store it would run in, if that is there. */
+/* Set expectations from the history of the plan's store, if it exists. */
 static void expect_history(struct run *run, struct plan *plan)
 {
     struct diag diag = {0};
@@ -866,7 +865,7 @@ static int check_and_execute(struct run *run, const char *path)
     if (run->folder == NULL) {
         code = cli_fail(run->command, "%s: cannot find its directory", path);
     } else if (!utf8_is_valid(run->folder, strlen(run->folder))) {
-        /* It is in events, briefs and rows, which are UTF-8 by definition. */
+        /* The path occurs in events, briefs and rows, which must be UTF-8. */
         (void)diag_set(&run->diag, ERR_INVALID, "%s", run->folder);
         code = cli_fail(run->command,
                         "the path of the plan's directory is not UTF-8 (%s): "

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sluice simulate: a plan under a virtual clock, once or in several ways.
+ * sluice simulate: run a plan under a virtual clock, in one or more variants.
  *
- * The plan is read anew for each simulation, because a simulation changes it.
+ * Each simulation parses the plan again, because a simulation changes it.
  */
 #include "base/invariant.h"
 #include "base/macros.h"
@@ -72,7 +72,7 @@ static int set_policy(struct request *request, const char *name)
         name);
 }
 
-/* "all", "none", or some of the four names with commas between. */
+/* Parse "all", "none", or a comma-separated list of the four names. */
 static int set_rules(struct request *request, const char *list)
 {
     uint32_t rules = 0;
@@ -138,7 +138,7 @@ static int add_line(struct request *request, const char *word, const char *rest)
     return code;
 }
 
-/* --at takes two words: the time, and the order in one argument. */
+/* --at takes two arguments: the time and the request. */
 static int
 add_at(struct request *request, const char *time, int argc, char **argv)
 {
@@ -220,7 +220,7 @@ static int take_option(struct cli_line *line,
     }
 }
 
-/* Read what the script adds, so that the simulator need not touch files. */
+/* Read the fragments of the script, so that the simulator reads no files. */
 static int read_additions(struct request *request)
 {
     for (uint32_t ix = 0; ix < request->script.request_count; ix++) {
@@ -240,7 +240,7 @@ static int read_additions(struct request *request)
     return CLI_OK;
 }
 
-/* One simulation, its plan, and what it is called beside others. */
+/* One simulation, its plan, and its label in comparisons. */
 struct outcome {
     struct plan *plan;
     struct sim_result *result;
@@ -255,14 +255,14 @@ static void release(struct outcome *outcomes, uint32_t count)
     }
 }
 
-/* How to simulate; `own_policy` is that of the plan. */
+/* One way to simulate; `own_policy`: the policy of the plan. */
 struct variant {
     enum plan_policy policy;
     bool own_policy;
     uint32_t rules;
 };
 
-/* The simulations that were asked for. */
+/* List the requested simulations. */
 static uint32_t list_variants(const struct request *request,
                               struct variant *variants)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sluice status: who schedules, what runs, what waits and why. */
+/* sluice status: print the scheduler, running sessions and waiting tasks. */
 #include "base/duration.h"
 #include "base/mem.h"
 #include "base/plain.h"
@@ -13,13 +13,13 @@
 #include <string.h>
 
 enum {
-    PEOPLE_MAX = 20, /* tasks that need a person, listed at most */
-    GROUPS_MAX = 12, /* reasons for waiting, listed at most */
-    NAMES_MAX = 3,   /* tasks named for one reason */
+    PEOPLE_MAX = 20, /* listed tasks that need attention */
+    GROUPS_MAX = 12, /* listed reasons for waiting */
+    NAMES_MAX = 3,   /* tasks named per reason */
     NAME_COLUMNS = 30,
 };
 
-/* --- the scheduler ------------------------------------------------------ */
+/* --- scheduler ---------------------------------------------------------- */
 
 static void add_scheduler(struct strbuf *out, const struct client_view *view)
 {
@@ -60,9 +60,9 @@ static void add_scheduler(struct strbuf *out, const struct client_view *view)
     strbuf_adds(out, "\n");
 }
 
-/* --- a run, for people -------------------------------------------------- */
+/* --- run, as text ------------------------------------------------------- */
 
-/* A name, padded to its column. */
+/* Append a name, padded to its column. */
 static void add_name(struct strbuf *out, const char *name)
 {
     size_t before = out->len;
@@ -89,8 +89,8 @@ static void add_head(struct strbuf *out, const struct model_run *run)
     strbuf_adds(out, "\n");
 }
 
-/* The cap first, as in the plan; those that nobody uses, or that limit nothing,
- * are left out. */
+/* Append limits, the cap first, as in the plan; omit limits that are unused or
+ * unlimited. */
 static void add_limits(struct strbuf *out, const struct model *model)
 {
     strbuf_adds(out, "  limits:");
@@ -192,7 +192,7 @@ struct waiting_group {
 struct waiting {
     struct waiting_group groups[GROUPS_MAX];
     uint32_t count;
-    uint32_t left; /* tasks with yet other reasons */
+    uint32_t left; /* tasks with other reasons */
 };
 
 static void
@@ -218,7 +218,7 @@ add_to_group(struct waiting *waiting, const struct strbuf *text, uint32_t task)
     group->count++;
 }
 
-/* Those that are ready come first: they wait for nothing but room. */
+/* Ready tasks come first: they wait only for capacity. */
 static void group_waiting(struct waiting *out, const struct model *model)
 {
     uint32_t first = model->part_counts[MODEL_PEOPLE];
@@ -298,7 +298,7 @@ add_run(struct strbuf *out, const struct glance *glance, const char *id)
     model_release(&model);
 }
 
-/* --- the command -------------------------------------------------------- */
+/* --- command ------------------------------------------------------------ */
 
 static void add_text(struct strbuf *out,
                      const struct glance *glance,

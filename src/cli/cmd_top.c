@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sluice top: the live view of a store, with keys to steer it.
+ * sluice top: a live view of a store, with keys to control it.
  *
- * One loop waits for keys, for signals, for the commands that it has started
- * and for the next look at the store. Signals come through a descriptor, so
- * that there is one place where everything ends, and the terminal is given
- * back there. What a key asks for is given to the command of that name as a
- * process of its own (see child.h): requests one after the other in the order
- * of the keys, each naming its run and its task.
+ * One loop waits for keys, signals, child commands and the next reading of the
+ * store. Signals arrive through a descriptor, so that all exits pass through
+ * one place, which restores the terminal. A key runs the command of its name as
+ * a child process (see child.h): one request at a time, in the order of the
+ * keys, each with its run and task.
  */
 #include "base/clock.h"
 #include "base/duration.h"
@@ -36,14 +35,14 @@
 enum { OPT_INTERVAL = 1 };
 
 enum {
-    REQUESTS_MAX = 16, /* asked for, and not yet answered */
-    KEYS_MAX = 256,    /* read before something is drawn again */
+    REQUESTS_MAX = 16, /* unanswered */
+    KEYS_MAX = 256,    /* read between two draws */
 };
 
 #define INTERVAL_MIN_NS (100 * MS_NS)
 #define INTERVAL_MAX_NS (3600 * SECOND_NS)
 
-/* Looking takes at most one part in so many of the time. */
+/* Reading the store takes at most 1/LOOK_SHARE of the time. */
 enum { LOOK_SHARE = 10 };
 
 struct view {
@@ -59,13 +58,13 @@ struct view {
     struct grid grid;
     int signal_fd;
     sigset_t old_mask;
-    int64_t next_look_ns; /* on the clock of clock_boot_ns() */
+    int64_t next_look_ns; /* by clock_boot_ns() */
 
-    struct top_request requests[REQUESTS_MAX]; /* the first one is under way */
+    struct top_request requests[REQUESTS_MAX]; /* [0] is being sent */
     uint32_t request_count;
-    struct child request; /* gives the first one */
+    struct child request; /* sends requests[0] */
     struct strbuf answer;
-    struct child shown; /* whose output is in the pager */
+    struct child shown; /* output is in the pager */
 
     bool quit;
     int code;
@@ -73,7 +72,7 @@ struct view {
 
 /* --- requests ------------------------------------------------------------- */
 
-/* The words of a command line; `words` has room for all. */
+/* Build a command line; `words` has space for all its words. */
 static void make_words(const struct view *view,
                        const struct top_request *request,
                        const char **words)
@@ -120,7 +119,7 @@ static void drop_first(struct view *view)
             view->request_count * sizeof(view->requests[0]));
 }
 
-/* Start with the first request that waits, if none is under way. */
+/* Send the next request, unless a request is being sent. */
 static void give_next(struct view *view)
 {
     while (view->request_count > 0 && view->request.process == 0) {
@@ -153,7 +152,7 @@ static void take_request(struct view *view, struct top_request *request)
     give_next(view);
 }
 
-/* Say what was answered to the first request. */
+/* Show the answer to the first request. */
 static void say_answer(struct view *view, int code)
 {
     json_t *json =
@@ -177,18 +176,18 @@ static void say_answer(struct view *view, int code)
     json_decref(json);
 }
 
-/* Read what the command that gives a request prints. */
+/* Read the output of the child that sends a request. */
 static void read_request(struct view *view)
 {
     if (!child_read(&view->request, &view->answer)) {
         say_answer(view, child_wait(&view->request));
         drop_first(view);
-        view->next_look_ns = 0; /* show what has come of it */
+        view->next_look_ns = 0; /* show the effect */
         give_next(view);
     }
 }
 
-/* --- the pager ---------------------------------------------------------- */
+/* --- pager -------------------------------------------------------------- */
 
 static void show(struct view *view, const struct top_request *request)
 {
@@ -216,10 +215,10 @@ static void read_shown(struct view *view)
     strbuf_release(&text);
 }
 
-/* --- looking and drawing ------------------------------------------------ */
+/* --- reading and drawing ------------------------------------------------ */
 
-/* Look at the store; the next time is not before so much time has gone by
- * that looking costs little of it. */
+/* Read the store, and schedule the next reading so that readings take little of
+ * the time. */
 static void look(struct view *view)
 {
     int64_t begin_ns = clock_boot_ns();
@@ -246,7 +245,7 @@ static void draw(struct view *view)
     screen_show(view->screen, &view->grid);
 }
 
-/* --- the loop ----------------------------------------------------------- */
+/* --- loop --------------------------------------------------------------- */
 
 static void do_request(struct view *view, struct top_request *request)
 {
@@ -299,13 +298,13 @@ static void read_signal(struct view *view)
     }
 }
 
-/* Wait until something happens, or the next look is due. */
+/* Wait for an event, or until the next reading is due. */
 static void wait(struct view *view)
 {
     struct pollfd fds[] = {
         {.fd = view->signal_fd, .events = POLLIN},
         {.fd = STDIN_FILENO, .events = POLLIN},
-        {.fd = view->request.fd, .events = POLLIN}, /* -1 is left out */
+        {.fd = view->request.fd, .events = POLLIN}, /* -1: ignored */
         {.fd = view->shown.fd, .events = POLLIN},
     };
     int64_t left_ns = view->next_look_ns - clock_boot_ns();
@@ -346,7 +345,7 @@ static void loop(struct view *view)
     }
 }
 
-/* Requests that were asked for are given, though nobody looks on any more. */
+/* Send pending requests after the view has closed. */
 static void finish_requests(struct view *view)
 {
     while (view->request_count > 0 && view->code == CLI_OK) {
@@ -376,9 +375,9 @@ static void finish_requests(struct view *view)
     }
 }
 
-/* --- the command -------------------------------------------------------- */
+/* --- command ------------------------------------------------------------ */
 
-/* Have signals come through a descriptor. */
+/* Receive signals through a descriptor. */
 static enum err catch_signals(struct view *view, struct diag *diag)
 {
     sigset_t mask;
@@ -397,7 +396,7 @@ static enum err catch_signals(struct view *view, struct diag *diag)
                : diag_set(diag, ERR_IO, "signals: %s", strerror(errno));
 }
 
-/* From the first look to the last; the exit code. */
+/* Run the view; return the exit code. */
 static int watch(struct view *view)
 {
     struct diag diag = {0};

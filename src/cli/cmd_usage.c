@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sluice usage: what meters show, what follows from them; the override. */
+/* sluice usage: print meters and their effect; set the override. */
 #include "base/jsonw.h"
 #include "cli/cli.h"
 #include "cli/request.h"
@@ -15,7 +15,7 @@ struct request {
     const char *override; /* "on", "off" or NULL */
 };
 
-/* Whether sessions of a provider have reported a limit; until when. */
+/* Whether sessions of a provider have reported a limit, and until when. */
 static bool is_paused(const struct glance *glance, uint32_t ix, int64_t *until)
 {
     struct engine *engine = glance->view.engine;

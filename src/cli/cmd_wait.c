@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sluice wait: until tasks have ended, or runs are over.
+ * sluice wait: wait until tasks or runs have finished.
  *
- * The store is read and nothing else, so it works with a scheduler, without
- * one, and while one follows another. What happens is taken from the log of
- * events: a task's from where it was found, a run's from the beginning,
- * because whether a run waits for a person is in the log only.
+ * It only reads the store, so it works with or without a scheduler and while a
+ * scheduler replaces another. Progress comes from the event log: for a task,
+ * from the point at which it was found; for a run, from the first event,
+ * because only the log records that a run needs an operator.
  */
 #include "base/clock.h"
 #include "base/duration.h"
@@ -24,19 +24,19 @@
 
 enum { OPT_TIMEOUT = 1, POLL_US = 200000 };
 
-/* How far something has come. */
+/* Progress of a task or run. */
 enum progress {
     GOING,
     ENDED_WELL,
-    ENDED_BADLY, /* or waits for a person */
+    ENDED_BADLY, /* or needs an operator */
 };
 
 struct awaited {
     struct target target;
-    const char *group; /* whose task it is, if that was named; borrowed */
+    const char *group; /* named group of the task, or NULL; borrowed */
     enum progress progress;
-    uint64_t seen;     /* number of the last event that was looked at */
-    struct strbuf how; /* the state, in words */
+    uint64_t seen;     /* number of the last event processed */
+    struct strbuf how; /* description of the state */
     bool told;
 };
 
@@ -75,7 +75,7 @@ set_task(struct awaited *item, const char *state, const char *reason)
     }
 }
 
-/* It has finished, or nothing happens any more until a person decides. */
+/* Set the state of a run: running, finished, or waiting for an operator. */
 static void set_run(struct awaited *item, const struct event *event)
 {
     static const enum task_state shown[] = {
@@ -119,7 +119,7 @@ static void take_event(struct awaited *item, const struct store_event *row)
     }
     item->seen = row->number;
     if (is_run && moves) {
-        item->progress = GOING; /* something happens in it after all */
+        item->progress = GOING; /* it became active again */
         return;
     }
     struct event event = {0};
@@ -146,7 +146,7 @@ static enum err on_event(void *ctx, const struct store_event *event)
     return ERR_OK;
 }
 
-/* Wait for a task or run. */
+/* Add a task or run to the list. */
 static void
 add_item(struct waiting *waiting, struct target *target, const char *group)
 {
@@ -164,7 +164,7 @@ add_item(struct waiting *waiting, struct target *target, const char *group)
     }
 }
 
-/* Find a task or run, and wait for it. */
+/* Find a task or run and add it. */
 static enum err find_one(struct waiting *waiting,
                          const char *name,
                          const char *run,
@@ -186,7 +186,7 @@ static enum err find_one(struct waiting *waiting,
     return err;
 }
 
-/* Wait for all tasks of a group. */
+/* Add all tasks of a group. */
 static enum err
 find_group(struct waiting *waiting, const char *name, struct diag *diag)
 {
@@ -200,7 +200,7 @@ find_group(struct waiting *waiting, const char *name, struct diag *diag)
     return err;
 }
 
-/* Find out what the operands mean. */
+/* Resolve the operands. */
 static enum err find_all(struct waiting *waiting,
                          const char *const *names,
                          uint32_t count,
@@ -217,8 +217,8 @@ static enum err find_all(struct waiting *waiting,
     return err;
 }
 
-/* Whether nothing more is to be waited for: it has ended, or another task of
- * its group did not end well, so that it may never begin. */
+/* Whether waiting is over: the item has finished, or another task of its group
+ * did not succeed, so that it may never start. */
 static bool is_settled(const struct waiting *waiting,
                        const struct awaited *item)
 {
@@ -236,7 +236,7 @@ static const char *name_of(const struct awaited *item)
                                         : item->target.run_id;
 }
 
-/* Tell what has ended since; how many have not. */
+/* Print newly finished items; return how many are unfinished. */
 static uint32_t tell(struct waiting *waiting)
 {
     uint32_t left = 0;
@@ -286,7 +286,7 @@ static void add_json(struct strbuf *out, const struct waiting *waiting, bool ok)
     strbuf_adds(out, "\n");
 }
 
-/* All has ended, or the time is over; the exit code. */
+/* Report the result, or the timeout; return the exit code. */
 static int conclude(const struct waiting *waiting)
 {
     bool ok = true;
@@ -333,7 +333,7 @@ static int watch(struct waiting *waiting)
     }
 }
 
-/* Read the options. CLI_END: go on; else it is the exit code. */
+/* Parse the options. Return CLI_END to continue, else the exit code. */
 static int read_line(struct waiting *waiting, int argc, char **argv)
 {
     for (;;) {
@@ -364,7 +364,7 @@ static int read_line(struct waiting *waiting, int argc, char **argv)
     }
 }
 
-/* The words that name something are good, and there are some. */
+/* Check that the operands are valid and not missing. */
 static int check_names(const struct waiting *waiting, int argc, char **argv)
 {
     if (optind == argc && waiting->run == NULL) {
@@ -400,7 +400,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
         err = store_open(&waiting.store, place.address, STORE_READ, &diag);
     }
     if (err == ERR_OK) {
-        bool whole = optind == argc; /* --run alone: the run itself */
+        bool whole = optind == argc; /* --run alone: the whole run */
         err = find_all(&waiting,
                        whole ? &waiting.run
                              : (const char *const *)(argv + optind),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sluice why: the reason of one task, the chain to its root, and what to do. */
+/* sluice why: print why a task waits, the root cause and the remedy. */
 #include "base/duration.h"
 #include "base/plain.h"
 #include "cli/cli.h"
@@ -7,9 +7,9 @@
 
 #include <getopt.h>
 
-/* --- for people --------------------------------------------------------- */
+/* --- text --------------------------------------------------------------- */
 
-/* "api-12/gate is waiting: needs api-12/implement". */
+/* Append "api-12/gate is waiting: needs api-12/implement". */
 static void add_link(struct strbuf *out, const struct chain *chain, uint32_t ix)
 {
     struct reason reason = chain_reason(chain, ix);
@@ -35,7 +35,7 @@ static void add_link(struct strbuf *out, const struct chain *chain, uint32_t ix)
     }
 }
 
-/* The command that undoes a hold of the task itself. */
+/* Append the command that releases a held task. */
 static void add_release(struct strbuf *out, const struct chain *chain)
 {
     struct strbuf command = {0};
@@ -93,7 +93,7 @@ static void add_text(struct strbuf *out, const struct chain *chain)
     }
 }
 
-/* --- the command -------------------------------------------------------- */
+/* --- command ------------------------------------------------------------ */
 
 static int show(const struct cli_line *line, const char *name)
 {

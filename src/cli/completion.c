@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an operand or the argument of an option is comes from its name in the
- * tables: FILE, PLAN and FRAGMENT are files, DIR is a directory, words with a
- * bar between them ("github|beads") are themselves; nothing is offered for
- * others. Help texts are quoted for each shell.
+ * The name of an operand or of an option's argument in the tables selects its
+ * completion: FILE, PLAN and FRAGMENT complete files, DIR directories, words
+ * separated by a bar ("github|beads") themselves; other names complete nothing.
+ * Help strings are quoted for each shell.
  */
 #include "cli/completion.h"
 
@@ -14,10 +14,10 @@
 
 enum kind { KIND_NONE, KIND_FILE, KIND_DIR };
 
-/* Commands of main() that are in no table. */
+/* Commands of main() that no table lists. */
 #define OTHERS "completion help version"
 
-/* The kind that a name in upper case stands for. */
+/* Return the kind of an uppercase name. */
 static enum kind kind_of(const char *name)
 {
     static const char *const files[] = {"FILE", "FRAGMENT", "PLAN"};
@@ -30,9 +30,9 @@ static enum kind kind_of(const char *name)
 }
 
 /*
- * The kind of a command's operands, from its synopsis; the words that it
- * offers are appended to *words, each with a space in front. Options stand in
- * brackets together with their arguments.
+ * Return the kind of a command's operands, from its synopsis, and append the
+ * words it offers to *words, each after a space. In a synopsis, brackets
+ * enclose options with their arguments.
  */
 static enum kind operands(const struct cli_command *command,
                           struct strbuf *words)
@@ -62,8 +62,8 @@ static enum kind operands(const struct cli_command *command,
     return kind;
 }
 
-/* Append a text inside single quotes, with `escaped` characters after a
- * backslash; `quote` stands for a quote. */
+/* Append a string in single quotes, with a backslash before `escaped`
+ * characters and `quote` for a single quote. */
 static void add_quoted(struct strbuf *out,
                        const char *text,
                        const char *escaped,
@@ -82,8 +82,8 @@ static void add_quoted(struct strbuf *out,
 
 /* --- bash --------------------------------------------------------------- */
 
-/* Append NAME="..." with the options whose argument is of a kind; all options,
- * with or without arguments, when `all`. */
+/* Append NAME="..." with the options whose argument has this kind, or with
+ * `all` every option. */
 static void bash_list(struct strbuf *out,
                       const char *name,
                       const struct cli_command *command,
@@ -261,7 +261,7 @@ static void add_zsh(struct strbuf *out,
 
 /* --- fish --------------------------------------------------------------- */
 
-/* Append the beginning of a rule for one command, or its own. */
+/* Append the start of a rule for a command; NULL: for sluice itself. */
 static void fish_rule(struct strbuf *out, const char *command)
 {
     strbuf_adds(out, "complete -c sluice -n ");

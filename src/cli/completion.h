@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * completion: scripts that let a shell complete the command line of sluice,
- * made from the tables of the commands, so that both always agree.
+ * completion: shell completion scripts, generated from the command tables so
+ * that both always agree.
  */
 #ifndef CLI_COMPLETION_H
 #define CLI_COMPLETION_H
@@ -9,8 +9,8 @@
 #include "cli/cli.h"
 
 /*
- * Print the script for "bash", "zsh" or "fish" (NULL: none was named) to
- * standard output. `commands` is sorted by name. The exit code.
+ * Print the script for "bash", "zsh" or "fish" (NULL: missing) to standard
+ * output. `commands` is sorted by name. Return the exit code.
  */
 int completion_print(const char *shell,
                      const struct cli_command *const *commands,

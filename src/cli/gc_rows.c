@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the store has is read once. Where each run's events begin and end is
- * known from that, so the requests go over these rows only, in steps of a fixed
- * number of rows. The run itself goes last: until then it is found again.
+ * The store is read once, which gives the ranges of each run's events and
+ * tasks. Requests cover only these ranges, in steps of a fixed number of rows.
+ * The run row is removed last, so that an interrupted removal finds the run
+ * again.
  */
 #include "cli/gc_rows.h"
 
@@ -17,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Rows that one transaction looks at. */
+/* Rows per transaction. */
 enum { STEP = 5000 };
 
 struct row {
@@ -27,13 +28,13 @@ struct row {
     uint32_t in_flight;
     uint32_t notices;
     uint64_t task_end; /* one more than the greatest index */
-    uint64_t first;    /* event, and last one */
+    uint64_t first;    /* first and last event */
     uint64_t last;
-    int64_t last_ns; /* wall clock of the last thing that happened */
+    int64_t last_ns; /* wall clock of the last change */
 };
 
 struct table {
-    struct row *rows; /* by number */
+    struct row *rows; /* sorted by number */
     uint32_t count;
     uint32_t capacity;
     struct arena texts;
@@ -94,7 +95,7 @@ static enum err on_attempt(void *ctx, const struct store_attempt *attempt)
     return ERR_OK;
 }
 
-/* An event that a hook is still to be told of: "notice/RUN/EVENT". */
+/* Count the events not yet delivered to hooks: "notice/RUN/EVENT". */
 static enum err on_setting(void *ctx, const struct store_setting *setting)
 {
     static const char prefix[] = "notice/";
@@ -138,7 +139,7 @@ fill(struct table *table, const struct gc_rows *rows, struct diag *diag)
     return err;
 }
 
-/* Whether files of a run are in the store. */
+/* Whether the store has files of a run. */
 static bool has_files(const struct gc_rows *rows, const char *id)
 {
     static const char *const folders[] = {"runs", "worktrees"};
@@ -152,7 +153,7 @@ static bool has_files(const struct gc_rows *rows, const char *id)
     return found;
 }
 
-/* Why the rows of an old, finished run must stay; NULL: they can go. */
+/* Return why the rows of an old, finished run must stay; NULL: remove them. */
 static const char *why_kept(const struct gc_rows *rows, const struct row *row)
 {
     if (row->in_flight > 0) {
@@ -161,7 +162,7 @@ static const char *why_kept(const struct gc_rows *rows, const struct row *row)
     if (row->notices > 0) {
         return "an event is not yet delivered to a hook";
     }
-    /* Those that would go first are still there in a dry run. */
+    /* In a dry run, files that gc would have removed still exist. */
     bool would_go = rows->dry && rows->wall_ns - row->last_ns >= rows->keep_ns;
     if (!would_go && has_files(rows, row->run.id)) {
         return "its files are still in the store";
@@ -169,7 +170,7 @@ static const char *why_kept(const struct gc_rows *rows, const struct row *row)
     return NULL;
 }
 
-/* Give one request; an answer that is not ok is an error. */
+/* Send one request; an answer other than ok is an error. */
 static enum err give(const struct gc_rows *rows,
                      const struct row *row,
                      const char *part,

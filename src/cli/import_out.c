@@ -14,7 +14,7 @@
 
 enum { SMALL_BYTES_MAX = 4096 };
 
-/* Append the path of a file that is named relative to the plan. */
+/* Append a path that is relative to the plan. */
 static void add_beside(const char *plan, const char *path, struct strbuf *out)
 {
     const char *slash = plan == NULL ? NULL : strrchr(plan, '/');
@@ -53,7 +53,7 @@ static int write_file(const struct import_out *out,
 
 /* --- bodies ------------------------------------------------------------- */
 
-/* Whether the file has exactly this text. */
+/* Whether the file has exactly this content. */
 static bool has_text(const char *path, const char *text, size_t len)
 {
     struct stat stat_buf = {0};
@@ -70,7 +70,7 @@ static bool has_text(const char *path, const char *text, size_t len)
     return same;
 }
 
-/* Make the directory of a file. */
+/* Create the directory of a file. */
 static int make_directory(const struct import_out *out, struct strbuf *path)
 {
     char *slash = strrchr(path->text, '/');
@@ -84,7 +84,7 @@ static int make_directory(const struct import_out *out, struct strbuf *path)
     return code;
 }
 
-/* Check, or write, all bodies. */
+/* Check or write all bodies. */
 static int put_bodies(const struct import_out *out,
                       const struct import *import,
                       bool check)
@@ -129,8 +129,8 @@ int import_out_write(const struct import_out *out,
 
 /* --- branches ----------------------------------------------------------- */
 
-/* Read the first line of a small file behind a prefix; false when it has not
- * that form. */
+/* Read the first line of a small file without its prefix; return false if it
+ * has a different form. */
 static bool read_line(const char *path, const char *prefix, struct strbuf *out)
 {
     char line[SMALL_BYTES_MAX];
@@ -149,7 +149,7 @@ static bool read_line(const char *path, const char *prefix, struct strbuf *out)
     return out->len > 0;
 }
 
-/* Whether a branch can stand in a plan without doubt. */
+/* Whether a branch name is safe in a plan. */
 static bool is_simple(const char *branch)
 {
     return strspn(branch,
@@ -182,10 +182,10 @@ void import_out_branch(void *ctx, const char *path, struct strbuf *out)
     strbuf_release(&line);
 }
 
-/* Append `to` relative to `from`, both absolute and without links. */
+/* Append `to` relative to `from`; both are absolute, without symbolic links. */
 static void add_relative(struct strbuf *out, const char *from, const char *to)
 {
-    size_t same = 0; /* bytes of the directories that both are in */
+    size_t same = 0; /* length of the common parent directory */
     for (size_t ix = 0; from[ix] == to[ix]; ix++) {
         if (from[ix] == '\0') {
             strbuf_adds(out, ".");

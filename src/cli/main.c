@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sluice: pick the command and run it. */
+/* sluice: main program; selects and runs a command. */
 #include "base/macros.h"
 #include "cli/cli.h"
 #include "cli/completion.h"
@@ -81,7 +81,7 @@ static bool is(const char *word, const char *name, const char *option)
 
 int main(int argc, char **argv)
 {
-    (void)setlocale(LC_CTYPE, ""); /* numbers stay as in C */
+    (void)setlocale(LC_CTYPE, ""); /* number formats stay as in C */
     if (argc < 2) {
         return fail_usage(NULL);
     }

@@ -41,7 +41,7 @@ void next_add(struct strbuf *out, const struct next_command *command)
     add_word(out, command->plan);
 }
 
-/* Note where the plan of an unfinished run is. */
+/* Store the plan path of an unfinished run. */
 static enum err on_run(void *ctx, const struct store_run *row)
 {
     struct strbuf *path = ctx;
@@ -67,7 +67,7 @@ bool next_add_idle(struct strbuf *out,
 {
     static const struct store_visitor visitor = {.run = on_run};
     struct store_query query = {.run = run};
-    struct strbuf path = {0}; /* empty: there is no such run */
+    struct strbuf path = {0}; /* empty: no such run */
     struct store *store;
     struct store_owner owner;
     struct diag ignored = {0};

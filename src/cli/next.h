@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * next: the command line that goes on with a run, for people to copy.
- */
+/* next: the command line that resumes a run, ready to copy. */
 #ifndef CLI_NEXT_H
 #define CLI_NEXT_H
 
@@ -12,19 +10,19 @@
 
 /* The parts of a `sluice run` command line; all borrowed. */
 struct next_command {
-    const char *option; /* as "--new", or NULL */
-    const char *store;  /* of --store, or NULL */
+    const char *option; /* such as "--new", or NULL */
+    const char *store;  /* value of --store, or NULL */
     const char *plan;   /* path of the plan, or "-" */
 };
 
-/* Append the command line. Words that a shell would change are quoted. */
+/* Append the command line, with words quoted where a shell needs it. */
 void next_add(struct strbuf *out, const struct next_command *command);
 
 /*
- * Append a line that says that no scheduler runs on the store, and which
- * command goes on with its unfinished run of that id. False, and nothing
- * is appended: a scheduler runs, or there is no such run. `store` is the value
- * of --store, or NULL.
+ * Append a line that reports that the store has no scheduler, and the command
+ * that resumes its unfinished run `run`. Return false and append nothing if a
+ * scheduler is running or no such run exists. `store` is the value of --store,
+ * or NULL.
  */
 bool next_add_idle(struct strbuf *out,
                    const struct store_place *place,

@@ -11,11 +11,11 @@
 #include <string.h>
 
 enum {
-    STARTS_MAX = 40, /* lines of starts, at most */
-    LEFT_MAX = 10,   /* tasks that would not end */
+    STARTS_MAX = 40, /* listed starts */
+    LEFT_MAX = 10,   /* listed tasks that would not finish */
 };
 
-/* The width of the column of names. */
+/* Return the width of the name column. */
 static int name_columns(const struct plan *plan,
                         const struct sim_result *result)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * preview: what `sluice run` would do with a plan, for its option -n.
- */
+/* preview: the expected course of a plan, for `sluice run -n`. */
 #ifndef CLI_PREVIEW_H
 #define CLI_PREVIEW_H
 
@@ -10,9 +8,9 @@
 #include <stdbool.h>
 
 /*
- * Print what would start at once, in which order everything would start, and
- * how long it would take, by the estimates. Returns the exit code:
- * CLI_NOT_ALL_DONE when the plan would not come to its end.
+ * Print which tasks would start at once, the order of all starts, and the
+ * expected duration, from the estimates. Return the exit code: CLI_NOT_ALL_DONE
+ * if the plan would not finish.
  */
 int preview_print(struct plan *plan, bool json);
 

@@ -21,7 +21,6 @@ void request_release(struct request_answer *answer)
     *answer = (struct request_answer){0};
 }
 
-/* Give a request and take its answer apart. */
 enum err request_give(const struct store_place *place,
                       const char *json,
                       struct request_answer *out,
@@ -47,9 +46,8 @@ enum err request_give(const struct store_place *place,
     return ERR_OK;
 }
 
-/* --- saying how it went ------------------------------------------------- */
+/* --- output ------------------------------------------------------------- */
 
-/* The request could not be given, or its answer is not known. */
 int request_fail(const struct cli_line *line,
                  enum err err,
                  const struct diag *diag)
@@ -69,7 +67,7 @@ int request_fail(const struct cli_line *line,
     return cli_fail_store(line->command, err, diag);
 }
 
-/* Append a text line by line: each is plain, and stays one. */
+/* Append a string as plain text, keeping its line breaks. */
 static void add_lines(struct strbuf *out, const char *text)
 {
     for (;;) {
@@ -85,7 +83,6 @@ static void add_lines(struct strbuf *out, const char *text)
     }
 }
 
-/* Print an answer; the exit code. */
 int request_show(const struct cli_line *line,
                  const struct request_answer *answer)
 {
@@ -110,7 +107,7 @@ int request_show(const struct cli_line *line,
     return code;
 }
 
-/* Whether a request has its effect without a scheduler: it stops things. */
+/* Whether a request takes full effect without a scheduler: it stops work. */
 static bool is_complete(const char *verb)
 {
     static const char *const verbs[] = {
@@ -147,7 +144,6 @@ void request_tell_idle(const struct cli_line *line,
     strbuf_release(&out);
 }
 
-/* Give a request and print the answer; the exit code. */
 int request_carry_out(const struct cli_line *line, const char *request)
 {
     struct diag diag = {0};

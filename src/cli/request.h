@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * request: give a request to the scheduler, and say how it went.
- */
+/* request: send a request to the scheduler and print the answer. */
 #ifndef CLI_REQUEST_H
 #define CLI_REQUEST_H
 
@@ -9,15 +7,15 @@
 
 #include <jansson.h>
 
-/* An answer, taken apart. Its texts are borrowed from `json`. */
+/* A parsed answer. Its strings are borrowed from `json`. */
 struct request_answer {
-    char *line; /* as it came */
+    char *line; /* unparsed */
     json_t *json;
     enum err err;
     const char *text;
 };
 
-/* Give a request (see engine/request.h) to the store and take its answer apart.
+/* Send a request (see engine/request.h) to the store and parse the answer.
  * Release *out in any case. */
 MUST_USE enum err request_give(const struct store_place *place,
                                const char *request,
@@ -25,21 +23,20 @@ MUST_USE enum err request_give(const struct store_place *place,
                                struct diag *diag);
 void request_release(struct request_answer *answer);
 
-/* Print an answer, or that the request could not be given; the exit code. */
+/* Print an answer, or why it is missing; return the exit code. */
 int request_show(const struct cli_line *line,
                  const struct request_answer *answer);
 int request_fail(const struct cli_line *line,
                  enum err err,
                  const struct diag *diag);
 
-/* After a request that was carried out: if no scheduler runs, say so on
- * standard error, with the command that goes on. */
+/* After a successful request: if no scheduler is running, print a warning with
+ * the command that resumes the run to standard error. */
 void request_tell_idle(const struct cli_line *line,
                        const struct store_place *place,
                        const struct request_answer *answer);
 
-/* All of it: find the store, give the request, print the answer; the exit code.
- */
+/* Find the store, send the request, print the answer; return the exit code. */
 int request_carry_out(const struct cli_line *line, const char *request);
 
 #endif /* CLI_REQUEST_H */

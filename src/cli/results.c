@@ -18,7 +18,7 @@ const char *const results_rules[RESULTS_RULES] = {
     "batch",
 };
 
-/* The names of rules that are on: "priority+cap", "none", "all". */
+/* Return the names of active rules: "priority+cap", "none", "all". */
 static struct results_label name_rules(uint32_t rules)
 {
     struct results_label label = {{0}};
@@ -63,7 +63,7 @@ struct results_label results_label(const struct sim_result *result)
     return label;
 }
 
-/* A duration, right-aligned in a column. */
+/* Append a duration, right-aligned in a column. */
 static void add_column(struct strbuf *out, int width, int64_t duration_ns)
 {
     struct strbuf text = {0};
@@ -293,7 +293,7 @@ void results_json(struct strbuf *out,
     jsonw_object_end(&json);
 }
 
-/* Width of the column of rules: that of the longest, or of its heading. */
+/* Return the width of the rules column: the longest entry or the heading. */
 static int rules_width(const struct sim_result *const *results, uint32_t count)
 {
     size_t width = strlen("rules");
@@ -304,7 +304,7 @@ static int rules_width(const struct sim_result *const *results, uint32_t count)
     return (int)width;
 }
 
-/* The lines of one result: a line for each class that ran. */
+/* Append the lines of one result, one per class that ran. */
 static void add_row(struct strbuf *out,
                     const struct plan *plan,
                     const struct sim_result *result,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Test commands come from one table, first match first: a Makefile target or a
- * package.json script is the project's own word and stands before what the
- * presence of a file suggests. Commands have to work in a fresh checkout, so
- * those of JavaScript install their packages first.
+ * One table lists the test commands; the first match is used. A Makefile target
+ * or a package.json script is the project's own choice and precedes guesses
+ * from the presence of a file. Commands must work in a fresh checkout, so the
+ * JavaScript commands install packages first.
  *
- * git is asked without the variables that would point it elsewhere.
+ * git runs without the environment variables that redirect it.
  */
 #include "cli/survey.h"
 
@@ -36,7 +36,7 @@ static bool has_file(const char *dir, const char *name)
     return there;
 }
 
-/* Append the first FILE_BYTES_MAX of a regular file; false: there is none. */
+/* Append the first FILE_BYTES_MAX of a regular file; false: not found. */
 static bool read_file(struct strbuf *out, const char *dir, const char *name)
 {
     struct strbuf path = {0};
@@ -70,7 +70,7 @@ static bool file_contains(const char *dir, const char *name, const char *text)
 
 /* --- test commands ------------------------------------------------------ */
 
-/* Whether a line of a makefile is a rule for this target. */
+/* Whether a makefile line is a rule for this target. */
 static bool is_rule(const char *line, const char *target)
 {
     const char *colon = line + strcspn(line, ":\n#=");
@@ -90,7 +90,7 @@ static bool is_rule(const char *line, const char *target)
 
 static bool makefile_has(const char *dir, const char *target)
 {
-    /* In the order in which make looks for them. */
+    /* In the search order of make. */
     static const char *const names[] = {"GNUmakefile", "makefile", "Makefile"};
     struct strbuf content = {0};
     bool found = false;
@@ -139,11 +139,11 @@ static const char *script_command(const char *dir)
                                               : "npm install && npm test";
 }
 
-/* The shell command that tests the repository at `dir`, by the files that it
- * has; NULL: unknown. */
+/* Return the shell command that tests the repository at `dir`, guessed from its
+ * files; NULL: unknown. */
 static const char *test_command(const char *dir)
 {
-    /* A file, and a string that it has to contain (NULL: none). */
+    /* A file, and a string that it must contain (NULL: any content). */
     static const struct {
         const char *file;
         const char *text;
@@ -183,8 +183,8 @@ static const char *test_command(const char *dir)
 
 /* --- repositories ------------------------------------------------------- */
 
-/* Ask git about a directory; its exit code, and the first line of its output
- * in *out. `words` ends with NULL. */
+/* Run git in a directory; return its exit code, and the first line of its
+ * output in *out. `words` is NULL-terminated. */
 static int
 ask_git(struct strbuf *out, const char *dir, const char *const *words)
 {
@@ -229,7 +229,7 @@ static bool has_commit(const char *dir, const char *branch)
     return there;
 }
 
-/* The branch that HEAD is on, else a usual one; NULL: none has a commit. */
+/* Return the branch of HEAD, else a usual branch; NULL: none has a commit. */
 static char *find_base(const char *dir)
 {
     static const char *const usual[] = {"main", "master", "dev"};
@@ -272,7 +272,7 @@ static bool is_text(const char *name)
     return len > 0;
 }
 
-/* Add the repository `path` of `dir`. */
+/* Add the repository `path` in `dir`. */
 static enum err add_repo(struct survey *survey,
                          const char *dir,
                          const char *path,
@@ -312,7 +312,7 @@ static int by_path(const void *left, const void *right)
     return strcmp(a->path, b->path);
 }
 
-/* Add the repositories one level below. */
+/* Add the repositories in subdirectories. */
 static enum err
 add_below(struct survey *survey, const char *dir, struct diag *diag)
 {

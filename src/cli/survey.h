@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * survey: what a directory offers to a plan: git repositories with their base
- * branch and test command, and the coding agents in PATH.
+ * survey: git repositories in a directory, with base branch and test command,
+ * and the coding agents in PATH.
  *
- * Reads files and asks git; changes nothing. Memory: a survey owns its strings.
+ * Reads files and runs git; changes nothing. A survey owns its strings.
  */
 #ifndef CLI_SURVEY_H
 #define CLI_SURVEY_H
@@ -24,7 +24,7 @@ struct survey_repo {
     char *path; /* relative to the directory; "." is the directory itself */
     char *base; /* a branch with a commit; NULL: none, see `fault` */
     const char *test;  /* shell command that tests it; NULL: none found */
-    const char *fault; /* why the repository cannot be used; NULL: it can */
+    const char *fault; /* why the repository is unusable, or NULL */
 };
 
 /* Starts as {0}. */
@@ -36,17 +36,17 @@ struct survey {
 };
 
 /*
- * Survey a directory: the repository at `dir`, or, if it is none, those in its
- * subdirectories, one level deep, without hidden ones. ERR_IO: it cannot be
- * read; ERR_LIMIT: more than SURVEY_REPOS_MAX. Release *out in any case.
+ * Survey the repository at `dir` or, if it is not a repository, all
+ * repositories in its visible subdirectories, one level deep. ERR_IO:
+ * unreadable; ERR_LIMIT: more than SURVEY_REPOS_MAX. Release *out in any case.
  */
 MUST_USE enum err
 survey_make(struct survey *out, const char *dir, struct diag *diag);
 
-/* Whether there is such a program in PATH. */
+/* Whether PATH has a program of this name. */
 bool survey_is_in_path(const char *name);
 
-/* Give the memory back; *survey is then {0}. */
+/* Free the memory; resets *survey to {0}. */
 void survey_release(struct survey *survey);
 
 #endif /* CLI_SURVEY_H */

@@ -39,10 +39,10 @@ void warnings_add(struct plan_errors *list,
     }
 }
 
-/* --- reviews by a bare program ------------------------------------------ */
+/* --- reviews by a bare agent program ------------------------------------ */
 
-/* The first word of a shell command that is no assignment, without its path;
- * its length in *len_out. */
+/* Return the first word of a shell command after assignments and exec, without
+ * its directory; set *len_out to its length. */
 static const char *first_word(const char *shell, size_t *len_out)
 {
     const char *at = shell;
@@ -62,7 +62,7 @@ static const char *first_word(const char *shell, size_t *len_out)
     }
 }
 
-/* The program of an agent that the task's command begins with, or NULL. */
+/* Return the agent whose program the task's command starts with, or NULL. */
 static const struct adapter *bare_program(const struct plan_task *task)
 {
     const char *command =
@@ -81,7 +81,7 @@ static const struct adapter *bare_program(const struct plan_task *task)
     return NULL;
 }
 
-/* Tasks of one stage have the same command: each is told once. */
+/* Tasks of a stage share a command: report each command once. */
 static void find_bare(struct plan_errors *warnings, const struct plan *plan)
 {
     const char *told_shell = NULL;
@@ -107,9 +107,9 @@ static void find_bare(struct plan_errors *warnings, const struct plan *plan)
     }
 }
 
-/* --- the programs ------------------------------------------------------- */
+/* --- programs ----------------------------------------------------------- */
 
-/* The version that the program prints, "" if it prints none. */
+/* Get the version that a program prints; "" if none. */
 static void ask_version(const char *name, char out[VERSION_BYTES])
 {
     const char *const argv[] =
@@ -127,7 +127,7 @@ static void ask_version(const char *name, char out[VERSION_BYTES])
     strbuf_release(&text);
 }
 
-/* Whether a version is the one that was tried, or a part of it. */
+/* Whether `version` is the tested version or an extension of it. */
 static bool is_tried(const char *version, const char *tried)
 {
     size_t len = strlen(tried);
@@ -224,7 +224,7 @@ static void add_olds(struct plan_errors *out, const struct plan *plan)
 
 /* --- repositories ------------------------------------------------------- */
 
-/* The branch of the repository whose name is near to `name`, as a hint. */
+/* Append the branch whose name is similar to `name`, as a hint. */
 static void add_hint(struct strbuf *out, struct git *git, const char *name)
 {
     const char *const args[] = {"for-each-ref",
@@ -249,7 +249,7 @@ static void add_hint(struct strbuf *out, struct git *git, const char *name)
     strbuf_release(&list);
 }
 
-/* A base that cannot be found: there is no commit at all, or another name. */
+/* Report a base that does not exist: no commit at all, or a wrong name. */
 static void refuse_base(struct plan_errors *found,
                         const struct plan_repo *repo,
                         struct git *git)
