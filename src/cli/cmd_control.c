@@ -552,11 +552,10 @@ static int run_drain(const struct cli_command *command, int argc, char **argv)
     }
     struct diag diag = {0};
     struct store_place place;
-    if (store_place_find(&place, control.line.wanted.store, false, &diag) !=
-        ERR_OK) {
-        return request_fail(&control.line, ERR_NOT_FOUND, &diag);
-    }
-    code = drain(&control, &place);
+    enum err err =
+        store_place_find(&place, control.line.wanted.store, false, &diag);
+    code = err == ERR_OK ? drain(&control, &place)
+                         : request_fail(&control.line, err, &diag);
     store_place_release(&place);
     return code;
 }

@@ -130,7 +130,6 @@ enum err runs_add_fragment(struct engine_run *run,
         .len = len,
         .processors = run->processors,
     };
-    static const char mark[] = ADDED_BY;
     uint32_t before = run->plan->task_count;
     enum err err = ERR_OK;
     if (!plan_add(run->plan, &source, &errors)) {
@@ -144,8 +143,8 @@ enum err runs_add_fragment(struct engine_run *run,
             .text = mem_strndup(text, len),
             .text_bytes = len,
             .first_task = before,
-            .adder = strncmp(file, mark, strlen(mark)) == 0
-                         ? plan_find_task(run->plan, file + strlen(mark))
+            .adder = strncmp(file, ADDED_BY, strlen(ADDED_BY)) == 0
+                         ? plan_find_task(run->plan, file + strlen(ADDED_BY))
                          : PLAN_NONE,
         };
         run->fragment_count = count + 1;
@@ -281,6 +280,9 @@ enum err runs_hot_load(struct engine *engine,
                        struct diag *diag)
 {
     struct engine_run *run = &engine->runs[ix];
+    if (strncmp(file, ADDED_BY, strlen(ADDED_BY)) == 0) {
+        file += strlen(ADDED_BY); /* only a session's fragment has that name */
+    }
     enum err err = runs_add_fragment(run, file, text, len, diag);
     if (err != ERR_OK) {
         return err;
