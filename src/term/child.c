@@ -16,7 +16,7 @@ enum { WORDS_MAX = 16, PIECE_BYTES = 64 << 10, SIGNALLED = 128 };
 
 extern char **environ;
 
-/* Where its standard files lead: nothing, the pipe, the pipe or nothing. */
+/* Redirect stdin to /dev/null, stdout to the pipe, stderr to either. */
 static int set_files(posix_spawn_file_actions_t *files, int out, bool errors)
 {
     int bad = posix_spawn_file_actions_addopen(files,
@@ -39,7 +39,8 @@ static int set_files(posix_spawn_file_actions_t *files, int out, bool errors)
     return bad;
 }
 
-/* A process group of its own: Ctrl-C is for this process. */
+/* Create a process group, so that Ctrl-C reaches only this process, and reset
+ * the signals. */
 static int set_signals(posix_spawnattr_t *attributes)
 {
     sigset_t none;
@@ -58,14 +59,14 @@ static int set_signals(posix_spawnattr_t *attributes)
     return bad != 0 ? bad : posix_spawnattr_setsigdefault(attributes, &all);
 }
 
-/* 0, or an error number. */
+/* Return 0 or an error number. */
 static int spawn(pid_t *pid_out, const char *const *words, int out, bool errors)
 {
     char *argv[WORDS_MAX + 2] = {(char[]){"sluice"}};
     size_t count = 0;
     for (; words[count] != NULL; count++) {
         INVARIANT(count < WORDS_MAX);
-        /* Copies: the words of an argv are not const. */
+        /* Copy the words: an argv is not const. */
         argv[count + 1] = mem_strndup(words[count], strlen(words[count]));
     }
     posix_spawn_file_actions_t files;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * child: another command of sluice, run beside this one, with its output.
+ * child: a sluice command run as a child process, with its output.
  *
- * `sluice top` has requests given, logs read and reasons told by the commands
- * that are there for it. They are processes of their own, so nothing that they
- * wait for is waited for here, and what a key does is what the command does.
+ * `sluice top` runs the existing commands to send requests, read logs and
+ * explain reasons. They are separate processes, so the UI never blocks, and a
+ * key does exactly what the command does.
  */
 #ifndef TERM_CHILD_H
 #define TERM_CHILD_H
@@ -17,28 +17,28 @@
 
 /* Starts as {.fd = -1}. */
 struct child {
-    pid_t process; /* 0: there is none */
-    int fd;        /* what it prints; does not block; -1: at its end */
+    pid_t process; /* 0: none */
+    int fd;        /* its output, non-blocking; -1: at EOF */
 };
 
 /*
- * Run this program with these words (the last is NULL; the name of the program
- * is put in front). `errors`: what it says on standard error is read, too,
- * else thrown away. Signals that are blocked here are not blocked there.
+ * Run this program with these words (NULL-terminated, without the program
+ * name). `errors`: read its standard error, too, else discard it. Signals that
+ * are blocked here are not blocked in the child.
  */
 MUST_USE enum err child_start(struct child *child,
                               const char *const *words,
                               bool errors,
                               struct diag *diag);
 
-/* Append what it has printed since; false: that was the end of it. */
+/* Append new output; false at EOF. */
 bool child_read(struct child *child, struct strbuf *out);
 
-/* Wait for its end, which is near once child_read() has said so; its exit code,
- * or 128 and the signal that ended it. */
+/* Wait for it to exit, which is soon after child_read() returned false; return
+ * its exit code, or 128 plus the signal that killed it. */
 int child_wait(struct child *child);
 
-/* Let go of it: end it at once (one that only reads), or leave it alone. */
+/* Forget it: kill it (a command that only reads), or leave it running. */
 void child_drop(struct child *child, bool kill_it);
 
 #endif /* TERM_CHILD_H */

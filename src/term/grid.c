@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A character of two columns is a cell with its code and one without. Whoever
- * draws over one of the two blanks the other one, so that no half is left.
+ * Character cells. A character of two columns is a cell with its code and a
+ * cell without; drawing over either blanks the other, so that no half remains.
  */
 #include "term/grid.h"
 
@@ -64,7 +64,7 @@ struct grid_area grid_take_columns(struct grid_area *area, uint32_t columns)
     return part;
 }
 
-/* What is shown for a code: itself, or UNKNOWN, or 0 for nothing. */
+/* Return the code to show: itself, UNKNOWN, or 0 for none. */
 static uint32_t shown_code(uint32_t code)
 {
     if (code < 0x20 || (code >= 0x7f && code < 0xa0) || code > 0x10ffff) {
@@ -77,7 +77,7 @@ static uint32_t shown_code(uint32_t code)
     return columns == 1 || columns == 2 ? code : UNKNOWN;
 }
 
-/* Columns of a code that shown_code() gave. */
+/* Return the columns of a code that shown_code() returned. */
 static uint32_t columns_of(uint32_t code)
 {
     return code == 0 ? 0 : wcwidth((wchar_t)code) == 2 ? 2 : 1;
@@ -88,7 +88,7 @@ uint32_t grid_code_columns(uint32_t code)
     return columns_of(shown_code(code));
 }
 
-/* The cell at a place of an area, or NULL outside of it or of the grid. */
+/* Return the cell at a position; NULL outside the area or the grid. */
 static struct grid_cell *find(struct grid *grid,
                               const struct grid_area *area,
                               uint32_t column,
@@ -103,7 +103,7 @@ static struct grid_cell *find(struct grid *grid,
     return &grid->cells[line + area->column + column];
 }
 
-/* Before a cell gets another content: what is left of a wide one is blank. */
+/* Prepare a cell for new content: blank the other half of a wide character. */
 static void split(struct grid_cell *cell)
 {
     if (cell->columns == 0) {
@@ -145,7 +145,7 @@ uint32_t grid_put_code(struct grid *grid,
     return columns;
 }
 
-/* Bytes of a text that fit into so many columns; the columns in *used. */
+/* Return the bytes of a string that fit, and their columns in *used. */
 static size_t fit(const char *text, uint32_t columns, uint32_t *used)
 {
     size_t bytes = 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * grid: a picture of character cells, drawn in memory.
+ * grid: a picture of character cells in memory.
  *
- * What is drawn knows nothing about terminals: a back end copies the cells to
- * a screen, a test reads them as text. Drawing outside of an area, or of the
- * grid, draws nothing there. Only characters that the locale can print get
- * into a cell, so that nothing drawn here can move a cursor: others become
- * question marks, those without a width of their own are left out.
+ * Drawing is independent of terminals: a back end copies the cells to a screen,
+ * a test reads them as text. Drawing is clipped to the area and the grid. Cells
+ * hold only characters that the locale can print, so that no content can move
+ * the cursor: other characters become question marks, characters without width
+ * are omitted.
  */
 #ifndef TERM_GRID_H
 #define TERM_GRID_H
@@ -15,10 +15,10 @@
 
 #include <stdint.h>
 
-/* Columns, and rows, at most; a larger grid is cut to it. */
+/* Maximum columns and rows; a larger grid is cut. */
 enum { GRID_SIDE_MAX = 2000 };
 
-/* A style is one colour and any of the rest. */
+/* A style is one colour, and any of the other flags. */
 enum grid_style {
     GRID_PLAIN = 0,
     GRID_RED = 1,
@@ -34,7 +34,7 @@ enum grid_style {
 
 struct grid_cell {
     uint32_t code;   /* Unicode */
-    uint8_t columns; /* 1; 2: it takes the next cell, too; 0: it is that one */
+    uint8_t columns; /* 1; 2: wide, extends to the next cell; 0: that cell */
     uint8_t style;
 };
 
@@ -45,7 +45,7 @@ struct grid {
     uint32_t rows;
 };
 
-/* A part of a grid; positions in it count from its corner. A plain value. */
+/* A part of a grid; positions are relative to its corner. A plain value. */
 struct grid_area {
     uint32_t column;
     uint32_t row;
@@ -53,36 +53,36 @@ struct grid_area {
     uint32_t rows;
 };
 
-/* A text to be drawn. A plain value. */
+/* A string to draw. A plain value. */
 struct grid_text {
     uint32_t row; /* in the area */
     uint32_t column;
-    uint32_t columns; /* at most; what is longer ends with "..." */
+    uint32_t columns; /* maximum; a longer string is cut with "..." */
     unsigned style;
     const char *text; /* UTF-8 */
 };
 
-/* Make it so large, and blank. */
+/* Set the size and blank all cells. */
 void grid_resize(struct grid *grid, uint32_t columns, uint32_t rows);
 void grid_release(struct grid *grid);
 
-/* All of it. */
+/* The area of the whole grid. */
 struct grid_area grid_whole(const struct grid *grid);
 
-/* The first rows of an area, which is left without them. */
+/* Split off and return the first rows of an area. */
 struct grid_area grid_take_rows(struct grid_area *area, uint32_t rows);
 
-/* The first columns of an area, which is left without them. */
+/* Split off and return the first columns of an area. */
 struct grid_area grid_take_columns(struct grid_area *area, uint32_t columns);
 
-/* Draw a text; the columns that it took. */
+/* Draw a string; return the columns used. */
 uint32_t grid_put(struct grid *grid,
                   const struct grid_area *area,
                   const struct grid_text *text);
 
 /*
- * Draw one character; the columns that it took, 0 when it has no width. One
- * that does not fit into its row is not drawn.
+ * Draw one character; return the columns used, 0 if it has no width. A
+ * character that does not fit into its row is not drawn.
  */
 uint32_t grid_put_code(struct grid *grid,
                        const struct grid_area *area,
@@ -104,11 +104,11 @@ void grid_mark(struct grid *grid,
                uint32_t row,
                unsigned style);
 
-/* A cell that is in the grid. */
+/* Return a cell, which must be in the grid. */
 const struct grid_cell *
 grid_at(const struct grid *grid, uint32_t column, uint32_t row);
 
-/* Append all rows as lines of text, without blanks at their ends. */
+/* Append all rows as lines, without trailing blanks. */
 void grid_add_text(struct strbuf *out, const struct grid *grid);
 
 #endif /* TERM_GRID_H */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The picture has a head (who, how far), a list (sessions, what waits for a
- * person, what waits for something else) and a foot (when it will end). The
- * list gets the rows that are left. Each of its three parts is sure of a third
- * of them and may have what the others leave.
+ * Live progress display. It has a head (run, progress), a list (sessions, tasks
+ * that need an operator, other waiting tasks) and a foot (expected end). The
+ * list gets the remaining rows. Each of its three parts is guaranteed a third
+ * of them and may use the rows that the others leave.
  *
- * A line is always shorter than the terminal is wide, and there are fewer
- * lines than rows: so no line wraps, and the first one has not scrolled away
- * when the cursor goes back to it.
+ * A line is always shorter than the terminal width, and the lines are fewer
+ * than the rows: so no line wraps, and the first line has not scrolled away
+ * when the cursor returns to it.
  */
 #include "term/live.h"
 
@@ -28,7 +28,7 @@ enum {
     COLUMNS_MIN = 20,
     ROWS_MIN = 4,
     WORD_COLUMNS = 9, /* "starting" and a space */
-    WAITING_MAX = 12, /* rows for what waits, however many there are */
+    WAITING_MAX = 12, /* maximum rows for waiting tasks */
 };
 
 #define DRAW_NS (SECOND_NS / 10)
@@ -36,28 +36,28 @@ enum {
 
 struct live {
     struct live_options options; /* of the last drawing */
-    bool broken;                 /* standard output does not take it */
-    bool shown;                  /* something is drawn */
-    struct strbuf drawn;         /* what is on the terminal */
+    bool broken;                 /* writing to standard output failed */
+    bool shown;                  /* the display is on the terminal */
+    struct strbuf drawn;         /* its content */
     uint64_t *slots;             /* tokens; 0: free */
     uint32_t slot_count;
 };
 
-/* --- the text ----------------------------------------------------------- */
+/* --- text --------------------------------------------------------------- */
 
 enum colour { PLAIN, BOLD, DIM, RED, GREEN, YELLOW, CYAN };
 
-/* What is being written. */
+/* Display being written. */
 struct canvas {
     struct strbuf *out;
     const struct model *model;
     const struct model_run *run;
     const struct live_options *options;
     uint32_t width;      /* columns of a line */
-    uint32_t id_columns; /* of the column of names */
+    uint32_t id_columns; /* of the name column */
 };
 
-/* The parts of the list. */
+/* Parts of the list. */
 enum part { PART_SESSIONS, PART_PEOPLE, PART_WAITING, PART_COUNT };
 
 static void
@@ -80,7 +80,7 @@ add_coloured(struct canvas *canvas, enum colour colour, const char *text)
     strbuf_adds(canvas->out, coloured ? "\x1b[0m" : "");
 }
 
-/* A line of one colour, cut to the width. */
+/* Add a line of one colour, cut to the width. */
 static void
 add_line(struct canvas *canvas, enum colour colour, const struct strbuf *text)
 {
@@ -125,7 +125,7 @@ static void add_head(struct canvas *canvas)
                 "%u of %u done",
                 run->counts[TASK_DONE],
                 run->task_count);
-    /* The first is done. */
+    /* Skip done, the first state of model_order. */
     lines_add_counts(&text,
                      ", ",
                      run->counts,
@@ -135,7 +135,7 @@ static void add_head(struct canvas *canvas)
     strbuf_release(&text);
 }
 
-/* A bar over the whole width: done, in flight, in trouble, left. */
+/* Add a bar of full width: done, in flight, in trouble, left. */
 static void add_bar(struct canvas *canvas)
 {
     static const struct {
@@ -168,7 +168,7 @@ static void add_bar(struct canvas *canvas)
 
 /* --- the list ----------------------------------------------------------- */
 
-/* A line of the list: a state in its colour, a name, and the rest. */
+/* Add a list line: coloured state, name, details. */
 static void add_item(struct canvas *canvas,
                      const char *word,
                      enum colour colour,
@@ -241,7 +241,7 @@ static void add_session(struct canvas *canvas,
     strbuf_release(&rest);
 }
 
-/* The session of that token, or NULL. */
+/* Return the session with that token, or NULL. */
 static const struct model_slot *find_slot(const struct canvas *canvas,
                                           uint64_t token)
 {
@@ -253,8 +253,8 @@ static const struct model_slot *find_slot(const struct canvas *canvas,
     return NULL;
 }
 
-/* Items that are shown of `count` in so many rows: the last row tells how many
- * are not, unless it is the only one. */
+/* Return how many of `count` items to show in `room` rows: the last row reports
+ * the rest, unless it is the only row. */
 static uint32_t items_in(uint32_t count, uint32_t room)
 {
     if (count <= room) {
@@ -294,7 +294,7 @@ static void add_task(struct canvas *canvas, uint32_t task)
     strbuf_release(&rest);
 }
 
-/* Tasks of a part; those that are ready first. */
+/* Add the tasks of a part; the rows list ready tasks first. */
 static void
 add_tasks(struct canvas *canvas, enum part part, uint32_t count, uint32_t room)
 {
@@ -356,7 +356,7 @@ static void add_list(struct canvas *canvas, uint32_t rows)
     }
 }
 
-/* When it will end, as far as one can say. */
+/* Add the estimated time left. */
 static void add_foot(struct canvas *canvas)
 {
     int64_t wall_ns = canvas->options->wall_ns;
@@ -395,7 +395,7 @@ static uint32_t widest_id(const struct model *model, uint32_t max)
     return widest < max ? widest : max;
 }
 
-/* One line while there is room for it. */
+/* Add a line if a row is left. */
 static void add_note(struct canvas *canvas, uint32_t *left, struct strbuf *text)
 {
     if (*left > 0 && text->len > 0) {
@@ -405,7 +405,7 @@ static void add_note(struct canvas *canvas, uint32_t *left, struct strbuf *text)
     strbuf_clear(text);
 }
 
-/* What slows the run down, or stops it. */
+/* Add what slows or stops the run. */
 static void add_notes(struct canvas *canvas, uint32_t *left)
 {
     const struct model *model = canvas->model;
@@ -465,7 +465,7 @@ void live_text(struct strbuf *out,
     }
 }
 
-/* --- the terminal ------------------------------------------------------- */
+/* --- terminal ----------------------------------------------------------- */
 
 struct live *live_new(bool colours, bool unicode)
 {
@@ -485,7 +485,7 @@ void live_free(struct live *live)
     mem_free(live);
 }
 
-/* The number of the slot of a token; a new one gets the first that is free. */
+/* Assign the first free slot to a token that has none. */
 static void put_in_slot(struct live *live, uint64_t token)
 {
     uint32_t free = live->slot_count;
@@ -503,7 +503,7 @@ static void put_in_slot(struct live *live, uint64_t token)
     live->slots[free] = token;
 }
 
-/* A session keeps its slot as long as it lives. */
+/* Update the slots; a session keeps its slot until it exits. */
 static void assign_slots(struct live *live, const struct model *model)
 {
     for (uint32_t ix = 0; ix < live->slot_count; ix++) {
@@ -529,7 +529,7 @@ struct winsize live_terminal_size(void)
     return size;
 }
 
-/* Columns of a line that may have colours in it. */
+/* Return the columns of a line that may contain colours. */
 static uint32_t line_columns(const char *line, size_t len)
 {
     struct strbuf text = {0};
@@ -546,7 +546,7 @@ static uint32_t line_columns(const char *line, size_t len)
     return columns;
 }
 
-/* Rows that a text takes; a terminal that became narrow has wrapped lines. */
+/* Return the rows of a text; a narrowed terminal has wrapped its lines. */
 static uint32_t rows_of(const struct strbuf *text, uint32_t columns)
 {
     uint32_t rows = 0;
@@ -569,7 +569,7 @@ static void emit(struct live *live, const struct strbuf *text)
     }
 }
 
-/* Go back to the first row of what is drawn. */
+/* Move the cursor to the first row of the display. */
 static void
 add_return(struct strbuf *out, const struct live *live, uint32_t columns)
 {
@@ -580,7 +580,7 @@ add_return(struct strbuf *out, const struct live *live, uint32_t columns)
     }
 }
 
-/* Lines, each of which clears the rest of its row. */
+/* Add lines, each of which clears the rest of its row. */
 static void add_rows(struct strbuf *out, const struct strbuf *text)
 {
     const char *at = strbuf_text(text);

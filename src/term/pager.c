@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lines are cut into rows when they are drawn: only those in sight are looked
- * at, and a terminal that changes its width costs nothing. A place is a line
- * and a row in it, so that a line longer than the screen can be read, too.
+ * Scrolling text. Lines are split into rows when drawn: only visible lines are
+ * processed, and a change of the terminal width costs nothing. A position is a
+ * line and a row in it, so that a line longer than the screen is readable, too.
  */
 #include "term/pager.h"
 
@@ -35,7 +35,7 @@ bool pager_is_empty(const struct pager *pager)
     return pager->line_count <= 1 && pager->text.len == 0;
 }
 
-/* --- taking the text ---------------------------------------------------- */
+/* --- input -------------------------------------------------------------- */
 
 static void end_line(struct pager *pager)
 {
@@ -47,7 +47,7 @@ static void end_line(struct pager *pager)
     pager->column = 0;
 }
 
-/* A carriage return without a new line behind it: the line is written anew. */
+/* Handle a carriage return without a newline: rewrite the line. */
 static void restart_line(struct pager *pager)
 {
     size_t begin = pager->lines[pager->line_count - 1];
@@ -83,7 +83,7 @@ static void take(struct pager *pager, const char *at, uint32_t bytes)
     pager->column++;
 }
 
-/* Forget the first half, by whole lines if there are any. */
+/* Drop the first half of the text, in whole lines if possible. */
 static void forget(struct pager *pager)
 {
     size_t half = pager->text.len / 2;
@@ -92,7 +92,7 @@ static void forget(struct pager *pager)
         gone++;
     }
     size_t bytes = pager->lines[gone];
-    if (bytes == 0) { /* one endless line: keep its end */
+    if (bytes == 0) { /* a single line: keep its end */
         bytes = half;
     }
     memmove(pager->text.text,
@@ -138,7 +138,7 @@ static const char *line_at(const struct pager *pager, uint32_t line)
     return begin < pager->text.len ? pager->text.text + begin : "";
 }
 
-/* The bytes of a row that begins here, and fits. */
+/* Return the bytes of the row that starts at `text`. */
 static size_t row_bytes(const char *text, uint32_t columns)
 {
     size_t bytes = 0;
@@ -154,7 +154,7 @@ static size_t row_bytes(const char *text, uint32_t columns)
     return bytes;
 }
 
-/* Rows of a line; an empty one has one, too. */
+/* Return the rows of a line; an empty line has one. */
 static uint32_t rows_of(const struct pager *pager, uint32_t line)
 {
     const char *text = line_at(pager, line);
@@ -166,7 +166,7 @@ static uint32_t rows_of(const struct pager *pager, uint32_t line)
     return rows;
 }
 
-/* Lines to be shown: the last one only when something is in it. */
+/* Return the lines to show: the last counts only if it is not empty. */
 static uint32_t shown_lines(const struct pager *pager)
 {
     uint32_t last = pager->line_count - 1;
@@ -174,7 +174,7 @@ static uint32_t shown_lines(const struct pager *pager)
     return empty && last > 0 ? last : pager->line_count;
 }
 
-/* Where the first row is when the last one is at the bottom. */
+/* Return the first row if the last row is at the bottom. */
 static struct pager_place bottom(const struct pager *pager)
 {
     struct pager_place at = {.line = shown_lines(pager)};
@@ -196,7 +196,7 @@ static bool is_before(struct pager_place a, struct pager_place b)
     return a.line < b.line || (a.line == b.line && a.row < b.row);
 }
 
-/* A place that is there, after the text or the width have changed. */
+/* Return a valid position after the text or the width has changed. */
 static struct pager_place settle(const struct pager *pager)
 {
     struct pager_place end = bottom(pager);

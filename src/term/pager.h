@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pager: a text that comes in pieces, shown in a part of a grid.
+ * pager: a text that arrives in pieces, shown in a part of a grid.
  *
- * Control characters and escape sequences are taken out, lines are wrapped.
- * Only the end of a long text is kept. The picture follows the text until
- * someone moves up, and again when someone moves to the end.
+ * It removes control characters and escape sequences and wraps lines. Only the
+ * end of a long text is kept. The view follows the text until the user moves
+ * up, and again after a move to the end.
  */
 #ifndef TERM_PAGER_H
 #define TERM_PAGER_H
@@ -14,10 +14,10 @@
 
 #include <stdbool.h>
 
-/* Bytes kept of a text, at least half of it; what is older is forgotten. */
+/* Maximum bytes kept; when exceeded, the older half is dropped. */
 enum { PAGER_BYTES_MAX = 4 << 20 };
 
-/* Where a row begins: a line, and rows of it that are left out before. */
+/* Start of a row: a line, and the number of its rows to skip. */
 struct pager_place {
     uint32_t line;
     uint32_t row;
@@ -26,36 +26,35 @@ struct pager_place {
 /* Starts as {0}, then pager_open(). */
 struct pager {
     struct strip strip;
-    struct strbuf text;    /* lines, each with a NUL behind it */
-    size_t *lines;         /* where each begins; the last one may grow */
+    struct strbuf text;    /* lines, each NUL-terminated */
+    size_t *lines;         /* offset of each; the last may grow */
     uint32_t line_count;   /* at least 1 */
     uint32_t column;       /* of the last line, for tabs */
     bool returned;         /* a carriage return came last */
-    bool cut;              /* the beginning is forgotten */
+    bool cut;              /* the beginning was dropped */
     bool follow;           /* show the end */
-    struct pager_place at; /* the first row, unless it follows */
+    struct pager_place at; /* the first row, unless `follow` */
     uint32_t columns;      /* of the last drawing */
     uint32_t rows;
 };
 
-/* Begin with an empty text. */
+/* Start with an empty text. */
 void pager_open(struct pager *pager, bool follow);
 void pager_release(struct pager *pager);
 
-/* More of the text. */
+/* Append to the text. */
 void pager_add(struct pager *pager, const char *bytes, size_t len);
 
-/* Move by so many rows, up when it is negative. */
+/* Move by `rows` rows, up if negative. */
 void pager_move(struct pager *pager, int64_t rows);
 
-/* Go to the first row, or to the end, which is followed then. */
+/* Go to the first row, or to the end and follow it. */
 void pager_home(struct pager *pager);
 void pager_end(struct pager *pager);
 
-/* Whether nothing has come yet. */
+/* Whether no text has arrived. */
 bool pager_is_empty(const struct pager *pager);
 
-/* Draw it into an area. */
 void pager_draw(struct pager *pager,
                 struct grid *grid,
                 const struct grid_area *area);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ncurses keeps its state in globals, so there is one screen at a time. What
- * is on it is in ncurses' own picture: the whole grid is copied there, and it
- * finds out what to send.
+ * Terminal output with ncurses. ncurses keeps its state in globals, so only one
+ * screen can be open. Its contents are in ncurses' own buffer: the whole grid
+ * is copied there, and ncurses computes what to send.
  *
- * The size is asked of the terminal, not of ncurses, whose handler of SIGWINCH
+ * The size is read from the terminal, not from ncurses, whose SIGWINCH handler
  * never runs: see cmd_top.c.
  */
 #include "term/screen.h"
@@ -23,23 +23,23 @@
 #include <unistd.h>
 #include <wchar.h>
 
-/* Macros of <term.h>, which would be in the way. */
+/* Macros of <term.h> that clash with names here. */
 #undef columns
 #undef lines
 
 enum {
-    ESCAPE_MS = 100, /* the rest of a key's sequence must come within it */
+    ESCAPE_MS = 100, /* time for the rest of a key's sequence */
     COLOURS = 8,
 };
 
 struct screen {
     SCREEN *curses;
     bool colours;
-    cchar_t *line; /* one row, to be copied */
+    cchar_t *line; /* buffer for one row */
     uint32_t columns;
 };
 
-/* Whether the terminal can move its cursor: the words for why not. */
+/* Check that the terminal can move its cursor; *diag has the reason if not. */
 static enum err check_terminal(struct diag *diag)
 {
     const char *term = getenv("TERM");
@@ -100,7 +100,7 @@ enum err screen_open(struct screen **out, bool colours, struct diag *diag)
     struct screen *screen = mem_zalloc(1, sizeof(*screen));
     screen->curses = curses;
     (void)set_term(curses);
-    /* What fails here is a convenience that the terminal does not have. */
+    /* A failure only means that the terminal lacks a convenience. */
     (void)cbreak();
     (void)noecho();
     (void)nonl();
@@ -119,8 +119,8 @@ enum err screen_open(struct screen **out, bool colours, struct diag *diag)
 void screen_close(struct screen *screen)
 {
     if (screen != NULL) {
-        /* Where there is no second screen, the picture stays: what comes next
-         * begins in a clean line below it. */
+        /* Without an alternate screen the picture stays: later output starts on
+         * a clean line below it. */
         (void)move(LINES - 1, 0);
         (void)clrtoeol();
         (void)refresh();
@@ -140,7 +140,7 @@ void screen_size(struct screen *screen, uint32_t *columns, uint32_t *rows)
     *rows = size.ws_row;
     if ((size.ws_col != COLS || size.ws_row != LINES) &&
         resizeterm(size.ws_row, size.ws_col) == OK) {
-        (void)clearok(stdscr, TRUE); /* draw everything anew */
+        (void)clearok(stdscr, TRUE); /* redraw everything */
     }
 }
 
@@ -153,7 +153,7 @@ static attr_t attributes(uint8_t style)
     return found;
 }
 
-/* Copy one row; the second half of a wide character is no cell of its own. */
+/* Copy one row; the second half of a wide character has no cchar_t. */
 static int
 fill_line(struct screen *screen, const struct grid *grid, uint32_t row)
 {
@@ -184,7 +184,7 @@ void screen_show(struct screen *screen, const struct grid *grid)
     (void)erase();
     for (uint32_t row = 0; row < grid->rows; row++) {
         int count = fill_line(screen, grid, row);
-        /* Fails beyond the edge of a terminal that became smaller. */
+        /* Fails outside a terminal that became smaller. */
         (void)mvadd_wchnstr((int)row, 0, screen->line, count);
     }
     (void)refresh();

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * screen: a grid on the terminal, and its keys. All that knows ncurses.
+ * screen: a grid on the terminal, and keyboard input. The only module that uses
+ * ncurses.
  *
- * Between screen_open() and screen_close() the terminal is in another mode,
- * so every way out must lead through screen_close(). Signals are the caller's:
- * it looks at the size before each drawing, and closes the screen when it has
- * to end.
+ * Between screen_open() and screen_close() the terminal is in another mode, so
+ * every exit path must call screen_close(). The caller handles signals: it
+ * reads the size before each drawing, and closes the screen when it has to
+ * exit.
  */
 #ifndef TERM_SCREEN_H
 #define TERM_SCREEN_H
@@ -15,7 +16,7 @@
 
 #include <stdbool.h>
 
-/* Returned by screen_key(): there is no key to be read. */
+/* Returned by screen_key() if no key is available. */
 enum { SCREEN_NO_KEY = -1 };
 
 struct screen;
@@ -23,22 +24,22 @@ struct screen;
 /*
  * Take over the terminal, which standard input and output must be.
  * ERR_UNAVAILABLE: it cannot show a picture, or this program was built without
- * ncurses, and *diag says so; nothing was changed then.
+ * ncurses; *diag has the reason, and nothing was changed.
  */
 MUST_USE enum err
 screen_open(struct screen **out, bool colours, struct diag *diag);
 
-/* Give the terminal back as it was. NULL is allowed. */
+/* Restore the terminal. NULL is allowed. */
 void screen_close(struct screen *screen);
 
-/* Columns and rows of the terminal as it is now. */
+/* Current columns and rows of the terminal. */
 void screen_size(struct screen *screen, uint32_t *columns, uint32_t *rows);
 
-/* Show a grid; only what has changed is sent. */
+/* Show a grid; sends only the changes. */
 void screen_show(struct screen *screen, const struct grid *grid);
 
-/* The next key: a character, one of enum top_key, or SCREEN_NO_KEY. It does
- * not wait. */
+/* Return the next key: a character, an enum top_key, or SCREEN_NO_KEY. Does not
+ * block. */
 int32_t screen_key(struct screen *screen);
 
 #endif /* TERM_SCREEN_H */

@@ -19,7 +19,7 @@ static char *copy_text(const char *text)
 
 static void set_text(char **place, const char *text)
 {
-    char *copy = copy_text(text); /* it may be the old one */
+    char *copy = copy_text(text); /* it may be the old string */
     mem_free(*place);
     *place = copy;
 }
@@ -82,7 +82,7 @@ top_id_at(const struct top *top, const struct model *model, uint32_t place)
                : model->id(model, model->rows[row].task);
 }
 
-/* Whether it is an issue. */
+/* Whether a list position is an issue. */
 static bool
 is_issue_at(const struct top *top, const struct model *model, uint32_t place)
 {
@@ -95,7 +95,7 @@ static bool passes(const struct top *top, const char *id)
     return top->filter[0] == '\0' || strcasestr(id, top->filter) != NULL;
 }
 
-/* An issue is found by its own id, and by those of its tasks. */
+/* Whether an issue matches the filter, by its id or an id of its tasks. */
 static bool issue_passes(const struct top *top,
                          const struct model *model,
                          const struct model_issue *issue)
@@ -118,7 +118,7 @@ bool top_lists_ended(const struct top *top, const struct model *model)
            (model->run != MODEL_NONE && model->runs[model->run].finished);
 }
 
-/* The issues, as make_lists() lists the tasks. */
+/* List the issues, as make_lists() lists the tasks. */
 static void list_issues(struct top *top, const struct model *model, bool all)
 {
     top->id_columns = 0;
@@ -163,8 +163,8 @@ static void make_lists(struct top *top, const struct model *model)
     }
 }
 
-/* The place of a task or issue in the lists, or TOP_GONE. In a plan no two of
- * them have the same id. */
+/* Return the list position of a task or issue, or TOP_GONE. The ids of tasks
+ * and issues in a plan are unique. */
 static uint32_t
 find_id(const struct top *top, const struct model *model, const char *id)
 {
@@ -236,7 +236,7 @@ static void move(struct top *top, const struct model *model, int64_t by)
     if (count == 0) {
         return;
     }
-    /* Without a selection, a step goes to where it was. */
+    /* Without a selection, a step selects its last position. */
     bool leaps = by < -count || by > count;
     int64_t place = top->selected != TOP_GONE ? top->selected : top->near;
     place += top->selected != TOP_GONE || leaps ? by : 0;
@@ -244,7 +244,7 @@ static void move(struct top *top, const struct model *model, int64_t by)
     select_place(top, model, (uint32_t)place);
 }
 
-/* Show another run: by so many further. */
+/* Show the run `by` positions further. */
 static void move_run(struct top *top,
                      const struct model *model,
                      int64_t by,
@@ -265,7 +265,7 @@ static void move_run(struct top *top,
     }
 }
 
-/* The next panel that has something in it. */
+/* Select the next panel that is not empty. */
 static void switch_panel(struct top *top, const struct model *model, bool back)
 {
     const bool there[] = {
@@ -290,8 +290,8 @@ static void switch_panel(struct top *top, const struct model *model, bool back)
     top->panel = (enum top_panel)panel;
 }
 
-/* How far a key moves in a list or text; 0: it does not. The first and the last
- * place are INT32_MIN and INT32_MAX away. */
+/* Return the distance that a key moves in a list or text; 0: none. The first
+ * and the last position are INT32_MIN and INT32_MAX away. */
 static int64_t steps_of(uint32_t key, uint32_t rows)
 {
     int64_t page = rows > 1 ? rows - 1 : 1;
@@ -335,7 +335,7 @@ static bool take_move(struct top *top,
     return by != 0;
 }
 
-/* --- acting ------------------------------------------------------------- */
+/* --- requests ----------------------------------------------------------- */
 
 static bool is_task_held(const struct model *model, uint32_t ix)
 {
@@ -346,8 +346,8 @@ static bool is_task_held(const struct model *model, uint32_t ix)
     return task.held || task.revoked;
 }
 
-/* Whether the task at the selection, or one of the issue, is held or in doubt.
- */
+/* Whether the selected task, or a task of the selected issue, is held or
+ * revoked. */
 static bool is_held(const struct top *top, const struct model *model)
 {
     if (top->selected < top->slot_count) {
@@ -365,7 +365,7 @@ static bool is_held(const struct top *top, const struct model *model)
     return held;
 }
 
-/* Ask for a command about the selected task; false: there is none. */
+/* Request a command for the selected task; false if none is selected. */
 static bool ask_task(struct top *top,
                      enum top_deed deed,
                      const char *verb,
@@ -402,8 +402,8 @@ static void ask_run(struct top *top,
     };
 }
 
-/* Ask whether it is meant; the answer is for this task, whatever is selected
- * by then. */
+/* Ask for confirmation. The answer applies to this task even if the selection
+ * changes. */
 static void confirm(struct top *top, const char *verb)
 {
     struct top_request request = {0};
@@ -414,7 +414,7 @@ static void confirm(struct top *top, const char *verb)
     }
 }
 
-/* Have the answer to a task's question typed. */
+/* Start typing the answer to a task's question. */
 static void begin_answer(struct top *top)
 {
     confirm(top, "answer");
@@ -424,7 +424,7 @@ static void begin_answer(struct top *top)
     }
 }
 
-/* Requests; false: the key is for none. */
+/* Handle request keys; false if the key is for none. */
 static bool take_request(struct top *top,
                          const struct model *model,
                          uint32_t key,
@@ -473,7 +473,7 @@ static bool take_request(struct top *top,
     return true;
 }
 
-/* Show what a command prints about the task. */
+/* Show the output of a command about the task. */
 static void show(struct top *top, const char *verb, struct top_request *out)
 {
     if (ask_task(top, TOP_SHOW, verb, out)) {
@@ -484,11 +484,11 @@ static void show(struct top *top, const char *verb, struct top_request *out)
         strbuf_clear(&top->title);
         strbuf_addf(&top->title, "%s %s", verb, out->task);
     } else {
-        top->shut = true; /* a q that is meant to close it must not quit */
+        top->shut = true; /* a q meant to close the pager must not quit */
     }
 }
 
-/* The issue that a task belongs to, or NULL. */
+/* Return the issue of a task, or NULL. */
 static const struct model_issue *issue_of(const struct model *model,
                                           uint32_t task)
 {
@@ -503,8 +503,8 @@ static const struct model_issue *issue_of(const struct model *model,
     return NULL;
 }
 
-/* List tasks instead of issues, or the other way round. The selection goes from
- * an issue to its current stage, and back. */
+/* Switch between tasks and issues. The selection moves from an issue to its
+ * current stage, and back. */
 static void switch_list(struct top *top, const struct model *model)
 {
     if (model->issue_count == 0) {
@@ -579,7 +579,7 @@ static void take_main(struct top *top,
     }
 }
 
-/* --- the other modes ---------------------------------------------------- */
+/* --- other modes -------------------------------------------------------- */
 
 static void
 take_filter(struct top *top, const struct model *model, uint32_t key)

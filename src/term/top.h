@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * top: what a person does in `sluice top`: what is selected, what is typed,
- * what is asked of the scheduler.
+ * top: the interactive state of `sluice top`: selection, input, and requests
+ * to the scheduler.
  *
- * It knows neither a terminal nor a store. Keys go in, and out comes what is
- * to be done, if anything. A task is selected by its id: whatever moves in the
- * lists, the selection stays with that task, and when the task is no longer
- * shown, none is selected until a person moves. The same goes for an issue,
- * which is a group of tasks: commands take its id like that of a task.
+ * It depends on neither a terminal nor a store: a key goes in, and an action
+ * for the caller comes out, if any. A task is selected by its id, so the
+ * selection stays with the task when the lists change; when the task is no
+ * longer shown, none is selected until the user moves. The same applies to an
+ * issue, which is a group of tasks: commands take its id like a task id.
  *
  * How to use it:
  *  1. top_init(), then top_update() whenever the model has changed.
- *  2. top_key() for each key; do what it asks for.
+ *  2. top_key() for each key; carry out the action that it returns.
  *  3. top_draw().
  */
 #ifndef TERM_TOP_H
@@ -20,7 +20,7 @@
 #include "term/pager.h"
 #include "view/model.h"
 
-/* Keys that are no characters. */
+/* Keys that are not characters. */
 enum top_key {
     TOP_KEY_UP = 0x110000,
     TOP_KEY_DOWN,
@@ -33,39 +33,39 @@ enum top_key {
     TOP_KEY_BACKSPACE,
     TOP_KEY_TAB,
     TOP_KEY_BACK_TAB,
-    TOP_KEY_OTHER, /* not known here */
+    TOP_KEY_OTHER, /* unknown */
 };
 
 enum top_mode {
     TOP_MAIN,
     TOP_HELP,
     TOP_PAGER,
-    TOP_FILTER,  /* a filter is being typed */
-    TOP_CONFIRM, /* a question is to be answered with y or n */
-    TOP_ANSWER,  /* the answer to a task's question is being typed */
+    TOP_FILTER,  /* typing a filter */
+    TOP_CONFIRM, /* waiting for y or n */
+    TOP_ANSWER,  /* typing the answer to a task's question */
 };
 
-/* The lists that keys move in. */
+/* Lists that keys move in. */
 enum top_panel { TOP_RUNS, TOP_SLOTS, TOP_TASKS };
 
-/* What is to be done. */
+/* Actions for the caller. */
 enum top_deed {
     TOP_NOTHING,
     TOP_QUIT,
-    TOP_SEND,  /* give the request */
-    TOP_SHOW,  /* show what a command prints, in the pager */
+    TOP_SEND,  /* send the request */
+    TOP_SHOW,  /* show the output of a command in the pager */
     TOP_CLOSE, /* the pager was closed */
-    TOP_RUN,   /* another run is to be shown: top->run */
+    TOP_RUN,   /* show another run: top->run */
 };
 
-/* A command of sluice. A plain value; the texts are owned. */
+/* A sluice command. A plain value; it owns its strings. */
 struct top_request {
     enum top_deed deed;
     const char *verb;   /* "hold"; not owned */
     const char *option; /* "--up", or NULL; not owned */
     char *run;
-    char *task; /* or issue, or NULL: the whole run */
-    bool issue; /* it is one */
+    char *task; /* or issue; NULL: the whole run */
+    bool issue; /* `task` is an issue */
     char *text; /* of an answer, or NULL */
 };
 
@@ -74,30 +74,30 @@ struct top_request {
 
 enum { TOP_FILTER_MAX = 60, TOP_ANSWER_MAX = 1000 };
 
-/* Made to be embedded; only what is commented is for others. */
+/* Embeddable; only commented members are public. */
 struct top {
     bool read_only;
     enum top_mode mode;
     enum top_panel panel;
-    char *run;    /* id of the run that is shown, or NULL */
-    char *task;   /* id of the task or issue that is selected, or NULL */
-    bool issue;   /* it is an issue */
-    bool moved;   /* a person, or the first look, has selected */
-    bool chosen;  /* it was a person */
-    bool all;     /* ended tasks, too */
-    bool by_task; /* tasks are listed, not issues */
+    char *run;    /* id of the shown run, or NULL */
+    char *task;   /* id of the selected task or issue, or NULL */
+    bool issue;   /* the selection is an issue */
+    bool moved;   /* the user, or the first update, selected */
+    bool chosen;  /* the user selected */
+    bool all;     /* list finished tasks, too */
+    bool by_task; /* list tasks, not issues */
     char filter[TOP_FILTER_MAX + 1];
     char filter_before[TOP_FILTER_MAX + 1];
 
-    uint32_t *slots; /* of the model, those that pass the filter */
+    uint32_t *slots; /* indices of the model's slots that match the filter */
     uint32_t slot_count;
-    uint32_t *rows; /* the same of its rows, or of its issues */
+    uint32_t *rows; /* the same for its rows or issues */
     uint32_t row_count;
-    uint32_t id_columns; /* of the longest id of an issue that is listed */
-    uint32_t selected;   /* place in slots, then rows; TOP_GONE: none */
-    uint32_t near;       /* where the last selection was */
+    uint32_t id_columns; /* of the longest listed issue id */
+    uint32_t selected;   /* position in slots, then rows; TOP_GONE: none */
+    uint32_t near;       /* last selected position */
 
-    /* Of the last drawing: the first place shown, and how many. */
+    /* Of the last drawing: first position shown, and rows per page. */
     uint32_t first_run;
     uint32_t first_slot;
     uint32_t first_row;
@@ -106,50 +106,50 @@ struct top {
     struct strbuf message;
     bool bad; /* the message is an error */
     struct top_request asked;
-    struct strbuf answer; /* as far as it was typed */
+    struct strbuf answer; /* as typed so far */
 
     struct pager pager;
     struct strbuf title; /* of the pager */
-    bool running;        /* what it shows has not ended */
-    bool shut;           /* a q just closed something, or nothing opened */
+    bool running;        /* its command is still running */
+    bool shut;           /* a q just closed something, or opening failed */
 };
 
 void top_init(struct top *top, bool read_only);
 void top_release(struct top *top);
 
-/* The model has changed: make the lists anew, and find the selection again. */
+/* Rebuild the lists after a change of the model, and restore the selection. */
 void top_update(struct top *top, const struct model *model);
 
-/* A key was pressed. Release *out. */
+/* Handle a key. Release *out. */
 void top_key(struct top *top,
              const struct model *model,
              uint32_t key,
              struct top_request *out);
 void top_request_release(struct top_request *request);
 
-/* Say something in the line for it; plain text. */
+/* Show a message, in plain text. */
 void top_say(struct top *top, bool bad, const char *format, ...)
     PRINTF_LIKE(3, 4);
 
-/* Whether tasks that have ended are listed: on demand, and in a run that has
- * nothing else. */
+/* Whether finished tasks are listed: on demand, and in a run that has no
+ * others. */
 bool top_lists_ended(const struct top *top, const struct model *model);
 
-/* Whether issues are listed: unless tasks were asked for, in a run with any. */
+/* Whether issues are listed: if any exist, unless the user chose tasks. */
 bool top_lists_issues(const struct top *top, const struct model *model);
 
-/* The id of the task or issue at a place of the lists. */
+/* Return the id of the task or issue at a list position. */
 const char *
 top_id_at(const struct top *top, const struct model *model, uint32_t place);
 
-/* The smallest terminal that shows more than that it is too small. */
+/* Smallest usable terminal; a smaller one shows only a message. */
 enum { TOP_DRAW_COLUMNS_MIN = 30, TOP_DRAW_ROWS_MIN = 8 };
 
 /*
  * Draw into the whole grid, which is blank. `unicode`: lines and bars may be
- * other than ASCII. What scrolls is remembered in *top. The same model, state
- * and options give the same cells; the cost is that of the rows in sight,
- * however many tasks there are.
+ * non-ASCII. Stores scroll positions in *top. The same model, state and options
+ * give the same cells; the cost depends on the visible rows, not on the number
+ * of tasks.
  */
 void top_draw(struct grid *grid,
               struct top *top,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A narrow terminal has all panels below each other; a wide one has limits,
- * usage and events in a column of their own. Heights are shared out in two
- * rounds: first the least that each panel needs, in the order of their weight
- * to a person, as long as it fits; then what each could use. So a small
+ * Screen layout of `sluice top`. A narrow terminal stacks all panels; a wide
+ * terminal has limits, usage and events in a second column. Heights are
+ * assigned in two rounds: first the minimum of each panel, in order of
+ * importance, as long as it fits; then the rows that each could use. So a small
  * terminal loses whole panels, the least important first.
  */
 #include "term/top_draw_internal.h"
@@ -17,15 +17,15 @@
 #include <string.h>
 
 enum {
-    WIDE_COLUMNS = 120,  /* from here on there are two columns */
-    TWO_LINES_ROWS = 14, /* from here on messages have a line of their own */
+    WIDE_COLUMNS = 120,  /* minimum for two columns */
+    TWO_LINES_ROWS = 14, /* minimum for a separate message line */
     RUNS_MAX = 5,
     GAUGES_MAX = 6,
     EVENTS_MIN = 2,
-    ROWS_SMALL = 30, /* below, tasks come first */
+    ROWS_SMALL = 30, /* below, limits and events give way to tasks */
 };
 
-/* Panels, by how much a person needs them. */
+/* Panels, by importance to the user. */
 enum panel {
     PANEL_SLOTS,
     PANEL_TASKS,
@@ -36,7 +36,7 @@ enum panel {
     PANEL_COUNT,
 };
 
-/* --- texts and bars ----------------------------------------------------- */
+/* --- text and bars ------------------------------------------------------ */
 
 uint32_t top_draw_put(struct top_canvas *canvas,
                       const struct grid_area *area,
@@ -125,7 +125,7 @@ void top_draw_mark(struct top_canvas *canvas,
     grid_mark(canvas->grid, area, row, focus ? GRID_REVERSE : GRID_BOLD);
 }
 
-/* --- the head ----------------------------------------------------------- */
+/* --- head --------------------------------------------------------------- */
 
 static void draw_bar_of_title(struct top_canvas *canvas, struct grid_area row)
 {
@@ -250,7 +250,7 @@ static void draw_run(struct top_canvas *canvas, const struct grid_area *row)
     strbuf_release(&text);
 }
 
-/* Done, in flight, in trouble, left: over the whole width. */
+/* Draw the progress bar: done, in flight, in trouble, left. */
 static void draw_progress(struct top_canvas *canvas,
                           const struct grid_area *row)
 {
@@ -288,7 +288,7 @@ static void draw_progress(struct top_canvas *canvas,
 
 /* --- sharing the rows --------------------------------------------------- */
 
-/* Rows that a panel could use, its title included; 0: it is not there. */
+/* Return the rows that a panel could use, with its title; 0: no panel. */
 static uint32_t
 wanted_rows(const struct top_canvas *canvas, enum panel panel, uint32_t columns)
 {
@@ -321,7 +321,7 @@ wanted_rows(const struct top_canvas *canvas, enum panel panel, uint32_t columns)
     return 0;
 }
 
-/* The least that makes sense of a panel. */
+/* Return the minimum rows of a panel. */
 static uint32_t least_rows(enum panel panel, uint32_t wanted)
 {
     static const uint32_t least[] = {
@@ -335,7 +335,7 @@ static uint32_t least_rows(enum panel panel, uint32_t wanted)
     return top_draw_min(least[panel], wanted);
 }
 
-/* Give a panel more rows, up to a number. */
+/* Give a panel more rows, at most `up_to` in total. */
 static void
 grow(uint32_t *rows, const uint32_t *wanted, uint32_t up_to, uint32_t *left)
 {
@@ -345,7 +345,7 @@ grow(uint32_t *rows, const uint32_t *wanted, uint32_t up_to, uint32_t *left)
     *left -= more;
 }
 
-/* Share out `room` rows among the panels from `first` to `last`. */
+/* Divide the rows of an area among the panels that are `there`. */
 static void share(const struct top_canvas *canvas,
                   const struct grid_area *area,
                   const bool *there,
@@ -391,7 +391,7 @@ static void share(const struct top_canvas *canvas,
     }
 }
 
-/* Draw the panels that are `there`, below each other. */
+/* Draw the panels that are `there`, stacked. */
 static void
 draw_panels(struct top_canvas *canvas, struct grid_area area, const bool *there)
 {
@@ -417,7 +417,7 @@ draw_panels(struct top_canvas *canvas, struct grid_area area, const bool *there)
     }
 }
 
-/* --- the foot, and the other pictures ----------------------------------- */
+/* --- foot and other pictures -------------------------------------------- */
 
 static void put_hints(struct top_canvas *canvas, const struct grid_area *row)
 {
@@ -430,7 +430,7 @@ static void put_hints(struct top_canvas *canvas, const struct grid_area *row)
     (void)top_draw_line(canvas, row, 0, GRID_DIM, hints);
 }
 
-/* The question or the message that is due; false: there is none. */
+/* Draw the current question or message; false if none. */
 static bool put_message(struct top_canvas *canvas, const struct grid_area *row)
 {
     const struct top *top = canvas->top;
@@ -444,7 +444,7 @@ static bool put_message(struct top_canvas *canvas, const struct grid_area *row)
                     top->asked.task);
         style = GRID_YELLOW | GRID_BOLD;
     } else if (top->mode == TOP_ANSWER) {
-        /* Of a long one, the end is in sight. */
+        /* Show the end of a long answer. */
         size_t room = row->columns > 40 ? row->columns - 40 : 1;
         size_t hidden = top->answer.len > room ? top->answer.len - room : 0;
         strbuf_addf(&text,
@@ -504,7 +504,7 @@ static void draw_main(struct top_canvas *canvas, struct grid_area area)
     }
 }
 
-/* The first row, which is taken off. */
+/* Draw a title bar and remove its row from the area. */
 static void
 draw_bar(struct top_canvas *canvas, struct grid_area *area, const char *text)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the picture and its panels share.
+ * Internal interface between the picture of `sluice top` and its panels.
  */
 #ifndef TERM_TOP_DRAW_INTERNAL_H
 #define TERM_TOP_DRAW_INTERNAL_H
 
 #include "term/top.h"
 
-/* What is being drawn. */
+/* Picture being drawn. */
 struct top_canvas {
     struct grid *grid;
     struct top *top;
@@ -15,19 +15,19 @@ struct top_canvas {
     bool unicode;
 };
 
-/* Draw a text into some columns of a row; the column behind them. */
+/* Draw a string into some columns of a row; return the next column. */
 uint32_t top_draw_put(struct top_canvas *canvas,
                       const struct grid_area *area,
                       struct grid_text text);
 
-/* The same with the cells of a row: draw the next one, and go to the column
- * behind it and a blank. */
+/* The same for consecutive cells of a row: draw a cell, and advance past it and
+ * a blank. */
 void top_draw_cell(struct top_canvas *canvas,
                    const struct grid_area *area,
                    struct grid_text *cell,
                    const char *text);
 
-/* Draw a text as far as it goes; the column behind it. */
+/* Draw a string up to the end of the row; return the next column. */
 uint32_t top_draw_add(struct top_canvas *canvas,
                       const struct grid_area *area,
                       struct grid_text text);
@@ -49,19 +49,19 @@ static inline uint32_t top_draw_max(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-/* A bar of so many columns, of which a part is full. */
+/* Draw a bar that is partly full. */
 void top_draw_bar(struct top_canvas *canvas,
                   const struct grid_area *area,
                   struct grid_text place,
                   double part);
 
-/* The title of a panel, in its first row, which is taken off. */
+/* Draw the title of a panel and remove its row from the area. */
 void top_draw_title(struct top_canvas *canvas,
                     struct grid_area *area,
                     const char *title,
                     bool focus);
 
-/* Mark the row that is selected; `focus`: keys move here. */
+/* Mark the selected row; `focus`: keys move here. */
 void top_draw_mark(struct top_canvas *canvas,
                    const struct grid_area *area,
                    uint32_t row,
@@ -74,16 +74,16 @@ void top_draw_counts(struct strbuf *out, const struct model_run *run);
 /* "PAUSED  " and the like, or "". */
 const char *top_draw_flag(const struct model_run *run);
 
-/* How many limits stand side by side. */
+/* Number of limits per row. */
 uint32_t top_draw_limits_in_row(uint32_t columns);
 
 /* The colour of a task. */
 unsigned top_draw_style(const struct model_task *task);
 
-/* Whether a task has ended, so that the time it took is of interest. */
+/* Whether a task is finished, so that its duration is shown. */
 bool top_draw_is_ended(const struct model_task *task);
 
-/* A line of the list of issues. */
+/* Draw a line of the issue list. */
 void top_draw_issue(struct top_canvas *canvas,
                     const struct grid_area *area,
                     uint32_t row,

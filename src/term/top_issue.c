@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A line of the list of issues: the id, then each stage with a sign for its
- * state and, of one that runs or has ended, the time it took; then the reason
- * of the current stage, as far as it goes.
+ * Lines of the issue list: the id, then each stage with a sign for its state
+ * and, if it runs or is finished, its duration; then the reason of the current
+ * stage, as far as it fits.
  *
- * Where not all stages fit, those before the current one give way, so that it
- * is in sight. Of a long issue only the stages around it are looked at.
+ * If not all stages fit, stages before the current stage are omitted, so that
+ * it is visible. Only stages near it are processed in a long issue.
  */
 #include "term/top_draw_internal.h"
 
@@ -15,12 +15,12 @@
 #include <string.h>
 
 enum {
-    ID_COLUMNS_MIN = 12, /* that a long id may have, however narrow it is */
-    STAGES_BEFORE = 16,  /* the current one, at most */
+    ID_COLUMNS_MIN = 12, /* minimum for a long id in a narrow terminal */
+    STAGES_BEFORE = 16,  /* maximum of stages up to the current */
     GAP = 2,             /* columns between stages */
 };
 
-/* A sign for the state of a task. */
+/* Return a sign for the state of a task. */
 static const char *sign_of(const struct model_task *task, bool unicode)
 {
     static const struct {
@@ -47,8 +47,8 @@ static const char *sign_of(const struct model_task *task, bool unicode)
     return unicode ? signs[task->state].unicode : signs[task->state].ascii;
 }
 
-/* What a stage is called in the line of its issue: as in the pipeline, or by
- * its id without that of the issue. A task of its own is known by its state. */
+/* Return the name of a stage in its issue's line: its pipeline name, or its id
+ * without the issue id. A single task has its state instead. */
 static const char *name_of(const struct model_issue *issue,
                            const struct model_task *task)
 {
@@ -64,7 +64,7 @@ static const char *name_of(const struct model_issue *issue,
     return prefixed ? task->id + len + 1 : task->id;
 }
 
-/* Append "implement + 12m"; its style. */
+/* Append "implement + 12m"; return its style. */
 static unsigned add_stage(struct strbuf *out,
                           const struct top_canvas *canvas,
                           const struct model_issue *issue,
@@ -91,8 +91,7 @@ static unsigned add_stage(struct strbuf *out,
     return top_draw_style(&about);
 }
 
-/* The first stage to be shown, so that the current one fits into the columns
- * of the line. */
+/* Return the first stage to show, so that the current stage fits. */
 static uint32_t first_stage(const struct top_canvas *canvas,
                             const struct model_issue *issue,
                             uint32_t columns)

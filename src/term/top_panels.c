@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The panels of `sluice top`. Each is given its area and draws what it can.
+ * Panels of `sluice top`. Each draws into its area as much as fits.
  */
 #include "term/top_draw_internal.h"
 
@@ -13,11 +13,11 @@
 #include <string.h>
 
 enum {
-    LIMIT_COLUMNS = 38, /* of one in a row of limits */
+    LIMIT_COLUMNS = 38, /* of a limit in a row of limits */
     STATE_COLUMNS = 9,  /* "starting" and a blank */
 };
 
-/* The first place to show of `count`, so that one of them is in sight. */
+/* Return the first position to show, so that `chosen` is visible. */
 static uint32_t
 scroll(uint32_t first, uint32_t count, uint32_t room, uint32_t chosen)
 {
@@ -73,7 +73,7 @@ void top_draw_runs(struct top_canvas *canvas, struct grid_area area)
     strbuf_release(&text);
 }
 
-/* "12s of 2m", and whether it takes longer than that. */
+/* Append "12s of 2m"; return whether it takes longer than expected. */
 static bool add_time(struct strbuf *out,
                      const struct model *model,
                      const struct model_slot *slot)
@@ -221,8 +221,8 @@ static void draw_task(struct top_canvas *canvas,
     strbuf_release(&id);
 }
 
-/* "tasks: 1 needs attention, 4 ready, 6 waiting"; the same of issues, some of
- * which are running. */
+/* Append "tasks: 1 needs attention, 4 ready, 6 waiting"; the same for issues,
+ * some of which are running. */
 static void add_tasks_title(struct strbuf *out, const struct top_canvas *canvas)
 {
     bool issues = top_lists_issues(canvas->top, canvas->model);
@@ -336,7 +336,7 @@ void top_draw_limits(struct top_canvas *canvas, struct grid_area area)
             .columns = wide > 1 ? wide - 1 : wide,
         };
         while (limit->max == LIMIT_NONE) {
-            limit++; /* it limits nothing */
+            limit++; /* no maximum */
         }
         draw_limit(canvas, &area, cell, limit);
     }
@@ -374,7 +374,7 @@ static void draw_gauge(struct top_canvas *canvas,
         if (gauge->resets_ns - now_ns < DAY_NS) {
             plain_add_clock(&text, gauge->resets_ns, PLAIN_MINUTES);
         } else {
-            usage_add_time(&text, gauge->resets_ns, now_ns); /* with its day */
+            usage_add_time(&text, gauge->resets_ns, now_ns); /* with its date */
         }
     }
     strbuf_adds(&text, gauge->governs ? ", governs the cap" : "");
@@ -405,7 +405,7 @@ void top_draw_usage(struct top_canvas *canvas, struct grid_area area)
     }
 }
 
-/* The colour of an event, by the word behind its time of day. */
+/* Return the colour of an event, by the word after its time of day. */
 static unsigned style_of_event(const char *text)
 {
     static const struct {
@@ -428,7 +428,7 @@ static unsigned style_of_event(const char *text)
     return GRID_PLAIN;
 }
 
-/* Whether an event is about the run that is shown, or about the store. */
+/* Whether an event is about the shown run, or about the store. */
 static bool is_shown(const struct model *model, uint32_t ix)
 {
     uint32_t run = model->events[ix].run;

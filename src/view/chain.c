@@ -7,10 +7,10 @@
 
 #include <string.h>
 
-/* --- which task --------------------------------------------------------- */
+/* --- finding the task --------------------------------------------------- */
 
-/* A task of a group that says what the group waits for: the first that has not
- * ended, else its last. PLAN_NONE: there is no such group. */
+/* Return the task that explains why a group waits: its first open task, else
+ * its last; PLAN_NONE if no such group exists. */
 static uint32_t
 task_of_group(const struct glance *glance, uint32_t run, const char *name)
 {
@@ -52,8 +52,8 @@ refuse(const struct glance *glance, const char *name, struct diag *diag)
                     suggest_hint(&guess));
 }
 
-/* The task of that name in the runs that are loaded; a newer run is better
- * when all that have it are finished. */
+/* Find the task of that name in the loaded runs. If all runs that have it are
+ * finished, choose the newest. */
 static enum err find_task(const struct glance *glance,
                           const char *name,
                           const char *wanted_run,
@@ -105,8 +105,8 @@ struct reason chain_reason(const struct chain *chain, uint32_t ix)
                            chain->links[ix].task);
 }
 
-/* From a task to the root: what runs, what time will change, or what a person
- * can. */
+/* Follow the reasons from a task to the root: a running task, or a task that
+ * only time or an operator can change. */
 static void follow(struct chain *chain, struct chain_link link)
 {
     bool more = true;
@@ -168,9 +168,9 @@ bool chain_add_log(struct strbuf *out, const struct chain *chain, uint32_t ix)
     return true;
 }
 
-/* --- for programs ------------------------------------------------------- */
+/* --- JSON --------------------------------------------------------------- */
 
-/* The members of a task, the reason why it waits on a line of its own. */
+/* Add the members of a task, with its reason on a separate line. */
 static void
 json_link(struct jsonw *json, const struct chain *chain, uint32_t ix)
 {

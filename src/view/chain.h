@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * chain: the reasons from one task to the root of what it waits for.
+ * chain: the reasons from a task to the root cause of its waiting.
  *
  * The chain follows the task that each reason names: from "needs b" to b, from
- * "limit sessions, held by c" to c. Its last link is the root: something that
- * runs, that time or an operator will change.
+ * "limit sessions, in use by c" to c. Its last link is the root: a running
+ * task, or a task that only time or an operator can change.
  */
 #ifndef VIEW_CHAIN_H
 #define VIEW_CHAIN_H
 
 #include "view/glance.h"
 
-enum { CHAIN_MAX = 64 }; /* links at most */
+enum { CHAIN_MAX = 64 }; /* maximum number of links */
 
 /* A task: index of its run, index in the plan. */
 struct chain_link {
@@ -22,16 +22,16 @@ struct chain_link {
 /* Starts as {0}. */
 struct chain {
     struct glance glance;
-    struct chain_link links[CHAIN_MAX]; /* the task itself comes first */
+    struct chain_link links[CHAIN_MAX]; /* starts with the task itself */
     uint32_t count;
-    bool cut; /* the chain is longer */
+    bool cut; /* longer than CHAIN_MAX */
 };
 
 /*
- * Find the task of that name, or of a group of that name the task that says
- * what the group waits for, among unfinished runs, then among all, and follow
- * its reasons. ERR_NOT_FOUND, ERR_INVALID (several): *diag says so. Release
- * *out in any case.
+ * Find a task by name, first in unfinished runs, then in all, and follow its
+ * reasons. A group name selects the task that explains why the group waits. On
+ * ERR_NOT_FOUND and ERR_INVALID (ambiguous) *diag has the message. Release *out
+ * in any case.
  */
 MUST_USE enum err chain_find(struct chain *out,
                              const struct glance_options *options,
@@ -39,22 +39,22 @@ MUST_USE enum err chain_find(struct chain *out,
                              struct diag *diag);
 void chain_release(struct chain *chain);
 
-/* The reason of a link, and the id of its task. */
+/* Reason of a link, and id of its task. */
 struct reason chain_reason(const struct chain *chain, uint32_t ix);
 const char *chain_id(const struct chain *chain, uint32_t ix);
 
-/* The run of a link, for a command line; NULL: it need not be named. */
+/* Run of a link, for a command line; NULL if it can be omitted. */
 const char *chain_run(const struct chain *chain, uint32_t ix);
 
-/* The session that the task of a link is in; false: it is in none. */
+/* Get the session that runs the task of a link; false if it has none. */
 bool chain_session(const struct chain *chain,
                    uint32_t ix,
                    struct engine_session_view *out);
 
-/* Append where the log of its last attempt is; false: it has had none. */
+/* Append the log path of its last attempt; false if it has no attempt. */
 bool chain_add_log(struct strbuf *out, const struct chain *chain, uint32_t ix);
 
-/* Append one JSON object and a new line; see sluice-why(1). */
+/* Append one JSON object and a newline; see sluice-why(1). */
 void chain_add_json(struct strbuf *out, const struct chain *chain);
 
 #endif /* VIEW_CHAIN_H */

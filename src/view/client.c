@@ -11,15 +11,15 @@
 #include <unistd.h>
 
 enum {
-    ANSWER_MS = 10000, /* a scheduler that takes longer is in trouble */
-    BUSY_TRIES = 250,  /* while one scheduler goes and another one comes */
+    ANSWER_MS = 10000, /* a slower scheduler has a problem */
+    BUSY_TRIES = 250,  /* while one scheduler exits and another starts */
     BUSY_WAIT_US = 20000,
 };
 
-/* Without a sign of life for this long, a scheduler is said to be silent. */
+/* A scheduler without a heartbeat for this long counts as silent. */
 #define SILENT_NS (5 * SECOND_NS)
 
-/* The one request that this process carries out itself. */
+/* A request that this process carries out itself. */
 struct moment {
     struct loop *loop;
     char *answer;
@@ -32,7 +32,7 @@ static void on_answer(void *ctx, const char *json)
     loop_stop(moment->loop);
 }
 
-/* Be the scheduler for a moment. ERR_BUSY: another one is. */
+/* Act as the scheduler for one request. ERR_BUSY: another process does. */
 static enum err ask_alone(const struct store_place *place,
                           const char *json,
                           char **answer_out,
@@ -72,7 +72,7 @@ static enum err ask_alone(const struct store_place *place,
     return err;
 }
 
-/* Why nobody answers. */
+/* Report why the scheduler does not reply. */
 static enum err explain_silence(struct store *store, struct diag *diag)
 {
     struct store_owner owner;
@@ -103,7 +103,7 @@ enum err client_ask(const struct store_place *place,
                     struct diag *diag)
 {
     *answer_out = NULL;
-    struct store *store; /* a request creates none */
+    struct store *store; /* must exist: a request creates no store */
     struct store_key key;
     enum err err = store_open(&store, place->address, STORE_READ, diag);
     if (err == ERR_OK) {
@@ -128,7 +128,7 @@ enum err client_ask(const struct store_place *place,
     return err;
 }
 
-/* Whether the scheduler lives, and is well. */
+/* Read whether a scheduler is alive and healthy. */
 static enum err look_at_owner(struct client_view *view, struct diag *diag)
 {
     enum err err = store_owner(view->store, &view->owner, diag);
@@ -146,7 +146,7 @@ static enum err look_at_owner(struct client_view *view, struct diag *diag)
     return ERR_OK;
 }
 
-/* Open the store, and see who schedules. */
+/* Open the store and read the state of its scheduler. */
 static enum err open_view(struct client_view *out,
                           const struct store_place *place,
                           struct diag *diag)

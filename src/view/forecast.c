@@ -22,7 +22,7 @@ static int compare_tasks(const void *left, const void *right)
     return (a->task > b->task) - (a->task < b->task);
 }
 
-/* Add what a task took; false: it was in a batch, and nobody knows. */
+/* Add the session times of a task; false if unknown (it was in a batch). */
 static bool
 add_sessions(const struct run_history *history, uint32_t task, int64_t *took_ns)
 {

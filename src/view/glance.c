@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* The ids of all runs, of which one may be meant. */
+/* Ids of all runs, as suggestions. */
 struct offers {
     struct suggest guess; /* borrows the ids */
     struct arena ids;
@@ -34,7 +34,7 @@ refuse_run(const struct glance *glance, const char *run, struct diag *diag)
     static const struct store_visitor visitor = {.run = offer_run};
     static const struct store_query query = {.finished = true};
     struct diag ignored = {0};
-    /* Without the ids there is no hint. */
+    /* On error the message has no hint. */
     (void)!store_read(glance->view.store,
                       &query,
                       &visitor,
@@ -67,7 +67,7 @@ enum err glance_take(struct glance *out,
     if (err == ERR_OK && run != NULL && !query.finished &&
         engine_find_run(out->view.engine, run) == STORE_NONE) {
         client_view_release(&out->view);
-        query.run = run; /* a finished one waits for no other */
+        query.run = run; /* a finished run waits for no other run */
         err = client_look(&out->view, &out->place, &query, diag);
     }
     if (err == ERR_OK && run != NULL &&

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glance: what `status` and `why` look at: the store, who schedules, all
+ * glance: input of `status` and `why`: the store, the scheduler state, all
  * unfinished runs, and a snapshot of them.
  *
- * All of them are loaded, also when only one is asked for: runs share limits,
- * and a reason may lie in another run.
+ * It loads all runs even if the user names one: runs share limits, and the
+ * cause may be in another run.
  */
 #ifndef VIEW_GLANCE_H
 #define VIEW_GLANCE_H
@@ -12,7 +12,7 @@
 #include "view/client.h"
 #include "view/snapshot.h"
 
-/* How long the attempts of each task of a run have run. */
+/* Total attempt time of each task of a run. */
 struct glance_times {
     uint32_t number; /* of the run */
     uint32_t task_count;
@@ -24,22 +24,22 @@ struct glance {
     struct store_place place; /* of the store */
     struct client_view view;
     struct snapshot *snapshot;
-    int64_t wall_ns;            /* when it was taken */
+    int64_t wall_ns;            /* when the glance was taken */
     struct glance_times *times; /* of each run; NULL: not read */
     uint32_t times_count;
 };
 
 struct glance_options {
     const char *store; /* as given on the command line, or NULL */
-    const char *run;   /* must be there, finished or not; NULL: any */
-    bool finished;     /* finished runs, too */
-    bool alone;        /* load no other run than the named one: of a finished
-                          one, because nothing in it waits for another */
+    const char *run;   /* must exist, finished or not; NULL: any */
+    bool finished;     /* include finished runs */
+    bool alone; /* load only the named run; for a finished run, which waits for
+                   no other */
 };
 
 /*
- * Look. ERR_NOT_FOUND: there is no store, or no such run. Release *out in any
- * case.
+ * Read the store. ERR_NOT_FOUND: the store or the run does not exist. Release
+ * *out in any case.
  */
 MUST_USE enum err glance_take(struct glance *out,
                               const struct glance_options *options,
@@ -47,30 +47,30 @@ MUST_USE enum err glance_take(struct glance *out,
 void glance_release(struct glance *glance);
 
 /*
- * A glance at an engine between two passes. Nothing of it is released but the
- * snapshot.
+ * Take a glance at an engine between two passes. The caller frees only its
+ * snapshot: glance_release() would free the engine.
  */
 void glance_of(struct glance *out, struct engine *engine, int64_t wall_ns);
 
 /*
- * Read how long the attempts of each task have run. `run`: of this run only;
- * NULL: of all that were loaded. The store must be open.
+ * Read how long the attempts of each task ran. `run`: of this run only; NULL:
+ * of all loaded runs. The store must be open.
  */
 MUST_USE enum err
 glance_read_times(struct glance *glance, const char *run, struct diag *diag);
 
 /*
- * How long the attempts of a task that have ended ran, all together; 0: none
- * ran, it took part in the sessions of other tasks, or it was not read.
+ * Total time of the finished attempts of a task; 0: none ran, it shared the
+ * sessions of other tasks, or the times were not read.
  */
 int64_t glance_ran_ns(const struct glance *glance, uint32_t run, uint32_t task);
 
-/* Whether a run was asked for: the one that is named, or any. */
+/* Whether the options select a run: by name, or all. */
 bool glance_is_meant(const struct glance_options *options,
                      const struct engine_run_view *run);
 
-/* Append `"runs": [{"run": ID, "NAME": ...}]` for those asked for; `fn` appends
- * what belongs to one. */
+/* Append `"runs": [{"run": ID, "NAME": ...}]` for the selected runs; `fn`
+ * appends the value for a run. */
 typedef void (*glance_run_fn)(struct strbuf *out,
                               const struct glance *glance,
                               uint32_t run);
@@ -81,15 +81,15 @@ void glance_json_runs(struct strbuf *out,
                       glance_run_fn fn);
 
 /*
- * The sessions of a run in order of their start: the first with a token
- * greater than `after`, or false when there is none.
+ * Iterate over the sessions of a run in start order: get the first session with
+ * a token greater than `after`; false at the end.
  */
 bool glance_next_session(const struct glance *glance,
                          uint32_t run,
                          uint64_t after,
                          struct engine_session_view *out);
 
-/* How long the session has been running, or being started. */
+/* Time since the session began; if it is starting, since its claim. */
 int64_t glance_elapsed_ns(const struct glance *glance,
                           const struct engine_session_view *session);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether a group is merged is read from git; what became of its stages, and
- * why it stopped, from the store. Titles and reasons are texts of others: they
- * become one plain line each, and cannot be markup.
+ * Handoff notes from git and the store. Git decides whether a group is merged;
+ * stages and reasons come from the store. Titles and reasons are untrusted:
+ * each becomes one plain line without markup.
  */
 #include "view/handoff.h"
 
@@ -24,11 +24,11 @@ struct repo_view {
     uint32_t run;
     struct engine_run_view view;
     uint32_t repo;
-    uint32_t *first; /* of each group: its first task */
+    uint32_t *first; /* first task of each group */
     struct handoff handoff;
 };
 
-/* Append a text of others: one line, and no markup. */
+/* Append untrusted text as one line without markup. */
 static void add_plain(struct strbuf *out, const char *text)
 {
     struct strbuf line = {0};
@@ -42,7 +42,7 @@ static void add_plain(struct strbuf *out, const char *text)
     strbuf_release(&line);
 }
 
-/* Append a text of others as code. */
+/* Append untrusted text as code. */
 static void add_code(struct strbuf *out, const char *text)
 {
     struct strbuf line = {0};
@@ -50,7 +50,7 @@ static void add_code(struct strbuf *out, const char *text)
     bool ticks = strchr(strbuf_text(&line), '`') != NULL;
     strbuf_addf(out,
                 ticks ? "``` %s ```" : "`%s`",
-                strbuf_text(&line)); /* three are rare enough in one line */
+                strbuf_text(&line)); /* ``` within a line is rare */
     strbuf_release(&line);
 }
 
@@ -70,8 +70,8 @@ static struct sched_task core_task(const struct repo_view *repo, uint32_t task)
                       load_task(repo->view.loaded, task));
 }
 
-/* Whether the group goes on without it: it is optional, and failed or was
- * skipped, and not because of what it needs. */
+/* Whether the group continues without the task: it is optional, and failed or
+ * was skipped for another reason than its needs. */
 static bool is_given_up(const struct repo_view *repo, uint32_t task)
 {
     struct sched_task view = core_task(repo, task);
@@ -80,8 +80,8 @@ static bool is_given_up(const struct repo_view *repo, uint32_t task)
             (view.state == TASK_SKIPPED && view.unmet == 0));
 }
 
-/* The task that says how far a group is: the first that is neither done nor
- * given up, or of a group without a done task the first; or PLAN_NONE. */
+/* Return the first task of a group that is neither done nor given up. If all
+ * are given up, return the first; PLAN_NONE: the group is done. */
 static uint32_t open_task(const struct repo_view *repo, uint32_t first)
 {
     bool done = false;
@@ -98,7 +98,7 @@ static uint32_t open_task(const struct repo_view *repo, uint32_t first)
     return done ? PLAN_NONE : first;
 }
 
-/* The groups that work in the repository. */
+/* List the groups that work in the repository. */
 static void find_groups(struct repo_view *repo)
 {
     const struct plan *plan = repo->view.plan;
@@ -122,7 +122,7 @@ static void find_groups(struct repo_view *repo)
     mem_free(seen);
 }
 
-/* "implement 2, gate 1": attempts of the stages of a group. */
+/* Append the attempts of each stage: "implement 2, gate 1". */
 static void
 add_attempts(struct strbuf *out, const struct repo_view *repo, uint32_t first)
 {
@@ -142,7 +142,7 @@ add_attempts(struct strbuf *out, const struct repo_view *repo, uint32_t first)
     }
 }
 
-/* Append ": `TASK` is STATE", and why. */
+/* Append ": `TASK` is STATE" and the reason. */
 static void
 add_state(struct strbuf *out, const struct repo_view *repo, uint32_t task)
 {
@@ -204,7 +204,7 @@ add_open(struct strbuf *out, const struct repo_view *repo, size_t ix)
 
 enum section { SECTION_DONE, SECTION_PERSON, SECTION_OPEN, SECTION_COUNT };
 
-/* Where a group belongs: parked or failed, or else not finished. */
+/* Return the section of a group: done, parked or failed, else not finished. */
 static enum section section_of(const struct repo_view *repo, size_t ix)
 {
     uint32_t task = open_task(repo, repo->first[ix]);
@@ -244,7 +244,7 @@ static void add_section(struct strbuf *out,
     }
 }
 
-/* The commands that have tested the work. */
+/* Append the commands that tested the work. */
 static void add_gates(struct strbuf *out, const struct repo_view *repo)
 {
     const struct plan *plan = repo->view.plan;
@@ -437,7 +437,7 @@ void handoff_add_lines(struct strbuf *out,
     }
 }
 
-/* A member of a JSON object; without a text it is null. */
+/* Add a member to a JSON object: a string, or null if it is empty. */
 static void
 add_member(struct jsonw *json, const char *name, const struct strbuf *text)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The end of a session is told by its event of kind "attempt", which knows
- * how long it took. Its event of kind "task" says so again, except for tasks
- * that rode along in the session of another one: those have no number of an
- * attempt of their own.
+ * Text and JSON lines for events. An event of kind "attempt" reports the
+ * outcome and duration of a session. Its "task" event repeats it, except
+ * for the further tasks of a batch: these have no attempt number.
  */
 #include "view/lines.h"
 
@@ -19,13 +18,13 @@
 #include <string.h>
 #include <time.h>
 
-/* Append a text in one line. */
+/* Append a string as one line. */
 static void add_text(struct strbuf *out, const char *text)
 {
     plain_add(out, text != NULL ? text : "");
 }
 
-/* The time of day, and a word for what happened. */
+/* Start a line: the time of day, and a word for the event. */
 static void
 begin(struct strbuf *out, const struct store_event *row, const char *word)
 {
@@ -53,7 +52,7 @@ static void add_tasks(struct strbuf *out, int64_t count)
     strbuf_addf(out, "%lld task%s", (long long)count, count == 1 ? "" : "s");
 }
 
-/* What became of a task, beside the end of its session. */
+/* Add a change of a task, except the outcome of its session. */
 static bool add_task(struct strbuf *out,
                      const struct store_event *row,
                      const struct event *event)
@@ -81,7 +80,7 @@ static bool add_task(struct strbuf *out,
     return true;
 }
 
-/* How a session ended, or what it says of one task of a batch. */
+/* Add the outcome of a session, or of one task of a batch. */
 static bool add_end(struct strbuf *out,
                     const struct store_event *row,
                     const struct event *event)
@@ -173,7 +172,7 @@ static bool add_request(struct strbuf *out,
     struct jsonr answer = event_answer(event);
     bool ok = jsonr_bool(jsonr_get(answer, "ok"));
     if (ok && event_is_request(event, "submit")) {
-        return false; /* the run tells of itself */
+        return false; /* the run has an event of its own */
     }
     begin(out, row, "order");
     add_text(out, event->as.request.verb);
@@ -188,7 +187,7 @@ static bool add_request(struct strbuf *out,
     return true;
 }
 
-/* A usage monitor, or a provider, has come to another state. */
+/* Add a state change of a usage monitor or a provider. */
 static void add_usage(struct strbuf *out, const struct event *event)
 {
     if (event->as.usage.provider != NULL) {
@@ -216,7 +215,6 @@ static void add_usage(struct strbuf *out, const struct event *event)
     }
 }
 
-/* Tasks were added. */
 static void add_added(struct strbuf *out, const struct event *event)
 {
     add_tasks(out, event->as.added.tasks);
@@ -274,7 +272,7 @@ static void add_budget(struct strbuf *out, const struct event *event)
     strbuf_adds(out, " is reached");
 }
 
-/* A provider was stopped, or an operator has resumed it. */
+/* Add a provider that was stopped, or resumed by an operator. */
 static void add_provider(struct strbuf *out, const struct event *event)
 {
     add_text(out, event->as.provider.provider);
@@ -289,8 +287,8 @@ static void add_circuit(struct strbuf *out, const struct event *event)
     strbuf_adds(out, " failed or refused too often: one attempt at a time");
 }
 
-/* Events about a run or the store: a word, and what follows it. A kind that is
- * not here has no line. */
+/* Add an event about a run or the store: a word and its details. A kind that is
+ * missing here has no line. */
 static bool add_other(struct strbuf *out,
                       const struct store_event *row,
                       const struct event *event)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lines: events as lines, for `sluice run` in a pipe.
+ * lines: one-line descriptions of events, for `sluice run` in a pipe.
  */
 #ifndef VIEW_LINES_H
 #define VIEW_LINES_H
@@ -12,27 +12,27 @@
 #include <stdbool.h>
 
 /*
- * Append one line for people: local time, what happened, to which task, why.
- * Returns false and appends nothing for an event that is not worth a line.
+ * Append one line for the user: local time, event, task, reason. Return false
+ * and append nothing if the event is not worth a line.
  */
 bool lines_add(struct strbuf *out, const struct store_event *event);
 
 /*
- * Append the date of a moment and a blank, unless it is of the same day as
- * `day_ns`, in local time. Both are wall-clock times; returns whether it did.
+ * Append the date and a blank unless `wall_ns` and `day_ns`, both wall-clock
+ * times, are on the same local day. Return whether it did.
  */
 bool lines_add_date(struct strbuf *out, int64_t wall_ns, int64_t day_ns);
 
 /*
- * Append one line of JSON: event (its number), time, run (the id given here,
- * or null), kind, and the members of the event's data.
+ * Append one line of JSON: event (its number), time, run (`run`, or null),
+ * kind, and the members of the event data.
  */
 void lines_add_json(struct strbuf *out,
                     const struct store_event *event,
                     const char *run);
 
-/* Append how many tasks are in some states, without those that have none: "10
- * done, 2 parked". `before` stands before the first, a comma before others. */
+/* Append the task count of each state that has tasks: "10 done, 2 parked".
+ * `before` precedes the first, a comma the others. */
 void lines_add_counts(struct strbuf *out,
                       const char *before,
                       const uint32_t *counts,

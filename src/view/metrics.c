@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counters and histograms are made from the whole log and all attempts each
- * time: they belong to the run and not to a process, and never go back. Cost
- * and tokens have no label but the run, because an update of the plan can move
- * a task to another class.
+ * Prometheus metrics from the store. Counters and histograms are computed from
+ * the whole event log and all attempts each time: they belong to the run, not
+ * to a process, and never decrease. The only label of cost and tokens is the
+ * run, because a plan update can move a task to another class.
  *
  * Unfinished runs are loaded together, because they share limits; each finished
- * one is loaded alone.
+ * run is loaded alone.
  */
 #include "view/metrics.h"
 
@@ -20,50 +20,50 @@
 
 enum { BUCKETS = 9 };
 
-#define KEPT_NS (86400 * SECOND_NS) /* a finished run is shown for so long */
+#define KEPT_NS (86400 * SECOND_NS) /* time to export a finished run */
 
-/* Upper bounds of the histogram of waits, in seconds. */
+/* Upper bounds of the wait histogram, in seconds. */
 static const int64_t bounds[BUCKETS] =
     {1, 5, 15, 60, 300, 900, 3600, 14400, 43200};
 
-/* What is counted for one class of one run. */
+/* Counts of one class of one run. */
 struct counts {
     uint64_t attempts[OUTCOME_COUNT];
     uint64_t waits[BUCKETS + 1];
     int64_t waited_ns;
     uint64_t wait_count;
     uint32_t tasks[TASK_STATE_COUNT];
-    int64_t oldest_ns; /* that has been ready longest */
+    int64_t oldest_ns; /* longest current time in state ready */
 };
 
-/* What the attempts of a run have cost. */
+/* Totals over the attempts of a run. */
 enum cost { COST_USD, COST_INPUT, COST_CACHED, COST_OUTPUT, COSTS };
 
 struct tally {
-    const struct glance *glance; /* that has it, not owned */
-    uint32_t ix;                 /* there */
+    const struct glance *glance; /* contains the run; not owned */
+    uint32_t ix;                 /* of the run in the glance */
     struct engine_run_view view;
     struct counts *classes;
-    int64_t *ready_ns; /* of each task: since when, by the wall; 0: it is not */
+    int64_t *ready_ns; /* per task: wall clock since ready; 0: not ready */
     double costs[COSTS];
 };
 
-/* A run that has finished within the last day. */
+/* A run that finished within the last day. */
 struct ended {
     uint32_t number;
-    char *id; /* NULL: not known */
+    char *id; /* NULL: unknown */
     struct glance glance;
 };
 
 struct metrics {
     const struct glance_options *options;
-    struct glance glance; /* of the unfinished runs, or of the named one */
-    struct ended *ended;  /* finished runs beside these */
+    struct glance glance; /* unfinished runs, or the named run */
+    struct ended *ended;  /* further finished runs */
     uint32_t ended_count;
     struct tally *runs;
     uint32_t run_count;
     struct strbuf *out;
-    struct event event; /* the one that is being read */
+    struct event event; /* being read */
 };
 
 /* --- counting ----------------------------------------------------------- */
@@ -119,7 +119,7 @@ static enum err on_event(void *ctx, const struct store_event *row)
     return ERR_OK;
 }
 
-/* Count the tasks of a run as they are now. */
+/* Count the tasks of a run by state. */
 static void count_tasks(struct tally *run)
 {
     for (uint32_t task = 0; task < run->view.plan->task_count; task++) {
@@ -150,7 +150,7 @@ static enum err on_attempt(void *ctx, const struct store_attempt *row)
     return ERR_OK;
 }
 
-/* Add up what the attempts of a run have cost. */
+/* Sum the costs of a run's attempts. */
 static enum err
 count_costs(struct tally *run, struct store *store, struct diag *diag)
 {
@@ -163,7 +163,7 @@ count_costs(struct tally *run, struct store *store, struct diag *diag)
     return store_read(store, &query, &visitor, run, NULL, diag);
 }
 
-/* Add the runs of a glance that were asked for. */
+/* Add the selected runs of a glance. */
 static void add_runs(struct metrics *metrics, const struct glance *glance)
 {
     const struct engine *engine = glance->view.engine;
@@ -245,7 +245,7 @@ static enum err on_run(void *ctx, const struct store_run *row)
     return ERR_OK;
 }
 
-/* Add the runs that have finished within the last day. */
+/* Add the runs that finished within the last day. */
 static enum err add_finished(struct metrics *metrics, struct diag *diag)
 {
     static const struct store_visitor visitor = {.run = on_run};
@@ -259,7 +259,7 @@ static enum err add_finished(struct metrics *metrics, struct diag *diag)
     for (uint32_t ix = 0; ix < metrics->ended_count && err == ERR_OK; ix++) {
         struct ended *ended = &metrics->ended[ix];
         if (ended->id == NULL || find_run(metrics, ended->number) != NULL) {
-            continue; /* 'sluice gc' has removed it; it is there already */
+            continue; /* removed by 'sluice gc', or already added */
         }
         struct diag gone = {0};
         err = glance_take(&ended->glance,
@@ -295,7 +295,7 @@ static void head(struct metrics *metrics,
                 type);
 }
 
-/* A label's value, with what Prometheus wants escaped. */
+/* Add a label, its value escaped for Prometheus. */
 static void add_label(struct strbuf *out, const char *name, const char *value)
 {
     strbuf_addf(out, "%s=\"", name);
@@ -308,7 +308,7 @@ static void add_label(struct strbuf *out, const char *name, const char *value)
     strbuf_adds(out, "\"");
 }
 
-/* A line up to its value: "name{run="...",class="..."". */
+/* Add a line up to its value: "name{run="...",class="..."". */
 static void begin(struct metrics *metrics,
                   const char *name,
                   const struct tally *run,
@@ -397,7 +397,7 @@ typedef void (*add_class_fn)(struct metrics *metrics,
                              const struct tally *run,
                              uint32_t class_ix);
 
-/* One metric for every class that has a task, in every run. */
+/* Add a metric for every class that has tasks, in every run. */
 static void for_classes(struct metrics *metrics, add_class_fn add)
 {
     for (uint32_t ix = 0; ix < metrics->run_count; ix++) {
@@ -439,7 +439,7 @@ static void add_limits(struct metrics *metrics, bool used)
     }
 }
 
-/* What a value of a monitor is asked for. */
+/* Values that a monitor exports. */
 enum usage_value { USAGE_PERCENT, USAGE_CAP, USAGE_PAUSED, USAGE_READABLE };
 
 static void add_monitor(struct metrics *metrics,
@@ -471,7 +471,7 @@ static void add_monitor(struct metrics *metrics,
     }
 }
 
-/* Monitors of finished runs read nothing: what they saw last is no news. */
+/* Skip finished runs: their monitors read nothing and the values are stale. */
 static void add_usage(struct metrics *metrics,
                       const char *name,
                       const char *help,
@@ -534,7 +534,7 @@ static void add_money_lines(struct metrics *metrics)
     add_budgets(metrics, true);
 }
 
-/* What attempts that have ended have cost, by run. */
+/* Add the cost of finished attempts, by run. */
 static void add_costs(struct metrics *metrics)
 {
     static const struct {

@@ -57,7 +57,7 @@ static struct model_run run_of(const struct glance *glance, uint32_t ix)
     return run;
 }
 
-/* The index of the run to be shown, in the engine. */
+/* Return the engine index of the run to show. */
 static uint32_t choose_run(const struct engine *engine, const char *wanted)
 {
     uint32_t found =
@@ -151,7 +151,7 @@ part_of(const struct glance *glance, uint32_t run, uint32_t task)
                : parts[snapshot_state(glance->snapshot, run, task)];
 }
 
-/* Tasks in the order of the plan, put into the places of their parts. */
+/* Sort tasks by part, in plan order within a part. */
 static void
 fill_rows(struct model *model, const struct glance *glance, uint32_t run)
 {
@@ -180,9 +180,9 @@ fill_rows(struct model *model, const struct glance *glance, uint32_t run)
 /* --- issues ------------------------------------------------------------- */
 
 /*
- * Make an issue for each group, and for each task in none that is not in
- * flight, in the order of the plan; each knows how many tasks it has. Returns
- * how many there are. `of_tasks`: the issue of each task, or PLAN_NONE.
+ * Create an issue for each group, and for each task outside groups that is not
+ * in flight, in plan order, and count its tasks. Return the number of issues.
+ * `of_tasks`: the issue of each task, or PLAN_NONE.
  */
 static uint32_t add_issues(const struct model *model,
                            const struct glance *glance,
@@ -218,8 +218,8 @@ static uint32_t add_issues(const struct model *model,
     return count;
 }
 
-/* Give issues their tasks. The first one of the part that comes first is the
- * current stage; of an issue that has ended, the last. */
+/* Add tasks to their issues. The current stage is the first task of the issue's
+ * first part; of a finished issue, the last task. */
 static void add_stages(struct model *model,
                        const struct glance *glance,
                        struct model_issue *issues,
@@ -248,7 +248,7 @@ static void add_stages(struct model *model,
     }
 }
 
-/* Issues in the order of the plan, put into the places of their parts. */
+/* Sort issues by part, in plan order within a part. */
 static void fill_issues(struct model *model, const struct glance *glance)
 {
     const struct plan *plan =
@@ -333,7 +333,7 @@ static void describe(const struct model *model,
             reason.left_ns > gone_ns ? reason.left_ns - gone_ns : 0;
     }
     if (reason.code == WHY_PARKED) {
-        reasons_add_parked(text, &reason); /* the state is shown, too */
+        reasons_add_parked(text, &reason); /* the caller shows the state */
     } else {
         reasons_add(text, &reason);
     }
@@ -344,9 +344,9 @@ static void describe(const struct model *model,
     }
 }
 
-/* --- the rest ----------------------------------------------------------- */
+/* --- limits and gauges -------------------------------------------------- */
 
-/* Budgets are gauges. */
+/* Fill in the limits, except budgets, which are gauges. */
 static void
 fill_limits(struct model *model, const struct glance *glance, uint32_t run)
 {
@@ -373,7 +373,7 @@ fill_limits(struct model *model, const struct glance *glance, uint32_t run)
     }
 }
 
-/* A budget is an allowance, too: what was spent of it. */
+/* Add a gauge for each budget: the part that is spent. */
 static void
 add_budgets(struct model *model, const struct glance *glance, uint32_t run)
 {
@@ -404,7 +404,7 @@ add_budgets(struct model *model, const struct glance *glance, uint32_t run)
     }
 }
 
-/* The meters of a monitor, and what follows from them. */
+/* Add the meters of a monitor as gauges, and its effect in words. */
 static void add_monitor(struct model *model,
                         const struct glance *glance,
                         uint32_t run,
@@ -440,7 +440,7 @@ static void add_monitor(struct model *model,
     }
 }
 
-/* Allowances, and how much of them is used: meters and budgets. */
+/* Fill in the gauges: meters and budgets. */
 static void
 fill_gauges(struct model *model, const struct glance *glance, uint32_t run)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Only the rows of runs are read, and what is left of removed ones. A run that
- * has finished stays so, therefore no lock is needed to find one; that none was
- * found is only certain for the holder of the lock, who asks again.
+ * Search for a past run of a plan. Reads only run rows and the records of
+ * removed runs. A finished run stays finished, so finding one needs no lock;
+ * that none exists is certain only under the lock, so the lock holder repeats
+ * the search.
  */
 #include "view/past.h"
 
@@ -15,9 +16,9 @@
 
 #include <string.h>
 
-enum { SHOWN_COLUMNS = 60 }; /* of a line that differs */
+enum { SHOWN_COLUMNS = 60 }; /* of a differing line */
 
-/* A finished run of that name and folder. */
+/* A finished run with the same name and directory. */
 struct candidate {
     char *id;
     uint32_t number;
@@ -26,13 +27,13 @@ struct candidate {
 
 struct search {
     const struct past_plan *plan;
-    bool unfinished;        /* one of that name is */
+    bool unfinished;        /* a run of that name is unfinished */
     struct candidate *runs; /* by number */
     uint32_t count;
     uint32_t capacity;
-    struct past_run found; /* the last finished one of that plan */
-    char *text;            /* of the run that was read last; NULL: removed */
-    bool changed;          /* of a removed one: its text was another */
+    struct past_run found; /* last finished run of that plan */
+    char *text;            /* plan of the run read last; NULL: removed */
+    bool changed;          /* for a removed run: its plan differs */
 };
 
 static const char *base_of(const char *path)
@@ -41,7 +42,7 @@ static const char *base_of(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-/* Note a run in place of what was found before. */
+/* Replace the result of the search. */
 static void take(struct search *search, const char *id, uint32_t number)
 {
     mem_free(search->found.id);
@@ -74,7 +75,7 @@ static enum err on_run(void *ctx, const struct store_run *row)
     return ERR_OK;
 }
 
-/* The text of a run: its plan, or a version that came later. */
+/* Read the plan text of a run: the original or a later update. */
 static enum err on_text(void *ctx, const struct store_fragment *row)
 {
     char **text = ctx;
@@ -85,8 +86,8 @@ static enum err on_text(void *ctx, const struct store_fragment *row)
     return ERR_OK;
 }
 
-/* Find the last run of the plan as it is, or of its file, unless a removed one
- * is younger. */
+/* Find the last run with the same plan text or file, unless a removed run is
+ * newer. */
 static enum err
 find_last(struct search *search, struct store *store, struct diag *diag)
 {
@@ -117,7 +118,7 @@ static const char *text_of(const json_t *json, const char *name)
     return text != NULL ? text : "";
 }
 
-/* What is left of a run that was removed. */
+/* Read the record of a removed run. */
 static enum err on_setting(void *ctx, const struct store_setting *row)
 {
     struct search *search = ctx;
@@ -144,7 +145,7 @@ static enum err on_setting(void *ctx, const struct store_setting *row)
     return ERR_OK;
 }
 
-/* Append the line that begins at `text` in quotes, or that there is none. */
+/* Append the line at `text` in quotes, or "missing" or "empty". */
 static void add_line(struct strbuf *out, const char *text)
 {
     size_t len = strcspn(text, "\n");
@@ -162,7 +163,7 @@ static void add_line(struct strbuf *out, const char *text)
     mem_free(line);
 }
 
-/* Refuse a plan that differs from that of the finished run. */
+/* Reject a plan that differs from the plan of the finished run. */
 static enum err refuse(const struct search *search, struct diag *diag)
 {
     if (search->found.removed) {

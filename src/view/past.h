@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * past: the finished run that a plan has had already.
+ * past: the finished run of a plan that is about to be submitted.
  *
- * `sluice run` of a plan that has finished starts nothing: a shell loop, cron
- * or a service that starts it again must not pay for the work twice.
+ * `sluice run` of a finished plan starts nothing: a shell loop, cron or a
+ * service that starts it again must not pay for the work twice.
  */
 #ifndef VIEW_PAST_H
 #define VIEW_PAST_H
@@ -14,37 +14,35 @@
 
 #include <stdint.h>
 
-/* The plan that is about to be submitted; all borrowed. */
+/* The plan to submit; all members are borrowed. */
 struct past_plan {
     const char *name; /* of the plan */
     const char *file;
-    const char *folder; /* of its file, absolute */
+    const char *folder; /* directory of its file, absolute */
     const char *text;
 };
 
-/* The run that was found. */
+/* The run found. */
 struct past_run {
     char *id; /* the caller frees it */
     uint32_t number;
-    bool removed;   /* `gc --rows` has left nothing but this of it */
-    bool cancelled; /* of a removed one: it, or a task of it */
+    bool removed;   /* only its `gc --rows` record is left */
+    bool cancelled; /* if removed: it or one of its tasks */
 };
 
 /*
- * Find the last run of that plan: of the same name and folder, and of the same
- * file or text. ERR_OK: it has finished, and the text is the same; *out has it.
- * ERR_NOT_FOUND: there is none, or an unfinished one of that name, so that the
- * plan is to be submitted. ERR_CONFLICT: it has finished, and its plan was
- * another text; *diag says where they differ, as far as that is known.
- * Otherwise the store cannot be read.
+ * Find the last run of a plan: same name and directory, and same file or text.
+ * ERR_OK: it finished with the same text; *out has it. ERR_NOT_FOUND: no such
+ * run, or an unfinished run of that name: submit the plan. ERR_CONFLICT: it
+ * finished with a different text; *diag has the first difference, if known.
+ * Other errors: the store is not readable.
  */
 MUST_USE enum err past_find(struct store *store,
                             const struct past_plan *plan,
                             struct past_run *out,
                             struct diag *diag);
 
-/* Append the event that a run has finished, as `sluice run --json` prints it.
- */
+/* Append the event of a finished run in the format of `sluice run --json`. */
 void past_add_event(struct strbuf *out,
                     struct store *store,
                     const char *id,

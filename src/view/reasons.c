@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Reasons with remedies of their own. */
+/* Kinds of reasons that have remedies. */
 enum {
     KIND_FAILED = 1 << 0,
     KIND_BLOCKED = 1 << 1,
@@ -25,7 +25,7 @@ enum {
     KIND_CAP = 1 << 11,
 };
 
-/* All remedies; those of one kind are in the order in which they are shown. */
+/* All remedies; for each kind in display order. */
 static const struct reasons_remedy remedies[] = {
     {KIND_FAILED | KIND_BLOCKED | KIND_BROKE,
      "log TASK",
@@ -90,7 +90,7 @@ static void add_left(struct strbuf *out, const struct reason *reason)
     }
 }
 
-/* The task that a reason names, with its run when that is another one. */
+/* Append the task of a reason, and its run if that is another run. */
 static void add_task(struct strbuf *out, const struct reason *reason)
 {
     strbuf_adds(out, reason->task != NULL ? reason->task : "another task");
@@ -114,7 +114,7 @@ static void add_holder(struct strbuf *out, const struct reason *reason)
     }
 }
 
-/* A budget, or a class whose sessions cost an amount that is not known. */
+/* Append a budget, or a class whose sessions have an unknown cost. */
 static void
 add_budget(struct strbuf *out, const struct reason *reason, const char *limit)
 {
@@ -132,7 +132,7 @@ add_budget(struct strbuf *out, const struct reason *reason, const char *limit)
     }
 }
 
-/* Reasons that lie in a limit. */
+/* Append a reason that involves a limit. */
 static void add_limit(struct strbuf *out, const struct reason *reason)
 {
     const char *limit = reason->limit != NULL ? reason->limit : "?";
@@ -164,7 +164,7 @@ static void add_ended(struct strbuf *out, const struct reason *reason)
     }
 }
 
-/* Reasons that lie in a provider, or in a failure of the task itself. */
+/* Append a reason that involves a provider or a failure of the task. */
 static void add_provider(struct strbuf *out, const struct reason *reason)
 {
     const char *provider = reason->provider != NULL ? reason->provider : "?";
@@ -213,8 +213,8 @@ static void add_reason(struct strbuf *out, const struct reason *reason)
 {
     static const struct {
         void (*add)(struct strbuf *out, const struct reason *reason);
-        const char *text;  /* without `add` */
-        const char *after; /* behind the task; NULL: it is not named */
+        const char *text;  /* if `add` is NULL */
+        const char *after; /* follows the task; NULL: no task */
     } phrases[] = {
         [WHY_ENDED] = {.add = add_ended},
         [WHY_RUNNING] = {.text = "running"},
@@ -269,7 +269,7 @@ static bool is_cap_zero(const struct reason *reason)
            strcmp(reason->limit, "sessions") == 0;
 }
 
-/* 0: nothing helps but time. */
+/* Return the kind of a reason; 0: only time helps. */
 static unsigned kind_of(const struct reason *reason)
 {
     switch (reason->code) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reasons: why a task is not running, in words, for every command that says
- * so; and what a person can do about it.
+ * reasons: why a task is not running, in words, and the commands that help;
+ * shared by all commands that print reasons.
  */
 #ifndef VIEW_REASONS_H
 #define VIEW_REASONS_H
@@ -10,59 +10,59 @@
 #include "core/why.h"
 
 /*
- * A reason with its names resolved. A plain value; texts are borrowed. Names
- * that are NULL do not belong to the reason, or are not known.
+ * A reason with its names resolved. A plain value; strings are borrowed. A name
+ * is NULL if it does not apply or is unknown.
  */
 struct reason {
     enum why_code code;
     const char *task;
-    const char *run; /* of `task`, when it is another one */
+    const char *run; /* run of `task`, if it is another run */
     const char *group;
     const char *limit;
-    const char *limit_class; /* of what is counted for one class; else NULL */
-    bool limit_usd;          /* it is a budget in dollars */
-    bool limit_unpriced;     /* it counts sessions whose cost is not known */
+    const char *limit_class; /* class that the limit applies to, or NULL */
+    bool limit_usd;          /* a budget in dollars */
+    bool limit_unpriced;     /* it counts sessions with unknown cost */
     const char *provider;
-    int64_t left_ns; /* until it may go on; SCHED_NEVER: not known */
-    int64_t max;     /* of the limit; -1: not known */
+    int64_t left_ns; /* until it may continue; SCHED_NEVER: unknown */
+    int64_t max;     /* of the limit; -1: unknown */
     enum sched_parked parked;
-    enum task_state state; /* of the task that the reason is about */
-    bool held;             /* by an operator, whatever else it waits for */
-    bool revoked;          /* done, but its result is in doubt */
-    bool broke;            /* parked, because its own budget is used up */
-    bool unread;           /* a usage monitor has had no reading yet */
-    const char *stopped;   /* why `provider` is stopped, or there is no reading;
-                              NULL: not known */
-    bool unready; /* parked, because its session could not be started */
+    enum task_state state; /* of the task itself, not of `task` */
+    bool held;             /* by an operator, in addition to the reason */
+    bool revoked;          /* done, but its result was revoked */
+    bool broke;            /* parked because its own budget is exhausted */
+    bool unread;           /* a usage monitor has no reading yet */
+    const char *stopped;   /* why `provider` is stopped or the reading failed;
+                              NULL: unknown */
+    bool unready;          /* parked because its session could not start */
 };
 
-/* Append it: "blocked by api-12/merge". */
+/* Append the reason: "blocked by api-12/merge". */
 void reasons_add(struct strbuf *out, const struct reason *reason);
 
-/* Append why a task is parked: "it failed, and no tries are left". */
+/* Append why a task is parked: "failed, no retries left". */
 void reasons_add_parked(struct strbuf *out, const struct reason *reason);
 
 /* A command that helps. */
 struct reasons_remedy {
-    unsigned kinds;      /* of reasons; for reasons.c */
+    unsigned kinds;      /* of reasons; private to reasons.c */
     const char *command; /* "answer TASK TEXT" */
     const char *effect;  /* "retry it" */
 };
 
-/* The command that helps with a reason behind `after`, or the first one; NULL:
- * no more. */
+/* Return the remedy for a reason that follows `after`, or the first if `after`
+ * is NULL; NULL at the end. */
 const struct reasons_remedy *reasons_remedy(const struct reason *reason,
                                             const struct reasons_remedy *after);
 
-/* Append a remedy for a reason as one types it: "sluice retry api-12/gate --run
- * wave". The run may be NULL: there is only one. */
+/* Append the command line of a remedy: "sluice retry api-12/gate --run wave".
+ * The run may be NULL if only one exists. */
 void reasons_add_command(struct strbuf *out,
                          const struct reason *reason,
                          const struct reasons_remedy *remedy,
                          const char *task,
                          const char *run);
 
-/* Append a line for each remedy: the command, and its effect. */
+/* Append a line for each remedy: command and effect. */
 struct reasons_layout {
     const char *head; /* before the first line */
     int indent;
@@ -75,9 +75,8 @@ void reasons_add_remedies(struct strbuf *out,
                           struct reasons_layout layout);
 
 /*
- * The reason as a JSON object: code, text, and what it names: task, run,
- * group, limit, provider (each null without one), seconds left, and the kind
- * of parking.
+ * Append the reason as a JSON object: code, text, task, run, group, limit,
+ * provider (each may be null), seconds left, and the kind of parking.
  */
 void reasons_add_json(struct strbuf *out, const struct reason *reason);
 

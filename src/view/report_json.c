@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The form is for programs and stays: members are added, never renamed or
- * removed. Times are seconds since the run was submitted.
+ * JSON form of a report, for programs, and stable: members are added, never
+ * renamed or removed. Times are seconds since submission.
  */
 #include "view/report_json.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_json: what a report is made of, and the report as JSON.
+ * report_json: the input of a report, and the report as JSON.
  */
 #ifndef VIEW_REPORT_JSON_H
 #define VIEW_REPORT_JSON_H
@@ -9,7 +9,7 @@
 #include "view/forecast.h"
 #include "view/stats.h"
 
-/* What there is to tell. Borrowed. */
+/* Input of a report. All members are borrowed. */
 struct report {
     const struct run_history *history;
     const struct stats *stats;
@@ -17,11 +17,11 @@ struct report {
     int64_t wall_ns; /* now */
 };
 
-/* Append one JSON object and a new line; see sluice-report(1). */
+/* Append one JSON object and a newline; see sluice-report(1). */
 void report_json(struct strbuf *out, const struct report *report);
 
-/* The state of the run in a word or two: "finished", "cancelled", "running",
- * "paused", "at rest", "not begun". */
+/* Return the state of the run in a word or two: "finished", "cancelled",
+ * "running", "paused", "at rest", "not begun". */
 const char *report_state(const struct report *report);
 
 #endif /* VIEW_REPORT_JSON_H */

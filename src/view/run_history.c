@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events are linked backwards, task by task, and so are sessions; that is the
- * direction in which the critical path is walked. A session and the event of
- * its claim find each other by task and number of the attempt: both were
- * written in one batch. The further tasks of a batch have no attempt of their
- * own, and their events name none that is new.
+ * History of a run, read from the store. Events link backwards per task, and so
+ * do sessions; the critical path is walked in that direction. A session and the
+ * event of its claim are matched by task and attempt number: both were written
+ * in one transaction. The further tasks of a batch have no attempt, and their
+ * events name no new one.
  */
 #include "view/run_history.h"
 
@@ -21,7 +21,7 @@
 
 enum { RUNS_NAMED_MAX = 8 };
 
-/* No session costs more. */
+/* Sanity limit on the cost of a session. */
 #define USD_MAX 1e9
 
 const char *run_history_outcome_name(enum run_history_outcome outcome)
@@ -55,7 +55,7 @@ static const char *copy_text(struct run_history *history, const char *text)
                         : NULL;
 }
 
-/* --- by hand ------------------------------------------------------------ */
+/* --- building a history ------------------------------------------------- */
 
 void run_history_init(struct run_history *history, struct plan *plan_take)
 {
@@ -105,7 +105,7 @@ void run_history_add_session(struct run_history *history,
     added->claimed_ns = session->claimed_ns > 0 ? session->claimed_ns : 0;
     uint32_t task_max = history->plan->task_count;
     if (added->task_count == 0 || added->task_count > task_max) {
-        added->task_count = 1; /* damage must not be believed */
+        added->task_count = 1; /* do not trust a damaged row */
     }
     added->before = task->last_session;
     added->claim_event = HISTORY_NONE;
@@ -113,7 +113,7 @@ void run_history_add_session(struct run_history *history,
     task->last_session = ix;
 }
 
-/* The session of a task with this number, or HISTORY_NONE. */
+/* Return the session of a task with this number, or HISTORY_NONE. */
 static uint32_t
 find_session(const struct run_history *history, uint32_t task, uint32_t number)
 {
@@ -126,7 +126,7 @@ find_session(const struct run_history *history, uint32_t task, uint32_t number)
                : HISTORY_NONE;
 }
 
-/* Let events and sessions find each other. */
+/* Link events and sessions to each other. */
 static void link_events(struct run_history *history)
 {
     for (uint32_t ix = 0; ix < history->event_count; ix++) {
@@ -156,7 +156,7 @@ static int64_t clamp(int64_t ns, int64_t least_ns, int64_t most_ns)
     return ns < least_ns ? least_ns : ns > most_ns ? most_ns : ns;
 }
 
-/* Times of a session that go forward, and lie within the history. */
+/* Clamp the times of a session to the history, in ascending order. */
 static void straighten(struct run_history *history,
                        struct run_history_session *session)
 {
@@ -201,7 +201,7 @@ struct reader {
     struct strbuf names;
     uint32_t run_count;
     uint64_t last_event; /* that belongs to the rows */
-    struct event event;  /* the one that is being read */
+    struct event event;  /* being read */
 };
 
 static enum err name_run(void *ctx, const struct store_run *run)
@@ -221,7 +221,7 @@ static enum err name_run(void *ctx, const struct store_run *run)
     return ERR_OK;
 }
 
-/* Find the id of the run that is meant. */
+/* Find the id of the selected run. */
 static enum err find_run(struct reader *reader, struct store *store)
 {
     struct store_query query = {.finished = true};
@@ -261,7 +261,7 @@ static enum err take_run(void *ctx, const struct store_run *run)
     return ERR_OK;
 }
 
-/* Those of a run come behind it, by number. */
+/* Add a fragment; the store reads them after their run, by number. */
 static enum err take_fragment(void *ctx, const struct store_fragment *fragment)
 {
     struct reader *reader = ctx;
@@ -281,7 +281,7 @@ static enum err take_fragment(void *ctx, const struct store_fragment *fragment)
     return ERR_OK;
 }
 
-/* What the run expects of sessions: see engine/history.c. */
+/* Read the session times that the run expects: see engine/history.c. */
 static enum err take_setting(void *ctx, const struct store_setting *setting)
 {
     struct reader *reader = ctx;
@@ -295,7 +295,7 @@ static enum err take_setting(void *ctx, const struct store_setting *setting)
     return ERR_OK;
 }
 
-/* The rows of tasks and attempts come after those of the run. */
+/* Read the plan, before the first task or attempt row. */
 static enum err need_plan(struct reader *reader)
 {
     struct run_history *history = reader->history;
@@ -338,7 +338,7 @@ static enum err take_task(void *ctx, const struct store_task *task)
     return ERR_OK;
 }
 
-/* A moment of the wall clock since the submission; 0 for what cannot be. */
+/* Return a wall-clock time relative to the submission; 0 if invalid. */
 static int64_t since(const struct run_history *history, int64_t wall_ns)
 {
     int64_t ns;
@@ -357,7 +357,7 @@ static enum run_history_outcome outcome_of(const struct store_attempt *attempt)
     if (outcome_read(attempt->outcome, &outcome)) {
         return (enum run_history_outcome)outcome;
     }
-    return HISTORY_FAILED; /* of a newer version: at least not done */
+    return HISTORY_FAILED; /* unknown, from a newer version: not done */
 }
 
 static enum err take_attempt(void *ctx, const struct store_attempt *attempt)
@@ -393,7 +393,7 @@ static enum err take_attempt(void *ctx, const struct store_attempt *attempt)
     return ERR_OK;
 }
 
-/* Limits of the run that a request has set. */
+/* Add the limits that a request has set. */
 static void take_limits(struct run_history *history,
                         struct run_history_event made,
                         struct jsonr limits)
@@ -413,7 +413,7 @@ static void take_limits(struct run_history *history,
     }
 }
 
-/* The kind of a request that is about a run or a task; false: another one. */
+/* Get the kind of a request about a run or a task; false: another kind. */
 static bool read_verb(const struct event *event, enum run_history_kind *out)
 {
     static const struct {
@@ -435,7 +435,7 @@ static bool read_verb(const struct event *event, enum run_history_kind *out)
     return false;
 }
 
-/* A request that was carried out, if it is one of those that matter here. */
+/* Add a request if it was carried out and is relevant here. */
 static void take_request(struct run_history *history,
                          const struct event *event,
                          struct run_history_event made)
@@ -445,7 +445,7 @@ static void take_request(struct run_history *history,
         return;
     }
     struct jsonr override = jsonr_get(answer, "override");
-    if (override.at != NULL) { /* it is about all runs */
+    if (override.at != NULL) { /* applies to all runs */
         made.kind = HISTORY_OVERRIDE;
         made.max = jsonr_bool(override) ? 1 : 0;
         run_history_add_event(history, &made);
@@ -470,7 +470,7 @@ static void take_request(struct run_history *history,
     run_history_add_event(history, &made);
 }
 
-/* A usage monitor of the run has come to another state. */
+/* Add a state change of a usage monitor of the run. */
 static void take_usage(struct run_history *history,
                        const struct event *event,
                        struct run_history_event made)
@@ -503,7 +503,7 @@ static enum err take_event(void *ctx, const struct store_event *row)
     };
     if (row->number > reader->last_event ||
         (row->run != STORE_NONE && row->run != history->number)) {
-        return ERR_OK; /* it happened after the rows were read, or elsewhere */
+        return ERR_OK; /* newer than the rows, or of another run */
     }
     bool of_task = row->run != STORE_NONE && row->task != STORE_NONE;
     if (of_task && row->task >= history->plan->task_count) {
@@ -581,7 +581,7 @@ void run_history_release(struct run_history *history)
     *history = (struct run_history){0};
 }
 
-/* {"CLASS": [nanoseconds, money, tokens], ...} */
+/* Apply the expectations, {"CLASS": [nanoseconds, money, tokens], ...}. */
 static void expect(struct plan *plan, const char *expected)
 {
     json_t *json = expected != NULL ? json_loads(expected, 0, NULL) : NULL;

@@ -16,19 +16,19 @@ struct snapshot_run {
     int64_t *used; /* per limit of the plan */
 };
 
-/* A group, by any of its tasks. */
+/* A group, identified by any of its tasks. */
 struct snapshot_group {
     uint32_t run;
-    uint32_t group; /* in the plan; PLAN_NONE: not known */
+    uint32_t group; /* in the plan; PLAN_NONE: unknown */
 };
 
 struct snapshot {
     struct engine *engine;
     struct snapshot_run *runs;
     uint32_t run_count;
-    struct snapshot_task *tasks; /* by their number in the core */
+    struct snapshot_task *tasks; /* by core index */
     uint32_t task_count;
-    struct snapshot_group *groups; /* by their number in the core */
+    struct snapshot_group *groups; /* by core index */
     uint32_t group_count;
 };
 
@@ -59,7 +59,7 @@ static void take_limits(struct snapshot *snapshot)
     }
 }
 
-/* The names of groups: the core knows only numbers. */
+/* Find the groups of the plan; the core has only numbers. */
 static void take_groups(struct snapshot *snapshot)
 {
     const struct sched *sched = engine_sched(snapshot->engine);
@@ -81,10 +81,10 @@ static void take_groups(struct snapshot *snapshot)
     }
 }
 
-/* Of thinking ahead: some hundredths of a second, as the scheduler does. */
+/* Lookahead effort, as in the scheduler: some hundredths of a second. */
 enum { EFFORT = 500000 };
 
-/* The pass that the scheduler would take now; nothing follows from it. */
+/* Take the pass that the scheduler would take now, without its effects. */
 static void take_pass(struct engine *engine)
 {
     struct sched *sched = engine_sched(engine);
@@ -97,7 +97,7 @@ static void take_pass(struct engine *engine)
     (void)sched_plan(sched, EFFORT);
     struct sched_effect effect;
     while (sched_next_effect(sched, &effect)) {
-        /* What is started is found by its state. */
+        /* Started tasks are recognised by their state. */
     }
 }
 
@@ -190,7 +190,7 @@ snapshot_state(const struct snapshot *snapshot, uint32_t run, uint32_t task)
     return find_task(snapshot, run, task)->state;
 }
 
-/* The run and the index of a task that the core has named. */
+/* Return the run and plan index of a task of the core. */
 static void locate(const struct snapshot *snapshot,
                    struct task_id id,
                    uint32_t *run_out,
@@ -217,7 +217,7 @@ bool snapshot_cause(const struct snapshot *snapshot,
     return true;
 }
 
-/* Fill in the names of the task, the group and their run. */
+/* Fill in the names of the task, its group and its run. */
 static void name_holder(const struct snapshot *snapshot,
                         uint32_t run,
                         const struct why *why,
@@ -242,8 +242,8 @@ static void name_holder(const struct snapshot *snapshot,
     }
 }
 
-/* A limit that a usage monitor has brought to 0 is no limit of the plan: say
- * what it is, and until when. */
+/* If a usage monitor has set the limit to 0, report the monitor instead of the
+ * limit, and the time left. */
 static void name_usage(const struct engine *engine,
                        uint32_t run,
                        uint32_t limit,
@@ -329,7 +329,7 @@ bool snapshot_needs_person(const struct snapshot *snapshot,
            sched_task(engine_sched(snapshot->engine), id).revoked;
 }
 
-/* Whether a task will come to run, as far as one can see. */
+/* Whether a task will run, as far as is known. */
 static bool is_to_come(const struct snapshot_task *task)
 {
     bool waits = task->state == TASK_WAITING || task->state == TASK_READY;
@@ -338,7 +338,7 @@ static bool is_to_come(const struct snapshot_task *task)
             task->why.code != WHY_HELD && task->why.code != WHY_STOPPED);
 }
 
-/* What is left of a task: its longest path, and its work. */
+/* Remaining time of a task: longest path and own work. */
 struct left {
     int64_t path_ns;
     int64_t work_ns;
@@ -362,7 +362,7 @@ static struct left left_of(const struct snapshot *snapshot,
         left.work_ns -= gone_ns;
     }
     if (session.task != ix) {
-        left.work_ns = 0; /* it rides along in the slot of another one */
+        left.work_ns = 0; /* it shares the slot of another task */
     }
     return left;
 }

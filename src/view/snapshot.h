@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * snapshot: what an engine holds at one moment, with the reason of each task.
+ * snapshot: the state of an engine at one moment, with the reason of each task.
  *
- * The reasons are those of the core, asked once for all tasks. The engine of a
- * scheduler is asked as it is, between two passes. That of a reader
- * (client_look) has taken no pass yet, so nobody waits at a limit and nothing
- * is reserved in it: here it takes one, as the scheduler would, and what that
- * turn starts is shown as ready and startable. So both give the same reasons.
+ * The core computes the reasons, once for all tasks. A scheduler's engine is
+ * read unchanged, between two passes. A reader's engine (client_look) has not
+ * taken a pass, so no task waits at a limit and no capacity is reserved: the
+ * snapshot takes one as the scheduler would, and shows the tasks that it starts
+ * as ready and startable. So both give the same reasons.
  *
  * Tasks are named as in the engine: index of the run, index in its plan.
  */
@@ -19,37 +19,37 @@
 struct snapshot;
 
 /*
- * Look at the engine. `is_reader`: nobody schedules by it, and a pass of its
- * core is taken for good. The snapshot borrows the engine.
+ * Take a snapshot. `is_reader`: no scheduler uses the engine, so a pass of its
+ * core is taken and not undone. The snapshot borrows the engine.
  */
 struct snapshot *snapshot_new(struct engine *engine, bool is_reader);
 
 /* Free it. NULL is allowed. */
 void snapshot_free(struct snapshot *snapshot);
 
-/* Tasks of a run in a state, as snapshot_state() says. */
+/* Number of tasks of a run in a state, by snapshot_state(). */
 uint32_t snapshot_count(const struct snapshot *snapshot,
                         uint32_t run,
                         enum task_state state);
 
-/* Units of a limit of the run's plan that were in use. */
+/* Units of a limit of the run's plan in use. */
 int64_t
 snapshot_used(const struct snapshot *snapshot, uint32_t run, uint32_t limit);
 
-/* State of a task; what would start now is ready. */
+/* State of a task; a task that would start now is ready. */
 enum task_state
 snapshot_state(const struct snapshot *snapshot, uint32_t run, uint32_t task);
 
-/* Why it does not run. The names are borrowed from the engine. */
+/* Why a task is not running. The names are borrowed from the engine. */
 struct reason
 snapshot_reason(const struct snapshot *snapshot, uint32_t run, uint32_t task);
 
-/* Whether a person must act on the task itself before anything happens. */
+/* Whether the task itself needs an operator. */
 bool snapshot_needs_person(const struct snapshot *snapshot,
                            uint32_t run,
                            uint32_t task);
 
-/* The task that the reason names; false: it names none. */
+/* Get the task that the reason names; false if it names none. */
 bool snapshot_cause(const struct snapshot *snapshot,
                     uint32_t run,
                     uint32_t task,
@@ -57,9 +57,9 @@ bool snapshot_cause(const struct snapshot *snapshot,
                     uint32_t *task_out);
 
 /*
- * How long the run will still take, by estimates: the longest path left, or
- * all work left divided by the cap, whichever is more. What waits for a
- * person does not count. SCHED_NEVER: it cannot go on (the cap is 0).
+ * Estimate the remaining time of the run: the longest path left, or all work
+ * left divided by the cap, whichever is more. Tasks that need an operator do
+ * not count. SCHED_NEVER: the cap is 0.
  */
 int64_t snapshot_left_ns(const struct snapshot *snapshot,
                          uint32_t run,

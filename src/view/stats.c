@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sums over sessions; what is over time is in stats_replay.c, the path in
- * stats_path.c. The sessions of a batch count with their first task, because
- * tokens and cost are known of the session only.
+ * Sums over sessions. Values over time are in stats_replay.c, the critical path
+ * is in stats_path.c. A batch session counts for its first task, because tokens
+ * and cost are known only per session.
  */
 #include "view/stats.h"
 
@@ -114,12 +114,12 @@ static void add_session(struct stats_sum *sum,
     sum->usd += session->usd;
 }
 
-/* The groups that have a task; `of` says which one each task is in. */
+/* List the groups that have tasks; return the group of each task. */
 static uint32_t *list_groups(struct stats *stats)
 {
     const struct plan *plan = stats->history->plan;
     uint32_t *of = mem_zalloc(plan->task_count, sizeof(of[0]));
-    /* One more than the number of each group; 0: none yet. */
+    /* Number of each group plus one; 0: none yet. */
     uint32_t *known =
         mem_zalloc(plan->group_count + plan->task_count, sizeof(known[0]));
     stats->groups = mem_zalloc(plan->task_count, sizeof(stats->groups[0]));
@@ -192,7 +192,7 @@ static void count_tasks(struct stats *stats, const uint32_t *group_of)
     }
 }
 
-/* --- sessions that did not end well ------------------------------------- */
+/* --- failed sessions ---------------------------------------------------- */
 
 static struct stats_failure *
 find_failure(struct stats *stats,
@@ -276,7 +276,7 @@ static void measure_class(struct stats_class *class, int64_t *waits_ns)
         sum += (double)waits_ns[ix];
     }
     class->ready_mean_ns = (int64_t)(sum / class->starts);
-    /* The smallest wait that at least 99 % of the starts do not exceed. */
+    /* Nearest-rank percentile: at least 99 % of the starts wait no longer. */
     uint32_t rank = (uint32_t)(((uint64_t) class->starts * 99 + 99) / 100);
     class->ready_p99_ns = waits_ns[rank - 1];
     class->ready_max_ns = waits_ns[class->starts - 1];
@@ -287,7 +287,7 @@ static bool is_claim(const struct run_history_event *event)
     return event->kind == HISTORY_TASK && event->to == TASK_STARTING;
 }
 
-/* Fill the waits of each class, one class behind the other. */
+/* Measure the waits, stored class after class. */
 static void measure_waits(struct stats *stats)
 {
     const struct run_history *history = stats->history;
@@ -339,7 +339,7 @@ static int compare_claims(const void *left, const void *right, void *ctx)
     return (a > b) - (a < b);
 }
 
-/* Give each session the lowest lane that is free when it is claimed. */
+/* Assign to each session the lowest lane that is free at its claim. */
 static void assign_lanes(struct stats *stats)
 {
     const struct run_history *history = stats->history;
@@ -373,7 +373,7 @@ static void assign_lanes(struct stats *stats)
     mem_free(free_ns);
 }
 
-/* --- all ---------------------------------------------------------------- */
+/* --- totals ------------------------------------------------------------- */
 
 static void add_totals(struct stats *stats)
 {

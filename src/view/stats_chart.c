@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The history in the form of a simulation's result, so that one code draws
- * both. The further tasks of a batch have no attempt of their own: they belong
- * to the session of their class and repository whose claim is nearest in the
- * log, since both were written in one batch.
+ * The history as a simulation result, so that the same code draws both. The
+ * further tasks of a batch have no attempt: they belong to the session of the
+ * same class, repository and provider whose claim is nearest in the event log,
+ * since both were written in one transaction.
  */
 #include "view/stats_internal.h"
 
@@ -21,7 +21,7 @@ static const enum sim_end ends[HISTORY_OUTCOMES] = {
     [HISTORY_OPEN] = SIM_END_RUNNING,
 };
 
-/* When the task was ready, for a claim. */
+/* Return when the task of a claim was ready. */
 static int64_t ready_of(const struct run_history *history, uint32_t claim)
 {
     const struct run_history_event *event = &history->events[claim];

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the session that ended last backwards. Each step asks what the claim of
- * a session came after, and goes on with the session that is the answer:
+ * Critical path of a run, walked backwards from the session that finished
+ * last. Each step finds the cause of the session's claim and continues with
+ * the session that is the cause:
  *
  *   the task was ...     the claim came after ...
- *   parked, failed       a person has acted; before that, its own session
- *   refused before       its provider took it; before that, its own session
+ *   parked, failed       an operator action; before that, its own session
+ *   refused before       its provider accepted; before that, its own session
  *   backing off          the pause; before that, its own session
- *   sent back (rework)   the session that asked for changes
- *   ready for a while    the session whose end made room for it, if one ended
+ *   sent back (rework)   the session that requested changes
+ *   ready for a while    the session that freed capacity, if one finished
  *                        since it was ready; else a request or a limit
- *   just ready           the need that ended last
- *   new                  nothing: the run, or the fragment that brought it
+ *   just ready           the need that finished last
+ *   new                  the run, or the fragment that added it: no session
  *
- * A step never goes to a session that was claimed later, so the walk ends.
- * The stretches are cut at one cursor, which only moves back: so they follow
- * one another without a gap, and their sum is the time that the run took.
+ * A step never goes to a session that was claimed later, so the walk stops.
+ * The segments are cut at one cursor, which only moves back: so they are
+ * contiguous, and their sum is the time that the run took.
  */
 #include "view/stats_internal.h"
 
@@ -24,26 +25,26 @@
 
 #include <stdlib.h>
 
-/* Less than this between being ready and being claimed is one pass. */
+/* A shorter time between ready and claim counts as one pass. */
 #define PASS_NS INT64_C(50000000)
 
 struct walk {
     struct stats *stats;
     const struct run_history *history;
-    int64_t at_ns; /* everything behind it is explained */
+    int64_t at_ns; /* the time after it is explained */
     uint32_t capacity;
-    uint32_t *by_end; /* sessions by their end */
+    uint32_t *by_end; /* sessions by end time */
 };
 
-/* What the claim of a session came after. */
+/* Cause of the claim of a session. */
 struct origin {
-    enum stats_step step; /* of the time between */
+    enum stats_step step; /* of the time between cause and claim */
     enum stats_link link;
-    uint32_t session; /* HISTORY_NONE: the walk ends */
-    int64_t since_ns; /* of KEPT: when it began */
+    uint32_t session; /* HISTORY_NONE: the walk is finished */
+    int64_t since_ns; /* for KEPT: start of that time */
 };
 
-/* Put a stretch before those that are there. */
+/* Prepend a segment to the path. */
 static void add_segment(struct walk *walk, struct stats_segment segment)
 {
     struct stats *stats = walk->stats;
@@ -78,7 +79,7 @@ static bool is_earlier(const struct walk *walk, uint32_t session, uint32_t than)
                walk->history->sessions[than].claimed_ns;
 }
 
-/* The session of a need that ended last before the claim, or HISTORY_NONE. */
+/* Session of the need that finished last before the claim, or HISTORY_NONE. */
 static uint32_t last_need(const struct walk *walk, uint32_t ix)
 {
     const struct run_history *history = walk->history;
@@ -99,7 +100,7 @@ static uint32_t last_need(const struct walk *walk, uint32_t ix)
     return best;
 }
 
-/* The newest session that ended in (after_ns, claim], or HISTORY_NONE. */
+/* Newest session that finished in (after_ns, claim], or HISTORY_NONE. */
 static uint32_t last_end(const struct walk *walk, uint32_t ix, int64_t after_ns)
 {
     const struct run_history *history = walk->history;
@@ -126,7 +127,7 @@ static uint32_t last_end(const struct walk *walk, uint32_t ix, int64_t after_ns)
     return HISTORY_NONE;
 }
 
-/* The session that asked for changes last before the claim. */
+/* Newest session before the claim that requested changes. */
 static uint32_t last_changes(const struct walk *walk, uint32_t ix)
 {
     const struct run_history *history = walk->history;
@@ -143,14 +144,14 @@ static uint32_t last_changes(const struct walk *walk, uint32_t ix)
     return HISTORY_NONE;
 }
 
-/* Its own session before, if that had ended; else HISTORY_NONE. */
+/* Previous session of the task if it was finished, else HISTORY_NONE. */
 static uint32_t last_own(const struct walk *walk, uint32_t ix)
 {
     uint32_t before = walk->history->sessions[ix].before;
     return is_earlier(walk, before, ix) ? before : HISTORY_NONE;
 }
 
-/* It waited for what it needs, or for the end of a pause. */
+/* Cause of a claim after waiting for needs or a back-off. */
 static struct origin after_waiting(const struct walk *walk, uint32_t ix)
 {
     const struct run_history_session *sessions = walk->history->sessions;
@@ -175,7 +176,7 @@ static struct origin after_waiting(const struct walk *walk, uint32_t ix)
     };
 }
 
-/* What let a task out of a state other than ready. */
+/* Cause of a claim from a state other than ready. */
 static struct origin
 after_state(const struct walk *walk, uint32_t ix, enum task_state state)
 {
@@ -198,7 +199,7 @@ after_state(const struct walk *walk, uint32_t ix, enum task_state state)
         origin.session = last_changes(walk, ix);
         break;
     case TASK_READY:
-    case TASK_STARTING: /* its session ended in the pass of the claim */
+    case TASK_STARTING: /* its session finished in the pass of the claim */
     case TASK_RUNNING:
         break;
     }
@@ -208,7 +209,7 @@ after_state(const struct walk *walk, uint32_t ix, enum task_state state)
     return origin;
 }
 
-/* Whether an operator has let something go between an end and a claim. */
+/* Whether a request or monitor freed tasks between a session and a claim. */
 static bool
 has_request(const struct walk *walk, uint32_t claim, int64_t after_ns)
 {
@@ -224,7 +225,7 @@ has_request(const struct walk *walk, uint32_t claim, int64_t after_ns)
     return false;
 }
 
-/* It was ready since the event, and claimed later. */
+/* Cause of a claim of a task that was ready since the event. */
 static struct origin
 after_ready(const struct walk *walk, uint32_t ix, uint32_t event_ix)
 {
@@ -282,7 +283,7 @@ static struct origin origin_of(const struct walk *walk, uint32_t ix)
                : after_state(walk, ix, history->events[event].to);
 }
 
-/* The time before the first session of the path, to the submission. */
+/* Explain the time from the submission to the first session of the path. */
 static void
 add_beginning(struct walk *walk, uint32_t task, struct origin origin)
 {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One sweep over everything that happened, in order. Between two moments
- * nothing changes, so each stretch is added to whatever was true during it.
+ * Statistics over time, from one sweep over all events in order. The state is
+ * constant between two events, so each interval is added to every sum that
+ * applies.
  *
- * Why a task waited is not stored. A scheduler with the same plan is led
- * through the recorded states (core/retrace.h) and asked. Ready tasks of one
- * kind have one reason and are counted, not examined one by one: a stretch
- * costs as much as there are kinds with a ready task.
+ * The store does not record why a task waited. The sweep leads a scheduler with
+ * the same plan through the recorded states (core/retrace.h) and asks it. Ready
+ * tasks of one kind share a reason and are counted, not examined one by one: an
+ * interval costs as much as the number of kinds with a ready task.
  *
- * Slots are taken from the claim of a session to its end by the shim's clock;
- * limits, as in the core, until the scheduler has seen that end.
+ * Slots are in use from the claim of a session to its end by the shim's clock;
+ * limits, as in the core, until the scheduler has seen it exit.
  */
 #include "view/stats_internal.h"
 
@@ -26,10 +27,10 @@ enum moment_kind { MOMENT_EVENT, MOMENT_CLAIM, MOMENT_END };
 struct moment {
     int64_t at_ns;
     enum moment_kind kind;
-    uint32_t ix; /* of the event or session */
+    uint32_t ix; /* index of the event or session */
 };
 
-/* Where a task is counted. */
+/* Bucket in which a task is counted. */
 enum bucket {
     BUCKET_NONE,
     BUCKET_NEEDS,
@@ -44,14 +45,14 @@ enum bucket {
 struct replay_task {
     enum bucket bucket;
     bool seen;
-    uint32_t kind; /* in BUCKET_READY, in the list of its kind */
+    uint32_t kind; /* in BUCKET_READY: list that it is in */
     uint32_t next;
     uint32_t before;
 };
 
-/* Ready tasks with one reason, of one worth. */
+/* Ready tasks with the same reason and worth. */
 struct replay_kind {
-    uint32_t first; /* task; PLAN_NONE: there is none */
+    uint32_t first; /* task; PLAN_NONE: empty */
     uint32_t count;
     uint32_t active_at;
 };
@@ -68,18 +69,18 @@ struct replay {
     struct replay_kind *kinds;
     uint32_t *active; /* kinds with a ready task */
     uint32_t active_count;
-    uint32_t (*counts)[BUCKETS]; /* of each class */
+    uint32_t (*counts)[BUCKETS]; /* per class */
     uint32_t totals[BUCKETS];
-    uint32_t *worth;    /* of each task: tier by which starvation is measured */
-    uint32_t worths;    /* one more than the worst */
-    bool *refused;      /* of each provider: its last answer was a refusal */
-    bool *starved;      /* of each class */
-    int64_t *max;       /* of each limit, as it was set */
-    int64_t *spent;     /* of each limit, if it is a budget */
-    int64_t *usage_max; /* of each usage monitor */
-    bool override;      /* usage monitors count for nothing */
-    int64_t cap;        /* what holds for limit 0 */
-    uint32_t sessions;  /* by rows */
+    uint32_t *worth;    /* per task: tier for measuring starvation */
+    uint32_t worths;    /* largest worth plus one */
+    bool *refused;      /* per provider: its last answer was a refusal */
+    bool *starved;      /* per class */
+    int64_t *max;       /* per limit, as set */
+    int64_t *spent;     /* per limit, if it is a budget */
+    int64_t *usage_max; /* per usage monitor */
+    bool override;      /* usage monitors are overridden */
+    int64_t cap;        /* effective maximum of limit 0 */
+    uint32_t sessions;  /* in flight, by attempt rows */
 };
 
 /* --- buckets ------------------------------------------------------------ */
@@ -114,7 +115,7 @@ static enum bucket bucket_of(const struct replay *replay, uint32_t ix)
     return BUCKET_NONE;
 }
 
-/* Take a task out of its kind. */
+/* Remove a task from its kind. */
 static void leave_kind(struct replay *replay, uint32_t ix)
 {
     const struct replay_task *task = &replay->tasks[ix];
@@ -134,7 +135,7 @@ static void leave_kind(struct replay *replay, uint32_t ix)
     }
 }
 
-/* Put a task into the kind that it has now. */
+/* Add a task to its current kind. */
 static void join_kind(struct replay *replay, uint32_t ix)
 {
     struct replay_task *task = &replay->tasks[ix];
@@ -154,7 +155,7 @@ static void join_kind(struct replay *replay, uint32_t ix)
     }
 }
 
-/* Count a task for what it waits for now. */
+/* Move a task to the bucket of its state. */
 static void recount(void *ctx, struct task_id id)
 {
     struct replay *replay = ctx;
@@ -174,15 +175,15 @@ static void recount(void *ctx, struct task_id id)
     }
 }
 
-/* --- what happens ------------------------------------------------------- */
+/* --- applying events ---------------------------------------------------- */
 
 static void apply(struct replay *replay, const struct sched_event *event)
 {
-    /* An order that the state forbids changes nothing, as it did then. */
+    /* A request that the state forbids changes nothing, as in the run. */
     (void)!sched_apply(replay->sched, event);
 }
 
-/* What an operator, money and usage monitors make of a limit. */
+/* Set a limit from requests, spent budget and usage monitors. */
 static void set_limit(struct replay *replay, uint32_t ix, int64_t at_ns)
 {
     const struct plan *plan = replay->plan;
@@ -195,7 +196,7 @@ static void set_limit(struct replay *replay, uint32_t ix, int64_t at_ns)
         .percent = ix > 0 ? limit->percent : 0,
     };
     if (limit->kind == PLAN_LIMIT_COST) {
-        event.max = LIMIT_NONE; /* when it held is not in the log */
+        event.max = LIMIT_NONE; /* the log does not record when it applied */
     } else if (event.max != LIMIT_NONE) {
         event.max -=
             replay->spent[ix] < event.max ? replay->spent[ix] : event.max;
@@ -211,7 +212,7 @@ static void set_limit(struct replay *replay, uint32_t ix, int64_t at_ns)
     }
 }
 
-/* The cap may be another one from here on. */
+/* Record the cap if it has changed. */
 static void note_cap(struct replay *replay, int64_t at_ns)
 {
     struct stats *stats = replay->stats;
@@ -251,7 +252,7 @@ static void move_task(struct replay *replay,
                  event->session != HISTORY_NONE);
 }
 
-/* What a session has cost is gone from its budgets. */
+/* Charge the cost of a session to its budgets. */
 static void end_session(struct replay *replay,
                         const struct run_history_session *session,
                         int64_t at_ns)
@@ -274,7 +275,7 @@ static void end_session(struct replay *replay,
         }
         set_limit(replay, ix, at_ns);
     }
-    /* Only a later acceptance takes a refusal back. */
+    /* Only a later start takes a refusal back. */
     if (session->outcome == HISTORY_REFUSED) {
         replay->refused[core_task(replay, session->task).provider.v] = true;
     }
@@ -325,9 +326,9 @@ static void take_event(struct replay *replay,
     }
 }
 
-/* --- what was true meanwhile -------------------------------------------- */
+/* --- adding up intervals ------------------------------------------------ */
 
-/* The reason of the core in the words of a report. */
+/* Convert a reason of the core to a reason of the report. */
 static enum stats_reason
 reason_of(const struct replay *replay, uint32_t task, const struct why *why)
 {
@@ -345,7 +346,7 @@ reason_of(const struct replay *replay, uint32_t task, const struct why *why)
                                                                : STATS_OTHER;
 }
 
-/* Whether something that is worth less is in the place of this task. */
+/* Whether a task of lower value holds the capacity that this task needs. */
 static bool is_starved(const struct replay *replay, uint32_t task)
 {
     struct task_id id = load_task(replay->run, task);
@@ -440,7 +441,7 @@ static int compare_moments(const void *left, const void *right)
     return (a->ix > b->ix) - (a->ix < b->ix);
 }
 
-/* All moments in order. The caller frees them. */
+/* List all moments in order. The caller frees them. */
 static struct moment *collect_moments(const struct run_history *history,
                                       uint32_t *count_out)
 {
@@ -512,7 +513,7 @@ static void release(struct replay *replay)
     mem_free(replay->usage_max);
 }
 
-/* What is counted by the core's kinds and providers, and by worth. */
+/* Initialise the counts by kind, provider and worth. */
 static void prepare(struct replay *replay)
 {
     const struct plan *plan = replay->plan;
@@ -558,7 +559,7 @@ void stats_replay(struct stats *stats)
     replay.retrace = (struct retrace){replay.sched, recount, &replay};
     replay.load = load_new(replay.sched);
     enum err err = load_plan(replay.load, 0, plan, NULL, &replay.run, &ignored);
-    INVARIANT(err == ERR_OK); /* it was loaded when the run was submitted */
+    INVARIANT(err == ERR_OK); /* the plan loaded at submission */
     prepare(&replay);
     run_sweep(&replay);
     release(&replay);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What failed keeps its state, so what was skipped because of it never makes a
- * run look done: the failed task itself is still counted. An optional task that
- * failed is named, but is no failure of the run.
+ * Summary of a run. A failed task keeps its state, so tasks skipped because of
+ * it never make a run appear done: the failed task still counts. A failed
+ * optional task is listed, but is no failure of the run.
  */
 #include "view/summary.h"
 
@@ -14,11 +14,11 @@
 #include "view/usage.h"
 
 enum {
-    PEOPLE_MAX = 20, /* tasks listed with what to do */
+    PEOPLE_MAX = 20, /* tasks listed with remedies */
     REST_MAX = 20,   /* other tasks listed */
 };
 
-/* What is being written. */
+/* Summary being written. */
 struct summary {
     struct strbuf *out;
     struct engine *engine;
@@ -59,7 +59,7 @@ static void add_head(const struct summary *summary)
     strbuf_adds(summary->out, " since it was submitted\n");
 }
 
-/* What needs a person, with the commands that help. */
+/* Add the tasks that need an operator, with the commands that help. */
 static void add_people(const struct summary *summary)
 {
     uint32_t count = 0;
@@ -92,8 +92,8 @@ static void add_people(const struct summary *summary)
     }
 }
 
-/* Whether a task is left, or ended otherwise than by being done; those that
- * need a person are listed before. */
+/* Whether a task is not done and needs no operator; add_people() lists the
+ * others. */
 static bool is_rest(const struct summary *summary, uint32_t task)
 {
     enum task_state state =
@@ -102,7 +102,7 @@ static bool is_rest(const struct summary *summary, uint32_t task)
            !snapshot_needs_person(summary->snapshot, summary->run, task);
 }
 
-/* Everything else that is not done, with its reason. */
+/* Add the other tasks that are not done, with their reasons. */
 static void add_rest(const struct summary *summary)
 {
     uint32_t count = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * summary: how a run ended, for people: what was done, and for all that was
- * not the reason and the commands that help.
+ * summary: the result of a run, for the user: the done tasks, and for each
+ * other task the reason and the commands that help.
  */
 #ifndef VIEW_SUMMARY_H
 #define VIEW_SUMMARY_H
@@ -9,7 +9,7 @@
 #include "base/strbuf.h"
 #include "engine/engine.h"
 
-/* Append it. The engine may be one that only looks, or one between passes. */
+/* Append it. The engine may be a reader's, or between two passes. */
 void summary_add(struct strbuf *out, struct engine *engine, uint32_t run);
 
 /*

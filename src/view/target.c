@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One reading of the store per name; all that fits is seen in one pass. */
+/* Operand lookup. Reads the store once per name; one pass sees all matches. */
 #include "view/target.h"
 
 #include "base/clock.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* A run, as far as it matters here. */
+/* The columns of a run that matter here. */
 struct run_row {
     uint32_t number;
     char *id;
@@ -23,7 +23,7 @@ struct search {
     uint32_t run_count;
     struct target found; /* a task */
     uint32_t found_count;
-    struct store_info info; /* as of the first reading */
+    struct store_info info; /* as of the first read */
 };
 
 static char *copy_text(const char *text)
@@ -61,7 +61,7 @@ static enum err on_task(void *ctx, const struct store_task *row)
     struct search *search = ctx;
     const struct run_row *run = find_run(search, row->run);
     if (run == NULL) {
-        return ERR_OK; /* the task of no run: `sluice doctor` tells */
+        return ERR_OK; /* task without a run: `sluice doctor` reports it */
     }
     search->found_count++;
     target_release(&search->found);
@@ -79,7 +79,7 @@ static enum err on_task(void *ctx, const struct store_task *row)
     return ERR_OK;
 }
 
-/* The run of that name as a target; false: there is none. */
+/* Get the run of that name as a target; false if none exists. */
 static bool take_run(const struct search *search, struct target *out)
 {
     for (uint32_t ix = 0; ix < search->run_count; ix++) {
@@ -97,7 +97,7 @@ static bool take_run(const struct search *search, struct target *out)
     return false;
 }
 
-/* Look for the task in finished runs, the last one first. */
+/* Search the finished runs for the task, newest first. */
 static enum err
 find_finished(struct search *search, struct store *store, struct diag *diag)
 {
@@ -115,7 +115,7 @@ find_finished(struct search *search, struct store *store, struct diag *diag)
     return err;
 }
 
-/* Look where the name can be, until it is found. */
+/* Search unfinished tasks, runs and finished tasks, in this order. */
 static enum err find_any(struct search *search,
                          struct store *store,
                          const char *run,
@@ -165,7 +165,7 @@ static enum err find_any(struct search *search,
     return err;
 }
 
-/* Find a task or run by its own name. */
+/* Find a task or run by its own name, not a group. */
 static enum err find_plain(struct target *out,
                            struct store *store,
                            const char *name,
@@ -187,7 +187,7 @@ static enum err find_plain(struct target *out,
 
 /* --- groups ------------------------------------------------------------- */
 
-/* Put the tasks of a group into *out. */
+/* Copy the tasks of a group to *out. */
 static void take_group(struct target_group *out,
                        const struct engine_run_view *view,
                        uint32_t group)
@@ -205,7 +205,7 @@ static void take_group(struct target_group *out,
     }
 }
 
-/* Add to *diag which name is near to the one that was not found. */
+/* Add a similar name to *diag. */
 static void add_hint(struct diag *diag, struct engine *engine, const char *name)
 {
     struct suggest guess;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * target: what a command's operand names, a task or a run of a store.
+ * target: the task or run that the operand of a command names.
  *
- * Only rows are read: a task or run is found in a store of any size without
- * loading it. Plans are read when neither has the name, because it may be a
- * group's.
+ * Only rows are read: finding a task or run does not load it, so the size of
+ * the store does not matter. Plans are read only if neither has the name, which
+ * may then be a group's.
  */
 #ifndef VIEW_TARGET_H
 #define VIEW_TARGET_H
@@ -16,31 +16,31 @@ struct target {
     uint32_t run;  /* its number */
     uint32_t task; /* its index */
     char *run_id;
-    char *task_id;       /* NULL of a run */
-    char *state;         /* of the task; NULL of a run */
+    char *task_id;       /* NULL for a run */
+    char *state;         /* of the task; NULL for a run */
     char *reason;        /* of that state, or NULL */
-    uint32_t number;     /* of the task's last attempt as first of a session */
+    uint32_t number;     /* last attempt as first task of a session */
     uint64_t token;      /* of its last session */
-    bool finished;       /* the run is */
-    uint64_t last_event; /* what is said here is true after this one */
+    bool finished;       /* the run is finished */
+    uint64_t last_event; /* last event that this state includes */
 };
 
-/* What a name may be. A group of that name means one of its tasks. */
+/* What a name may denote. A group name selects one of its tasks. */
 enum target_kind { TARGET_TASK_OR_GROUP, TARGET_TASK_OR_RUN };
 
 /* The tasks of a group. Starts as {0}. */
 struct target_group {
     char *run_id;
-    char **task_ids; /* in the order of the plan */
+    char **task_ids; /* in plan order */
     uint32_t count;
 };
 
 /*
- * Find the task or run of that name. A task of an unfinished run comes first,
- * then a run, then a task of the last finished run that has it, then the stage
- * of a group that had the last session, or its first one if none had.
- * `run` says in which run to look; NULL: in all. ERR_NOT_FOUND, ERR_INVALID
- * (several): *diag says so. Release *out in any case.
+ * Find a task or run by name, in this order: a task of an unfinished run; a
+ * run; a task of the last finished run that has it; for a group, the stage with
+ * the last session, else its first stage. `run`: search this run only; NULL:
+ * all. On ERR_NOT_FOUND and ERR_INVALID (ambiguous) *diag has the message.
+ * Release *out in any case.
  */
 MUST_USE enum err target_find(struct target *out,
                               struct store *store,
@@ -51,9 +51,9 @@ MUST_USE enum err target_find(struct target *out,
 void target_release(struct target *target);
 
 /*
- * Find the group of that name: in an unfinished run, else in the last finished
- * one that has it. ERR_NOT_FOUND: *diag names what is near to it. Release *out
- * in any case.
+ * Find a group by name, in an unfinished run, else in the last finished run
+ * that has it. ERR_NOT_FOUND: *diag suggests a similar name. Release *out in
+ * any case.
  */
 MUST_USE enum err target_find_group(struct target_group *out,
                                     struct store *store,

@@ -8,15 +8,15 @@
 
 #include <string.h>
 
-/* Looking for an attempt of a task. */
+/* Search for an attempt of a task. */
 struct pick {
     const struct target *target;
-    uint32_t number; /* 0: the last one */
+    uint32_t number; /* 0: the last */
     struct task_log found;
 };
 
-/* Sessions of several tasks are the first one's; the others know the token of
- * their last session. */
+/* The attempt of a batch belongs to its first task; the other tasks have the
+ * token of their last session. */
 static enum err on_attempt(void *ctx, const struct store_attempt *row)
 {
     struct pick *pick = ctx;
@@ -52,7 +52,7 @@ enum err task_log_find(struct task_log *out,
     return err;
 }
 
-/* The id of a task, by its index. */
+/* Search for the id of a task by its index. */
 struct naming {
     uint32_t task;
     char *id;

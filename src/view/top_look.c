@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A store counts its transactions. So an equal count means an equal state, and
- * a look at an idle store costs a few small reads.
+ * Store poller of `sluice top`. A store counts its transactions: an equal count
+ * means an equal state, so polling an idle store costs a few small reads.
  *
- * Whether the scheduler drains is not stored: it is gathered from the events,
- * a request to drain since the last scheduler began.
+ * Whether the scheduler drains is not stored, but derived from the events: a
+ * drain request since the last scheduler started.
  */
 #include "view/top_look.h"
 
@@ -16,27 +16,27 @@
 #include <string.h>
 
 enum {
-    EVENTS_BACK = 1000, /* events looked at when there is nothing before */
-    LINES_MAX = 400,    /* kept; half of them are dropped when it is full */
+    EVENTS_BACK = 1000, /* maximum events to read per refresh */
+    LINES_MAX = 400,    /* when full, half of the lines are dropped */
 };
 
-/* Nothing depends on it, but a state that changes without a batch must not be
- * shown for ever. */
+/* Maximum age of the model. A safeguard: a state that changes without a
+ * transaction must not be shown forever. */
 #define ANEW_NS (INT64_C(10) * 1000000000)
 
 struct top_look {
     struct store_place place;
     char *only;
     struct glance glance;
-    struct store_info info; /* before the glance */
+    struct store_info info; /* read before the glance */
     bool seen;
     struct model model;
     struct strbuf scheduler;
     struct diag trouble;
     struct model_event *lines;
     uint32_t line_count;
-    uint64_t last_event; /* of those read */
-    bool drain;          /* by the events */
+    uint64_t last_event; /* last event read */
+    bool drain;          /* derived from the events */
 };
 
 struct top_look *top_look_new(const struct store_place *place, const char *only)
@@ -108,7 +108,7 @@ static enum err on_event(void *ctx, const struct store_event *event)
     return ERR_OK;
 }
 
-/* Read the events that are new. A store with fewer than before is another. */
+/* Read new events. Fewer events than before mean another store. */
 static enum err read_events(struct top_look *look,
                             struct store *store,
                             uint64_t last_event,
@@ -129,14 +129,14 @@ static enum err read_events(struct top_look *look,
                : ERR_OK;
 }
 
-/* --- looking ------------------------------------------------------------ */
+/* --- refreshing --------------------------------------------------------- */
 
 static bool is_equal(const struct store_info *a, const struct store_info *b)
 {
     return a->writes == b->writes && strcmp(a->id, b->id) == 0;
 }
 
-/* Read all of it anew. */
+/* Reload everything. */
 static enum err load(struct top_look *look,
                      const struct store_info *info,
                      const char *run,
@@ -195,7 +195,7 @@ top_look_again(struct top_look *look, const char *run, struct diag *diag)
     look->trouble = (struct diag){0};
     enum err err = take(look, run, &look->trouble);
     if (err == ERR_OK) {
-        look->trouble = (struct diag){0}; /* notes on what was no error */
+        look->trouble = (struct diag){0}; /* drop notes that were no error */
     } else if (diag != NULL) {
         *diag = look->trouble;
     }

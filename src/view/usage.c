@@ -146,7 +146,7 @@ void usage_add_amount(struct strbuf *out,
     }
 }
 
-/* What the sessions in flight are expected to cost of a budget. */
+/* Expected cost of the sessions in flight for a budget. */
 static int64_t
 expected(const struct glance *glance, uint32_t run, uint32_t limit)
 {

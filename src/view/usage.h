@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * usage: meters, what follows from them, and budgets, in words and as JSON,
- * for every command that shows them.
+ * usage: meters, their effects, and budgets, in words and as JSON, shared by
+ * all commands that show them.
  */
 #ifndef VIEW_USAGE_H
 #define VIEW_USAGE_H
@@ -10,15 +10,15 @@
 #include "engine/engine.h"
 #include "view/glance.h"
 
-/* A line when usage is overridden. */
+/* Append a line if usage is overridden. */
 void usage_add_override(struct strbuf *out, const struct engine *engine);
 
-/* Two lines for each provider that is stopped: why, and what helps. */
+/* Append two lines for each stopped provider: reason and remedy. */
 void usage_add_stopped(struct strbuf *out, const struct engine *engine);
 
 /*
- * One line for each monitor of a run, indented by `indent`, with a line for
- * each of its meters below it.
+ * Append one line for each monitor of a run, indented by `indent`, followed by
+ * a line for each of its meters.
  */
 void usage_add_monitors(struct strbuf *out,
                         const struct engine *engine,
@@ -26,20 +26,20 @@ void usage_add_monitors(struct strbuf *out,
                         int64_t wall_ns,
                         const char *indent);
 
-/* The state of a monitor: "paused until 22:01 by 5h at 85 %". */
+/* Append the state of a monitor: "paused until 22:01:30 by 5h at 85 %". */
 void usage_add_state(struct strbuf *out,
                      const struct engine *engine,
                      uint32_t run,
                      uint32_t ix,
                      int64_t wall_ns);
 
-/* A line for each budget of a run: what is spent, in use and left. */
+/* Append a line for each budget of a run: spent, total, expected costs. */
 void usage_add_budgets(struct strbuf *out,
                        const struct glance *glance,
                        uint32_t run,
                        const char *indent);
 
-/* An amount of a budget in its unit: "4.50 USD", "20000 tokens". */
+/* Append a budget amount with its unit: "4.50 USD", "20000 tokens". */
 void usage_add_amount(struct strbuf *out,
                       enum plan_limit_kind kind,
                       int64_t units);
@@ -52,8 +52,8 @@ void usage_json_budgets(struct strbuf *out,
                         const struct glance *glance,
                         uint32_t run);
 
-/* A time of the wall clock for people: "22:01:30", with the date when it is
- * not within a day of `wall_ns`. */
+/* Append a wall-clock time for display: "22:01:30", with the date if it is not
+ * within a day of `wall_ns`. */
 void usage_add_time(struct strbuf *out, int64_t at_ns, int64_t wall_ns);
 
 #endif /* VIEW_USAGE_H */
