@@ -35,6 +35,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -627,6 +628,9 @@ static enum err sweep(struct gc *gc, const char *run, struct diag *diag)
     struct client_view view;
     struct store_query query = {.run = run};
     struct listener listener = {.gc = gc};
+    char real[PATH_MAX]; /* git knows its worktrees by it */
+    const char *home =
+        realpath(gc->place.home, real) != NULL ? real : gc->place.home;
     enum err err = client_look(&view, &gc->place, &query, diag);
     bool found = err == ERR_OK && engine_run_count(view.engine) == 1;
     struct engine_run_view of_run = {0};
@@ -644,7 +648,7 @@ static enum err sweep(struct gc *gc, const char *run, struct diag *diag)
         names_add_owner(&owner, gc->place.id, of_run.created_ns);
         struct sweep of_repo = {
             .repo_path = strbuf_text(&path),
-            .store = gc->place.home,
+            .store = home,
             .run = run,
             .repo = repo->name,
             .owner = strbuf_text(&owner),
@@ -661,7 +665,7 @@ static enum err sweep(struct gc *gc, const char *run, struct diag *diag)
         strbuf_release(&owner);
     }
     if (found && !gc->dry && !listener.kept) {
-        remove_folders(gc->place.home, run);
+        remove_folders(home, run);
     }
     client_view_release(&view);
     return err;

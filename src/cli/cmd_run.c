@@ -403,19 +403,21 @@ static enum err on_watched(void *ctx, const struct store_event *row)
 static enum err submit(struct run *run)
 {
     struct strbuf json = {0};
+    struct strbuf keyed = {0};
     struct store_key key;
     char *answer = NULL;
     add_submit(&json, run);
-    enum err err = store_make_key(&key, &run->diag);
+    enum err err = store_add_key(&keyed, &key, strbuf_text(&json), &run->diag);
+    strbuf_release(&json);
     if (err == ERR_OK) {
         err = store_ask(run->store,
                         &key,
-                        strbuf_text(&json),
+                        strbuf_text(&keyed),
                         SUBMIT_MS,
                         &answer,
                         &run->diag);
     }
-    strbuf_release(&json);
+    strbuf_release(&keyed);
     if (err == ERR_OK) {
         take_answer(run, answer);
         err = run->failed;
@@ -447,8 +449,12 @@ static enum err watch(struct run *run)
 {
     if (run->id == NULL) {
         enum err err = submit(run);
+        /* Submitting again is safe even if it is not known whether the
+         * scheduler has taken the plan, unless a new run is wanted. */
+        bool gone = err == ERR_NOT_FOUND ||
+                    (err == ERR_IO && run->failed == ERR_OK && !run->anew);
         if (err != ERR_OK) {
-            return err == ERR_NOT_FOUND ? ERR_OK : err; /* try the lock again */
+            return gone ? ERR_OK : err; /* try the lock again */
         }
         plan_free(run->plan);
         run->plan = NULL;

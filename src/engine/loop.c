@@ -124,12 +124,14 @@ static void write_done(uv_work_t *work, int status)
     INVARIANT(next == NULL || written == &loop->sign);
     loop->batch = NULL;
     loop->next = NULL;
-    if (written != &loop->sign) {
-        engine_written(loop->engine, loop->write_err, loop->write_diag.text);
-    } else if (loop->write_err != ERR_OK && loop->write_err != ERR_BUSY) {
+    bool sign = written == &loop->sign;
+    bool failed = loop->write_err != ERR_OK && loop->write_err != ERR_BUSY;
+    if (sign && failed) {
         leave(loop, loop->write_err, loop->write_diag.text);
     }
-    if (next != NULL) {
+    if (!sign || (failed && next != NULL)) {
+        engine_written(loop->engine, loop->write_err, loop->write_diag.text);
+    } else if (next != NULL) {
         begin_write(loop, next);
     }
 }
@@ -238,7 +240,8 @@ static void beat(struct loop *loop)
     int64_t now_ns = clock_boot_ns();
     const char *trouble = engine_trouble(loop->engine);
     bool due = now_ns - loop->beat_ns >= INT64_C(1000000) * (TICK_MS - 100);
-    if (loop->batch != NULL || (!due && strcmp(trouble, loop->trouble) == 0)) {
+    if (loop->stopping || loop->batch != NULL ||
+        (!due && strcmp(trouble, loop->trouble) == 0)) {
         return;
     }
     crash_point("before-beat");

@@ -43,7 +43,7 @@ void loop_close(struct loop *loop);
 /* The engine, to look at and to give requests that are not stored. */
 struct engine *loop_engine(struct loop *loop);
 
-/* An order of this process; the answer comes by options->answer. */
+/* A request of this process; the answer comes by options->answer. */
 void loop_request(struct loop *loop, const char *json);
 
 /* Run until loop_stop(), or until the engine cannot go on: that is returned,

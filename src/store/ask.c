@@ -20,16 +20,24 @@ enum {
     SETTLE_WAIT_US = 20000,
 };
 
-enum err store_make_key(struct store_key *out, struct diag *diag)
+enum err store_add_key(struct strbuf *out,
+                       struct store_key *key_out,
+                       const char *json,
+                       struct diag *diag)
 {
-    unsigned char bytes[(sizeof(out->text) - 1) / 2];
+    unsigned char bytes[(sizeof(key_out->text) - 1) / 2];
+    INVARIANT(json[0] == '{');
     if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
         return diag_set(diag, ERR_IO, "random bytes: %s", strerror(errno));
     }
     for (size_t ix = 0; ix < sizeof(bytes); ix++) {
-        (void)snprintf(out->text + 2 * ix, 3, "%02x", bytes[ix]);
+        (void)snprintf(key_out->text + 2 * ix, 3, "%02x", bytes[ix]);
     }
-    INVARIANT(strlen(out->text) == sizeof(out->text) - 1);
+    INVARIANT(strlen(key_out->text) == sizeof(key_out->text) - 1);
+    struct jsonw writer = {.out = out};
+    jsonw_object(&writer, NULL);
+    jsonw_text(&writer, "key", key_out->text);
+    jsonw_raw(&writer, NULL, json + 1); /* its members, and its end */
     return ERR_OK;
 }
 
@@ -104,20 +112,10 @@ enum err store_ask(struct store *store,
                    char **answer_out,
                    struct diag *diag)
 {
-    INVARIANT(json[0] == '{' && key->text[0] != '\0');
+    INVARIANT(strstr(json, key->text) != NULL);
     INVARIANT(store->batch == NULL);
     *answer_out = NULL;
-    struct strbuf keyed = {0};
-    struct jsonw writer = {.out = &keyed};
-    jsonw_object(&writer, NULL);
-    jsonw_text(&writer, "key", key->text);
-    jsonw_raw(&writer, NULL, json + 1); /* its members, and the end */
-    enum err err = store->ops->ask(store,
-                                   strbuf_text(&keyed),
-                                   timeout_ms,
-                                   answer_out,
-                                   diag);
-    strbuf_release(&keyed);
+    enum err err = store->ops->ask(store, json, timeout_ms, answer_out, diag);
     if (err == ERR_IO) {
         err = find_answer(store, key, timeout_ms, answer_out, diag);
     }

@@ -89,7 +89,7 @@ enum err store_place_find(struct store_place *out,
     if (given != NULL && strncmp(given, "postgresql:", 11) == 0) {
         return diag_set(
             diag,
-            ERR_INVALID,
+            ERR_NOT_FOUND,
             "%s: this version has no PostgreSQL store; use a directory",
             given);
     }

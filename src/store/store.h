@@ -25,6 +25,7 @@
 #define STORE_STORE_H
 
 #include "base/diag.h"
+#include "base/strbuf.h"
 #include "store/batch.h"
 
 #include <stdbool.h>
@@ -196,11 +197,15 @@ struct store_key {
     char text[33];
 };
 
-MUST_USE enum err store_make_key(struct store_key *out, struct diag *diag);
+/* Create a key, and append the request, a JSON object, with it. */
+MUST_USE enum err store_add_key(struct strbuf *out,
+                                struct store_key *key_out,
+                                const char *json,
+                                struct diag *diag);
 
 /*
- * Have the scheduler carry out a request, a JSON object (engine/request.h), and
- * wait for the answer, which the caller frees. It is stored under the key,
+ * Have the scheduler carry out a request that has the key (engine/request.h),
+ * and wait for the answer, which the caller frees. It is stored under the key,
  * together with its answer and with what follows from it. ERR_NOT_FOUND: it was
  * not carried out, and never will be: there is no scheduler that listens.
  * ERR_TIMEOUT: no answer within `timeout_ms`; it may yet be carried out.

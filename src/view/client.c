@@ -105,16 +105,18 @@ enum err client_ask(const struct store_place *place,
     *answer_out = NULL;
     struct store *store; /* must exist: a request creates no store */
     struct store_key key;
+    struct strbuf keyed = {0};
     enum err err = store_open(&store, place->address, STORE_READ, diag);
     if (err == ERR_OK) {
-        err = store_make_key(&key, diag);
+        err = store_add_key(&keyed, &key, json, diag);
     }
     for (int tries = 0; err == ERR_OK && tries < BUSY_TRIES; tries++) {
-        err = store_ask(store, &key, json, ANSWER_MS, answer_out, diag);
+        const char *request = strbuf_text(&keyed);
+        err = store_ask(store, &key, request, ANSWER_MS, answer_out, diag);
         if (err != ERR_NOT_FOUND) {
             break;
         }
-        err = ask_alone(place, json, answer_out, diag);
+        err = ask_alone(place, request, answer_out, diag);
         if (err != ERR_BUSY) {
             break;
         }
@@ -124,6 +126,7 @@ enum err client_ask(const struct store_place *place,
     if (err == ERR_TIMEOUT) {
         err = explain_silence(store, diag);
     }
+    strbuf_release(&keyed);
     store_close(store);
     return err;
 }

@@ -18,7 +18,7 @@ bool owner_is_same(const struct store_owner *a, const struct store_owner *b);
 /* Whether it is stopped (SIGSTOP, debugger); false also: not known here. */
 bool owner_is_stopped(const struct store_owner *owner);
 
-/* Kill it; nothing is to do when it has gone. ERR_DENIED: it is on another
+/* Kill it; no error if it has gone. ERR_DENIED: it is on another
  * machine, or belongs to another user. */
 MUST_USE enum err owner_kill(const struct store_owner *owner,
                              struct diag *diag);

@@ -128,9 +128,11 @@ static char *ask(struct fixture *fixture, enum deed deed, enum err *err_out)
     char *answer = NULL;
     listener_start(&listener, fixture, deed);
     struct store *store = fixture_open(fixture, STORE_READ);
-    assert_int_equal(store_make_key(&key, &diag), ERR_OK);
+    struct strbuf keyed = {0};
+    assert_int_equal(store_add_key(&keyed, &key, "{\"verb\":\"x\"}", &diag),
+                     ERR_OK);
     *err_out =
-        store_ask(store, &key, "{\"verb\":\"x\"}", WAIT_MS, &answer, &diag);
+        store_ask(store, &key, strbuf_text(&keyed), WAIT_MS, &answer, &diag);
     assert_int_equal(pthread_join(listener.thread, NULL), 0);
     assert_null(listener.failed);
     fixture_assert_contains(&listener.line, key.text);
@@ -141,6 +143,7 @@ static char *ask(struct fixture *fixture, enum deed deed, enum err *err_out)
         assert_int_equal(close(listener.fd), 0);
     }
     strbuf_release(&listener.line);
+    strbuf_release(&keyed);
     return answer;
 }
 
@@ -177,15 +180,20 @@ static void test_nobody(void **state)
     struct diag diag = {0};
     struct store *owner = fixture_take(*state, &epoch);
     struct store *store = fixture_open(*state, STORE_READ);
-    assert_int_equal(store_make_key(&key, &diag), ERR_OK);
+    struct strbuf keyed = {0};
+    assert_int_equal(store_add_key(&keyed, &key, "{\"verb\":\"x\"}", &diag),
+                     ERR_OK);
+    const char *request = strbuf_text(&keyed);
     for (int round = 0; round < 2; round++) {
         char *answer = NULL;
         assert_int_equal(store_ping(store, WAIT_MS, &diag), ERR_NOT_FOUND);
-        assert_int_equal(store_ask(store, &key, "{}", WAIT_MS, &answer, &diag),
-                         ERR_NOT_FOUND);
+        assert_int_equal(
+            store_ask(store, &key, request, WAIT_MS, &answer, &diag),
+            ERR_NOT_FOUND);
         assert_null(answer);
         store_close(round == 0 ? owner : NULL);
     }
+    strbuf_release(&keyed);
     store_close(store);
 }
 
