@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Orders for the worker: what a session or program is told, by the plan and by
- * what came before. Where it runs is the worker's business.
+ * Orders for the worker: command, environment and files of a session or
+ * program, derived from the plan and from earlier attempts. The worker chooses
+ * where they run.
  */
 #include "engine/engine_internal.h"
 
@@ -16,10 +17,10 @@
 
 enum { FILES_MAX = 4 };
 
-/* A program that is no session has no settings of its own for this. */
+/* Grace of programs other than sessions, for which a plan has no setting. */
 #define PROGRAM_GRACE_NS (10 * SECOND_NS)
 
-/* An order that is being made, and the strings in it. */
+/* An order under construction, and its strings. */
 struct making {
     struct engine *engine;
     const struct session *session;
@@ -31,10 +32,10 @@ struct making {
     uint32_t env_capacity;
     struct work_file files[FILES_MAX];
     uint32_t file_count;
-    struct strbuf text; /* of the item that is being made */
+    struct strbuf text; /* of the item under construction */
 };
 
-/* What was collected, as a string of its own. */
+/* Return the collected string as a copy, and clear it. */
 static const char *take_text(struct making *making)
 {
     const char *text = arena_strndup(&making->arena,
@@ -44,7 +45,7 @@ static const char *take_text(struct making *making)
     return text;
 }
 
-/* Add what was collected as the next variable. */
+/* Add the collected string as the next variable. */
 static void take(struct making *making)
 {
     MEM_GROW(making->env, making->env_count, making->env_capacity);
@@ -68,7 +69,7 @@ static void set_number(struct making *making, const char *name, uint64_t value)
     take(making);
 }
 
-/* A file for the session; the text is what was collected. */
+/* Add a file for the session, with the collected string as its content. */
 static void
 take_file(struct making *making, const char *name, const char *variable)
 {
@@ -89,7 +90,7 @@ static void release(struct making *making)
     strbuf_release(&making->text);
 }
 
-/* The text of the issue: a file of the plan, or one of the attempt. */
+/* Add the issue's body: a file of the plan, or one of the attempt. */
 static void add_body(struct making *making)
 {
     const struct plan_task *task = making->task;
@@ -111,7 +112,7 @@ static void add_body(struct making *making)
     }
 }
 
-/* Feedback for the session, and the list of the tasks of a batch. */
+/* Add the feedback, and the task list of a batch. */
 static void add_files(struct making *making)
 {
     const struct session *session = making->session;
@@ -153,7 +154,7 @@ static void set_task(struct making *making)
     set(making, "SLUICE_REPO", repo != NULL ? repo->name : NULL);
     set(making, "SLUICE_BASE", repo != NULL ? repo->base : NULL);
     set(making, "SLUICE_BRANCH", NULL);
-    set(making, "SLUICE_START", NULL); /* sluice-git knows them, here too */
+    set(making, "SLUICE_START", NULL); /* sluice-git sets both */
     set(making, "SLUICE_TITLE", plan_issue_of(plan, task).title);
     set(making, "SLUICE_PLAN_DIR", making->run->folder);
     set_number(making, "SLUICE_ATTEMPT", making->session->number);
@@ -161,7 +162,7 @@ static void set_task(struct making *making)
     set_number(making, "SLUICE_SLOT", making->session->slot);
 }
 
-/* Append a name as a part of a variable's. */
+/* Append a name in upper case, with '_' for all but letters and digits. */
 static void add_upper(struct strbuf *out, const char *name)
 {
     for (const char *at = name; *at != '\0'; at++) {
@@ -172,7 +173,7 @@ static void add_upper(struct strbuf *out, const char *name)
     }
 }
 
-/* Where the repositories are: SLUICE_REPO_<NAME>, as a shell can write it. */
+/* Set the path of each repository as SLUICE_REPO_<NAME>. */
 static void set_repos(struct making *making)
 {
     const struct plan *plan = making->run->plan;
@@ -190,7 +191,7 @@ static void set_repos(struct making *making)
     }
 }
 
-/* What the attempt before has left, and when this one will be ended. */
+/* Set the data that the last attempt left, and this attempt's deadline. */
 static void set_story(struct making *making)
 {
     int64_t timeout_ns = making->task->settings.timeout_ns;
@@ -221,8 +222,8 @@ bool assign_is_git(const struct engine *engine, const struct session *session)
            plan->repos[repo].base != NULL;
 }
 
-/* The tasks of a session, their groups and what those are about. A task
- * without a group is a group of its own. */
+/* Return the tasks of a session, with their groups and titles. A task without a
+ * group is a group of its own. */
 static const struct work_member *members_of(struct making *making)
 {
     const struct session *session = making->session;
@@ -246,7 +247,7 @@ static const struct work_member *members_of(struct making *making)
     return members;
 }
 
-/* How often a task was sent back to work again, by whatever follows it. */
+/* Return how often later stages have sent a task back for rework. */
 static uint32_t round_of(const struct engine *engine,
                          const struct session *session)
 {
@@ -261,7 +262,7 @@ static uint32_t round_of(const struct engine *engine,
     return round;
 }
 
-/* The message of a commit that an agent has not made: the issue's title. */
+/* Return the message for uncommitted changes of an agent: the issue's title. */
 static const char *message_of(struct making *making,
                               const struct work_member *member)
 {
@@ -298,7 +299,7 @@ static struct work_git git_of(struct making *making)
     };
 }
 
-/* Where the session works, by the plan; whether that is a repository. */
+/* Find the plan's working directory for the session. True: a repository. */
 static bool find_folder(struct making *making, const char **out)
 {
     const struct plan_task *task = making->task;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sessions of coding agents. The shim runs sluice-agent, which finds all it
- * must know in the file `brief` of the attempt directory: agent/brief.h has
- * its members.
+ * Briefs for sessions of coding agents. The shim runs sluice-agent, which reads
+ * its input from the file `brief` in the attempt directory: agent/brief.h lists
+ * the members.
  */
 #include "engine/engine_internal.h"
 
@@ -19,7 +19,7 @@ static json_t *text_of(const char *text)
     return text != NULL ? json_string(text) : json_null();
 }
 
-/* A path of the plan, made absolute, or null. */
+/* A path of the plan as an absolute path, or null. */
 static json_t *path_of(const struct engine_run *run, const char *path)
 {
     if (path == NULL) {
@@ -84,7 +84,7 @@ static json_t *agent_of(const struct plan_agent *agent)
         price_of(agent));
 }
 
-/* A task: its own title and text, or those of its group. */
+/* A task: its own title and body, or its group's. */
 static json_t *task_of(const struct engine_run *run, uint32_t ix)
 {
     const struct plan_task *task = &run->plan->tasks[ix];
@@ -126,7 +126,7 @@ static const char *kind_of(const struct plan *plan,
     return session->task_count > 1 ? "batch" : "review";
 }
 
-/* Why it runs, what was said before, and what it may spend. */
+/* Add why it runs, the earlier answer or feedback, and its budget. */
 static void add_story(json_t *brief,
                       const struct engine *engine,
                       const struct session *session)

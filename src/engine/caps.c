@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Limits that are not what the plan says: an operator has set them, a usage
- * monitor has lowered them, or money was spent.
+ * Limits changed at run time: set by an operator, lowered by a usage monitor,
+ * or reduced by spending.
  *
- * What holds is derived from those three each time one of them changes, and
- * handed to the core; only what was set and what tasks have cost is stored.
+ * The effective maximum is derived from these three each time one of them
+ * changes, and passed to the core. Only the operator's limits and the costs of
+ * tasks are stored.
  */
 #include "engine/engine_internal.h"
 
@@ -20,7 +21,7 @@ static int64_t min(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Index of a limit among those that an operator has set, or their count. */
+/* Index of a limit among the operator's limits, or their count. */
 static uint32_t find_limit(const struct engine_run *run, uint32_t limit)
 {
     uint32_t ix = 0;
@@ -59,11 +60,11 @@ int64_t caps_spent(const struct engine *engine, uint32_t run, uint32_t limit)
     return units;
 }
 
-/* What a class has cost in this run so far. */
+/* Cost of a class in this run so far. */
 struct spending {
     double usd;
     int64_t tokens;
-    uint64_t sessions; /* ended ones whose cost is known */
+    uint64_t sessions; /* finished sessions of known cost */
 };
 
 static struct spending
@@ -83,7 +84,7 @@ spending_of(const struct engine *engine, uint32_t run, uint32_t class_ix)
             view.state == TASK_STARTING || view.state == TASK_RUNNING;
         INVARIANT(view.attempts > 0 || !in_flight);
         uint32_t ended = view.attempts - (in_flight ? 1 : 0);
-        /* An agent that was killed has not told what it cost. */
+        /* An agent that was killed has not reported its cost. */
         if (task->agent == PLAN_NONE || t->usd > 0 || t->tokens > 0) {
             sum.sessions += ended;
         }
@@ -106,7 +107,7 @@ static uint32_t class_of(const struct plan *plan,
     return ix;
 }
 
-/* What is left of a budget; LIMIT_NONE: it has no end. */
+/* Return the rest of a budget; LIMIT_NONE: unlimited. */
 static int64_t
 left_of(const struct engine *engine, uint32_t run, uint32_t limit)
 {
@@ -119,8 +120,8 @@ left_of(const struct engine *engine, uint32_t run, uint32_t limit)
 }
 
 /*
- * How many sessions of unknown cost may run in a class: one until the cost of
- * one is known, then as many as each budget can pay for.
+ * Return how many sessions of unknown cost may run in a class: one until the
+ * cost of a session is known, then as many as each budget can pay for.
  */
 static int64_t
 affordable(const struct engine *engine, uint32_t run, uint32_t limit)
@@ -147,7 +148,7 @@ affordable(const struct engine *engine, uint32_t run, uint32_t limit)
     return max;
 }
 
-/* What holds for a limit now. */
+/* Return the effective maximum of a limit. */
 static int64_t
 present_max(const struct engine *engine, uint32_t run, uint32_t limit)
 {
@@ -174,7 +175,7 @@ void caps_apply(struct engine *engine, uint32_t run)
     for (uint32_t ix = 0; ix < r->plan->limit_count; ix++) {
         const struct plan_limit *limit = &r->plan->limits[ix];
         if (ix > 0 && limit->kind != PLAN_LIMIT_USAGE && !plan_is_paid(limit)) {
-            continue; /* the core knows all about it */
+            continue; /* the core has the maximum from the plan */
         }
         struct sched_event event = {
             .type = EVENT_LIMIT,
@@ -215,7 +216,7 @@ void caps_set(struct engine *engine, uint32_t run, uint32_t limit, int64_t max)
     INVARIANT(caps_configured(engine, run, limit) == max);
 }
 
-/* Whether others wait to see what a session of the task costs. */
+/* Whether other sessions wait for the cost of this task's session. */
 static bool
 is_waited_for(const struct engine *engine, uint32_t run, uint32_t task)
 {
@@ -363,7 +364,7 @@ void caps_restore_raise(struct engine_run *run,
     keep_raise(run, task, &budget);
 }
 
-/* --- a run that only waits for money ------------------------------------ */
+/* --- runs that only wait for money -------------------------------------- */
 
 static bool has_budget(const struct plan *plan)
 {
@@ -376,9 +377,8 @@ static bool has_budget(const struct plan *plan)
 }
 
 /*
- * Whether nothing more will be started in a run because of a budget: all that
- * is ready waits for one, and nothing else will happen by itself. *limit_out
- * is the budget.
+ * Whether only a budget keeps the run from starting tasks: every ready task
+ * waits for one, and no other event is due. *limit_out is the budget.
  */
 static bool
 waits_for_money(struct engine *engine, uint32_t run, uint32_t *limit_out)

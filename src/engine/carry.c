@@ -68,11 +68,11 @@ static json_t *open_text(const char *text)
     return json != NULL ? json : json_object();
 }
 
-/* What the next attempt is told: how this one ended, as far as it matters. */
+/* The outcome's name for the next attempt. */
 static const char *name_of(enum sched_outcome outcome)
 {
     if (outcome == OUTCOME_CHANGES) {
-        outcome = OUTCOME_DONE; /* of its own: it has judged others' work */
+        outcome = OUTCOME_DONE; /* a verdict on other work: itself done */
     } else if (outcome == OUTCOME_LOST) {
         outcome = OUTCOME_FAILED;
     }
@@ -86,7 +86,7 @@ void carry_end(char **text,
                const struct attempt_result *result)
 {
     if (outcome == OUTCOME_DONE && result->resume == NULL) {
-        mem_free(*text); /* most tasks: nothing is left to be told */
+        mem_free(*text); /* most tasks: nothing to pass on */
         *text = NULL;
         return;
     }
@@ -101,7 +101,7 @@ void carry_end(char **text,
     set(json, "reason", reason);
     set(json, "question", outcome == OUTCOME_BLOCKED ? reason : NULL);
     set(json, "answer", NULL);
-    if (!kept) { /* refused before it began: the conversation is as it was */
+    if (!kept) { /* refused before it began: the conversation is unchanged */
         set(json, "resume", lost ? NULL : result->resume);
     }
     replace(text, json);
@@ -122,7 +122,7 @@ void carry_answer(char **text, const char *answer)
     replace(text, json);
 }
 
-/* Rows of earlier versions say it only by the words of the reason. */
+/* Derive it from the reason: rows of earlier versions have no "lacks". */
 static enum outcome_lack lack_of_old_row(const char *reason)
 {
     static const char money[] = "budget: ";

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * carry: what an attempt leaves for the next one of its task, beside feedback.
+ * carry: data that an attempt leaves for the task's next attempt, besides
+ * feedback.
  *
- * Kept as a JSON object in the task's row. Members, each optional:
+ * Stored as a JSON object in the task's row. Members, each optional:
  *
- *   after     how the attempt before ended: "done", "failed", "refused",
+ *   after     outcome of the last attempt: "done", "failed", "refused",
  *             "changes" (sent back), "blocked", "answer" (blocked, and an
  *             operator has answered), "checkpoint", "stopped"
- *   lacks     of "blocked": what it needs, a word of exec/outcome.h; absent
- *             in rows of earlier versions
+ *   lacks     of "blocked": its need, a word of exec/outcome.h; absent in
+ *             rows of earlier versions
  *   reason    its reason, in words
- *   question  what it asked, and
+ *   question  its question, and
  *   answer    the operator's answer
- *   resume    text that the session gave for the next one, such as the id of
- *             its conversation
+ *   resume    string that the session gave for the next session, such as
+ *             the id of its conversation
  *
- * `resume` does not outlive an attempt whose work was thrown away: the
- * conversation would believe in files that are gone.
+ * `resume` is removed when the work of its attempt was discarded: the
+ * conversation would refer to files that no longer exist.
  */
 #ifndef ENGINE_CARRY_H
 #define ENGINE_CARRY_H
@@ -25,7 +26,7 @@
 #include "exec/attempt_result.h"
 #include "exec/verdict.h"
 
-/* Parsed; strings are borrowed from `json`, NULL: none. */
+/* Parsed form; strings are borrowed from `json`, and NULL if absent. */
 struct carry {
     void *json;
     const char *after;
@@ -35,14 +36,14 @@ struct carry {
     const char *resume;
 };
 
-/* Read it; NULL or nonsense is an empty one. Release with carry_release(). */
+/* Parse it; NULL or invalid JSON: empty. Release with carry_release(). */
 struct carry carry_read(const char *text);
 void carry_release(struct carry *carry);
 
 /*
- * Each takes the text of before (may be NULL), which it replaces: an attempt
- * ended like this; a later stage sends the work back; an operator answers the
- * question that the reason has.
+ * Each function replaces *text, which may be NULL: an attempt had this outcome;
+ * a later stage sends the work back; an operator answers the question in the
+ * reason.
  */
 void carry_end(char **text,
                const struct verdict *verdict,
@@ -52,7 +53,7 @@ void carry_end(char **text,
 void carry_send_back(char **text);
 void carry_answer(char **text, const char *answer);
 
-/* What a task that is parked lacks, by its carry and its reason. */
+/* What a parked task lacks, by its carry and its reason. */
 enum outcome_lack carry_lack(const char *text, const char *reason);
 
 #endif /* ENGINE_CARRY_H */

@@ -29,7 +29,7 @@ struct client {
     struct strbuf input;
 };
 
-/* An answer on its way. */
+/* An answer being sent. */
 struct reply {
     uv_write_t write;
     char *text;
@@ -50,7 +50,7 @@ struct control_socket {
     bool closing;
 };
 
-/* Which client waits for which answer. */
+/* The client that waits for an answer. */
 struct control_socket_request {
     uint64_t id;
     uint64_t client;
@@ -103,7 +103,7 @@ static void take_request(struct client *client, const char *json)
     control->fn(control->ctx, id, client->who, json);
 }
 
-/* Take every whole line out of the input. */
+/* Remove every complete line from the input, and process it. */
 static void take_lines(struct client *client)
 {
     struct strbuf *input = &client->input;
@@ -158,7 +158,7 @@ static void on_connection(uv_stream_t *stream, int status)
 {
     struct control_socket *control = stream->data;
     if (status != 0) {
-        return; /* out of descriptors: the client tries again */
+        return; /* out of descriptors: the client retries */
     }
     struct client *client = mem_zalloc(1, sizeof(*client));
     client->control = control;
@@ -185,7 +185,7 @@ static void control_socket_closed(uv_handle_t *handle)
     free_when_closed(control);
 }
 
-/* A listening socket in the directory; -1 with an error. */
+/* Create a listening socket in the directory; -1 with an error. */
 static int listen_in(const char *dir, struct diag *diag)
 {
     int dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -276,7 +276,7 @@ void control_socket_close(struct control_socket *control)
 static void reply_sent(uv_write_t *write, int status)
 {
     struct reply *reply = write->data;
-    (void)status; /* a client that is gone is noticed when reading */
+    (void)status; /* reading detects a client that is gone */
     mem_free(reply->text);
     mem_free(reply);
 }

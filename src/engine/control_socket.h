@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * control_socket: the unix socket on which the scheduler takes requests.
+ * control_socket: the scheduler's Unix control socket.
  *
- * One JSON object per line comes in, one per line goes out, in the order of
- * the answers. The socket lies in the directory of the store (mode 0600), and
- * only processes of the same user, or root's, are listened to.
+ * One JSON object per line comes in, one per line goes out, in the order of the
+ * answers. The socket is in the store directory (mode 0600), and accepts only
+ * processes of the same user or of root.
  */
 #ifndef ENGINE_CONTROL_SOCKET_H
 #define ENGINE_CONTROL_SOCKET_H
@@ -22,7 +22,7 @@ typedef void (*control_socket_request_fn)(void *ctx,
                                           const char *who,
                                           const char *json);
 
-/* Listen; what an earlier process left there is replaced. */
+/* Listen, and replace the socket that an earlier process left. */
 MUST_USE enum err control_socket_open(struct control_socket **out,
                                       struct uv_loop_s *loop,
                                       const char *dir,
@@ -30,11 +30,11 @@ MUST_USE enum err control_socket_open(struct control_socket **out,
                                       void *ctx,
                                       struct diag *diag);
 
-/* Close all connections. Its memory is given back by the loop's next passes.
- * NULL is allowed. */
+/* Close all connections. The next iterations of the loop free the memory. NULL
+ * is allowed. */
 void control_socket_close(struct control_socket *control);
 
-/* Send an answer; without effect when its client is gone. */
+/* Send an answer; no effect if its client is gone. */
 void control_socket_answer(struct control_socket *control,
                            uint64_t id,
                            const char *json);

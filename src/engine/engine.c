@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pass. Between passes, what happens goes straight into the core, which is
- * the queue: it starts nothing by itself, and forgets nothing. Rows about it
- * go into the batch that is being filled, while the one before it may still be
- * on its way to the disk. A pass begins when that has arrived: it asks the
- * core for effects, which fill the batch, and sends it off.
+ * The engine's pass. Between passes, events go straight into the core, which is
+ * the queue: it starts nothing by itself, and loses nothing. Their rows go into
+ * the current batch, while the previous batch may still be on its way to the
+ * disk. A pass begins when that batch is durable: it asks the core for effects,
+ * which fill the current batch, and writes it.
  */
 #include "engine/engine.h"
 
@@ -18,13 +18,12 @@
 #include <string.h>
 
 /*
- * Effort of thinking about the order of runs that plan ahead, in one pass:
- * about a millisecond. Between events passes follow one another until there is
- * nothing more to think about.
+ * Search effort of lookahead per pass: about a millisecond. Between events,
+ * passes follow one another until the search is complete.
  */
 enum { THINK = 20000 };
 
-/* How long to wait before a batch that found the disk full is tried again. */
+/* Delay before a batch that found the disk full is written again. */
 #define RETRY_NS (1000 * MS_NS)
 
 struct engine *engine_new(const struct engine_options *options)
@@ -44,8 +43,8 @@ struct engine *engine_new(const struct engine_options *options)
     return engine;
 }
 
-/* What holds between two calls: lists against counts of the core and of the
- * store. */
+/* Check the invariants between two calls: the lists agree with the counts of
+ * the core and of the store. */
 static void check(const struct engine *engine)
 {
     uint32_t in_flight;
@@ -151,8 +150,9 @@ void engine_drop_later(struct engine *engine, const struct work_id *id)
 }
 
 /*
- * Nothing is left to do in this run, ever. A task that has failed may be tried
- * again by an operator, unless the run was cancelled; an optional one need not.
+ * Whether the run has finished for good. A failed task keeps it open, because
+ * an operator may retry it, unless the run was cancelled or the task is
+ * optional.
  */
 static bool is_over(const struct engine *engine, uint32_t run)
 {
@@ -180,10 +180,10 @@ static void quiet_run(struct engine *engine, uint32_t ix)
     struct engine_run *run = &engine->runs[ix];
     INVARIANT(sched_run(engine->sched, (struct run_id){ix}).in_flight == 0);
     if (run->finished) {
-        return; /* that was told */
+        return; /* already logged */
     }
     if (engine->draining && !is_over(engine, ix)) {
-        return; /* it only waits for the next scheduler */
+        return; /* it waits for the next scheduler */
     }
     if (is_over(engine, ix)) {
         run->finished = true;
@@ -235,7 +235,7 @@ static void take_effect(struct engine *engine,
     }
 }
 
-/* Rows of runs whose flags have changed. Completions count only for a hook. */
+/* Write runs whose flags have changed. Completions count only for a hook. */
 static void note_runs(struct engine *engine)
 {
     for (uint32_t ix = 0; ix < engine->run_count; ix++) {
@@ -279,7 +279,7 @@ static void begin_write(struct engine *engine)
     engine->world->write(engine->ctx, &engine->written);
 }
 
-/* Tell of sessions that have run for a while. */
+/* Log the start of sessions that have run for a while. */
 static void tell_sessions(struct engine *engine)
 {
     for (uint32_t ix = 0; ix < engine->session_count; ix++) {
@@ -290,7 +290,7 @@ static void tell_sessions(struct engine *engine)
     }
 }
 
-/* When something is to be done by time alone. */
+/* Return the time of the next timer. */
 static int64_t next_ns(const struct engine *engine)
 {
     if (engine->retry_ns != SCHED_NEVER) {
@@ -318,7 +318,7 @@ static bool is_due(struct engine *engine)
            next_ns(engine) <= engine_now(engine);
 }
 
-/* Whether an end or a program waits for nothing but a pass. */
+/* Whether a stop or a program waits only for a pass. */
 static bool is_awaited(const struct engine *engine)
 {
     for (uint32_t ix = 0; ix < engine->session_count; ix++) {
@@ -387,7 +387,7 @@ int64_t engine_wait_ns(struct engine *engine)
     return at_ns > now_ns ? at_ns - now_ns : 0;
 }
 
-/* Tell everyone who listens what is durable now. */
+/* Send the answers and events that have become durable. */
 static void publish(struct engine *engine)
 {
     struct engine_todo *todo = &engine->written_todo;
@@ -412,7 +412,7 @@ static void publish(struct engine *engine)
     }
 }
 
-/* Start and end what the written batch tells of. */
+/* Start and stop the sessions of the written batch. */
 static void carry_out(struct engine *engine)
 {
     struct engine_todo *todo = &engine->written_todo;
@@ -421,7 +421,7 @@ static void carry_out(struct engine *engine)
         if (session != NULL && session->phase == SESSION_STARTING) {
             crash_point("before-start");
             session_assign(engine, session);
-        } /* else: another report was faster than the batch */
+        } /* else: another report came before the batch was written */
     }
     todo->start_count = 0;
     for (uint32_t ix = 0; ix < todo->drop_count; ix++) {
@@ -464,7 +464,7 @@ void engine_written(struct engine *engine, enum err err, const char *text)
     publish(engine);
     carry_out(engine);
     crash_point("turn-carried-out");
-    /* What was ready and did not fit may fit now, and so on. */
+    /* Ready tasks that did not fit may fit now. */
     engine->changed = true;
     check(engine);
 }

@@ -2,25 +2,24 @@
 /*
  * engine: connects the core with the store and with sessions.
  *
- * One pass = what has happened -> core -> one batch for the store -> when that
- * is durable, what follows from it. Nothing is started, ended or answered
- * before the batch that says so is written; so whatever instant the process
- * dies at, the next one finds out from the store and from the directories of
- * the attempts what was done and what was not.
+ * One pass = events -> core -> one batch for the store -> when that is durable,
+ * its effects. The engine starts, stops and answers nothing before the batch
+ * that records it is written; so at whatever instant the process dies, the next
+ * process learns from the store and the attempt directories which effects were
+ * carried out.
  *
  * The engine does nothing by itself and never blocks. The world (clock, store,
- * processes) is a table of functions that it calls; what happens there is told
- * to it by calls of engine_*(). The live loop (engine/loop.h) is one world, the
- * simulator another one, with faults.
+ * processes) is a table of functions that it calls; the world reports events by
+ * calling engine_*(). The live loop (engine/loop.h) is one world, the simulator
+ * is another, with faults.
  *
- * How to use it:
- *  1. engine_new(), engine_load() from a store that was taken.
- *  2. engine_recover(): adopt, collect or start again what was in flight.
- *  3. Tell it what happens, then call engine_pass(); and again after
+ * How to use it: 1. engine_new(), engine_load() from a store that was taken. 2.
+ * engine_recover(): adopt, collect or restart attempts in flight. 3. Report
+ * events, then call engine_pass(); and again after
  *     engine_wait_ns() at the latest.
  *
- * A reader (`status`, `why`) does step 1 only, without a world: it sees the
- * state that the scheduler would see, and gives the same reasons.
+ * A reader (`status`, `why`) does step 1 only, without a world: it gets the
+ * scheduler's state and gives the same reasons.
  */
 #ifndef ENGINE_ENGINE_H
 #define ENGINE_ENGINE_H
@@ -32,34 +31,34 @@
 #include "work/order.h"
 #include "work/report.h"
 
-/* What the engine calls. `ctx` is the world's own. */
+/* The functions that the engine calls. `ctx` is the world's own. */
 struct engine_world {
-    /* A clock that goes on while the machine sleeps, from any origin, and the
-     * one on the wall. When the first goes back, the engine waits for it. */
+    /* A clock that advances while the machine sleeps, from any origin, and the
+     * wall clock. If the first goes back, the engine waits for it. */
     int64_t (*now_ns)(void *ctx);
     int64_t (*wall_ns)(void *ctx);
     /* Begin to write; engine_written() is called later, not from within. */
     void (*write)(void *ctx, const struct store_batch *batch);
-    /* Hand an order to the worker: engine_reported() tells what comes of it,
-     * maybe from within. */
+    /* Hand an order to the worker, which replies by engine_reported(), possibly
+     * from within this call. */
     void (*assign)(void *ctx, const struct work_order *order);
-    /* Tell the worker what is wanted of work that was assigned. */
+    /* Change what the worker does with assigned work. */
     void (*want)(void *ctx, uint64_t token, enum work_want want);
-    /* Ask the worker for a report about work that was assigned before. */
+    /* Ask the worker for a report about work that was assigned earlier. */
     void (*ask)(void *ctx,
                 const struct work_id *id,
                 const struct work_mark *mark,
                 bool begun,
                 enum work_want want);
-    /* The end of this program's call is recorded. */
+    /* The result of this program call is recorded. */
     void (*forget)(void *ctx, const struct work_id *id);
-    /* A request is carried out and durable: its answer, a JSON object. */
+    /* A request is applied and durable: its answer, a JSON object. */
     void (*answer)(void *ctx, uint64_t request, const char *json);
     /* An event is durable. */
     void (*event)(void *ctx, const struct store_event *event);
 };
 
-/* Another version of the plan of an unfinished run, which has its name. */
+/* A new version of the plan of the unfinished run that has its name. */
 struct engine_update {
     const char *file;
     const char *folder;
@@ -69,48 +68,48 @@ struct engine_update {
 };
 
 struct engine_options {
-    const struct engine_world *world; /* NULL: only to look at */
+    const struct engine_world *world; /* NULL: read only */
     void *ctx;
-    struct work_mark mark; /* of the worker's present work */
+    struct work_mark mark; /* of the worker's current work */
     uint64_t epoch;        /* from store_take() */
-    uint64_t seed;         /* of the nonces of attempts: random */
-    int64_t wall_ns;       /* without a world: what the time is */
+    uint64_t seed;         /* for the nonces of attempts: random */
+    int64_t wall_ns;       /* without a world: the time */
     /*
-     * NULL, or an update that engine_load() makes; with a world it is durable
-     * with the first batch. ERR_NOT_FOUND: there is no such run. ERR_CONFLICT:
-     * it touches work that is done or in flight. Borrowed while loading.
+     * NULL, or an update that engine_load() applies; with a world it is durable
+     * with the first batch. ERR_NOT_FOUND: no such run exists. ERR_CONFLICT: it
+     * changes work that is done or in flight. Borrowed while loading.
      */
     struct engine_update *update;
 };
 
 struct engine;
 
-/* Create an engine without runs; end it with engine_free(). */
+/* Create an engine without runs; free it with engine_free(). */
 struct engine *engine_new(const struct engine_options *options);
 
 /*
- * Give the engine a plan that was read from `source`, whose texts are borrowed
- * as long as the engine lives: submitting the same source takes it instead of
- * reading it again.
+ * Give the engine a plan that was read from `source`, whose strings are
+ * borrowed as long as the engine lives: submitting the same source takes this
+ * plan instead of reading it again.
  */
 void engine_offer_plan(struct engine *engine,
                        struct plan *plan_take,
                        const struct plan_source *source);
 
 /*
- * Refuse what can be simulated, but not run: a merge in something that is no
- * repository. ERR_INVALID: *diag says which task, *mark_out is its place.
+ * Reject a plan that can be simulated, but not run: a merge outside a
+ * repository. ERR_INVALID: *diag names the task, *mark_out is its place.
  */
 MUST_USE enum err engine_check(const struct plan *plan,
                                struct plan_mark *mark_out,
                                struct diag *diag);
 
-/* Free it; sessions are not touched. NULL is allowed. */
+/* Free it; sessions keep running. NULL is allowed. */
 void engine_free(struct engine *engine);
 
 /*
- * Load every run of the store that `query` asks for; NULL: those that have not
- * finished. ERR_CORRUPT: what is stored cannot be, and *diag says where.
+ * Load every run of the store that `query` selects; NULL: unfinished runs.
+ * ERR_CORRUPT: a stored row is invalid, and *diag names it.
  */
 MUST_USE enum err engine_load(struct engine *engine,
                               struct store *store,
@@ -118,30 +117,30 @@ MUST_USE enum err engine_load(struct engine *engine,
                               struct diag *diag);
 
 /*
- * Look at every attempt in flight: take its result, adopt it, start it again
- * or give it up as lost.
+ * Check every attempt in flight: take its result, adopt it, start it again or
+ * record it as lost.
  */
 void engine_recover(struct engine *engine);
 
-/* Decide, and begin to write what was decided. Nothing while a batch is being
- * written: its end brings the next pass. */
+/* Decide, and begin to write the decisions. Does nothing while a batch is being
+ * written: engine_written() causes the next pass. */
 void engine_pass(struct engine *engine);
 
-/* How long engine_pass() may wait, if nothing happens; SCHED_NEVER: until
- * something does. */
+/* How long engine_pass() may wait if no event comes; SCHED_NEVER: until an
+ * event. */
 int64_t engine_wait_ns(struct engine *engine);
 
 /*
- * The batch is written, or not. ERR_LIMIT, ERR_BUSY: it is tried again
- * later. Other errors end the engine: see engine_failed().
+ * The batch is written, or failed. ERR_LIMIT, ERR_BUSY: the engine retries it
+ * later. Other errors stop the engine: see engine_failed().
  */
 void engine_written(struct engine *engine, enum err err, const char *text);
 
-/* A report of the worker. Reports about work that has ended are ignored. */
+/* A report of the worker. Reports about finished work are ignored. */
 void engine_reported(struct engine *engine, const struct work_report *report);
 
-/* There is another worker in place of one that is gone, or that could not be
- * reached: ask it about all that is in flight. `mark` is its present one. */
+/* A new worker replaces a worker that is gone or was unreachable: ask it about
+ * all work in flight. `mark` is its current mark. */
 void engine_worker_came(struct engine *engine, const struct work_mark *mark);
 
 /*
@@ -153,31 +152,31 @@ void engine_request(struct engine *engine,
                     const char *who,
                     const char *json);
 
-/* Start nothing more; or go on after all. Not stored. */
+/* Stop starting tasks, or resume. Not stored. */
 void engine_drain(struct engine *engine, bool drain);
 
-/* End all sessions now (the second Ctrl-C). Their tasks are ready again. */
+/* Stop all sessions now (the second Ctrl-C). Their tasks are ready again. */
 void engine_stop(struct engine *engine);
 
-/* Why the engine cannot go on (ERR_OK: it can), and the text. */
+/* Return the error that stopped the engine, or ERR_OK, and its message. */
 enum err engine_failed(const struct engine *engine, const char **text_out);
 
-/* Trouble that it waits to go away by itself (a full disk); "": none. */
+/* Return a problem that may resolve itself (a full disk); "": none. */
 const char *engine_trouble(const struct engine *engine);
 
-/* Whether nothing is waiting to be written, or being written. */
+/* Whether no write is pending or in progress. */
 bool engine_is_settled(const struct engine *engine);
 
-/* Whether nothing more is started. */
+/* Whether it starts no more tasks. */
 bool engine_is_draining(const struct engine *engine);
 
-/* Sessions that have not ended. */
+/* Sessions in flight. */
 uint32_t engine_session_count(const struct engine *engine);
 
-/* Calls of hooks of a run that are due and not given up. */
+/* Deliveries to hooks of a run that are due and not given up. */
 uint32_t engine_notification_count(const struct engine *engine, uint32_t run);
 
-/* --- looking at it ------------------------------------------------------ */
+/* --- reading its state -------------------------------------------------- */
 
 /* One run. Borrowed from the engine until it is freed. */
 struct engine_run_view {
@@ -192,8 +191,8 @@ struct engine_run_view {
     const struct plan *plan;
     const struct load_run *loaded;
     struct sched_run sched;
-    bool finished; /* nothing is left to do in it, ever */
-    bool quiet;    /* nothing will happen in it by itself */
+    bool finished; /* for good */
+    bool quiet;    /* no event will come by itself */
 };
 
 /* One session in flight. */
@@ -215,12 +214,12 @@ uint32_t engine_run_count(const struct engine *engine);
 struct engine_run_view engine_run(const struct engine *engine, uint32_t ix);
 struct engine_session_view engine_session(const struct engine *engine,
                                           uint32_t ix);
-/* The session of this token; false: it is not in flight. */
+/* Find the session of this token; false: it is not in flight. */
 bool engine_find_session(const struct engine *engine,
                          uint64_t token,
                          struct engine_session_view *out);
 
-/* A meter, as its program showed it last. */
+/* A meter, as of the last reading. */
 struct engine_meter {
     const char *name;
     double percent;
@@ -230,10 +229,10 @@ struct engine_meter {
 /* A usage monitor of a run, by its index in the plan. */
 struct engine_usage_view {
     const char *provider; /* whose sessions it caps; NULL: all */
-    uint32_t limit;       /* of the plan, that it lowers */
+    uint32_t limit;       /* of the plan, which it lowers */
     uint32_t meter_count; /* see engine_usage_meter() */
-    uint32_t governs;     /* index of the meter that is closest to its limit */
-    int64_t read_ns;      /* wall clock, of the last good reading; 0: none */
+    uint32_t governs;     /* index of the meter closest to its limit */
+    int64_t read_ns;      /* wall clock, of the last valid reading; 0: none */
     int64_t cap;          /* LIMIT_NONE: it lowers nothing; 0: a pause */
     int64_t until_ns;     /* wall clock: end of the pause; 0: not known */
     int64_t next_ns;      /* wall clock: next reading, about */
@@ -246,42 +245,42 @@ struct engine_meter engine_usage_meter(const struct engine *engine,
                                        uint32_t ix,
                                        uint32_t meter);
 
-/* Why a provider is stopped; NULL: it is not. */
+/* Why a provider is stopped; NULL: it is in use. */
 const char *engine_stop_reason(const struct engine *engine,
                                struct provider_id provider);
 
 /* Whether usage monitors are overridden: they lower nothing. */
 bool engine_is_overridden(const struct engine *engine);
 
-/* What a limit would be without usage monitors and spending; LIMIT_NONE. */
+/* Return a limit without usage monitors and spending, or LIMIT_NONE. */
 int64_t
 engine_limit_set(const struct engine *engine, uint32_t run, uint32_t limit);
 
-/* What was spent of a budget, in its units (see PLAN_USD). */
+/* Return the spent part of a budget, in its units (see PLAN_USD). */
 int64_t
 engine_limit_spent(const struct engine *engine, uint32_t run, uint32_t limit);
 
-/* What all attempts of a task have cost. */
+/* Return the cost of all attempts of a task. */
 void engine_task_cost(const struct engine *engine,
                       uint32_t run,
                       uint32_t task,
                       double *usd_out,
                       int64_t *tokens_out);
 
-/* Set what a plan expects of a class from a setting of the store, if it is
- * one of its history ("history/CLASS"). */
+/* Set the plan's estimates of a class from a setting of the store, if the
+ * setting is a history ("history/CLASS"). */
 void engine_expect(struct plan *plan, const char *setting, const char *value);
 
-/* Time on the engine's clock, and on the wall, of the last pass or load. */
+/* The engine's clock, and the wall clock, at the last pass or load. */
 int64_t engine_time_ns(const struct engine *engine);
 
 int64_t engine_wall_ns(const struct engine *engine);
 
-/* Index of the run of that id (slug), or STORE_NONE. */
+/* Index of the run with that id (slug), or STORE_NONE. */
 uint32_t engine_find_run(const struct engine *engine, const char *id);
 
-/* Why it is parked or failed, in words, or NULL; what it lacks when it is
- * parked; number of its last attempt. */
+/* Of a parked task, what it lacks; the reason why it is parked or failed, or
+ * NULL; number of its last attempt. */
 enum outcome_lack
 engine_lack(const struct engine *engine, uint32_t run, uint32_t task);
 const char *
@@ -289,7 +288,7 @@ engine_reason(const struct engine *engine, uint32_t run, uint32_t task);
 uint32_t
 engine_attempt_number(const struct engine *engine, uint32_t run, uint32_t task);
 
-/* A path of a plan that stands in `folder`: relative to that, or absolute. */
+/* Append a path of a plan: relative to directory `folder`, or absolute. */
 void engine_add_path(struct strbuf *out, const char *folder, const char *path);
 
 #endif /* ENGINE_ENGINE_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of the engine share, and nobody else may see.
+ * Declarations that the engine's files share, private to them.
  *
  * The life of a session:
  *
@@ -8,9 +8,9 @@
  *   ASSIGNED  the batch is written and the worker has the order
  *   RUNNING   the worker has reported its start
  *
- * When its end is known it leaves the list at once: the outcome goes to the
- * core and its row into the batch. What is asked of the world (assign, want,
- * answer) waits in lists until the batch that tells of it is written.
+ * When its result is known it leaves the list at once: the outcome goes to the
+ * core and its row into the batch. Calls to the world (assign, want, answer)
+ * wait in lists until the batch that records them is written.
  */
 #ifndef ENGINE_ENGINE_INTERNAL_H
 #define ENGINE_ENGINE_INTERNAL_H
@@ -28,26 +28,26 @@ enum session_phase { SESSION_STARTING, SESSION_ASSIGNED, SESSION_RUNNING };
 struct session {
     uint64_t token;
     uint32_t run;  /* index */
-    uint32_t task; /* first one, index in the plan */
+    uint32_t task; /* first task, index in the plan */
     uint32_t number;
     uint32_t task_count;
-    uint32_t slot; /* from 1; 0: not known */
+    uint32_t slot; /* from 1; 0: unknown */
     enum session_phase phase;
-    bool begun; /* it was stored that it runs */
-    bool asked; /* our worker knows it */
-    bool told;  /* ... and what is wanted of it */
+    bool begun; /* the store has it as running */
+    bool asked; /* our worker has it */
+    bool told;  /* ... and its `want` */
     bool broke; /* the budget of its task does not suffice */
     enum work_want want;
     char *refusal;         /* why it is not started, or NULL */
     struct work_mark mark; /* the worker's */
-    int64_t tell_ns;       /* tell that it runs; SCHED_NEVER: not to be told */
+    int64_t tell_ns;       /* when to log its start; SCHED_NEVER: do not */
     int64_t claimed_ns;
     int64_t begun_ns;
     uint64_t epoch;
     char nonce[ATTEMPT_NONCE_BYTES];
 };
 
-/* What the engine knows about a task beside the core. */
+/* The engine's data about a task, besides the core's. */
 struct engine_task {
     uint32_t number;      /* of its last attempt */
     uint32_t told_number; /* ... in its last event */
@@ -56,8 +56,8 @@ struct engine_task {
     uint64_t version; /* of its row */
     char *reason;
     char *feedback;
-    char *carry; /* see carry.h; NULL: nothing yet */
-    double usd;  /* what all its attempts have cost */
+    char *carry; /* see carry.h; NULL: none yet */
+    double usd;  /* cost of all its attempts */
     int64_t tokens;
 };
 
@@ -68,26 +68,26 @@ struct engine_limit {
     uint32_t percent;
 };
 
-/* What a program of the plan is run with. Strings are borrowed. */
+/* How to run a program of the plan. Strings are borrowed. */
 struct program_call {
-    const char *shell; /* one of the two, or ... */
+    const char *shell; /* this or `argv`, or ... */
     const char **argv;
     bool agent; /* ... sluice-agent, with `argv` as arguments */
     const char *const *env;
     uint32_t env_count;
     const char *folder;
     const char *run;      /* id */
-    const char *file;     /* that it prints to ... */
-    const char *input;    /* ... or, with this text in it, reads from */
-    const char *variable; /* that names the file in its environment */
+    const char *file;     /* its output file ... */
+    const char *input;    /* ... or, if set, the content of its input file */
+    const char *variable; /* names the file in its environment */
     int64_t timeout_ns;
 };
 
 struct program;
 
-/* What is particular to one kind of program. */
+/* Operations of one kind of program. */
 struct program_ops {
-    const char *task; /* that names its directories: begins with a dot */
+    const char *task; /* names its directories: begins with a dot */
     void (*add_name)(struct strbuf *out,
                      const struct engine *engine,
                      const struct program *program);
@@ -95,8 +95,8 @@ struct program_ops {
                                 const struct program *program);
     bool (*is_wanted)(const struct engine *engine,
                       const struct program *program);
-    /* It is over; `error` NULL: well, and this is what it has printed. The
-     * program may be freed here. */
+    /* It has exited; `error` NULL: it succeeded, and `report` has its output.
+     * May free the program. */
     void (*ended)(struct engine *engine,
                   struct program *program,
                   const struct work_id *id,
@@ -104,40 +104,40 @@ struct program_ops {
                   const char *error);
 };
 
-/* A program of the plan that is no session, called again and again. */
+/* A program of the plan other than a session, called repeatedly. */
 struct program {
     const struct program_ops *ops;
     uint32_t run;  /* index */
-    uint32_t part; /* of the run, for those that have several */
-    uint64_t id;   /* of the call under way, for the worker; 0: none */
-    bool due;      /* to be assigned when the batch is written */
-    bool stopped;  /* it was told to end */
-    bool ours;     /* it ran in the time of this process */
-    bool stored;   /* a process before this one may have had it assigned */
-    char nonce[ATTEMPT_NONCE_BYTES]; /* of the call under way */
+    uint32_t part; /* of the run, if it has several */
+    uint64_t id;   /* of the current call, for the worker; 0: none */
+    bool due;      /* assign it when the batch is written */
+    bool stopped;  /* it was told to stop */
+    bool ours;     /* it ran during this process */
+    bool stored;   /* an earlier process may have assigned it */
+    char nonce[ATTEMPT_NONCE_BYTES]; /* of the current call */
 };
 
-/* The sync hook of a run, while it is under way. */
+/* The sync hook of a run, while it runs. */
 struct engine_sync {
-    struct program *program; /* NULL: there was no barrier yet */
+    struct program *program; /* NULL: no barrier yet */
     uint32_t number; /* names its directory, also in the store; 0: none */
-    uint32_t next;   /* of the one that was due once more; 0: none */
+    uint32_t next;   /* of the hook that became due meanwhile; 0: none */
 };
 
-/* What a usage monitor has seen, and what follows from it. */
+/* The last reading of a usage monitor, and the resulting cap. */
 struct engine_usage {
     struct program *program;
-    const char *words[3]; /* that ask sluice-agent for an agent's meters */
+    const char *words[3]; /* sluice-agent's arguments to print meters */
     uint32_t readings;    /* of this process */
-    uint32_t kept;        /* reading that failed, whose directory is left */
+    uint32_t kept;        /* failed reading, whose directory is kept */
     struct meter *meters;
     uint32_t meter_count;
-    uint32_t governs; /* the meter that is closest to its limit */
-    int64_t read_ns;  /* wall clock, of the last good reading; 0: none */
-    bool known;       /* it was read well: else nothing is started */
+    uint32_t governs; /* the meter closest to its limit */
+    int64_t read_ns;  /* wall clock, of the last valid reading; 0: none */
+    bool known;       /* it has a valid reading: else nothing starts */
     int64_t cap;      /* LIMIT_NONE: it lowers nothing; 0: a pause */
     int64_t until_ns; /* wall clock: end of the pause; 0: not known */
-    int64_t next_ns;  /* of the next reading, unless until_ns says it */
+    int64_t next_ns;  /* of the next reading, unless until_ns is set */
     uint32_t probes;  /* readings since a pause of unknown end began */
     char *error;      /* why the last reading failed; NULL: it did not */
 };
@@ -148,25 +148,25 @@ struct engine_raise {
     struct plan_cost budget;
 };
 
-/* What was last stored and told of a provider. */
+/* The state of a provider as last stored and logged. */
 struct engine_provider {
     struct sched_provider_record stored;
-    bool paused;  /* told that it has named a time */
-    char *reason; /* why it is stopped; NULL: it is not */
+    bool paused;  /* logged that it has named a time */
+    char *reason; /* why it is stopped; NULL: it is in use */
 };
 
-/* What was added to the plan at once, and by whose session, if by one; or
- * another version of the plan. */
+/* One addition to the plan, with the task whose session added it, if any; or a
+ * new version of the plan. */
 struct engine_fragment {
     uint32_t first_task;
     uint32_t adder; /* task, or PLAN_NONE */
-    bool update;    /* a version: its text is that of the run */
+    bool update;    /* a version: the run has its text */
     char *file;
     char *text; /* NULL for an update */
     size_t text_bytes;
 };
 
-/* Sums over the sessions of a class that ended well. */
+/* Sums over the succeeded sessions of a class. */
 struct engine_history {
     char *name;
     uint64_t count; /* of tasks */
@@ -196,11 +196,11 @@ struct engine_run {
     uint32_t limit_count;
     struct sched_run_record stored;
     struct engine_sync sync;
-    struct engine_usage *usages; /* one for each of the plan */
+    struct engine_usage *usages; /* one per usage monitor of the plan */
     struct engine_raise *raises;
     uint32_t raise_count;
     bool spent; /* money, since its limits were last derived */
-    bool broke; /* told that it only waits for a budget */
+    bool broke; /* logged that it only waits for a budget */
     bool finished;
 };
 
@@ -210,14 +210,14 @@ struct engine_answer {
     char *json;
 };
 
-/* The call of a program whose directory is not needed any more. */
+/* A program call whose directory is not needed any more. */
 struct engine_drop {
     char *run;
     const char *task;
     char *name;
 };
 
-/* What is to be done when a batch is written. */
+/* Actions to take when a batch is written. */
 struct engine_todo {
     uint64_t *starts; /* tokens */
     uint32_t start_count;
@@ -235,7 +235,7 @@ struct notification;
 struct engine {
     const struct engine_world *world;
     void *ctx;
-    struct work_mark mark; /* of what is assigned now */
+    struct work_mark mark; /* of the work being assigned */
     uint64_t epoch;
     struct rng nonces;
     int64_t now_ns;
@@ -262,7 +262,7 @@ struct engine {
     uint32_t notification_capacity;
     uint64_t event_number; /* of the last event, written or not */
 
-    struct store_attempt *strays; /* in flight, but of no task in flight */
+    struct store_attempt *strays; /* in flight, but their tasks are not */
     uint32_t stray_count;
     struct session *sessions; /* in no particular order */
     uint32_t session_count;
@@ -276,55 +276,55 @@ struct engine {
     struct engine_todo written_todo;
     bool writing;
     int64_t retry_ns; /* write again then; SCHED_NEVER: no */
-    bool changed;     /* something happened since the last pass */
-    bool thinking;    /* a plan ahead is not made to its end yet */
-    int64_t burst_ns; /* take a pass then, for ends that share a batch */
+    bool changed;     /* events came since the last pass */
+    bool thinking;    /* the lookahead search is incomplete */
+    int64_t burst_ns; /* time of a pass for exits that share a batch */
     bool draining;
     bool stopping;
     enum err failed;
     char failed_text[256];
     char trouble[128];
-    struct engine_update *update; /* to be made while loading, or NULL */
+    struct engine_update *update; /* to apply while loading, or NULL */
 };
 
-/* engine.c: the clock, which never goes back here; an event for the core. */
+/* engine.c: the clock, which never goes back; apply an event to the core. */
 int64_t engine_now(struct engine *engine);
 enum err engine_apply(struct engine *engine, struct sched_event event);
 void engine_fail(struct engine *engine, enum err err, const char *text);
-/* Have the worker forget a program's call when the present batch is written. */
+/* Have the worker forget a program's call when this batch is written. */
 void engine_drop_later(struct engine *engine, const struct work_id *id);
 
-/* rows.c: what is written. */
+/* rows.c: writing rows. */
 void rows_add_run(struct engine *engine, const struct engine_run *run);
 void rows_set_run(struct engine *engine, uint32_t run);
 void rows_set_task(struct engine *engine, uint32_t run, uint32_t task);
 void rows_claim(struct engine *engine, const struct session *session);
 void rows_set_session(struct engine *engine, const struct session *session);
 void rows_providers(struct engine *engine);
-/* The provider is stopped, for this reason; NULL: it is not any more. */
+/* The provider is stopped, for this reason; NULL: it is back in use. */
 void rows_stop_reason(struct engine *engine,
                       struct provider_id provider,
                       const char *reason);
 /* Set, or with NULL remove, a setting. */
 void rows_setting(struct engine *engine, const char *name, const char *value);
-/* The same for one that is named KIND/NUMBER, or KIND/NUMBER/PART. */
+/* The same for a setting named KIND/NUMBER, or KIND/NUMBER/PART. */
 enum { ROWS_NO_PART = -1 };
 void rows_numbered(struct engine *engine,
                    const char *kind,
                    uint32_t number,
                    int64_t part,
                    const char *value);
-/* Append an event, and have the hook called that is told of it. */
+/* Append an event, and notify its hook. */
 void rows_event(struct engine *engine,
                 uint32_t run,
                 uint32_t task,
                 const struct event *event);
-/* The same for one that is about all unfinished runs that use the provider. */
+/* The same for an event about all unfinished runs that use the provider. */
 void rows_provider_event(struct engine *engine,
                          struct provider_id provider,
                          const struct event *event);
 
-/* How a session ended, for its row. */
+/* The outcome of a session, for its row. */
 struct rows_end {
     const struct session *session;
     enum sched_outcome outcome;
@@ -334,22 +334,21 @@ struct rows_end {
 };
 void rows_end_session(struct engine *engine, const struct rows_end *end);
 
-/* session.c: from a claim to an end. */
+/* session.c: sessions, from claim to outcome. */
 void session_new(struct engine *engine, const struct sched_effect *effect);
 struct session *session_add(struct engine *engine);
 struct session *session_find(struct engine *engine, uint64_t token);
-/* How many tasks it has: its own and those that the core has batched with it.
- */
+/* Count its tasks: its own and the tasks that the core batched with it. */
 void session_count_tasks(const struct engine *engine, struct session *session);
-/* What holds for a session that is in the list, and of its task in the core. */
+/* Check the invariants of a listed session and of its task in the core. */
 void session_check(const struct engine *engine, const struct session *session);
-/* Ask the worker what became of it. */
+/* Ask the worker for its state. */
 void session_ask(struct engine *engine, struct session *session);
 /* Hand it to the worker. */
 void session_assign(struct engine *engine, struct session *session);
-/* Tell the worker what is wanted of it. */
+/* Send `want` to the worker. */
 void session_want(struct engine *engine, struct session *session);
-/* Store that it runs. */
+/* Store that it is running. */
 void session_tell(struct engine *engine, struct session *session);
 
 /* assign.c: orders for the worker. */
@@ -357,7 +356,7 @@ enum { ASSIGN_NAME_BYTES = 16 };
 struct work_id assign_id(const struct engine *engine,
                          const struct session *session,
                          char name[ASSIGN_NAME_BYTES]);
-/* ERR_INVALID: it can never be ordered. */
+/* ERR_INVALID: no order can ever be created for it. */
 enum err assign_session(struct engine *engine,
                         const struct session *session,
                         struct diag *diag);
@@ -366,13 +365,13 @@ void assign_program(struct engine *engine,
                     const struct work_id *id);
 bool assign_is_git(const struct engine *engine, const struct session *session);
 
-/* assign_agent.c: append what sluice-agent must know. */
+/* assign_agent.c: append the brief for sluice-agent. */
 enum err assign_add_brief(const struct engine *engine,
                           const struct session *session,
                           struct strbuf *out,
                           struct diag *diag);
 
-/* runs.c: adding a run, and work to one. */
+/* runs.c: add a run, or tasks to a run. */
 struct engine_run *runs_add(struct engine *engine);
 enum err runs_read_plan(struct engine_run *run, struct diag *diag);
 enum err runs_add_fragment(struct engine_run *run,
@@ -386,20 +385,20 @@ enum err runs_hot_load(struct engine *engine,
                        const char *text,
                        size_t len,
                        struct diag *diag);
-/* Read another version of the plan of a run into *out. */
+/* Read a new version of a run's plan into *out. */
 enum err runs_read_version(const struct engine_run *run,
                            const struct plan_source *source,
                            struct plan **out,
                            struct diag *diag);
-/* Take it as the plan of the run; the caller frees the one before, which is
- * returned. `file` is that of the stored fragment. */
+/* Use it as the run's plan, and return the previous plan, which the caller
+ * frees. `file` is that of the stored fragment. */
 struct plan *runs_take_version(struct engine *engine,
                                uint32_t run,
                                struct plan *plan,
                                const char *file,
                                const char *text,
                                size_t len);
-/* The same with what a session of the task wants to add. */
+/* The same with the fragment of a session of the task. */
 enum err runs_add_by_session(struct engine *engine,
                              uint32_t run,
                              uint32_t task,
@@ -409,15 +408,15 @@ void runs_tell(struct engine *engine, uint32_t run, enum event_word to);
 void runs_grow_tasks(struct engine_run *run);
 void runs_release(struct engine_run *run);
 
-/* A plan that was handed in. */
+/* A submitted plan. */
 struct runs_submission {
     const char *file;
     const char *folder;
     const char *text;
     uint32_t processors;
-    bool anew; /* another run beside one of that name, or after it */
+    bool anew; /* create a run even if the plan has one */
 };
-/* Make a run of it, or find the one that it continues, which may have finished:
+/* Create a run, or find the run that it continues, which may have finished:
  * *out is its index. */
 enum err runs_submit(struct engine *engine,
                      const struct runs_submission *submission,
@@ -426,44 +425,44 @@ enum err runs_submit(struct engine *engine,
                      struct diag *diag);
 
 /*
- * update.c: another version of a plan that is under way, while its store is
- * being loaded. It is found and read when all fragments are known; judged when
- * all tasks are; and written with the first batch.
+ * update.c: a new version of a plan under way, applied while its store is
+ * loaded. It is found and read when all fragments are known; checked when all
+ * tasks are; and written with the first batch.
  */
 struct updating {
     uint32_t run;     /* index; STORE_NONE: no run is updated */
-    struct plan *old; /* the version before */
+    struct plan *old; /* the previous version */
     bool changed;
 };
 enum err
 update_begin(struct engine *engine, struct updating *out, struct diag *diag);
-/* `records` has one for each task, the new ones included. */
+/* `records` has one entry per task, new tasks included. */
 enum err update_judge(struct engine *engine,
                       struct updating *updating,
                       struct sched_record *records,
                       struct diag *diag);
-/* The tasks are restored: skip what cannot be reached any more. */
+/* The tasks are restored: skip tasks that are no longer reachable. */
 void update_restored(struct engine *engine, const struct updating *updating);
 void update_write(struct engine *engine, const struct updating *updating);
-/* Whether a plan means the same as that of the run. */
+/* Whether a plan is equivalent to the run's. */
 bool update_is_same(const struct engine_run *run,
                     const struct engine_run *made);
 
-/* program.c: programs of a plan that are no sessions. To the worker they are:
- * their ids are those of no session and of no other call. */
+/* program.c: programs of a plan other than sessions. The worker treats them as
+ * sessions: their ids are unique among sessions and calls. */
 struct program *program_new(struct engine *engine,
                             const struct program_ops *ops,
                             uint32_t run,
                             uint32_t part);
 void program_free(struct engine *engine, struct program *program);
-/* Have it run when the present batch is written; it must not be under way. */
+/* Run it when this batch is written; it must not be running. */
 void program_call(struct engine *engine, struct program *program);
 void program_stop(struct engine *engine, struct program *program);
 bool program_is_due(const struct engine *engine);
 void program_start_due(struct engine *engine);
 bool program_is_id(uint64_t id);
 void program_reported(struct engine *engine, const struct work_report *report);
-/* There is another worker: assign what is under way once more. */
+/* The worker was replaced: assign running programs again. */
 void program_ask_all(struct engine *engine);
 
 /* usage.c: monitors. */
@@ -471,11 +470,11 @@ void usage_init(struct engine *engine, uint32_t run);
 void usage_release(struct engine_run *run);
 void usage_restore(struct engine_run *run, uint32_t part, const char *value);
 int64_t usage_next_ns(const struct engine *engine);
-/* The cap as it is now: a run waits for the first reading. */
+/* The current cap: a run waits for the first reading. */
 int64_t usage_cap(const struct engine_usage *usage);
 void usage_pass(struct engine *engine);
 
-/* notify.c: hooks that are to be told of an event. */
+/* notify.c: notifications of events. */
 void notify_add(struct engine *engine,
                 uint32_t run,
                 const char *hook,
@@ -485,14 +484,14 @@ void notify_release(struct engine *engine);
 int64_t notify_next_ns(const struct engine *engine);
 void notify_pass(struct engine *engine);
 
-/* caps.c: limits that are not what the plan says. */
+/* caps.c: limits changed at run time. */
 int64_t
 caps_configured(const struct engine *engine, uint32_t run, uint32_t limit);
 int64_t caps_spent(const struct engine *engine, uint32_t run, uint32_t limit);
 void caps_set(struct engine *engine, uint32_t run, uint32_t limit, int64_t max);
-/* Hand what holds to the core. */
+/* Pass the effective limits to the core. */
 void caps_apply(struct engine *engine, uint32_t run);
-/* A session of the task has cost this. */
+/* Add the cost of a session of the task. */
 void caps_spend(struct engine *engine,
                 uint32_t run,
                 uint32_t task,
@@ -507,7 +506,7 @@ bool caps_is_broke(const struct engine *engine,
                    uint32_t run,
                    uint32_t task,
                    struct strbuf *reason);
-/* What a session of the task may spend by all budgets that cover it, PLAN_USD
+/* Return what a session of the task may spend under all its budgets, PLAN_USD
  * to the dollar; PLAN_UNSET: no limit. */
 int64_t caps_usd_left(const struct engine *engine, uint32_t run, uint32_t task);
 struct plan_cost
@@ -520,7 +519,7 @@ void caps_restore_raise(struct engine_run *run,
                         uint32_t task,
                         const char *value);
 
-/* history.c: what sessions have taken, by class. */
+/* history.c: usage of sessions, by class. */
 void history_note(struct engine *engine,
                   const char *class_name,
                   const struct store_attempt *row);
@@ -529,7 +528,7 @@ void history_restore(struct engine *engine,
                      const char *setting,
                      const char *value);
 void history_release(struct engine *engine);
-/* What a new run expects for good; the same from the store. */
+/* Fix a new run's estimates; restore them from the store. */
 void history_expect(struct engine *engine, struct engine_run *run);
 void history_restore_run(struct engine_run *run, const char *value);
 
@@ -544,7 +543,7 @@ void request_apply(struct engine *engine,
                    const char *who,
                    const char *json);
 
-/* Whether nothing will happen in the run by itself. */
+/* Whether no event in the run will come by itself. */
 static inline bool engine_is_quiet(const struct engine *engine, uint32_t run)
 {
     return engine->runs[run].broke ||

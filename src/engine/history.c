@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * History: what the sessions of each class have taken in this store, for the
- * estimates of runs to come.
+ * Session history: time, cost and tokens of each class's sessions in this
+ * store, for the estimates of later runs.
  *
- * Sums over the sessions that ended well are kept by class. A run that is
- * handed in takes the means of that moment for good, so that what it expects
- * does not change under way, nor with a restart.
+ * Sums over succeeded sessions are kept by class. A submitted run takes the
+ * means of that moment for good, so that its estimates do not change while it
+ * runs, nor with a restart.
  */
 #include "engine/engine_internal.h"
 
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A session that has lasted longer tells of a clock that was set. */
+/* A longer session means that the clock was set. */
 #define SESSION_NS_MAX (30 * DAY_NS)
 
 static const char prefix[] = "history/";
@@ -91,7 +91,7 @@ void history_pass(struct engine *engine)
     strbuf_release(&value);
 }
 
-/* The sums in the value of a setting; false: there are none. */
+/* Read the sums from a setting's value; false: invalid. */
 static bool read_sums(const char *value, struct engine_history *out)
 {
     json_t *json = json_loads(value, 0, NULL);
@@ -145,7 +145,7 @@ void engine_expect(struct plan *plan, const char *setting, const char *value)
     }
 }
 
-/* --- what a run expects ------------------------------------------------- */
+/* --- estimates of a run ------------------------------------------------- */
 
 void history_expect(struct engine *engine, struct engine_run *run)
 {

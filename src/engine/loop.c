@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Everything here translates: a readable descriptor, a timer, a signal or a
- * finished write becomes a call of the engine, and a call of the engine becomes
- * a write, a start or a signal. Decisions are made elsewhere.
+ * Translation between libuv and the engine: a readable descriptor, a timer, a
+ * signal or a finished write becomes a call of the engine, and a call of the
+ * engine becomes a write, a start or a signal. It makes no decisions.
  *
- * The engine's pass is taken right before the loop would wait: whatever has
- * come in since the last one is in it, so one transaction holds it all.
+ * The engine's pass runs right before the loop would wait: it covers all events
+ * since the last pass, so one transaction holds them all.
  */
 #include "engine/loop.h"
 
@@ -31,11 +31,11 @@
 #include <uv.h>
 
 enum {
-    /* Longest sleep: the heartbeat, and what a lost wake-up costs at most. */
+    /* Longest sleep: the heartbeat, and the maximum cost of a lost wake-up. */
     TICK_MS = 1000,
     /* Descriptors that libuv opens first, and more. */
     FILES_NEEDED = 16,
-    /* That libuv makes for its work, if nobody asks for another number. */
+    /* Default number of libuv's worker threads. */
     THREADS = 4,
 };
 
@@ -54,20 +54,20 @@ struct loop {
     struct link_local *link;
     struct control_socket *control;
     const struct store_batch *batch; /* being written */
-    const struct store_batch *next;  /* waits for a sign of life */
-    struct store_batch sign;         /* of life: without changes */
+    const struct store_batch *next;  /* waits until a heartbeat is written */
+    struct store_batch sign;         /* heartbeat: a batch without changes */
     enum err write_err;
     struct diag write_diag;
     int64_t beat_ns;
-    char trouble[128];   /* as in the last sign */
-    struct rlimit files; /* for sessions; zero: not known */
+    char trouble[128];   /* as in the last heartbeat */
+    struct rlimit files; /* for sessions; zero: unknown */
     bool stopping;
     bool loaded;
     enum err failed;
     struct diag diag;
 };
 
-/* A call that can only fail if this program is wrong. */
+/* Check a call that fails only if this program has a bug. */
 static void must(int status)
 {
     INVARIANT(status == 0);
@@ -206,7 +206,7 @@ static const struct engine_world world = {
     .event = world_event,
 };
 
-/* --- what happens ------------------------------------------------------- */
+/* --- events ------------------------------------------------------------- */
 
 static void on_report(void *ctx, const struct work_report *report)
 {
@@ -234,7 +234,7 @@ static void on_signal(uv_signal_t *handle, int number)
     }
 }
 
-/* Show that we live; a store that is being written is left alone. */
+/* Write a heartbeat, unless a batch is being written. */
 static void beat(struct loop *loop)
 {
     int64_t now_ns = clock_boot_ns();
@@ -256,7 +256,7 @@ static void beat(struct loop *loop)
 
 static void on_timer(uv_timer_t *timer)
 {
-    (void)timer; /* waking up is all: before_wait() does the rest */
+    (void)timer; /* it only wakes the loop: before_wait() does the rest */
 }
 
 static void set_timer(struct loop *loop)
@@ -330,7 +330,7 @@ static enum err open_engine(struct loop *loop, struct diag *diag)
     return engine_load(loop->engine, loop->options.store, NULL, diag);
 }
 
-/* Something that every machine has is not to be had now. */
+/* A resource of the machine is exhausted. */
 static enum err too_few(struct diag *diag, const char *what, int error)
 {
     struct rlimit files = {0};
@@ -345,8 +345,8 @@ static enum err too_few(struct diag *diag, const char *what, int error)
                     (unsigned long long)files.rlim_cur);
 }
 
-/* As many open files as we may have; what was allowed before is kept, for the
- * sessions: some programs do not expect more. */
+/* Raise the limit on open files to its maximum; keep the old limit for
+ * sessions, because some programs do not expect more. */
 static void raise_files(struct loop *loop)
 {
     struct rlimit files;
@@ -364,8 +364,8 @@ static void *pass(void *ctx)
     return NULL;
 }
 
-/* Whether the threads that libuv is about to make can be made; 0 or an error.
- * It would abort. */
+/* Check that the threads that libuv is about to create can be created, because
+ * it would abort. Returns 0 or an error. */
 static int try_threads(void)
 {
     pthread_t threads[THREADS];
@@ -375,7 +375,7 @@ static int try_threads(void)
         return error;
     }
     int count = 0;
-    uv_mutex_lock(&gate); /* all of them are there at once */
+    uv_mutex_lock(&gate); /* all of them exist at once */
     while (count < THREADS && error == 0) {
         error = -pthread_create(&threads[count], NULL, pass, &gate);
         count += error == 0 ? 1 : 0;
@@ -388,7 +388,7 @@ static int try_threads(void)
     return error;
 }
 
-/* The same of the descriptors that it opens first. */
+/* The same for the descriptors that it opens first. */
 static int try_files(void)
 {
     int fds[FILES_NEEDED];

@@ -2,9 +2,9 @@
 /*
  * loop: the live world of the engine, on libuv.
  *
- * Real clock, a store whose batches are written by another thread while the
- * loop goes on serving, real sessions, a unix socket on which operators hand
- * in orders, signals. The store must have been taken.
+ * Real clock, real sessions, signals, the control socket, and a store whose
+ * batches another thread writes while the loop keeps serving. The store must
+ * have been taken.
  */
 #ifndef ENGINE_LOOP_H
 #define ENGINE_LOOP_H
@@ -17,13 +17,12 @@ struct loop_options {
     const struct store_place *place; /* of the store */
     uint64_t epoch;
     const char *shim; /* NULL: found by exec_open() */
-    /* Only to carry out requests: nothing is started, nothing is adopted. */
+    /* Apply requests only: start nothing, adopt nothing. */
     bool requests_only;
     struct engine_update *update; /* NULL, or see struct engine_options */
     void *ctx;
     /* Each may be NULL. An event is durable; a request given by loop_request()
-     * is answered; a pass is over, or a second has passed; a signal has come.
-     */
+     * is answered; a pass is done, or a second has passed; a signal came. */
     void (*event)(void *ctx, const struct store_event *event);
     void (*answer)(void *ctx, const char *json);
     void (*pass)(void *ctx);
@@ -32,25 +31,25 @@ struct loop_options {
 
 struct loop;
 
-/* Load the engine from the store and set the loop up. */
+/* Load the engine from the store and set up the loop. */
 MUST_USE enum err loop_open(struct loop **out,
                             const struct loop_options *options,
                             struct diag *diag);
 
-/* Free it; sessions live on. NULL is allowed. */
+/* Free it; sessions keep running. NULL is allowed. */
 void loop_close(struct loop *loop);
 
-/* The engine, to look at and to give requests that are not stored. */
+/* The engine, to read and to give requests that are not stored. */
 struct engine *loop_engine(struct loop *loop);
 
 /* A request of this process; the answer comes by options->answer. */
 void loop_request(struct loop *loop, const char *json);
 
-/* Run until loop_stop(), or until the engine cannot go on: that is returned,
- * with its text in *diag. */
+/* Run until loop_stop(), or until the engine fails: return its error, with the
+ * message in *diag. */
 MUST_USE enum err loop_run(struct loop *loop, struct diag *diag);
 
-/* Have loop_run() return as soon as nothing is being written. */
+/* Make loop_run() return as soon as no write is in progress. */
 void loop_stop(struct loop *loop);
 
 #endif /* ENGINE_LOOP_H */

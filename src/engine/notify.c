@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Notifications: hooks of the plan that are to be told of events.
+ * Notifications: event hooks awaiting delivery.
  *
  * A notification is stored in the transaction of its event, and removed when
- * its hook has taken it, so each event is delivered at least once, whatever
- * dies in between; the number of the event tells a hook what it has seen
- * before. The notifications of a run are delivered one at a time and in their
- * order; runs do not wait for each other, and nothing ever waits for a hook. A
- * notification carries all that its delivery needs: its run may be over, and
- * not be loaded again.
+ * its hook has succeeded. So each event is delivered at least once, whatever
+ * dies in between; by the event number a hook recognizes a repetition. The
+ * notifications of a run are delivered one at a time and in order; runs do not
+ * wait for each other, and the scheduler never waits for a hook. A notification
+ * carries all data for its delivery: its run may have finished, and not be
+ * loaded again.
  *
- * A hook that fails is called again after growing intervals, each time with a
- * directory of its own; what is there already after a restart is not repeated.
- * After the last try the notification is given up, and that is told.
+ * A hook that fails is called again after growing intervals, each time in its
+ * own directory; after a restart, calls whose directory exists are not
+ * repeated. After the last retry the notification is given up, which is
+ * logged.
  */
 #include "engine/engine_internal.h"
 
@@ -34,12 +35,12 @@ struct notification {
     uint64_t number;         /* of the event */
     uint32_t run;            /* number of the run, not its index */
     uint32_t tries;          /* that have failed */
-    bool stored;             /* a process before this one may have called it */
-    int64_t next_ns;         /* not before that */
+    bool stored;             /* an earlier process may have called it */
+    int64_t next_ns;         /* not before this time */
     json_t *json;            /* as stored */
-    const char **argv;       /* of the hook; NULL: it is a text for the shell */
-    char *event;             /* what the hook reads */
-    struct program *program; /* NULL: not under way */
+    const char **argv;       /* of the hook; NULL: it is a shell command */
+    char *event;             /* input of the hook */
+    struct program *program; /* NULL: not running */
 };
 
 static const char *text_of(const struct notification *note, const char *name)
@@ -72,8 +73,8 @@ void notify_release(struct engine *engine)
     engine->notification_count = 0;
 }
 
-/* Take one in, new or from the store; it is due at once. False: it makes no
- * sense. */
+/* Add a notification, new or from the store; it is due at once. False: it is
+ * invalid. */
 static bool take(struct engine *engine, json_t *json, bool stored)
 {
     const json_t *argv = json_object_get(json, "argv");
@@ -99,7 +100,7 @@ static bool take(struct engine *engine, json_t *json, bool stored)
     MEM_GROW(engine->notifications,
              engine->notification_count,
              engine->notification_capacity);
-    /* By number: what was stored is read in another order. */
+    /* Sort by number: stored notifications are read in another order. */
     uint32_t at = engine->notification_count++;
     while (at > 0 && engine->notifications[at - 1].number > note.number) {
         engine->notifications[at] = engine->notifications[at - 1];
@@ -132,7 +133,7 @@ void notify_add(struct engine *engine,
     if (found == NULL || engine->world == NULL) {
         return;
     }
-    /* What the hook is told: the event as `run --json` prints it. */
+    /* The hook's input: the event as `run --json` prints it. */
     INVARIANT(event->number == engine->event_number);
     struct strbuf told = {0};
     struct strbuf text = {0};
@@ -231,7 +232,7 @@ static void drop(struct engine *engine, struct notification *note)
                 sizeof(engine->notifications[0]));
 }
 
-/* Nobody took it, however often it was offered. */
+/* Log that every delivery failed. */
 static void give_up(struct engine *engine,
                     const struct notification *note,
                     const char *error)
@@ -265,15 +266,15 @@ static void ended(struct engine *engine,
     note->program = NULL;
     program_free(engine, program);
     if (error != NULL && stopped) {
-        /* It is tried again, by the next scheduler if this one is to end, as
-         * if there had been no try. */
+        /* Do not count a stopped call: try it again, by the next scheduler if
+         * this one is stopping. */
         engine->world->forget(engine->ctx, id);
         return;
     }
     if (error != NULL && note->tries < retries) {
         int64_t pause_ns =
             duration_doubled(BACKOFF_NS, note->tries++, BACKOFF_NS_MAX);
-        /* A try that was over before this process began has had its pause. */
+        /* A call that finished before this process began needs no pause. */
         note->next_ns = engine_now(engine) + (ours ? pause_ns : 0);
         return;
     }
@@ -294,7 +295,7 @@ static const struct program_ops ops = {
     .ended = ended,
 };
 
-/* Whether it is the first of its run. */
+/* Whether it is the first notification of its run. */
 static bool is_first(const struct engine *engine, uint32_t at)
 {
     for (uint32_t ix = 0; ix < at; ix++) {
@@ -340,7 +341,7 @@ uint32_t engine_notification_count(const struct engine *engine, uint32_t run)
         const struct notification *note = &engine->notifications[ix];
         bool left = engine->stopping && note->program == NULL;
         if (note->run == engine->runs[run].number && !left) {
-            count++; /* what is left is for the next scheduler */
+            count++; /* the others are for the next scheduler */
         }
     }
     return count;

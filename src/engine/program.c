@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs of a plan that are no sessions: the hook of a barrier, the meters
- * of a usage monitor, the hook of an event.
+ * Programs of a plan other than sessions: sync hooks, programs that print usage
+ * meters, event hooks.
  *
- * To the worker such a program is a session: it has a directory, a log, a time
- * limit and a record of its end; but it has no task and no row. The same call
- * may be assigned by several schedulers, one after the other: it runs once.
+ * The worker treats such a program as a session: it has a directory, a log, a
+ * time limit and an exit record; but it has no task and no row. Several
+ * schedulers may assign the same call, one after the other: it runs once.
  */
 #include "engine/engine_internal.h"
 
@@ -19,7 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Ids of programs have the highest bit; tokens of sessions never do. */
+/* Ids of programs have the highest bit; fencing tokens never do. */
 #define ID_BIT (UINT64_C(1) << 63)
 
 struct program *program_new(struct engine *engine,
@@ -36,7 +36,7 @@ struct program *program_new(struct engine *engine,
     return program;
 }
 
-/* What holds for a program between two calls. */
+/* Check the invariants of a program between two calls. */
 static void check(const struct engine *engine, const struct program *program)
 {
     INVARIANT(program->id == 0 || program_is_id(program->id));
@@ -45,11 +45,11 @@ static void check(const struct engine *engine, const struct program *program)
     INVARIANT(program->ops->task[0] == '.');
 }
 
-/* The last one takes its place: who walks the list while programs end walks
- * from its end. */
+/* The last program takes its place, so a caller that walks the list while
+ * programs exit must walk backwards. */
 void program_free(struct engine *engine, struct program *program)
 {
-    INVARIANT(program->id == 0); /* the worker does not know it */
+    INVARIANT(program->id == 0); /* the worker does not have it */
     uint32_t ix = 0;
     while (engine->programs[ix] != program) {
         ix++;
@@ -64,7 +64,7 @@ bool program_is_id(uint64_t id)
     return (id & ID_BIT) != 0;
 }
 
-/* The program that is under way with this id, or NULL. */
+/* The program whose current call has this id, or NULL. */
 static struct program *find(const struct engine *engine, uint64_t id)
 {
     for (uint32_t ix = 0; ix < engine->program_count; ix++) {
@@ -75,7 +75,7 @@ static struct program *find(const struct engine *engine, uint64_t id)
     return NULL;
 }
 
-/* Its present call. The name is made in *name. */
+/* The current call; its name is built in *name. */
 static struct work_id work_id_of(const struct engine *engine,
                                  const struct program *program,
                                  struct strbuf *name)
@@ -92,9 +92,9 @@ static struct work_id work_id_of(const struct engine *engine,
 }
 
 /*
- * The id and the nonce of its next call, the same in every scheduler. Calls are
- * numbered in a run; another run with the same id began at another time. What a
- * hook is told has a time in it, too.
+ * Set the id and the nonce of its next call, the same in every scheduler. Calls
+ * are numbered in a run; another run with the same id has another creation
+ * time, and an event hook's input contains a time.
  */
 static void set_id(const struct engine *engine, struct program *program)
 {
@@ -124,7 +124,7 @@ void program_call(struct engine *engine, struct program *program)
     engine->changed = true;
 }
 
-/* It is over: well, or as `error` says. */
+/* It has exited: with success, or with `error`. */
 static void end(struct engine *engine,
                 struct program *program,
                 const struct work_report *report,
@@ -134,7 +134,7 @@ static void end(struct engine *engine,
     INVARIANT(program->id == report->token);
     struct strbuf name = {0};
     struct work_id id = work_id_of(engine, program, &name);
-    /* The program may be freed, and the hook that has its strings. */
+    /* ended() may free the program, and the hook that owns its strings. */
     char *run = mem_strdup(id.run);
     id.run = run;
     id.nonce = "";
@@ -159,9 +159,9 @@ static void conclude(struct engine *engine,
     if (verdict.outcome != OUTCOME_DONE) {
         error = strbuf_text(&reason);
     } else if (report->output == NULL) {
-        error = report->text; /* a program that prints nothing has none */
+        error = report->text; /* NULL for a program that prints nothing */
     }
-    /* Maybe by a process before this one. */
+    /* An earlier process may have stopped it. */
     program->stopped =
         program->stopped || report->exit.cause == ATTEMPT_STOPPED;
     end(engine, program, report, error);
@@ -239,7 +239,7 @@ void program_reported(struct engine *engine, const struct work_report *report)
     case WORK_LOST:
         end(engine, program, report, "the program was lost");
         return;
-    case WORK_UNKNOWN: /* assign it once more */
+    case WORK_UNKNOWN: /* assign it again */
         program->id = 0;
         program->due = true;
         engine->changed = true;
@@ -252,7 +252,7 @@ void program_ask_all(struct engine *engine)
     for (uint32_t ix = engine->program_count; ix > 0; ix--) {
         struct program *program = engine->programs[ix - 1];
         if (program->id != 0) {
-            assign(engine, program); /* asking twice runs it once */
+            assign(engine, program); /* assigning it twice runs it once */
         }
     }
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the store to a scheduler that goes on where the last one stopped.
+ * Loading and recovery: from the store to a scheduler that resumes where the
+ * last one stopped.
  *
- * Loading only reads. What is stored is checked against the plan it belongs
- * to; a row that cannot be is an error with its place, with two exceptions
- * that must not keep everybody else waiting: a task in a state that this
- * version does not know is parked, and an attempt in flight whose task is not
- * in flight is ended.
+ * Loading only reads. It checks stored rows against their plan; an impossible
+ * row is an error that names it, with two exceptions that must not delay the
+ * other tasks: a task in a state unknown to this version is parked, and an
+ * attempt in flight whose task is not in flight is stopped.
  *
- * Recovering looks at the attempts that were in flight, and at nothing else.
- * It may die half way and be done again: it decides by what is in the
- * directories of the attempts, and what it decides is written like everything
- * else, in one batch, before anything follows from it.
+ * Recovery checks the attempts that were in flight, and nothing else. It may
+ * die half way and be repeated: it decides by the contents of the attempt
+ * directories, and its decisions are written like all others, in one batch,
+ * before they take effect.
  */
 #include "engine/engine_internal.h"
 
@@ -25,14 +25,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A run while it is being loaded. */
+/* A run being loaded. */
 struct loading_run {
     struct sched_record *records;
-    uint32_t seen; /* rows of tasks */
+    uint32_t seen; /* task rows */
     uint32_t barrier;
 };
 
-/* A request that nobody has answered yet. */
+/* An unanswered request. */
 struct loading_command {
     uint64_t number;
     char *who;
@@ -48,14 +48,14 @@ struct loading_stop {
 struct loading {
     struct engine *engine;
     struct diag *diag;
-    struct loading_run *runs; /* beside engine->runs */
+    struct loading_run *runs; /* parallel to engine->runs */
     struct store_attempt *attempts;
     uint32_t attempt_count;
     struct loading_command *commands;
     uint32_t command_count;
     struct loading_stop *stops;
     uint32_t stop_count;
-    bool texts_read; /* of all runs: an update was looked for */
+    bool texts_read; /* of all runs: update_begin() was called */
     struct updating updating;
 };
 
@@ -111,7 +111,7 @@ static enum err on_run(void *ctx, const struct store_run *row)
     return ERR_OK;
 }
 
-/* The plan of a run, which is its first text. */
+/* Load the plan of a run, which is its first text. */
 static enum err load_text(struct loading *loading,
                           uint32_t ix,
                           const struct store_fragment *row)
@@ -133,7 +133,7 @@ static enum err load_text(struct loading *loading,
     return ERR_OK;
 }
 
-/* Another version of the plan, which was taken before. */
+/* Load a later version of the plan. */
 static enum err load_version(struct engine *engine,
                              uint32_t ix,
                              const struct store_fragment *row,
@@ -167,7 +167,7 @@ static enum err no_plan(const struct loading *loading,
                     run->id);
 }
 
-/* Rows that follow those of runs and fragments are read with the new plan. */
+/* Finish runs and fragments: later rows are read with the new plan. */
 static enum err end_texts(struct loading *loading)
 {
     if (loading->texts_read) {
@@ -294,7 +294,7 @@ static bool has_prefix(const char *name, const char *prefix)
     return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
-/* Settings that belong to a run: KIND/RUN, or KIND/RUN/PART. */
+/* Restore a setting of a run: KIND/RUN, or KIND/RUN/PART. */
 static void restore_of_run(struct loading *loading,
                            const struct store_setting *row)
 {
@@ -341,7 +341,7 @@ static enum err on_setting(void *ctx, const struct store_setting *row)
     return ERR_OK;
 }
 
-/* The state of that name; false: there is none. */
+/* Find the state with that name; false: unknown. */
 static bool read_state(const char *name, enum task_state *out)
 {
     for (uint32_t n = 0; n < TASK_STATE_COUNT; n++) {
@@ -375,7 +375,7 @@ static struct sched_record record_of(const struct store_task *row)
     };
 }
 
-/* A state from another version: nobody may act on it, and it is shown. */
+/* Park a task in a state of another version, and show the state. */
 static void park_unknown(struct engine_task *task,
                          struct sched_record *record,
                          const char *state)
@@ -386,7 +386,7 @@ static void park_unknown(struct engine_task *task,
                 state);
     mem_set_text(&task->reason, strbuf_text(&reason));
     strbuf_release(&reason);
-    INVARIANT(task->known); /* its row is there, so it is told of */
+    INVARIANT(task->known); /* it has a row, so its state is logged */
     record->state = TASK_PARKED;
     record->parked = SCHED_PARKED_BLOCKED;
     record->flags = 0;
@@ -482,8 +482,8 @@ static enum err on_command(void *ctx, const struct store_command *row)
 }
 
 /*
- * The engine's clock goes on from the last batch by the time that has passed
- * on the wall since, because no other clock spans a reboot.
+ * The engine's clock continues from the last batch plus the elapsed wall-clock
+ * time, because no other clock spans a reboot.
  */
 static void set_clock(struct engine *engine)
 {
@@ -494,7 +494,7 @@ static void set_clock(struct engine *engine)
     if (engine->info.wall_ns > 0 && wall_ns > engine->info.wall_ns) {
         gone_ns = wall_ns - engine->info.wall_ns;
     }
-    INVARIANT(engine->now_ns == 0); /* nobody has looked at it yet */
+    INVARIANT(engine->now_ns == 0); /* not used yet */
     engine->now_ns = engine->info.engine_ns + gone_ns;
     if (engine->world != NULL) {
         engine->offset_ns = engine->now_ns - engine->world->now_ns(engine->ctx);
@@ -704,8 +704,8 @@ enum err engine_load(struct engine *engine,
     return err;
 }
 
-/* An attempt that is in flight for nobody: see that it ends. Nothing more can
- * be done about it, so no report is waited for. */
+/* Stop an attempt in flight whose task is not in flight. Its result is useless,
+ * so do not wait for a report. */
 static void end_stray(struct engine *engine, const struct store_attempt *row)
 {
     INVARIANT(session_find(engine, row->token) == NULL);
@@ -733,7 +733,7 @@ static void end_stray(struct engine *engine, const struct store_attempt *row)
     store_batch_add(&engine->batch, &change);
 }
 
-/* See to it that no session of a task's last attempt lives, or begins. */
+/* Make sure that no session of a task's last attempt runs or starts. */
 static void end_orphan(struct engine *engine, struct task_id id, uint64_t token)
 {
     uint32_t run = sched_task(engine->sched, id).run.v;
@@ -750,7 +750,7 @@ static void end_orphan(struct engine *engine, struct task_id id, uint64_t token)
     engine->world->ask(engine->ctx, &work, &engine->mark, false, WORK_CANCEL);
 }
 
-/* Tasks in flight without an attempt: nothing may run for them. */
+/* Record tasks in flight without an attempt as lost: stop their sessions. */
 static void lose_orphans(struct engine *engine)
 {
     uint32_t count;
@@ -782,7 +782,7 @@ static void lose_orphans(struct engine *engine)
     mem_free(copy);
 }
 
-/* Tell of tasks that were parked because their state is not known. */
+/* Log tasks that were parked because their state is unknown. */
 static void tell_unknown(struct engine *engine)
 {
     for (uint32_t run = 0; run < engine->run_count; run++) {
@@ -795,7 +795,7 @@ static void tell_unknown(struct engine *engine)
     }
 }
 
-/* Tell who has begun to schedule, and what it found. */
+/* Log the new scheduler, and how many sessions it found and adopted. */
 static void tell_scheduler(struct engine *engine, uint32_t found)
 {
     uint32_t adopted = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Carrying out requests. Each is checked, applied to the core and answered; the
- * request and its answer become a row of the batch that makes it durable, and
- * the answer is sent when that is written.
+ * Processing of requests. Each is checked, applied to the core and answered;
+ * the request and its answer become a row of the batch that makes it durable,
+ * and the answer is sent when that batch is written.
  */
 #include "engine/request.h"
 
@@ -17,19 +17,19 @@
 #include <jansson.h>
 #include <string.h>
 
-/* A request under way. */
+/* A request being processed. */
 struct request {
     struct engine *engine;
     json_t *json;
     const char *verb;
-    struct strbuf text;  /* of the answer, for people */
+    struct strbuf text;  /* of the answer, for the user */
     struct strbuf extra; /* further members of the answer */
-    bool silent;         /* it is not noted: repeating it does no harm */
+    bool silent;         /* not stored: repeating it is harmless */
     struct diag diag;
     enum err missing; /* of the last name that was not found */
 };
 
-/* A writer of further members. */
+/* Return a writer for further members. */
 static struct jsonw extra_of(struct request *request)
 {
     return (struct jsonw){.out = &request->extra};
@@ -53,7 +53,7 @@ static const char *get_text(const struct request *request, const char *name)
     return json_string_value(json_object_get(request->json, name));
 }
 
-/* The run that is meant, or STORE_NONE with an error. */
+/* Return the run that the request names, or STORE_NONE with an error. */
 static uint32_t find_run(struct request *request)
 {
     struct engine *engine = request->engine;
@@ -95,7 +95,7 @@ static uint32_t find_run(struct request *request)
     return found;
 }
 
-/* Whether a run is one that a request may mean. */
+/* Whether a request may refer to this run. */
 static bool is_meant(const struct request *request, uint32_t ix)
 {
     const struct engine_run *run = &request->engine->runs[ix];
@@ -103,7 +103,7 @@ static bool is_meant(const struct request *request, uint32_t ix)
     return id != NULL ? strcmp(run->id, id) == 0 : !run->finished;
 }
 
-/* Say that no task or group has that name, and which one is near to it. */
+/* Report that no task or group has that name, and suggest a similar name. */
 static void refuse_name(struct request *request, const char *name)
 {
     const struct engine *engine = request->engine;
@@ -134,9 +134,9 @@ static void refuse_name(struct request *request, const char *name)
 }
 
 /*
- * What is meant: a task, or a whole group. *run_out is its run, *task_out the
- * task or PLAN_NONE, *group_out the group or PLAN_NONE; false with an error.
- * Within a run a task comes before a group of its name.
+ * Find the task or group that the request names. *run_out is its run, *task_out
+ * the task or PLAN_NONE, *group_out the group or PLAN_NONE; false with an
+ * error. Within a run a task has precedence over a group of its name.
  */
 static bool find_named(struct request *request,
                        uint32_t *run_out,
@@ -175,7 +175,7 @@ static bool find_named(struct request *request,
     return count == 1;
 }
 
-/* The task that is meant: its run and index, or false with an error. */
+/* Find the task that the request names; false with an error. */
 static bool find_task(struct request *request, uint32_t *run_out, uint32_t *out)
 {
     uint32_t group;
@@ -225,7 +225,7 @@ static enum err do_submit(struct request *request)
     if (continued && engine_is_quiet(request->engine, run)) {
         runs_tell(request->engine,
                   run,
-                  EVENT_WORD_WAITING); /* whoever asks now, too */
+                  EVENT_WORD_WAITING); /* for this client, too */
     }
     strbuf_addf(&request->text,
                 continued ? "run %s is resumed" : "run %s is submitted",
@@ -276,7 +276,7 @@ static enum err do_cap(struct request *request)
     return ERR_OK;
 }
 
-/* Switch what usage monitors do on or off, in the whole store. */
+/* Enable or disable usage monitors, in the whole store. */
 static enum err do_usage(struct request *request)
 {
     struct engine *engine = request->engine;
@@ -307,7 +307,7 @@ static enum err do_usage(struct request *request)
     return ERR_OK;
 }
 
-/* The budget that is meant, or PLAN_NONE with an error. */
+/* Return the budget that the request names, or PLAN_NONE with an error. */
 static uint32_t
 find_budget(struct request *request, uint32_t run, const char *unit)
 {
@@ -332,7 +332,7 @@ find_budget(struct request *request, uint32_t run, const char *unit)
     return limit;
 }
 
-/* Set the budget of one task; one that was parked for it is tried again. */
+/* Set the budget of one task; retry it if it was parked for money. */
 static enum err set_task_budget(struct request *request,
                                 const struct plan_cost *amount)
 {
@@ -365,7 +365,7 @@ static enum err set_task_budget(struct request *request,
     return ERR_OK;
 }
 
-/* An amount of the request in units of a budget; false: it is not right. */
+/* Read an amount in units of a budget; false: it is invalid. */
 static bool read_amount(const struct request *request,
                         const char *name,
                         double scale,
@@ -385,7 +385,7 @@ static bool read_amount(const struct request *request,
     return true;
 }
 
-/* Say which limits of a run have which maximum now. */
+/* Append the limits that the request has set, with their maximum. */
 static void add_budgets(struct request *request,
                         uint32_t run,
                         uint32_t usd,
@@ -447,7 +447,7 @@ static enum err do_budget(struct request *request)
     return ERR_OK;
 }
 
-/* A request about a whole run. */
+/* Apply a request about a whole run. */
 static enum err
 do_run(struct request *request, enum sched_event_type type, const char *done)
 {
@@ -509,8 +509,8 @@ needs_person(const struct engine *engine, uint32_t run, uint32_t task)
 
 /*
  * Apply an event to every task of a group that allows it; a retry only to
- * those that failed or are parked. The last one comes first: withdrawing a
- * task skips those behind it, which are meant to be withdrawn by this request.
+ * failed or parked tasks. The last task comes first: withdrawing a task skips
+ * its dependents, which this request must withdraw itself.
  */
 static enum err apply_group(struct request *request,
                             uint32_t run,
@@ -578,8 +578,8 @@ do_task(struct request *request, enum sched_event_type type, const char *done)
                              : apply_group(request, run, group, type, done);
 }
 
-/* The task of a group that an answer is for: the first one that is parked, else
- * the first one that failed. PLAN_NONE with an error: none is. */
+/* Return the task of a group that an answer is for: the first parked task, else
+ * the first failed task. PLAN_NONE with an error: none. */
 static uint32_t
 find_asker(struct request *request, uint32_t run, uint32_t group)
 {
@@ -605,7 +605,7 @@ find_asker(struct request *request, uint32_t run, uint32_t group)
     return found;
 }
 
-/* The text reaches the task's next attempt, which is made. */
+/* Retry the task; its next attempt gets the answer. */
 static enum err do_answer(struct request *request)
 {
     const char *text = get_text(request, "text");
@@ -632,7 +632,7 @@ static enum err do_answer(struct request *request)
     return err;
 }
 
-/* A fragment for a run that is under way. */
+/* Add a fragment to an unfinished run. */
 static enum err do_add(struct request *request)
 {
     const char *file = get_text(request, "file");
@@ -641,7 +641,7 @@ static enum err do_add(struct request *request)
         return diag_set(&request->diag, ERR_INVALID, "incomplete request");
     }
     if (revise_is_update(file)) {
-        file += strlen(REVISE_MARK); /* only an update may have that name */
+        file += strlen(REVISE_MARK); /* this name is reserved for updates */
     }
     uint32_t ix = find_run(request);
     if (ix == STORE_NONE) {
@@ -689,7 +689,7 @@ static enum err do_pause(struct request *request)
     return do_run(request, EVENT_PAUSE, "is paused");
 }
 
-/* A provider that was stopped, or backs off, is used again at once. */
+/* Resume a provider that was stopped or backs off, at once. */
 static enum err resume_provider(struct request *request, const char *name)
 {
     struct engine *engine = request->engine;
@@ -750,7 +750,7 @@ static enum err do_cancel(struct request *request)
                : do_run(request, EVENT_CANCEL_RUN, "is cancelled");
 }
 
-/* A number of the request, from 0 on; -1: it has none. */
+/* Return a number of the request, from 0 on; -1: absent. */
 static int64_t get_number(const struct request *request, const char *name)
 {
     const json_t *value = json_object_get(request->json, name);
@@ -758,9 +758,9 @@ static int64_t get_number(const struct request *request, const char *name)
 }
 
 /*
- * Remove rows of a finished run, one part of them. The store looks whether it
- * has finished; here it must not be one that this scheduler still knows, and
- * may yet write to.
+ * Remove rows of a finished run, one part of them. The store checks that the
+ * run has finished; here the run must not be loaded, because this scheduler
+ * might still write to it.
  */
 static enum err do_prune(struct request *request)
 {
@@ -815,7 +815,7 @@ static enum err do_prune(struct request *request)
 
 typedef enum err (*request_fn)(struct request *request);
 
-/* What each verb does, and whether it must name a task. */
+/* The verbs, their functions, and whether they need a task. */
 static const struct {
     const char *verb;
     request_fn run;
@@ -888,7 +888,7 @@ static void keep_answer(struct engine *engine, uint64_t request, char *json)
         (struct engine_answer){.request = request, .json = json};
 }
 
-/* The row of a request. A plan's text is in the row of its run. */
+/* Add the row of a request. A plan's text is in the row of its run. */
 static void note(const struct request *request,
                  uint64_t number,
                  const char *who,
@@ -951,7 +951,7 @@ void request_apply(struct engine *engine,
     if (number == 0) {
         keep_answer(engine, id, answer);
     } else {
-        mem_free(answer); /* it was in the store: nobody waits for it now */
+        mem_free(answer); /* read from the store: no client waits for it */
     }
     json_decref(request.json);
     strbuf_release(&request.text);

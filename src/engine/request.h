@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * requests: what an operator can ask of the scheduler, as JSON objects.
+ * request: the requests that an operator can send to the scheduler, as JSON
+ * objects.
  *
  *   {"verb": "submit", "file": F, "folder": D, "text": T, "processors": N,
  *    "new": true|false}
@@ -19,9 +20,9 @@
  *    "last": B}   rows of a finished run; see struct store_prune
  *   {"verb": "ping"}
  *
- * "run" may be left out when only one run is unfinished, or when one alone has
- * a task of that id. Answers: {"ok": true, "text": X, ...} or {"ok": false,
- * "error": NAME, "text": X}, where NAME is that of an enum err.
+ * "run" is optional if only one run is unfinished, or if only one has a task of
+ * that id. Answers: {"ok": true, "text": X, ...} or {"ok": false, "error":
+ * NAME, "text": X}, where NAME is that of an enum err.
  */
 #ifndef ENGINE_REQUEST_H
 #define ENGINE_REQUEST_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the state of the core and the engine to rows of the store. A row is
- * always written whole, from what is true at that moment, so that it does not
- * matter how often or by which way it came to be written.
+ * Conversion of the state of the core and the engine to store rows. A row is
+ * always written whole, from the current state, so it does not matter how often
+ * or by which path it is written.
  */
 #include "engine/engine_internal.h"
 
@@ -60,7 +60,7 @@ void rows_set_run(struct engine *engine, uint32_t run)
         .type = STORE_RUN_SET,
         .as.run = row_of_run(&engine->runs[run]),
     };
-    change.as.run.text = NULL; /* does not change, and is long */
+    change.as.run.text = NULL; /* constant, and long */
     change.as.run.text_bytes = 0;
     add(engine, &change);
 }
@@ -90,7 +90,7 @@ void rows_numbered(struct engine *engine,
     strbuf_release(&name);
 }
 
-/* Append an event; the row that it will be, whose data is that of `data`. */
+/* Append an event, and return its row; `data` owns the row's string. */
 static struct store_event add_event(struct engine *engine,
                                     uint32_t run,
                                     uint32_t task,
@@ -146,7 +146,7 @@ void rows_provider_event(struct engine *engine,
     strbuf_release(&data);
 }
 
-/* Tell that a task has come to another state. */
+/* Log a task's change of state. */
 static void tell_task(struct engine *engine,
                       uint32_t run,
                       uint32_t ix,
@@ -168,7 +168,7 @@ static void tell_task(struct engine *engine,
     task->told_number = task->number;
 }
 
-/* Index in the plan of a task that the core named, or STORE_NONE. */
+/* Index in the plan of a task of the core, or STORE_NONE. */
 static uint32_t plan_index(const struct engine_run *run, uint32_t core)
 {
     return core == ID_NONE
@@ -223,7 +223,7 @@ void rows_set_task(struct engine *engine, uint32_t run, uint32_t ix)
             },
     };
     add(engine, &change);
-    /* An attempt may end and the next one be claimed in one batch. */
+    /* One batch may end an attempt and claim the next. */
     bool is_next =
         record.state == TASK_STARTING && task->number != task->told_number;
     if (task->told != record.state || is_next) {
@@ -273,7 +273,7 @@ void rows_set_session(struct engine *engine, const struct session *session)
     add(engine, &change);
 }
 
-/* Tell how an attempt ended. */
+/* Log the outcome of an attempt. */
 static void tell_end(struct engine *engine,
                      const struct session *session,
                      const struct store_attempt *row)
@@ -348,7 +348,7 @@ static bool is_same(const struct sched_provider_record *a,
            a->probe_at_ns == b->probe_at_ns && a->stopped == b->stopped;
 }
 
-/* Tell when a provider has named a time, and when that is over. */
+/* Log when a provider has named a time, and when that time has passed. */
 static void tell_pause(struct engine *engine,
                        struct provider_id id,
                        const struct sched_provider_record *record)
@@ -373,7 +373,7 @@ static void tell_pause(struct engine *engine,
     rows_provider_event(engine, id, &event);
 }
 
-/* Tell that a provider is stopped, or is not any more. */
+/* Log that a provider is stopped, or back in use. */
 static void tell_stop(struct engine *engine,
                       struct provider_id id,
                       const struct sched_provider_record *record)
@@ -389,7 +389,7 @@ static void tell_stop(struct engine *engine,
     rows_provider_event(engine, id, &event);
 }
 
-/* Room for providers that are new. */
+/* Add entries for new providers. */
 static void grow_providers(struct engine *engine)
 {
     uint32_t count = load_provider_count(engine->load);
@@ -402,10 +402,10 @@ static void grow_providers(struct engine *engine)
         struct sched_provider_record now =
             sched_provider_record(engine->sched, (struct provider_id){ix});
         engine->providers[ix] = (struct engine_provider){
-            /* Unlike any record: it will be written. That it is stopped was
-             * told by the batch that has stored it. */
+            /* Differs from every record, so it will be written. That it is
+             * stopped was logged with the batch that stored it. */
             .stored = {.steps = UINT32_MAX, .stopped = now.stopped},
-            /* One that was shut when the last batch was written. */
+            /* It was paused when the last batch was written. */
             .paused = now.usage && now.shut_until_ns > engine->info.engine_ns,
         };
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs: a plan that was handed in becomes one, and work is added to it. The
- * texts of a plan and of its fragments are stored as they are: after a restart
- * the same reading of the same texts gives the same tasks in the same order.
+ * Runs: created from submitted plans, and extended with fragments. The texts of
+ * a plan and of its fragments are stored unchanged: after a restart, reading
+ * the same texts gives the same tasks in the same order.
  */
 #include "engine/engine_internal.h"
 
@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ID_BYTES_MAX = 60 }; /* of a run's id, before a number behind it */
+enum { ID_BYTES_MAX = 60 }; /* of a run's id, without its number */
 
 /* The file of a fragment that a session has added: this and its task's id. */
 #define ADDED_BY "added by "
@@ -62,7 +62,7 @@ void runs_grow_tasks(struct engine_run *run)
     run->task_count = count;
 }
 
-/* The errors of a reading with their places, a line each, as many as fit. */
+/* Report the errors with their places, one per line, as many as fit. */
 static enum err
 refuse(const char *file, const struct plan_errors *errors, struct diag *diag)
 {
@@ -100,8 +100,8 @@ enum err runs_read_plan(struct engine_run *run, struct diag *diag)
     return err;
 }
 
-/* What a session adds has at most the quotas of its own task, whatever it says
- * of itself. */
+/* Limit the tasks that a session adds to the quotas of its own task, whatever
+ * the fragment sets. */
 static void
 bound_quotas(struct plan *plan, uint32_t first, uint32_t end, uint32_t adder)
 {
@@ -155,7 +155,7 @@ enum err runs_add_fragment(struct engine_run *run,
     return err;
 }
 
-/* Take back what runs_add_fragment() has added last. */
+/* Undo the last runs_add_fragment(). */
 static void undo_fragment(struct engine_run *run)
 {
     INVARIANT(run->fragment_count > 0);
@@ -212,7 +212,7 @@ struct plan *runs_take_version(struct engine *engine,
 {
     struct engine_run *run = &engine->runs[ix];
     struct plan *old = run->plan;
-    INVARIANT(run->loaded == NULL); /* the core has none of it yet */
+    INVARIANT(run->loaded == NULL); /* not loaded into the core yet */
     INVARIANT(plan->task_count >= old->task_count);
     for (uint32_t n = 0; n < old->usage_count; n++) {
         program_free(engine, run->usages[n].program);
@@ -235,8 +235,8 @@ struct plan *runs_take_version(struct engine *engine,
     return old;
 }
 
-/* Hand what was added to the plan to the core and the store; the task whose
- * session has added it, or PLAN_NONE. */
+/* Pass the added tasks to the core and the store; `adder` is the task whose
+ * session added them, or PLAN_NONE. */
 static enum err load_added(struct engine *engine,
                            uint32_t ix,
                            const struct store_fragment *fragment,
@@ -288,7 +288,7 @@ enum err runs_hot_load(struct engine *engine,
         return err;
     }
     if (!plan_has_added(run->plan)) {
-        undo_fragment(run); /* there is nothing to keep */
+        undo_fragment(run); /* the fragment is empty */
         return ERR_OK;
     }
     struct store_fragment fragment = {
@@ -299,7 +299,7 @@ enum err runs_hot_load(struct engine *engine,
     return load_added(engine, ix, &fragment, PLAN_NONE, diag);
 }
 
-/* Through how many sessions a task has come into the plan. */
+/* How many sessions, each adding the next, led to this task. */
 static uint32_t depth_of(const struct engine_run *run, uint32_t task)
 {
     uint32_t depth = 0;
@@ -361,7 +361,7 @@ enum err runs_add_by_session(struct engine *engine,
     return err;
 }
 
-/* Tell that a run has come to another state. */
+/* Log a run's change of state. */
 void runs_tell(struct engine *engine, uint32_t ix, enum event_word to)
 {
     struct sched_run view = sched_run(engine->sched, (struct run_id){ix});
@@ -374,7 +374,7 @@ void runs_tell(struct engine *engine, uint32_t ix, enum event_word to)
     rows_event(engine, ix, STORE_NONE, &event);
 }
 
-/* Letters and digits of the name in lower case, a dash for all else. */
+/* Letters and digits of the name in lower case, a dash for all others. */
 static void add_slug(struct strbuf *out, const char *name)
 {
     for (const char *at = name; *at != '\0' && out->len < ID_BYTES_MAX; at++) {
@@ -404,7 +404,7 @@ static bool is_taken(const struct engine *engine, const char *id)
     return engine_find_run(engine, id) != STORE_NONE;
 }
 
-/* An id for a run of this name that no other has. The caller frees it. */
+/* Create a unique id for a run of this name. The caller frees it. */
 static char *new_id(const struct engine *engine, const char *name)
 {
     struct strbuf id = {0};
@@ -427,9 +427,9 @@ static const char *base_of(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-/* Whether it is a run of the same plan. A plan in another folder is other work,
- * were its text the same: its relative paths mean other files. Of a finished
- * run, another plan may have the name. */
+/* Whether it is a run of the same plan. The same text in another directory is
+ * other work: its relative paths name other files. Another plan may reuse the
+ * name of a finished run. */
 static bool is_of_plan(const struct engine_run *run,
                        const struct engine_run *made)
 {
@@ -439,9 +439,9 @@ static bool is_of_plan(const struct engine_run *run,
             strcmp(base_of(run->file), base_of(made->file)) == 0);
 }
 
-/* The run that a plan continues: an unfinished one or else the last finished
- * one that is still loaded, or STORE_NONE. Whoever submits has looked for older
- * ones. */
+/* The run that a plan continues: an unfinished run, else the last finished run
+ * that is still loaded, or STORE_NONE. The submitter has searched for older
+ * runs. */
 static uint32_t find_continued(const struct engine *engine,
                                const struct engine_run *made)
 {
@@ -491,7 +491,7 @@ void engine_offer_plan(struct engine *engine,
     engine->offered_source = *source;
 }
 
-/* The plan that was offered, if it is the one of a run; else NULL. */
+/* Take the offered plan if it is the run's; else NULL. */
 static struct plan *take_offered(struct engine *engine,
                                  const struct engine_run *run)
 {
@@ -507,7 +507,7 @@ static struct plan *take_offered(struct engine *engine,
     return plan;
 }
 
-/* Read the plan into a run that is not one of the engine's yet. */
+/* Read the plan into a run that the engine does not have yet. */
 static enum err prepare(struct engine *engine,
                         struct engine_run *run,
                         const struct runs_submission *submission,
@@ -540,7 +540,7 @@ static enum err prepare(struct engine *engine,
     return err;
 }
 
-/* Take a prepared run in, as a new one. */
+/* Add a prepared run to the engine. */
 static enum err
 take_in(struct engine *engine, struct engine_run *made, struct diag *diag)
 {

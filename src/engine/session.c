@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sessions, from the claim to the end. The worker runs them; here is what its
- * reports mean.
+ * Sessions, from claim to outcome. The worker runs them; this file interprets
+ * its reports.
  */
 #include "engine/engine_internal.h"
 
@@ -16,14 +16,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A session that is over sooner is never told to be running. */
+/* The start of a shorter session is not logged. */
 #define TELL_NS (25 * MS_NS)
 
-/* How long an end waits for others while so many sessions run. */
+/* How long an exit waits for others while so many sessions run. */
 #define BURST_NS (1 * MS_NS)
 enum { BUSY_SESSIONS = 4 };
 
-enum { MISSING_BYTES = 1024 }; /* of a log that names what is missing */
+enum { MISSING_BYTES = 1024 }; /* of a log, searched for what is missing */
 
 struct session *session_add(struct engine *engine)
 {
@@ -67,7 +67,7 @@ static void drop(struct engine *engine, struct session *session)
     *session = engine->sessions[--engine->session_count];
 }
 
-/* Start it when the present batch is written. */
+/* Start it when this batch is written. */
 static void start_later(struct engine *engine, const struct session *session)
 {
     INVARIANT(session->phase == SESSION_STARTING && !session->asked);
@@ -76,7 +76,7 @@ static void start_later(struct engine *engine, const struct session *session)
     todo->starts[todo->start_count++] = session->token;
 }
 
-/* The first slot that no session has. The new session has none yet. */
+/* The first free slot. The new session has none yet. */
 static uint32_t free_slot(const struct engine *engine)
 {
     uint32_t count = engine->session_count;
@@ -88,7 +88,7 @@ static uint32_t free_slot(const struct engine *engine)
         }
     }
     uint32_t first = 0;
-    while (taken[first]) { /* one more place than sessions with a slot */
+    while (taken[first]) { /* one more entry than sessions with a slot */
         first++;
     }
     mem_free(taken);
@@ -139,7 +139,7 @@ void session_new(struct engine *engine, const struct sched_effect *effect)
     start_later(engine, session);
 }
 
-/* How one session ended: everything that follows from it. */
+/* The result of a session, for all tasks. */
 struct end {
     struct attempt_found found;
     struct attempt_result result;
@@ -148,7 +148,7 @@ struct end {
     const char *log; /* its last lines */
 };
 
-/* What the session says of one of its tasks. */
+/* The session's result for one of its tasks. */
 struct said {
     enum sched_outcome outcome;
     const char *reason;   /* or NULL */
@@ -156,8 +156,8 @@ struct said {
 };
 
 /*
- * The end of a log, without the events of agents that were run as plain
- * commands: nobody can read them, and they would fill a prompt.
+ * Append the last lines of a log, without the JSON events of agents that ran as
+ * plain commands: they are unreadable, and would fill a prompt.
  */
 static void add_log(const char *log, struct strbuf *out)
 {
@@ -175,9 +175,9 @@ static void add_log(const char *log, struct strbuf *out)
 }
 
 /*
- * What the stage that works again shall know: what the session said. A gate
- * and a merge say more in their logs, and so does a review that says nothing
- * else.
+ * Pass the session's feedback to the stage that does the rework. The logs of a
+ * gate and of a merge have more detail, and so does the log of a review that
+ * gives no reason.
  */
 static void pass_feedback(struct engine *engine,
                           uint32_t run,
@@ -210,16 +210,16 @@ static void pass_feedback(struct engine *engine,
     strbuf_release(&text);
 }
 
-/* Whether an outcome of one task of a batch is told on its own: not that it is
- * done, which its state says, nor what became of the session as a whole. */
+/* Whether to log this outcome for one task of a batch: not OUTCOME_DONE, which
+ * its state shows, nor an outcome of the session as a whole. */
 static bool is_for_members(enum sched_outcome outcome)
 {
     return outcome == OUTCOME_CHANGES || outcome == OUTCOME_FAILED ||
            outcome == OUTCOME_BLOCKED || outcome == OUTCOME_CHECKPOINT;
 }
 
-/* Tell what the session of a batch says of one of its tasks. Its end is told
- * of the first task only, with the outcome of the whole. */
+/* Log the outcome of one task of a batch. The exit of the session is logged for
+ * the first task only, with the overall outcome. */
 static void tell_member(struct engine *engine,
                         const struct session *session,
                         uint32_t ix,
@@ -239,8 +239,8 @@ static void tell_member(struct engine *engine,
 }
 
 /*
- * Whether an outcome is no verdict of a gate: it was killed or could not be
- * run. Then it blames nobody, and is tried again like one that was lost.
+ * Whether an outcome is not a gate's verdict, because the gate was killed or
+ * could not run. Then it blames no task, and is retried as if lost.
  */
 static bool blames_nobody(const struct engine_run *run,
                           uint32_t task,
@@ -253,7 +253,7 @@ static bool blames_nobody(const struct engine_run *run,
            plan_has_role(run->plan, from, PLAN_ROLE_GATE);
 }
 
-/* Outcomes of the tasks of a session, in its order; the caller frees them. */
+/* Outcomes of a session's tasks, in its order; the caller frees them. */
 static enum sched_outcome *judge_tasks(struct engine *engine,
                                        const struct session *session,
                                        const struct end *end)
@@ -297,7 +297,7 @@ static enum sched_outcome *judge_tasks(struct engine *engine,
         }
         next = sched_session_next(engine->sched, next);
     }
-    INVARIANT(next.v == ID_NONE); /* one for each task of the session */
+    INVARIANT(next.v == ID_NONE); /* one outcome per task of the session */
     return outcomes;
 }
 
@@ -307,7 +307,7 @@ static int64_t engine_time_of(struct engine *engine, int64_t wall_ns)
     return engine_now(engine) + (delay_ns > 0 ? delay_ns : 0);
 }
 
-/* The end of a session, for good. The session is gone after this. */
+/* Record the outcome of a session, and remove the session. */
 static void
 finish(struct engine *engine, struct session *session, const struct end *end)
 {
@@ -345,14 +345,14 @@ finish(struct engine *engine, struct session *session, const struct end *end)
                          strbuf_text(&end->reason));
     }
     enum err err = engine_apply(engine, event);
-    INVARIANT(err == ERR_OK); /* its token is the one in flight */
+    INVARIANT(err == ERR_OK); /* the token is in flight */
     crash_point("session-judged");
     mem_free(outcomes);
     drop(engine, session);
     INVARIANT(engine->session_count == count - 1);
 }
 
-/* Add the tasks that a session wants to add, or tell why not. */
+/* Add the tasks that a session wants to add, or log why not. */
 static void add_tasks(struct engine *engine,
                       const struct session *session,
                       const struct end *end)
@@ -386,7 +386,7 @@ static void add_tasks(struct engine *engine,
     rows_event(engine, session->run, session->task, &event);
 }
 
-/* Whether a line of a log reads like one that names what is missing. */
+/* Whether a line of a log seems to name what is missing. */
 static bool names_missing(const char *line)
 {
     static const char *const texts[] = {
@@ -403,7 +403,7 @@ static bool names_missing(const char *line)
     return names;
 }
 
-/* Name what is missing: the shell, or the shim, has written it to the log. */
+/* Append what is missing: the shell or the shim has logged it. */
 static void add_missing(const char *log, struct strbuf *reason)
 {
     size_t len = strlen(log);
@@ -424,7 +424,7 @@ static void add_missing(const char *log, struct strbuf *reason)
     mem_free(copy);
 }
 
-/* It has ended, or is lost: judge what the worker found. */
+/* It has exited, or is lost: judge the worker's report. */
 static void conclude(struct engine *engine,
                      struct session *session,
                      const struct work_report *report)
@@ -444,7 +444,7 @@ static void conclude(struct engine *engine,
                              &end.reason);
     end.verdict.batch = session->task_count > 1;
     if (ended && report->result_err == ERR_UNAVAILABLE) {
-        /* That is the machine's fault: what the session has done is kept. */
+        /* That is the machine's fault: keep the session's work. */
         end.verdict = (struct verdict){.outcome = OUTCOME_BLOCKED};
         strbuf_clear(&end.reason);
         strbuf_addf(&end.reason,
@@ -464,7 +464,7 @@ static void conclude(struct engine *engine,
     strbuf_release(&end.reason);
 }
 
-/* It never ran, and never will. */
+/* It did not run, and never will. */
 static void conclude_never(struct engine *engine,
                            struct session *session,
                            int error,
@@ -496,8 +496,8 @@ void session_assign(struct engine *engine, struct session *session)
     session_check(engine, session);
     INVARIANT(session->phase == SESSION_STARTING);
     if (!mark_is_same_boot(&session->mark, &engine->mark)) {
-        /* Its row is of a boot that is over: nothing of it runs, and nothing
-         * may. It is claimed anew. */
+        /* Its row is of an earlier boot: it does not run, and must not. It will
+         * be claimed again. */
         session->want = WORK_STOP;
         conclude_never(engine, session, 0, NULL);
         return;
@@ -516,7 +516,7 @@ void session_assign(struct engine *engine, struct session *session)
     struct diag diag = {0};
     if (assign_session(engine, session, &diag) != ERR_OK) {
         session = session_find(engine, token);
-        INVARIANT(session != NULL); /* no worker has heard of it */
+        INVARIANT(session != NULL); /* no worker has it */
         mem_set_text(&session->refusal, diag.text);
         conclude_never(engine, session, 0, NULL);
     }
@@ -541,7 +541,7 @@ void session_want(struct engine *engine, struct session *session)
         engine->world->want(engine->ctx, session->token, session->want);
     } else if (session->phase == SESSION_RUNNING) {
         session_ask(engine, session);
-    } /* else: it is assigned with what is wanted */
+    } /* else: the order carries `want` */
 }
 
 void session_tell(struct engine *engine, struct session *session)
@@ -554,15 +554,15 @@ void session_tell(struct engine *engine, struct session *session)
         .task = engine_core_task(engine, session->run, session->task),
         .token = session->token,
     };
-    /* A task that was running before the restart stays so. */
+    /* ERR_CONFLICT: the task was already running before a restart. */
     enum err err = engine_apply(engine, event);
     INVARIANT(err == ERR_OK || err == ERR_CONFLICT);
     rows_set_session(engine, session);
 }
 
 /*
- * Nothing waits for this to be stored: were it lost, the worker would tell. So
- * it is told when the session has run for a while.
+ * Nothing depends on storing this: if it is lost, the worker reports it again.
+ * So it is logged when the session has run for a while.
  */
 static void set_running(struct engine *engine,
                         struct session *session,
@@ -573,7 +573,7 @@ static void set_running(struct engine *engine,
     }
     session->phase = SESSION_RUNNING;
     session->mark = *mark;
-    mem_set_text(&session->refusal, NULL); /* it has been faster */
+    mem_set_text(&session->refusal, NULL); /* it started before withdrawal */
     if (session->begun_ns == 0) {
         session->begun_ns = engine->world->wall_ns(engine->ctx);
     }
@@ -581,9 +581,8 @@ static void set_running(struct engine *engine,
 }
 
 /*
- * While enough others run to keep the machine busy, the end of one waits for a
- * moment: in a burst of ends several share a batch, which costs less than the
- * moment does.
+ * While enough sessions run to keep the machine busy, an exit waits a moment:
+ * in a burst, several exits share a batch, which costs less than the delay.
  */
 static void end_in_burst(struct engine *engine,
                          struct session *session,
@@ -602,7 +601,7 @@ static void end_in_burst(struct engine *engine,
 void engine_reported(struct engine *engine, const struct work_report *report)
 {
     if (engine->failed != ERR_OK) {
-        return; /* another scheduler will ask for it */
+        return; /* the next scheduler will ask for it */
     }
     if (program_is_id(report->token)) {
         program_reported(engine, report);
@@ -610,7 +609,7 @@ void engine_reported(struct engine *engine, const struct work_report *report)
     }
     struct session *session = session_find(engine, report->token);
     if (session == NULL) {
-        return; /* its end was known before */
+        return; /* its result is already known */
     }
     switch (report->type) {
     case WORK_STARTED:
@@ -626,8 +625,8 @@ void engine_reported(struct engine *engine, const struct work_report *report)
         conclude(engine, session, report);
         return;
     case WORK_UNKNOWN:
-        /* The same attempt, once more; unless it has been told to end, which
-         * the next pass knows. */
+        /* Assign the same attempt again; if it is to stop, the next pass
+         * knows. */
         if (session->phase != SESSION_STARTING || session->asked) {
             session->phase = SESSION_STARTING;
             session->asked = false;
@@ -642,7 +641,7 @@ void engine_reported(struct engine *engine, const struct work_report *report)
 void engine_worker_came(struct engine *engine, const struct work_mark *mark)
 {
     if (engine->failed != ERR_OK) {
-        return; /* another scheduler will ask for it */
+        return; /* the next scheduler will ask for it */
     }
     INVARIANT(mark_process(mark) == 0); /* it has no shim yet */
     engine->mark = *mark;

@@ -2,22 +2,21 @@
 /*
  * The hook of a sync barrier: a program whose output is added to the plan.
  *
- * See program.c for how it is run. When this process dies, the barrier is
- * still due for the next one, which finds in the hook's directory what became
- * of it. The directory is named by the number of completions over `every` when
- * the hook was due, which the row of the run has from before the hook is
- * started until its end. Whatever goes wrong with it is told, and the run goes
- * on.
+ * program.c runs it. If this process dies, the barrier is still due for the
+ * next process, which finds the result in the hook's directory. The directory
+ * name is the number of completions over `every` when the hook was due; the row
+ * of the run has it from before the hook is started until it exits. Every
+ * failure of the hook is logged, and the run continues.
  */
 #include "engine/engine_internal.h"
 
 #include "base/duration.h"
 #include "base/invariant.h"
 
-/* It may take so long. */
+/* Time limit of the hook. */
 #define TIMEOUT_NS (600 * SECOND_NS)
 
-/* Tell how it ended; `error` is NULL if all went well. */
+/* Log its result; `error` is NULL on success. */
 static void tell(struct engine *engine, uint32_t run, const char *error)
 {
     struct event event = {
@@ -28,14 +27,14 @@ static void tell(struct engine *engine, uint32_t run, const char *error)
     rows_event(engine, run, STORE_NONE, &event);
 }
 
-/* What it would add to a run that is cancelled is not wanted. */
+/* A cancelled run does not need its output. */
 static bool is_wanted(const struct engine *engine,
                       const struct program *program)
 {
     return !engine->runs[program->run].stored.cancelled;
 }
 
-/* The hook is over, well or not. */
+/* The hook has exited. */
 static void ended(struct engine *engine,
                   struct program *program,
                   const struct work_id *id,
@@ -49,7 +48,7 @@ static void ended(struct engine *engine,
     struct diag diag = {0};
     if (error != NULL && (program->stopped || engine->stopping) &&
         is_wanted(engine, program)) {
-        /* A scheduler was told to end, and has ended it: once more. */
+        /* A scheduler stopped it on its own shutdown: run it again. */
         engine->world->forget(engine->ctx, id);
         if (!engine->stopping) {
             program_call(engine, program);
@@ -68,7 +67,7 @@ static void ended(struct engine *engine,
     if (engine->runs[run].stored.cancelled) {
         sync->next = 0;
     } else if (sync->next != 0 && !engine->draining) {
-        /* In the same barrier, as the core sees it. */
+        /* For the core, the barrier continues. */
         sync->number = sync->next;
         sync->next = 0;
         program->stored = false;
@@ -117,9 +116,9 @@ static const struct program_ops ops = {
 };
 
 /*
- * From the row of a run, whose `barrier` has the number of a hook that may be
- * under way. Completions since its start have made another one due, of which
- * the core knows nothing: for it, there is one barrier.
+ * Restore from the row of a run, whose `barrier` has the number of a hook that
+ * may be running. Completions since its start may have made the next hook due,
+ * which the core does not know: it has one barrier.
  */
 void sync_restore(struct engine_run *run, uint32_t barrier)
 {
@@ -132,7 +131,7 @@ void sync_restore(struct engine_run *run, uint32_t barrier)
     }
 }
 
-/* A barrier begins: its number is to be durable before its hook is started. */
+/* A barrier begins: its number must be durable before its hook starts. */
 void sync_due(struct engine *engine, uint32_t run)
 {
     struct engine_run *r = &engine->runs[run];

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Another version of a plan that is under way.
+ * Updates: a new version of a plan under way.
  *
- * A scheduler that is told of one reads it in place of the plan that it finds
- * in the store, restores the tasks from their rows as ever, and writes the
- * version with its first batch: nothing that is in memory has to be changed,
- * and a kill leaves either the old plan or the new one. The core puts right
- * what does not fit any more: a task that is ready and has come to need
- * another one waits.
+ * A scheduler that gets a new version reads it in place of the stored plan,
+ * restores the tasks from their rows as usual, and writes the version with its
+ * first batch: nothing in memory has to change, and a kill leaves either the
+ * old plan or the new plan. The core corrects tasks that no longer fit: a ready
+ * task with new needs waits.
  *
- * Work that is done or in flight cannot be changed. What its tasks share with
- * others (a stage of a pipeline, settings) can, and holds for the others.
+ * Work that is done or in flight cannot change. The parts that its tasks share
+ * with others (a stage of a pipeline, settings) can, and apply to the others.
  */
 #include "engine/engine_internal.h"
 
@@ -19,12 +18,12 @@
 
 #include <string.h>
 
-/* The reason of a task that is not in the plan any more. */
+/* The reason of a task that the plan no longer has. */
 #define REMOVED "removed from the plan"
 
 enum { REFUSALS_MAX = 10 };
 
-/* The unfinished run of that name, or STORE_NONE. */
+/* The unfinished run with that name, or STORE_NONE. */
 static uint32_t find_run(const struct engine *engine, const char *name)
 {
     for (uint32_t ix = engine->run_count; ix > 0; ix--) {
@@ -36,7 +35,7 @@ static uint32_t find_run(const struct engine *engine, const char *name)
     return STORE_NONE;
 }
 
-/* The name of a plan, which can be read. */
+/* Find the run by the name in the plan, which must be readable. */
 static enum err find_updated(const struct engine *engine,
                              const struct plan_source *source,
                              uint32_t *out,
@@ -123,14 +122,14 @@ update_begin(struct engine *engine, struct updating *out, struct diag *diag)
     return ERR_OK;
 }
 
-/* --- what is allowed ------------------------------------------------------ */
+/* --- checks --------------------------------------------------------------- */
 
 static bool same_text(const char *a, const char *b)
 {
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-/* Whether the repository of a task with attempts is another one now. */
+/* Whether the repository of a task with attempts has changed. */
 static bool
 has_moved(const struct plan *old, const struct plan *new, uint32_t ix)
 {
@@ -150,7 +149,7 @@ is_in_same_repo(const struct plan *old, const struct plan *new, uint32_t ix)
                      b == PLAN_NONE ? NULL : new->repos[b].name);
 }
 
-/* What of a task that has begun cannot be changed; NULL: nothing was. */
+/* Return the forbidden change to a task that has begun, or NULL. */
 static const char *find_fault(const struct plan *old,
                               const struct plan *new,
                               uint32_t ix,
@@ -160,8 +159,8 @@ static const char *find_fault(const struct plan *old,
         return "cannot be removed";
     }
     uint32_t found = revise_compare(old, new, ix);
-    /* The command of a stage is that of other groups, too; and when it is
-     * done, no limit counts it any more. */
+    /* Other groups share a stage's command; and when the task is done, no limit
+     * counts it any more. */
     bool own = old->tasks[ix].stage == NULL;
     if ((found & REVISE_PLACE) != 0 &&
         (own || !done || !is_in_same_repo(old, new, ix))) {
@@ -236,9 +235,9 @@ static enum err refuse_started(const struct engine_run *run,
     return err;
 }
 
-/* --- what follows ----------------------------------------------------------*/
+/* --- effects -------------------------------------------------------------- */
 
-/* Tell whose changes come too late: parts that they share have changed. */
+/* List tasks that have begun, and whose shared parts have changed. */
 static void add_kept(struct strbuf *out,
                      const struct engine_run *run,
                      const struct plan *old,
@@ -285,7 +284,7 @@ enum err update_judge(struct engine *engine,
         bool was = ix < old->task_count && !revise_is_removed(old, ix);
         bool is = !revise_is_removed(run->plan, ix);
         if (was && !is) {
-            INVARIANT(!is_begun(&records[ix])); /* else it was refused */
+            INVARIANT(!is_begun(&records[ix])); /* else rejected */
             struct sched_record record = fresh;
             record.state = TASK_SKIPPED;
             record.version = records[ix].version;
@@ -297,7 +296,7 @@ enum err update_judge(struct engine *engine,
             records[ix] = fresh;
             mem_set_text(&run->tasks[ix].reason, NULL);
         } else if ((records[ix].flags & SCHED_RECORD_CASCADED) != 0) {
-            /* It may have come to need others: see update_restored(). */
+            /* It may have new needs: see update_restored(). */
             records[ix].state = TASK_WAITING;
             records[ix].flags &= ~(uint32_t)SCHED_RECORD_CASCADED;
             records[ix].cause = ID_NONE;

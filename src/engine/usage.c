@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Usage monitors: a program of the user prints meters, and the cap follows
- * them.
+ * Usage monitors: a user's program prints meters, and the cap follows them.
  *
- * The meter that is closest to its limit governs. The step that it has reached
- * says how many sessions there may be; what runs is never ended. At a step of
- * 0 nothing is started until the meter's reset, if it tells one, and a margin;
- * else the program is asked again after growing intervals. What was read last
- * and what follows from it is stored: a restart changes nothing.
+ * The meter closest to its limit governs. The step that it has reached sets the
+ * number of sessions; running sessions are never stopped. At a step of 0
+ * nothing starts until the meter's reset, if it has one, plus a margin; else
+ * the program is called again after growing intervals. The last reading and its
+ * results are stored: a restart changes nothing.
  *
- * A reading that fails is told, once, and changes nothing; with one exception:
- * a reset whose time was known and has passed ends the pause without it. Until
- * the first reading that succeeds, nothing is started.
+ * A failed reading is logged, once, and changes nothing; with one exception: a
+ * pause with a known reset time ends at that time without a reading. Until the
+ * first valid reading, nothing starts.
  *
- * Resets are times of the wall clock, readings are due by the engine's.
+ * Resets are wall-clock times, readings are due by the engine's clock.
  */
 #include "engine/engine_internal.h"
 
@@ -48,10 +47,9 @@ void usage_release(struct engine_run *run)
     run->usages = NULL;
 }
 
-/* --- what follows from them --------------------------------------------- */
+/* --- evaluation --------------------------------------------------------- */
 
-/* The meter that is closest to its limit; of equals, that with the last
- * reset. */
+/* The meter closest to its limit; of equals, that with the last reset. */
 static uint32_t find_governing(const struct meter *meters, uint32_t count)
 {
     uint32_t best = 0;
@@ -76,7 +74,7 @@ static int64_t cap_at(const struct plan_usage *plan, double percent)
     return cap;
 }
 
-/* What holds after each reading. */
+/* Check the invariants after each reading. */
 static void check(const struct engine_usage *usage)
 {
     INVARIANT(usage->meter_count == 0 || usage->governs < usage->meter_count);
@@ -88,7 +86,7 @@ static void check(const struct engine_usage *usage)
     INVARIANT(usage->kept <= usage->readings);
 }
 
-/* Look again after the next of growing intervals. */
+/* Read again after the next of growing intervals. */
 static void probe_later(struct engine *engine,
                         const struct plan_usage *plan,
                         struct engine_usage *usage)
@@ -99,7 +97,7 @@ static void probe_later(struct engine *engine,
         duration_doubled(plan->probe_ns, usage->probes++, plan->probe_ns_max);
 }
 
-/* A pause begins or goes on: until when? */
+/* Set the end of a pause that begins or continues. */
 static void pause_until(struct engine *engine,
                         const struct plan_usage *plan,
                         struct engine_usage *usage)
@@ -125,7 +123,7 @@ static void read_later(struct engine *engine,
     usage->next_ns = engine_now(engine) + plan->every_ns;
 }
 
-/* A reading has come; usage->meters are new. */
+/* Evaluate a valid reading in usage->meters. */
 static void follow(struct engine *engine,
                    const struct plan_usage *plan,
                    struct engine_usage *usage)
@@ -141,14 +139,14 @@ static void follow(struct engine *engine,
     }
 }
 
-/* No reading has come. */
+/* Continue without a valid reading. */
 static void do_without(struct engine *engine,
                        const struct plan_usage *plan,
                        struct engine_usage *usage)
 {
     int64_t wall_ns = engine->world->wall_ns(engine->ctx);
     if (usage->cap == 0 && usage->until_ns > wall_ns) {
-        usage->next_ns = SCHED_NEVER; /* the pause is as it was */
+        usage->next_ns = SCHED_NEVER; /* the pause is unchanged */
     } else if (usage->cap == 0 && usage->until_ns == 0) {
         probe_later(engine, plan, usage);
     } else {
@@ -157,9 +155,9 @@ static void do_without(struct engine *engine,
     }
 }
 
-/* --- what is stored and told -------------------------------------------- */
+/* --- storage and events ------------------------------------------------- */
 
-/* The state of a monitor, as JSON, for the store. */
+/* Store the state of a monitor, as JSON. */
 static void store(struct engine *engine, uint32_t run, uint32_t ix)
 {
     const struct engine_usage *usage = &engine->runs[run].usages[ix];
@@ -197,7 +195,7 @@ static int64_t int_of(const json_t *json, const char *name, int64_t otherwise)
     return json_is_integer(value) ? json_integer_value(value) : otherwise;
 }
 
-/* Take what is stored; what cannot be read is as if it had never been. */
+/* Restore the stored state; invalid values count as absent. */
 static void restore(struct engine_usage *usage, const char *text)
 {
     INVARIANT(usage->meters == NULL && usage->readings == 0);
@@ -233,7 +231,7 @@ static void restore(struct engine_usage *usage, const char *text)
     json_decref(json);
 }
 
-/* Tell that a monitor has come to another state. */
+/* Log a monitor's change of state. */
 static void
 tell(struct engine *engine, uint32_t run, uint32_t ix, enum event_word to)
 {
@@ -257,7 +255,7 @@ tell(struct engine *engine, uint32_t run, uint32_t ix, enum event_word to)
     rows_event(engine, run, STORE_NONE, &event);
 }
 
-/* What differs from before the reading is told. */
+/* Log changes made by the reading. */
 static void tell_change(struct engine *engine,
                         const struct program *program,
                         int64_t cap,
@@ -277,8 +275,8 @@ static void tell_change(struct engine *engine,
 
 #define TASK ".usage"
 
-/* Of a reading under way nothing is kept over a restart: it is made again. So
- * its name must be one that no other process has used. */
+/* A running reading does not survive a restart: it is repeated. So its name
+ * must be one that no other process has used. */
 static void add_reading(struct strbuf *out,
                         const struct engine *engine,
                         const struct program *program,
@@ -329,7 +327,7 @@ static bool is_wanted(const struct engine *engine,
     return !run->finished && !run->stored.cancelled;
 }
 
-/* Of the readings that failed, the directory of the last one is left. */
+/* Keep the directory of the last failed reading only. */
 static void keep_last(struct engine *engine, const struct program *program)
 {
     struct engine_usage *usage = usage_of(engine, program);
@@ -349,7 +347,7 @@ static void keep_last(struct engine *engine, const struct program *program)
     usage->kept = present;
 }
 
-/* Note why there is no reading; told when the one before had none of that. */
+/* Store why a reading failed; log it unless the last one failed too. */
 static void note_error(struct engine *engine,
                        const struct program *program,
                        const char *error)
@@ -415,7 +413,7 @@ static const struct program_ops ops = {
     .ended = ended,
 };
 
-/* --- time --------------------------------------------------------------- */
+/* --- timing ------------------------------------------------------------- */
 
 void usage_init(struct engine *engine, uint32_t run)
 {

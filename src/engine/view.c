@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Looking at an engine: nothing here changes it. */
+/* Read-only access to an engine. */
 #include "engine/engine_internal.h"
 
 #include "base/invariant.h"

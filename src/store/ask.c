@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests to the scheduler, whatever the back end: what became of one is known
- * even when the scheduler dies over it.
+ * Requests to the scheduler, for all back ends: the fate of a request is known
+ * even if the scheduler dies while processing it.
  */
 #include "store/backend.h"
 
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 enum {
-    SETTLE_TRIES = 250, /* while one scheduler goes and another one comes */
+    SETTLE_TRIES = 250, /* while one scheduler replaces another */
     SETTLE_WAIT_US = 20000,
 };
 
@@ -51,8 +51,8 @@ enum err store_ping(struct store *store, int timeout_ms, struct diag *diag)
     return err;
 }
 
-/* Wait until no scheduler is about to exit; false: it is not known. One that
- * answers is another one, or has never read the request. */
+/* Wait until no scheduler is about to exit; false: unknown. A scheduler that
+ * answers is a new one, or has never read the request. */
 static bool has_settled(struct store *store, int timeout_ms)
 {
     for (int tries = 0; tries < SETTLE_TRIES; tries++) {
@@ -82,8 +82,8 @@ static enum err on_command(void *ctx, const struct store_command *command)
 }
 
 /*
- * The scheduler exited before it answered. It stores a request together with
- * the answer, so once it has exited, what became of the request is known.
+ * Find the answer of a scheduler that exited before it sent the answer. It
+ * stores both together, so once it has exited, the outcome is known.
  */
 static enum err find_answer(struct store *store,
                             const struct store_key *key,
@@ -94,7 +94,7 @@ static enum err find_answer(struct store *store,
     static const struct store_visitor visitor = {.command = on_command};
     const struct store_query query = {.key = key->text};
     if (!has_settled(store, timeout_ms)) {
-        return ERR_IO; /* as *diag says */
+        return ERR_IO; /* *diag has the reason */
     }
     enum err err = store_read(store, &query, &visitor, answer_out, NULL, diag);
     if (err != ERR_OK) {

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * backend: what a back end of the store must do.
+ * backend: the interface of the store's back ends.
  *
- * A back end keeps rows, by the tables in columns.h, and transactions. The
+ * A back end stores rows, by the tables in columns.h, and has transactions. The
  * rules for a batch (rules.c), the order of reading (store.c) and the checks of
- * what is stored (verify.c) are above it, the same for all. To add one, write
- * its struct store_ops and name it in store_open().
+ * stored rows (verify.c) are common to all. To add a back end, write its struct
+ * store_ops and name it in store_open().
  */
 #ifndef STORE_BACKEND_H
 #define STORE_BACKEND_H
 
 #include "store/store.h"
 
-/* Called for each row; the row and its texts are borrowed for the call. */
+/* Called for each row; the row and its strings are borrowed for the call. */
 typedef enum err (*store_row_fn)(void *ctx, const union store_row *row);
 
-/* How a row is changed. */
+/* How to change a row. */
 enum store_put {
-    STORE_PUT_NEW,     /* it must not be there */
-    STORE_PUT_REPLACE, /* whether or not it is there */
-    STORE_PUT_UPDATE,  /* it must be there; fixed columns stay */
-    STORE_PUT_DROP,    /* a setting, whether or not it is there */
+    STORE_PUT_NEW,     /* it must not exist */
+    STORE_PUT_REPLACE, /* whether or not it exists */
+    STORE_PUT_UPDATE,  /* it must exist; fixed columns stay */
+    STORE_PUT_DROP,    /* a setting, whether or not it exists */
     STORE_PUTS,
 };
 
@@ -34,18 +34,18 @@ struct store_ops {
                      const struct store_owner *self,
                      uint64_t *epoch_out,
                      struct diag *diag);
-    /* Show that the owner lives; "": nothing troubles it. */
+    /* Write a heartbeat; `trouble` "": none. */
     enum err (*beat)(struct store *store,
                      const char *trouble,
                      struct diag *diag);
 
-    /* Begin to read one state, and tell of it; end that. */
+    /* Begin to read one state, and return its info; stop reading. */
     enum err (*hold)(struct store *store,
                      struct store_info *out,
                      struct diag *diag);
     void (*let_go)(struct store *store);
-    /* While it is held: the rows that a query wants, in the table's order;
-     * NULL: all rows, also of runs that are not there. */
+    /* Between hold() and let_go(): the rows that a query selects, in the
+     * table's order; NULL: all rows, also of runs that do not exist. */
     enum err (*rows)(struct store *store,
                      enum store_kind kind,
                      const struct store_query *query,
@@ -59,23 +59,23 @@ struct store_ops {
                        void *ctx,
                        struct diag *diag);
 
-    /* Begin to write; end it with what the store is to know of itself then, or
-     * with NULL: nothing is changed. */
+    /* Begin to write; commit with the new info of the store, or with NULL roll
+     * back. */
     enum err (*begin)(struct store *store,
                       struct store_info *out,
                       struct diag *diag);
     enum err (*end)(struct store *store,
                     const struct store_info *info,
                     struct diag *diag);
-    /* ERR_NOT_FOUND: there is no such run. */
+    /* ERR_NOT_FOUND: no such run exists. */
     enum err (*find_run)(struct store *store,
                          uint32_t number,
                          struct diag *diag);
     /*
-     * Change a row. ERR_CONFLICT: it is there, or an equal one, although it
-     * must be new; it is not there although it must be; or it may not change:
-     * an attempt that has ended, a request that was answered, a fragment that
-     * is not the next one of its run, a run whose id another one had.
+     * Change a row. ERR_CONFLICT: it must be new, but it or an equal row
+     * exists; it must exist, but does not; or it may not change: an attempt
+     * that has ended, an answered request, a fragment that is not the next one
+     * of its run, a run whose id an earlier run had.
      */
     enum err (*put)(struct store *store,
                     enum store_kind kind,
@@ -86,13 +86,13 @@ struct store_ops {
                       const struct store_prune *prune,
                       struct diag *diag);
 
-    /* Look for damage below the rows, and for writes that are missing. */
+    /* Check for damage below the rows, and for missing writes. */
     enum err (*check)(struct store *store,
                       store_fault_fn fn,
                       void *ctx,
                       struct diag *diag);
 
-    /* Hand a request to the scheduler, and wait for the answer. As store_ask(),
+    /* Send a request to the scheduler, and wait for the answer. As store_ask(),
      * but ERR_IO: the connection broke before the answer came. */
     enum err (*ask)(struct store *store,
                     const char *json,
@@ -104,9 +104,9 @@ struct store_ops {
 /* Every back end's struct begins with this. */
 struct store {
     const struct store_ops *ops;
-    uint64_t epoch;   /* that it was taken with; 0: it was not */
-    enum err broken;  /* not ERR_OK: never write again, not even at the end */
-    struct diag why;  /* of that */
+    uint64_t epoch;   /* its own, from store_take(); 0: not taken */
+    enum err broken;  /* not ERR_OK: never write again, not even on close */
+    struct diag why;  /* of `broken` */
     uint64_t commits; /* batches written through it, and the time they took */
     uint64_t commit_ns;
     const struct store_batch *batch; /* being written */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a row must have is checked here, once for all back ends: a change that
- * lacks it is a bug of its maker, and is found where it was made.
+ * Changes of one transaction. Required members are checked here for all back
+ * ends: a change without them is a bug, and is caught where it was created.
  */
 #include "store/batch.h"
 
@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* The list of a batch that is emptied is kept up to this size. */
+/* store_batch_clear() keeps a list of up to this size. */
 enum { CAPACITY_KEPT = 1024 };
 
 enum { CHANGES_MIN = 16 };
@@ -28,7 +28,7 @@ void store_batch_release(struct store_batch *batch)
 void store_batch_clear(struct store_batch *batch)
 {
     if (batch->capacity > CAPACITY_KEPT) {
-        store_batch_release(batch); /* a plan was handed in: that is rare */
+        store_batch_release(batch); /* a plan was submitted: that is rare */
         return;
     }
     INVARIANT(batch->count <= batch->capacity);
@@ -36,7 +36,7 @@ void store_batch_clear(struct store_batch *batch)
     batch->count = 0;
 }
 
-/* Copy a text, as valid UTF-8. */
+/* Copy a string, as valid UTF-8. */
 static const char *copy_text(void *ctx, const char *text)
 {
     struct store_batch *batch = ctx;
@@ -47,7 +47,7 @@ static const char *copy_text(void *ctx, const char *text)
     return copy;
 }
 
-/* Copy a plan's text, which may have any bytes. */
+/* Copy the text of a plan, which may have any bytes. */
 static void
 copy_bytes(struct store_batch *batch, const char **text, size_t bytes)
 {
@@ -80,8 +80,7 @@ static void check_attempt(const struct store_change *change)
     INVARIANT(change->type != STORE_CLAIM || row->task != STORE_NONE);
 }
 
-/* What a change must have: one that lacks it is a bug of its maker, and is
- * found where it was made. */
+/* Check that a change has all required members. */
 static void check(const struct store_change *change)
 {
     switch (change->type) {
@@ -126,7 +125,7 @@ static void check(const struct store_change *change)
     }
 }
 
-/* Of a row that is there, only what can change is kept. */
+/* Clear the fixed columns of an update, which ignores them. */
 static void strip(const struct column_table *table, union store_row *row)
 {
     for (uint32_t ix = 0; ix < table->count; ix++) {

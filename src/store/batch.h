@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * batch: what one pass of the scheduler changes in the store, as plain data.
+ * batch: the changes that one pass of the scheduler makes to the store, as
+ * plain data.
  *
- * Changes are applied in their order. The batch owns copies of all texts that
- * are given to it, so it can be written by another thread, and again when the
- * disk was full. What is no valid UTF-8 in them becomes '?': databases and JSON
- * refuse it, and a session's log can have it. Made to be embedded; starts as
- * {0}.
+ * Changes are applied in order. The batch owns copies of all its strings, so
+ * another thread can write it, and write it again after the disk was full.
+ * Bytes that are not valid UTF-8 become '?': databases and JSON reject them,
+ * and a session's log can contain them. Meant to be embedded; starts as {0}.
  */
 #ifndef STORE_BATCH_H
 #define STORE_BATCH_H
@@ -25,8 +25,9 @@ enum { STORE_RUN_MAX = INT32_MAX };
 
 /*
  * The columns of each kind of row, from which its struct and its table in
- * columns.c are made. A new column is a line here and a step of the schema. An
- * update leaves FIXED ones as they are. columns.h says how types are stored.
+ * columns.c are generated. A new column is a line here and a step of the
+ * schema. An update leaves FIXED columns unchanged. columns.h defines how types
+ * are stored.
  */
 #define STORE_TYPE_BOOL bool
 #define STORE_TYPE_I32 int32_t
@@ -41,14 +42,14 @@ enum { STORE_RUN_MAX = INT32_MAX };
 #define STORE_TYPE_BYTES const char *
 #define STORE_MEMBER(type, name) STORE_TYPE_##type name;
 
-/* One execution of a plan. `id` is for people and unique ("booking-wave-3"). */
+/* One execution of a plan. `id` is unique and readable ("booking-wave-3"). */
 #define STORE_RUN_COLUMNS(FIXED, SET)                                          \
     FIXED(U32, number) /* from 1, ascending; in other rows `run` */            \
     FIXED(TEXT, id)                                                            \
     FIXED(TEXT, name)                                                          \
     FIXED(TEXT, file)      /* the plan's, as given */                          \
     FIXED(TEXT, folder)    /* absolute: relative paths start there */          \
-    FIXED(U32, processors) /* as when it was submitted */                      \
+    FIXED(U32, processors) /* at the time of submission */                     \
     FIXED(I64, created_ns) /* wall clock */                                    \
     SET(BOOL, finished)                                                        \
     SET(BOOL, paused)                                                          \
@@ -61,7 +62,7 @@ struct store_run {
     size_t text_bytes;
 };
 
-/* A text of a run: its plan, and what was added to it later. */
+/* A text of a run: its plan, or a fragment that was added later. */
 #define STORE_FRAGMENT_COLUMNS(FIXED, SET)                                     \
     FIXED(U32, run)                                                            \
     FIXED(U32, number) /* 0: the plan, from STORE_RUN_NEW */                   \
@@ -96,22 +97,22 @@ struct store_limit {
     SET(U32, probe_steps)                                                      \
     SET(I64, probe_at_ns)                                                      \
     SET(BOOL, stopped)        /* until an operator resumes it */               \
-    SET(TEXT_OR_NULL, reason) /* why it is stopped; NULL: it is not */
+    SET(TEXT_OR_NULL, reason) /* why it is stopped; NULL: it is in use */
 struct store_provider {
     STORE_PROVIDER_COLUMNS(STORE_MEMBER, STORE_MEMBER)
 };
 
-/* Something small with a name, such as what a usage meter showed last. */
+/* A small named value, such as the last reading of a usage meter. */
 #define STORE_SETTING_COLUMNS(FIXED, SET)                                      \
     FIXED(TEXT, name)                                                          \
-    SET(TEXT_OR_NULL, value) /* NULL: there is none (any more) */
+    SET(TEXT_OR_NULL, value) /* NULL: absent, or removed */
 struct store_setting {
     STORE_SETTING_COLUMNS(STORE_MEMBER, STORE_MEMBER)
 };
 
 /*
- * The state of a task. Times are of the engine's clock unless said. The last
- * two are what all its attempts have cost, as their sessions said.
+ * The state of a task. Times are of the engine's clock unless noted. The last
+ * two columns are the cost of all its attempts, as reported by their sessions.
  */
 #define STORE_TASK_COLUMNS(FIXED, SET)                                         \
     SET(TEXT, id)                                                              \
@@ -144,29 +145,29 @@ struct store_task {
     STORE_TASK_COLUMNS(STORE_MEMBER, STORE_MEMBER)
 };
 
-/* One session. It is of one task, or of several when they were batched. */
+/* One session, of one task or of a batch of tasks. */
 #define STORE_ATTEMPT_COLUMNS(FIXED, SET)                                      \
     FIXED(U64, token)                                                          \
     FIXED(U32, run)                                                            \
-    FIXED(U32, task) /* its first one */                                       \
+    FIXED(U32, task) /* its first task */                                      \
     FIXED(U32, number)                                                         \
     FIXED(U32, task_count)                                                     \
-    FIXED(U32, slot)          /* from 1, unique in flight; 0: not known */     \
+    FIXED(U32, slot)          /* from 1, unique in flight; 0: unknown */       \
     SET(TEXT, state)          /* "claimed", "running", "ended" */              \
     FIXED(U64, epoch)         /* of the scheduler that claimed it */           \
     FIXED(CHARS(37), boot_id) /* of the boot in which it was claimed */        \
-    FIXED(CHARS(33), nonce)   /* in its files; "": not known */                \
-    SET(I64, pid)             /* of its shim; 0: not known */                  \
+    FIXED(CHARS(33), nonce)   /* in its files; "": unknown */                  \
+    SET(I64, pid)             /* of its shim; 0: unknown */                    \
     SET(U64, start_ticks)                                                      \
     FIXED(I64, claimed_ns) /* all three: wall clock; 0: not yet */             \
     SET(I64, begun_ns)                                                         \
     SET(I64, ended_ns)                                                         \
     SET(TEXT_OR_NULL, outcome) /* "done", "failed"; NULL: not ended */         \
-    SET(TEXT_OR_NULL, cause)   /* of its end: "exit", "timeout" ... */         \
+    SET(TEXT_OR_NULL, cause)   /* "exit", "timeout" ... */                     \
     SET(TEXT_OR_NULL, reason)  /* in words */                                  \
     SET(I32, code)             /* exit code; -1: none */                       \
-    SET(I32, signal)           /* that ended it; 0: none */                    \
-    SET(I64, input_tokens)     /* cached ones included */                      \
+    SET(I32, signal)           /* that killed it; 0: none */                   \
+    SET(I64, input_tokens)     /* cached tokens included */                    \
     SET(I64, cached_tokens)                                                    \
     SET(I64, output_tokens)                                                    \
     SET(DOUBLE, usd)
@@ -174,7 +175,7 @@ struct store_attempt {
     STORE_ATTEMPT_COLUMNS(STORE_MEMBER, STORE_MEMBER)
 };
 
-/* Something that happened. `number` and `sum` are given by the store. */
+/* An event. The store sets `number` and `sum`. */
 #define STORE_EVENT_COLUMNS(FIXED, SET)                                        \
     FIXED(U64, number)                                                         \
     FIXED(I64, wall_ns)                                                        \
@@ -182,37 +183,37 @@ struct store_attempt {
     FIXED(U32_OR_NULL, task) /* STORE_NONE: about no task */                   \
     FIXED(TEXT, kind)        /* "task", "run", "order", "scheduler", ... */    \
     FIXED(TEXT, data)        /* JSON object */                                 \
-    FIXED(U64, sum)          /* of this row and of all before it */
+    FIXED(U64, sum)          /* of this row and of all rows before it */
 struct store_event {
     STORE_EVENT_COLUMNS(STORE_MEMBER, STORE_MEMBER)
 };
 
-/* An order of an operator, and its answer. */
+/* A request of an operator, and its answer. */
 #define STORE_COMMAND_COLUMNS(FIXED, SET)                                      \
     FIXED(U64, number) /* 0 in a batch: a new row */                           \
     FIXED(I64, wall_ns)                                                        \
     FIXED(TEXT, who)                                                           \
     FIXED(TEXT, verb)                                                          \
     FIXED(TEXT, args)         /* JSON object */                                \
-    FIXED(TEXT_OR_NULL, key)  /* that its sender made up */                    \
+    FIXED(TEXT_OR_NULL, key)  /* chosen by its sender */                       \
     SET(TEXT_OR_NULL, answer) /* JSON object; NULL: not answered yet */
 struct store_command {
     STORE_COMMAND_COLUMNS(STORE_MEMBER, STORE_MEMBER)
 };
 
 /*
- * Rows of a finished run that go for good, a part at a time so that each batch
- * is small: its events from the oldest on (the state of a task is held against
- * its last one), then its tasks, then the run itself. A run that
- * is not there or has not finished is left alone, and so is what must go later:
- * a task with an attempt that has not ended, a run that still has tasks.
+ * Rows of a finished run to remove for good, in parts so that each batch is
+ * small: its events from the oldest on (verify.c compares the state of a task
+ * with its last event), then its tasks, then the run itself. No effect if the
+ * run does not exist or has not finished, nor on rows that must go later: a
+ * task with an attempt that has not ended, a run that still has tasks.
  */
 enum store_prune_part {
     STORE_PRUNE_EVENTS, /* its events with numbers from first to last */
     STORE_PRUNE_TASKS,  /* tasks of these indexes, with their attempts; a run
                            whose tasks were cancelled counts as cancelled */
     STORE_PRUNE_RUN,    /* the run, its texts, limits and settings. Its id is
-                           never given out again: setting "pruned/ID" */
+                           never used again: setting "pruned/ID" */
 };
 struct store_prune {
     uint32_t run;
@@ -223,16 +224,16 @@ struct store_prune {
 
 enum store_change_type {
     STORE_RUN_NEW,     /* run */
-    STORE_RUN_SET,     /* run: number, and what changes */
+    STORE_RUN_SET,     /* run: number, and changeable columns */
     STORE_FRAGMENT,    /* fragment: append */
     STORE_LIMIT_SET,   /* limit */
     STORE_PROVIDER,    /* provider: set */
-    STORE_SETTING,     /* setting: set, or removed */
+    STORE_SETTING,     /* setting: set, or remove */
     STORE_TASK_SET,    /* task: insert or replace */
     STORE_CLAIM,       /* attempt: must be new */
-    STORE_ATTEMPT_SET, /* attempt: must be there and not have ended; what the
-                          claim fixed (up to claimed_ns, but for state, pid
-                          and start_ticks) stays */
+    STORE_ATTEMPT_SET, /* attempt: must exist and not have ended; columns that
+                          the claim fixed (up to claimed_ns, but for state,
+                          pid and start_ticks) stay */
     STORE_EVENT,       /* event: append */
     STORE_COMMAND,     /* command: append with its answer, or answer */
     STORE_PRUNE,       /* prune; after all other changes of its batch */
@@ -274,21 +275,21 @@ struct store_batch {
     uint64_t epoch; /* of the writer */
     int64_t engine_ns;
     int64_t wall_ns;
-    const char *trouble; /* borrowed: why the writer cannot write at present;
-                            NULL: it can. Counts in a batch without changes */
+    const char *trouble; /* borrowed: why the writer cannot write now; NULL: it
+                            can. Used in a batch without changes */
     struct store_change *changes;
     uint32_t count;
     uint32_t capacity;
     struct arena texts;
 };
 
-/* Give everything back; the batch is then empty. */
+/* Free its memory; the batch is then empty. */
 void store_batch_release(struct store_batch *batch);
 
-/* Forget the changes but keep the memory of the list, if it is not large. */
+/* Remove the changes but keep the memory of the list, if it is not large. */
 void store_batch_clear(struct store_batch *batch);
 
-/* Add a change with copies of its texts. */
+/* Add a change with copies of its strings. */
 void store_batch_add(struct store_batch *batch,
                      const struct store_change *change);
 

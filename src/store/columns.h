@@ -2,8 +2,8 @@
 /*
  * columns: the tables of a store, once for all back ends.
  *
- * A back end binds and reads rows by these tables, which are made of the lists
- * of columns in batch.h.
+ * A back end binds and reads rows by these tables, which are generated from the
+ * lists of columns in batch.h.
  */
 #ifndef STORE_COLUMNS_H
 #define STORE_COLUMNS_H
@@ -24,8 +24,8 @@ enum column_type {
     COLUMN_DOUBLE,
     COLUMN_TEXT, /* const char *, valid UTF-8 */
     COLUMN_TEXT_OR_NULL,
-    COLUMN_CHARS, /* char[] that ends with a NUL */
-    COLUMN_BYTES, /* const char *, and behind it a size_t: any bytes */
+    COLUMN_CHARS, /* char[], NUL-terminated */
+    COLUMN_BYTES, /* const char *, followed by a size_t: any bytes */
     COLUMN_TASK,  /* two uint32_t: run and index of a task, as one number */
 };
 
@@ -37,24 +37,24 @@ struct column {
     uint16_t size; /* of the member */
 };
 
-/* A table; its first column names a row in messages, and in updates. */
+/* A table; its first column identifies a row in messages, and in updates. */
 struct column_table {
     const char *name;
     const struct column *columns;
     uint32_t count;
-    const char *order; /* in which rows are read */
+    const char *order; /* of reading its rows */
 };
 
 /* The table of a kind of row. */
 const struct column_table *columns_of(enum store_kind kind);
 
-/* The kind of row that a change is about; STORE_PRUNE is about none. */
+/* The kind of row that a change is about; not for STORE_PRUNE. */
 enum store_kind columns_kind(enum store_change_type type);
 
-/* Whether a change alters a row that is there: fixed columns are not read. */
+/* Whether a change updates an existing row: fixed columns are not read. */
 bool columns_is_update(const struct store_change *change);
 
-/* Call `fn` for each text of a row that is not NULL, to replace it. */
+/* Call `fn` for each string of a row that is not NULL, to replace it. */
 typedef const char *(*columns_text_fn)(void *ctx, const char *text);
 void columns_each_text(const struct column_table *table,
                        union store_row *row,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A kind is a row of `kinds`: its name and its members, in the order in which
- * they are written. A type says how a member is written, read, and seen to be
- * absent.
+ * Events and their JSON. A kind is a row of `kinds`: its name and its members,
+ * in the order in which they are written. A type defines how a member is
+ * written and read, and which value means absent.
  */
 #include "store/event.h"
 
@@ -21,10 +21,10 @@
 enum type {
     TYPE_TEXT,     /* NULL: absent */
     TYPE_NULLABLE, /* the same, but NULL is written as null */
-    TYPE_JSON,     /* a value that is JSON already */
+    TYPE_JSON,     /* a string that is JSON */
     TYPE_WORD,     /* enum event_word; EVENT_WORD_NONE: absent */
     TYPE_STATE,    /* uint32_t, a task_state; TASK_STATE_COUNT: absent */
-    TYPE_STATES,   /* a number of tasks for each state, if it is not 0 */
+    TYPE_STATES,   /* number of tasks per state, if it is not 0 */
     TYPE_COUNT,    /* uint32_t */
     TYPE_SOME,     /* uint32_t; 0: absent */
     TYPE_ID,       /* uint64_t */
@@ -44,10 +44,10 @@ enum { MEMBERS_MAX = 10 };
 
 struct kind {
     const char *name;
-    struct member members[MEMBERS_MAX]; /* up to one without a name */
+    struct member members[MEMBERS_MAX]; /* the last has no name */
 };
 
-/* Member `at` of `as.of`, under its own name or another one. */
+/* Member `at` of `as.of`, under its own name or another name. */
 #define NAMED(of, at, called, how)                                             \
     {                                                                          \
         called, TYPE_##how, offsetof(struct event, as.of.at)                   \
@@ -260,7 +260,7 @@ void event_write(struct strbuf *out, const struct event *event)
 
 /* --- reading ------------------------------------------------------------- */
 
-/* What a member is when it is absent. Zero is, for most. */
+/* Set a member to its value for absent. For most types that is zero. */
 static void clear_member(const struct member *member, void *at)
 {
     if (member->type == TYPE_STATE) {
@@ -272,7 +272,7 @@ static void clear_member(const struct member *member, void *at)
     }
 }
 
-/* A copy in `texts`, which has room for it. */
+/* Copy a value to `texts`, which has room for it. */
 static const char *keep(struct strbuf *texts, struct jsonr value, bool is_text)
 {
     size_t begin = texts->len;
@@ -330,7 +330,7 @@ static void read_member(struct strbuf *texts,
         *(uint32_t *)at = read_state(value);
         return;
     case TYPE_STATES:
-        return; /* its members have names of their own: see take() */
+        return; /* its members have their own names: see take() */
     case TYPE_COUNT:
     case TYPE_SOME:
         *(uint32_t *)at = (uint32_t)jsonr_int(value);
@@ -355,7 +355,7 @@ static void read_member(struct strbuf *texts,
     }
 }
 
-/* Put a member of the row where it belongs; unknown ones are passed over. */
+/* Store a member of the row in its place; ignore unknown members. */
 static void take(struct event *out, const struct jsonr_member *found)
 {
     INVARIANT(out->kind < EVENT_KIND_COUNT);
@@ -379,8 +379,8 @@ static void take(struct event *out, const struct jsonr_member *found)
 void event_read(struct event *out, const struct store_event *row)
 {
     struct strbuf texts = out->texts;
-    /* Room for all texts at once, so that none of them moves: a text is never
-     * longer than its JSON, whose quotes make room for its NUL. */
+    /* Reserve space for all strings at once, so that none moves: a string is
+     * never longer than its JSON, whose quotes leave space for the NUL. */
     strbuf_clear(&texts);
     strbuf_pad(&texts, ' ', strlen(row->data) + 1);
     strbuf_clear(&texts);
@@ -395,7 +395,7 @@ void event_read(struct event *out, const struct store_event *row)
     while (jsonr_next(jsonr_of(row->data), &cursor, &found)) {
         take(out, &found);
     }
-    INVARIANT(out->texts.text == texts.text); /* no text has moved */
+    INVARIANT(out->texts.text == texts.text); /* no string has moved */
 }
 
 void event_release(struct event *event)
@@ -418,7 +418,7 @@ struct jsonr event_answer(const struct event *event)
     return jsonr_of(answer != NULL ? answer : "");
 }
 
-/* --- telling others ------------------------------------------------------ */
+/* --- hooks and JSON ------------------------------------------------------ */
 
 static const char *hook_of_task(const struct event *event)
 {
@@ -439,7 +439,7 @@ const char *event_hook(const struct event *event)
     INVARIANT(event->kind < EVENT_KIND_COUNT);
     static const struct {
         enum event_kind kind;
-        enum event_word word; /* EVENT_WORD_NONE: in any case */
+        enum event_word word; /* EVENT_WORD_NONE: the kind has none */
         const char *hook;
     } hooks[] = {
         {EVENT_KIND_ADD_REFUSED, EVENT_WORD_NONE, "add-refused"},
@@ -456,7 +456,7 @@ const char *event_hook(const struct event *event)
     if (event->kind == EVENT_KIND_TASK) {
         return hook_of_task(event);
     }
-    /* The first member of a kind that has such a word is that word. */
+    /* If a kind has such a word, it is the first member. */
     const struct member *first = &kinds[event->kind].members[0];
     const char *at = (const char *)event + first->offset;
     enum event_word word = first->type == TYPE_WORD
@@ -470,7 +470,7 @@ const char *event_hook(const struct event *event)
     return NULL;
 }
 
-/* Whether a member has a name that is ours. */
+/* Whether a member's name is reserved. */
 static bool is_taken(struct jsonr name, bool hook)
 {
     return jsonr_is(name, "event") || jsonr_is(name, "time") ||
@@ -516,8 +516,7 @@ uint64_t event_sum(uint64_t before, const struct store_event *event)
     sum = sum_add_number(sum, (uint64_t)event->wall_ns, 8);
     sum = sum_add_number(sum, event->run, 4);
     sum = sum_add_number(sum, event->task, 4);
-    /* With their NULs, which no text contains, so that none runs into the
-     * next. */
+    /* Include the NULs, which no string contains, to separate the strings. */
     sum = sum_add(sum, event->kind, strlen(event->kind) + 1);
     return sum_add(sum, event->data, strlen(event->data) + 1);
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * event: what happened, as rows of the log.
+ * event: the kinds of events, as rows of the event log.
  *
- * This module knows every kind of event, its members and their JSON. To add a
- * kind: its name and its members here, in event.c the rows of the two tables,
- * and event_write() where it happens; whoever shows events asks for it.
+ * This module defines every kind of event, its members and their JSON. To add a
+ * kind: add its name and its members here, in event.c the rows of the two
+ * tables, and call event_write() where it happens; programs that show events
+ * check for it.
  *
  * The names and the order of members are a format: stores keep them, hooks and
- * `run --json` give them to other programs. Members may be added at the end.
- * What every back end must do alike with rows is here, too.
+ * `run --json` pass them to other programs. Members may be added at the end.
+ * Functions on event rows that every back end needs are here, too.
  */
 #ifndef STORE_EVENT_H
 #define STORE_EVENT_H
@@ -44,7 +45,7 @@ enum event_kind {
     EVENT_KIND_COUNT,
 };
 
-/* What something has come to, where that is no state of a task. */
+/* New states and results, except task states. */
 enum event_word {
     EVENT_WORD_NONE,
     EVENT_WORD_CAPPED,
@@ -61,9 +62,9 @@ enum event_word {
 };
 
 /*
- * An event and its members. Texts are borrowed from whoever has made it, or
- * are in `texts` of one that was read. NULL, 0, -1, TASK_STATE_COUNT and
- * EVENT_WORD_NONE stand for members that are absent, as their comments say.
+ * An event and its members. Strings are borrowed from its creator, or are in
+ * `texts` after event_read(). NULL, 0, -1, TASK_STATE_COUNT and EVENT_WORD_NONE
+ * mean that a member is absent, as the comments note.
  */
 struct event {
     enum event_kind kind;
@@ -73,12 +74,12 @@ struct event {
             const char *task;
             uint32_t from;      /* enum task_state; TASK_STATE_COUNT: none */
             uint32_t to;        /* enum task_state */
-            uint32_t attempt;   /* 0: none, or in the session of another one */
+            uint32_t attempt;   /* 0: none, or in the session of another task */
             const char *reason; /* or NULL */
             bool asks; /* parked with a question; for event_hook() only */
-        } task;        /* a task has come to another state */
+        } task;        /* a task has changed its state */
         struct {
-            const char *task; /* the first one of the session */
+            const char *task; /* first task of the session */
             uint32_t attempt;
             uint64_t token;
             const char *outcome; /* exec/outcome.h has the words */
@@ -94,7 +95,7 @@ struct event {
             uint64_t token;
             const char *outcome;
             const char *reason; /* or NULL */
-        } member; /* what the session of a batch says of another task */
+        } member;               /* outcome of another task of a batch */
         struct {
             enum event_word to; /* SUBMITTED, WAITING, FINISHED */
             const char *id;     /* of SUBMITTED, with its tasks; or NULL */
@@ -103,7 +104,7 @@ struct event {
         } run;
         struct {
             uint32_t tasks;
-            const char *by; /* the task whose session did it, or NULL */
+            const char *by; /* the task whose session added them, or NULL */
         } added;
         struct {
             const char *task;
@@ -114,7 +115,7 @@ struct event {
             uint32_t changed;
             uint32_t added;
             uint32_t removed;
-        } updated; /* tasks, by another version of the plan */
+        } updated; /* tasks, by a new version of the plan */
         struct {
             enum event_word result; /* DONE, FAILED */
             const char *reason;     /* or NULL */
@@ -124,7 +125,7 @@ struct event {
             uint64_t of; /* number of the event */
             enum event_word result;
             const char *reason;
-        } hook; /* nobody took it */
+        } hook; /* its delivery was given up */
         struct {
             enum event_word to; /* REACHED */
             const char *budget;
@@ -135,7 +136,7 @@ struct event {
             int64_t cap;          /* -1: none */
             const char *meter;    /* or NULL */
             double percent;       /* of the meter; -1: none */
-            int64_t until_ns;     /* wall clock; 0: not known */
+            int64_t until_ns;     /* wall clock; 0: unknown */
             const char *by;       /* "session", or NULL: a monitor */
             const char *reason;   /* or NULL */
         } usage;
@@ -156,7 +157,7 @@ struct event {
             uint64_t epoch;
             uint32_t found; /* sessions in flight */
             uint32_t adopted;
-        } scheduler; /* one has begun */
+        } scheduler; /* a scheduler has started */
     } as;
 };
 
@@ -170,8 +171,8 @@ enum event_kind event_kind_of(const struct store_event *row);
 void event_write(struct strbuf *out, const struct event *event);
 
 /*
- * Read a row. *out starts as {0}, and may be used for one row after the other;
- * whatever is not there, or not of its type, is absent.
+ * Read a row. *out starts as {0}, and may be used for several rows in turn; a
+ * member that is missing, or of another type, is absent.
  */
 void event_read(struct event *out, const struct store_event *row);
 void event_release(struct event *event);
@@ -180,12 +181,12 @@ void event_release(struct event *event);
 bool event_is_request(const struct event *event, const char *verb);
 struct jsonr event_answer(const struct event *event);
 
-/* The hook of plans that is told of it, or NULL. */
+/* The name of the plan's hook for this event, or NULL. */
 const char *event_hook(const struct event *event);
 
 /*
  * Append the event as other programs get it: a JSON object, with the id of its
- * run, or NULL, and the hook that is told, or NULL.
+ * run, or NULL, and the hook that it is for, or NULL.
  */
 void event_add_json(struct strbuf *out,
                     const struct store_event *row,
@@ -196,14 +197,14 @@ void event_add_json(struct strbuf *out,
 
 /*
  * The sum of an event whose `number` is set, chained to `before`, the sum of
- * the event before it (0: this is the first). See docs/store.md for the bytes.
+ * the previous event (0: this is the first). See docs/store.md for the bytes.
  */
 uint64_t event_sum(uint64_t before, const struct store_event *event);
 
 /*
- * Events that were removed: those from `first` to `last`, and the sum of the
- * last one, from which the chain goes on. Two gaps never touch. A gap is kept
- * as a setting, whose name sorts as `first` does.
+ * Removed events, from `first` to `last`, and the sum of the last one, from
+ * which the chain continues. Two gaps are never adjacent. A gap is stored as a
+ * setting, whose name sorts as `first` does.
  */
 struct event_gap {
     uint64_t first;
@@ -211,17 +212,17 @@ struct event_gap {
     uint64_t sum;
 };
 
-/* What the names of all gaps begin with. */
+/* Prefix of the names of all gaps. */
 #define EVENT_GAP_PREFIX "events/"
 
-/* A gap as a setting; both texts end with a NUL. */
+/* A gap as a setting; both strings are NUL-terminated. */
 struct event_gap_texts {
     char name[32];
     char value[80];
 };
 struct event_gap_texts event_gap_write(const struct event_gap *gap);
 
-/* The reverse; false: it is no gap. */
+/* Parse a setting; false: it is not a gap. */
 bool event_gap_read(const char *name, const char *value, struct event_gap *out);
 
 #endif /* STORE_EVENT_H */

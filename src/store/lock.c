@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The record is 1024 bytes: lines "NAME VALUE\n" in the order below, then
- * spaces, then a newline.
+ * The scheduler's lock file. Its record is 1024 bytes: lines "NAME VALUE\n" in
+ * the order below, then spaces, then a newline.
  *
  *   sluice-lock 1      format; another number is not read
  *   pid N              of the owner
- *   start N            when that process began, in ticks since boot
+ *   start N            start of that process, in ticks since boot
  *   host NAME          "-" for none
  *   boot ID            "-" for none
- *   epoch N            0 until the store has given it one
+ *   epoch N            0 until the store has assigned one
  *   beat N             nanoseconds of CLOCK_BOOTTIME
- *   writes N           batches acknowledged so far: when the database has
+ *   writes N           batches acknowledged so far: if the database has
  *                      fewer, it has lost some
  *   commits N          batches that this owner has written
- *   commit_ns N        time that this took in all
+ *   commit_ns N        total time of these commits
  *   trouble TEXT       "-" for none
  *   sum HEX            checksum of all lines before, 16 digits
  *
- * A reader can meet a writer half-way, which the sum tells: it then reads
+ * A reader can see a half-written record, which the sum detects: it then reads
  * again. To add a line, append it before `sum` and raise the format's number.
  *
- * The file may be removed by a person while it is held. So whoever takes the
- * lock looks afterwards whether the file it has is the one that is there.
+ * A user may remove the file while it is locked. So a process that takes the
+ * lock checks afterwards that its file is still the file of that name.
  */
 #include "store/lock.h"
 
@@ -42,7 +42,7 @@
 
 enum {
     RECORD_BYTES = 1024,
-    TRIES_MAX = 100, /* of reading a record, and of finding the file */
+    TRIES_MAX = 100, /* to read a record, and to find the file */
 };
 
 void lock_init(struct lock *lock, const char *dir, int dir_fd)
@@ -54,7 +54,7 @@ void lock_init(struct lock *lock, const char *dir, int dir_fd)
 void lock_release(struct lock *lock)
 {
     if (lock->fd >= 0) {
-        /* Nothing was promised to be on the disk, so no error matters. */
+        /* Nothing needs to be on the disk, so ignore errors. */
         (void)close(lock->fd);
         lock->fd = -1;
     }
@@ -81,7 +81,7 @@ static enum err system_error(const struct lock *lock,
                     strerror(error));
 }
 
-/* It cannot be opened: when rights are missing, tell whose, and what helps. */
+/* Report why it cannot be opened; for missing rights, with the remedy. */
 static enum err open_error(const struct lock *lock, struct diag *diag)
 {
     int error = errno;
@@ -92,7 +92,7 @@ static enum err open_error(const struct lock *lock, struct diag *diag)
         return system_error(lock, diag, "open", error);
     }
     if (fstatat(lock->dir_fd, LOCK_NAME, &status, AT_SYMLINK_NOFOLLOW) != 0) {
-        name = ""; /* it cannot be made, or looked for */
+        name = ""; /* cannot create or search it */
         rights = "u+rwx";
         if (fstat(lock->dir_fd, &status) != 0) {
             return system_error(lock, diag, "open", error);
@@ -139,7 +139,7 @@ static int write_record(int fd, const struct strbuf *text)
     return (size_t)done == text->len ? 0 : ENOSPC;
 }
 
-/* Open the file, and make it if need be; *fd_out is then at least 0. */
+/* Open the file, and create it if needed; *fd_out is then at least 0. */
 static enum err
 open_file(const struct lock *lock, int *fd_out, struct diag *diag)
 {
@@ -158,7 +158,7 @@ open_file(const struct lock *lock, int *fd_out, struct diag *diag)
                        ERR_DENIED,
                        "the store's \"" LOCK_NAME "\" is not a regular file");
     } else if (status.st_size < RECORD_BYTES) {
-        /* Takes the space, and never what another process has written. */
+        /* Reserves the space, and keeps the data of other processes. */
         int error = posix_fallocate(fd, 0, RECORD_BYTES);
         if (error == 0 && fsync(fd) != 0) {
             error = errno;
@@ -186,7 +186,7 @@ enum err lock_make(struct lock *lock, struct diag *diag)
     return err;
 }
 
-/* Whether the file that is open is the one which has the name now. */
+/* Whether the open file still has the name. */
 static bool has_name(int dir_fd, int fd)
 {
     struct stat here;
@@ -226,7 +226,7 @@ enum err lock_take(struct lock *lock, struct diag *diag)
                     "\" is replaced repeatedly");
 }
 
-/* The value of a line, moved past; NULL: the line is not `name`. */
+/* Return the value of a line, and move past it; NULL: not `name`. */
 static const char *take_line(char **at, const char *name)
 {
     char *end = strchr(*at, '\n');
@@ -265,7 +265,7 @@ static bool take_text(char **at, const char *name, char *out, size_t bytes)
     return true;
 }
 
-/* Parse a record in place; false: it is none, or not whole. */
+/* Parse a record in place; false: invalid or incomplete. */
 static bool parse(char *text, struct lock_record *out)
 {
     struct lock_record record = {0};
@@ -302,7 +302,7 @@ static bool parse(char *text, struct lock_record *out)
     return true;
 }
 
-/* Read the record; zeros when there is none that makes sense. */
+/* Read the record; zeros if it is invalid. */
 static enum err read_record(const struct lock *lock,
                             int fd,
                             struct lock_record *out,
@@ -324,13 +324,13 @@ static enum err read_record(const struct lock *lock,
             return ERR_OK;
         }
         if (text[0] == '\0') {
-            return ERR_OK; /* nobody ever took it */
+            return ERR_OK; /* never taken */
         }
     }
     return ERR_OK;
 }
 
-/* Whether someone else holds the lock of the file. */
+/* Whether another process holds the lock of the file. */
 static enum err
 is_held(const struct lock *lock, int fd, bool *out, struct diag *diag)
 {
@@ -357,7 +357,7 @@ lock_read(const struct lock *lock, struct lock_record *out, struct diag *diag)
     if (fd < 0) {
         return open_error(lock, diag);
     }
-    /* First the lock: a record that is read later is not older than it. */
+    /* First the lock: the record, read later, is then at least as new. */
     bool held = false;
     enum err err = is_held(lock, fd, &held, diag);
     if (err == ERR_OK) {
@@ -370,7 +370,7 @@ lock_read(const struct lock *lock, struct lock_record *out, struct diag *diag)
     return err;
 }
 
-/* Append a line with a text that cannot break the record. */
+/* Append a line, without characters that would break the record. */
 static void add_text(struct strbuf *out, const char *name, const char *text)
 {
     strbuf_addf(out, "%s ", name);
@@ -418,7 +418,7 @@ bool lock_has_file(const struct lock *lock)
     return fstat(lock->fd, &status) == 0 && status.st_nlink > 0;
 }
 
-/* The process that the kernel's list of all locks has for a file; 0: none. */
+/* The process that /proc/locks lists for a file; 0: none. */
 static int64_t listed_pid(const char *file)
 {
     FILE *list = fopen("/proc/locks", "re");
@@ -440,7 +440,7 @@ static int64_t listed_pid(const char *file)
                            name);
         if (count == 4 && strcmp(kind, "POSIX") == 0 &&
             strcmp(access, "WRITE") == 0 && strcmp(name, file) == 0) {
-            long long number = strtoll(pid, NULL, 10); /* 0: none of ours */
+            long long number = strtoll(pid, NULL, 10); /* 0: other namespace */
             found = number != getpid() ? number : 0;
         }
     }
@@ -449,9 +449,9 @@ static int64_t listed_pid(const char *file)
 }
 
 /*
- * A process that opens and closes a file loses its own locks on it, so the
- * file is not touched: the kernel's list has the answer. An entry can be missed
- * while others of the list come and go, so it is read more than once.
+ * A process that opens and closes a file loses its own locks on it, so do not
+ * touch the file: read /proc/locks. An entry can be missed while other entries
+ * come and go, so read it more than once.
  */
 int64_t lock_foreign_pid(const char *path)
 {
@@ -460,7 +460,7 @@ int64_t lock_foreign_pid(const char *path)
     if (stat(path, &status) != 0) {
         return 0;
     }
-    char file[64]; /* as the list names it */
+    char file[64]; /* in the format of the list */
     (void)snprintf(file,
                    sizeof(file),
                    "%02x:%02x:%llu",

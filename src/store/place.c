@@ -20,7 +20,7 @@ static bool is_directory(const char *path)
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/* `path` made absolute; links in the part that is there are resolved. */
+/* Return the absolute path; links in its existing part are resolved. */
 static char *absolute(const char *path, struct diag *diag)
 {
     char real[PATH_MAX];
@@ -31,7 +31,7 @@ static char *absolute(const char *path, struct diag *diag)
         (void)diag_set(diag, ERR_INVALID, "%s: %s", path, strerror(errno));
         return NULL;
     }
-    /* It is not there yet: its parent must be. */
+    /* It does not exist yet: its parent must. */
     const char *slash = strrchr(path, '/');
     struct strbuf parent = {0};
     strbuf_add(&parent,
@@ -54,7 +54,7 @@ static char *absolute(const char *path, struct diag *diag)
     return made;
 }
 
-/* The nearest .sluice from here upward, or NULL. */
+/* Return the nearest .sluice in this or a parent directory, or NULL. */
 static char *nearest(void)
 {
     char here[PATH_MAX];
@@ -107,7 +107,7 @@ enum err store_place_find(struct store_place *out,
         }
     }
     if (dir == NULL) {
-        return ERR_NOT_FOUND; /* as *diag says */
+        return ERR_NOT_FOUND; /* *diag has the reason */
     }
     *out = store_place_copy(&(struct store_place){dir, dir, dir});
     mem_free(dir);

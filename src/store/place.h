@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * place: where a store is, which one it is, and this machine's directory for
+ * place: the address of a store, its identity, and this machine's directory for
  * it. For a store in a directory all three are that directory.
  */
 #ifndef STORE_PLACE_H
@@ -14,14 +14,14 @@
 /* Starts as {0}. */
 struct store_place {
     char *address; /* for store_open(); a directory is absolute */
-    char *id;      /* tells it from other stores, in marks left elsewhere */
+    char *id;      /* identifies it among stores, in marks left elsewhere */
     char *home; /* absolute: attempts, worktrees and the socket are below it */
 };
 
 /*
  * Find the store: `option`, $SLUICE_STORE, or the nearest directory .sluice
- * from here upward. With `make` it need not be there (then .sluice here). An
- * error: *diag says what to do. Release *out in any case.
+ * from here upward. With `make` it need not exist (default: .sluice here). On
+ * error *diag has the remedy. Release *out in any case.
  */
 MUST_USE enum err store_place_find(struct store_place *out,
                                    const char *option,
@@ -35,7 +35,7 @@ void store_place_release(struct store_place *place);
 #define STORE_PLACE_SOCKET "socket"
 
 /* Its address, by a descriptor of `home`: the path of a unix socket has at most
- * 107 bytes, and a store may lie deeper than that. */
+ * 107 bytes, and a store may be deeper than that. */
 void store_place_socket(struct sockaddr_un *out, int home_fd);
 
 #endif /* STORE_PLACE_H */

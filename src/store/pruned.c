@@ -18,7 +18,7 @@ struct pruned_text pruned_text(const char *text, size_t len)
 
 void pruned_add(struct strbuf *out, const struct store_run *run)
 {
-    INVARIANT(run->finished); /* others stay */
+    INVARIANT(run->finished); /* others are not removed */
     INVARIANT(run->number > 0);
     struct jsonw json = {.out = out};
     jsonw_object(&json, NULL);

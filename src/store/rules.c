@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rules that a batch must keep, whatever the back end. Numbers of events
- * and requests are given out here; tokens and runs must be greater than all
- * before. What a rule needs to know of other rows it asks the back end.
+ * The rules for a batch, for all back ends. Events and requests get their
+ * numbers here; tokens and run numbers must be greater than all earlier ones.
+ * Rules query the back end for other rows.
  */
 #include "store/backend.h"
 
@@ -13,15 +13,15 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* One batch under way. */
+/* A batch being applied. */
 struct applying {
     struct store *store;
-    struct store_info *info; /* as it will be written at the end */
-    uint32_t known_run;      /* one that is certainly there; 0: none */
+    struct store_info *info; /* to be written at the end */
+    uint32_t known_run;      /* a run that exists; 0: none */
     struct diag *diag;
 };
 
-/* What belongs to a run needs that run. */
+/* Check that the run of a row exists. */
 static enum err need_run(struct applying *applying, uint32_t run)
 {
     INVARIANT(run > 0 && run <= STORE_RUN_MAX);
@@ -58,7 +58,7 @@ static enum err put(struct applying *applying,
     return err;
 }
 
-/* A run comes with the text of its plan, its fragment 0. */
+/* Add a run with the text of its plan, its fragment 0. */
 static enum err add_run(struct applying *applying, const union store_row *row)
 {
     const struct store_run *run = &row->run;

@@ -2,12 +2,13 @@
 /*
  * The life of a store in a directory:
  *
- *   DIR/sluice.db        the database; -wal and -shm beside it always stay
- *   DIR/sluice.db.new    only while the database is being made
- *   DIR/lock             who is the scheduler; see lock.c
+ *   DIR/sluice.db        the database; its -wal and -shm files always stay
+ *   DIR/sluice.db.new    only while the database is being created
+ *   DIR/lock             the scheduler's lock; see lock.c
  *
- * The directory must be the user's own and closed to others' writing: whoever
- * can replace these files decides which commands are run.
+ * The directory must belong to the user, and other users must not be able to
+ * write to it: a user who can replace these files controls the commands that
+ * are run.
  */
 #include "store/sqlite.h"
 
@@ -41,7 +42,7 @@ system_error(struct diag *diag, const char *what, const char *dir, int error)
     return diag_set(diag, err, "%s %s: %s", what, dir, strerror(error));
 }
 
-/* A link of someone else could lead anywhere. */
+/* Reject a symbolic link of another user, which could point anywhere. */
 static enum err check_link(const char *dir, struct diag *diag)
 {
     struct stat status;
@@ -60,7 +61,7 @@ static enum err check_link(const char *dir, struct diag *diag)
     return ERR_OK;
 }
 
-/* Whether only this user can change what is in the directory. */
+/* Check that only this user can change the contents of the directory. */
 static enum err check_rights(int dir_fd, const char *dir, struct diag *diag)
 {
     struct stat status;
@@ -114,8 +115,8 @@ static enum err open_directory(struct sqlite_store *store, struct diag *diag)
 }
 
 /*
- * The path for SQLite, which knows no directory descriptors. It is absolute,
- * so that changing the working directory does not matter.
+ * Find the path for SQLite, which does not support directory descriptors. It is
+ * absolute, so that changing the working directory does not matter.
  */
 static enum err find_path(struct sqlite_store *store, struct diag *diag)
 {
@@ -139,7 +140,7 @@ static void close_store(struct store *base)
         sqlite_checkpoint_last(store);
         sqlite_disconnect(store);
     }
-    /* Only now: no two processes have a connection that writes. */
+    /* Only now, so that no two processes have a writable connection. */
     INVARIANT(store->db == NULL);
     lock_release(&store->lock);
     INVARIANT(store->lock.fd < 0);
@@ -162,7 +163,7 @@ get_owner(struct store *base, struct store_owner *out, struct diag *diag)
     out->silent_ns = -1;
     long ticks = sysconf(_SC_CLK_TCK);
     if (err == ERR_OK && ticks > 0) {
-        /* Whose lock this kernel holds has the clock of this kernel. */
+        /* The owner runs on this kernel, so it uses the same clock. */
         int64_t now_ns = clock_boot_ns();
         int64_t begun_ns =
             (int64_t)(record.owner.start_ticks / (uint64_t)ticks) * 1000000000;
@@ -175,7 +176,7 @@ get_owner(struct store *base, struct store_owner *out, struct diag *diag)
     return err;
 }
 
-/* Say who has the lock. */
+/* Report who has the lock. */
 static enum err name_owner(struct sqlite_store *store, struct diag *diag)
 {
     struct lock_record record;
@@ -195,7 +196,7 @@ static enum err name_owner(struct sqlite_store *store, struct diag *diag)
                     store->dir);
 }
 
-/* Make the database if there is none, and none has been lost. */
+/* Create the database if it does not exist and was not lost. */
 static enum err make_if_missing(struct sqlite_store *store, struct diag *diag)
 {
     enum err err = sqlite_find_database(store, diag);
@@ -214,7 +215,7 @@ static enum err make_if_missing(struct sqlite_store *store, struct diag *diag)
     return sqlite_make_database(store, diag);
 }
 
-/* With the lock held: from the record to a new epoch. */
+/* With the lock held: update the record and begin a new epoch. */
 static enum err become_owner(struct sqlite_store *store,
                              const struct store_owner *self,
                              uint64_t *epoch_out,
@@ -271,7 +272,7 @@ static enum err take(struct store *base,
         return err;
     }
     crash_point("store-locked");
-    sqlite_disconnect(store); /* what was used for reading */
+    sqlite_disconnect(store); /* used for reading */
     err = become_owner(store, self, epoch_out, diag);
     if (err != ERR_OK) {
         sqlite_disconnect(store);
@@ -331,7 +332,7 @@ static enum err open_files(struct sqlite_store *store, struct diag *diag)
         err = sqlite_need_db(store, diag);
         if (store->mode == STORE_WRITE &&
             (err == ERR_NOT_FOUND || store->outdated)) {
-            err = ERR_OK; /* made or migrated when the lock is taken */
+            err = ERR_OK; /* created or migrated when the lock is taken */
         }
     }
     return err;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests reach the scheduler of an SQLite store over a unix socket in the
- * store's directory, which the scheduler listens on (engine/control_socket.h):
- * one line goes there, and one comes back.
+ * Requests to the scheduler of an SQLite store, over a unix socket in the store
+ * directory on which the scheduler listens (engine/control_socket.h): one line
+ * goes out, and one line comes back.
  */
 #include "store/sqlite_internal.h"
 
@@ -56,7 +56,7 @@ static enum err send_all(int fd, const char *bytes, size_t len)
     return ERR_OK;
 }
 
-/* Read one line, without its end. */
+/* Read one line, without its newline. */
 static enum err read_line(int fd, int timeout_ms, struct strbuf *out)
 {
     int64_t end_ns = clock_boot_ns() + (int64_t)timeout_ms * 1000000;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connections, and what their errors mean to us.
+ * Connections, and the translation of SQLite's errors.
  *
- * Only the holder of the scheduler's lock has a connection that can write, and
- * it alone checkpoints. Two that do so at the same time can damage the file
- * with the versions of SQLite from 3.7.0 to 3.51.2, which Debian 12 has.
+ * Only the holder of the scheduler's lock has a writable connection, and it
+ * alone checkpoints. Two concurrent checkpoints can damage the file with SQLite
+ * versions 3.7.0 to 3.51.2, which include Debian 12's.
  */
 #include "store/sqlite_internal.h"
 
@@ -18,7 +18,7 @@
 enum {
     READ_BUSY_MS = 5000,
     WRITE_BUSY_MS = 2000,
-    /* Longer texts are damage: a plan has 256 MiB at most. */
+    /* Longer values are damage: a plan has 256 MiB at most. */
     TEXT_BYTES_MAX = 300 << 20,
 };
 
@@ -49,8 +49,8 @@ static bool is_full(int error)
 }
 
 /*
- * After a failed fsync() the data may or may not be on the disk, whatever the
- * reason was, so that never counts as "the disk is full, nothing was written".
+ * After a failed fsync() the data may or may not be on the disk, for any errno,
+ * so never report it as "the disk is full, nothing was written".
  */
 static enum err class_of(int rc, int error)
 {
@@ -80,13 +80,13 @@ static enum err class_of(int rc, int error)
     case SQLITE_READONLY:
         return ERR_DENIED;
     default:
-        /* NOTADB and CORRUPT; and whatever our own SQL meets only when the
-         * schema is not what it was made to be. */
+        /* NOTADB and CORRUPT; and errors that our own SQL can get only if the
+         * schema was changed. */
         return ERR_CORRUPT;
     }
 }
 
-/* Another process uses the database as only a scheduler should. */
+/* Another process holds a lock that only a scheduler should hold. */
 static enum err fail_busy(const struct sqlite_store *store, struct diag *diag)
 {
     char shm[DIAG_BYTES];
@@ -147,13 +147,13 @@ static int note_frames(void *ctx, sqlite3 *db, const char *name, int frames)
     struct sqlite_store *store = ctx;
     INVARIANT(store->db == db && frames >= 0);
     if (frames < store->frames) {
-        store->checkpoint_at = 0; /* the WAL begins again */
+        store->checkpoint_at = 0; /* the WAL restarts */
     }
     store->frames = frames;
     return SQLITE_OK;
 }
 
-/* Settings that touch no file. */
+/* Settings that do not access the file. */
 static enum err configure(struct sqlite_store *store, bool writable)
 {
     sqlite3 *db = store->db;
@@ -164,14 +164,14 @@ static enum err configure(struct sqlite_store *store, bool writable)
     (void)sqlite3_busy_timeout(db, writable ? WRITE_BUSY_MS : READ_BUSY_MS);
     (void)sqlite3_limit(db, SQLITE_LIMIT_LENGTH, TEXT_BYTES_MAX);
     (void)sqlite3_file_control(db, NULL, SQLITE_FCNTL_PERSIST_WAL, &persist);
-    /* A file that comes from elsewhere must not bring code with it. */
+    /* A file from another source must not run code. */
     if (sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL) != 0 ||
         sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL) != 0 ||
         sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL) != 0) {
         return ERR_UNAVAILABLE;
     }
     if (writable) {
-        /* Also ends the checkpoints that SQLite would do by itself. */
+        /* Also disables SQLite's automatic checkpoints. */
         (void)sqlite3_wal_hook(db, note_frames, store);
         store->frames = 0;
         store->checkpoint_at = 0;
@@ -179,7 +179,7 @@ static enum err configure(struct sqlite_store *store, bool writable)
     return ERR_OK;
 }
 
-/* A file system without shared memory has SQLite use another mode. */
+/* On a file system without shared memory SQLite uses another mode. */
 static enum err set_wal(struct sqlite_store *store, struct diag *diag)
 {
     sqlite3_stmt *stmt = NULL;
@@ -211,7 +211,7 @@ run_sql(struct sqlite_store *store, const char *sql, struct diag *diag)
     return rc == SQLITE_OK ? ERR_OK : sqlite_fail(store, rc, diag);
 }
 
-/* Settings that are SQL, and read the file. */
+/* Settings by SQL, which read the file. */
 static enum err
 set_pragmas(struct sqlite_store *store, bool writable, struct diag *diag)
 {
@@ -223,7 +223,7 @@ set_pragmas(struct sqlite_store *store, bool writable, struct diag *diag)
         err = set_wal(store, diag);
     }
     if (err == ERR_OK && writable) {
-        /* Sizes are in KiB when negative, and in bytes. */
+        /* Negative sizes are in KiB, others in bytes. */
         err = run_sql(store,
                       "PRAGMA synchronous = FULL;"
                       "PRAGMA cache_size = -4096;"
@@ -239,7 +239,7 @@ open_connection(struct sqlite_store *store, bool writable, struct diag *diag)
     int flags = writable ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
     flags |= SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
     int rc = sqlite3_open_v2(store->path, &store->db, flags, NULL);
-    INVARIANT(store->db != NULL); /* or memory has run out */
+    INVARIANT(store->db != NULL); /* or out of memory */
     if (rc != SQLITE_OK) {
         return sqlite_fail(store, rc, diag);
     }
@@ -352,7 +352,7 @@ sqlite_step(struct sqlite_store *store, sqlite3_stmt *stmt, struct diag *diag)
     return err;
 }
 
-/* Carry out a statement without parameters. */
+/* Run a statement without parameters. */
 static enum err run_slot(struct sqlite_store *store,
                          enum sqlite_slot slot,
                          const char *sql,
@@ -381,7 +381,7 @@ enum err sqlite_begin(struct sqlite_store *store, struct diag *diag)
 enum err sqlite_begin_write(struct sqlite_store *store, struct diag *diag)
 {
     INVARIANT(!is_open(store));
-    INVARIANT(store->lock.fd >= 0); /* nobody else writes */
+    INVARIANT(store->lock.fd >= 0); /* the only writer */
     enum err err =
         run_slot(store, SLOT_BEGIN_IMMEDIATE, "BEGIN IMMEDIATE", diag);
     INVARIANT((err == ERR_OK) == is_open(store));
@@ -400,8 +400,8 @@ enum err sqlite_commit(struct sqlite_store *store, struct diag *diag)
 void sqlite_rollback(struct sqlite_store *store)
 {
     if (!is_open(store)) {
-        return; /* SQLite has done it already, after a grave error */
+        return; /* SQLite has rolled back after a severe error */
     }
-    /* When even that fails, closing the connection does the same. */
+    /* If this fails, closing the connection has the same effect. */
     (void)run_slot(store, SLOT_ROLLBACK, "ROLLBACK", NULL);
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of the SQLite back end share.
+ * Declarations that the files of the SQLite back end share.
  *
  *   sqlite.c          life of a store: open, take, beat, close
  *   sqlite_db.c       connections, statements, errors
- *   sqlite_schema.c   making and migrating the database; is it ours?
+ *   sqlite_schema.c   creating, checking and migrating the database
  *   sqlite_row.c      rows to structs and back
- *   sqlite_read.c     which rows a query wants
+ *   sqlite_read.c     queries
  *   sqlite_write.c    transactions that write
  *   sqlite_prune.c    removing finished runs
- *   sqlite_verify.c   looking for damage below the rows
+ *   sqlite_verify.c   checking for damage below the rows
  *   sqlite_ask.c      requests to the scheduler, over its socket
  */
 #ifndef STORE_SQLITE_INTERNAL_H
@@ -29,7 +29,7 @@
 /* "slui", in the header of the database. */
 enum { SQLITE_APPLICATION_ID = 0x736c7569 };
 
-/* Statements that are kept prepared. */
+/* Prepared statements. */
 enum sqlite_slot {
     SLOT_BEGIN,
     SLOT_BEGIN_IMMEDIATE,
@@ -38,7 +38,7 @@ enum sqlite_slot {
     SLOT_HEAD,
     SLOT_HEAD_SET,
     SLOT_RUN_KNOWN,
-    SLOT_PUT, /* one for each kind of row and way to put it */
+    SLOT_PUT, /* one for each kind of row and store_put */
     SLOT_COUNT = SLOT_PUT + STORE_KINDS * STORE_PUTS,
 };
 
@@ -52,8 +52,8 @@ struct sqlite_store {
     struct lock_record record; /* as last written, while the lock is held */
     sqlite3 *db;               /* NULL: not open */
     sqlite3_stmt *slots[SLOT_COUNT];
-    bool outdated;     /* the schema is too old to be read as it is */
-    bool held;         /* one state is being read */
+    bool outdated;     /* the schema must be migrated before reading */
+    bool held;         /* between hold and let_go */
     bool writing;      /* between begin and end of a batch */
     int frames;        /* in the WAL after the last commit */
     int checkpoint_at; /* frames at which the next checkpoint is due */
@@ -61,17 +61,17 @@ struct sqlite_store {
 
 /* --- sqlite_db.c --- */
 
-/* Translate a result that is not OK, ROW or DONE, and say so in *diag. */
+/* Translate a result that is not OK, ROW or DONE, and set *diag. */
 enum err sqlite_fail(struct sqlite_store *store, int rc, struct diag *diag);
 
-/* The same for damage that we have noticed ourselves. */
+/* The same for damage that we have detected ourselves. */
 enum err sqlite_corrupt(const struct sqlite_store *store,
                         struct diag *diag,
                         const char *format,
                         ...) PRINTF_LIKE(3, 4);
 
-/* Open the connection, and check that the database is ours and whole enough
- * to be asked. Closed again on failure. */
+/* Open the connection, and check that the database is ours and intact enough to
+ * be queried. Closed again on failure. */
 MUST_USE enum err
 sqlite_connect(struct sqlite_store *store, bool writable, struct diag *diag);
 
@@ -81,24 +81,24 @@ void sqlite_disconnect(struct sqlite_store *store);
 /* Open it for reading unless it is open. */
 MUST_USE enum err sqlite_need_db(struct sqlite_store *store, struct diag *diag);
 
-/* A statement that stays prepared in a slot. */
+/* Return the statement of a slot, prepared on first use. */
 MUST_USE enum err sqlite_slot(struct sqlite_store *store,
                               int slot,
                               const char *sql,
                               sqlite3_stmt **out,
                               struct diag *diag);
 
-/* A statement for once; the caller finalizes it. */
+/* Prepare a statement; the caller finalizes it. */
 MUST_USE enum err sqlite_prepare(struct sqlite_store *store,
                                  const char *sql,
                                  sqlite3_stmt **out,
                                  struct diag *diag);
 
-/* Carry out a statement that gives no row, and reset it. */
+/* Run a statement that returns no row, and reset it. */
 MUST_USE enum err
 sqlite_step(struct sqlite_store *store, sqlite3_stmt *stmt, struct diag *diag);
 
-/* Begin to read, begin to write, end. Rolling back cannot fail. */
+/* Begin to read, begin to write, commit. Rolling back cannot fail. */
 MUST_USE enum err sqlite_begin(struct sqlite_store *store, struct diag *diag);
 MUST_USE enum err sqlite_begin_write(struct sqlite_store *store,
                                      struct diag *diag);
@@ -107,25 +107,25 @@ void sqlite_rollback(struct sqlite_store *store);
 
 /* --- sqlite_schema.c --- */
 
-/* Whether there is a database; ERR_NOT_FOUND: none, but also no rest of one. */
+/* Find the database; ERR_NOT_FOUND: neither it nor its WAL exists. */
 MUST_USE enum err sqlite_find_database(const struct sqlite_store *store,
                                        struct diag *diag);
 
-/* Make the database, whole or not at all; there must be none. */
+/* Create the database atomically; it must not exist. */
 MUST_USE enum err sqlite_make_database(const struct sqlite_store *store,
                                        struct diag *diag);
 
-/* Is what was opened a store of a version that we know? Looks at the file
+/* Check that the file is a store of a version that we know. Reads the file
  * only, before SQLite does more than that. */
 MUST_USE enum err sqlite_check_file(struct sqlite_store *store,
                                     struct diag *diag);
 
-/* The same, as the database says; and whether the schema can be used. */
+/* The same by the database's version; and whether the schema is usable. */
 MUST_USE enum err sqlite_check_schema(struct sqlite_store *store,
                                       bool writable,
                                       struct diag *diag);
 
-/* Bring the schema of a writable connection up to date. */
+/* Upgrade the schema of a writable connection. */
 MUST_USE enum err sqlite_migrate(struct sqlite_store *store, struct diag *diag);
 
 /* Run all steps on an empty database, for comparison. */
@@ -133,8 +133,8 @@ MUST_USE enum err sqlite_build_schema(sqlite3 *db);
 
 /* --- sqlite_row.c --- */
 
-/* Columns of the present row, checked. `bad` tells that one had a value which
- * its place in a struct cannot have. */
+/* Columns of the current row, checked. `bad`: a column had a value that is
+ * invalid for its struct member. */
 struct sqlite_row {
     sqlite3_stmt *stmt;
     bool bad;
@@ -142,7 +142,7 @@ struct sqlite_row {
 int64_t sqlite_i64(struct sqlite_row *row, int column);
 const char *sqlite_text(struct sqlite_row *row, int column);
 
-/* The present row of a statement that has the columns of a table. */
+/* Read the current row of a statement that has the columns of a table. */
 void sqlite_get(struct sqlite_row *row,
                 const struct column_table *table,
                 union store_row *out);
@@ -150,7 +150,7 @@ void sqlite_get(struct sqlite_row *row,
 /* Append the names of a table's columns. */
 void sqlite_add_names(struct strbuf *sql, const struct column_table *table);
 
-/* Append the statement that puts a row; bind its parameters. */
+/* Append the statement for a store_put; bind its parameters. */
 void sqlite_add_put(struct strbuf *sql,
                     enum store_kind kind,
                     enum store_put how);
@@ -159,7 +159,7 @@ void sqlite_bind(sqlite3_stmt *stmt,
                  enum store_put how,
                  const union store_row *row);
 
-/* --- what struct store_ops asks for, in the files named above --- */
+/* --- functions of struct store_ops, in the files named above ---  */
 
 #define SQLITE_OP(op) __typeof__(*((struct store_ops *)NULL)->op)
 SQLITE_OP(hold) sqlite_hold;
@@ -183,17 +183,17 @@ MUST_USE enum err sqlite_read_head(struct sqlite_store *store,
 
 /* --- sqlite_write.c --- */
 
-/* Begin a new epoch, with the present record of the lock as its owner. */
+/* Begin a new epoch, with the current lock record as its owner. */
 MUST_USE enum err sqlite_begin_epoch(struct sqlite_store *store,
                                      uint64_t *epoch_out,
                                      struct diag *diag);
 
-/* Write what is in the WAL into the database, at the end. */
+/* Checkpoint the WAL into the database, before closing. */
 void sqlite_checkpoint_last(struct sqlite_store *store);
 
 /* --- sqlite_prune.c --- */
 
-/* The gap in the log that begins with this event; ERR_NOT_FOUND: none does. */
+/* The gap in the event log that begins with this event, or ERR_NOT_FOUND. */
 MUST_USE enum err sqlite_find_gap(struct sqlite_store *store,
                                   uint64_t first,
                                   struct event_gap *out,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Removing finished runs. Each statement looks again whether the run is there
- * and has finished, so that nothing depends on what the caller has read.
+ * Removal of finished runs. Each statement checks again that the run exists and
+ * has finished, so that nothing depends on the caller's reads.
  *
- * The log is a chain of sums. Where events go, a setting keeps the sum of the
- * last one, from which the next event's sum follows; gaps that touch become
- * one, so that their number never exceeds that of the events which are left.
+ * The event log is a chain of sums. Where events are removed, a setting keeps
+ * the sum of the last one, from which the next event's sum follows; adjacent
+ * gaps are merged, so that there are never more gaps than remaining events.
  */
 #include "store/sqlite_internal.h"
 
@@ -17,11 +17,11 @@
 
 #include <string.h>
 
-/* The statement's run, ?1, is there and has finished. */
+/* The statement's run, ?1, exists and has finished. */
 #define GOING                                                                  \
     " EXISTS (SELECT 1 FROM run WHERE run.number = ?1 AND run.finished = 1)"
 
-/* A statement with the first of run, first and last as its parameters. */
+/* Prepare a statement whose parameters are run, first and last, in order. */
 static enum err prepare(struct sqlite_store *store,
                         const char *sql,
                         const struct store_prune *prune,
@@ -70,7 +70,7 @@ static enum err change_all(struct sqlite_store *store,
     return err;
 }
 
-/* The gap that a query for a name finds; ERR_NOT_FOUND: none. */
+/* Read the gap that a query by name finds, or ERR_NOT_FOUND. */
 static enum err read_gap(struct sqlite_store *store,
                          const char *sql,
                          uint64_t number,
@@ -132,7 +132,7 @@ static enum err put_gap(struct sqlite_store *store,
     return put_setting(store, how, texts.name, texts.value, diag);
 }
 
-/* Note a gap, as one with those it touches. */
+/* Store a gap, merged with adjacent gaps. */
 static enum err
 add_gap(struct sqlite_store *store, struct event_gap gap, struct diag *diag)
 {
@@ -167,7 +167,7 @@ struct gaps {
     uint32_t count;
 };
 
-/* Find the events that are to go, as gaps. */
+/* Find the events to remove, as gaps. */
 static enum err find_gaps(struct sqlite_store *store,
                           const struct store_prune *prune,
                           struct gaps *gaps,
@@ -228,7 +228,7 @@ static enum err prune_events(struct sqlite_store *store,
     return err;
 }
 
-/* Keep what is remembered of a run, if nothing else of it is left to go. */
+/* Store the remains of a run, if all its other rows are removed. */
 static enum err note_run(struct sqlite_store *store,
                          const struct store_prune *prune,
                          struct diag *diag)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading: which rows a query wants, as SQL. Rows that it does not want are
- * not looked at: tasks are found run by run, by ranges of their key (CROSS
- * JOIN: the runs first), the rest by indexes.
+ * Queries as SQL. Rows that a query does not select are not read: tasks are
+ * found run by run, by ranges of their key (CROSS JOIN: the runs first), the
+ * other rows by indexes.
  */
 #include "store/sqlite_internal.h"
 
@@ -45,7 +45,7 @@ enum err sqlite_read_head(struct sqlite_store *store,
         if (len > 0 && len < sizeof(out->id)) {
             memcpy(out->id, id, len + 1);
         }
-        /* What grows by one must be able to. */
+        /* Counters must be able to grow by one. */
         row.bad = row.bad || out->id[0] == '\0' || out->epoch >= INT64_MAX ||
                   out->last_token > INT64_MAX || out->last_event >= INT64_MAX ||
                   out->last_command >= INT64_MAX ||
@@ -87,11 +87,11 @@ void sqlite_let_go(struct store *base)
     struct sqlite_store *store = (struct sqlite_store *)base;
     INVARIANT(store->held);
     INVARIANT(!store->writing);
-    sqlite_rollback(store); /* ends the reading; nothing was written */
+    sqlite_rollback(store); /* stops reading; nothing was written */
     store->held = false;
 }
 
-/* Bind the text of a parameter, if the statement has one of that name. */
+/* Bind a string to a named parameter, if the statement has it. */
 static void bind_named(sqlite3_stmt *stmt, const char *name, const char *text)
 {
     int ix = sqlite3_bind_parameter_index(stmt, name);
@@ -101,7 +101,7 @@ static void bind_named(sqlite3_stmt *stmt, const char *name, const char *text)
     }
 }
 
-/* Give each row of a statement, which is finalized. */
+/* Pass each row of a statement to `fn`, and finalize the statement. */
 static enum err visit(struct sqlite_store *store,
                       sqlite3_stmt *stmt,
                       const struct column_table *table,
@@ -134,7 +134,7 @@ static enum err visit(struct sqlite_store *store,
     return err;
 }
 
-/* Which runs are wanted: a condition for the table run. */
+/* The condition on table run that selects the query's runs. */
 static const char *wanted(const struct store_query *query)
 {
     if (query->run != NULL) {
@@ -143,7 +143,7 @@ static const char *wanted(const struct store_query *query)
     return query->finished ? "1" : "run.finished = 0";
 }
 
-/* Append where the rows are, and which ones are wanted. */
+/* Append the table and the condition that selects the rows. */
 static void add_source(struct strbuf *sql,
                        enum store_kind kind,
                        const struct store_query *query)
@@ -157,7 +157,7 @@ static void add_source(struct strbuf *sql,
                     wanted(query));
         return;
     case STORE_KIND_TASK:
-        /* +id: SQLite would make an index of all tasks, for one query. */
+        /* +id: SQLite would build an index of all tasks, for one query. */
         strbuf_addf(sql,
                     "(SELECT run.number AS owner FROM run WHERE %s)"
                     " CROSS JOIN task ON key BETWEEN owner << 32"
@@ -233,7 +233,7 @@ enum err sqlite_rows(struct store *base,
     return visit(store, stmt, table, fn, ctx, diag);
 }
 
-/* Append the events after ?1 that a condition lets through. */
+/* Append the events after ?1 that satisfy a condition. */
 static void add_events(struct strbuf *sql, const char *condition)
 {
     strbuf_adds(sql, "SELECT ");

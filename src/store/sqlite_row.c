@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Rows to structs and back, by the tables of columns.h. Each column is checked
- * when it is read: what does not fit its member is damage. Names of states are
- * handed out as they are; the caller knows which ones there are.
+ * when it is read: a value that does not fit its member is damage. Names of
+ * states are passed on unchecked; the caller knows the valid ones.
  */
 #include "store/sqlite_internal.h"
 
@@ -61,7 +61,7 @@ static void get_chars(struct sqlite_row *row, int ix, char *out, size_t size)
     memcpy(out, text, len + 1);
 }
 
-/* A text of any bytes; never NULL. */
+/* Read a value of any bytes; never NULL. */
 static void get_bytes(struct sqlite_row *row, int ix, char *out)
 {
     const char *bytes = "";
@@ -189,7 +189,7 @@ static int bind_bytes(sqlite3_stmt *stmt, int ix, const char *from)
                                SQLITE_STATIC);
 }
 
-/* Bind one parameter; texts outlive the statement. */
+/* Bind one parameter; strings outlive the statement. */
 static int bind_column(sqlite3_stmt *stmt,
                        int ix,
                        const struct column *column,
@@ -275,16 +275,16 @@ void sqlite_add_names(struct strbuf *sql, const struct column_table *table)
     }
 }
 
-/* Conditions that a row must keep to be changed. */
+/* The condition under which a row may change. */
 static const char *condition(enum store_kind kind, enum store_put how)
 {
     if (how == STORE_PUT_NEW && kind == STORE_KIND_RUN) {
-        /* With an id that no run has had which was removed since. */
+        /* No removed run had this id. */
         return " WHERE NOT EXISTS (SELECT 1 FROM setting"
                " WHERE setting.name = 'pruned/' || ?2)";
     }
     if (how == STORE_PUT_NEW && kind == STORE_KIND_FRAGMENT) {
-        /* The next number of its run, or nothing. */
+        /* It has the next number of its run. */
         return " WHERE ?2 = (SELECT coalesce(max(number) + 1, 0)"
                " FROM fragment WHERE run = ?1)";
     }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A database is made beside its place and then renamed, so one that has the
- * name is whole: an empty file, or one cut short, is damage and never
- * something to begin with.
+ * Creation and migration of the database. It is created under another name and
+ * then renamed, so a file with its name is complete: an empty or truncated file
+ * is damage, never a new database.
  *
- * The schema's version is user_version. Step N in schema/ leads from version
- * N - 1 to N; a new database gets all of them. A step that was released is
- * never changed.
+ * The schema's version is user_version. Step N in schema/ leads from version N
+ * - 1 to N; a new database gets all of them. A released step never changes.
  */
 #include "store/sqlite_internal.h"
 
@@ -29,12 +28,12 @@
 
 enum { SCHEMA = ARRAY_COUNT(steps) };
 
-/* The first bytes of every database of SQLite, with the NUL. */
+/* The first bytes of every SQLite database, with the NUL. */
 #define MAGIC "SQLite format 3"
 
 enum {
     HEADER_BYTES = 100,
-    HEADER_VERSION = 60, /* offsets of numbers, the highest byte first */
+    HEADER_VERSION = 60, /* offsets of big-endian numbers */
     HEADER_APPLICATION = 68,
 };
 
@@ -119,7 +118,7 @@ static int fill_database(sqlite3 *db)
     return rc == SQLITE_OK ? exec(db, "COMMIT; PRAGMA journal_mode = WAL") : rc;
 }
 
-/* Make and fill the unfinished database, and see it onto the disk. */
+/* Create and fill the unfinished database, and sync it. */
 static int fill_unfinished(const char *path, int fd)
 {
     sqlite3 *db = NULL;
@@ -146,8 +145,7 @@ static void remove_unfinished(const struct sqlite_store *store)
         UNFINISHED "-wal",
     };
     for (size_t ix = 0; ix < ARRAY_COUNT(names); ix++) {
-        /* Whether it was there does not matter; what stays in the way is
-         * found when the file is made. */
+        /* It need not exist; if it remains, creating the file reports it. */
         (void)unlinkat(store->dir_fd, names[ix], 0);
     }
 }
@@ -174,7 +172,7 @@ enum err sqlite_make_database(const struct sqlite_store *store,
     INVARIANT(store->lock.fd >= 0 && store->record.writes == 0);
     INVARIANT(store->db == NULL);
     remove_unfinished(store);
-    /* It is made here, for its mode: others shall not read it. */
+    /* Create it here to set its mode: other users must not read it. */
     int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
     int fd = openat(store->dir_fd, UNFINISHED, flags, 0600);
     if (fd < 0) {
@@ -245,8 +243,8 @@ static enum err check_version(struct sqlite_store *store,
 }
 
 /*
- * Reads through the connection's own file: to open it once more and close it
- * would end the locks that this process has on it.
+ * Reads through the connection's own file: opening and closing the file again
+ * would release this process's locks on it.
  */
 enum err sqlite_check_file(struct sqlite_store *store, struct diag *diag)
 {
@@ -290,7 +288,7 @@ enum err sqlite_check_file(struct sqlite_store *store, struct diag *diag)
                         "its header is damaged)",
                         store->path);
     }
-    /* An older one may be brought up to date by what is in the WAL. */
+    /* Accept an older version: the WAL may contain the upgrade. */
     uint32_t version = number_at(header + HEADER_VERSION);
     return check_version(store, version, true, diag);
 }

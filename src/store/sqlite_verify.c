@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What only SQLite can have: the structure of the file, the schema, and writes
- * that were acknowledged and are missing. A bit that flips inside a row is not
- * seen here: verify.c holds rows against each other.
+ * Checks that only SQLite can make: the structure of the file, the schema, and
+ * acknowledged writes that are missing. A bit flip inside a row is not detected
+ * here: verify.c compares rows with each other.
  */
 #include "store/sqlite_internal.h"
 
@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Faults that one check reports; more would not tell more. */
+/* Faults that one check reports; more would not help. */
 enum { FAULTS_MAX = 100 };
 
 struct verifying {
@@ -28,8 +28,8 @@ static void fault(struct verifying *verifying, const char *text)
 }
 
 /*
- * An error of SQLite ends a check. Damage is a fault like others, and the next
- * check may find more; anything else ends the whole.
+ * An error of SQLite stops a check. Damage is a fault like others, and the next
+ * check may find more; any other error stops the verification.
  */
 static enum err check_failed(struct verifying *verifying, int rc)
 {
@@ -42,7 +42,7 @@ static enum err check_failed(struct verifying *verifying, int rc)
     return ERR_OK;
 }
 
-/* Called for each row; false: no more are wanted. */
+/* Called for each row; false: stop. */
 typedef bool (*row_fn)(struct verifying *verifying,
                        struct sqlite_row *row,
                        void *ctx);
@@ -68,7 +68,7 @@ check_rows(struct verifying *verifying, const char *sql, row_fn fn, void *ctx)
     return err;
 }
 
-/* Each row is a fault, but for the "ok" of integrity_check. */
+/* Report each row as a fault, except the "ok" of integrity_check. */
 static bool
 report_row(struct verifying *verifying, struct sqlite_row *row, void *ctx)
 {
@@ -86,7 +86,7 @@ static enum err check_texts(struct verifying *verifying, const char *sql)
     return check_rows(verifying, sql, report_row, &count);
 }
 
-/* The schema as a list of texts, in an order of its own. */
+/* The schema as a sorted list of strings. */
 #define SCHEMA                                                                 \
     "SELECT type || ' ' || name || ': ' || coalesce(sql, '')"                  \
     " FROM sqlite_schema ORDER BY 1"
@@ -99,7 +99,7 @@ add_line(struct verifying *verifying, struct sqlite_row *row, void *ctx)
     return true;
 }
 
-/* Compare with the schema of a database that is made now, in memory. */
+/* Compare the schema with that of a new database in memory. */
 static enum err check_schema(struct verifying *verifying)
 {
     struct strbuf stored = {0};
@@ -166,7 +166,7 @@ enum err sqlite_check(struct store *base,
         .ctx = ctx,
         .diag = diag,
     };
-    /* First the record: the database is then not older than that. */
+    /* First the record: the database, read later, is then at least as new. */
     struct lock_record record;
     enum err err = lock_read(&store->lock, &record, diag);
     if (err == ERR_OK || err == ERR_NOT_FOUND) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Batches to rows. One batch is one transaction, which begins as a writer, so
- * that it cannot find the database changed half-way. It reads the row of the
- * scheduler first, and writes it last: who may write, and where the numbers of
- * events, requests and tokens have got to, never depends on memory.
+ * Writing of batches. One batch is one transaction, which begins as a writer,
+ * so that the database cannot change halfway. It reads the row of the scheduler
+ * first, and writes it last: the right to write, and the last numbers of
+ * events, requests and tokens, never depend on memory.
  *
- * An error of the disk is final. What an fsync() that failed has left behind
- * is not known, and the next one that succeeds would hide it; so nothing is
- * written after it, not even a checkpoint at the end: the next scheduler finds
- * the WAL as it is and recovers from that.
+ * A disk error is final. The state after a failed fsync() is unknown, and a
+ * later success would hide it; so nothing is written after it, not even a
+ * checkpoint on close: the next scheduler finds the WAL unchanged and recovers
+ * from it.
  */
 #include "store/sqlite_internal.h"
 
@@ -19,15 +19,15 @@
 
 #include <inttypes.h>
 
-/* Pages in the WAL from which on a checkpoint is worth its cost. Test builds
- * get there with the small plans that are killed at every point. */
+/* Pages in the WAL that make a checkpoint worthwhile. Test builds reach it with
+ * the small plans that are killed at every point. */
 #ifdef SLUICE_CRASH_POINTS
 enum { CHECKPOINT_FRAMES = 100 };
 #else
 enum { CHECKPOINT_FRAMES = 1000 };
 #endif
 
-/* Rows that are written, and how. */
+/* The kinds of rows that are written, and how. */
 static const struct {
     enum store_kind kind;
     enum store_put how;
@@ -107,8 +107,7 @@ enum err sqlite_put(struct store *base,
     return err;
 }
 
-/* The row of the scheduler, of which there is one and which nobody else
- * changes. */
+/* Update the row of the scheduler, which only this process changes. */
 static enum err set_head(struct sqlite_store *store,
                          const struct store_info *info,
                          struct diag *diag)
@@ -138,7 +137,7 @@ static enum err set_head(struct sqlite_store *store,
     return err;
 }
 
-/* Carry the WAL over into the database when it has grown. */
+/* Checkpoint the WAL into the database when it has grown. */
 static void checkpoint_if_due(struct sqlite_store *store)
 {
     if (store->frames < store->checkpoint_at + CHECKPOINT_FRAMES) {
@@ -157,8 +156,8 @@ static void checkpoint_if_due(struct sqlite_store *store)
     if (rc == SQLITE_OK || (rc & 0xff) == SQLITE_BUSY) {
         return;
     }
-    /* What was committed is safe in the WAL. A full disk can be emptied; after
-     * anything else the next write reports it. */
+    /* Committed data is safe in the WAL. A full disk may get space again; after
+     * any other error the next write reports it. */
     struct diag why = {0};
     enum err err = sqlite_fail(store, rc, &why);
     if (err != ERR_LIMIT) {
@@ -221,13 +220,13 @@ enum err sqlite_end_batch(struct store *base,
     INVARIANT(info->writes > 0);
     store->record.writes = info->writes;
     crash_point("store-before-count");
-    /* Only makes more losses noticed; a batch is not undone for it. */
+    /* Only helps to detect losses; do not undo a batch for it. */
     (void)!lock_write(&store->lock, &store->record, NULL);
     checkpoint_if_due(store);
     return ERR_OK;
 }
 
-/* The log must end where the row of the scheduler says that it does. */
+/* Check that the last event matches the row of the scheduler. */
 static enum err check_tail(struct sqlite_store *store,
                            const struct store_info *info,
                            struct diag *diag)
@@ -268,7 +267,7 @@ static enum err check_tail(struct sqlite_store *store,
     return err;
 }
 
-/* No write that was acknowledged may be missing. */
+/* Check that no acknowledged write is missing. */
 static enum err check_writes(struct sqlite_store *store,
                              const struct store_info *info,
                              struct diag *diag)
@@ -381,8 +380,8 @@ void sqlite_checkpoint_last(struct sqlite_store *store)
         return;
     }
     crash_point("store-before-last-checkpoint");
-    /* Does not wait for readers; what is left stays in the WAL, where the next
-     * scheduler finds it. So no result matters. */
+    /* Does not wait for readers; the rest stays in the WAL for the next
+     * scheduler. So ignore the result. */
     (void)sqlite3_busy_timeout(store->db, 0);
     (void)sqlite3_wal_checkpoint_v2(store->db,
                                     NULL,

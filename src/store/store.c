@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The way from the address to the back end, and what is the same for all of
- * them: who may write, and the order of reading.
+ * The store, independent of the back end: opening by address, the right to
+ * write, and the order of reading.
  */
 #include "store/store.h"
 
@@ -86,7 +86,7 @@ static enum err check_taken(const struct store *store, struct diag *diag)
 
 /* --- reading ------------------------------------------------------------ */
 
-/* One reading: who gets the rows of which kind. */
+/* A visitor, and the kind of rows being read. */
 struct reading {
     const struct store_visitor *visitor;
     void *ctx;
@@ -118,7 +118,7 @@ static enum err give(void *ctx, const union store_row *row)
     case STORE_KINDS:
         break;
     }
-    INVARIANT(false); /* no visitor has these */
+    INVARIANT(false); /* visitors do not get these */
     return ERR_INVALID;
 }
 
@@ -181,11 +181,11 @@ enum err store_read(struct store *store,
     return err;
 }
 
-/* An event and who gets it. */
+/* Receiver of events. */
 struct listening {
     store_event_fn fn;
     void *ctx;
-    uint64_t last; /* number of the last one */
+    uint64_t last; /* number of the last event */
     struct diag *diag;
 };
 
@@ -228,7 +228,7 @@ enum err
 store_give_up(struct store *store, enum err err, const struct diag *diag)
 {
     INVARIANT(err != ERR_OK);
-    INVARIANT(err != ERR_LIMIT && err != ERR_BUSY); /* these may pass */
+    INVARIANT(err != ERR_LIMIT && err != ERR_BUSY); /* these are temporary */
     INVARIANT(diag != NULL);
     if (store->broken == ERR_OK) {
         store->broken = err;
@@ -238,7 +238,7 @@ store_give_up(struct store *store, enum err err, const struct diag *diag)
     return err;
 }
 
-/* Whether this process may write with this epoch. */
+/* Check that this process may write with this epoch. */
 static enum err check_epoch(struct store *store,
                             const struct store_info *info,
                             uint64_t epoch,
@@ -265,7 +265,7 @@ static enum err check_epoch(struct store *store,
     return ERR_OK;
 }
 
-/* One transaction. */
+/* Write a batch in one transaction. */
 static enum err write_batch(struct store *store,
                             const struct store_batch *batch,
                             struct diag *diag)
@@ -289,7 +289,7 @@ static enum err write_batch(struct store *store,
     return err;
 }
 
-/* A batch without changes: may this process still write, and is it well? */
+/* Check that this process may still write, and write a heartbeat. */
 static enum err show_life(struct store *store,
                           const struct store_batch *batch,
                           struct diag *diag)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is stored, held against the log of events and against itself, for every
- * back end: all rows are read once, kind by kind, in one state of the store.
+ * Verification of stored rows against the event log and against each other, for
+ * every back end: all rows are read once, kind by kind, in one state of the
+ * store.
  *
- * The log has sums, so that a bit which flips in it is found; the state of a
- * task must be the one that its last event says; rows must belong to rows that
- * are there; and numbers must have been given out.
+ * The event log has sums, so that a bit flip in it is detected; the state of a
+ * task must match its last event; rows must refer to rows that exist; and
+ * numbers must have been assigned.
  */
 #include "store/backend.h"
 
@@ -21,10 +22,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Faults of one kind that are reported; more would not tell more. */
+/* Faults of one kind that are reported; more would not help. */
 enum { FAULTS_MAX = 100 };
 
-/* What is remembered of a task. */
+/* Data kept of a task. */
 struct seen_task {
     uint64_t key; /* run and index */
     uint8_t state;
@@ -34,7 +35,7 @@ struct seen_task {
 
 struct seen_run {
     uint32_t number;
-    uint32_t fragments; /* so many of them, from 0 on */
+    uint32_t fragments; /* their count: numbers are from 0 on */
 };
 
 /* The last event of a task. */
@@ -47,8 +48,8 @@ struct last_event {
 struct verifying {
     store_fault_fn fn;
     void *ctx;
-    const char *table; /* that is being read */
-    uint32_t faults;   /* in that */
+    const char *table; /* being read */
+    uint32_t faults;   /* in that table */
     struct store_info info;
     struct seen_run *runs; /* by number */
     uint32_t run_count;
@@ -59,13 +60,13 @@ struct verifying {
     struct event_gap *gaps; /* by number */
     uint32_t gap_count;
     uint32_t gap_capacity;
-    uint32_t gap_next;        /* the first that was not passed */
-    struct last_event *lasts; /* by key, once they are sorted */
+    uint32_t gap_next;        /* the first gap not passed yet */
+    struct last_event *lasts; /* by key, once sorted */
     uint32_t last_count;
     uint32_t last_capacity;
-    uint64_t number; /* of the event before */
+    uint64_t number; /* of the previous event */
     uint64_t sum;
-    struct event event; /* the one that is being read */
+    struct event event; /* being read */
 };
 
 static void PRINTF_LIKE(2, 3)
@@ -89,7 +90,7 @@ static uint64_t key_of(uint32_t run, uint32_t task)
     return (uint64_t)run << 32 | task;
 }
 
-/* The number of a state; TASK_STATE_COUNT: there is none of that name. */
+/* The number of a state; TASK_STATE_COUNT: unknown name. */
 static uint8_t state_of(const char *name)
 {
     INVARIANT(name != NULL);
@@ -176,7 +177,7 @@ static enum err see_limit(void *ctx, const union store_row *row)
     return ERR_OK;
 }
 
-/* Of settings only the gaps in the log are known here. */
+/* Only gaps in the event log are checked among settings. */
 static enum err see_setting(void *ctx, const union store_row *row)
 {
     struct verifying *verifying = ctx;
@@ -221,7 +222,7 @@ static enum err see_task(void *ctx, const union store_row *row)
     return ERR_OK;
 }
 
-/* By token; so the numbers of a task's attempts must ascend, too. */
+/* Rows come by token; so the numbers of a task's attempts must ascend, too. */
 static enum err see_attempt(void *ctx, const union store_row *row)
 {
     struct verifying *verifying = ctx;
@@ -284,7 +285,7 @@ static enum err see_command(void *ctx, const union store_row *row)
     return ERR_OK;
 }
 
-/* Go over events before `number` that were removed on purpose. */
+/* Skip removed events before `number`. */
 static void pass_gap(struct verifying *verifying, uint64_t number)
 {
     INVARIANT(verifying->gap_next <= verifying->gap_count);
@@ -482,7 +483,7 @@ enum err verify_store(struct store *store,
     struct diag why = {0};
     err = store->ops->hold(store, &verifying.info, &why);
     if (err == ERR_CORRUPT) {
-        return ERR_OK; /* check() has said so */
+        return ERR_OK; /* check() has reported it */
     }
     if (err != ERR_OK) {
         return diag_set(diag, err, "%s", why.text);
