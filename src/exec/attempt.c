@@ -1,31 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading the directory of an attempt, while a shim may be writing it.
+ * Reader of an attempt directory that a shim may be writing.
  *
- * The shim's order is: lock `lock`; make `started`, a link of it, which fails
- * when there is one; run; write the record into `lock`; rename it to `exit`;
- * die, which frees the lock. Records are in record.c.
+ * The shim locks `lock`; creates `started` as a link to it, which fails if
+ * `started` exists; runs the session; writes the exit record into `lock`;
+ * renames `lock` to `exit`; and exits, which frees the lock. See record.c.
  *
- * The lock is an open file description lock (F_OFD_SETLK). It is looked at
- * with F_OFD_GETLK, which takes nothing: a probe can never make a shim believe
- * that another one holds it.
+ * The lock is an open file description lock (F_OFD_SETLK). attempt_inspect()
+ * probes it with F_OFD_GETLK, which takes nothing: a probe can never make a
+ * shim believe that another shim holds the lock.
  *
- * attempt_inspect() looks at `started`, then at the lock, then at `exit`, and
- * that order makes it right under any interleaving:
- *  - `started` was there, the lock was free or its file gone: the shim that
- *    made `started` has held the lock from before, so it has died or written
- *    its record in between. `exit`, looked at last, tells which.
- *  - `started` was not there and the lock was free: nothing had begun then. If
- *    `started` is there now, all is looked at again; it can only appear once.
+ * attempt_inspect() reads `started`, then the lock, then `exit`. That order is
+ * correct under any interleaving:
+ *  - `started` existed, and the lock was free or its file gone: the shim that
+ *    created `started` held the lock before that, so it has since died or
+ *    written its record. Reading `exit` last distinguishes the two.
+ *  - `started` did not exist and the lock was free: nothing had begun. If
+ *    `started` exists now, repeat all steps; it can only appear once.
  *
  * A shim that comes late may hold the lock for a moment, until it finds
- * `started`. So a live shim is also compared with the process of that number;
- * when it is another one, the answer is to look again.
+ * `started`. So attempt_inspect() also compares a live shim with the process of
+ * that pid, and returns ATTEMPT_STARTING if they differ.
  *
- * `started` counts by being there, whole or not: what has made it may have run
- * something. (A shim killed while it writes it has not, but to say so would
- * need more than a file.) A fence makes it with the pid 0, and the attempt is
- * then lost.
+ * The existence of `started` counts, whole or not: its creator may have run
+ * something. (A shim killed while writing it has not, but recording that takes
+ * more than a file.) A fence creates it with pid 0; the attempt is then lost.
  */
 #include "exec/attempt.h"
 
@@ -46,17 +45,17 @@
 #include <unistd.h>
 
 enum {
-    /* Nothing in the directory can change so often; a session that plays
-     * with its own files must not keep us here. */
+    /* Nothing in the directory changes this often; bounds the loop if a session
+     * modifies its own files. */
     LOOKS_MAX = 8,
     LOG_TAIL_BYTES_MAX = 1 << 20,
     STALE_MAX = 1000, /* directories of other attempts with the same name */
 };
 
-/* How the lock was found. */
+/* State of the lock. */
 enum lock_state { LOCK_FREE, LOCK_HELD };
 
-/* How a record was found. */
+/* State of a record. */
 enum record_state { RECORD_ABSENT, RECORD_DAMAGED, RECORD_WHOLE };
 
 void attempt_boot_id(char out[37])
@@ -64,7 +63,7 @@ void attempt_boot_id(char out[37])
     proctree_boot_id(out);
 }
 
-/* One field of /proc/PID/stat; 0: there is no such process. */
+/* Return one field of /proc/PID/stat, or 0 if the process does not exist. */
 static uint64_t read_stat(int64_t pid, enum record_stat field)
 {
     uint64_t stat[RECORD_STAT_COUNT];
@@ -83,14 +82,14 @@ char attempt_process_state(int64_t pid)
     return (char)read_stat(pid, RECORD_STAT_STATE);
 }
 
-/* A directory that is being looked at. */
+/* A directory being inspected. */
 struct place {
     int dir_fd;
-    int error; /* that kept us from looking (too many open files ...), or 0 */
+    int error; /* errno that prevented inspection (EMFILE...), or 0 */
 };
 
-/* Open a file of the directory for reading, whatever it may have been
- * replaced by; -1: it is not there, or no regular file, or we cannot know. */
+/* Open a file of the directory for reading, whatever may have replaced it.
+ * Return -1 if it does not exist, is not regular, or could not be opened. */
 static int open_file(struct place *place, const char *name)
 {
     int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
@@ -107,13 +106,13 @@ static int open_file(struct place *place, const char *name)
     return fd;
 }
 
-/* Whether a name is there, as anything. */
+/* Whether a name exists, as any type of file. */
 static bool is_there(int dir_fd, const char *name)
 {
     return faccessat(dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Read what should be one or two records; their length. */
+/* Read one or two records; return the length. */
 static size_t read_records(struct place *place,
                            const char *name,
                            char bytes[RECORD_FILE_BYTES])
@@ -151,12 +150,12 @@ static bool read_exit(struct place *place, struct attempt_found *out)
     char bytes[RECORD_FILE_BYTES];
     struct record_started started = {0};
     size_t len = read_records(place, "exit", bytes);
-    /* Shims of the first store's time wrote it alone. */
+    /* Shims of the first store version wrote it alone. */
     size_t at = len > RECORD_BYTES ? RECORD_EXIT_AT : 0;
     if (!record_read_exit(bytes + at, len - at, &out->exit)) {
         return false;
     }
-    if (at > 0) { /* if that fails, it has no nonce */
+    if (at > 0) { /* on failure the record has no nonce */
         (void)!record_read_started(bytes, RECORD_BYTES, &started);
     }
     set_nonce(out, &started);
@@ -176,7 +175,7 @@ static enum lock_state probe_lock(struct place *place)
     return held ? LOCK_HELD : LOCK_FREE;
 }
 
-/* A shim holds the lock: is it the one that has begun? */
+/* A shim holds the lock: is it the shim that created `started`? */
 static void found_held(struct place *place, struct attempt_found *out)
 {
     struct record_started started;
@@ -191,7 +190,7 @@ static void found_held(struct place *place, struct attempt_found *out)
     }
 }
 
-/* Look once, in the order above; false: look again. */
+/* Inspect once, in the order above; return false to inspect again. */
 static bool look(struct place *place, struct attempt_found *out)
 {
     struct record_started started;
@@ -233,7 +232,7 @@ enum err attempt_inspect(const char *dir,
         char present[37];
         attempt_boot_id(present);
         if (present[0] == '0' && strspn(present, "0") == 36) {
-            place.error = EMFILE; /* the kernel always has one to tell */
+            place.error = EMFILE; /* the boot id was unreadable */
         } else if (strcmp(present, boot_id) != 0) {
             struct record_started started;
             out->state = ATTEMPT_LOST;
@@ -251,7 +250,7 @@ enum err attempt_inspect(const char *dir,
     if (place.dir_fd >= 0) {
         (void)close(place.dir_fd);
     }
-    /* What could not be looked at is not absent: whoever asks looks again. */
+    /* An unreadable file is not absent: the caller inspects again. */
     return place.error == 0 ? ERR_OK
                             : diag_set(diag,
                                        ERR_UNAVAILABLE,
@@ -268,7 +267,7 @@ enum err attempt_set_aside(const char *dir, struct diag *diag)
          n++) {
         strbuf_clear(&path);
         strbuf_addf(&path, "%s.stale-%d", dir, n);
-        /* It replaces nothing but an empty directory. */
+        /* rename() replaces nothing but an empty directory. */
         error = rename(dir, path.text) == 0 ? 0 : errno;
     }
     strbuf_release(&path);
@@ -282,7 +281,7 @@ enum err attempt_set_aside(const char *dir, struct diag *diag)
                           strerror(error));
 }
 
-/* Make `started` under our lock; 0 or an errno. */
+/* Create `started` under our lock; return 0 or an errno. */
 static int make_started(int dir_fd, const char *nonce)
 {
     struct timespec now = {0};
@@ -299,13 +298,13 @@ static int make_started(int dir_fd, const char *nonce)
     if (fd < 0) {
         return errno;
     }
-    /* It counts by being there; its text is for people. */
+    /* Its existence counts; its content is informative. */
     (void)!write(fd, bytes, sizeof(bytes));
     (void)close(fd);
     return 0;
 }
 
-/* Fence the open directory; 0, or an errno. EAGAIN, EEXIST: a shim has it. */
+/* Fence the directory; return 0 or an errno. EAGAIN, EEXIST: a shim has it. */
 static int fence(int dir_fd, const char *nonce)
 {
     if (is_there(dir_fd, "started")) {
@@ -333,7 +332,7 @@ enum err attempt_fence(const char *dir,
                        struct diag *diag)
 {
     *fenced_out = false;
-    (void)!attempt_file_make_dir(dir, diag); /* what failed shows in the open */
+    (void)!attempt_file_make_dir(dir, diag); /* open() reports a failure */
     int dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (dir_fd < 0) {
         return diag_set(diag, ERR_IO, "open %s: %s", dir, strerror(errno));
@@ -350,8 +349,8 @@ enum err attempt_fence(const char *dir,
     return ERR_OK;
 }
 
-/* Append the bytes that a terminal can be shown: no control characters, be
- * they ASCII or the C1 set in UTF-8, but newline and tab. */
+/* Append the bytes that are safe on a terminal: no control characters (ASCII,
+ * or the C1 set in UTF-8) except newline and tab. */
 static void add_printable(struct strbuf *out, const char *bytes, size_t len)
 {
     size_t begin = 0;
@@ -370,7 +369,7 @@ static void add_printable(struct strbuf *out, const char *bytes, size_t len)
     strbuf_add(out, bytes + begin, len - begin);
 }
 
-/* Read the end of the log, and one byte more to see where a line begins. */
+/* Read the log tail, and one byte more to find where a line begins. */
 static void add_tail(int fd, size_t bytes, struct strbuf *out)
 {
     struct stat stat;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attempt_file: small files in the directory of an attempt, written by the
- * scheduler before it starts (feedback, batch), or read after it ended.
+ * attempt_file: small files in an attempt directory, which the scheduler writes
+ * before the attempt starts (feedback, batch) or reads after it exits.
  */
 #ifndef EXEC_ATTEMPT_FILE_H
 #define EXEC_ATTEMPT_FILE_H
@@ -12,26 +12,26 @@
 /* Longest file that attempt_file_read() accepts. */
 enum { ATTEMPT_FILE_BYTES_MAX = 16 << 20 };
 
-/* Make a directory and those above it. */
+/* Create a directory and its parents. */
 MUST_USE enum err attempt_file_make_dir(const char *dir, struct diag *diag);
 
-/* Write the file whole, by rename; the directory is made if need be. */
+/* Write the file atomically, by rename; create the directory if necessary. */
 MUST_USE enum err attempt_file_write(const char *dir,
                                      const char *name,
                                      const struct strbuf *text,
                                      struct diag *diag);
 
-/* Write all of it to a descriptor; false with errno set. */
+/* Write all bytes to a descriptor; return false with errno set. */
 MUST_USE bool attempt_file_write_all(int fd, const char *bytes, size_t len);
 
-/* Append the file's content. ERR_LIMIT: it is too long. */
+/* Append the file's content. ERR_LIMIT: the file is too long. */
 MUST_USE enum err attempt_file_read(const char *dir,
                                     const char *name,
                                     struct strbuf *out,
                                     struct diag *diag);
 
-/* Remove a directory with the files in it, if that can be done. Directories in
- * it are left, and it with them. */
+/* Remove a directory and its files, if possible. A subdirectory is kept, and
+ * the directory with it. */
 void attempt_file_drop(const char *dir);
 
 #endif /* EXEC_ATTEMPT_FILE_H */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading $SLUICE_RESULT. docs/attempts.md tells sessions what may be in it.
+ * Parser of $SLUICE_RESULT, which docs/attempts.md documents for sessions.
  *
- * Members that we do not know are ignored, so that an agent may write more
- * than we read. What we do know must be right: a result that is half
- * understood could say "done" of a task that is not.
+ * Unknown members are ignored, so that an agent may write more than we read.
+ * Known members must be valid: a half-understood result could report "done" for
+ * a task that is not.
  */
 #include "exec/attempt_result.h"
 
@@ -34,8 +34,7 @@ enum {
 #define TOKENS_MAX INT64_C(1000000000000000)
 #define USD_MAX 1e9
 
-/* A result that is being read: the first fault counts, and nothing is read
- * after it. */
+/* A result being read: the first error counts, and nothing is read after it. */
 struct reader {
     enum err err;
     struct diag *diag;
@@ -49,7 +48,7 @@ static void bad(struct reader *reader, const char *name, const char *what)
     }
 }
 
-/* A member that is there and not null; else NULL. */
+/* Return a member that exists and is not null, or NULL. */
 static const json_t *
 get(const struct reader *reader, const json_t *object, const char *name)
 {
@@ -58,13 +57,13 @@ get(const struct reader *reader, const json_t *object, const char *name)
     return json_is_null(value) ? NULL : value;
 }
 
-/* A text without control characters, cut to `max` bytes. */
+/* Copy a string without control characters, cut to `max` bytes. */
 static char *clean(const char *text, size_t len, size_t max)
 {
     if (len > max) {
         len = max;
         while (len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80) {
-            len--; /* not within a character of UTF-8 */
+            len--; /* not within a UTF-8 character */
         }
     }
     char *copy = mem_strndup(text, len);
@@ -74,14 +73,14 @@ static char *clean(const char *text, size_t len, size_t max)
         if ((byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f) {
             copy[ix] = ' ';
         } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {
-            copy[ix] = ' '; /* the C1 set of control characters */
+            copy[ix] = ' '; /* C1 control characters */
             copy[++ix] = ' ';
         }
     }
     return copy;
 }
 
-/* Whether there is an `outcome`, and which. */
+/* Read `outcome`; return whether it exists. */
 static bool read_outcome(struct reader *reader,
                          const json_t *object,
                          enum sched_outcome *out)
@@ -98,7 +97,7 @@ static bool read_outcome(struct reader *reader,
     return said;
 }
 
-/* Read a text, which is optional, and cut it to `max` bytes. */
+/* Read an optional string and cut it to `max` bytes. */
 static void read_text(struct reader *reader,
                       const json_t *object,
                       const char *name,
@@ -113,7 +112,7 @@ static void read_text(struct reader *reader,
     }
 }
 
-/* Read a flag, which is optional. */
+/* Read an optional flag. */
 static void read_flag(struct reader *reader,
                       const json_t *root,
                       const char *name,
@@ -126,7 +125,7 @@ static void read_flag(struct reader *reader,
     *out = json_is_true(value);
 }
 
-/* Read `retry_at`: seconds since 1970, or a time as text. */
+/* Read `retry_at`: seconds since 1970, or a time as a string. */
 static void
 read_retry_at(struct reader *reader, const json_t *root, int64_t *out)
 {
@@ -143,7 +142,7 @@ read_retry_at(struct reader *reader, const json_t *root, int64_t *out)
     }
 }
 
-/* Read a number of tokens; whether it is there. */
+/* Read a number of tokens; return whether it exists. */
 static bool read_tokens(struct reader *reader,
                         const json_t *usage,
                         const char *name,
@@ -181,7 +180,7 @@ static void read_usage(struct reader *reader,
     }
 }
 
-/* Read one element of `tasks`; what it allocates is in *out at once. */
+/* Read one element of `tasks`; *out owns its allocations at once. */
 static void read_task(struct reader *reader,
                       const json_t *value,
                       struct attempt_task_result *out)
@@ -218,7 +217,7 @@ static void read_tasks(struct reader *reader,
     }
 }
 
-/* Read `add`, a plan fragment: an object, or its text. */
+/* Read `add`, a plan fragment: an object or a string. */
 static void read_add(struct reader *reader, const json_t *root, char **out)
 {
     const json_t *value = get(reader, root, "add");
@@ -249,7 +248,7 @@ read_root(const json_t *root, struct attempt_result *out, struct diag *diag)
     read_text(&reader, root, "reason", REASON_BYTES_MAX, &out->reason);
     read_text(&reader, root, "feedback", FEEDBACK_BYTES_MAX, &out->feedback);
     read_retry_at(&reader, root, &out->retry_at_ns);
-    /* A text that was cut would name something else. */
+    /* A truncated value would name something else. */
     const json_t *resume = get(&reader, root, "resume");
     if (json_string_length(resume) > RESUME_BYTES_MAX) {
         bad(&reader, "resume", " is longer than 4096 bytes");
@@ -265,7 +264,7 @@ read_root(const json_t *root, struct attempt_result *out, struct diag *diag)
     return reader.err;
 }
 
-/* It cannot be read as JSON. */
+/* The result is not valid JSON. */
 static enum err unfit(struct diag *diag, const char *what)
 {
     return diag_set(diag, ERR_INVALID, "result: %s", what);
@@ -303,7 +302,7 @@ enum err attempt_parse_result(const char *bytes,
     return ERR_OK;
 }
 
-/* What kept us from reading it: of the file, or only of this moment? */
+/* Classify a read error: is it about the file, or temporary? */
 static enum err unreadable(struct diag *diag, int error)
 {
     if (error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO) {
@@ -312,7 +311,7 @@ static enum err unreadable(struct diag *diag, int error)
     return unfit(diag, strerror(error));
 }
 
-/* Read all of an open file into `text`, which must not be too large. */
+/* Read an open file into `text`, up to the size limit. */
 static enum err read_file(int fd, struct strbuf *text, struct diag *diag)
 {
     struct stat stat;

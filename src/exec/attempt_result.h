@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attempt_result: what a session says about itself, in the file
- * $SLUICE_RESULT. docs/attempts.md tells sessions what may be in it.
+ * attempt_result: the result file of a session, $SLUICE_RESULT.
+ * docs/attempts.md documents its members for sessions.
  */
 #ifndef EXEC_ATTEMPT_RESULT_H
 #define EXEC_ATTEMPT_RESULT_H
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a session says in $SLUICE_RESULT about one task of a batch. */
+/* The result of one task of a batch, as the session reports it. */
 struct attempt_task_result {
     char *task;
     enum sched_outcome outcome;
@@ -21,35 +21,35 @@ struct attempt_task_result {
     char *feedback; /* or NULL */
 };
 
-/* The file $SLUICE_RESULT, read and checked. Starts as {0}. */
+/* The file $SLUICE_RESULT, parsed and validated. Starts as {0}. */
 struct attempt_result {
     bool present;
-    bool has_outcome; /* it names one */
+    bool has_outcome; /* it has a valid `outcome` */
     enum sched_outcome outcome;
     char *reason;            /* or NULL */
-    char *feedback;          /* for the stage that works again, or NULL */
+    char *feedback;          /* for the stage that reworks, or NULL */
     char *resume;            /* for the next session of the task, or NULL */
     int64_t retry_at_ns;     /* wall clock; 0: none */
-    enum outcome_lack lacks; /* of a blocked one */
-    bool stop;            /* its provider is of no use until an operator acts */
-    bool progress;        /* of a checkpoint: it has made new commits */
-    bool has_usage;       /* it says how many tokens it used */
-    bool has_usd;         /* it says what it cost */
-    int64_t input_tokens; /* cached ones included */
+    enum outcome_lack lacks; /* if blocked */
+    bool stop;            /* its provider is unusable until an operator acts */
+    bool progress;        /* of a checkpoint: the session made new commits */
+    bool has_usage;       /* it reports its tokens */
+    bool has_usd;         /* it reports its cost */
+    int64_t input_tokens; /* including cached tokens */
     int64_t cached_tokens;
     int64_t output_tokens;
     double usd;
-    char *add; /* text of a plan fragment, or NULL */
+    char *add; /* plan fragment, or NULL */
     struct attempt_task_result *tasks;
     uint32_t task_count;
 };
 
 /*
- * Read `result`. It is the session's: whatever is wrong with it (not JSON, too
- * large, a link, unknown outcome) gives ERR_INVALID and a text, never more.
- * A file that is not there is not an error: `present` is false.
- * ERR_UNAVAILABLE: it cannot be read now (too many open files, no memory, the
- * disk failed), which says nothing about the session: read it again.
+ * Read `result`. The session wrote it: any error in it (not JSON, too large, a
+ * link, unknown outcome) gives ERR_INVALID and a message, never more. A missing
+ * file is not an error: `present` is false. ERR_UNAVAILABLE: the file is
+ * unreadable for now (too many open files, no memory, disk failure), which
+ * implies nothing about the session: read it again.
  */
 MUST_USE enum err attempt_read_result(const char *dir,
                                       struct attempt_result *out,

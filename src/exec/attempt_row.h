@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attempt_row: what became of an attempt that the store has a row of, for
- * those who only look: nothing is fenced, adopted or ended.
+ * attempt_row: state of an attempt that has a row in the store, for read-only
+ * callers: they fence, adopt and stop nothing.
  */
 #ifndef EXEC_ATTEMPT_ROW_H
 #define EXEC_ATTEMPT_ROW_H
@@ -9,7 +9,7 @@
 #include "exec/attempt.h"
 #include "store/batch.h"
 
-/* What tells the attempt from others. A plain value, not to be looked into. */
+/* Identifies the attempt. A plain value; treat it as opaque. */
 struct attempt_row {
     char boot_id[37];
     char nonce[ATTEMPT_NONCE_BYTES];
@@ -18,8 +18,9 @@ struct attempt_row {
 struct attempt_row attempt_row_of(const struct store_attempt *row);
 
 /*
- * Find its state in its directory. Files of another attempt: ATTEMPT_NEVER.
- * NULL: of any attempt of the present boot. Fails like attempt_inspect().
+ * Read the state from the attempt directory. Files of another attempt:
+ * ATTEMPT_NEVER. `row` NULL: any attempt of this boot. Fails like
+ * attempt_inspect().
  */
 MUST_USE enum err attempt_row_state(const struct attempt_row *row,
                                     const char *dir,

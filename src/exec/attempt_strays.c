@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ending what a shim has left behind when it was killed itself.
+ * Cleanup of processes that outlived their killed shim.
  *
- * Its processes are no longer below anything of ours, and their numbers are
- * not written down anywhere. But a process carries the environment that it was
- * started with, and SLUICE_RESULT in it names one attempt. Only processes of
- * our own user are looked at.
+ * They are no longer below any process of ours, and their pids are recorded
+ * nowhere. But a process keeps the environment that it was started with, and
+ * SLUICE_RESULT in it names one attempt. Only processes of our user are
+ * searched.
  *
- * Each is held by a pidfd before it is looked at, so that the signal goes to
- * what was looked at. All of them are stopped before any is killed: a stopped
- * process does not fork. That is repeated until none is found. A process that
- * is just executing another program has no environment to be seen for a
- * moment, in which it runs or waits for a disk: while there is such a one, all
- * are looked at again, for half a second at most.
+ * Open a pidfd of each process before checking it, so that the signal goes to
+ * the process that was checked. Stop all of them before killing any: a stopped
+ * process does not fork. Repeat that until none is found. A process that is
+ * executing another program has no visible environment for a moment, in which
+ * it runs or waits for a disk: while such a process exists, repeat the search,
+ * for half a second at most.
  *
- * One that has cleared its environment is found in the control group of its
- * shim, if it has one, by the attribute with the directory: see cgroup.h. All
- * that is in the group is killed, and the group removed. All groups of the
- * machine are searched, because the shim's scheduler may have run in another
- * one than this process.
+ * A process that has cleared its environment is found in the control group of
+ * its shim, if it has a group, by the attribute with the directory: see
+ * cgroup.h. Kill all processes in the group, and remove it. Search all groups
+ * of the machine, because the shim's scheduler may have run in another group
+ * than this process.
  */
 #include "exec/attempt.h"
 
@@ -44,7 +44,7 @@ enum {
     ROUNDS_MAX = 20,
     UNKNOWN_US_MIN = 2000,
     UNKNOWN_US_MAX = 256000,
-    DEATH_MS_MAX = 500,              /* from SIGKILL to being gone */
+    DEATH_MS_MAX = 500,              /* from SIGKILL to process exit */
     ENVIRONMENT_BYTES_MAX = 4 << 20, /* the kernel allows less */
 };
 
@@ -54,10 +54,10 @@ struct strays {
     struct pollfd *found; /* pidfds */
     uint32_t count;
     uint32_t capacity;
-    uint32_t unknown; /* busy processes of ours without an environment */
+    uint32_t unknown; /* our busy processes without an environment */
 };
 
-/* Read the environment of a process, with a NUL in front. */
+/* Read the environment of a process, preceded by a NUL. */
 static void read_environment(struct strays *strays, const char *pid)
 {
     char path[64];
@@ -86,8 +86,8 @@ static bool is_marked(struct strays *strays, const char *pid)
                   strays->marker.len) != NULL;
 }
 
-/* Whether it may be about to execute a program: it has one (none of the
- * kernel's has, and no dead one), and it is busy. */
+/* Whether a process may be about to execute a program: it has an executable
+ * (kernel threads and zombies have none), and it is busy. */
 static bool may_execute(int proc_fd, const char *pid)
 {
     char path[64];
@@ -100,7 +100,7 @@ static bool may_execute(int proc_fd, const char *pid)
     return state == 'R' || state == 'D';
 }
 
-/* Take a process into the list, and stop it, if it carries the marker. */
+/* Add a process to the list and stop it, if it has the marker. */
 static void take(struct strays *strays, int proc_fd, const char *name)
 {
     struct stat stat;
@@ -128,7 +128,7 @@ static void take(struct strays *strays, int proc_fd, const char *name)
     (void)syscall(SYS_pidfd_send_signal, fd, SIGSTOP, NULL, 0U);
 }
 
-/* Find and stop them; those found before stay in the list. */
+/* Find and stop marked processes; keep the processes already in the list. */
 static void find(struct strays *strays)
 {
     DIR *proc = opendir("/proc");
@@ -142,11 +142,11 @@ static void find(struct strays *strays)
     (void)closedir(proc);
 }
 
-/* Kill those in the list, and wait until they are gone; how many are. */
+/* Kill the listed processes and wait for them; return how many exited. */
 static uint32_t kill_found(struct strays *strays)
 {
     uint32_t gone = 0;
-    int wait_ms = DEATH_MS_MAX; /* for the first that does not go */
+    int wait_ms = DEATH_MS_MAX; /* for the first process that does not exit */
     for (uint32_t ix = 0; ix < strays->count; ix++) {
         int fd = strays->found[ix].fd;
         (void)syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0U);
@@ -178,14 +178,14 @@ static void release(struct strays *strays)
     mem_free(strays->found);
 }
 
-/* A search for the groups of an attempt. */
+/* A search for the control groups of an attempt. */
 struct groups {
     const char *dir;
     bool kill;
-    bool populated; /* one with processes was found */
+    bool populated; /* a group with processes was found */
 };
 
-/* Whether a group is of this attempt, and our own user's. */
+/* Whether a group belongs to this attempt and to our user. */
 static bool is_of(int fd, const char *dir)
 {
     char value[PATH_MAX];
@@ -196,7 +196,7 @@ static bool is_of(int fd, const char *dir)
            stat.st_uid == geteuid();
 }
 
-/* End what is in a group, if it is one of the attempt; but not ourselves. */
+/* Kill a group of the attempt, unless this process is in it. */
 static void look_at_group(void *ctx, int parent_fd, const char *name)
 {
     struct groups *groups = ctx;
@@ -216,7 +216,7 @@ static void look_at_group(void *ctx, int parent_fd, const char *name)
     }
 }
 
-/* Look for groups of the attempt; whether one has processes. */
+/* Search for groups of the attempt; return whether a group has processes. */
 static bool search_groups(const char *dir, bool kill)
 {
     struct groups groups = {.dir = dir, .kill = kill};

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Paths. A mount of version 2 may show a part of all groups only: the `root`
- * of its line in mountinfo. The path in /proc/self/cgroup begins with that
- * part, or the group cannot be reached through the mount. In a namespace of
- * groups both are relative to the root of the namespace, and begin with /..
- * for what is outside. Equal beginnings are still the same group; a /.. behind
- * the beginning has no name here.
+ * Control groups: paths, and killing.
  *
- * Killing. Since Linux 5.14 a write to cgroup.kill kills all at once, whatever
- * is being forked. On older kernels the processes are killed one by one, while
- * the group is frozen: what is frozen does not fork. Freezing takes a moment,
- * so callers repeat it until the group is empty.
+ * A mount of version 2 may show only a subtree of all groups: the `root` of its
+ * line in mountinfo. The path in /proc/self/cgroup begins with that root, or
+ * the mount does not reach the group. In a cgroup namespace both are relative
+ * to the root of the namespace, and begin with /.. for groups outside. Equal
+ * prefixes are still the same group; a /.. after the prefix has no name here.
+ *
+ * Since Linux 5.14 a write to cgroup.kill kills all processes at once, despite
+ * concurrent forks. On older kernels, freeze the group and kill one process at
+ * a time: a frozen process does not fork. Freezing takes a moment, so callers
+ * repeat it until the group is empty.
  */
 #include "exec/cgroup.h"
 
@@ -29,7 +30,7 @@
 #include <unistd.h>
 
 enum {
-    MOUNTS_BYTES_MAX = 1 << 20, /* what is behind is not looked at */
+    MOUNTS_BYTES_MAX = 1 << 20, /* the rest is ignored */
     GROUPS_BYTES_MAX = 16 << 10,
     DEPTH_MAX = 64,
     ROUNDS_MAX = 24, /* one second, with the pauses below */
@@ -37,11 +38,11 @@ enum {
     PAUSE_NS_MAX = 50000000,
 };
 
-/* f_type of a file system of groups. */
+/* f_type of cgroup2. */
 #define CGROUP2_MAGIC 0x63677270
 
-/* Copy a field of mountinfo, with its escapes (\040) resolved; its length, or
- * 0: there is none, or it is too long. */
+/* Copy a field of mountinfo, with its escapes (\040) resolved; return its
+ * length, or 0 if it is missing or too long. */
 static size_t read_field(const char *at, char *out, size_t size)
 {
     size_t len = 0;
@@ -62,7 +63,7 @@ static size_t read_field(const char *at, char *out, size_t size)
     return len;
 }
 
-/* What is behind `count` fields of a line; NULL: it has not so many. */
+/* Return the rest of a line after `count` fields, or NULL if it has fewer. */
 static const char *skip_fields(const char *line, const char *end, int count)
 {
     for (; line != NULL && count > 0; count--) {
@@ -72,7 +73,7 @@ static const char *skip_fields(const char *line, const char *end, int count)
     return line;
 }
 
-/* The path of the group of version 2; its length, or 0. */
+/* Read the path of the version 2 group; return its length, or 0. */
 static size_t read_group(const char *groups, char *path, size_t size)
 {
     for (const char *line = groups; *line != '\0';) {
@@ -91,8 +92,8 @@ static size_t read_group(const char *groups, char *path, size_t size)
     return 0;
 }
 
-/* What of `group` is below `root`, "" or from a slash on; NULL: nothing is, or
- * it has no name here. */
+/* Return the part of `group` below `root`, "" or beginning with a slash; NULL
+ * if it is not below, or has no name here. */
 static const char *below(const char *root, const char *group)
 {
     size_t len = strcmp(root, "/") == 0 ? 0 : strlen(root);
@@ -162,8 +163,8 @@ static bool find_own(char *path, size_t size, size_t *mount_len_out)
     return found;
 }
 
-/* Open a directory, if groups are what is there: something else may have been
- * mounted over them. */
+/* Open a directory, if it is a control group: another file system may be
+ * mounted over it. */
 static int open_group(const char *path)
 {
     int fd = openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -259,7 +260,7 @@ void cgroup_walk(int fd, cgroup_fn fn, void *ctx)
     }
 }
 
-/* Read a file of a group as a text; "" if it is not there. */
+/* Read a file of a group as a string, "" if it does not exist. */
 static void read_file(int fd, const char *name, char *text, size_t size)
 {
     int file = openat(fd, name, O_RDONLY | O_CLOEXEC);
@@ -294,8 +295,8 @@ bool cgroup_enter(int fd)
     return write_file(fd, "cgroup.procs", "0");
 }
 
-/* Kill the processes of one group by their numbers; 0 is that of a process
- * which this one cannot see. More than fit are left to the next round. */
+/* Kill the processes of one group by pid; pid 0 is a process outside our pid
+ * namespace. Pids that do not fit are left to the next round. */
 static void kill_each(void *ctx, int parent_fd, const char *name)
 {
     (void)ctx;

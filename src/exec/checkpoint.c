@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
+ * Delivery of SIGUSR1.
+ *
  * A process handles SIGUSR1 if it catches it, or if all of its threads block
  * it: then it reads the signal from a signalfd, as sluice-git does. A process
  * that ignores it has no use for it. In sigwait() the kernel shows the signal
- * as not blocked, so that a process there looks as if it would die of it; it
- * has to do with the file.
+ * as not blocked, so the process appears to die of it; it must rely on the
+ * file.
  *
- * Blocked is not always meant so. posix_spawn() and the like block all signals
- * for a moment, in the parent and in the child, and a SIGUSR1 of that moment
- * would kill them later. Meanwhile the parent sleeps uninterruptibly and the
- * child runs. So a mask counts only if the first thread waits for an event.
- * When a process is misjudged because it is busy just then, its children are
- * asked, which is right for sluice-git, too.
+ * A blocked signal may be temporary. posix_spawn() and the like block all
+ * signals for a moment, in the parent and in the child, and a SIGUSR1 of that
+ * moment would kill them later. Meanwhile the parent sleeps uninterruptibly and
+ * the child runs. So a mask counts only if the first thread waits for an event.
+ * If a process is misjudged because it is busy just then, its children get the
+ * signal, which is right for sluice-git, too.
  *
  * Races. The signal goes through a pidfd that was opened before the status was
- * read, so it can only hit the process that was judged, never another one with
- * the same number. That process may still change its mind: an exec between the
- * reading and the signal drops the handlers, and the signal kills the new
- * program. Nothing short of stopping the process prevents that, which its
- * parent would notice. The status is therefore read twice, the second time
- * right before the signal. A window of microseconds remains, once in the life
- * of a program that sets a handler and then executes another; the attempt fails
- * then, and is tried again.
+ * read, so it can only hit the process that was checked, never another process
+ * with the same pid. That process may still change: an exec between the read
+ * and the signal drops the handlers, and the signal kills the new program. Only
+ * stopping the process prevents that, which its parent would notice. So the
+ * status is read twice, the second time right before the signal. A window of
+ * microseconds remains, once in the life of a program that sets a handler and
+ * then executes another; the attempt then fails, and is retried.
  */
 #include "exec/checkpoint.h"
 
@@ -37,8 +38,7 @@ enum {
     READS = 2,
 };
 
-/* The value of a field, which `name` begins and a line end follows; NULL: there
- * is none. */
+/* Return the value that follows `name` up to a newline, or NULL. */
 static const char *find(const char *text, size_t len, const char *name)
 {
     const char *at = memmem(text, len, name, strlen(name));
@@ -50,7 +50,7 @@ static const char *find(const char *text, size_t len, const char *name)
     return memchr(at, '\n', left) != NULL ? at : NULL;
 }
 
-/* Whether SIGUSR1 is in a set of signals, which is in hexadecimal. */
+/* Whether SIGUSR1 is in a hexadecimal signal set. */
 static bool has_signal(const char *digits)
 {
     uint64_t set = 0;
@@ -66,7 +66,7 @@ bool checkpoint_read_status(const char *text,
                             size_t len,
                             struct checkpoint_status *out)
 {
-    /* The name, in the first line, cannot have a line end in it. */
+    /* The name, in the first line, contains no newline. */
     const char *state = find(text, len, "\nState:\t");
     const char *blocked = find(text, len, "\nSigBlk:\t");
     const char *caught = find(text, len, "\nSigCgt:\t");
@@ -104,7 +104,7 @@ static bool handles(pid_t pid)
                              proctree_each_thread(pid, "status", blocks, NULL));
 }
 
-/* Send the signal to a process that handles it; false: it got none. */
+/* Send the signal to a process that handles it; return false if it does not. */
 static bool ask(const struct proctree_process *process)
 {
     int fd;

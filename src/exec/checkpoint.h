@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * checkpoint: asking a session for a checkpoint, by SIGUSR1.
+ * checkpoint: checkpoint requests to a session, by SIGUSR1.
  *
  * The default action of SIGUSR1 is to kill, so only processes that handle it
- * get it. A shell that runs a program does not, as a rule, and its children are
- * asked in its place. A session without a process that handles the signal is
- * left with the file that $SLUICE_CHECKPOINT names, which the shim creates
- * first.
+ * get it. A shell that runs a program usually does not, so its children get it
+ * instead. A session without a process that handles the signal has only the
+ * file that $SLUICE_CHECKPOINT names, which the shim creates first.
  *
  * It uses the C library only, as the shim does.
  */
@@ -22,21 +21,21 @@
 
 /*
  * Send SIGUSR1 to a process, if it handles the signal, else to its children
- * that do, else to theirs: to the topmost processes only. How many processes
- * got it. `pid` must be a child of the caller that was not waited for, so that
- * the number cannot belong to another process.
+ * that do, else to theirs: to the topmost processes only. Return how many
+ * processes got it. `pid` must be a child of the caller that was not waited
+ * for, so that the pid cannot belong to another process.
  */
 uint32_t checkpoint_ask(pid_t pid);
 
 /* SIGUSR1 in the status of a thread. */
 struct checkpoint_status {
-    bool caught;  /* there is a handler: the same for all threads */
+    bool caught;  /* a handler is set: the same for all threads */
     bool blocked; /* by this thread */
     bool sleeps;  /* this thread waits for an event */
 };
 
-/* Parse the text of a /proc/PID/status or /proc/PID/task/TID/status; false: a
- * line is missing. */
+/* Parse the content of /proc/PID/status or /proc/PID/task/TID/status; return
+ * false if a line is missing. */
 MUST_USE bool checkpoint_read_status(const char *text,
                                      size_t len,
                                      struct checkpoint_status *out);

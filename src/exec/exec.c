@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The client of the spawn server. Requests go out as far as the socket takes
- * them, the rest waits in `out`; bytes of reports are collected in `in` until
- * one is whole. The messages are described in shim_wire.h.
+ * Client of the spawn server. It sends as much of each request as the socket
+ * takes and keeps the rest in `out`; it collects the bytes of reports in `in`
+ * until a report is complete. shim_wire.h describes the messages.
  */
 #include "exec/exec.h"
 
@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 enum {
-    HELLO_MS_MAX = 10000, /* a machine may be very busy */
+    HELLO_MS_MAX = 10000, /* the machine may be very busy */
     CLOSE_MS_MAX = 1000,
     SERVER_FD = 3,
     QUEUE_TRIES = 50,
@@ -38,13 +38,13 @@ enum {
 struct exec {
     int fd;
     pid_t server;
-    struct strbuf out; /* requests that are not sent yet */
-    size_t out_sent;   /* bytes of it that are */
+    struct strbuf out; /* requests not sent yet */
+    size_t out_sent;   /* bytes of it already sent */
     char in[64 * sizeof(struct shim_wire_report)];
     size_t in_len;
 };
 
-/* Whether there is a program at DIR/NAME; if so it goes to `out`. */
+/* Whether a program exists at DIR/NAME; its path is in `out`. */
 static bool is_program(struct strbuf *out,
                        const char *dir,
                        size_t dir_len,
@@ -66,7 +66,7 @@ enum err exec_find_program(const char *name,
     static const char *const places[] = {
         "",
         "../libexec/sluice/", /* installed */
-        "../agent/",          /* in the folder of a build */
+        "../agent/",          /* in a build directory */
         "../exec/",
         "../git/",
     };
@@ -103,7 +103,7 @@ enum err exec_find_program(const char *name,
                     self);
 }
 
-/* Spawn the server with `fd` as its socket; 0 or an errno. */
+/* Spawn the server with `fd` as its socket; return 0 or an errno. */
 static int spawn_server(const char *path, int fd, pid_t *pid_out)
 {
     char name[] = "sluice-shim";
@@ -123,7 +123,7 @@ static int spawn_server(const char *path, int fd, pid_t *pid_out)
     return error;
 }
 
-/* Read what the server says first; how many bytes of it came in time. */
+/* Read the hello of the server; return the number of bytes read in time. */
 static size_t read_hello(int fd, struct shim_wire_hello *hello)
 {
     size_t len = 0;
@@ -146,7 +146,7 @@ static size_t read_hello(int fd, struct shim_wire_hello *hello)
     return len;
 }
 
-/* Make sure that it is a server, and one that we understand. */
+/* Check that the program is a spawn server of our protocol version. */
 static enum err
 check_hello(const struct exec *exec, const char *path, struct diag *diag)
 {
@@ -216,18 +216,18 @@ out:
 
 void exec_limit_files(const struct exec *exec, const struct rlimit *files)
 {
-    /* If it cannot be, sessions may open more files than before. */
+    /* On failure, sessions may open more files than before. */
     (void)prlimit(exec->server, RLIMIT_NOFILE, files, NULL);
 }
 
-/* Wait for the server, which ends when its socket is closed. One that hangs
- * is killed; shims do not mind. */
+/* Wait for the server, which exits when its socket is closed. Kill a server
+ * that hangs; that does not affect shims. */
 static void end_server(pid_t server)
 {
     int fd = (int)syscall(SYS_pidfd_open, server, 0U);
     struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
     if (fd < 0 || poll(&poll_fd, 1, CLOSE_MS_MAX) <= 0) {
-        (void)kill(server, SIGKILL); /* not reaped yet, so it is this one */
+        (void)kill(server, SIGKILL); /* not reaped yet, so the pid is its own */
     }
     if (fd >= 0) {
         (void)close(fd);
@@ -254,7 +254,7 @@ int exec_fd(const struct exec *exec)
     return exec->fd;
 }
 
-/* Append texts with their NULs; false: one of them is too long. */
+/* Append strings with their NULs; return false if a string is too long. */
 static bool
 add_texts(struct strbuf *out, const char *const *texts, uint32_t count)
 {
@@ -280,7 +280,7 @@ static bool has_marker(const struct exec_request *request)
     return false;
 }
 
-/* Append the message of a request; false: it is too long. */
+/* Append the message of a request; return false if it is too long. */
 static bool encode(struct strbuf *out, const struct exec_request *request)
 {
     size_t begin = out->len;
@@ -343,7 +343,7 @@ enum err exec_start(struct exec *exec,
                         SHIM_WIRE_TEXT_MAX >> 10,
                         SHIM_WIRE_REQUEST_MAX >> 20);
     }
-    /* That the server has died is for exec_read() to tell. */
+    /* exec_read() reports that the server has died. */
     (void)!exec_flush(exec, NULL);
     return ERR_OK;
 }
@@ -379,7 +379,7 @@ enum err exec_flush(struct exec *exec, struct diag *diag)
     return ERR_OK;
 }
 
-/* Hand out the reports in `in` that are whole, and keep the rest. */
+/* Deliver the complete reports in `in`, and keep the rest. */
 static void deliver(struct exec *exec, exec_report_fn fn, void *ctx)
 {
     struct shim_wire_report wire;
@@ -423,7 +423,7 @@ exec_read(struct exec *exec, exec_report_fn fn, void *ctx, struct diag *diag)
         exec->in_len += (size_t)len;
         deliver(exec, fn, ctx);
         if ((size_t)len < room) {
-            break; /* that was all; saves asking for more */
+            break; /* all read; saves a system call */
         }
     }
     return exec_wants_write(exec) ? exec_flush(exec, diag) : ERR_OK;
@@ -438,7 +438,7 @@ exec_watch(int64_t pid, uint64_t start_ticks, int *pidfd_out, struct diag *diag)
     if (fd < 0 && error != ESRCH && error != EINVAL) {
         return diag_set(diag, ERR_IO, "pidfd_open: %s", strerror(error));
     }
-    /* Only now: the descriptor keeps the number from being used anew. */
+    /* Check after the open: the descriptor prevents reuse of the pid. */
     if (fd < 0 || attempt_start_ticks(pid) != start_ticks) {
         if (fd >= 0) {
             (void)close(fd);
@@ -458,8 +458,8 @@ static const enum shim_wire_order orders[] = {
     [EXEC_CHECKPOINT] = SHIM_WIRE_CHECKPOINT,
 };
 
-/* Queue a signal; 0 or an errno. A user may have only so many in flight: it
- * is worth waiting for a moment. */
+/* Queue a signal; return 0 or an errno. The kernel limits the queued signals
+ * per user: wait for a moment if the queue is full. */
 static int queue(int pidfd, siginfo_t *info)
 {
     const struct timespec pause = {.tv_nsec = QUEUE_PAUSE_NS};
@@ -507,7 +507,7 @@ enum err exec_signal(int64_t pid,
                              strerror(error));
     }
     crash_point("exec-after-signal");
-    /* Somebody may have stopped it. */
+    /* The shim may have been stopped. */
     (void)syscall(SYS_pidfd_send_signal, fd, SIGCONT, NULL, 0U);
     (void)close(fd);
     return err;

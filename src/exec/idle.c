@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel counts CPU time in ticks of 10 ms, for each process. So a process
- * that uses little seems to use nothing for a while and then a whole tick. The
- * share is taken over all the silence since the last sign of life, not since
- * the last sample: a tick is 1 % of a second, and more than that only when it
- * comes within a second of the last sign. It can put off the end by as much,
- * but not again and again, as it could if each sample were judged by itself.
- * A session that computes uses a tick in each 10 ms, which is enough for any
- * timeout.
+ * Idle detection.
  *
- * The price is that work which begins in the last hundredth of the timeout may
- * not be noticed, unless a sample finds it running.
+ * The kernel counts CPU time in ticks of 10 ms, for each process. So a process
+ * that uses little appears to use nothing for a while and then a whole tick.
+ * The share is taken over the whole silence since the last sign of life, not
+ * since the last sample: a tick is 1 % of a second, and more only within a
+ * second of the last sign. It can delay the timeout by that much, but not
+ * repeatedly, as it could if each sample were judged by itself. A session that
+ * computes uses a tick in each 10 ms, which is enough for any timeout.
+ *
+ * The price: work that begins in the last hundredth of the timeout may go
+ * unnoticed, unless a sample finds it running.
  */
 #include "exec/idle.h"
 
 /* CPU time is a sign of life from this share of the silence: 1 %. */
 enum { SHARE_DIVISOR = 100 };
-/* Samples within the timeout, and the shortest time between two. */
+/* Samples within the timeout, and the shortest interval. */
 enum { SAMPLES = 8, PAUSE_NS_MIN = 10000000 };
 
 static int64_t least(int64_t a_ns, int64_t b_ns)
@@ -24,7 +25,7 @@ static int64_t least(int64_t a_ns, int64_t b_ns)
     return a_ns < b_ns ? a_ns : b_ns;
 }
 
-/* at_ns + pause_ns, at most IDLE_NEVER; both are not negative. */
+/* Return at_ns + pause_ns, at most IDLE_NEVER; both must be non-negative. */
 static int64_t later(int64_t at_ns, int64_t pause_ns)
 {
     return at_ns > IDLE_NEVER - pause_ns ? IDLE_NEVER : at_ns + pause_ns;
@@ -45,7 +46,7 @@ void idle_init(struct idle *idle,
     };
 }
 
-/* Count CPU time and silence since the previous sample. */
+/* Add CPU time and silence since the previous sample. */
 static void count(struct idle *idle, const struct idle_sample *sample)
 {
     const struct idle_sample *last = &idle->last;
@@ -53,7 +54,7 @@ static void count(struct idle *idle, const struct idle_sample *sample)
         idle->used_ns += sample->cpu_ns - last->cpu_ns;
     }
     if (idle->ignores_cpu || !sample->runnable) {
-        /* Beyond sample_at, the caller could not run. */
+        /* After sample_at, the caller could not run. */
         idle->silent_ns += least(sample->at_ns, idle->sample_at) - last->at_ns;
     }
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * idle: decides when a session is idle, from samples of its process tree.
+ * idle: idle detection, from samples of a session's process tree.
  *
  * Signs of life are output, a change of the file `progress`, and CPU time: at
  * least 1 % of one CPU over the silence since the last sign. A process that
  * wakes each second to check a clock uses less, and becomes idle.
  *
  * Time does not count as silence
- *   - while the caller could not take its sample: the machine may have stood
- *     still, and the session with it;
- *   - between two samples, when the second one finds a process that runs or
- *     waits for a CPU: on a busy machine a session may get next to no CPU
- *     time, however much it has to do.
+ *   - while the caller could not take its sample: the machine may have been
+ *     suspended, and the session with it;
+ *   - between two samples, if the second finds a process that runs or waits
+ *     for a CPU: on a busy machine a session may get next to no CPU time,
+ *     however much work it has.
  *
  * With ignores_cpu, neither CPU time nor waiting for a CPU matters.
  *
@@ -36,11 +36,11 @@ struct idle_sample {
     int64_t progress_bytes; /* size of the file `progress`; 0: none */
     int64_t progress_ns;    /* its modification time */
     uint64_t cpu_ns; /* used so far by the process tree; it may shrink, when a
-                        process ends that no other one waits for */
+                        process exits that no other process waits for */
     bool runnable;   /* a process runs or waits for a CPU */
 };
 
-/* One session. Made to be embedded; callers read sample_at and nothing else. */
+/* One session. For embedding; callers read only sample_at. */
 struct idle {
     int64_t timeout_ns;
     bool ignores_cpu;
@@ -50,14 +50,14 @@ struct idle {
     struct idle_sample last; /* the previous sample */
 };
 
-/* Start to observe a session that has done nothing yet. */
+/* Start to observe a new session. */
 void idle_init(struct idle *idle,
                int64_t timeout_ns,
                bool ignores_cpu,
                int64_t now_ns);
 
-/* Take a sample, which is not due before sample_at; true: the session has been
- * silent for timeout_ns. */
+/* Add a sample, which is not due before sample_at; return true if the session
+ * has been silent for timeout_ns. */
 MUST_USE bool idle_add(struct idle *idle, const struct idle_sample *sample);
 
 #endif /* EXEC_IDLE_H */

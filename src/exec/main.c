@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The program sluice-shim. It is started by exec_open() and not by people.
+ * The program sluice-shim. exec_open() starts it; users do not.
  */
 #include "exec/shim_internal.h"
 

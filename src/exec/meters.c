@@ -20,7 +20,7 @@ void meters_free(struct meter *meters, uint32_t count)
     mem_free(meters);
 }
 
-/* A reset: seconds since 1970, a time of RFC 3339, or nothing. */
+/* Read a reset time: seconds since 1970, RFC 3339, or null. */
 static bool read_resets_at(const json_t *value, int64_t *out)
 {
     *out = 0;
@@ -76,7 +76,7 @@ read_meter(const json_t *json, struct meter *out, struct diag *diag)
     return ERR_OK;
 }
 
-/* Read a list of meters; on success *out belongs to the caller. */
+/* Read a list of meters; on success the caller owns *out. */
 static enum err read_meters(const json_t *json,
                             struct meter **out,
                             uint32_t *count_out,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * meters: what the program of a usage monitor prints, as JSON:
- * [{"name": "5h", "percent": 63, "resets_at": "2030-01-31T22:00:00Z"}].
+ * meters: parser of a usage monitor's JSON output:
+ *  [{"name": "5h", "percent": 63, "resets_at": "2030-01-31T22:00:00Z"}].
  */
 #ifndef EXEC_METERS_H
 #define EXEC_METERS_H
@@ -14,11 +14,11 @@
 struct meter {
     char *name; /* without control characters */
     double percent;
-    int64_t resets_ns; /* wall clock; 0: not known */
+    int64_t resets_ns; /* wall clock; 0: unknown */
 };
 
-/* Read a list of meters, of which there is at least one. ERR_INVALID: *diag
- * says what is wrong. Free *out with meters_free(). */
+/* Read a list of at least one meter. ERR_INVALID: *diag has the reason. Free
+ * *out with meters_free(). */
 MUST_USE enum err meters_parse(const char *bytes,
                                size_t len,
                                struct meter **out,

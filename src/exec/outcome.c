@@ -13,7 +13,7 @@ enum { SHELL_NOT_EXECUTABLE = 126, SHELL_NOT_FOUND = 127 };
 struct row {
     const char *name;
     int code;
-    bool is_said; /* a result may say so */
+    bool is_said; /* allowed in a result */
 };
 
 static const struct row rows[OUTCOME_COUNT] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * outcome: how sessions end, for everybody: the words that results, rows and
- * reports have for it, and the exit codes. docs/attempts.md tells sessions.
+ * outcome: session outcomes: their names in results, rows and reports, and
+ * their exit codes. docs/attempts.md documents them for sessions.
  */
 #ifndef EXEC_OUTCOME_H
 #define EXEC_OUTCOME_H
@@ -13,7 +13,7 @@
 
 enum { OUTCOME_COUNT = OUTCOME_STOPPED + 1 };
 
-/* Exit codes of sessions that mean something. Every other one is a failure. */
+/* Exit codes of sessions with a meaning. All others are failures. */
 enum {
     OUTCOME_EXIT_DONE = 0,
     OUTCOME_EXIT_FAILED = 1,
@@ -29,34 +29,32 @@ const char *outcome_name(enum sched_outcome outcome);
 /* The reverse; false: `name` is NULL or no outcome. */
 bool outcome_read(const char *name, enum sched_outcome *out);
 
-/* The same for a result, which cannot say that its session is lost or was
- * stopped. */
+/* The same for a result, which cannot claim to be lost or stopped. */
 bool outcome_read_said(const char *name, enum sched_outcome *out);
 
-/* What a blocked session lacks, by which the commands that help are chosen. */
+/* What a blocked session lacks; selects the commands that help. */
 enum outcome_lack {
-    OUTCOME_LACKS_ANSWER, /* a person who answers, or decides */
-    OUTCOME_LACKS_MONEY,  /* the budget of its task does not suffice */
-    OUTCOME_LACKS_START,  /* it could not even be started */
+    OUTCOME_LACKS_ANSWER, /* an operator's answer or decision */
+    OUTCOME_LACKS_MONEY,  /* its task has too little budget */
+    OUTCOME_LACKS_START,  /* it could not be started */
 };
 
-/* "answer", "budget", "start"; an unknown name, or NULL, is an answer. */
+/* "answer", "budget", "start"; an unknown name or NULL means an answer. */
 const char *outcome_lack_name(enum outcome_lack lack);
 enum outcome_lack outcome_read_lack(const char *name);
 
-/* What an exit code means by itself. */
+/* Return the outcome that an exit code alone means. */
 enum sched_outcome outcome_of_code(int code);
 
-/* The exit code of a session that ends so; a checkpoint is said by its
- * result. */
+/* Return the exit code for an outcome; a checkpoint needs its result, too. */
 int outcome_code(enum sched_outcome outcome);
 
-/* Whether a shell says with this exit code that it could not run the command:
- * it is not there, or cannot be executed. */
+/* Whether this exit code of a shell means that it could not run the command,
+ * which does not exist or is not executable. */
 bool outcome_is_missing(int code);
 
-/* The cause of an end in a row: record_cause_name(), "spawn" of one that never
- * began, or "lost". */
+/* Return the cause for an attempt row: record_cause_name(), "spawn" if the
+ * attempt never began, or "lost". */
 const char *outcome_cause(const struct attempt_found *found);
 
 #endif /* EXEC_OUTCOME_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Children are listed in /proc/PID/task/TID/children. On a kernel without
- * these files, /proc is searched for processes with the right parent.
+ * Process lists. /proc/PID/task/TID/children lists the children of a thread. On
+ * a kernel without these files, search /proc by parent.
  */
 #include "exec/proctree.h"
 
@@ -16,10 +16,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* More than any session has. Beyond it the next walk finds the rest. */
+/* More than any session has. The next walk finds the rest. */
 enum { PROCESSES_MAX = 32768, PATH_BYTES = 64, STAT_BYTES = 1024 };
 
-/* Append a text; there is room for the few we make. */
+/* Append a string; callers have room for it. */
 static char *add(char *at, const char *text)
 {
     size_t len = strlen(text);
@@ -132,7 +132,7 @@ bool proctree_is_runnable(const struct proctree_process *process)
     return runnable;
 }
 
-/* Append a process, if there is room. */
+/* Append a process, if memory and the limit allow. */
 static void append(struct proctree *tree, const struct proctree_process *found)
 {
     if (tree->count == PROCESSES_MAX) {
@@ -158,7 +158,7 @@ void proctree_add(struct proctree *tree, pid_t pid)
     }
 }
 
-/* Take a child of `parent` into the list, if that is what it is. */
+/* Add a process to the list, if it is a child of `parent`. */
 static void take(struct proctree *tree, pid_t parent, pid_t pid)
 {
     struct proctree_process found = {.pid = pid};
@@ -169,13 +169,13 @@ static void take(struct proctree *tree, pid_t parent, pid_t pid)
     }
 }
 
-/* Where children go, and whose they are. */
+/* The list for children, and their parent. */
 struct taking {
     struct proctree *tree;
     pid_t parent;
 };
 
-/* Take the children named in the file of one thread. */
+/* Add the children listed in the file of one thread. */
 static bool take_listed(void *ctx, const char *path)
 {
     const struct taking *taking = ctx;
@@ -200,14 +200,14 @@ static bool take_listed(void *ctx, const char *path)
     return true;
 }
 
-/* Take the children of one process, thread by thread. */
+/* Add the children of one process, thread by thread. */
 static void take_all_listed(struct proctree *tree, pid_t parent)
 {
     struct taking taking = {.tree = tree, .parent = parent};
     (void)proctree_each_thread(parent, "children", take_listed, &taking);
 }
 
-/* Whether this process is ours or on the list. */
+/* Whether a process is this process or in the list. */
 static bool is_below(const struct proctree *tree, uint64_t pid)
 {
     bool found = pid == (uint64_t)getpid();
@@ -217,8 +217,8 @@ static bool is_below(const struct proctree *tree, uint64_t pid)
     return found;
 }
 
-/* Take every process whose parent is `parent`, or with 0, one on the list or
- * this process; those on the list stay as they are. */
+/* Add every process whose parent is `parent` or, if that is 0, is this process
+ * or in the list. Existing entries are unchanged. */
 static void search(struct proctree *tree, pid_t parent)
 {
     DIR *all = opendir("/proc");

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * proctree: lists of processes, read from /proc by walking down from a parent.
+ * proctree: process lists, read from /proc by walking down from a parent.
  *
- * The number of a process that was found may belong to another one a moment
- * later. So a child is taken only if its parent is the process from which the
- * walk came, or this process, which as a subreaper inherits orphans; and
- * proctree_open() compares start times before anyone sends a signal.
+ * The pid of a listed process may belong to another process a moment later. So
+ * a child is added only if its parent is the process from which the walk came,
+ * or this process, which as a subreaper inherits orphans; and proctree_open()
+ * compares start times before any signal is sent.
  *
  * A walk may miss a process that is being forked meanwhile.
  *
- * It uses the C library only, as the shim does. When memory runs out, a list
- * stays shorter than it should be.
+ * It uses the C library only, as the shim does. If memory runs out, a list is
+ * shorter than it should be.
  */
 #ifndef EXEC_PROCTREE_H
 #define EXEC_PROCTREE_H
@@ -35,29 +35,29 @@ struct proctree {
     uint32_t capacity;
 };
 
-/* Give back the contents. */
+/* Free the contents. */
 void proctree_release(struct proctree *tree);
 
-/* Read from the start of a file, or of /proc/PID/NAME; how many bytes, 0: there
- * is no such file. */
+/* Read from the start of a file, or of /proc/PID/NAME; return the number of
+ * bytes, 0 if the file does not exist. */
 size_t proctree_read_path(const char *path, char *buf, size_t size);
 size_t proctree_read(pid_t pid, const char *name, char *buf, size_t size);
 
-/* Append a number in digits, with a NUL behind it; where that NUL is. There
- * must be room for 21 bytes. */
+/* Append a number in digits and a NUL; return the address of the NUL. The
+ * buffer must have room for 21 bytes. */
 char *proctree_add_number(char *at, uint64_t number);
 
-/* The boot id of the machine; zeros: it cannot be read now. */
+/* Get the boot id of the machine; zeros: unreadable for now. */
 void proctree_boot_id(char out[37]);
 
-/* Read /proc/PID/stat; false: there is no such process. */
+/* Read /proc/PID/stat; return false if the process does not exist. */
 MUST_USE bool proctree_read_stat(pid_t pid, uint64_t stat[RECORD_STAT_COUNT]);
 
-/* Called with the path of a file of a thread; false: no further call. */
+/* Called with the path of a thread's file; return false to stop. */
 typedef bool (*proctree_thread_fn)(void *ctx, const char *path);
 
-/* Go through /proc/PID/task/TID/NAME for each thread of a process; false: `fn`
- * has returned false, or there is no such process. */
+/* Call `fn` for /proc/PID/task/TID/NAME of each thread; return false if `fn`
+ * did, or if the process does not exist. */
 bool proctree_each_thread(pid_t pid,
                           const char *name,
                           proctree_thread_fn fn,
@@ -72,9 +72,9 @@ void proctree_add_children(struct proctree *tree, pid_t parent);
 void proctree_add_all(struct proctree *tree);
 
 /*
- * Open a pidfd of a process that was found; 0 or an errno. ESRCH: it is gone.
- * After any other error it was still there, but this system has no descriptor
- * for it. The caller closes *fd_out.
+ * Open a pidfd of a listed process; return 0 or an errno. ESRCH: it is gone.
+ * After any other error it still existed, but this system has no descriptor for
+ * it. The caller closes *fd_out.
  */
 MUST_USE int proctree_open(const struct proctree_process *process, int *fd_out);
 

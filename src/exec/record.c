@@ -1,37 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The formats. A record is text of RECORD_BYTES bytes: lines of a name, one
- * space and a value, in this order and all of them; then spaces; then a
- * newline as the last byte. `sum` is FNV-1a (64 bits, hexadecimal) of all that
- * stands before its line. Times are nanoseconds of the wall clock.
+ * Record formats. A record is text of RECORD_BYTES bytes: lines of a name, one
+ * space and a value, all of them in this order; then spaces; then a newline as
+ * the last byte. `sum` is FNV-1a (64 bits, hexadecimal) of everything before
+ * its line. Times are wall-clock nanoseconds.
  *
  *   sluice-started 2        kind and version of the format
  *   nonce X                 of the attempt; version 1 has no such line
  *   boot UUID               boot id of the machine
  *   pid N                   of the shim; 0 for a fence
- *   ticks N                 when it began, field 22 of /proc/PID/stat
- *   at N                    when the record was made
+ *   ticks N                 its start time, field 22 of /proc/PID/stat
+ *   at N                    when the record was written
  *   sum X
  *
  *   sluice-exit 1
  *   cause NAME              exit, timeout, idle, cancelled, stopped, spawn,
  *                           prepare
- *   code N                  -1: ended by a signal, or never ran
+ *   code N                  -1: killed by a signal, or never ran
  *   signal N                0: none
  *   error N                 errno of the cause spawn, else 0
  *   begun N
  *   ended N
  *   cpu N                   nanoseconds of user and system time
- *   log N                   bytes that were written to the log
- *   cut N                   of these, bytes cut out of its middle
+ *   log N                   bytes written to the log
+ *   cut N                   of these, bytes removed from its middle
  *   sum X
  *
- * To change a format, count its version up and let the reader take both: a
+ * To change a format, increment its version and let the reader accept both: a
  * session may outlive the program that started it.
  *
- * The reader takes the values out, writes the record anew and compares all
- * bytes. So it accepts exactly what the writer writes, and the checksum,
- * ranges and padding need no code of their own.
+ * The reader extracts the values, writes the record again and compares all
+ * bytes. So it accepts exactly the writer's output, and the checksum, ranges
+ * and padding need no code of their own.
  */
 #include "exec/record.h"
 
@@ -39,7 +39,7 @@
 
 enum { BOOT_ID_LEN = 36, CAUSE_COUNT = ATTEMPT_PREPARE + 1 };
 
-/* A record being written. There is room for everything by design. */
+/* A record being written. Everything fits by design. */
 struct writer {
     char *bytes;
     size_t len;
@@ -68,7 +68,7 @@ static void put_text(struct writer *writer, const char *name, const char *value)
     put(writer, "\n", 1);
 }
 
-/* A number with its sign in front. */
+/* Write a number, preceded by its sign. */
 static void put_number(struct writer *writer,
                        const char *name,
                        bool is_negative,
@@ -117,7 +117,7 @@ static void finish(struct writer *writer)
     writer->bytes[RECORD_BYTES - 1] = '\n';
 }
 
-/* The value of the next line, which must have this name. */
+/* Return the length of the next line's value; the line must have this name. */
 static size_t
 take(struct reader *reader, const char *name, const char **value_out)
 {
@@ -141,7 +141,7 @@ take(struct reader *reader, const char *name, const char **value_out)
     return (size_t)(newline - value);
 }
 
-/* Wraps around when it is too large, and then does not compare equal. */
+/* Wraps around if too large, and then does not compare equal. */
 static uint64_t digits(const char *text, size_t len)
 {
     uint64_t value = 0;
@@ -287,7 +287,7 @@ bool record_read_stat(const char *bytes,
                       size_t len,
                       uint64_t fields[RECORD_STAT_COUNT])
 {
-    /* The name may hold spaces and parentheses; its end is the last one. */
+    /* The name may contain spaces and parentheses; the last ) closes it. */
     const char *name_end = memrchr(bytes, ')', len);
     memset(fields, 0, RECORD_STAT_COUNT * sizeof(fields[0]));
     if (name_end == NULL) {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * record: the texts of `started` and `exit` in the directory of an attempt.
+ * record: the records `started` and `exit` in an attempt directory.
  *
- * Shared by the scheduler, which reads them, and the shim, which writes them
- * and links nothing but the C library: no base/, no stdio. The formats are
- * written down in record.c.
+ * The scheduler reads them; the shim writes them, and links nothing but the C
+ * library: no base/, no stdio. record.c defines the formats.
  */
 #ifndef EXEC_RECORD_H
 #define EXEC_RECORD_H
@@ -16,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Every record has this size. Both stand in one file, that of the start first;
- * it has two names: `started`, and `lock` that becomes `exit`. */
+/* Size of every record. Both are in one file, the start record first; the file
+ * has two names: `started`, and `lock`, which becomes `exit`. */
 enum {
     RECORD_BYTES = 512,
     RECORD_EXIT_AT = RECORD_BYTES,
@@ -33,12 +32,12 @@ struct record_started {
     int64_t at_ns; /* wall clock */
 };
 
-/* Fill `out`, which gets no NUL. The text in boot_id must be 36 bytes long. */
+/* Fill `out`, without a NUL. boot_id must have 36 bytes. */
 void record_write_started(char out[RECORD_BYTES],
                           const struct record_started *started);
 void record_write_exit(char out[RECORD_BYTES], const struct attempt_exit *exit);
 
-/* Read a record; false: these bytes are not exactly one. */
+/* Read a record; return false unless the bytes are exactly one record. */
 MUST_USE bool
 record_read_started(const char *bytes, size_t len, struct record_started *out);
 MUST_USE bool
@@ -48,10 +47,10 @@ record_read_exit(const char *bytes, size_t len, struct attempt_exit *out);
 const char *record_cause_name(enum attempt_cause cause);
 
 /*
- * What is used of the bytes of a /proc/PID/stat; false: they are no such bytes.
+ * Fields of /proc/PID/stat. record_read_stat() returns false on invalid input.
  */
 enum record_stat {
-    RECORD_STAT_STATE, /* of its first thread: the letter */
+    RECORD_STAT_STATE, /* letter, of the first thread */
     RECORD_STAT_PARENT,
     RECORD_STAT_GROUP,
     RECORD_STAT_CPU_TICKS, /* own, and of children waited for */

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The life of one attempt.
+ * Execution of one attempt.
  *
- *  1. Its directory is claimed: see shim_dir.c. From here on this is the one
- *     shim of the attempt.
- *  2. The prepare command runs, if there is one, then the session.
- *  3. One loop waits for signals, with a timeout. All signals are blocked, so
- *     none is lost, and there are no handlers.
- *  4. In the end the whole tree below this process is ended: SIGTERM, a grace
- *     period, then SIGKILL until waitpid() knows of no child. What the prepare
- *     command left running lives as long as the session.
- *  5. The record is written.
+ *  1. Claim its directory: see shim_dir.c. From then on this process is the
+ *     only shim of the attempt.
+ *  2. Run the prepare command, if any, then the session.
+ *  3. Wait for signals in one loop, with a timeout. All signals are blocked, so
+ *     none is lost, and no handler is set.
+ *  4. Stop the whole tree below this process: SIGTERM, a grace period, then
+ *     SIGKILL until waitpid() finds no child. Processes that the prepare
+ *     command left running live as long as the session.
+ *  5. Write the record.
  *
- * The first cause of an end is the one that is recorded. Times are those of
- * CLOCK_MONOTONIC: a machine that sleeps does not count.
+ * The first cause is recorded. Times are of CLOCK_MONOTONIC: suspended time
+ * does not count.
  *
- * Orders come with a value, which names the request (see shim_wire.h). A
- * SIGTERM or SIGINT stops the session when its sender is certainly not one of
- * our own processes, as at a shutdown of the machine; otherwise it is ignored.
+ * Orders carry a value, which names the request (see shim_wire.h). A SIGTERM or
+ * SIGINT stops the session if its sender is certainly not a process of ours, as
+ * at a shutdown of the machine; otherwise it is ignored.
  */
 #include "base/crash.h"
 #include "base/duration.h"
@@ -34,15 +34,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Leftovers of a session that ended by itself get no more than this. */
+/* Grace period of leftovers when the session exited by itself. */
 #define LEFTOVER_GRACE_NS (2 * SECOND_NS)
-/* What is left after so many rounds of SIGKILL cannot be ended by us. They
- * take 0.9 s; longer, when this process has to wait for a CPU, as then those
- * that it kills have to. */
+/* Processes that survive this many rounds of SIGKILL are beyond our control.
+ * The rounds take 0.9 s; longer if this process must wait for a CPU, as the
+ * killed processes then must. */
 #define KILL_ROUNDS 22
 #define KILL_PAUSE_NS_MIN (2 * MS_NS)
 #define KILL_PAUSE_NS_MAX (50 * MS_NS)
-/* The last record is tried again for five seconds. */
+/* Retry writing the exit record for five seconds. */
 #define RECORD_TRIES 20
 #define RECORD_PAUSE_NS (250 * MS_NS)
 
@@ -51,10 +51,10 @@ enum phase {
     PHASE_SESSION, /* the leader is the session */
     PHASE_TERM,    /* SIGTERM was sent */
     PHASE_KILL,    /* SIGKILL is being sent */
-    PHASE_OVER,    /* no process is left, or none that can be ended */
+    PHASE_OVER,    /* no process is left, or none that can be killed */
 };
 
-/* Points in time are those of CLOCK_MONOTONIC, in nanoseconds. */
+/* Times are of CLOCK_MONOTONIC, in nanoseconds. */
 struct shim {
     struct shim_job job;
     struct shim_cgroup *group;
@@ -62,14 +62,14 @@ struct shim {
     int lock_fd;
     struct shim_log log;
     enum phase phase;
-    pid_t leader; /* 0: it has ended */
-    bool alone;   /* there are no children */
-    bool clean;   /* the session has ended and there were none */
+    pid_t leader; /* 0: it has exited */
+    bool alone;   /* no children exist */
+    bool clean;   /* the session has exited and left no process */
     struct attempt_exit exit;
     int64_t timeout_at;
     int64_t checkpoint_at;
     struct idle idle;
-    int64_t step_at; /* when the next step of ending is due */
+    int64_t step_at; /* when the next round of stopping is due */
     int kill_rounds; /* in PHASE_KILL */
     int64_t kill_pause_ns;
 };
@@ -98,8 +98,8 @@ static bool is_running(const struct shim *shim)
     return shim->phase == PHASE_PREPARE || shim->phase == PHASE_SESSION;
 }
 
-/* Signal everything below us: the leader's group at once, then whoever has
- * left it. SIGCONT lets a stopped process see its SIGTERM. */
+/* Signal all processes below us: the leader's group at once, then processes
+ * that have left it. SIGCONT lets a stopped process see its SIGTERM. */
 static void signal_tree(const struct shim *shim, int signal)
 {
     if (shim->leader != 0) {
@@ -108,7 +108,7 @@ static void signal_tree(const struct shim *shim, int signal)
     (void)shim_tree_signal(signal, shim->leader);
 }
 
-/* Ask everything below us to end. */
+/* Ask all processes below us to exit. */
 static void begin_end(struct shim *shim, int64_t now, int64_t grace_ns)
 {
     crash_point("shim-before-term");
@@ -119,7 +119,7 @@ static void begin_end(struct shim *shim, int64_t now, int64_t grace_ns)
     shim->step_at = shim_sum(now, grace_ns);
 }
 
-/* End the session for a reason of ours, unless it is ending already. */
+/* Stop the session for this cause, unless it is stopping already. */
 static void end_for(struct shim *shim, enum attempt_cause cause, int64_t now)
 {
     if (is_running(shim)) {
@@ -129,9 +129,9 @@ static void end_for(struct shim *shim, enum attempt_cause cause, int64_t now)
 }
 
 /*
- * One round of killing. The first is plain. Whatever survives it is forking
- * faster than we walk: the kernel kills the whole group or, where there is
- * none, it is stopped first, so that it cannot.
+ * One round of killing. The first is plain. Processes that survive it fork
+ * faster than we walk: have the kernel kill the whole group or, without a
+ * group, stop them first so that they cannot fork.
  */
 static void kill_round(struct shim *shim, int64_t now)
 {
@@ -154,7 +154,7 @@ static void kill_round(struct shim *shim, int64_t now)
     }
 }
 
-/* Reap all that has ended. */
+/* Reap all exited children. */
 static void reap(struct shim *shim)
 {
     for (;;) {
@@ -177,7 +177,7 @@ static void reap(struct shim *shim)
     }
 }
 
-/* Start a command as the new leader; on failure there is nothing to run. */
+/* Start a command as the new leader; on failure, set cause and error. */
 static void start(struct shim *shim, char **argv, enum phase phase)
 {
     struct shim_spawn spawn = {
@@ -192,7 +192,7 @@ static void start(struct shim *shim, char **argv, enum phase phase)
     shim->alone = false;
     crash_point("shim-after-spawn");
     if (shim->leader == 0) {
-        reap(shim); /* is anything left of the prepare command? */
+        reap(shim); /* did the prepare command leave processes? */
         shim->exit.cause = ATTEMPT_SPAWN;
         shim->exit.error = spawn.error;
         shim_log_say(&shim->log,
@@ -216,7 +216,7 @@ static void start_prepare(struct shim *shim)
     start(shim, argv, PHASE_PREPARE);
 }
 
-/* The leader has ended by itself, or could not be started. */
+/* The leader has exited by itself, or could not be started. */
 static void leader_ended(struct shim *shim, int64_t now)
 {
     struct attempt_exit *exit = &shim->exit;
@@ -235,12 +235,12 @@ static void leader_ended(struct shim *shim, int64_t now)
     begin_end(shim, now, least(shim->job.head.grace_ns, LEFTOVER_GRACE_NS));
 }
 
-/* Act on the processes that have ended. */
+/* Act on reaped processes. */
 static void after_reaping(struct shim *shim, int64_t now)
 {
     if (is_running(shim) && shim->leader == 0) {
         if (shim->phase == PHASE_SESSION && shim->alone) {
-            shim->phase = PHASE_OVER; /* nothing was left behind */
+            shim->phase = PHASE_OVER; /* no process was left running */
             shim->clean = true;
             return;
         }
@@ -251,7 +251,7 @@ static void after_reaping(struct shim *shim, int64_t now)
     }
 }
 
-/* Ask the session to commit and end soon. */
+/* Ask the session to commit and exit soon. */
 static void checkpoint(struct shim *shim)
 {
     shim->checkpoint_at = SHIM_NEVER;
@@ -268,7 +268,7 @@ static void checkpoint(struct shim *shim)
     }
 }
 
-/* Sample the session, and end it when it has been silent for too long. */
+/* Sample the session, and stop it if it is idle. */
 static void end_if_idle(struct shim *shim, int64_t now)
 {
     struct idle_sample sample = {.at_ns = now};
@@ -289,7 +289,7 @@ static void end_if_idle(struct shim *shim, int64_t now)
     }
 }
 
-/* Do what is due. */
+/* Run the actions that are due. */
 static void act(struct shim *shim, int64_t now)
 {
     if (now >= shim->log.next_ns) {
@@ -310,7 +310,7 @@ static void act(struct shim *shim, int64_t now)
     }
 }
 
-/* When something is due next. */
+/* Return when the next action is due. */
 static int64_t next_at(const struct shim *shim)
 {
     int64_t next = shim->log.next_ns;
@@ -325,7 +325,7 @@ static int64_t next_at(const struct shim *shim)
     return next;
 }
 
-/* Carry out an order, if it is about this attempt and not one that is over. */
+/* Obey an order, if it is about this attempt and not an earlier one. */
 static void obey_order(struct shim *shim, int value, int64_t now)
 {
     uint64_t id = shim->job.head.id;
@@ -358,7 +358,7 @@ static void obey(struct shim *shim, const siginfo_t *info, int64_t now)
     }
 }
 
-/* Sleep until a signal comes or something is due; 0: no signal. */
+/* Sleep until a signal arrives or `at`; return 0 without a signal. */
 static int sleep_until(int64_t at, siginfo_t *info)
 {
     sigset_t all;
@@ -375,11 +375,11 @@ static int sleep_until(int64_t at, siginfo_t *info)
     return sigtimedwait(&all, info, &left);
 }
 
-/* Run until no process is left. */
+/* Loop until no process is left. */
 static void watch(struct shim *shim)
 {
     int64_t now = shim_clock(CLOCK_MONOTONIC);
-    after_reaping(shim, now); /* it may not have started at all */
+    after_reaping(shim, now); /* the start may have failed */
     while (shim->phase != PHASE_OVER) {
         siginfo_t info;
         int number = sleep_until(next_at(shim), &info);
@@ -395,7 +395,7 @@ static void watch(struct shim *shim)
     }
 }
 
-/* Write the record of the end, again and again if need be. */
+/* Write the exit record, with retries. */
 static int finish(struct shim *shim)
 {
     shim_log_end(&shim->log);
@@ -406,7 +406,7 @@ static int finish(struct shim *shim)
     for (int ix = 0; ix < RECORD_TRIES; ix++) {
         error = shim_dir_finish(shim->dir_fd, shim->lock_fd, &shim->exit);
         if (error == 0 || error == ENOENT) {
-            break; /* ENOENT: somebody has removed our files */
+            break; /* ENOENT: our files were removed */
         }
         struct timespec pause = {.tv_nsec = RECORD_PAUSE_NS};
         (void)nanosleep(&pause, NULL);
@@ -414,8 +414,8 @@ static int finish(struct shim *shim)
     return error;
 }
 
-/* Claim the attempt and open its log; 0 or an errno. *claimed_out: from here
- * on it has begun, and must end with a record. */
+/* Claim the attempt and open its log; return 0 or an errno. After *claimed_out
+ * is set, the attempt has begun and must get an exit record. */
 static int begin(struct shim *shim,
                  const struct record_started *self,
                  int64_t now,
@@ -442,7 +442,7 @@ static int begin(struct shim *shim,
     return error;
 }
 
-/* Run what was begun. */
+/* Run the claimed attempt. */
 static void run(struct shim *shim, int64_t now)
 {
     if (shim->job.prepare != NULL) {
@@ -453,7 +453,7 @@ static void run(struct shim *shim, int64_t now)
     watch(shim);
 }
 
-/* Let go of the attempt: of its lock, above all. */
+/* Release the attempt, above all its lock. */
 static void release(struct shim *shim)
 {
     const int fds[] = {shim->log.fd, shim->lock_fd, shim->dir_fd};
@@ -498,5 +498,5 @@ int shim_run(const struct shim_message *message,
     bool told = claimed && finish(&shim) == 0;
     *clean_out = told && shim.clean;
     release(&shim);
-    return claimed ? 0 : error; /* it has begun, whatever became of it */
+    return claimed ? 0 : error; /* it has begun, whatever its outcome */
 }

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The group of a shim: see cgroup.h.
+ * Control group of a shim: see cgroup.h.
  *
- * A process that is moved into a group makes all forks of the machine wait for
- * more than 10 ms. One that is born there (CLONE_INTO_CGROUP) costs what a fork
- * costs. So the shim itself is forked into its group, and what it starts is
- * born there, too; and a group is created for a shim, not for an attempt: a
- * shim that takes another request keeps it, because its session has left
- * nothing behind. Only the attribute changes.
+ * Moving a process into a group delays all forks of the machine for over 10 ms.
+ * A process created there (CLONE_INTO_CGROUP) costs no more than a fork. So the
+ * shim itself is forked into its group, and its children are created there,
+ * too. A group belongs to a shim, not to an attempt: a shim that takes another
+ * request keeps it, because its session has left no process. Only the attribute
+ * changes.
  *
- * While the shim lives it finds its processes by walking down. The group is for
- * what is left when it was killed, and for its own last resort: it leaves the
- * group and has the kernel kill all that is in it.
+ * While the shim lives, it finds its processes by walking down. The group is
+ * for the processes that outlive a killed shim, and for the shim's own last
+ * resort: it leaves the group and lets the kernel kill all processes in it.
  *
  * The server removes the group when it reaps the shim. A shim that has outlived
- * its server removes the group itself. Where both were killed, the next server
- * finds the group empty, with the number of a dead server in its name.
+ * its server removes the group itself. If both were killed, the next server
+ * finds the group empty, with the pid of a dead server in its name.
  */
 #include "base/crash.h"
 #include "exec/cgroup.h"
@@ -33,7 +33,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-/* Of <linux/sched.h>, which not every C library lets us include. */
+/* From <linux/sched.h>, which not every C library allows to include. */
 #define INTO_CGROUP UINT64_C(0x200000000)
 
 /* struct clone_args of Linux 5.7. */
@@ -51,7 +51,7 @@ struct clone_call {
     uint64_t cgroup;
 };
 
-/* Remove the groups that dead servers and their shims have left. */
+/* Remove the groups of dead servers and their shims. */
 static void sweep(int parent_fd)
 {
     DIR *dir = cgroup_open_list(parent_fd, ".");
@@ -81,8 +81,8 @@ int shim_cgroup_open(void)
     return fd;
 }
 
-/* Fork into the group. What the C library does around a fork is for threads,
- * and there is one. */
+/* Fork into the group. The C library's work around a fork is for threads, and
+ * this process has one. */
 static pid_t fork_into(int fd)
 {
     struct clone_call call = {
@@ -93,7 +93,7 @@ static pid_t fork_into(int fd)
     return (pid_t)syscall(SYS_clone3, &call, sizeof(call));
 }
 
-/* Create the group and open it; without a name: there is none. */
+/* Create the group and open it; on failure the name stays empty. */
 static void create(struct shim_cgroup *group, uint32_t number)
 {
     char name[SHIM_CGROUP_BYTES] = CGROUP_PREFIX;
@@ -131,7 +131,7 @@ pid_t shim_cgroup_fork(struct shim_cgroup *group,
     }
     (void)close(group->fd);
     group->fd = -1;
-    if (pid < 0) { /* the kernel, or a filter, does not allow it */
+    if (pid < 0) { /* the kernel or a filter denies it */
         cgroup_remove(parent_fd, group->name);
         group->name[0] = '\0';
         pid = fork();

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The files of an attempt, from the shim's side; attempt.c has the other, and
- * tells why the two fit.
+ * Attempt directory, as the shim writes it; attempt.c reads it, and explains
+ * why the protocol is safe.
  *
  * `lock`, `started` and `exit` are one file: `started` is a second name of
- * `lock`, and in the end `lock` is renamed to `exit`. Its first record is that
- * of the start, its second, blank until then, that of the end. So the space
- * for the end is there even when the disk is full by then, and two files less
- * have to be made.
+ * `lock`, and finally `lock` is renamed to `exit`. Its first record is the
+ * start record; its second, blank until then, the exit record. So the exit
+ * record has its space even if the disk is full by then, and two fewer files
+ * have to be created.
  */
 #include "base/crash.h"
 #include "exec/shim_internal.h"
@@ -19,9 +19,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Make a directory and what is missing above it. As a rule one or two are, so
- * the way goes up first; a first attempt lacks the one above, too, and need not
- * be tried. 0, or an errno: EEXIST if it was there. */
+/* Create a directory and its missing parents. Usually one or two are missing,
+ * so walk up first; the first attempt of a task lacks its parent, too, so skip
+ * the plain mkdir. Return 0 or an errno: EEXIST if it existed. */
 static int make_dir(const char *dir)
 {
     char path[PATH_MAX];
@@ -36,7 +36,7 @@ static int make_dir(const char *dir)
     }
     memcpy(path, dir, len + 1);
     size_t at = len;
-    do { /* up, until one can be made */
+    do { /* up, until mkdir succeeds */
         while (at > 0 && path[at] != '/') {
             at--;
         }
@@ -51,11 +51,11 @@ static int make_dir(const char *dir)
     return error;
 }
 
-/* Open the directory and make it if need be; 0 or an errno. */
+/* Open the directory, and create it if necessary; return 0 or an errno. */
 static int open_dir(const char *dir, int *fd_out)
 {
     crash_point("shim-before-mkdir");
-    bool made = make_dir(dir) == 0; /* why not shows in the open */
+    bool made = make_dir(dir) == 0; /* openat() reports a failure */
     crash_point("shim-after-mkdir");
     int error = crash_fault("open");
     if (error != 0) {
@@ -67,13 +67,13 @@ static int open_dir(const char *dir, int *fd_out)
         return errno;
     }
     *fd_out = fd;
-    /* Leave a directory alone that has seen a shim. O_EXCL decides; this only
-     * saves touching it. */
+    /* Do not touch a directory that a shim has used. name_started() decides;
+     * this only avoids the work. */
     bool seen = !made && faccessat(fd, "started", F_OK, 0) == 0;
     return seen ? EEXIST : 0;
 }
 
-/* Write records to a file; 0 or an errno. */
+/* Write records to a file; return 0 or an errno. */
 static int write_records(int fd, const char *bytes, size_t len, off_t at)
 {
     int error = crash_fault("write");
@@ -87,8 +87,8 @@ static int write_records(int fd, const char *bytes, size_t len, off_t at)
     return written < 0 ? errno : ENOSPC;
 }
 
-/* Lock the attempt. The file may be one that has become `exit` meanwhile: it
- * must not be changed before `started` is ours. */
+/* Lock the attempt. The file may have become `exit` meanwhile: do not change it
+ * before `started` is ours. */
 static int take_lock(int dir_fd, int *fd_out)
 {
     int fd = openat(dir_fd,
@@ -107,14 +107,13 @@ static int take_lock(int dir_fd, int *fd_out)
     return 0;
 }
 
-/* Make `started`, as another name of `lock` or, where that cannot be (not all
- * file systems have links), as a file of its own with the same record; 0 or an
- * errno. */
+/* Create `started`, as another name of `lock` or, on a file system without
+ * links, as a separate file with the same record; return 0 or an errno. */
 static int name_started(int dir_fd, const char *record)
 {
     int error = crash_fault("link");
     if (error == 0 && linkat(dir_fd, "lock", dir_fd, "started", 0) != 0) {
-        error = errno == ENOENT ? EEXIST : errno; /* it is `exit` by now */
+        error = errno == ENOENT ? EEXIST : errno; /* it has become `exit` */
     }
     if (error == 0 || error == EEXIST) {
         return error;
@@ -135,9 +134,9 @@ static int name_started(int dir_fd, const char *record)
 }
 
 /*
- * Make `started`, and reserve the space of the last record. When that fails,
- * `started` is removed again: we hold the lock, so nobody else has made use
- * of it, and nothing has begun.
+ * Create `started`, and reserve the space of the exit record. On failure,
+ * remove `started` again: we hold the lock, so no other process has used it,
+ * and nothing has begun.
  */
 static int
 make_started(int dir_fd, int lock_fd, const struct record_started *started)

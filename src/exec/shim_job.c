@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading a request. It comes from our own scheduler, but what is wrong with
- * it is an error here, not a crash.
+ * Parser of requests. They come from our own scheduler, but an invalid request
+ * is an error here, not a crash.
  */
 #include "exec/shim_internal.h"
 
@@ -10,11 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Where in the message the reader is. */
+/* Position of the reader in the message. */
 struct reader {
     char *at;
     char *end;
-    bool bad; /* a text was missing */
+    bool bad; /* a string was missing */
 };
 
 static char *next_text(struct reader *reader)
@@ -30,7 +30,7 @@ static char *next_text(struct reader *reader)
     return text;
 }
 
-/* Whether one of these sets the same variable as `text`. */
+/* Whether one of the strings sets the same variable as `text`. */
 static bool is_set(char *const *texts, uint32_t count, const char *text)
 {
     size_t len = (size_t)(strchrnul(text, '=') - text);
@@ -43,7 +43,7 @@ static bool is_set(char *const *texts, uint32_t count, const char *text)
     return false;
 }
 
-/* Put what is inherited, and not set anew, behind what was given. */
+/* Append the inherited variables that the request does not set. */
 static void inherit(char **envp, uint32_t given)
 {
     uint32_t count = given;

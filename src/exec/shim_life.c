@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The life of a shim: one attempt after the other.
+ * Loop of a shim: one attempt after another.
  *
- * A fork costs more than all else that a shim does for a short session. So when
- * the session has ended by itself and nothing is left of it, the shim tells the
- * server that it is done and waits a moment for another request. After any
- * other end, and when the server is gone, it ends.
+ * A fork costs more than all other work of a shim for a short session. So if
+ * the session exited by itself and left no process, the shim reports to the
+ * server that it has finished, and waits a moment for another request. In any
+ * other case, and if the server is gone, it exits.
  *
- * Between two attempts it holds no lock and has no children. What it was told
- * about the one cannot harm the other: an order names its request, and one
- * that comes while it waits is left for the next attempt to take, which is the
- * one that it is about or ignores it. A SIGTERM or SIGINT, which is no order,
- * ends it.
+ * Between two attempts it holds no lock and has no children. Orders for one
+ * attempt cannot harm another: an order names its request, and an order that
+ * arrives while the shim waits stays pending for the next attempt, which
+ * ignores it if it names another request. A SIGTERM or SIGINT, which is not an
+ * order, stops the shim.
  *
- * Nor can a request be lost to a shim that has waited long enough: it shuts
- * its end of the socket, so that no more can be sent, and looks once more.
+ * Nor can a request be lost to a shim that has waited long enough: it shuts its
+ * end of the socket, so that no more can be sent, and reads once more.
  */
 #include "base/crash.h"
 #include "exec/shim_internal.h"
@@ -29,7 +29,7 @@
 /* How long to wait for another request. */
 enum { WAIT_SECONDS = 1 };
 
-/* Forget the signals that were meant for what is over. */
+/* Discard the signals for the finished attempt. */
 static void forget_signals(void)
 {
     sigset_t all;
@@ -45,7 +45,7 @@ static bool tell(int done_fd)
     return write(done_fd, &done, sizeof(done)) == (ssize_t)sizeof(done);
 }
 
-/* Wait for the next request; its length, or 0: there will be none. */
+/* Wait for the next request; return its length, or 0 if none comes. */
 static size_t receive(int fd, char *bytes, size_t size)
 {
     sigset_t mask;
@@ -61,7 +61,7 @@ static size_t receive(int fd, char *bytes, size_t size)
     return len > 0 ? (size_t)len : 0;
 }
 
-/* Carry out one request after the other; the exit code. */
+/* Execute one request after another; return the exit code. */
 static int live(struct shim_birth *birth)
 {
     char bytes[SHIM_NEXT_BYTES_MAX];
@@ -71,7 +71,7 @@ static int live(struct shim_birth *birth)
         .start_ticks = shim_start_ticks(getpid(), birth->forked_ns),
     };
     memcpy(self.boot_id, birth->boot_id, sizeof(self.boot_id));
-    /* A group of its own, so that a signal to our group finds us alone. */
+    /* Own process group, so that signals to it hit only this process. */
     (void)setpgid(0, 0);
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     for (;;) {
@@ -94,8 +94,8 @@ static int live(struct shim_birth *birth)
     }
 }
 
-/* Whether the server has closed its ends. One that dies closes them one by one,
- * so both are looked at. */
+/* Whether the server has closed its ends. A dying server closes them one by
+ * one, so check both. */
 static bool server_is_gone(const struct shim_birth *birth)
 {
     struct pollfd fds[] = {{.fd = birth->done_fd}, {.fd = birth->next_fd}};

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The log. The session writes to it directly, so nobody stands between a
- * session and its output, and a full disk is the session's own error. All that
- * can be done about its size is to look at it from time to time.
+ * The log. The session writes to it directly, so nothing stands between a
+ * session and its output, and a full disk is the session's own error. The shim
+ * can only check its size from time to time.
  *
- * When more than bytes_max bytes are in it, the middle goes: a hole is punched
- * between the first quarter of bytes_max and its last half. Offsets stay as
- * they are, so whoever follows the log need not know. At the start of the hole
- * stands a line that tells how many bytes were cut; the rest of it reads as
- * NUL bytes. On a file system without holes the file is cut off behind its
- * first quarter, then comes that line, and what is written later follows.
+ * If it exceeds bytes_max bytes, the middle is removed: the shim punches a hole
+ * between the first quarter of bytes_max and its last half. Offsets are
+ * unchanged, so readers that follow the log need not know. The hole begins with
+ * a line that reports how many bytes were cut; the rest reads as NUL bytes. On
+ * a file system without holes the shim truncates the file after its first
+ * quarter, and appends that line; later output follows.
  *
- * When to look: soon after it has grown, a little later each time, up to
- * PAUSE_NS_MAX. When it has not grown since the last look, we ask the kernel
- * for a signal at the next change in the directory (F_NOTIFY, one-shot) and
- * sleep; without that, PAUSE_NS_BLIND is the longest sleep. So a quiet session
- * costs nothing, and the limit is exceeded by what can be written within
- * PAUSE_NS_MAX. (inotify would do the same, but a user may have only a hundred
- * or so of its instances.)
+ * When to check: soon after the log has grown, a little later each time, up to
+ * PAUSE_NS_MAX. If it has not grown since the last check, ask the kernel for a
+ * signal at the next change in the directory (F_NOTIFY, one-shot) and sleep;
+ * without that, PAUSE_NS_BLIND is the longest sleep. So a quiet session costs
+ * nothing, and the limit is exceeded by no more than the output of
+ * PAUSE_NS_MAX. (inotify would do the same, but a user may have only about a
+ * hundred instances.)
  */
 #include "base/crash.h"
 #include "base/duration.h"
@@ -69,8 +69,8 @@ static uint64_t size_now(const struct shim_log *log)
     return fstat(log->fd, &stat) == 0 ? (uint64_t)stat.st_size : log->size;
 }
 
-/* The mark. It has the same length whatever the number, so that a later one
- * covers it. */
+/* Format the mark. Its length does not depend on the number, so that a later
+ * mark covers it. */
 static void make_mark(char line[MARK_BYTES + 1], uint64_t number)
 {
     memcpy(line, MARK, MARK_BYTES + 1);
@@ -82,7 +82,7 @@ static void make_mark(char line[MARK_BYTES + 1], uint64_t number)
     }
 }
 
-/* Punch out the middle of a log of this size; false: it cannot be done. */
+/* Punch out the middle of the log; return false if that fails. */
 static bool punch(struct shim_log *log, int fd)
 {
     uint64_t end = (log->size - log->bytes_max / 2) / BLOCK_BYTES * BLOCK_BYTES;
@@ -101,8 +101,8 @@ static bool punch(struct shim_log *log, int fd)
     return true;
 }
 
-/* Cut off all but the head. The mark is appended, behind what the session may
- * have written meanwhile. */
+/* Truncate the log to its head. Append the mark, after any output that the
+ * session has written meanwhile. */
 static void truncate_log(struct shim_log *log, int fd)
 {
     if (ftruncate(fd, (off_t)log->cut_begin) != 0) {
@@ -118,10 +118,9 @@ static void truncate_log(struct shim_log *log, int fd)
     (void)!write(log->fd, line, MARK_BYTES);
 }
 
-/* Cut the middle out. */
 static void cut(struct shim_log *log)
 {
-    /* Not the descriptor for appending: it ignores offsets. */
+    /* Not the append descriptor: it ignores offsets. */
     int fd = openat(log->dir_fd, "log", O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0) {
         return;
@@ -133,14 +132,14 @@ static void cut(struct shim_log *log)
     log->size = size_now(log);
 }
 
-/* Ask for a SIGIO at the next change in the directory; false: it cannot be. */
+/* Request a SIGIO at the next directory change; return false on failure. */
 static bool watch(const struct shim_log *log)
 {
     return crash_fault("notify") == 0 &&
            fcntl(log->dir_fd, F_NOTIFY, DN_MODIFY) == 0;
 }
 
-/* Look at the size, and cut if it is too large. */
+/* Check the size, and cut if it is too large. */
 static void measure(struct shim_log *log)
 {
     log->size = size_now(log);
@@ -159,7 +158,7 @@ void shim_log_look(struct shim_log *log, int64_t now_ns)
     }
     bool quiet = log->size == before;
     if (quiet && watch(log)) {
-        /* What came between the look and the watch gives no signal. */
+        /* Output between the check and the watch gives no signal. */
         quiet = size_now(log) == log->size;
         if (quiet) {
             log->next_ns = SHIM_NEVER;

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The spawn server. It is small so that forking it is cheap: a shim is this
- * process forked, without an exec. A shim that is done with an attempt says so
- * through a pipe, and waits for a moment: then the next request is sent to it,
- * through a socket of its own. Where that cannot be, another one is forked.
+ * process forked, without an exec. A shim that has finished an attempt reports
+ * that through a pipe and waits for a moment: then the server sends it the next
+ * request, through a socket of its own. If that fails, it forks another shim.
  *
  * One loop. All signals are blocked except inside ppoll(), which lets SIGCHLD
- * through; its handler does nothing but end the wait. So a forked shim begins
- * with every signal blocked, and nothing can kill it early but SIGKILL.
+ * through; its handler only interrupts the wait. So a forked shim begins with
+ * every signal blocked, and only SIGKILL can kill it early.
  *
- * Every turn reaps, whether or not a signal was seen: ppoll() does not deliver
- * one while the socket is ready. Reports are collected in a turn and sent at
- * its end; what the socket does not take waits for POLLOUT. While that is
- * more than OUT_BYTES_MAX, no requests are read, so memory is bounded and
- * nothing is lost: it is the client that has to read first. Nobody waits for
- * the report of a start, so it is kept back for a moment: more often than not
- * it can go with another one, and the client is woken once for both.
+ * Every iteration reaps, whether or not a signal arrived: ppoll() does not
+ * deliver a signal while the socket is ready. Reports are collected during an
+ * iteration and sent at its end; the bytes that the socket does not take wait
+ * for POLLOUT. While these exceed OUT_BYTES_MAX, no requests are read, so
+ * memory is bounded and nothing is lost: the client has to read first. No
+ * client waits for the report of a start, so it is delayed for a moment:
+ * usually it can go with another report, and the client is woken once for both.
  *
- * A shim that is stopped is told to go on, because a stopped shim enforces no
- * timeouts.
+ * The server continues stopped shims: a stopped shim enforces no timeouts.
  */
 #include "base/crash.h"
 #include "base/duration.h"
@@ -40,23 +39,23 @@
 
 enum {
     IN_BYTES_MIN = 16 << 10,
-    IN_BYTES_KEPT = 256 << 10, /* a larger buffer is given back */
+    IN_BYTES_KEPT = 256 << 10, /* a larger buffer is freed */
     OUT_BYTES_MAX = 1 << 20,
-    EXIT_LOST = 3, /* the server cannot go on; the client will see it */
-    /* Shims that may be sent another request. It pays for short sessions, and
-     * there are never so many of these at once. */
+    EXIT_LOST = 3, /* the server cannot continue; the client notices */
+    /* Shims that can take another request. Reuse pays for short sessions, and
+     * there are never this many of them at once. */
     SOCKETS_MAX = 64,
 };
 
-/* How long the report of a start may be kept back. */
+/* Longest delay for the report of a start. */
 #define KEEP_BACK_NS (5 * MS_NS)
 #define NEVER INT64_MAX
 
-/* A shim that was forked and not yet reaped. */
+/* A forked shim, not yet reaped. */
 struct live {
     pid_t pid;
     uint64_t start_ticks;
-    int next_fd; /* takes another request; -1: none */
+    int next_fd; /* for another request; -1: none */
     bool busy;   /* with the request `id` */
     uint64_t id;
     char group[SHIM_CGROUP_BYTES]; /* "": none */
@@ -69,26 +68,26 @@ struct server {
     char *in; /* bytes of requests */
     size_t in_len;
     size_t in_capacity;
-    char *out; /* reports that are not sent yet */
+    char *out; /* reports not sent yet */
     size_t out_len;
     size_t out_capacity;
-    int64_t send_ns; /* when they are to be sent; NEVER: there are none */
+    int64_t send_ns; /* when to send them; NEVER: no reports */
     struct live *live;
     size_t live_count;
     size_t live_capacity;
-    size_t socket_count; /* those with a next_fd */
-    int done_in;         /* the pipe for shim_done; -1: there is none */
+    size_t socket_count; /* shims with a next_fd */
+    int done_in;         /* the pipe for shim_done; -1: none */
     int done_out;
-    int group_fd;         /* where groups are created; -1: nowhere */
-    uint32_t group_count; /* that were */
+    int group_fd;         /* parent of new groups; -1: none */
+    uint32_t group_count; /* created so far */
 };
 
 static void on_child(int signal)
 {
-    (void)signal; /* it is enough that ppoll() returns */
+    (void)signal; /* interrupting ppoll() is enough */
 }
 
-/* Grow a block to hold `wanted` elements; false: no memory. */
+/* Grow a block to hold `wanted` elements; return false if out of memory. */
 static bool grow(void **block, size_t *capacity, size_t wanted, size_t bytes)
 {
     if (wanted <= *capacity) {
@@ -104,8 +103,8 @@ static bool grow(void **block, size_t *capacity, size_t wanted, size_t bytes)
     return true;
 }
 
-/* Make room for so many bytes. Without memory the server must not go on: the
- * client sees its end, and looks for itself. */
+/* Reserve room for `bytes` bytes. Without memory the server must not continue:
+ * the client notices its exit, and reads the directories itself. */
 static void reserve(char **block, size_t *capacity, size_t bytes)
 {
     void *grown = *block;
@@ -115,7 +114,7 @@ static void reserve(char **block, size_t *capacity, size_t bytes)
     *block = grown;
 }
 
-/* Keep a report for the end of the turn. */
+/* Queue a report for the end of the iteration. */
 static void report(struct server *server, const struct shim_wire_report *report)
 {
     size_t wanted = server->out_len + sizeof(*report);
@@ -129,7 +128,7 @@ static void report(struct server *server, const struct shim_wire_report *report)
     }
 }
 
-/* How long they may be kept back from now on; 0: they are due, or none. */
+/* Return the remaining delay of the reports; 0: due, or no reports. */
 static int64_t kept_back_ns(const struct server *server)
 {
     if (server->send_ns == 0 || server->send_ns == NEVER) {
@@ -169,7 +168,7 @@ static struct live *find(struct server *server, pid_t pid)
     return NULL;
 }
 
-/* Report the end of what a shim had. */
+/* Report that a shim has finished its request. */
 static void report_end(struct server *server, struct live *live, int error)
 {
     live->busy = false;
@@ -183,7 +182,7 @@ static void report_end(struct server *server, struct live *live, int error)
            });
 }
 
-/* Report what shims say they are done with. */
+/* Report the requests that shims have finished. */
 static void hear(struct server *server)
 {
     struct shim_done done[SOCKETS_MAX];
@@ -197,7 +196,7 @@ static void hear(struct server *server)
     }
 }
 
-/* Let go of the socket of a shim: it will not be sent anything. */
+/* Close the socket of a shim: it gets no more requests. */
 static void drop_socket(struct server *server, struct live *live)
 {
     if (live->next_fd >= 0) {
@@ -207,7 +206,7 @@ static void drop_socket(struct server *server, struct live *live)
     }
 }
 
-/* Report the shims that have ended, and wake those that were stopped. */
+/* Report the shims that have exited, and continue stopped shims. */
 static void reap(struct server *server)
 {
     while (server->live_count > 0) {
@@ -231,14 +230,14 @@ static void reap(struct server *server)
                        WIFEXITED(status) ? WEXITSTATUS(status) : 0);
         }
         drop_socket(server, live);
-        if (live->group[0] != '\0') { /* what a killed shim left, stays */
+        if (live->group[0] != '\0') { /* processes of a killed shim stay */
             cgroup_remove(server->group_fd, live->group);
         }
         *live = server->live[--server->live_count];
     }
 }
 
-/* Tell that a shim has a request now. */
+/* Report that a shim has a request now. */
 static void report_start(struct server *server, struct live *live, uint64_t id)
 {
     live->busy = true;
@@ -253,9 +252,9 @@ static void report_start(struct server *server, struct live *live, uint64_t id)
 }
 
 /*
- * Send a request to a shim that is done with another; false: there is none
- * that takes it. When the client is gone, none may: there may be another one by
- * now, who has found the shim with the attempt before, and waits for its end.
+ * Send a request to a shim that has finished another; return false if no shim
+ * takes it. If the client is gone, none may: another client may by now have
+ * found the shim with its previous attempt, and wait for its exit.
  */
 static bool hand_over(struct server *server,
                       const struct shim_message *message,
@@ -278,12 +277,12 @@ static bool hand_over(struct server *server,
             report_start(server, live, id);
             return true;
         }
-        drop_socket(server, live); /* it is about to end */
+        drop_socket(server, live); /* it is about to exit */
     }
     return false;
 }
 
-/* Close what belongs to the server, in a new shim. */
+/* Close the server's descriptors in a new shim. */
 static void forget_server(const struct server *server)
 {
     (void)close(server->fd);
@@ -297,8 +296,8 @@ static void forget_server(const struct server *server)
     }
 }
 
-/* Make the socket of a new shim, both ends -1 if there is to be none. One that
- * begins with a long request would keep the memory for it. */
+/* Create the socket of a new shim; both ends are -1 if it gets none. A shim
+ * that begins with a long request would keep the memory for it. */
 static void make_socket(const struct server *server, size_t bytes, int ends[2])
 {
     if (bytes > SHIM_NEXT_BYTES_MAX || server->done_in < 0 ||
@@ -309,8 +308,8 @@ static void make_socket(const struct server *server, size_t bytes, int ends[2])
     }
 }
 
-/* Fork a shim for one request. 0, or an errno. Returns twice, as fork() does;
- * *is_shim_out: this is the shim. */
+/* Fork a shim for one request; return 0 or an errno. Returns twice, as fork()
+ * does; *is_shim_out: this is the shim. */
 static int fork_shim(struct server *server,
                      struct shim_birth *birth,
                      uint64_t id,
@@ -363,7 +362,7 @@ static int fork_shim(struct server *server,
     return 0;
 }
 
-/* Find or fork a shim for one request. True: this is the shim. */
+/* Reuse or fork a shim for one request. Return true in the shim. */
 static bool start(struct server *server, struct shim_birth *birth)
 {
     struct shim_wire_request request;
@@ -384,7 +383,7 @@ static bool start(struct server *server, struct shim_birth *birth)
     return is_shim;
 }
 
-/* Carry out the requests that are whole. True: this is a shim. */
+/* Execute the complete requests. Return true in a shim. */
 static bool handle(struct server *server, struct shim_birth *birth)
 {
     size_t at = 0;
@@ -393,7 +392,7 @@ static bool handle(struct server *server, struct shim_birth *birth)
         memcpy(&bytes, server->in + at, sizeof(bytes));
         if (bytes < sizeof(struct shim_wire_request) ||
             bytes > SHIM_WIRE_REQUEST_MAX) {
-            _exit(EXIT_LOST); /* we have lost step; nothing can be read on */
+            _exit(EXIT_LOST); /* framing lost: the rest is unreadable */
         }
         if (server->in_len - at < bytes) {
             reserve(&server->in, &server->in_capacity, bytes + IN_BYTES_MIN);
@@ -418,7 +417,7 @@ static bool handle(struct server *server, struct shim_birth *birth)
     return false;
 }
 
-/* Read requests and carry them out. True: this is a shim. */
+/* Read requests and execute them. Return true in a shim. */
 static bool receive(struct server *server, struct shim_birth *birth)
 {
     reserve(&server->in, &server->in_capacity, IN_BYTES_MIN);
@@ -436,7 +435,7 @@ static bool receive(struct server *server, struct shim_birth *birth)
     return false;
 }
 
-/* Leave everything behind that belongs to whoever started us. */
+/* Detach from the parent: descriptors, session, working directory. */
 static void detach(struct server *server)
 {
     unsigned fd = (unsigned)server->fd;
@@ -464,13 +463,12 @@ static void detach(struct server *server)
     server->group_fd = shim_cgroup_open();
 }
 
-/* Block all signals that do not come from a fault, and set their actions as
- * a new program expects them. */
+/* Block all signals except faults, and set all actions to their defaults. */
 static void reset_signals(void)
 {
     static const int faults[] =
         {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS};
-    /* The C library hides two of them, which a parent may have ignored. The
+    /* The C library hides two signals, which a parent may have ignored. The
      * kernel's struct, all zero, is the default action without flags. */
     const char zeros[64] = {0};
     for (int number = 1; number < 65; number++) {
@@ -496,15 +494,15 @@ static void say_hello(const struct server *server)
     (void)send(server->fd, &hello, sizeof(hello), MSG_NOSIGNAL);
 }
 
-/* Wait for a request, for room in the socket, for the end of an attempt or of a
- * shim, or until reports are due. True: there may be a request. */
+/* Wait for a request, room in the socket, a finished attempt, an exited shim,
+ * or due reports. Return true if a request may be pending. */
 static bool wait_for_work(struct server *server, const sigset_t *mask)
 {
     int64_t left_ns = kept_back_ns(server);
     struct timespec left = {.tv_nsec = (long)left_ns};
     struct pollfd fds[] = {
         {.fd = server->fd},
-        {.fd = server->done_in, .events = POLLIN}, /* none is there at -1 */
+        {.fd = server->done_in, .events = POLLIN}, /* ppoll() ignores -1 */
     };
     fds[0].events |= server->out_len > 0 && left_ns == 0 ? POLLOUT : 0;
     fds[0].events |= server->out_len < OUT_BYTES_MAX ? POLLIN : 0;

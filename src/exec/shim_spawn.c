@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Starting a command, the cheap way: the child shares our memory and we sleep
- * until it has called exec (CLONE_VM | CLONE_VFORK, as posix_spawn() does). It
- * has a stack of its own, so that nothing of ours is written over, and it
- * tells of a failure by writing into our memory: no pipe is needed.
+ * Cheap start of a command: the child shares our memory and we sleep until it
+ * has called exec (CLONE_VM | CLONE_VFORK, as posix_spawn() does). It has a
+ * stack of its own, so that it overwrites nothing of ours, and it reports a
+ * failure by writing into our memory: no pipe is needed.
  *
- * Until the exec the child makes system calls and nothing else. Signals are
- * blocked until its last steps, and handlers there are none.
+ * Until the exec the child only makes system calls. Signals are blocked until
+ * its last steps, and no handlers are set.
  */
 #include "base/crash.h"
 #include "exec/shim_internal.h"
@@ -21,17 +21,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Enough for system calls, and for what sanitizers add. */
+/* Enough for system calls and sanitizers. */
 enum { STACK_BYTES = 32 << 10 };
 
-/* A function that may not return to its caller, but end in an exec: ASan must
- * not mark its frame, because nobody would take the marks away. */
+/* A function that may not return to its caller, but call exec: ASan must not
+ * mark its frame, because nothing would remove the marks. */
 #define ENDS_IN_EXEC __attribute__((no_sanitize("address")))
 
-/* What the child needs, made before it starts. */
+/* Input of the child, prepared before it starts. */
 struct child {
     struct shim_spawn *spawn;
-    const char *search; /* folders of $PATH; NULL: argv[0] has a slash */
+    const char *search; /* directories of $PATH; NULL: argv[0] has a slash */
     char path[PATH_MAX];
 };
 
@@ -46,7 +46,7 @@ const char *shim_spawn_variable(char *const *envp, const char *name)
     return NULL;
 }
 
-/* Call exec for each folder of $PATH; returns the errno of the failure. */
+/* Call exec for each directory of $PATH; return the errno of the failure. */
 ENDS_IN_EXEC static int exec_by_search(struct child *child)
 {
     char *const *argv = child->spawn->argv;
@@ -58,12 +58,12 @@ ENDS_IN_EXEC static int exec_by_search(struct child *child)
         size_t len = (size_t)(end - at);
         if (len + name_len + 2 <= sizeof(child->path)) {
             memcpy(child->path, at, len);
-            size_t slash = len > 0 ? 1 : 0; /* "" is the current folder */
+            size_t slash = len > 0 ? 1 : 0; /* "" is the current directory */
             child->path[len] = '/';
             memcpy(child->path + len + slash, argv[0], name_len + 1);
             (void)execve(child->path, argv, child->spawn->envp);
             if (errno == EACCES) {
-                error = EACCES; /* unless it is found further on */
+                error = EACCES; /* unless a later directory has it */
             } else if (errno != ENOENT && errno != ENOTDIR) {
                 return errno;
             }
@@ -84,7 +84,7 @@ ENDS_IN_EXEC static int run_child(void *arg)
     (void)setsid();
     (void)dup2(spawn->log_fd, STDOUT_FILENO);
     (void)dup2(spawn->log_fd, STDERR_FILENO);
-    /* Where the call is missing, all of them are close-on-exec anyway. */
+    /* Without this call, all of them are close-on-exec anyway. */
     (void)syscall(SYS_close_range, 3U, ~0U, 0U);
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);

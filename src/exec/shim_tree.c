@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The processes below this one. A shim is a subreaper, so whatever a session
- * does (double forks, sessions of its own), its processes stay below the shim
- * until they end, and proctree finds them.
+ * Processes below this one. A shim is a subreaper, so despite double forks and
+ * new sessions, all processes of a session stay below the shim until they exit,
+ * and proctree finds them.
  *
- * A walk may miss what is being forked meanwhile. The caller repeats it until
- * waitpid() says that there are no children.
+ * A walk may miss a process that is being forked meanwhile. The caller repeats
+ * it until waitpid() finds no children.
  */
 #include "base/duration.h"
 #include "exec/proctree.h"
@@ -19,7 +19,7 @@
 /* A tick of /proc: USER_HZ is 100, whatever the kernel's own rate. */
 #define TICK_NS (10 * MS_NS)
 
-/* Signal a process, if it is still the one that was found. */
+/* Signal a process, unless its pid was reused. */
 static void signal_found(const struct proctree_process *found, int signal)
 {
     int fd;
@@ -28,8 +28,7 @@ static void signal_found(const struct proctree_process *found, int signal)
         (void)syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0U);
         (void)close(fd);
     } else if (error != ESRCH) {
-        /* No descriptor to be had; a shim must end its session all the
-         * same. */
+        /* No descriptor available; stop the session anyway. */
         (void)kill(found->pid, signal);
     }
 }

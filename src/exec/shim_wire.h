@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The messages between exec.c and the server in sluice-shim, over a pair of
- * stream sockets. Both programs are built together and run on one machine, so
- * the structs are sent as they are. To change them, count SHIM_WIRE_VERSION
- * up: exec_open() refuses a server of another version.
+ * Protocol between exec.c and the server in sluice-shim, over a pair of stream
+ * sockets. Both programs are built together and run on one machine, so structs
+ * are sent unchanged. To change them, increment SHIM_WIRE_VERSION: exec_open()
+ * rejects a server of another version.
  *
- * 1. The server sends one shim_wire_hello.
- * 2. The client sends requests: one shim_wire_request, then texts with a NUL
- *    behind each, without gaps: dir, folder, prepare (only when has_prepare is
- *    1), `argc` arguments, `env_count` texts "NAME=value". `bytes` counts all
- *    of it, the struct included.
- * 3. The server sends a shim_wire_report for each: STARTED and later ENDED, or
- *    FAILED. Those of one request come in that order.
- * 4. When the client closes its end, the server ends; the shims live on.
+ *  1. The server sends one shim_wire_hello.
+ *  2. The client sends requests: one shim_wire_request, then NUL-terminated
+ *     strings without gaps: dir, folder, prepare (only if has_prepare is 1),
+ *     `argc` arguments, `env_count` strings "NAME=value". `bytes` counts all of
+ *     it, including the struct.
+ *  3. The server sends a shim_wire_report for each: STARTED and later ENDED, or
+ *     FAILED. The reports of one request come in that order.
+ *  4. When the client closes its end, the server exits; the shims keep running.
  *
- * Neither side ever blocks on the socket: what cannot be sent waits in memory.
+ * Neither side ever blocks on the socket: unsent bytes wait in memory.
  *
- * Orders to a shim are signals with a value (sigqueue), which is made of the
- * order and of the id of the request. It tells an order from a stray `kill` by
+ * Orders to a shim are signals with a value (sigqueue), composed of the order
+ * and the id of the request. It distinguishes an order from a stray `kill` by
  * the session itself, and from an order that comes too late, when the shim has
- * another session. The signal is a real-time one: of these none is dropped, and
- * they come in the order in which they were sent. A SIGTERM that is sent while
- * another one is pending is dropped, and the other one may be too late.
+ * another session. The signal is a real-time signal: none is dropped, and they
+ * arrive in the order in which they were sent. A SIGTERM that is sent while
+ * another is pending is dropped, and the pending one may be too late.
  */
 #ifndef EXEC_SHIM_WIRE_H
 #define EXEC_SHIM_WIRE_H
@@ -31,12 +31,11 @@
 enum {
     SHIM_WIRE_VERSION = 5,
     SHIM_WIRE_REQUEST_MAX = 4 << 20, /* bytes of a whole request */
-    SHIM_WIRE_TEXT_MAX = 128 << 10,  /* of one text: MAX_ARG_STRLEN */
+    SHIM_WIRE_TEXT_MAX = 128 << 10,  /* of one string: MAX_ARG_STRLEN */
 };
 
-/* The signal of an order: a number that no C library keeps for itself.
- * (SIGRTMIN is not the same in all of them, and the two programs may have
- * different ones.) */
+/* The signal of an order: a number that no C library reserves. (SIGRTMIN
+ * differs between C libraries, and the two programs may use different ones.) */
 enum { SHIM_WIRE_SIGNAL = 40 };
 
 enum shim_wire_order {
@@ -76,13 +75,13 @@ enum {
 
 struct shim_wire_report {
     uint32_t type;
-    int32_t error; /* errno: FAILED, and ENDED without having begun */
+    int32_t error; /* errno: FAILED, and ENDED if nothing began */
     uint64_t id;
     int64_t pid;
     uint64_t start_ticks;
 };
 
-/* The value of an order about the request with this id. */
+/* Return the value of an order about the request with this id. */
 static inline int shim_wire_value(uint64_t id, enum shim_wire_order order)
 {
     return (int)((uint32_t)(id ^ 0x736c7563) << 2 | (uint32_t)order);

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Whether a start that failed like this may succeed later. */
+/* Whether a start that failed with this errno may succeed later. */
 static bool is_passing(int error)
 {
     switch (error) {
@@ -48,7 +48,7 @@ static void add_end(struct strbuf *reason, const struct attempt_exit *end)
     }
 }
 
-/* A session that says it is done and has used no token never began. */
+/* A session that reports "done" without using a token never began. */
 static bool is_empty(const struct attempt_result *result)
 {
     return result->has_usage && result->input_tokens == 0 &&
@@ -63,16 +63,16 @@ enum sched_outcome verdict_of_code(int code,
         return result->outcome;
     }
     if (outcome == OUTCOME_DONE && result->retry_at_ns > 0) {
-        return OUTCOME_REFUSED; /* a limit, ended politely */
+        return OUTCOME_REFUSED; /* a limit, reported with exit code 0 */
     }
     if (outcome == OUTCOME_FAILED && result->has_outcome &&
         result->outcome != OUTCOME_DONE) {
-        return result->outcome; /* what kind of failure it is, no denial */
+        return result->outcome; /* the kind of failure, not a denial of it */
     }
     return outcome;
 }
 
-/* It ended by itself. */
+/* The session exited by itself. */
 static struct verdict of_exit(const struct attempt_exit *end,
                               const struct attempt_result *result,
                               const char *result_error,
@@ -161,7 +161,7 @@ enum sched_outcome verdict_of_task(const struct verdict *verdict,
         if (strcmp(said->task, task) == 0) {
             listed = true;
             enum sched_outcome named = said->outcome;
-            /* A session that failed as a whole did none of them well. */
+            /* A session that failed as a whole completed none of its tasks. */
             if (named != OUTCOME_REFUSED &&
                 (verdict->outcome == OUTCOME_DONE || named != OUTCOME_DONE)) {
                 outcome = named;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * verdict: what the end of a session means for its tasks.
+ * verdict: the outcome of a session for its tasks.
  *
- * A session answers by its exit code; its result file may say more. When both
- * speak, the worse one counts: a result that says "done" does not make a
- * crash a success, and exit code 0 does not make a refusal one. A command that
- * cannot be run (exit code 126 or 127, or no start at all) is blocked: trying
- * it again does not help. Pure.
+ * A session reports by its exit code; its result file may add to it. If both
+ * exist, the worse counts: a result "done" does not make a crash a success, and
+ * exit code 0 does not make a refusal one. A command that cannot run (exit code
+ * 126 or 127, or a failed start) is blocked: a retry does not help. Pure.
  */
 #ifndef EXEC_VERDICT_H
 #define EXEC_VERDICT_H
@@ -18,39 +17,37 @@
 
 struct verdict {
     enum sched_outcome outcome;
-    int64_t retry_at_ns; /* of a refusal, wall clock; 0: no time was given */
-    bool cannot_tell;    /* killed, or not run at all: no verdict on the work
+    int64_t retry_at_ns; /* of a refusal, wall clock; 0: no time given */
+    bool cannot_tell;    /* killed, or never ran: implies nothing about the work
                             of others, whatever the outcome */
-    bool batch;          /* of several tasks: it must name each that is done */
+    bool batch;          /* of several tasks: it must name each finished task */
     enum outcome_lack lacks; /* of OUTCOME_BLOCKED */
-    bool missing; /* its command cannot be run: the end of its log says why */
+    bool missing; /* its command cannot run: its log tail has the reason */
 };
 
 /*
- * The outcome of a session that has ended by itself with this exit code, and
- * says this. A result that was not valid is one that is absent: the caller
- * knows that it counts as a failure.
+ * Return the outcome of a session that exited by itself with this exit code and
+ * result. An invalid result counts as absent; the caller makes it a failure.
  */
 enum sched_outcome verdict_of_code(int code,
                                    const struct attempt_result *result);
 
 /*
- * Judge a session whose end is known (ATTEMPT_ENDED) or that is lost. Appends
- * the reason in words to *reason, nothing when all went well. `result_error`
- * is the text of what is wrong with its result file, or NULL.
+ * Judge a session that has exited (ATTEMPT_ENDED) or is lost. Append the reason
+ * to *reason, nothing on success. `result_error` describes the error in its
+ * result file, or is NULL.
  */
 struct verdict verdict_of(const struct attempt_found *found,
                           const struct attempt_result *result,
                           const char *result_error,
                           struct strbuf *reason);
 
-/* Judge a start that came to nothing: `error` is an errno. */
+/* Judge a failed start: `error` is an errno. */
 struct verdict verdict_of_failed_start(int error, struct strbuf *reason);
 
-/* The outcome of one task of a session of several, by its id: what the result
- * says about it, or that of the session. One that the result does not name is
- * not done but has failed. Its reason and its feedback, if any, in the last
- * two. */
+/* Return the outcome of one task of a batch, by its id: from the result, or
+ * that of the session. A task that the result does not name has failed, not
+ * succeeded. Its reason and feedback, if any, are in the last two. */
 enum sched_outcome verdict_of_task(const struct verdict *verdict,
                                    const struct attempt_result *result,
                                    const char *task,

@@ -6,9 +6,8 @@
 #include <string.h>
 
 /*
- * A task's id may contain slashes; as a directory it must be one name, and
- * "a" with its attempt 1 must not be the directory of a task "a/1". A plus is
- * not in the alphabet of ids.
+ * A task id may contain slashes; its directory must be one name, and "a" with
+ * its attempt 1 must not be the directory of a task "a/1". Ids have no plus.
  */
 void home_add_dir(struct strbuf *out,
                   const char *home,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * home: where a worker keeps what it works on: HOME/runs/RUN/TASK/NAME is the
- * directory of an attempt or of a program's call.
+ * home: directory layout of a worker: HOME/runs/RUN/TASK/NAME is the directory
+ * of an attempt or of a program call.
  */
 #ifndef WORK_HOME_H
 #define WORK_HOME_H
@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* Append the directory. `name` is the number of an attempt, or of a call. */
+/* Append the directory. `name` is the number of an attempt or call. */
 void home_add_dir(struct strbuf *out,
                   const char *home,
                   const char *run,

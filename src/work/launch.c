@@ -8,16 +8,16 @@
 
 enum {
     LOG_BYTES_MAX = 64 << 20,
-    VARIABLES = 6,  /* that are set here, besides files */
+    VARIABLES = 6,  /* set here, in addition to files */
     WRAP_WORDS = 5, /* around the command of a program */
 };
 
-/* The environment, as strings that are kept until the request is sent. */
+/* The environment, as strings that live until the request is sent. */
 struct environment {
     struct arena arena;
     const char **items;
     uint32_t count;
-    struct strbuf text; /* of the item that is being made */
+    struct strbuf text; /* of the item being built */
 };
 
 static void set(struct environment *env,
@@ -50,7 +50,7 @@ static void set_all(struct environment *env,
         env->items[env->count++] = order->env[ix];
     }
     if (!work_is_program(&order->id)) {
-        set(env, "PWD", order->folder, NULL); /* some programs believe it */
+        set(env, "PWD", order->folder, NULL); /* some programs rely on it */
         set(env, "SLUICE_WORKTREE", order->checkout ? order->folder : "", NULL);
     }
     set(env, "SLUICE_STORE", launch->place->address, NULL);
@@ -97,8 +97,8 @@ static uint32_t count_words(const char *const *argv)
 }
 
 /*
- * The command of a program, whose standard input or output is a file: a shell
- * connects it, and is then replaced.
+ * Build the command of a program whose standard input or output is a file: a
+ * shell opens the file and executes the program.
  */
 static uint32_t wrap_program(const struct launch *launch,
                              const struct work_order *order,
@@ -131,7 +131,7 @@ static uint32_t wrap_program(const struct launch *launch,
     return count;
 }
 
-/* The words of the command; how many. */
+/* Build the words of the command; return their count. */
 static uint32_t add_words(const struct launch *launch,
                           const struct work_order *order,
                           const char *dir,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * launch: from an order to a request for the spawn server.
+ * launch: conversion of an order to a request for the spawn server.
  *
- * Values reach a session as environment variables and files, never as part of
- * a shell's command line.
+ * Values reach a session as environment variables and files, never as part of a
+ * shell command line.
  */
 #ifndef WORK_LAUNCH_H
 #define WORK_LAUNCH_H
@@ -13,7 +13,7 @@
 #include "work/machine.h"
 #include "work/order.h"
 
-/* What the worker adds to an order. All of it is borrowed. */
+/* The worker's additions to an order. All of it is borrowed. */
 struct launch {
     const struct work_machine *machine;
     void *ctx; /* of the machine */
@@ -23,15 +23,15 @@ struct launch {
 };
 
 /*
- * Write the files of the order into `dir`, and have it started. ERR_IO: a file
- * could not be written. Other errors: it can never be started.
+ * Write the files of the order into `dir`, and start it. ERR_IO: a file could
+ * not be written. Other errors: it can never be started.
  */
 MUST_USE enum err launch_start(const struct launch *launch,
                                const struct work_order *order,
                                const char *dir,
                                struct diag *diag);
 
-/* launch_git.c: have sluice-git run the request, or merge. */
+/* launch_git.c: wrap the request in sluice-git, or make it a merge. */
 void launch_wrap_git(const struct launch *launch,
                      const struct work_order *order,
                      struct arena *arena,

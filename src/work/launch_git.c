@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sessions in git repositories. The shim runs sluice-git, which brings the
- * worktree of the group to where the session begins, runs the session there,
- * and keeps what it has committed; or which does the merging itself. So the
- * scheduler never waits for git, and a merge is a session like any other: it
- * has a log, timeouts and a token, outlives its scheduler, and is adopted.
+ * Sessions in git repositories. The shim runs sluice-git, which moves the
+ * worktree of the group to the start commit of the session, runs the session
+ * there, and keeps its commits; or which merges by itself. So the scheduler
+ * never waits for git, and a merge is a session like any other: it has a log,
+ * timeouts and a fencing token, outlives its scheduler, and is adopted.
  */
 #include "work/launch.h"
 
@@ -16,7 +16,7 @@
 
 enum { WORDS_FIXED = 32, WORDS_PER_TASK = 6 };
 
-/* The command line that is being made. */
+/* The command line being built. */
 struct words {
     struct arena *arena;
     const char **items;
@@ -31,7 +31,7 @@ static void add(struct words *words, const char *word)
     words->items[words->count++] = word;
 }
 
-/* An option, unless it has no value. */
+/* Add an option, unless it has no value. */
 static void add_option(struct words *words, const char *name, const char *value)
 {
     if (value != NULL) {
@@ -65,7 +65,7 @@ static void add_merge(struct words *words, const struct work_git *git)
     }
 }
 
-/* Any other stage: what it would have been without sluice-git comes last. */
+/* Any other stage: the command without sluice-git comes last. */
 static void add_session(struct words *words,
                         const struct work_git *git,
                         const struct exec_request *request)
@@ -121,7 +121,7 @@ void launch_wrap_git(const struct launch *launch,
     }
     if (git->merge) {
         add_merge(&words, git);
-        request->checkpoint_ns = EXEC_NEVER; /* it has nothing to go on with */
+        request->checkpoint_ns = EXEC_NEVER; /* a merge has nothing to resume */
     } else {
         add_session(&words, git, request);
     }

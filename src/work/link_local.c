@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 enum {
-    /* Descriptors that are kept free of watches, for all else that is done. */
+    /* Descriptors reserved for everything but watches. */
     FILES_RESERVED = 16,
-    /* How often a spawn server is started that dies at once. */
+    /* How often to restart a spawn server that dies at once. */
     REOPEN_TRIES = 3,
 };
 
@@ -25,16 +25,16 @@ struct watch {
 };
 
 struct link_local {
-    struct link_local_options options; /* its strings are not used later */
+    struct link_local_options options; /* its strings are not used after open */
     struct worker *worker;
     char *shim;
-    struct exec *exec; /* NULL: there is none now */
+    struct exec *exec; /* NULL: none for now */
     uv_poll_t exec_poll;
-    int events; /* that it is polled for */
+    int events; /* being polled for */
     bool closing;
 };
 
-/* A call that can only fail if this program is wrong. */
+/* Check a call that fails only if this program has a bug. */
 static void must(int status)
 {
     INVARIANT(status == 0);
@@ -50,7 +50,7 @@ static int64_t on_now(void *ctx)
 
 static void exec_ready(uv_poll_t *poll, int status, int events);
 
-/* Poll for what the server's socket is waited for. */
+/* Poll the server's socket for the events it needs. */
 static void poll_exec(struct link_local *link)
 {
     INVARIANT(!link->closing);
@@ -70,7 +70,7 @@ on_start(void *ctx, const struct exec_request *request, struct diag *diag)
 {
     struct link_local *link = ctx;
     if (link->exec == NULL) {
-        return ERR_OK; /* worker_respawn() asks again */
+        return ERR_OK; /* worker_respawn() causes another request */
     }
     enum err err = exec_start(link->exec, request, diag);
     if (err == ERR_OK && exec_wants_write(link->exec)) {
@@ -110,7 +110,7 @@ static void watch_ready(uv_poll_t *poll, int status, int events)
     worker_gone(link->worker, token);
 }
 
-/* Whether a new descriptor leaves enough of them for everything else. */
+/* Whether a new descriptor leaves enough for everything else. */
 static bool is_spare(int fd)
 {
     struct rlimit files;
@@ -131,7 +131,7 @@ on_watch(void *ctx, const struct work_mark *mark, uint64_t token)
     }
     if (!is_spare(pidfd)) {
         (void)close(pidfd);
-        return ERR_LIMIT; /* it is looked at now and then instead */
+        return ERR_LIMIT; /* the worker polls it instead */
     }
     struct watch *watch = mem_zalloc(1, sizeof(*watch));
     watch->link = link;
@@ -254,7 +254,7 @@ static void on_report(void *ctx, const struct exec_report *report)
 
 static void reopened(uv_handle_t *handle);
 
-/* The server has died: another one takes its place. */
+/* The server has died: replace it. */
 static void reopen(struct link_local *link)
 {
     INVARIANT(link->exec != NULL && !link->closing);
@@ -271,7 +271,7 @@ static void exec_ready(uv_poll_t *poll, int status, int events)
     struct diag diag = {0};
     enum err err = ERR_OK;
     if (status != 0) {
-        link->events = 0; /* libuv does not poll any more */
+        link->events = 0; /* libuv has stopped polling */
     }
     if (status == 0 && (events & UV_WRITABLE) != 0) {
         err = exec_flush(link->exec, &diag);
@@ -317,7 +317,7 @@ static void reopened(uv_handle_t *handle)
     enum err err = ERR_UNAVAILABLE;
     for (int tries = 0; tries < REOPEN_TRIES && err == ERR_UNAVAILABLE;
          tries++) {
-        exec_close(link->exec); /* what kills one may kill another */
+        exec_close(link->exec); /* a new server may die of the same cause */
         link->exec = NULL;
         err = link_local_serve(link, &diag);
     }

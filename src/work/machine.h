@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * machine: what a worker needs of the machine that it works on: processes, and
- * the directories of attempts. The functions are those of exec/exec.h and
- * exec/attempt.h; the simulator has a machine of its own, with faults.
+ * machine: interface of a worker to its machine: processes and attempt
+ * directories. The functions are those of exec/exec.h and exec/attempt.h; the
+ * simulator has its own machine, with faults.
  */
 #ifndef WORK_MACHINE_H
 #define WORK_MACHINE_H
@@ -12,23 +12,23 @@
 #include "exec/exec.h"
 #include "work/mark.h"
 
-/* `ctx` is the machine's own. */
+/* `ctx` belongs to the machine. */
 struct work_machine {
-    /* A clock that goes on while the machine sleeps. */
+    /* Return a clock that continues while the machine is suspended. */
     int64_t (*now_ns)(void *ctx);
-    /* Begin to start a session; worker_reported() tells of it. An error: it
-     * can never be started, and *diag says why. */
+    /* Begin to start a session; worker_reported() reports it. On error it can
+     * never be started, and *diag has the reason. */
     enum err (*start)(void *ctx,
                       const struct exec_request *request,
                       struct diag *diag);
-    /* End the session of the request with this token, whose shim is marked.
+    /* Stop the session of the request with this token on the marked shim.
      * ERR_NOT_FOUND: it is gone already. */
     enum err (*end)(void *ctx,
                     const struct work_mark *mark,
                     uint64_t token,
                     enum exec_end how);
-    /* Watch a shim that was started by another process: worker_gone() tells
-     * that it has ended. ERR_NOT_FOUND: it is gone already. */
+    /* Watch a shim that another process started: worker_gone() reports its
+     * exit. ERR_NOT_FOUND: it is gone already. */
     enum err (*watch)(void *ctx, const struct work_mark *mark, uint64_t token);
     enum err (*inspect)(void *ctx,
                         const char *dir,
@@ -51,7 +51,7 @@ struct work_machine {
                      const char *dir,
                      size_t bytes,
                      struct strbuf *out);
-    /* Write, and read, a small file of a directory. */
+    /* Write or read a small file of a directory. */
     enum err (*put)(void *ctx,
                     const char *dir,
                     const char *name,
@@ -62,7 +62,7 @@ struct work_machine {
                     const char *name,
                     struct strbuf *out,
                     struct diag *diag);
-    /* Remove a directory and its files, if that can be done. */
+    /* Remove a directory and its files, if possible. */
     void (*drop)(void *ctx, const char *dir);
 };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * order: what a scheduler asks a worker to do.
+ * order: work that a scheduler assigns to a worker.
  *
- * An order has no path of the worker's machine in it: the worker alone knows
- * its home, its attempt directories and its programs. The only paths are those
- * of the plan: its own directory and its repositories.
+ * An order contains no path of the worker's machine: only the worker knows its
+ * home, its attempt directories and its programs. The only paths are from the
+ * plan: its own directory and its repositories.
  */
 #ifndef WORK_ORDER_H
 #define WORK_ORDER_H
@@ -13,31 +13,31 @@
 #include "work/mark.h"
 
 /*
- * Which work it is. Run, task and name are also those of its directory in the
+ * Identity of the work. Run, task and name also form its directory in the
  * worker's home. A task whose name begins with a dot is a program of the plan:
  * a hook, a usage monitor. Strings are borrowed.
  */
 struct work_id {
     uint64_t token;    /* fencing token of an attempt; other ids: programs */
-    const char *nonce; /* that its records must carry */
+    const char *nonce; /* its records must carry it */
     const char *run;
     const char *task;
-    const char *name; /* number of the attempt, or of the call */
+    const char *name; /* number of the attempt or call */
 };
 
-/* What is wanted of an attempt. */
+/* Requested state of an attempt. */
 enum work_want {
     WORK_RUN,
-    WORK_WITHDRAW, /* that it does not start; if it has, let it run */
-    WORK_CANCEL,   /* end it: an operator's request */
-    WORK_STOP,     /* end it: the scheduler stops */
+    WORK_WITHDRAW, /* do not start it; if it has started, let it run */
+    WORK_CANCEL,   /* stop it: an operator's request */
+    WORK_STOP,     /* stop it: the scheduler stops */
 };
 
-/* A file in the directory of the work, and the variable that names it. */
+/* A file in the work directory, and the variable that names it. */
 struct work_file {
     const char *name;
     const char *variable; /* or NULL */
-    const char *text;     /* to be written first; NULL: nothing is */
+    const char *text;     /* content to write first; NULL: none */
     size_t len;
 };
 
@@ -48,19 +48,19 @@ struct work_member {
     const char *title; /* or NULL */
 };
 
-/* What sluice-git must know to run a session, or to merge. */
+/* Input of sluice-git, to run a session or to merge. */
 struct work_git {
-    const char *repo; /* its name; NULL: not in a git repository */
+    const char *repo; /* its name; NULL: no git repository */
     const char *base;
-    int64_t created_ns; /* of the run, which tells runs of one name apart */
+    int64_t created_ns; /* of the run; distinguishes runs with the same name */
     bool merge;         /* merge, do not run a command */
     bool update;        /* of a merge: merge the base first */
-    bool writes;        /* its commits are kept */
+    bool writes;        /* keep its commits */
     bool allow_empty;
     uint32_t round;
     const char *gate;    /* or NULL, as the next two */
     const char *repair;  /* */
-    const char *message; /* of commits that are made for an agent */
+    const char *message; /* of commits made for an agent */
     const struct work_member *members;
     uint32_t member_count;
 };
@@ -68,12 +68,12 @@ struct work_git {
 /* All strings are borrowed for the call. */
 struct work_order {
     struct work_id id;
-    enum work_want want; /* other than WORK_RUN: see that it never starts */
+    enum work_want want; /* other than WORK_RUN: ensure that it never starts */
     bool again;          /* a program that may have been assigned before */
-    const char *folder;  /* working directory, by the plan */
+    const char *folder;  /* working directory, from the plan */
     bool checkout;       /* `folder` is a repository's */
     const char *prepare; /* or NULL */
-    /* What is run: a shell's command line, words with NULL at the end, or
+    /* The command: a shell command line; words with a final NULL; or
      * sluice-agent: for a session with its directory, for a program with the
      * words as arguments. */
     const char *shell;
@@ -81,8 +81,8 @@ struct work_order {
     bool agent;
     const char *const *env; /* "NAME=value" */
     uint32_t env_count;
-    /* The first file of a program is its standard input, if it has a text, and
-     * else its standard output, which comes back in the report. */
+    /* The first file of a program is its standard input, if it has a `text`,
+     * else its standard output, which the report returns. */
     const struct work_file *files;
     uint32_t file_count;
     int64_t timeout_ns; /* EXEC_NEVER: none; as the next two */
@@ -92,7 +92,7 @@ struct work_order {
     struct work_git git;
 };
 
-/* Whether it is a program of the plan, and no session. */
+/* Whether it is a program of the plan, not a session. */
 static inline bool work_is_program(const struct work_id *id)
 {
     return id->task[0] == '.';

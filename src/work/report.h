@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report: what a worker tells its scheduler about one piece of work.
+ * report: state of one piece of work, from a worker to its scheduler.
  *
- * Reports are facts, found in the directory of the work, so it does not matter
- * how often one comes. What follows from them is the scheduler's business.
+ * Reports are facts, read from the work directory, so repeating one is
+ * harmless. The scheduler draws the conclusions.
  */
 #ifndef WORK_REPORT_H
 #define WORK_REPORT_H
@@ -14,10 +14,10 @@
 
 enum work_report_type {
     WORK_STARTED, /* it runs: `mark` */
-    WORK_ENDED,   /* it has ended: `exit`, `result`, `log`, `output` */
+    WORK_ENDED,   /* it has exited: `exit`, `result`, `log`, `output` */
     WORK_REFUSED, /* it has not begun, and never will: `error`, `text` */
-    WORK_LOST,    /* it has begun, and nothing of it is left: `result` */
-    WORK_UNKNOWN, /* there is no trace of it: it can be assigned */
+    WORK_LOST,    /* it has begun, and no process is left: `result` */
+    WORK_UNKNOWN, /* no trace of it: it can be assigned */
 };
 
 /* Strings are borrowed for the call. */
@@ -27,13 +27,13 @@ struct work_report {
     struct work_mark mark;
     struct attempt_exit exit;
     const struct attempt_result *result; /* never NULL in ENDED and LOST */
-    enum err result_err; /* ERR_UNAVAILABLE: it could not be read, however
-                            often; ERR_INVALID: it says nothing that counts */
-    const char *log;     /* last lines; "" if it ended plainly well */
-    const char *output;  /* of a program; NULL: `text` says why */
+    enum err result_err; /* ERR_UNAVAILABLE: unreadable after all retries;
+                            ERR_INVALID: it does not count */
+    const char *log;     /* last lines; "" after a plain success */
+    const char *output;  /* of a program; NULL: `text` has the reason */
     size_t output_len;
     int error;        /* errno of a start that failed; 0: none */
-    const char *text; /* of the error, of a bad result or output; or NULL */
+    const char *text; /* of the error, invalid result or output; or NULL */
     bool withdrawn;   /* REFUSED: because it was no longer wanted */
     bool vanished;    /* LOST: its directory was removed */
 };

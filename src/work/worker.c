@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The life of a job:
+ * Phases of a job:
  *
- *   ASKED     nobody here has had it started: its directory tells
+ *   ASKED     this worker has not started it: inspect its directory
  *   STARTING  the spawn server was asked to start it
  *   RUNNING   its shim was reported, or found alive
  *
- * Reports of the spawn server say that something has happened, not what: what
- * became of a job is always read from its directory, so it does not matter
- * which process started it, how often a report comes, or whether it comes.
+ * Reports of the spawn server are only hints: the worker always reads the state
+ * of a job from its directory, so it does not matter which process started it,
+ * how often a report comes, or whether it comes.
  */
 #include "work/worker.h"
 
@@ -23,17 +23,17 @@
 #include <stdio.h>
 #include <string.h>
 
-/* When to look again at a directory in which a shim is about to begin; and at
- * one that cannot be used now: no descriptor or no space is left, say. */
+/* When to inspect again a directory in which a shim is about to begin; and one
+ * that is unusable for now: no descriptor or disk space, for example. */
 #define RECHECK_NS (20 * MS_NS)
 #define TROUBLE_NS (1000 * MS_NS)
 
-/* A shim that was reported so long ago has begun. */
+/* A shim reported this long ago has begun. */
 #define BEGUN_NS (25 * MS_NS)
 
 enum {
-    LOG_BYTES = 16 << 10, /* of a log, in a report */
-    READS_MAX = 10,       /* of a result that cannot be read */
+    LOG_BYTES = 16 << 10, /* of a log tail in a report */
+    READS_MAX = 10,       /* of an unreadable result */
 };
 
 enum phase { JOB_ASKED, JOB_STARTING, JOB_RUNNING };
@@ -42,17 +42,17 @@ struct job {
     uint64_t token;
     char nonce[ATTEMPT_NONCE_BYTES];
     char *dir;
-    char *output; /* file that a program prints to, or NULL */
+    char *output; /* file for a program's output, or NULL */
     bool program;
     bool ours;      /* our spawn server has it */
-    bool begun;     /* it has run: if no file says so, they were removed */
-    bool told;      /* its shim was told what is wanted */
-    uint8_t unread; /* how often its result could not be read */
+    bool begun;     /* it has run: without a record, its files were removed */
+    bool told;      /* its shim knows `want` */
+    uint8_t unread; /* failed reads of its result */
     enum phase phase;
     enum work_want want;
     struct work_mark mark;
     int64_t since_ns;   /* when its shim was reported */
-    int64_t recheck_ns; /* look again then; INT64_MAX: do not */
+    int64_t recheck_ns; /* when to inspect again; INT64_MAX: never */
 };
 
 struct worker {
@@ -139,7 +139,7 @@ static struct job *find(const struct worker *worker, uint64_t token)
     return NULL;
 }
 
-/* What holds for a job between two calls. */
+/* Check the invariants of a job between two calls. */
 static void check(const struct worker *worker, const struct job *job)
 {
     INVARIANT(job >= worker->jobs && job < worker->jobs + worker->job_count);
@@ -152,7 +152,7 @@ static void check(const struct worker *worker, const struct job *job)
     INVARIANT(job->unread < READS_MAX);
 }
 
-/* It is over, or something will bring us back to it. */
+/* Check that a job is over, or that an event will continue it. */
 static void check_awaited(const struct worker *worker, uint64_t token)
 {
     const struct job *job = find(worker, token);
@@ -181,7 +181,7 @@ static struct job *add(struct worker *worker, const struct work_id *id)
     return job;
 }
 
-/* Report the end of a job, which is gone after this. */
+/* Report the final state of a job and remove it. */
 static void
 end(struct worker *worker, struct job *job, struct work_report *report)
 {
@@ -195,13 +195,13 @@ end(struct worker *worker, struct job *job, struct work_report *report)
     release_job(&over);
 }
 
-/* Tell its shim what is wanted of it. */
+/* Send `want` to the shim of a job. */
 static void deliver(struct worker *worker, struct job *job)
 {
     check(worker, job);
     if (job->want <= WORK_WITHDRAW || job->told || job->phase != JOB_RUNNING ||
         job->mark.pid == 0) {
-        return; /* the report of its start will bring us here again */
+        return; /* the report of its start calls this again */
     }
     crash_point("before-end");
     enum err err = machine_of(worker)->end(
@@ -217,7 +217,7 @@ static void deliver(struct worker *worker, struct job *job)
     check(worker, job);
 }
 
-/* See to it that no shim begins it any more; false: not now, look again. */
+/* Ensure that no shim can begin it; on failure, recheck and return false. */
 static bool fence(struct worker *worker, struct job *job)
 {
     struct diag diag = {0};
@@ -234,9 +234,9 @@ static bool fence(struct worker *worker, struct job *job)
 }
 
 /*
- * It has not begun. See to it that it never does, then report that. An earlier
- * request for it, of a server or worker that is gone, may still be carried
- * out: only when that cannot be any more, it is over.
+ * It has not begun. Ensure that it never does, then report that. An earlier
+ * request for it, of a dead server or worker, may still take effect: it is over
+ * only when that is impossible.
  */
 static void
 refuse(struct worker *worker, struct job *job, int error, const char *text)
@@ -253,7 +253,7 @@ refuse(struct worker *worker, struct job *job, int error, const char *text)
     }
 }
 
-/* Watch the shim of a job that another process has had started. */
+/* Watch the shim of a job that another process started. */
 static void adopt(struct worker *worker, struct job *job)
 {
     INVARIANT(job->phase == JOB_RUNNING);
@@ -261,7 +261,7 @@ static void adopt(struct worker *worker, struct job *job)
     enum err err =
         machine_of(worker)->watch(worker->launch.ctx, &job->mark, job->token);
     if (err != ERR_OK) {
-        /* It is gone, or there is no descriptor left to watch it with. */
+        /* It is gone, or no descriptor is left to watch it. */
         recheck(worker, job, err == ERR_NOT_FOUND ? RECHECK_NS : TROUBLE_NS);
     }
     crash_point("session-adopted");
@@ -278,7 +278,7 @@ static void report_start(struct worker *worker, const struct job *job)
                    });
 }
 
-/* Its shim is there; `found`: in its directory, maybe by another worker. */
+/* Its shim exists; `found`: in its directory, maybe of another worker. */
 static void set_running(struct worker *worker,
                         struct job *job,
                         int64_t pid,
@@ -290,7 +290,7 @@ static void set_running(struct worker *worker,
     bool another = job->mark.pid != pid || job->mark.start_ticks != start_ticks;
     bool news = another || job->phase != JOB_RUNNING;
     if (another) {
-        job->told = false; /* that was told to a shim that came too late */
+        job->told = false; /* it was sent to a shim that came too late */
     }
     if (job->want == WORK_WITHDRAW) {
         job->want = WORK_RUN; /* too late */
@@ -309,7 +309,7 @@ static void set_running(struct worker *worker,
     }
 }
 
-/* Whether it ended so well that nobody will want to read its log. */
+/* Whether it succeeded, so that its log is not of interest. */
 static bool is_plain(const struct work_report *report)
 {
     INVARIANT(report->type == WORK_ENDED);
@@ -319,7 +319,7 @@ static bool is_plain(const struct work_report *report)
            (!result->has_outcome || result->outcome == OUTCOME_DONE);
 }
 
-/* What a program has printed. */
+/* Add the output of a program to the report. */
 static void add_output(struct worker *worker,
                        const struct job *job,
                        struct strbuf *output,
@@ -342,7 +342,7 @@ static void add_output(struct worker *worker,
     }
 }
 
-/* What a session says about itself, and the end of its log. */
+/* Add the result of a session and its log tail. */
 static enum err add_result(struct worker *worker,
                            const struct job *job,
                            struct attempt_result *result,
@@ -371,7 +371,7 @@ static enum err add_result(struct worker *worker,
     return report->result_err;
 }
 
-/* It has ended, or is lost: report what it has left. */
+/* It has exited, or is lost: report its results. */
 static void
 conclude(struct worker *worker, struct job *job, struct work_report *report)
 {
@@ -398,10 +398,10 @@ conclude(struct worker *worker, struct job *job, struct work_report *report)
 }
 
 /*
- * It has begun, but its directory tells nothing any more: somebody has removed
- * it. What it has done is not known, and it may still run. So that nothing of
- * it goes on beside the next attempt, its directory is fenced against a shim
- * that comes late, its shim is told to end, and its processes are killed.
+ * It has begun, but its directory has no record any more: it was removed. Its
+ * effects are unknown, and it may still run. So that none of its processes runs
+ * along with the next attempt, fence the directory against a late shim, tell
+ * its shim to stop, and kill its processes.
  */
 static void look_vanished(struct worker *worker, struct job *job)
 {
@@ -410,7 +410,7 @@ static void look_vanished(struct worker *worker, struct job *job)
     if (!fence(worker, job)) {
         return;
     }
-    if (job->mark.pid != 0) { /* else, or if it is gone: the strays are all */
+    if (job->mark.pid != 0) { /* else, or if it is gone: only strays */
         (void)
             machine->end(worker->launch.ctx, &job->mark, job->token, EXEC_STOP);
     }
@@ -420,7 +420,6 @@ static void look_vanished(struct worker *worker, struct job *job)
              &(struct work_report){.type = WORK_LOST, .vanished = true});
 }
 
-/* Have it started. */
 static void
 start(struct worker *worker, struct job *job, const struct work_order *order)
 {
@@ -431,16 +430,16 @@ start(struct worker *worker, struct job *job, const struct work_order *order)
     job->ours = true;
     enum err err = launch_start(&worker->launch, order, job->dir, &diag);
     if (err != ERR_OK) {
-        /* Its files could not be written: there is no room, say. Anything
-         * else is a request that no shim will ever take. */
+        /* Its files could not be written: the disk is full, for example. Any
+         * other error: no shim will ever accept the request. */
         refuse(worker, job, err == ERR_IO ? EIO : 0, diag.text);
     }
     crash_point("start-asked");
 }
 
 /*
- * Nothing ran, and no shim is there; or there is no trace of it any more.
- * `order`, or NULL: how to start it.
+ * Nothing ran, and no shim exists; or no trace of it is left. `order` starts
+ * it, if not NULL.
  */
 static void look_never(struct worker *worker,
                        struct job *job,
@@ -451,14 +450,14 @@ static void look_never(struct worker *worker,
         look_vanished(worker, job);
     } else if (!job->ours && (order == NULL || order->again) &&
                machine_of(worker)->has_strays(worker->launch.ctx, job->dir)) {
-        /* It has begun since, or its directory has vanished. */
+        /* It has begun since, or its directory was removed. */
         job->begun = true;
         recheck(worker, job, RECHECK_NS);
     } else if (job->want != WORK_RUN) {
         refuse(worker, job, 0, NULL);
     } else if (job->ours) {
-        /* Our own shim ended before it could begin: there is no room for its
-         * directory, say. */
+        /* Our own shim exited before it could begin: no space for its
+         * directory, for example. */
         refuse(worker, job, EAGAIN, NULL);
     } else if (order != NULL) {
         start(worker, job, order);
@@ -468,10 +467,10 @@ static void look_never(struct worker *worker,
 }
 
 /*
- * The directory is of another attempt: one of a store that was here before, or
- * of what this store knew before an older copy of it was put back. Nothing in
- * it counts. What still runs there would write its result into the directory
- * of this attempt, so it is killed first.
+ * The directory belongs to another attempt: of an earlier store in this place,
+ * or of this store before an older copy replaced it. Nothing in it counts.
+ * Processes still running there would write into the directory of this attempt,
+ * so kill them first.
  */
 static void look_foreign(struct worker *worker,
                          struct job *job,
@@ -484,12 +483,12 @@ static void look_foreign(struct worker *worker,
         recheck(worker, job, TROUBLE_NS);
         return;
     }
-    job->phase = JOB_ASKED; /* no shim has it, whatever was reported */
+    job->phase = JOB_ASKED; /* no shim has it, despite any report */
     job->ours = false;
     look_never(worker, job, order);
 }
 
-/* Find out from its directory what became of it. */
+/* Read the state of a job from its directory, and act on it. */
 static void
 look(struct worker *worker, struct job *job, const struct work_order *order)
 {
@@ -537,8 +536,8 @@ look(struct worker *worker, struct job *job, const struct work_order *order)
     }
 }
 
-/* A job that is known already is assigned or asked for: its scheduler may have
- * missed a report. The next one comes anyhow. */
+/* A known job is assigned or asked for: its scheduler may have missed a report.
+ * The next report comes anyway. */
 static void repeat(struct worker *worker, struct job *job, enum work_want want)
 {
     check(worker, job);
@@ -614,7 +613,7 @@ void worker_reported(struct worker *worker, const struct exec_report *report)
 {
     struct job *job = find(worker, report->id);
     if (job == NULL) {
-        return; /* its end was known before */
+        return; /* its final state was reported before */
     }
     switch (report->type) {
     case EXEC_STARTED:
@@ -630,7 +629,7 @@ void worker_reported(struct worker *worker, const struct exec_report *report)
         break;
     case EXEC_ENDED:
         crash_point("report-ended");
-        /* With an error nothing ran: there was no room, say. */
+        /* An error means that nothing ran: no space, for example. */
         job->begun = job->begun || report->error == 0;
         look(worker, job, NULL);
         break;
@@ -654,13 +653,13 @@ void worker_respawn(struct worker *worker)
     for (uint32_t ix = worker->job_count; ix > 0; ix--) {
         struct job *job = &worker->jobs[ix - 1];
         if (job->ours && job->phase == JOB_STARTING) {
-            /* Whether it was started is not known: asking again is safe. */
+            /* It may have been started: a second request is safe. */
             end(worker, job, &(struct work_report){.type = WORK_UNKNOWN});
             continue;
         }
-        /* The report of its end may have died with the server, and its shim
-         * may have another job since. If it has not begun, it may be assigned
-         * again, as one of another worker. */
+        /* The server may have died before it reported the exit, and the shim
+         * may have another job since. If this job has not begun, it may be
+         * assigned again, like a job of another worker. */
         job->begun = job->begun || (job->phase == JOB_RUNNING &&
                                     now_ns - job->since_ns >= BEGUN_NS);
         job->ours = false;
@@ -684,7 +683,7 @@ void worker_tick(struct worker *worker)
 {
     int64_t now_ns = machine_of(worker)->now_ns(worker->launch.ctx);
     for (uint32_t ix = worker->job_count; ix > 0; ix--) {
-        INVARIANT(ix <= worker->job_count); /* from a job's end no job came */
+        INVARIANT(ix <= worker->job_count); /* reporting adds no jobs */
         struct job *job = &worker->jobs[ix - 1];
         if (job->recheck_ns <= now_ns) {
             uint64_t token = job->token;

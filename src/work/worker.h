@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * worker: runs what a scheduler orders, on the machine where it is.
+ * worker: runs the orders of a scheduler on its machine.
  *
- * A worker looks into attempt directories, has shims start sessions, adopts
- * what an earlier worker has started, fences what must not start any more, and
- * kills what a dead shim has left. It decides nothing: it reports what it
- * finds, and the scheduler draws the conclusions.
+ * A worker inspects attempt directories, has shims start sessions, adopts the
+ * sessions of an earlier worker, fences attempts that must no longer start, and
+ * kills the processes of a dead shim. It decides nothing: it reports its
+ * findings, and the scheduler draws the conclusions.
  *
- * It keeps nothing that could not be found again: directories are the truth.
- * So it may die at any instruction. A scheduler that asks the next worker for
- * the same work gets the same report, and work that is ordered twice runs once.
+ * All its state can be found again: the directories are authoritative. So it
+ * may die at any instruction. A scheduler that asks the next worker for the
+ * same work gets the same report, and work that is ordered twice runs once.
  *
- * Nothing here blocks. A report may come from within any call. After the end of
- * some work is reported (ENDED, REFUSED, LOST, UNKNOWN) the worker has
- * forgotten it. The strings of options are copied; the table
- * and the place are borrowed.
+ * Nothing here blocks. A report may come from within any call. After a final
+ * report (ENDED, REFUSED, LOST, UNKNOWN) the worker has forgotten the work. The
+ * strings of options are copied; the table and the place are borrowed.
  */
 #ifndef WORK_WORKER_H
 #define WORK_WORKER_H
@@ -30,29 +29,29 @@ struct worker_options {
     const struct store_place *place; /* of the store */
     const char *git;                 /* path of sluice-git */
     const char *agent;               /* path of sluice-agent */
-    const char *boot_id;             /* present one */
+    const char *boot_id;             /* current boot */
     work_report_fn report;
     void *link; /* of the reports */
 };
 
 struct worker;
 
-/* Create a worker without work; end it with worker_free(). */
+/* Create a worker without work; free it with worker_free(). */
 struct worker *worker_new(const struct worker_options *options);
 
-/* Free it; sessions are not touched. NULL is allowed. */
+/* Free it; sessions keep running. NULL is allowed. */
 void worker_free(struct worker *worker);
 
 /*
- * Start what is ordered; a program that has been started before is taken over
- * instead. With a `want` other than WORK_RUN: see that it never starts.
+ * Start the ordered work; adopt a program that was started before. With a
+ * `want` other than WORK_RUN: ensure that it never starts.
  */
 void worker_assign(struct worker *worker, const struct work_order *order);
 
 /*
- * Find out what became of work that was assigned before, by whomever: take it
- * over, or report its end. `mark` is the last one that was reported, or that
- * of the worker when it was assigned. `begun`: it was reported as started.
+ * Determine the state of work that any worker was assigned before: adopt it, or
+ * report its final state. `mark` is the last reported mark, or the mark of the
+ * worker when it was assigned. `begun`: it was reported as started.
  */
 void worker_ask(struct worker *worker,
                 const struct work_id *id,
@@ -60,24 +59,24 @@ void worker_ask(struct worker *worker,
                 bool begun,
                 enum work_want want);
 
-/* End some work, now or as soon as it has started. Nothing if it is not
- * known here: then its end was reported. */
+/* Stop some work, now or as soon as it has started. Do nothing if it is unknown
+ * here: then its final state was reported. */
 void worker_want(struct worker *worker, uint64_t token, enum work_want want);
 
-/* The end of a program's call is recorded: remove its directory. */
+/* The exit of a program call is recorded: remove its directory. */
 void worker_forget(struct worker *worker, const struct work_id *id);
 
-/* The spawn server reports; a shim that is watched has ended; there is another
- * spawn server in place of one that died. */
+/* The spawn server reports; a watched shim has exited; another spawn server has
+ * replaced a dead one. */
 void worker_reported(struct worker *worker, const struct exec_report *report);
 void worker_gone(struct worker *worker, uint64_t token);
 void worker_respawn(struct worker *worker);
 
-/* When to call worker_tick(), on the machine's clock; INT64_MAX: not. */
+/* Return when to call worker_tick(), in machine time; INT64_MAX: never. */
 int64_t worker_next_ns(const struct worker *worker);
 void worker_tick(struct worker *worker);
 
-/* The mark of work that is assigned to it now. */
+/* Return the mark of work that is assigned now. */
 struct work_mark worker_mark(const struct worker *worker);
 
 #endif /* WORK_WORKER_H */
