@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A list of chunks, newest first; only the newest is filled. Chunks double in
- * size up to a bound, so a large arena has few and a small one is small. A
- * block that does not fit gets a chunk of its own size, and what was left in
- * the chunk before is wasted: at most one block's size per chunk.
+ * size up to a bound, so a large arena has few and a small arena stays small. A
+ * block that does not fit gets a new chunk and the rest of the previous chunk
+ * is wasted: at most one block's size per chunk.
  */
 #include "base/arena.h"
 
@@ -50,7 +50,7 @@ static void add_chunk(struct arena *arena, size_t wanted)
     arena->newest = chunk;
 }
 
-/* `bytes` bytes at an offset that is a multiple of `align`. */
+/* Return `bytes` bytes at an offset that is a multiple of `align`. */
 static char *take(struct arena *arena, size_t bytes, size_t align)
 {
     struct arena_chunk *chunk = arena->newest;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * banned: calls that are compile errors here. The build puts this file in
- * front of every source of ours.
+ * banned: calls that are compile errors here. The build includes this file
+ * before every source file of the project.
  *
- * They overflow, truncate in silence, keep hidden state or run a shell. Use
+ * They overflow, truncate silently, keep hidden state or run a shell. Use
  * strbuf, snprintf, strtoll with checks, the _r variants and exec/ instead.
  */
 #ifndef BASE_BANNED_H
 #define BASE_BANNED_H
 
-/* The declarations must come first: they use these words themselves. */
+/* The declarations must come first: they use these names themselves. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

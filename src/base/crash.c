@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The counts of passings are the one thing in this program that is global and
- * changes: a point must not need a parameter, and test builds alone have it.
+ * The hit counts are the only mutable globals of this program: a point must not
+ * need a parameter, and only test builds have it.
  */
 #include "base/crash.h"
 
@@ -21,8 +21,8 @@
 static atomic_uint crash_passed;
 static atomic_uint fault_passed;
 
-/* Whether `name` is in `text`, a list of "NAME" or "NAME:..." with commas
- * between them; *rest is then behind the colon. */
+/* Return whether `name` is in `text`, a comma-separated list of "NAME" or
+ * "NAME:..."; *rest then points after the colon. */
 static bool names(const char *text, const char *name, const char **rest)
 {
     size_t len = strlen(name);
@@ -38,11 +38,11 @@ static bool names(const char *text, const char *name, const char **rest)
     return false;
 }
 
-/* Whether this passing, the first being 1, is the one asked for. */
+/* Return whether `rest` asks for this hit; the first hit is 1. */
 static bool is_wanted(unsigned long passing, const char *rest, char **end)
 {
     unsigned long wanted = strtoul(rest, end, 10);
-    if (**end == '+') { /* that one and all after it */
+    if (**end == '+') { /* this hit and all later ones */
         (*end)++;
         return passing >= wanted;
     }
@@ -50,9 +50,8 @@ static bool is_wanted(unsigned long passing, const char *rest, char **end)
 }
 
 /*
- * Count this passing in a file of the point, for all processes. Where a write
- * that appends has put its byte is told by the place behind it, so two never
- * get the same number.
+ * Count this hit in the point's file, for all processes. The file offset after
+ * an appending write is the number, so two processes never get the same.
  */
 static unsigned long count_in(const char *dir, const char *name)
 {
@@ -90,7 +89,7 @@ void crash_point(const char *name)
     if (is_wanted(passing, rest, &end)) {
         (void)kill(getpid(), SIGKILL);
         for (;;) {
-            (void)pause(); /* the signal may come a moment later */
+            (void)pause(); /* the signal may arrive a moment later */
         }
     }
 }

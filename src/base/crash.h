@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * crash: named points at which a test can have the process die, or a call
- * fail. Compiled into test builds only (-Dcrash_points=true); elsewhere they
- * cost nothing.
+ * crash: named points at which a test can kill the process or fail a call.
+ * Compiled into test builds only (-Dcrash_points=true); elsewhere they cost
+ * nothing.
  *
- *   SLUICE_CRASH=claim-committed      die by SIGKILL when it is first passed
- *   SLUICE_CRASH=claim-committed:3    ... when it is passed the third time
- *   SLUICE_CRASH=before-end,end-asked whichever of them is passed first
- *   SLUICE_FAULT=fork:2:EAGAIN        the second fork fails with that error
- *   SLUICE_FAULT=fork:2+:EAGAIN       the second and all after it do
- *   SLUICE_CRASH_COUNT=DIR            count passings in files of DIR
+ *   SLUICE_CRASH=claim-committed      die by SIGKILL at the first hit
+ *   SLUICE_CRASH=claim-committed:3    ... at the third hit
+ *   SLUICE_CRASH=before-end,end-asked at whichever point is hit first
+ *   SLUICE_FAULT=fork:2:EAGAIN        the second fork fails with this error
+ *   SLUICE_FAULT=fork:2+:EAGAIN       the second and all later forks do
+ *   SLUICE_CRASH_COUNT=DIR            count hits in files of DIR
  *
- * Passings are counted in each process. With SLUICE_CRASH_COUNT those of all
- * processes are counted together, for each point in a file of its name, which
- * grows by one byte each time: so exactly one of many shims dies, and a test
- * can see which points were passed and how often.
+ * Each process counts its own hits. With SLUICE_CRASH_COUNT all processes count
+ * together: each point has a file of its name, which grows by one byte per hit.
+ * So exactly one of many shims dies, and a test can see which points were hit
+ * and how often.
  *
- * A point stands at each durable step and around each action outside of the
- * process, so that killing at every point covers every state that can be left
- * behind. The tests find the names by reading the source.
+ * A point stands at each durable step and around each action outside the
+ * process, so that killing at every point covers every state that a crash can
+ * leave. The tests find the names by reading the source.
  */
 #ifndef BASE_CRASH_H
 #define BASE_CRASH_H
 
 #ifdef SLUICE_CRASH_POINTS
 
-/* Die here if the environment says so. */
+/* Kill the process here if the environment asks for it. */
 void crash_point(const char *name);
 
-/* The error (errno) that this call shall fail with, or 0. */
+/* Return the errno that this call must fail with, or 0. */
 int crash_fault(const char *name);
 
 #else

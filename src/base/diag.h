@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * diag: the text of an error, set where its cause is known.
+ * diag: an error message, set where the cause is known.
  *
- * A plain value of fixed size, made by the caller: `struct diag diag = {0};`.
- * Functions that take one accept NULL, when nobody will read it.
+ * A plain value of fixed size that the caller creates: `struct diag diag =
+ * {0};`. Functions that take one accept NULL if the caller needs no message.
  */
 #ifndef BASE_DIAG_H
 #define BASE_DIAG_H
@@ -14,11 +14,11 @@
 enum { DIAG_BYTES = 1024 };
 
 struct diag {
-    char text[DIAG_BYTES]; /* "" until set; cut at the end when too long;
-                              valid UTF-8, whatever it quotes */
+    char text[DIAG_BYTES]; /* "" until set; truncated if too long; valid UTF-8,
+                              even if it quotes invalid input */
 };
 
-/* Set the text (diag may be NULL) and return `err`. */
+/* Set the message (diag may be NULL) and return `err`. */
 enum err diag_set(struct diag *diag, enum err err, const char *format, ...)
     PRINTF_LIKE(3, 4);
 

@@ -11,7 +11,7 @@ struct unit {
     int64_t ns;
 };
 
-/* Largest first: in one duration the units get smaller. */
+/* Largest first: the units of a duration decrease. */
 static const struct unit units[] = {
     {"d", DAY_NS},
     {"h", HOUR_NS},
@@ -20,7 +20,7 @@ static const struct unit units[] = {
     {"ms", MS_NS},
 };
 
-/* What is left of the text. */
+/* The unread part of the string. */
 struct cursor {
     const char *at;
     const char *end;
@@ -31,7 +31,7 @@ static bool is_digit(const struct cursor *cursor)
     return cursor->at < cursor->end && *cursor->at >= '0' && *cursor->at <= '9';
 }
 
-/* Read digits; too large a number stays at the largest that matters. */
+/* Read digits; saturate at a value that is too large anyway. */
 static bool read_whole(struct cursor *cursor, int64_t *out)
 {
     int64_t value = 0;
@@ -64,7 +64,7 @@ static bool read_decimals(struct cursor *cursor, int64_t *out)
     return any;
 }
 
-/* Index of the unit that follows, or the number of units. */
+/* Return the index of the next unit, or the number of units if unknown. */
 static size_t read_unit(struct cursor *cursor)
 {
     const char *start = cursor->at;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * duration: lengths of time as people write them: 90s, 30m, 1h30m, 250ms.
+ * duration: human-readable durations: 90s, 30m, 1h30m, 250ms.
  */
 #ifndef BASE_DURATION_H
 #define BASE_DURATION_H
@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* Units of time in nanoseconds, for all. */
+/* Units of time in nanoseconds. */
 #define MS_NS INT64_C(1000000)
 #define SECOND_NS (1000 * MS_NS)
 #define MINUTE_NS (60 * SECOND_NS)
@@ -21,23 +21,22 @@
 #define DURATION_MAX_NS (365 * DAY_NS)
 
 /*
- * Read a duration: one or more numbers with a unit each (ms, s, m, h, d), the
- * first may have a decimal point. ERR_INVALID: it is not one. ERR_LIMIT: it is
- * longer than DURATION_MAX_NS.
+ * Read a duration: one or more numbers with a unit each (ms, s, m, h, d), each
+ * with up to four decimals. ERR_INVALID: not a duration. ERR_LIMIT: longer than
+ * DURATION_MAX_NS.
  */
 MUST_USE enum err duration_read(const char *text, size_t len, int64_t *out_ns);
 
-/* The sum of two lengths of time; too long a one stays at INT64_MAX. */
+/* Return the sum of two durations, at most INT64_MAX. */
 static inline int64_t duration_sum(int64_t a_ns, int64_t b_ns)
 {
     return a_ns > INT64_MAX - b_ns ? INT64_MAX : a_ns + b_ns;
 }
 
-/* `first_ns` doubled `times` times, at most `max_ns`: a step of back-off. */
+/* Return `first_ns` doubled `times` times, at most `max_ns` (back-off step). */
 int64_t duration_doubled(int64_t first_ns, uint32_t times, int64_t max_ns);
 
-/* Append it for people, to the second: "0s", "45s", "26m", "1h 05m", "2d 3h".
- */
+/* Append it rounded to seconds: "0s", "45s", "26m", "1h 05m", "2d 3h". */
 void duration_add(struct strbuf *out, int64_t duration_ns);
 
 #endif /* BASE_DURATION_H */

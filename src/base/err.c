@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Every function is one look-up in the table of err.h. */
+/* Every function reads one row of the table in err.h. */
 #include "base/err.h"
 
 #include "base/invariant.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * err: the reasons for which a function can fail, in one table.
+ * err: error codes, in one table.
  *
- * Columns: enumerator, name in logs and JSON, text for people, exit code of a
- * command that ends with it.
+ * Columns: enumerator, name in logs and JSON, message, exit code of a command
+ * that fails with it.
  */
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
@@ -35,13 +35,13 @@ enum err { ERR_TABLE(ERR_ENUM) ERR_COUNT };
 /* Short name ("not-found"), for logs and JSON. */
 const char *err_name(enum err err);
 
-/* The reason of that name; ERR_IO when there is none. */
+/* Return the code with that name, or ERR_IO. */
 enum err err_from_name(const char *name);
 
-/* A sentence fragment for people ("not found"). */
+/* Short message ("not found"). */
 const char *err_text(enum err err);
 
-/* Exit code of a command that ends with `err`. */
+/* Exit code of a command that fails with `err`. */
 int err_exit_code(enum err err);
 
 #endif /* BASE_ERR_H */

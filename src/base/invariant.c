@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* write(2) rather than stdio: the heap may be what is broken. */
+/* write(2) rather than stdio: the heap may be corrupt. */
 #include "base/invariant.h"
 
 #include <stdio.h>

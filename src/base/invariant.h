@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * invariant: conditions that cannot be false unless sluice has a bug.
+ * invariant: conditions that are false only if sluice has a bug.
  *
- * They stay on in release builds. The store is durable, so a clean stop with
- * the place and the condition beats going on with a wrong schedule.
+ * They stay on in release builds. The store is durable, so stopping with the
+ * place and the condition beats continuing with a wrong schedule.
  */
 #ifndef BASE_INVARIANT_H
 #define BASE_INVARIANT_H

@@ -11,7 +11,7 @@ struct jsonr jsonr_of(const char *text)
     return (struct jsonr){.at = text, .len = strlen(text)};
 }
 
-/* The end of the string that begins at `ix`; 0: it has none. */
+/* Return the index after the string that begins at `ix`; 0: unterminated. */
 static size_t skip_string(struct jsonr text, size_t ix)
 {
     for (ix++; ix < text.len; ix++) {
@@ -24,8 +24,8 @@ static size_t skip_string(struct jsonr text, size_t ix)
     return 0;
 }
 
-/* The end of the value that begins at `ix`; 0: it has none. Brackets are
- * counted, not matched: this reads what was written well. */
+/* Return the index after the value that begins at `ix`; 0: no value. Brackets
+ * are counted, not matched: the input is well-formed. */
 static size_t skip_value(struct jsonr text, size_t ix)
 {
     size_t depth = 0;
@@ -108,8 +108,8 @@ static int hex_digit(char byte)
     return byte >= 'A' && byte <= 'F' ? byte - 'A' + 10 : -1;
 }
 
-/* Append what "\u" stands for. Other writers escape more than we do; what is
- * not ASCII becomes '?'. */
+/* Append the character of a "\u" escape. Other writers escape more than we do;
+ * a non-ASCII character becomes '?'. */
 static void add_escaped(struct strbuf *out, const char digits[4])
 {
     unsigned code = 0;
@@ -152,7 +152,7 @@ bool jsonr_add_text(struct strbuf *out, struct jsonr value)
     return true;
 }
 
-/* Copy what may be a number, to be read by the C library; "": it is none. */
+/* Copy a possible number, for the C library to parse; "": not a number. */
 static void copy_number(struct jsonr value, char text[static NUMBER_BYTES_MAX])
 {
     size_t len = value.len < NUMBER_BYTES_MAX ? value.len : 0;

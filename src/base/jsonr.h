@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jsonr: members of JSON objects that this program wrote, without any spaces,
- * found without making a tree of them. Foreign JSON is read with jansson.
+ * jsonr: reader for JSON objects that this program wrote, without any spaces;
+ * it finds members without building a tree. Foreign JSON is read with jansson.
  *
- * Text that is not such JSON does no harm: what cannot be found is absent.
+ * Other input does no harm: a member that is not found is absent.
  */
 #ifndef BASE_JSONR_H
 #define BASE_JSONR_H
@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Borrowed from the text that was read; {0}: absent. */
+/* Borrowed from the input; {0}: absent. */
 struct jsonr {
     const char *at;
     size_t len;
@@ -24,30 +24,31 @@ struct jsonr_member {
     struct jsonr value;
 };
 
-/* A whole text, as a value. */
+/* Return a whole document as a value. */
 struct jsonr jsonr_of(const char *text);
 
 /*
- * The next member of an object; *cursor begins as 0. False at the end, and
- * where the text is not JSON.
+ * Return the next member of an object; *cursor starts as 0. False after the
+ * last member, and if the input is not JSON.
  */
 bool jsonr_next(struct jsonr object,
                 size_t *cursor,
                 struct jsonr_member *member_out);
 
-/* A member of an object by its name, which needs no escapes. */
+/* Return a member of an object by its name, which needs no escapes. */
 struct jsonr jsonr_get(struct jsonr object, const char *name);
 
-/* Whether it is the string `text`, which needs no escapes. */
+/* Return whether it is the string `text`, which needs no escapes. */
 bool jsonr_is(struct jsonr value, const char *text);
 
-/* Append the text of a string; false and nothing appended: it is none. */
+/* Append the unescaped string; return false and append nothing if it is
+ * none. */
 bool jsonr_add_text(struct strbuf *out, struct jsonr value);
 
 /* A whole number, or 0. */
 int64_t jsonr_int(struct jsonr value);
 
-/* Whether it is true. */
+/* Return whether it is the literal true. */
 bool jsonr_bool(struct jsonr value);
 
 /* A number, or 0. */

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* Whether a value stands before: a comma is due. */
+/* Return whether a value precedes, so that a comma is due. */
 static bool is_after_value(const struct strbuf *out)
 {
     size_t len = out->len;
@@ -18,7 +18,7 @@ static bool is_after_value(const struct strbuf *out)
     return len > 0 && strchr("{[:,\n", out->text[len - 1]) == NULL;
 }
 
-/* What stands before a member or an element, and its name. */
+/* Write the separator before a member or an element, and its name. */
 static void begin(struct jsonw *json, const char *name)
 {
     struct strbuf *out = json->out;
@@ -91,7 +91,7 @@ void jsonw_text(struct jsonw *json, const char *name, const char *text)
 
 void jsonw_int(struct jsonw *json, const char *name, int64_t number)
 {
-    /* By hand: events have several numbers each, and printf() is slow. */
+    /* Not printf(), which is slow: events have several numbers each. */
     char text[24];
     size_t at = sizeof(text);
     uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
@@ -204,7 +204,7 @@ void jsonw_string(struct strbuf *out, const char *text)
     }
     strbuf_adds(out, "\"");
     size_t begin = out->len;
-    unsigned char seen = 0; /* bits of all bytes: ASCII needs no repair */
+    unsigned char seen = 0; /* all bytes ORed: ASCII needs no repair */
     while (*text != '\0') {
         size_t plain = 0;
         while ((unsigned char)text[plain] >= 0x20 && text[plain] != '"' &&

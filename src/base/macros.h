@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * macros: what the compiler can check for us, under names of our own.
+ * macros: names for compiler checks.
  */
 #ifndef BASE_MACROS_H
 #define BASE_MACROS_H
 
-/* The result of a function so marked must be looked at. */
+/* The caller must use the result of such a function. */
 #define MUST_USE __attribute__((warn_unused_result))
 
-/* Arguments from `first` on are checked against the format at `format`. */
+/* Check the arguments from `first` on against the format at `format`. */
 #define PRINTF_LIKE(format, first)                                             \
     __attribute__((__format__(__printf__, format, first)))
 

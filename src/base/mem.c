@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Thin wrappers, so that no caller has a branch for "no memory".
+ * Thin wrappers, so that no caller needs a branch for "out of memory".
  *
- * Large blocks ask for huge pages. A plan of a million tasks is walked in the
- * order of its graph; with small pages a good part of the time would go into
- * looking up addresses.
+ * Large blocks ask for huge pages. The scheduler walks a plan of a million
+ * tasks in graph order; with small pages it would spend much of its time on TLB
+ * misses.
  */
 #include "base/mem.h"
 
@@ -16,24 +16,24 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Blocks from this size on are worth huge pages, which are 2 MiB or more. */
+/* Blocks of this size or more are worth huge pages (2 MiB or more each). */
 #define LARGE_BYTES ((size_t)4 << 20)
 
-/* There must be memory. When there is none, this is no bug, so it ends with a
- * message and not with an abort. Nothing here may allocate. */
+/* Stop if the allocation failed. Out of memory is not a bug, so this prints a
+ * message and exits instead of aborting. Nothing here may allocate. */
 static void need(const void *block)
 {
     static const char text[] =
         "sluice: out of memory: free memory or raise the limit, and run the "
         "command again; running sessions continue\n";
-    enum { EXIT_CODE = 3 }; /* as for a store that cannot be used */
+    enum { EXIT_CODE = 3 }; /* as for an unusable store */
     if (block == NULL) {
         (void)!write(STDERR_FILENO, text, sizeof(text) - 1);
         _exit(EXIT_CODE);
     }
 }
 
-/* Ask for huge pages; where there are none, small ones do as well. */
+/* Ask for huge pages; small pages work as well. */
 static void *advised(void *block, size_t bytes)
 {
     const uintptr_t page = 4096;
@@ -63,7 +63,7 @@ void *mem_resize(void *block, size_t count, size_t bytes)
 void *
 mem_resize_lines(void *block, size_t old_count, size_t count, size_t bytes)
 {
-    enum { LINE_BYTES = 128 }; /* lines are fetched in pairs */
+    enum { LINE_BYTES = 128 }; /* the CPU fetches cache lines in pairs */
     INVARIANT(bytes > 0 && count <= SIZE_MAX / bytes - LINE_BYTES);
     INVARIANT(old_count <= count);
     size_t lines = count * bytes / LINE_BYTES + 1;
@@ -104,7 +104,7 @@ char *mem_strdup(const char *text)
 
 void mem_set_text(char **place, const char *text)
 {
-    char *copy = mem_strdup(text); /* maybe of what is freed here */
+    char *copy = mem_strdup(text); /* `text` may be inside *place */
     mem_free(*place);
     *place = copy;
 }

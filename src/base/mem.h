@@ -2,10 +2,9 @@
 /*
  * mem: allocation that cannot fail.
  *
- * Out of memory ends the program with a message and exit code 3: the store is
- * durable, and there is nothing better to do. Sizes that come from outside are
- * checked against a limit before they get here. Multiplications are checked for
- * overflow.
+ * On out of memory the program prints a message and exits with code 3: the
+ * store is durable, and nothing better is possible. Callers check external
+ * sizes against a limit first. Multiplications are checked for overflow.
  */
 #ifndef BASE_MEM_H
 #define BASE_MEM_H
@@ -13,11 +12,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* `count` elements of `bytes` bytes each, zeroed. */
+/* Return `count` zeroed elements of `bytes` bytes each. */
 void *mem_zalloc(size_t count, size_t bytes);
 
 /*
- * As realloc() to `count` elements; the new part is not initialised.
+ * Like realloc() to `count` elements; the new part is uninitialised.
  * MEM_RESIZE(list->items, n) does it to an array.
  */
 #define MEM_RESIZE(items, count)                                               \
@@ -25,33 +24,33 @@ void *mem_zalloc(size_t count, size_t bytes);
 void *mem_resize(void *block, size_t count, size_t bytes);
 
 /*
- * As mem_resize(), with the block at the start of a cache line. `old_count`
- * elements are kept; give such a block to no function but this and mem_free().
+ * Like mem_resize(), with the block at the start of a cache line. Keeps
+ * `old_count` elements; pass such a block only to this function and mem_free().
  */
 void *
 mem_resize_lines(void *block, size_t old_count, size_t count, size_t bytes);
 
 /*
- * Room for one more than `count` elements, in an array that grows by half of
- * itself: MEM_GROW(list->items, list->count, list->capacity). `capacity` is an
- * uint32_t; the new part is not initialised.
+ * Make room for one more than `count` elements in an array that grows by half
+ * its size: MEM_GROW(list->items, list->count, list->capacity). `capacity` is a
+ * uint32_t; the new part is uninitialised.
  */
 #define MEM_GROW(items, count, capacity)                                       \
     ((items) = mem_grown((items), (count), &(capacity), sizeof((items)[0])))
 void *mem_grown(void *block, uint32_t count, uint32_t *capacity, size_t bytes);
 
-/* Change the size of an array that `items` points to. */
+/* Resize the array that `items` points to. */
 #define MEM_RESIZE(items, count)                                               \
     ((items) = mem_resize((items), (count), sizeof((items)[0])))
 
-/* The same for an array that has room for `count` elements and no more. */
+/* The same for an array with room for exactly `count` elements. */
 #define MEM_EXTEND(items, count)                                               \
     ((items) = mem_resize((items), (size_t)(count) + 1, sizeof((items)[0])))
 
-/* A copy of `len` bytes of `text`, with a NUL behind them. */
+/* Return a NUL-terminated copy of `len` bytes of `text`. */
 char *mem_strndup(const char *text, size_t len);
 
-/* A copy of a string, or NULL for NULL; and a copy in place of another. */
+/* Copy a string (NULL stays NULL); replace a string by a copy of another. */
 char *mem_strdup(const char *text);
 void mem_set_text(char **place, const char *text);
 

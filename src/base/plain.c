@@ -26,7 +26,7 @@ struct plain_character plain_decode(const char *at)
     uint32_t code = first & (0x7fU >> bytes);
     for (uint32_t ix = 1; ix < bytes; ix++) {
         unsigned char next = (unsigned char)at[ix];
-        if ((next & 0xc0) != 0x80) { /* at the end of the text, too */
+        if ((next & 0xc0) != 0x80) { /* stops at a NUL, too */
             return (struct plain_character){.code = first, .bytes = 1};
         }
         code = code << 6 | (next & 0x3fU);
@@ -39,7 +39,7 @@ void plain_add(struct strbuf *out, const char *text)
     struct strbuf clean = {0};
     strip_text(&clean, text, strlen(text));
     bool any = false;
-    bool blank = false; /* one is due before the next that is not */
+    bool blank = false; /* a space is due before the next word */
     for (const char *at = strbuf_text(&clean); *at != '\0'; at++) {
         if (strchr(" \t\r\n", *at) != NULL) {
             blank = any;
@@ -53,7 +53,7 @@ void plain_add(struct strbuf *out, const char *text)
     strbuf_release(&clean);
 }
 
-/* Bytes of `text` that fit into so many columns. */
+/* Return the bytes of `text` that fit into `columns` columns. */
 static size_t bytes_in(const char *text, uint32_t columns)
 {
     size_t bytes = 0;

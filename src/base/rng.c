@@ -19,7 +19,7 @@ uint64_t rng_next(struct rng *rng)
 uint32_t rng_below(struct rng *rng, uint32_t bound)
 {
     INVARIANT(bound > 0);
-    /* The bias of 2^-32 at most does not matter for what this is used for. */
+    /* The bias of at most 2^-32 does not matter for our uses. */
     return (uint32_t)(((rng_next(rng) >> 32) * bound) >> 32);
 }
 

@@ -63,7 +63,7 @@ void strbuf_pad(struct strbuf *buf, char byte, size_t count)
 
 void strbuf_addf(struct strbuf *buf, const char *format, ...)
 {
-    reserve(buf, strlen(format)); /* enough, most of the time */
+    reserve(buf, strlen(format)); /* usually enough */
     size_t room = buf->capacity - buf->len;
     va_list args;
     va_start(args, format);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * strbuf: a text that grows. Made to be embedded; starts as {0}.
+ * strbuf: a growing string. Embed it; starts as {0}.
  */
 #ifndef BASE_STRBUF_H
 #define BASE_STRBUF_H
@@ -15,7 +15,7 @@ struct strbuf {
     size_t capacity;
 };
 
-/* Give the memory back and empty the buffer. */
+/* Free the memory and empty the buffer. */
 void strbuf_release(struct strbuf *buf);
 
 /* Empty the buffer but keep its memory. */
@@ -24,7 +24,7 @@ void strbuf_clear(struct strbuf *buf);
 /* Append `len` bytes. */
 void strbuf_add(struct strbuf *buf, const char *bytes, size_t len);
 
-/* Append a NUL-terminated text. */
+/* Append a NUL-terminated string. */
 void strbuf_adds(struct strbuf *buf, const char *text);
 
 /* Append `count` copies of one byte. */
@@ -33,7 +33,7 @@ void strbuf_pad(struct strbuf *buf, char byte, size_t count);
 /* Append formatted text. */
 void strbuf_addf(struct strbuf *buf, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* The text so far, never NULL; borrowed until the buffer changes. */
+/* Return the string, never NULL; borrowed until the buffer changes. */
 const char *strbuf_text(const struct strbuf *buf);
 
 #endif /* BASE_STRBUF_H */

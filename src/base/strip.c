@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Characters are put together from bytes first, then go through the states of
- * a terminal's parser (ECMA-48). A line break ends every state: a sequence
- * that is never completed hides the rest of its line and no more. That is safe,
- * because what follows is filtered as well.
+ * A UTF-8 decoder in front of the states of a terminal's parser (ECMA-48). A
+ * line break resets every state: an unterminated sequence hides only the rest
+ * of its line. That is safe, because the following lines are filtered as well.
  */
 #include "base/strip.h"
 
@@ -13,9 +12,9 @@
 
 enum {
     TEXT,
-    ESCAPE,  /* after ESC, and characters between it and the last one */
+    ESCAPE,  /* after ESC, and its intermediate characters */
     CONTROL, /* after ESC [ */
-    STRING,  /* after ESC ] and the like: until BEL, or the next ESC */
+    STRING,  /* after ESC ] and similar: until BEL or the next ESC */
 };
 
 enum { BELL = 0x07, CANCEL = 0x18, SUBSTITUTE = 0x1a, ESC = 0x1b };
@@ -25,14 +24,14 @@ static bool is_break(uint32_t code)
     return code == '\n' || code == '\r' || code == '\t';
 }
 
-/* Turns the direction of writing for what follows. */
+/* Return whether the character changes the writing direction. */
 static bool is_turn(uint32_t code)
 {
     return (code >= 0x202a && code <= 0x202e) ||
            (code >= 0x2066 && code <= 0x2069);
 }
 
-/* A character outside of sequences; the next state. */
+/* Take a character outside of sequences; return the next state. */
 static uint8_t
 take_text(const struct strip *strip, struct strbuf *out, uint32_t code)
 {
@@ -56,7 +55,7 @@ take_text(const struct strip *strip, struct strbuf *out, uint32_t code)
     }
 }
 
-/* A character after ESC; the next state. */
+/* Take a character after ESC; return the next state. */
 static uint8_t
 take_escape(const struct strip *strip, struct strbuf *out, uint32_t code)
 {
@@ -72,7 +71,7 @@ take_escape(const struct strip *strip, struct strbuf *out, uint32_t code)
     return code >= 0x30 && code < 0x7f ? TEXT : take_text(strip, out, code);
 }
 
-/* A whole character, which is in `held`. */
+/* Take a complete character, which is in `held`. */
 static void take(struct strip *strip, struct strbuf *out, uint32_t code)
 {
     switch (strip->state) {
@@ -100,7 +99,7 @@ static void take(struct strip *strip, struct strbuf *out, uint32_t code)
     strip->held_count = 0;
 }
 
-/* Something that is no character. */
+/* Take an invalid byte sequence. */
 static void take_bad(struct strip *strip, struct strbuf *out)
 {
     strip->held[0] = '?';
@@ -108,7 +107,7 @@ static void take_bad(struct strip *strip, struct strbuf *out)
     take(strip, out, '?');
 }
 
-/* Bytes of the character that begins with this one; 0: none does. */
+/* Return the length of the character that begins with `first`; 0: invalid. */
 static uint8_t bytes_of(unsigned char first)
 {
     if (first < 0x80) {
@@ -120,7 +119,7 @@ static uint8_t bytes_of(unsigned char first)
     return first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
 }
 
-/* The first byte of a character. */
+/* Take the first byte of a character. */
 static void begin(struct strip *strip, struct strbuf *out, char byte)
 {
     strip->held_needed = bytes_of((unsigned char)byte);

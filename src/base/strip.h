@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * strip: what a session has written, made safe to show on a terminal.
+ * strip: session output, made safe to show on a terminal.
  *
- * Escape sequences, control characters and characters that turn the direction
- * of writing are removed, line breaks and tabs kept; bytes that are not UTF-8
- * become question marks. What comes out is UTF-8 that moves the cursor to the
- * start of a line and nowhere else, sets no title and changes no colour.
+ * Removes escape sequences, control characters and characters that change the
+ * writing direction; keeps line breaks and tabs; replaces bytes that are not
+ * UTF-8 by question marks. The output is UTF-8 that moves the cursor only to
+ * the start of a line, sets no title and changes no colour.
  */
 #ifndef BASE_STRIP_H
 #define BASE_STRIP_H
@@ -15,24 +15,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A text that comes in pieces, cut anywhere. Starts as {0}. */
+/* State of a stream that comes in arbitrary pieces. Starts as {0}. */
 struct strip {
     uint8_t state;
     uint8_t held_count;
     uint8_t held_needed;
-    char held[4]; /* the beginning of a character */
+    char held[4]; /* an incomplete character */
 };
 
-/* Append what can be shown of the next piece. */
+/* Append the printable part of the next piece. */
 void strip_add(struct strip *strip,
                struct strbuf *out,
                const char *bytes,
                size_t len);
 
-/* The text has ended: half a character is a question mark. */
+/* Finish the stream: an incomplete character becomes a question mark. */
 void strip_end(struct strip *strip, struct strbuf *out);
 
-/* Append what can be shown of a whole text. */
+/* Append the printable part of a whole string. */
 void strip_text(struct strbuf *out, const char *text, size_t len);
 
 #endif /* BASE_STRIP_H */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Open addressing with linear probing, at most three quarters full. Removing
- * moves the keys behind the hole forward, so there are no tombstones and a
- * map that is filled and emptied again does not get slower.
+ * Open addressing with linear probing, at most three quarters full. Removal
+ * moves the keys after the hole forward, so the map has no tombstones and does
+ * not get slower when it is filled and emptied repeatedly.
  *
- * Each slot keeps half of the hash: most wrong keys are told apart without
- * looking at their text, and growing needs no text at all.
+ * Each slot keeps half of the hash: that distinguishes most wrong keys without
+ * reading their strings, and growing reads no string at all.
  */
 #include "base/strmap.h"
 
@@ -61,7 +61,7 @@ static bool is_key(const struct strmap_slot *slot,
            slot->key[len] == '\0';
 }
 
-/* Position of the key, or of the free slot where it would go. */
+/* Return the position of the key, or of the free slot for it. */
 static uint32_t
 probe(const struct strmap *map, uint32_t hash, const char *key, size_t len)
 {
@@ -147,7 +147,7 @@ void strmap_remove(struct strmap *map, const char *key)
     if (map->slots[hole].key == NULL) {
         return;
     }
-    /* Close the hole with keys that probing would miss because of it. */
+    /* Fill the hole with keys that probing would miss because of it. */
     for (uint32_t ix = (hole + 1) & mask; map->slots[ix].key != NULL;
          ix = (ix + 1) & mask) {
         uint32_t home = map->slots[ix].hash & mask;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * strmap: from texts to numbers, usually indices.
+ * strmap: map from strings to numbers, usually indices.
  *
  * Keys are borrowed: the caller keeps them alive and unchanged while they are
- * in the map. Keys to look up need no NUL at their end, and contain none.
+ * in the map. Lookup keys need no terminating NUL, and contain none.
  *
- * Made to be embedded; starts as {0}.
+ * Embed it; starts as {0}.
  */
 #ifndef BASE_STRMAP_H
 #define BASE_STRMAP_H
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* "Not there"; cannot be used as a value. */
+/* "Not found"; not allowed as a value. */
 #define STRMAP_NONE UINT32_MAX
 
 struct strmap_slot;
@@ -24,19 +24,19 @@ struct strmap {
     uint32_t capacity; /* a power of two, or 0 */
 };
 
-/* Give the memory back; the map is then empty. */
+/* Free the memory; the map is then empty. */
 void strmap_release(struct strmap *map);
 
 /*
  * Add `key` (NUL-terminated, borrowed) with `value` and return STRMAP_NONE. If
- * the key is there already, return its value and change nothing.
+ * the key exists, return its value and change nothing.
  */
 uint32_t strmap_add(struct strmap *map, const char *key, uint32_t value);
 
-/* The value of the key of `len` bytes, or STRMAP_NONE. */
+/* Return the value of the key of `len` bytes, or STRMAP_NONE. */
 uint32_t strmap_find(const struct strmap *map, const char *key, size_t len);
 
-/* Remove the key; without effect when it is not there. */
+/* Remove the key, if it exists. */
 void strmap_remove(struct strmap *map, const char *key);
 
 #endif /* BASE_STRMAP_H */

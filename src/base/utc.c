@@ -17,7 +17,7 @@ bool utc_add(struct strbuf *out, int64_t wall_ns)
     return true;
 }
 
-/* Days from 1970-01-01 to a day of the Gregorian calendar. */
+/* Return the days from 1970-01-01 to a day of the Gregorian calendar. */
 static int64_t days_to(int year, int month, int day)
 {
     static const int before[] =
@@ -26,10 +26,10 @@ static int64_t days_to(int year, int month, int day)
     int64_t days = past * 365 + past / 4 - past / 100 + past / 400;
     bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
     days += before[month - 1] + (leap && month > 2 ? 1 : 0) + day - 1;
-    return days - 719162; /* of 1970-01-01 itself */
+    return days - 719162; /* days before 1970-01-01 */
 }
 
-/* The number in exactly `len` digits, which move *at on; -1: it is none. */
+/* Read a number of exactly `len` digits and advance *at; -1: invalid. */
 static int take_digits(const char **at, int len)
 {
     int number = 0;
@@ -44,7 +44,7 @@ static int take_digits(const char **at, int len)
     return number;
 }
 
-/* The number in `len` digits behind one of these characters; -1: none. */
+/* Read `len` digits after one of the characters of `before`; -1: invalid. */
 static int take_part(const char **at, const char *before, int len)
 {
     if (**at == '\0' || strchr(before, **at) == NULL) {
@@ -54,7 +54,7 @@ static int take_part(const char **at, const char *before, int len)
     return take_digits(at, len);
 }
 
-/* The offset from UTC at the end of a time, in seconds; false: bad. */
+/* Read the UTC offset of a time, in seconds; false: invalid. */
 static bool take_zone(const char *at, int *seconds_out)
 {
     if ((*at == 'Z' || *at == 'z') && at[1] == '\0') {

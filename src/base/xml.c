@@ -17,7 +17,7 @@ size_t xml_character_len(const unsigned char *text)
     }
     uint32_t code = len == 1 ? text[0] : text[0] & (0x7fU >> len);
     for (size_t ix = 1; ix < len; ix++) {
-        if ((text[ix] & 0xc0) != 0x80) { /* the NUL at the end, too */
+        if ((text[ix] & 0xc0) != 0x80) { /* stops at a NUL, too */
             return 0;
         }
         code = code << 6 | (text[ix] & 0x3fU);

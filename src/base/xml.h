@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * xml: texts of others in XML and HTML, between tags and in attributes.
+ * xml: untrusted text in XML and HTML, between tags and in attributes.
  */
 #ifndef BASE_XML_H
 #define BASE_XML_H
@@ -10,19 +10,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Bytes of the UTF-8 character at `text`, or 0 when it is none that XML can
- * hold. The text ends with a NUL. */
+/* Return the length of the UTF-8 character at `text`, or 0 if XML does not
+ * allow it. The string is NUL-terminated. */
 size_t xml_character_len(const unsigned char *text);
 
 /*
- * Append a text: markup is escaped, line breaks and tabs become spaces, and
- * what XML cannot hold (control characters, bytes that are not UTF-8) or turns
- * the direction of writing becomes U+FFFD.
+ * Append a string: escape markup, turn line breaks and tabs into spaces, and
+ * replace by U+FFFD all characters that XML does not allow (control characters,
+ * invalid UTF-8) or that change the writing direction.
  */
 void xml_add(struct strbuf *out, const char *text);
 
-/* Whether the character of `len` bytes turns the direction of writing, or marks
- * it: a text that has it may show as another one. */
+/* Return whether the character of `len` bytes changes or marks the writing
+ * direction: a string with it can display as a different one. */
 bool xml_is_turn(const char *text, size_t len);
 
 #endif /* BASE_XML_H */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Adding work. Everything that later passes will need is made or reserved
- * here: the pools a task asks for, its shape with its queues, a place in every
- * array. An addition is checked completely before anything is changed that
- * cannot be taken back; the edges are the exception, and graph_truncate()
- * takes them back.
+ * Admission of work. It creates or reserves everything that later passes need:
+ * the pools of a task, its shape with its queues, an element in every array. An
+ * addition is checked completely before any irreversible change; only the edges
+ * are added earlier, and graph_truncate() removes them again.
  */
 #include "base/invariant.h"
 #include "base/mem.h"
@@ -13,7 +12,7 @@
 
 #include <string.h>
 
-/* Most pools of one task: limits of its run, its run and its provider. */
+/* Maximum pools of one task: limits of its run, its run and its provider. */
 enum { POOLS_MAX = SCHED_LIMITS_MAX + 2 };
 
 struct provider_id sched_add_provider(struct sched *sched,
@@ -40,7 +39,7 @@ struct class_id sched_add_class(struct sched *sched,
     MEM_RESIZE(sched->classes, sched->class_count);
     sched->classes[ix] = *spec;
     if (spec->defer && !sched->has_deferred) {
-        /* From now on it matters which task blocks which. */
+        /* From now on deferral depends on which task blocks which. */
         sched->has_deferred = true;
         priority_of_new(sched, 0, sched->graph.edge_count, false);
     }
@@ -89,7 +88,7 @@ struct limit_id sched_add_limit(struct sched *sched,
     return (struct limit_id){limits_add(&sched->limits, spec)};
 }
 
-/* The set of these needs; the same one for equal needs. */
+/* Return the set of these needs; equal needs share a set. */
 static uint32_t
 intern_set(struct sched *sched, const struct pool_need *needs, uint32_t count)
 {
@@ -137,7 +136,7 @@ static uint32_t add_queue(struct sched *sched, uint32_t set, uint32_t and_set)
     return ix;
 }
 
-/* The shape like this one, with its queues; made if it is new. */
+/* Return the shape equal to `like`, created with its queues if new. */
 static uint32_t intern_shape(struct sched *sched, struct shape like)
 {
     uint64_t hash = idmap_hash(like.class_ix, like.provider);
@@ -184,7 +183,7 @@ static uint32_t units_of(const struct sched_task_spec *spec, uint32_t limit)
     return 0;
 }
 
-/* The pools a group holds while it is open. */
+/* Return the pools of an open group. */
 static uint32_t group_set(struct sched *sched,
                           uint32_t run,
                           const struct attribute *attributes,
@@ -209,10 +208,10 @@ static uint32_t group_set(struct sched *sched,
 }
 
 /*
- * The pools an attempt uses. Those of its run and its provider come first,
- * because a closed pool rules out most tasks; then the limits from the last to
- * the first, because most tasks share the first ones (the cap): a queue should
- * wait at the most particular pool that lacks units.
+ * Return the pools of an attempt. The pools of its run and its provider come
+ * first, because a closed pool rules out most tasks; then the limits from last
+ * to first, because most tasks share the first ones (the cap): a queue should
+ * wait at the most specific pool that lacks units.
  */
 static uint32_t
 task_set(struct sched *sched, uint32_t run, const struct sched_task_spec *spec)
@@ -268,7 +267,7 @@ static bool same_failure(const struct sched_failure_spec *a,
            a->rework_on_failure == b->rework_on_failure;
 }
 
-/* Plans have few different failure rules: look at the newest ones first. */
+/* Plans have few different failure rules: search the newest first. */
 static uint32_t intern_failure(struct sched *sched,
                                const struct sched_failure_spec *spec)
 {
@@ -286,7 +285,7 @@ static uint32_t intern_failure(struct sched *sched,
     return sched->failure_count++;
 }
 
-/* Enlarge everything that has one place per task. */
+/* Enlarge every array with one element per task. */
 static void reserve_tasks(struct sched *sched, uint32_t total)
 {
     if (total <= sched->task_capacity) {
@@ -326,7 +325,7 @@ static void reserve_groups(struct sched *sched, uint32_t more)
     INVARIANT(sched->group_count + more <= sched->group_capacity);
 }
 
-/* A group that holds what its attributes say while it is open. */
+/* Return a closed group whose pools follow from its attributes. */
 static struct group new_group(struct sched *sched,
                               uint32_t run,
                               const struct attribute *attributes,
@@ -340,7 +339,7 @@ static struct group new_group(struct sched *sched,
     };
 }
 
-/* The bin of a group for a shape; made if it is new. */
+/* Return the bin of a group for a shape, created if new. */
 static uint32_t bin_for(struct sched *sched, uint32_t group, uint32_t shape)
 {
     struct group *g = sched_group(sched, group);
@@ -416,7 +415,7 @@ add_task(struct sched *sched, uint32_t run, const struct sched_task_spec *spec)
     sched->runs[run].counts[TASK_WAITING]++;
 }
 
-/* Queues can hold an entry for each bin of their shape. */
+/* Make room in each queue for an entry per bin of its shape. */
 static void reserve_queues(struct sched *sched)
 {
     for (uint32_t ix = 0; ix < sched->shape_count; ix++) {
@@ -450,7 +449,7 @@ static enum err reject(struct sched_rejection *rejection,
     return errors[code];
 }
 
-/* Whether an old task may gain a need, and belongs to this run. */
+/* Check that an old task belongs to this run and, if asked, may gain a need. */
 static enum err check_old(const struct sched *sched,
                           uint32_t run,
                           uint32_t task,
@@ -469,7 +468,7 @@ static enum err check_old(const struct sched *sched,
     return ERR_OK;
 }
 
-/* Groups that are named must be there and belong to this run. */
+/* Check that each named group exists and belongs to this run. */
 static enum err check_groups(const struct sched *sched,
                              const struct sched_addition *addition,
                              struct sched_rejection *rejection)
@@ -525,7 +524,7 @@ static uint32_t group_of_new(const struct sched_addition *addition,
     return group == ID_NONE ? task * 2 + 1 : group * 2;
 }
 
-/* Whether `task` (new) needs `to` through tasks of its own group. */
+/* Return whether new task `task` needs its rework_to through its own group. */
 static bool reaches(struct sched *sched,
                     const struct sched_addition *addition,
                     uint32_t first,
@@ -558,8 +557,8 @@ static bool reaches(struct sched *sched,
 }
 
 /*
- * Add the edges to the graph. Those of one need are put next to each other:
- * they are walked together, each time it is done.
+ * Add the edges to the graph. Edges of one need become neighbours, because they
+ * are walked together each time it is done.
  */
 static void add_edges(struct sched *sched,
                       const struct sched_addition *addition)
@@ -567,7 +566,7 @@ static void add_edges(struct sched *sched,
     uint32_t nodes = sched->graph.node_count;
     uint32_t count = addition->need_count;
     if (count < nodes / 4) {
-        /* Not worth a pass over all nodes. */
+        /* Sorting would not pay off. */
         for (uint32_t ix = 0; ix < count; ix++) {
             struct sched_need need = addition->needs[ix];
             graph_add_need(&sched->graph, need.dependent, need.need);
@@ -595,8 +594,8 @@ static void add_edges(struct sched *sched,
 }
 
 /*
- * Whether every new need comes before its dependent and that is new: then
- * there can be no cycle, and the order of declaration is one of working off.
+ * Return whether every dependent is new and comes after its need: then no cycle
+ * is possible, and the declaration order is a topological order.
  */
 static bool is_forward(const struct sched_addition *addition, uint32_t first)
 {
@@ -608,14 +607,14 @@ static bool is_forward(const struct sched_addition *addition, uint32_t first)
     return forward;
 }
 
-/* With the edges in the graph: no cycle, and rework goes back, not aside. */
+/* Check, with the edges added, for cycles and that rework_to is a need. */
 static enum err check_graph(struct sched *sched,
                             const struct sched_addition *addition,
                             struct sched_rejection *rejection)
 {
     uint32_t first = sched->task_count;
     if (!is_forward(addition, first)) {
-        /* An old task may gain a need, so old ones are looked at as well. */
+        /* An old task may gain a need, so search the old tasks as well. */
         rejection->cycle =
             graph_find_cycle(&sched->graph, 0, &rejection->cycle_count);
     }
@@ -634,7 +633,7 @@ static enum err check_graph(struct sched *sched,
     return ERR_OK;
 }
 
-/* Count unsatisfied needs of what gained some, and start it on its way. */
+/* Count unsatisfied needs of tasks that gained some, and make tasks ready. */
 static void settle_new(struct sched *sched, uint32_t first, uint32_t edges)
 {
     for (uint32_t edge = edges; edge < sched->graph.edge_count; edge++) {
@@ -656,7 +655,7 @@ static void settle_new(struct sched *sched, uint32_t first, uint32_t edges)
             state_ready_or_wait(sched, task);
         }
     }
-    /* What is added behind a dead end is skipped. */
+    /* Skip tasks that were added after a dead end. */
     for (uint32_t edge = edges; edge < sched->graph.edge_count; edge++) {
         uint32_t need = graph_need(&sched->graph, edge);
         uint32_t dependent = graph_dependent(&sched->graph, edge);
@@ -702,7 +701,7 @@ static void add_checked(struct sched *sched,
     state_check_run(sched, run);
 }
 
-/* Whether tasks with records can be, and need nothing but one another. */
+/* Check the records, and that such tasks need only one another. */
 static enum err check_records(const struct sched *sched,
                               const struct sched_addition *addition,
                               struct sched_rejection *rejection)
@@ -721,7 +720,7 @@ static enum err check_records(const struct sched *sched,
     return reject(rejection, REJECTION_RECORD, sched->task_count + bad);
 }
 
-/* Whether the run takes this addition; what needs the graph comes later. */
+/* Check the addition against the run, as far as possible without the graph. */
 static enum err check(const struct sched *sched,
                       const struct sched_addition *addition,
                       struct sched_rejection *rejection)
@@ -751,7 +750,7 @@ enum err sched_add(struct sched *sched,
     *rejection = (struct sched_rejection){.task = {ID_NONE}};
     INVARIANT(addition->run.v < sched->run_count);
     if (addition->records != NULL) {
-        sched_arrive(sched, now_ns); /* nothing happens before all are there */
+        sched_arrive(sched, now_ns); /* restore all tasks first */
     } else {
         sched_advance(sched, now_ns);
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests of operators. A request that the state forbids is rejected with
- * ERR_CONFLICT and changes nothing. A task in flight is only marked: it ends
- * when its session ends, and returns its units then.
+ * Operator requests. A request that the state forbids is rejected with
+ * ERR_CONFLICT and changes nothing. A task in flight is only marked: it changes
+ * state when its session exits, and returns its units then.
  */
 #include "core/sched_internal.h"
 
@@ -34,7 +34,7 @@ void control_ask(struct sched *sched, uint32_t task)
     control_check_run(sched, sched_run_ix(sched, task));
 }
 
-/* No decision about this task is needed any more. */
+/* No operator decision about this task is needed any more. */
 static void stop_asking(struct sched *sched, uint32_t task)
 {
     if (!sched_has(sched, task, TASK_ASKING)) {
@@ -68,7 +68,7 @@ void control_end_session(struct sched *sched, uint32_t leader)
     sched->end_from = 0;
 }
 
-/* Mark a task in flight; a session whose tasks are all marked is stopped. */
+/* Mark a task in flight; stop the session if all its tasks are marked. */
 static void end_in_flight(struct sched *sched, uint32_t task, bool skip)
 {
     INVARIANT(state_in_flight(sched, task));
@@ -111,7 +111,7 @@ void control_cancel_run(struct sched *sched, uint32_t run, uint32_t cause)
     control_check_run(sched, run);
 }
 
-/* Skip or cancel a task that has not ended. */
+/* Skip or cancel a task that has no final state. */
 static enum err withdraw(struct sched *sched, uint32_t task, bool skip)
 {
     if (state_in_flight(sched, task)) {
@@ -270,7 +270,7 @@ static enum err pause_run(struct sched *sched, uint32_t run, bool paused)
     return ERR_OK;
 }
 
-/* Start nothing any more in any run, or start again. */
+/* Stop starting tasks in all runs, or resume. */
 static enum err drain(struct sched *sched, bool draining)
 {
     sched->draining = draining;

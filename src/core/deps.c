@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Propagate completion to dependents.
+ * Propagation of completion to dependents.
  *
  * A task is *complete* when it is done and not revoked, or when it is optional
- * and has failed or was skipped for its own sake. A complete task whose own
- * needs are all satisfied is *satisfied*: each of its dependents then has one
- * unsatisfied need less. When a task stops being complete (rework, revoke),
- * this is reverted, also through dependents that have started. So a task never
- * starts while an indirect need is undone, even if the task in between ran
- * before that need was taken back.
+ * and has failed or was itself skipped. A complete task whose own needs are all
+ * satisfied is *satisfied*: each of its dependents then has one unsatisfied
+ * need less. When a task stops being complete (rework, revoke), this is
+ * reverted, also through dependents that have started. So a task never starts
+ * while an indirect need is undone, even if the task in between ran before that
+ * need was reverted.
  */
 #include "core/sched_internal.h"
 
@@ -97,7 +97,7 @@ static void skip_one(struct sched *sched, uint32_t task, uint32_t cause)
     sched->details[task].cause = cause;
 }
 
-/* Skip all pending tasks that need `task`, directly or not. */
+/* Skip all pending dependents of `task`, direct and indirect. */
 static void skip_behind(struct sched *sched, uint32_t task, uint32_t cause)
 {
     INVARIANT(deps_is_dead_end(sched, task));
@@ -122,7 +122,7 @@ static void skip_behind(struct sched *sched, uint32_t task, uint32_t cause)
                 skip_one(sched, to, cause);
                 sched->list[ended++] = to;
             }
-            /* A task that runs, or has ended, passes the chain on. */
+            /* Continue through started and finished tasks, too. */
             sched->stack[depth++] = to;
         }
     }
@@ -135,7 +135,7 @@ void deps_skip_dependents(struct sched *sched, uint32_t task)
     skip_behind(sched, task, task);
 }
 
-/* Skip or cancel a task for its own sake. */
+/* Skip or cancel a task itself, not because of a need. */
 void deps_withdraw(struct sched *sched, uint32_t task, bool skip)
 {
     state_set(sched, task, skip ? TASK_SKIPPED : TASK_CANCELLED);
@@ -155,7 +155,7 @@ void deps_skip(struct sched *sched, uint32_t task, uint32_t cause)
     skip_behind(sched, task, cause);
 }
 
-/* Whether it ended without satisfying its dependents, and will not. */
+/* Return whether the task is finished and will not satisfy its dependents. */
 bool deps_is_dead_end(const struct sched *sched, uint32_t task)
 {
     uint8_t state = sched->tasks[task].state;
@@ -165,10 +165,10 @@ bool deps_is_dead_end(const struct sched *sched, uint32_t task)
 }
 
 /*
- * A pending task that needs a dead end is always skipped. Most are skipped at
- * the moment when the need becomes a dead end. A task that was in flight then,
- * or was skipped and is revived, may become pending later. Such tasks are
- * listed while an event is applied, and cut off at its end.
+ * A pending task that needs a dead end is always skipped. Most are skipped when
+ * the need becomes a dead end. A task that was in flight then, or was skipped
+ * and is revived, may become pending later. Such tasks are listed while an
+ * event is applied, and deps_cut() skips them afterwards.
  */
 void deps_doubt(struct sched *sched, uint32_t task)
 {
@@ -176,7 +176,7 @@ void deps_doubt(struct sched *sched, uint32_t task)
     sched->doubts[sched->doubt_count++] = task;
 }
 
-/* A dead end among its needs, direct or through tasks that have ended. */
+/* Return a dead end among its needs, direct or through finished tasks. */
 static uint32_t find_cause(struct sched *sched, uint32_t task)
 {
     const struct graph *graph = &sched->graph;
@@ -236,7 +236,7 @@ uint32_t deps_find_dead_end(struct sched *sched, uint32_t task)
     return ID_NONE;
 }
 
-/* Whether a need of the task is a dead end. */
+/* Return whether a direct need of the task is a dead end. */
 static bool is_cut_off(const struct sched *sched, uint32_t task)
 {
     const struct graph *graph = &sched->graph;

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decide which tasks start.
+ * Dispatcher: decides which tasks start.
  *
- * Queues wait at pools. A pool is awake while it has waiters, free units and
- * no reservation; awake pools are in a heap by their best waiter, so the root
- * of that heap leads to the best task that might fit. It is examined against
- * all pools it needs:
+ * Queues wait at pools. A pool is awake while it has waiters, free units and no
+ * reservation; awake pools are in a heap by their best waiter, so the root of
+ * that heap leads to the best task that might fit. The dispatcher examines it
+ * against all pools it needs:
  *
- * - All have units: it starts.
- * - One has none at all: the queue moves there and is left alone until units
- *   come back.
- * - Exactly one has some, but too few: they are reserved for this task, and
- *   the queue waits there. What comes after may not take them.
- * - Several have too few: reserving one while waiting for another is what we
- *   do only for a task that has waited for too long (saves_up); the queue is
- *   set aside. So is one that needs more than a limit has at all, because it
- *   was lowered.
+ * - All have units: the task starts.
+ * - A pool has no units: the queue moves there and is not examined until that
+ *   pool has units.
+ * - Exactly one pool has some units, but too few: they are reserved for this
+ *   task, and the queue waits there. Later tasks may not take them.
+ * - Several pools have too few: the queue is set aside. Only a task that has
+ *   waited for too long reserves units of one pool while it waits for another
+ *   (saves_up). A task that needs more than the maximum of a limit, because the
+ *   limit was lowered, is set aside as well.
  *
- * In a run that plans ahead, what fits may have to wait for another task of the
- * plan; it keeps nothing meanwhile: see lookahead/lookahead.h.
+ * In a lookahead run, a task that fits may have to wait for another task of the
+ * schedule; it reserves nothing meanwhile: see lookahead/lookahead.h.
  *
- * Each step starts a task or takes a queue or a pool out of consideration, so
- * a scan ends. Each start may change the order and what is free, so the scan
- * for the next one makes its reservations afresh.
+ * Each step starts a task or removes a queue or a pool from consideration, so a
+ * scan terminates. Each start may change the order and the free units, so the
+ * scan for the next start repeats the reservations.
  */
 #include "core/sched_internal.h"
 
@@ -63,7 +63,7 @@ static void sleep_pool(struct sched *sched, uint32_t pool)
     }
 }
 
-/* Let a pool be awake if queues wait there that could find units. */
+/* Wake a pool if its waiting queues could find units, or put it to sleep. */
 static void wake_pool(struct sched *sched, uint32_t pool)
 {
     struct pool *r = &sched->limits.pools[pool];
@@ -79,7 +79,7 @@ static void wake_pool(struct sched *sched, uint32_t pool)
     }
 }
 
-/* Its units changed. */
+/* Wake the pools of a counter whose units changed. */
 static void wake_counter(struct sched *sched, const struct counter *counter)
 {
     for (uint32_t pool = counter->first_pool; pool != ID_NONE;
@@ -100,7 +100,7 @@ void dispatch_wait(struct sched *sched, uint32_t queue, uint32_t pool)
     }
     struct pheap_forest forest = queue_forest(sched);
     if (r->waiting != ID_NONE && queue_before(sched, r->waiting, queue)) {
-        /* The best waiter stays the same, so the pool's place does too. */
+        /* The best waiter is unchanged, and so is the pool's position. */
         INVARIANT(sched->limits.limits[r->limit].waiting > 0);
         r->waiting = pheap_add(&forest, r->waiting, queue);
         return;
@@ -133,7 +133,7 @@ void dispatch_leave(struct sched *sched, uint32_t queue)
     wake_pool(sched, pool);
 }
 
-/* What is found to fit has units: anything else is a bug. */
+/* A task that fits has units: anything else is a bug. */
 static void expect_free(const struct sched *sched, uint32_t set)
 {
     const struct need_set *needs = &sched->sets[set];
@@ -143,7 +143,7 @@ static void expect_free(const struct sched *sched, uint32_t set)
     }
 }
 
-/* Take the units of a set, whether there are any or not, or give them back. */
+/* Take the units of a set, free or not, or return them. */
 static void move_units(struct sched *sched, uint32_t set, int64_t sign)
 {
     const struct need_set *needs = &sched->sets[set];
@@ -167,7 +167,7 @@ void dispatch_give(struct sched *sched, uint32_t set)
     move_units(sched, set, -1);
 }
 
-/* The maximum of a limit changed: pools may wake or fall asleep. */
+/* The maximum of a limit changed: wake its pools or put them to sleep. */
 void dispatch_wake_limit(struct sched *sched, uint32_t limit)
 {
     for (uint32_t pool = sched->limits.limits[limit].first_pool;
@@ -209,9 +209,9 @@ void dispatch_check_provider(struct sched *sched, uint32_t provider)
 }
 
 /*
- * Report a ready task of a group that closes, so that a newer record than
- * those which say "open" is kept. Without one, the group closes because of a
- * task that has changed, and that is reported anyway.
+ * Report a ready task of a group that closes, so that the store gets a newer
+ * record than the records with an open group. Without a ready task, the group
+ * closes because another task changed, which is reported anyway.
  */
 static void touch_ready(struct sched *sched, uint32_t group)
 {
@@ -228,7 +228,7 @@ static void touch_ready(struct sched *sched, uint32_t group)
     }
 }
 
-/* Close a group that nothing keeps open any more; ID_NONE: there is none. */
+/* Close a group that no task keeps open and return it, or ID_NONE. */
 uint32_t dispatch_close_group(struct sched *sched)
 {
     while (sched->group_checks != ID_NONE) {
@@ -248,8 +248,7 @@ uint32_t dispatch_close_group(struct sched *sched)
     return ID_NONE;
 }
 
-/* Forget reservations, holds and what was set aside: each start may change
- * them. */
+/* Clear reservations, holds and queues set aside: a start may change them. */
 static void begin_scan(struct sched *sched)
 {
     while (sched->reserved != ID_NONE) {
@@ -269,14 +268,14 @@ static void begin_scan(struct sched *sched)
     lookahead_look_again(sched);
 }
 
-/* What an examination found. */
+/* Result of an examination. */
 struct finding {
-    uint32_t pool;    /* that lacks units; ID_NONE: none does */
-    bool empty;       /* it has none left at all */
-    uint32_t lacking; /* pools that lack units; 1: it can reserve that one */
+    uint32_t pool;    /* lacks units; ID_NONE: none does */
+    bool empty;       /* it has no units left */
+    uint32_t lacking; /* pools that lack units; 1: that pool can be reserved */
 };
 
-/* Whether the pool's limit, as it is now, has as many units at all. */
+/* Return whether the pool's current maximum is large enough. */
 static bool has_units(const struct sched *sched, struct pool_need need)
 {
     uint32_t limit = sched->limits.pools[need.pool].limit;
@@ -297,7 +296,7 @@ static struct finding examine(const struct sched *sched, uint32_t queue)
                 return (struct finding){need.pool, true, 1};
             }
             if (free < need.units) {
-                /* What the limit never has cannot be saved up for. */
+                /* Waiting does not help if the maximum is too small. */
                 finding.pool = need.pool;
                 finding.lacking += has_units(sched, need) ? 1 : 2;
             }
@@ -319,7 +318,7 @@ void dispatch_open_group(struct sched *sched, uint32_t group)
     ready_rekey_group(sched, group);
 }
 
-/* Open the group of a task that starts, unless it is or need not be. */
+/* Open the group of a starting task if it is closed and the task needs it. */
 static void open_for(struct sched *sched, uint32_t task)
 {
     uint32_t ix = sched->tasks[task].group;
@@ -330,7 +329,7 @@ static void open_for(struct sched *sched, uint32_t task)
     }
 }
 
-/* Hand a task out as part of the session of `leader`. */
+/* Start a task as part of the session of `leader`. */
 static void set_starting(struct sched *sched, uint32_t task, uint32_t leader)
 {
     struct task *t = &sched->tasks[task];
@@ -343,7 +342,7 @@ static void set_starting(struct sched *sched, uint32_t task, uint32_t leader)
     t->next_in_session = ID_NONE;
     t->attempts++;
     state_set(sched, task, TASK_STARTING);
-    /* Its end will need these, and may come soon. */
+    /* The end of the session needs these, and may come soon. */
     __builtin_prefetch(&sched->graph.nodes[task]);
     __builtin_prefetch(&sched->unmet[task]);
     struct group *group = sched_group(sched, t->group);
@@ -351,7 +350,7 @@ static void set_starting(struct sched *sched, uint32_t task, uint32_t leader)
         sched->details[task].started_ns = sched->now_ns;
     }
     if (sched->runs[group->run].policy == SCHED_FAIR) {
-        /* The estimate is charged now, and corrected when it ends. */
+        /* Charge the estimate now; the end of the session corrects it. */
         sched->details[task].started_ns = sched->now_ns;
         group->service_ns += sched->tasks[task].estimate_ns;
         ready_rekey_group(sched, t->group);
@@ -359,9 +358,9 @@ static void set_starting(struct sched *sched, uint32_t task, uint32_t leader)
 }
 
 /*
- * Fill the session with more of the same kind, best first. They take no
- * units: the session has them. A task whose group is closed does not open it,
- * and so holds no place.
+ * Fill the session with more tasks of this shape, best first. They take no
+ * units: the session has them. They do not open their groups, so a task of a
+ * closed group takes no group units.
  */
 static void fill_batch(struct sched *sched, uint32_t leader)
 {
@@ -420,7 +419,7 @@ static void set_aside(struct sched *sched, uint32_t queue)
     sched->asides = queue;
 }
 
-/* The n-th pool that a queue needs; false: it needs fewer. */
+/* Return the n-th pool that a queue needs; false: it needs fewer. */
 static bool need_at(const struct sched *sched,
                     uint32_t queue,
                     uint32_t n,
@@ -439,9 +438,9 @@ static bool need_at(const struct sched *sched,
 }
 
 /*
- * A wide task that has waited for too long keeps what is free of every limit
- * it lacks: only so is its waiting bounded. As it goes before all others, it
- * cannot wait for one that keeps something from it.
+ * Let a wide task that has waited for too long reserve the free units of every
+ * limit it lacks, to bound its wait. It precedes all other tasks, so it cannot
+ * wait for a task that reserves units it needs.
  */
 static bool saves_up(struct sched *sched, uint32_t queue, uint32_t head)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Edges are pushed in front of both lists, so taking back the newest edge is
- * popping both fronts: graph_truncate relies on that order.
+ * Edges are pushed to the front of both lists, so removing the newest edge pops
+ * both fronts: graph_truncate relies on that order.
  *
- * The search for a cycle is a depth-first walk with a stack of its own (user
- * graphs are deep), colouring nodes: a need that is still on the stack closes
- * a cycle, and the stack from there on is that cycle.
+ * The cycle search is a depth-first walk with its own stack (user graphs are
+ * deep), colouring nodes: a need that is still on the stack closes a cycle, and
+ * the stack from there on is that cycle.
  */
 #include "core/graph.h"
 
@@ -16,7 +16,7 @@
 
 enum colour { WHITE, GREY, BLACK };
 
-/* One node being walked, and the edge to look at next. */
+/* A node on the path, and its next edge. */
 struct frame {
     uint32_t node;
     uint32_t edge;
@@ -90,7 +90,7 @@ void graph_truncate(struct graph *graph, uint32_t nodes, uint32_t edges)
     graph->node_count = nodes;
 }
 
-/* Copy the stack from `node` on, turned so that the smallest comes first. */
+/* Copy the stack from `node` on, rotated so that the smallest comes first. */
 static uint32_t *cycle_of(const struct frame *stack,
                           uint32_t depth,
                           uint32_t node,
@@ -116,7 +116,7 @@ static uint32_t *cycle_of(const struct frame *stack,
     return cycle;
 }
 
-/* Walk everything that `root` needs; return the first cycle found, or NULL. */
+/* Walk all needs of `root`; return the first cycle found, or NULL. */
 static uint32_t *walk_from(const struct graph *graph,
                            uint32_t root,
                            uint8_t *colours,

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * graph: who needs whom.
+ * graph: dependency graph of the tasks.
  *
- * Nodes are numbered from 0; an edge says that one node (the dependent) needs
+ * Nodes are numbered from 0; an edge means that one node (the dependent) needs
  * another. Nodes and edges are only ever added, except that the newest can be
- * taken back (graph_truncate), which is how a refused hot-load leaves no
- * trace. Both directions are linked lists of edges, so that an edge can be
- * added to any node at any time for 16 bytes.
+ * removed (graph_truncate), which is how a rejected fragment leaves no trace.
+ * Both directions are linked lists of edges, so that an edge can be added to
+ * any node at any time for 16 bytes.
  *
  * Walking: for (e = graph_first_need(g, n); e != ID_NONE;
  *               e = graph_next_need(g, e)) { ... graph_need(g, e) ... }
- * The order of a list is newest edge first.
+ * A list starts with the newest edge.
  *
  * Threads: none. The caller serialises access.
  */
@@ -22,7 +22,7 @@
 
 #include <stddef.h>
 
-/* One edge; open so that walking it costs no call. */
+/* One edge; public so that walking needs no call. */
 struct graph_edge {
     uint32_t need;
     uint32_t dependent;
@@ -35,7 +35,7 @@ struct graph_node {
     uint32_t first_dependent;
 };
 
-/* Made to be embedded; starts as {0}. */
+/* Embed it; starts as {0}. */
 struct graph {
     struct graph_node *nodes;
     struct graph_edge *edges;
@@ -45,10 +45,10 @@ struct graph {
     uint32_t edge_capacity;
 };
 
-/* Give the memory back; the graph is then empty. */
+/* Free the memory; the graph is then empty. */
 void graph_release(struct graph *graph);
 
-/* Make room, so that adding up to these totals does not allocate. */
+/* Reserve memory so that adding up to these totals does not allocate. */
 void graph_reserve(struct graph *graph, uint32_t nodes, uint32_t edges);
 
 /* Add `count` nodes without edges. */
@@ -57,20 +57,20 @@ void graph_add_nodes(struct graph *graph, uint32_t count);
 /* Add one edge: `dependent` needs `need`. Both must exist. */
 void graph_add_need(struct graph *graph, uint32_t dependent, uint32_t need);
 
-/* Take back the newest nodes and edges, down to these totals. */
+/* Remove the newest nodes and edges, down to these totals. */
 void graph_truncate(struct graph *graph, uint32_t nodes, uint32_t edges);
 
 /*
- * Look for a cycle among all that the nodes from `first` on need, directly or
- * not. Without one, return NULL. With one, return its nodes, each needing the
- * next and the last needing the first, smallest first, and their number in
- * *count_out; the caller frees the block with mem_free().
+ * Search the nodes from `first` on and all their direct and indirect needs for
+ * a cycle. Return NULL, or the nodes of a cycle, each needing the next and the
+ * last needing the first, smallest first, and their number in *count_out; the
+ * caller frees the block with mem_free().
  */
 MUST_USE uint32_t *graph_find_cycle(const struct graph *graph,
                                     uint32_t first,
                                     uint32_t *count_out);
 
-/* Bytes the graph holds in memory. */
+/* Memory of the graph in bytes. */
 size_t graph_bytes(const struct graph *graph);
 
 static inline uint32_t graph_first_need(const struct graph *graph,

@@ -11,7 +11,7 @@ void idmap_release(struct idmap *map)
     *map = (struct idmap){0};
 }
 
-/* The slot that holds the key, or the empty one where it would go. */
+/* Return the slot of the key, or the empty slot where it would go. */
 static struct idmap_slot *slot_of(const struct idmap *map, uint64_t key)
 {
     uint32_t mask = map->slot_count - 1;
@@ -41,7 +41,7 @@ static void grow(struct idmap *map)
     for (uint32_t ix = 0; ix < old.slot_count; ix++) {
         if (old.slots[ix].value != ID_NONE) {
             struct idmap_slot *slot = slot_of(map, old.slots[ix].key);
-            INVARIANT(slot->value == ID_NONE); /* each key is there once */
+            INVARIANT(slot->value == ID_NONE); /* keys are unique */
             *slot = old.slots[ix];
             moved++;
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * idmap: from a 64-bit key to an index. Used at admission only, to find what
- * was made before for the same key. Made to be embedded; starts as {0}.
+ * idmap: map from a 64-bit key to an index. Used at admission only, to find an
+ * existing object with the same key. Embed it; starts as {0}.
  */
 #ifndef CORE_IDMAP_H
 #define CORE_IDMAP_H
@@ -21,16 +21,16 @@ struct idmap {
     uint32_t count;
 };
 
-/* Give the memory back; the map is then empty. */
+/* Free the memory; the map is then empty. */
 void idmap_release(struct idmap *map);
 
-/* The value of the key, or ID_NONE. */
+/* Return the value of the key, or ID_NONE. */
 uint32_t idmap_get(const struct idmap *map, uint64_t key);
 
-/* Set the value of the key (not ID_NONE); replaces an earlier one. */
+/* Set the value of the key (not ID_NONE), replacing an earlier value. */
 void idmap_put(struct idmap *map, uint64_t key, uint32_t value);
 
-/* Bytes the map holds in memory. */
+/* Memory of the map in bytes. */
 size_t idmap_bytes(const struct idmap *map);
 
 /* Mix 64 bits into a running hash. */

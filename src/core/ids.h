@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ids: what the core calls the things it schedules.
+ * ids: indices of the objects that the core schedules.
  *
- * Each is an index into an array of the core, given out in order from 0 and
- * never reused. One-member structs, so that a run cannot pass for a task. The
- * core knows no names: whoever added a thing keeps its name under its index.
+ * Each is an index into an array of the core, assigned in order from 0 and
+ * never reused. Structs with one member, so that the compiler distinguishes a
+ * run from a task. The core knows no names: the caller keeps them by index.
  */
 #ifndef CORE_IDS_H
 #define CORE_IDS_H
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* "There is none", in every kind of index. */
+/* "None", for every kind of index. */
 #define ID_NONE UINT32_MAX
 
 struct task_id {

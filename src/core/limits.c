@@ -143,7 +143,7 @@ uint32_t limits_pool(struct limits *limits, uint32_t limit, uint32_t key)
     return ix;
 }
 
-/* The value of an attribute, or ID_NONE. */
+/* Return the value of an attribute, or ID_NONE. */
 static uint32_t
 value_of(const struct attribute *attributes, uint32_t count, uint32_t name)
 {

@@ -2,16 +2,16 @@
 /*
  * limits: maxima, and the units in use.
  *
- * - A limit says how many units may be in use (a number, a percentage of
+ * - A limit defines how many units may be in use (a number, a percentage of
  *   another limit, or none) and to which attributes it applies.
  * - A counter holds the units in use for one value of the limit's `per`
  *   attribute, or for all. Limits of several runs may share counters.
- * - A pool is the pair of a limit and a counter: what a task asks for. Its
- *   free units are the limit's present maximum less the counter's use.
+ * - A pool is a pair of limit and counter, from which tasks take units. Its
+ *   free units are the limit's current maximum less the counter's use.
  *
- * A run and a provider have a pool of their own, whose maximum is none (open)
- * or 0 (closed: the run is paused, the provider backs off). So one mechanism
- * decides which tasks may start.
+ * A run and a provider have their own pool, whose maximum is none (open) or 0
+ * (closed: the run is paused, the provider backs off). So one mechanism decides
+ * which tasks may start.
  *
  * Memory: grows only when limits or pools are added, that is at admission.
  */
@@ -27,7 +27,7 @@
 /* No maximum. */
 #define LIMIT_NONE INT64_MAX
 
-/* An attribute of a task or group: both are ids that the caller interned. */
+/* An attribute of a task or group: two ids that the caller interned. */
 struct attribute {
     uint32_t name;
     uint32_t value;
@@ -37,10 +37,10 @@ enum limit_kind {
     LIMIT_PLAN,
     LIMIT_RUN_POOL,
     LIMIT_PROVIDER_POOL,
-    LIMIT_LOOKAHEAD_POOL, /* closed while a run's plan holds tasks back */
+    LIMIT_LOOKAHEAD_POOL, /* closed while a run's schedule holds tasks back */
 };
 
-/* How a limit is declared. A plain value. */
+/* Declaration of a limit. A plain value. */
 struct limit_spec {
     int64_t max;      /* units or LIMIT_NONE; not used when percent > 0 */
     uint32_t percent; /* of `base`, 1 to 100; 0: max is a number */
@@ -51,24 +51,24 @@ struct limit_spec {
     const struct attribute *where; /* all must match */
     uint32_t where_count;
     bool hold_group; /* counts open groups instead of attempts */
-    bool resource;   /* only for those who ask for it */
-    bool budget;     /* what is used does not come back: its max shrinks */
+    bool resource;   /* only for tasks that ask for it */
+    bool budget;     /* used units do not come back: its max shrinks */
 };
 
 struct limit {
     struct limit_spec spec;
     struct attribute *where; /* own copy of spec.where */
     int64_t max_now;         /* derived from spec and the base's maximum */
-    uint32_t waiting;        /* pools of it at which something waits */
+    uint32_t waiting;        /* pools of it with waiting queues */
     uint32_t first_pool;
     enum limit_kind kind;
-    uint32_t owner; /* run or provider; not of LIMIT_PLAN */
+    uint32_t owner; /* run or provider; unused for LIMIT_PLAN */
 };
 
 struct counter {
     int64_t used;
     uint32_t first_pool;
-    uint32_t reserved_for;  /* task the free units are kept for, or ID_NONE */
+    uint32_t reserved_for;  /* task that reserved the free units, or ID_NONE */
     uint32_t next_reserved; /* next counter with a reservation */
 };
 
@@ -79,10 +79,10 @@ struct pool {
     uint32_t next_of_counter;
     uint32_t waiting; /* heap of the queues that wait for this pool */
     uint32_t holder;  /* group that took this pool last, or ID_NONE */
-    bool awake;       /* in the heap of pools worth looking at */
+    bool awake;       /* in the heap of pools to examine */
 };
 
-/* Made to be embedded; starts as {0}. */
+/* Embed it; starts as {0}. */
 struct limits {
     struct limit *limits;
     uint32_t limit_count;
@@ -98,22 +98,22 @@ struct limits {
     struct idmap counters_by_key;
 };
 
-/* Give the memory back. */
+/* Free the memory. */
 void limits_release(struct limits *limits);
 
 /* Add a limit (the attributes of `where` are copied); return its index. */
 uint32_t limits_add(struct limits *limits, const struct limit_spec *spec);
 
-/* Add a limit with one pool, which is open; return the index of the pool. */
+/* Add a limit with one open pool; return the index of the pool. */
 uint32_t
 limits_add_pool(struct limits *limits, enum limit_kind kind, uint32_t owner);
 
-/* The pool of a limit for one value of `per` (ID_NONE without); made if new. */
+/* Return a limit's pool for a value of `per` (or ID_NONE), created if new. */
 uint32_t limits_pool(struct limits *limits, uint32_t limit, uint32_t key);
 
 /*
- * Whether the limit applies to something with these attributes, and then the
- * value of its `per` attribute in *key_out (ID_NONE without `per`).
+ * Return whether the limit applies to these attributes, and in *key_out the
+ * value of its `per` attribute (ID_NONE without `per`).
  */
 bool limits_match(const struct limits *limits,
                   uint32_t limit,
@@ -121,30 +121,30 @@ bool limits_match(const struct limits *limits,
                   uint32_t count,
                   uint32_t *key_out);
 
-/* Set the maximum: a number or LIMIT_NONE, or with percent > 0 a share. */
+/* Set the maximum: a number, LIMIT_NONE, or a percentage if percent > 0. */
 void limits_set_max(struct limits *limits,
                     uint32_t limit,
                     int64_t max,
                     uint32_t percent);
 
-/* Derive max_now of this limit anew from its spec and its base. */
+/* Recompute max_now of this limit from its spec and its base. */
 void limits_derive(struct limits *limits, uint32_t limit);
 
-/* Units of the pool not in use; negative when the limit was lowered. */
+/* Return the free units of the pool; negative if the limit was lowered. */
 static inline int64_t limits_free(const struct limits *limits, uint32_t pool)
 {
     const struct pool *r = &limits->pools[pool];
     return limits->limits[r->limit].max_now - limits->counters[r->counter].used;
 }
 
-/* The task that the free units of the pool are kept for, or ID_NONE. */
+/* Return the task for which the free units are reserved, or ID_NONE. */
 static inline uint32_t limits_reserved(const struct limits *limits,
                                        uint32_t pool)
 {
     return limits->counters[limits->pools[pool].counter].reserved_for;
 }
 
-/* Bytes held in memory. */
+/* Memory in bytes. */
 size_t limits_bytes(const struct limits *limits);
 
 #endif /* CORE_LIMITS_H */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The end of a session: give back what it used, judge its provider, then see
- * what its outcome means for each of its tasks. Retry comes first, then what
- * the plan says about failure. An order that was given while it ran (cancel,
- * skip) wins over any outcome.
+ * Session outcomes: return the units, judge the provider, then apply the
+ * outcome to each task of the session. Retries come first, then the plan's
+ * failure rules. A request that came while the session ran (cancel, skip)
+ * overrides any outcome.
  */
 #include "core/sched_internal.h"
 
@@ -66,7 +66,7 @@ static void give_up(struct sched *sched, uint32_t task)
     }
 }
 
-/* Let a task wait until a time; `counts`: its group stays open for it. */
+/* Let a task wait until a time; `counts`: it keeps its group open. */
 static void
 back_off(struct sched *sched, uint32_t task, int64_t until_ns, bool counts)
 {
@@ -103,10 +103,10 @@ static void fail(struct sched *sched, uint32_t task)
 }
 
 /*
- * It was refused. The first time in a row it keeps its place: its provider
- * backs off. From the second time on it backs off as well, for longer than its
- * provider, so that those which were not refused come first. When the provider
- * has named a time, it is not about the task.
+ * Handle a refused task. After the first refusal in a row it stays ready: its
+ * provider backs off. After further ones the task backs off as well, for longer
+ * than its provider, so that tasks that were not refused come first. A refusal
+ * with a time concerns the provider, not the task.
  */
 static void
 refuse(struct sched *sched, uint32_t task, const struct sched_event *event)
@@ -134,9 +134,9 @@ refuse(struct sched *sched, uint32_t task, const struct sched_event *event)
 }
 
 /*
- * Collect in sched->list what rework from `task` does again: `to`, and of what
- * needs it inside the group, directly or not, all that is done, and `task`.
- * What is in flight there works on what will be replaced, and is marked.
+ * Collect in sched->list the tasks that rework from `task` repeats: `task`, and
+ * of `to` and its direct and indirect dependents in the group, all done tasks.
+ * Mark tasks in flight among them as stale: their input will be replaced.
  * Return the number collected.
  */
 static uint32_t collect_rework(struct sched *sched, uint32_t task, uint32_t to)
@@ -172,7 +172,7 @@ static uint32_t collect_rework(struct sched *sched, uint32_t task, uint32_t to)
     return count;
 }
 
-/* Whether it has not been given up: skipped, failed, cancelled, parked. */
+/* Return whether it is not skipped, failed, cancelled or parked. */
 static bool can_work_again(const struct sched *sched, uint32_t task)
 {
     return sched->tasks[task].state == TASK_DONE ||
@@ -235,7 +235,7 @@ static void complete(struct sched *sched, uint32_t task)
               (sched->unmet[task] == 0));
     ready_count_out(sched, task);
     if (sched->unmet[task] > 0) {
-        /* Something it needs runs again, and need not hurry for this one. */
+        /* A need of the task runs again, and is less urgent for it. */
         priority_refresh(sched, &task, 1);
     }
     run->completions++;
@@ -245,7 +245,7 @@ static void complete(struct sched *sched, uint32_t task)
     }
 }
 
-/* It was to be cancelled or skipped, and has now ended. */
+/* Skip or cancel a task whose session has now exited, as requested. */
 static void withdraw(struct sched *sched, uint32_t task)
 {
     INVARIANT(sched_has(sched, task, TASK_ENDING));
@@ -253,7 +253,7 @@ static void withdraw(struct sched *sched, uint32_t task)
     ready_count_out(sched, task);
 }
 
-/* It says nothing about the work: all tasks of the session are ready again. */
+/* Return whether the outcome is not about the work: all tasks stay ready. */
 static bool stands_alone(enum sched_outcome outcome)
 {
     return outcome == OUTCOME_REFUSED || outcome == OUTCOME_STOPPED;
@@ -281,7 +281,7 @@ static void end_task(struct sched *sched,
         return;
     }
     if (stale && !is_failure(outcome) && !stands_alone(outcome)) {
-        /* Whatever it says is about what is being done again. */
+        /* The outcome is about work that is being repeated. */
         state_ready_or_wait(sched, task);
         return;
     }
@@ -297,7 +297,7 @@ static void end_task(struct sched *sched,
         }
         return;
     case OUTCOME_LOST:
-        fail(sched, task); /* whatever it found is lost too: no rework */
+        fail(sched, task); /* its findings are lost too: no rework */
         return;
     case OUTCOME_REFUSED:
         INVARIANT(sched->tasks[task].attempts > 0);
@@ -321,7 +321,7 @@ static void end_task(struct sched *sched,
     }
 }
 
-/* Runs that only wait for this provider come to rest. */
+/* Runs that only wait for this provider become idle. */
 static void stop_provider(struct sched *sched, struct provider *provider)
 {
     provider_stop(provider);
@@ -331,9 +331,9 @@ static void stop_provider(struct sched *sched, struct provider *provider)
 }
 
 /*
- * Whether a refusal is about the task, not about its provider: the task was
- * refused before, and the provider takes others. They have ended otherwise
- * since, or one that was started earlier runs.
+ * Return whether a refusal is due to the task, not its provider: the task was
+ * refused before, and the provider accepts other tasks: one has finished
+ * otherwise since, or one that started earlier still runs.
  */
 static bool
 is_own_refusal(struct sched *sched, uint32_t leader, struct provider *provider)
@@ -352,7 +352,7 @@ is_own_refusal(struct sched *sched, uint32_t leader, struct provider *provider)
     return own;
 }
 
-/* A session was refused. */
+/* Handle the refusal of a session. */
 static void judge_refusal(struct sched *sched,
                           uint32_t leader,
                           struct provider *provider,
@@ -377,7 +377,7 @@ static void judge_refusal(struct sched *sched,
     }
 }
 
-/* What the session says about its provider. */
+/* Update the provider's state from the outcome of a session. */
 static void judge_provider(struct sched *sched,
                            uint32_t leader,
                            const struct sched_event *event)
@@ -386,7 +386,7 @@ static void judge_provider(struct sched *sched,
     struct provider *provider =
         &sched->providers[sched_shape_of(sched, leader)->provider];
     bool starting = t->state == TASK_STARTING;
-    /* A gate that fails has done its work: it is no fault of the provider. */
+    /* A failing gate has done its work: the provider is not at fault. */
     bool gate = sched_failure_of(sched, leader)->rework_on_failure;
     bool well = false;
     bool lost = false;
@@ -415,8 +415,8 @@ static void judge_provider(struct sched *sched,
 }
 
 /*
- * Replace the estimates charged at the start by what was really used, in equal
- * parts among the tasks of the session.
+ * Replace the estimates charged at the start by the actual time, in equal parts
+ * among the tasks of the session.
  */
 static void charge(struct sched *sched, uint32_t leader, int64_t used_ns)
 {
@@ -426,14 +426,14 @@ static void charge(struct sched *sched, uint32_t leader, int64_t used_ns)
         struct group *group = sched_group(sched, ix);
         group->service_ns += used_ns - sched->tasks[task].estimate_ns;
         if (group->service_ns < 0) {
-            /* It was restored from less than its sessions were charged. */
+            /* Its record had less service than its sessions were charged. */
             group->service_ns = 0;
         }
         ready_rekey_group(sched, ix);
     }
 }
 
-/* One outcome for all, or one each, of which none is a refusal. */
+/* Check for one outcome, or one per task without REFUSED and STOPPED. */
 static bool fits_session(const struct sched_event *event, uint32_t count)
 {
     if (event->outcome_count == 1) {
@@ -446,7 +446,7 @@ static bool fits_session(const struct sched_event *event, uint32_t count)
     return fits;
 }
 
-/* End the tasks of a session that failed, or those that did not. */
+/* Apply the outcomes of the failed tasks of a session, or of the others. */
 static void end_tasks(struct sched *sched,
                       uint32_t leader,
                       const struct sched_event *event,
@@ -464,7 +464,7 @@ static void end_tasks(struct sched *sched,
             INVARIANT(!sched_has(sched, task, TASK_ENDING) &&
                       !sched_has(sched, task, TASK_STALE));
             if (sched->doubt_count == 0) {
-                deps_doubt(sched, task); /* rework has put it there */
+                deps_doubt(sched, task); /* else rework listed it */
             }
             deps_cut(sched);
             INVARIANT(sched->doubt_count == 0);
@@ -473,7 +473,7 @@ static void end_tasks(struct sched *sched,
     }
 }
 
-/* Whether all tasks of the session are done. */
+/* Return whether all tasks of the session are done. */
 static bool all_well(const struct sched_event *event)
 {
     bool well = true;
@@ -512,13 +512,13 @@ enum err outcome_apply(struct sched *sched, const struct sched_event *event)
         INVARIANT(sched->ends > 0);
         sched->ends--;
     }
-    sched->end_from = 0; /* the list of what is in flight changes */
+    sched->end_from = 0; /* the list of tasks in flight changes */
     if (all_well(event)) {
         lookahead_note_end(sched, leader);
     } else {
         lookahead_upset(sched, shape->run);
     }
-    /* What failed comes last: it may cancel the run, not what is done. */
+    /* Failures last: they may cancel the run, but not finished tasks. */
     end_tasks(sched, leader, event, false);
     end_tasks(sched, leader, event, true);
     return ERR_OK;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The usual two passes: after a removal, the children left are linked in
- * pairs from the left, and the pairs then from the right. Both passes are
- * loops; the pairs are kept in a list threaded through `next`, newest first,
- * which is the order of the second pass.
+ * The usual two passes: after a removal, the remaining children are linked in
+ * pairs from the left, and then the pairs from the right. Both passes are
+ * loops; the pairs form a list linked through `next`, newest first, which is
+ * the order of the second pass.
  */
 #include "core/pheap.h"
 
@@ -16,7 +16,7 @@ void pheap_init(struct pheap_link *links, uint32_t count)
     }
 }
 
-/* Join two roots; the one that comes later becomes a child of the other. */
+/* Join two roots; the later in order becomes a child of the other. */
 static uint32_t join(const struct pheap_forest *forest, uint32_t a, uint32_t b)
 {
     if (a == ID_NONE || b == ID_NONE) {
@@ -47,7 +47,7 @@ pheap_add(const struct pheap_forest *forest, uint32_t root, uint32_t item)
     return join(forest, root, item);
 }
 
-/* Make one heap of a list of siblings; return its root. */
+/* Merge a list of siblings into one heap; return its root. */
 static uint32_t merge_siblings(const struct pheap_forest *forest,
                                uint32_t first)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tier and rank of a task follow from those of the tasks that need it. When
- * something is added or ends, they are computed anew for what may be affected:
- * the tasks named and all they need, as far as it has not ended. That set is
- * collected first and then worked off from its far end (a task when all
- * affected tasks that need it are done), so each is computed once.
+ * Tier and rank of a task, derived from its dependents. When a task is added or
+ * finishes, they are recomputed for all tasks that may be affected: the named
+ * tasks and all their unfinished needs. That set is collected first and then
+ * processed from the dependents down (a task after all its affected
+ * dependents), so that each is computed once.
  *
- * sched->stack holds the set, sched->list the order of work, sched->tally how
- * many affected tasks that need a task are still to be computed.
+ * sched->stack holds the set, sched->list the processing order, sched->tally
+ * the number of affected dependents that are still to be computed.
  */
 #include "core/sched_internal.h"
 
@@ -24,7 +24,7 @@ static uint8_t better(uint8_t a, uint8_t b)
     return a < b ? a : b;
 }
 
-/* What a task counts as for those it needs: unless deferred, its tier. */
+/* Return the tier passed on to the needs: without its own if deferred. */
 static uint8_t blocked_tier_of(const struct sched *sched, uint32_t task)
 {
     const struct sched_class_spec *spec = sched_class_of(sched, task);
@@ -32,7 +32,7 @@ static uint8_t blocked_tier_of(const struct sched *sched, uint32_t task)
     return spec->defer ? below : better(below, (uint8_t)spec->tier);
 }
 
-/* With `fresh`, nothing that needs the task can have ended. */
+/* Compute tier and rank; `fresh`: no dependent of the task is finished. */
 static struct order
 compute(const struct sched *sched, uint32_t task, bool fresh)
 {
@@ -87,7 +87,7 @@ static void update(struct sched *sched, uint32_t task, bool fresh)
     }
 }
 
-/* Put a task into the set, unless it is there or has ended. */
+/* Add a task to the set, unless it is in it or finished. */
 static uint32_t collect(struct sched *sched, uint32_t task, uint32_t count)
 {
     if (sched->marks[task] == sched->mark ||
@@ -110,7 +110,7 @@ static uint32_t collect_needs(struct sched *sched, uint32_t of, uint32_t count)
     return count;
 }
 
-/* Work off the set of `count` tasks in sched->stack. */
+/* Process the set of `count` tasks in sched->stack. */
 static void work_off(struct sched *sched, uint32_t count)
 {
     const struct graph *graph = &sched->graph;
@@ -143,8 +143,8 @@ static void work_off(struct sched *sched, uint32_t count)
 }
 
 /*
- * Tasks from `first` on are new, and so are the edges from `edges_before` on.
- * With `forward`, no new task needs one that was declared after it.
+ * Compute tier and rank after an addition of the tasks from `first` and the
+ * edges from `edges_before`. With `forward`, no new task needs a later one.
  */
 void priority_of_new(struct sched *sched,
                      uint32_t first,

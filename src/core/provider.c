@@ -17,7 +17,7 @@ enum provider_shut provider_state(const struct provider *provider,
         return PROVIDER_BACKOFF;
     }
     if (provider->kept.steps >= PROVIDER_PATIENCE && provider->pending > 0) {
-        return PROVIDER_BACKOFF; /* one is tried */
+        return PROVIDER_BACKOFF; /* one start at a time */
     }
     if (provider->kept.circuit_open && (provider->kept.probe_token != 0 ||
                                         provider->kept.probe_at_ns > now_ns)) {
@@ -59,8 +59,8 @@ bool provider_is_trusted(const struct provider *provider)
            (provider->kept.refused == 0 || provider->kept.accepted);
 }
 
-/* Shut for one more step of back-off than before the last acceptance, which
- * has not lasted. */
+/* Back off one step more than before the last acceptance, which did not
+ * last. */
 static void step(struct provider *provider, int64_t now_ns)
 {
     if (provider->kept.steps_kept > provider->kept.steps) {
@@ -80,7 +80,7 @@ static void step(struct provider *provider, int64_t now_ns)
     }
 }
 
-/* Shut until the time that the provider named, if it named one. */
+/* Shut the provider until the time that it named, if any. */
 static void
 shut_until(struct provider *provider, int64_t now_ns, int64_t retry_at_ns)
 {
@@ -92,7 +92,7 @@ shut_until(struct provider *provider, int64_t now_ns, int64_t retry_at_ns)
     }
 }
 
-/* One answer of the batch is in; with the last one, the batch is judged. */
+/* Count one answer of the batch; the last answer decides about a back-off. */
 static void answered(struct provider *provider, int64_t now_ns)
 {
     INVARIANT(provider->pending > 0);
@@ -160,7 +160,7 @@ void provider_dropped(struct provider *provider, int64_t now_ns)
     answered(provider, now_ns);
 }
 
-/* The next probe comes after the next, longer interval. */
+/* Schedule the next probe after the next, longer interval. */
 static void wait_for_probe(struct provider *provider, int64_t now_ns)
 {
     INVARIANT(provider->kept.circuit_open);
@@ -173,7 +173,7 @@ static void wait_for_probe(struct provider *provider, int64_t now_ns)
     provider->kept.probe_steps++;
 }
 
-/* It takes sessions after all. */
+/* The provider accepts sessions again. */
 static void confirm(struct provider *provider)
 {
     provider->kept.steps_kept = 0;

@@ -8,19 +8,19 @@
  *   however many tasks the batch had. While answers are missing and one was a
  *   refusal, nothing more is sent. A session that was accepted and then exits
  *   with "try later" counts as a refusal, once per time the provider was open.
- *   An accepted session resets the steps when it ends other than by a refusal;
- *   until then the next refusal continues from the steps before. A refusal that
- *   names a time shuts the provider until that time, and later ones do not
- *   change it. After PROVIDER_PATIENCE steps in a row operators are notified,
- *   and one start at a time is tried; when that is accepted, the others wait
- *   for a while, or until it succeeds.
+ *   An accepted session resets the steps when it finishes other than by a
+ *   refusal; until then the next refusal continues from the steps before. A
+ *   refusal that names a time shuts the provider until that time, and later
+ *   refusals do not change it. After PROVIDER_PATIENCE steps in a row the
+ *   scheduler notifies operators and tries one start at a time; once one is
+ *   accepted, the others wait for a while, or until it succeeds.
  * - Circuit. After some failures in a row the circuit opens: one start at a
  *   time is sent as a probe, at growing intervals, until a session succeeds.
  * - Stop. A session found that an operator must act: the key is invalid, or the
  *   account is empty. Nothing is sent until an operator resumes the provider.
  *
- * Pure: time comes with each call. A plain value, owned by the scheduler,
- * which calls provider_state() after each change and opens or closes the pool.
+ * Pure: time comes with each call. A plain value, owned by the scheduler, which
+ * calls provider_state() after each change and opens or closes the pool.
  */
 #ifndef CORE_PROVIDER_H
 #define CORE_PROVIDER_H
@@ -30,14 +30,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* "No time": nothing is waited for. */
+/* "No time": nothing to wait for. */
 #define PROVIDER_NEVER INT64_MAX
 
-/* Steps of back-off in a row after which starts are only tried. */
+/* Back-off steps in a row after which one start at a time is tried. */
 enum { PROVIDER_PATIENCE = 6 };
 
-/* How long one that was accepted then must run before others follow; not
- * longer than the longest back-off. */
+/* How long a start accepted then must run before others follow; at most the
+ * longest back-off. */
 #define PROVIDER_CONFIRM_NS (60 * SECOND_NS)
 
 struct provider_spec {
@@ -52,26 +52,26 @@ enum provider_shut {
     PROVIDER_OPEN,
     PROVIDER_BACKOFF, /* refused: until a time, or until answers are in */
     PROVIDER_USAGE,   /* refused with a time given by the provider */
-    PROVIDER_CIRCUIT, /* failures in a row: until the next probe, or its end */
+    PROVIDER_CIRCUIT, /* failures in a row: until a probe is due, or exits */
     PROVIDER_STOPPED, /* until an operator resumes it */
 };
 
 /*
- * What is recorded of a provider. Of a batch with answers to come `sent`,
- * `refused` and `accepted` tell; 0 in all three: those that came are not known.
+ * Record of a provider. `sent`, `refused` and `accepted` describe a batch with
+ * missing answers; all 0: the answers so far are unknown.
  */
 struct sched_provider_record {
     uint32_t sent;
     uint32_t refused;
     bool accepted;       /* one of the batch was accepted */
-    uint32_t steps;      /* of back-off taken in a row */
+    uint32_t steps;      /* back-off steps taken in a row */
     uint32_t steps_kept; /* steps before an acceptance that must still last */
-    bool confirming;     /* shut_until_ns is for others to follow that one */
+    bool confirming;     /* shut_until_ns is for that acceptance to last */
     int64_t shut_until_ns;
     bool usage;        /* shut_until_ns came from the provider */
     uint32_t failures; /* in a row */
     bool circuit_open;
-    uint64_t probe_token; /* of the probe under way, or 0 */
+    uint64_t probe_token; /* of the running probe, or 0 */
     uint32_t probe_steps;
     int64_t probe_at_ns;
     bool stopped;
@@ -80,26 +80,26 @@ struct sched_provider_record {
 struct provider {
     struct provider_spec spec;
     uint32_t pool;    /* closed while it is shut */
-    uint32_t pending; /* starts of the batch not answered yet */
-    bool notice;      /* operators are to be notified */
+    uint32_t pending; /* starts of the batch without an answer */
+    bool notice;      /* operators must be notified */
     struct sched_provider_record kept;
 };
 
-/* Whether nothing has been refused since a session ended otherwise: then a task
- * that is refused once more is to blame, not the provider. */
+/* Return whether nothing was refused since a session finished otherwise: then a
+ * task that is refused again is to blame, not the provider. */
 bool provider_is_trusted(const struct provider *provider);
 
-/* Whether a start may be sent now, and if not, why. */
+/* Return whether a start may be sent now, and if not, why. */
 enum provider_shut provider_state(const struct provider *provider,
                                   int64_t now_ns);
 
-/* When the state may change by time alone; PROVIDER_NEVER if it cannot. */
+/* Return when the state may change by time alone, or PROVIDER_NEVER. */
 int64_t provider_wake_ns(const struct provider *provider, int64_t now_ns);
 
 /* A start was sent; `token` names its session and is not 0. */
 void provider_sent(struct provider *provider, uint64_t token);
 
-/* A start was accepted: it runs, or ran. */
+/* A start was accepted: it runs, or has run. */
 void provider_accepted(struct provider *provider, int64_t now_ns);
 
 /*
@@ -111,7 +111,7 @@ void provider_refused(struct provider *provider,
                       int64_t now_ns,
                       int64_t retry_at_ns);
 
-/* A session that had been accepted was refused after all. */
+/* An accepted session was refused after all. */
 void provider_limited(struct provider *provider,
                       uint64_t token,
                       int64_t now_ns,
@@ -126,13 +126,13 @@ void provider_failed(struct provider *provider, uint64_t token, int64_t now_ns);
 /* A session succeeded. */
 void provider_succeeded(struct provider *provider);
 
-/* Forget the time that the provider named: an operator knows better. */
+/* Forget the time that the provider named, on request of an operator. */
 void provider_open(struct provider *provider, int64_t now_ns);
 
 /* A session found that an operator must act. */
 void provider_stop(struct provider *provider);
 
-/* An operator acted: forget every reason to be shut. */
+/* An operator acted: clear every reason to be shut. */
 void provider_resume(struct provider *provider, int64_t now_ns);
 
 /* A session neither succeeded nor failed (cancelled): a probe may follow. */

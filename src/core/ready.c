@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a task that becomes ready to an entry in a queue.
+ * Ready tasks: from a task that becomes ready to an entry in a queue.
  *
- * The order of starting is one key (see key_of). What changes for a whole
- * group at once, its being open and the service it has had, is in the key of
- * the bin's entry only: a change re-keys one entry per bin, not one per task.
+ * The start order is one key (see key_of). The parts that change for a whole
+ * group, whether it is open and its service, are only in the key of the bin's
+ * entry: a change re-keys one entry per bin, not one per task.
  */
 #include "core/sched_internal.h"
 
@@ -25,12 +25,12 @@ bool ready_is_background(const struct sched *sched, uint32_t task)
 }
 
 /*
- * Smaller goes first. A task that has waited for too long goes before all
- * others, oldest first. Then: not deferred; tier; a task whose group is open
- * before one that would open another; for SCHED_FAIR the group with less
- * service; the longer path to the end (not for SCHED_FIFO, nor for a class that
- * is a queue: those go first), for SCHED_LOOKAHEAD the place in the plan, if it
- * has one; order of becoming ready, then of declaration.
+ * Smaller starts first. A task that has waited for too long precedes all
+ * others, oldest first. Then: not deferred; tier; a task of an open group
+ * before a task that would open another; for SCHED_FAIR the group with less
+ * service; for SCHED_LOOKAHEAD the place in the schedule, if any, else the
+ * longer path to the end (not for SCHED_FIFO, nor for classes with `queue`,
+ * which precede); order of becoming ready, then of declaration.
  */
 static struct ready_key
 key_of(const struct sched *sched, uint32_t task, enum bin_side side)
@@ -62,8 +62,8 @@ key_of(const struct sched *sched, uint32_t task, enum bin_side side)
 }
 
 /*
- * Whether a task that may not be ready yet would, if it were, go before one
- * that is, by more than the order of becoming ready.
+ * Return whether `a`, ready or not, would precede the ready task `b`, by more
+ * than the order of becoming ready.
  */
 bool ready_goes_before(const struct sched *sched, uint32_t a, uint32_t b)
 {
@@ -131,8 +131,8 @@ uint32_t ready_head_of_shape(struct sched *sched, const struct shape *shape)
 }
 
 /*
- * Have the memory of the best task and of those that may follow it fetched
- * while something else is done: in a large plan they lie anywhere.
+ * Prefetch the best task and its possible successors while other work is done:
+ * in a large plan they lie anywhere in memory.
  */
 static void fetch_ahead(const struct sched *sched, const struct queue *queue)
 {
@@ -173,7 +173,7 @@ void ready_requeue(struct sched *sched, uint32_t queue)
     }
 }
 
-/* Where the entry of a bin's side belongs now. */
+/* Return the queue where the entry of a bin's side belongs now. */
 static uint32_t
 queue_of(const struct sched *sched, uint32_t bin, enum bin_side side)
 {
@@ -183,7 +183,7 @@ queue_of(const struct sched *sched, uint32_t bin, enum bin_side side)
     return open ? shape->open_queue : shape->closed_queue;
 }
 
-/* Give a bin's side a fresh entry in its queue, or none if it is empty. */
+/* Push a new entry of a bin's side to its queue, or none if it is empty. */
 static void rekey(struct sched *sched, uint32_t bin, enum bin_side side)
 {
     struct bin *b = sched_bin(sched, bin);
@@ -223,7 +223,7 @@ void ready_rekey_group(struct sched *sched, uint32_t group)
     }
 }
 
-/* Have a group looked at that may have nothing left to keep it open. */
+/* List a group to be closed if no task keeps it open. */
 void ready_check_group(struct sched *sched, uint32_t group)
 {
     struct group *g = sched_group(sched, group);
@@ -263,7 +263,7 @@ void ready_count_out(struct sched *sched, uint32_t task)
     ready_check_group(sched, ix);
 }
 
-/* A ready task keeps its group open if its provider takes sessions. */
+/* A ready task keeps its group open if its provider accepts sessions. */
 static void recount(struct sched *sched, uint32_t task)
 {
     if (!sched_has(sched, task, TASK_BACKGROUND) &&
@@ -274,7 +274,7 @@ static void recount(struct sched *sched, uint32_t task)
     }
 }
 
-/* The tasks in the heap of a bin, in sched->list; how many there are. */
+/* Put the tasks of a bin's heap into sched->list; return their number. */
 uint32_t ready_list_heap(struct sched *sched, uint32_t root)
 {
     uint32_t count = 0;
@@ -353,7 +353,7 @@ void ready_enqueue(struct sched *sched, uint32_t task)
     }
     INVARIANT(sched_bin(sched, bin)->stamp[side] % 2 != 0);
     if (sched_has(sched, task, TASK_AGED)) {
-        /* It may now save up for what it lacks. */
+        /* It may now reserve the units it lacks. */
         dispatch_rouse(sched, queue_of(sched, bin, side));
     }
 }

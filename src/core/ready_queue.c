@@ -13,7 +13,7 @@
  */
 enum { FANOUT = 4, UNUSED = 3 };
 
-/* Entries up to about here are in the cache anyway, and need no fetching. */
+/* Entries up to about here are cached anyway and need no prefetch. */
 enum { CACHED = 4096 };
 
 void ready_queue_release(struct ready_queue *queue)
@@ -80,7 +80,7 @@ sift_up(struct ready_queue *queue, uint32_t hole, struct ready_entry entry)
     queue->entries[hole] = entry;
 }
 
-/* Have the children of four siblings fetched: one group will be looked at. */
+/* Prefetch the children of four siblings: one group of them is read next. */
 static void fetch_children(const struct ready_queue *queue, uint32_t first)
 {
     for (uint32_t n = 0; n < FANOUT; n++) {
@@ -125,7 +125,7 @@ sift_down(struct ready_queue *queue, uint32_t hole, struct ready_entry entry)
     entries[hole] = entry;
 }
 
-/* Keep only the living, and make a heap of them. */
+/* Keep only live entries, and build a heap of them. */
 static void
 compact(struct ready_queue *queue, ready_stamp_fn stamp_of, const void *ctx)
 {

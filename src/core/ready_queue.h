@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ready_queue: what may start, best first, among those with equal needs.
+ * ready_queue: a priority queue of startable items with equal needs.
  *
- * A binary heap's wider cousin in one array: four children per node, keys
- * inside, so that the way down touches few cache lines. An entry is never
- * removed from the middle: whoever changes an item gives it a new stamp and
- * pushes it again, and an entry with an old stamp is dropped when it surfaces.
- * When the array is full the dead entries are thrown out, so it is bounded by
- * the reserved capacity; that must exceed the number of live items.
+ * A 4-ary heap in one array with the keys inside, so that a step down touches
+ * few cache lines. An entry is never removed from the middle: to change an
+ * item, the caller gives it a new stamp and pushes it again, and an entry with
+ * an old stamp is dropped when it reaches the top. When the array is full, dead
+ * entries are removed, so it is bounded by the reserved capacity, which must
+ * exceed the number of live items.
  *
- * Made to be embedded; starts as {0}.
+ * Embed it; starts as {0}.
  */
 #ifndef CORE_READY_QUEUE_H
 #define CORE_READY_QUEUE_H
@@ -17,7 +17,7 @@
 #include "base/macros.h"
 #include "core/ids.h"
 
-/* The order of starting: smaller first, `high` before `middle` before `low`. */
+/* Start order: smaller first, `high` before `middle` before `low`. */
 struct ready_key {
     uint64_t high;
     uint64_t middle;
@@ -30,12 +30,12 @@ struct ready_entry {
     uint32_t stamp;
 };
 
-/* The stamp an entry of this item must have to be alive; 0: none can be. */
+/* Return the stamp of this item's live entry; 0: it has none. */
 typedef uint32_t (*ready_stamp_fn)(const void *ctx, uint32_t item);
 
 struct ready_queue {
-    struct ready_entry *block;   /* what was allocated */
-    struct ready_entry *entries; /* inside it, so that siblings share lines */
+    struct ready_entry *block;   /* the allocation */
+    struct ready_entry *entries; /* inside it; siblings share cache lines */
     uint32_t count;
     uint32_t capacity;
 };
@@ -52,27 +52,27 @@ static inline bool ready_key_before(const struct ready_key *a,
     return a->low < b->low;
 }
 
-/* Give the memory back. */
+/* Free the memory. */
 void ready_queue_release(struct ready_queue *queue);
 
-/* Make room for `live` live entries and half as many dead ones. */
+/* Reserve memory for `live` live entries and half as many dead ones. */
 void ready_queue_reserve(struct ready_queue *queue, uint32_t live);
 
-/* Add an entry. Allocates nothing; `stamp_of` tells the living. */
+/* Add an entry. Allocates nothing; `stamp_of` identifies live entries. */
 void ready_queue_push(struct ready_queue *queue,
                       struct ready_entry entry,
                       ready_stamp_fn stamp_of,
                       const void *ctx);
 
-/* Make the same room as another queue has; be a copy of it. */
+/* Reserve as much as another queue has; copy another queue. */
 void ready_queue_reserve_like(struct ready_queue *queue,
                               const struct ready_queue *other);
 void ready_queue_copy(struct ready_queue *queue,
                       const struct ready_queue *other);
 
 /*
- * Drop dead entries from the top; return the best living one, or NULL when
- * there is none. Borrowed until the queue changes.
+ * Drop dead entries from the top; return the best live entry or NULL, borrowed
+ * until the queue changes.
  */
 const struct ready_entry *ready_queue_top(struct ready_queue *queue,
                                           ready_stamp_fn stamp_of,

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records, and going on from them.
+ * Records, and restoring from them.
  *
- * A record holds what does not follow from something else. From it the rest is
- * derived again: whose needs are satisfied by whom, what is in use, which
- * groups are open, who is in which queue. Records come from a file, so they are
- * checked before anything is changed. What could be but does not fit the rest
- * (a task that is ready while something it needs is not done, a group that
- * nothing keeps open) is put right, and reported like any other change.
+ * A record holds the state that cannot be derived. The rest is derived from it
+ * again: satisfied needs, units in use, open groups, queues. Records come from
+ * a file, so they are checked before any change. A possible record that
+ * contradicts others (a ready task with a need that is not done, a group that
+ * no task keeps open) is corrected, and reported like any other change.
  */
 #include "base/invariant.h"
 #include "core/sched_internal.h"
@@ -16,8 +15,8 @@
 #define IN_FLIGHT (IN(TASK_STARTING) | IN(TASK_RUNNING))
 #define IN_ANY (IN(TASK_STATE_COUNT) - 1)
 
-/* The flags of a record, those of a task that they stand for, and the states
- * that they can go with. */
+/* The flags of a record, the flags of a task that they mean, and the states in
+ * which they are valid. */
 static const struct {
     uint16_t recorded;
     uint16_t kept;
@@ -35,7 +34,7 @@ static const struct {
     {SCHED_RECORD_GROUP_OPEN, 0, IN_ANY},
 };
 
-/* ---- making records ---- */
+/* ---- creating records ---- */
 
 static uint32_t place_of(const struct sched *sched, uint32_t task)
 {
@@ -59,7 +58,7 @@ static uint32_t flags_of(const struct sched *sched, uint32_t task)
         }
     }
     if (!flies && !backs_off) {
-        /* It is found anew when the task becomes ready. */
+        /* It is computed again when the task becomes ready. */
         recorded &= ~(uint32_t)SCHED_RECORD_BACKGROUND;
     }
     if (sched_group(sched, sched->tasks[task].group)->open) {
@@ -117,7 +116,7 @@ struct sched_provider_record sched_provider_record(const struct sched *sched,
     return sched->providers[provider.v].kept;
 }
 
-/* ---- checking them ---- */
+/* ---- checking records ---- */
 
 static bool is_in(const struct sched_record *record, unsigned states)
 {
@@ -144,7 +143,7 @@ static bool flags_fit(const struct sched_record *record)
             (record->flags & SCHED_RECORD_BACKING_OFF) != 0);
 }
 
-/* Whether a record can be, by itself, among `count`. */
+/* Return whether a record by itself is valid, among `count`. */
 static bool is_possible(const struct sched_record *record, uint32_t count)
 {
     if ((unsigned)record->state >= TASK_STATE_COUNT ||
@@ -167,13 +166,13 @@ static bool is_possible(const struct sched_record *record, uint32_t count)
             record->leader < count);
 }
 
-/* Key of a place in a session. */
+/* Return the key of a position in a session. */
 static uint64_t place_key(uint32_t leader, uint32_t place)
 {
     return (uint64_t)leader << 32 | place;
 }
 
-/* Whether a task in flight fits to the first one of its session. */
+/* Return whether a task in flight is consistent with its session's leader. */
 static bool fits_leader(const struct sched_addition *addition, uint32_t ix)
 {
     const struct sched_record *record = &addition->records[ix];
@@ -187,9 +186,9 @@ static bool fits_leader(const struct sched_addition *addition, uint32_t ix)
 }
 
 /*
- * Note the places of the tasks in flight, and the tokens of their sessions.
- * Return the first task that takes a place or a token of another, or does not
- * fit to the first of its session; ID_NONE: there is none.
+ * Map the positions of the tasks in flight, and the tokens of their sessions.
+ * Return the first task that has the position or token of another, or is not
+ * consistent with its session's leader, or ID_NONE.
  */
 static uint32_t map_sessions(const struct sched_addition *addition,
                              struct idmap *places,
@@ -215,7 +214,7 @@ static uint32_t map_sessions(const struct sched_addition *addition,
     return ID_NONE;
 }
 
-/* The first task in flight whose place comes after a gap, or ID_NONE. */
+/* Return the first task in flight after a gap in its session, or ID_NONE. */
 static uint32_t find_gap(const struct sched_addition *addition,
                          const struct idmap *places)
 {
@@ -230,7 +229,7 @@ static uint32_t find_gap(const struct sched_addition *addition,
     return ID_NONE;
 }
 
-/* The first task whose record cannot be, or ID_NONE. */
+/* Return the first task with an invalid record, or ID_NONE. */
 uint32_t restore_find_bad(const struct sched_addition *addition)
 {
     for (uint32_t ix = 0; ix < addition->task_count; ix++) {
@@ -249,7 +248,7 @@ uint32_t restore_find_bad(const struct sched_addition *addition)
     return bad;
 }
 
-/* ---- going on from them ---- */
+/* ---- restoring ---- */
 
 void sched_restore(struct sched *sched, int64_t now_ns, uint64_t last_token)
 {
@@ -269,13 +268,13 @@ void sched_restore_run(struct sched *sched,
     INVARIANT(r->sessions == 0 && r->asking == 0);
     r->paused = record->paused;
     r->cancelled = record->cancelled;
-    /* Whatever ran the hook is gone. */
+    /* The process that ran the hook is gone. */
     r->barrier_due = record->barrier && r->sync_every > 0;
     r->completions = record->completions;
     control_check_run(sched, run.v);
 }
 
-/* The starts of a batch are at least those refused and those to be answered. */
+/* Let a batch have at least its refused and its unanswered starts. */
 static void fit_batch(struct provider *provider)
 {
     if (provider->kept.sent < provider->kept.refused + provider->pending) {
@@ -296,13 +295,13 @@ void sched_restore_provider(struct sched *sched,
         e->kept.accepted = false;
     }
     fit_batch(e);
-    /* The settings may have changed since. */
+    /* The settings may have changed since the record. */
     e->kept.circuit_open = record->circuit_open && e->spec.circuit_failures > 0;
     sched->restoring = true;
     dispatch_check_provider(sched, provider.v);
 }
 
-/* Set what the record says of the task itself. */
+/* Restore the task's own fields. */
 static void restore_task(struct sched *sched,
                          uint32_t task,
                          uint32_t first,
@@ -339,7 +338,7 @@ static void restore_task(struct sched *sched,
     }
 }
 
-/* A session holds its pools, and its provider may have to answer. */
+/* A session occupies its pools, and its provider may owe an answer. */
 static void restore_session(struct sched *sched, uint32_t leader)
 {
     INVARIANT(state_in_flight(sched, leader) &&
@@ -352,7 +351,7 @@ static void restore_session(struct sched *sched, uint32_t leader)
         provider->pending++;
         fit_batch(provider);
     }
-    /* Nobody knows whether the order was carried out. */
+    /* The request to stop it may not have been carried out. */
     control_end_session(sched, leader);
 }
 
@@ -387,7 +386,7 @@ static void restore_sessions(struct sched *sched,
     idmap_release(&tokens);
 }
 
-/* What a task is counted for: its group, its run, the timers. */
+/* Count a task for its group, its run and the timers. */
 static void restore_counts(struct sched *sched, uint32_t task)
 {
     bool background = sched_has(sched, task, TASK_BACKGROUND);
@@ -407,7 +406,7 @@ static void restore_counts(struct sched *sched, uint32_t task)
     }
 }
 
-/* Open the groups that were open; the newest record of each says that. */
+/* Open the groups that the newest record of each shows as open. */
 static void restore_groups(struct sched *sched,
                            const struct sched_record *records,
                            uint32_t first)
@@ -439,7 +438,7 @@ static void restore_groups(struct sched *sched,
     idmap_release(&newest);
 }
 
-/* Tier and rank of what has not ended, which look at nothing that has. */
+/* Compute tier and rank of unfinished tasks; final tasks do not matter. */
 static void restore_order(struct sched *sched, uint32_t first)
 {
     uint32_t count = 0;
@@ -451,7 +450,7 @@ static void restore_order(struct sched *sched, uint32_t first)
     priority_refresh(sched, sched->list, count);
 }
 
-/* Find out whose needs are satisfied, and who is ready because of that. */
+/* Find the satisfied needs, and the tasks that become ready by them. */
 static void restore_needs(struct sched *sched,
                           const struct sched_record *records,
                           uint32_t first,
@@ -490,7 +489,7 @@ void restore_tasks(struct sched *sched,
     for (uint32_t task = first; task < sched->task_count; task++) {
         restore_task(sched, task, first, &records[task - first]);
     }
-    sched->event_seq++; /* what becomes ready now comes after all of them */
+    sched->event_seq++; /* tasks that become ready now come after all of them */
     INVARIANT(sched->event_seq < UINT64_MAX >> SCHED_TASK_BITS);
     restore_order(sched, first);
     restore_sessions(sched, addition, first);
@@ -517,7 +516,7 @@ void sched_restore_cut(struct sched *sched, struct run_id run)
     INVARIANT(sched->doubt_count == 0);
 }
 
-/* Whether a session of this token is in flight at the provider. */
+/* Return whether a session with this token is in flight at the provider. */
 static bool
 has_session(const struct sched *sched, uint32_t provider, uint64_t token)
 {
@@ -532,8 +531,8 @@ has_session(const struct sched *sched, uint32_t provider, uint64_t token)
 }
 
 /*
- * Everything is there, the first pass begins: no provider may wait for answers
- * of sessions that are not.
+ * Before the first pass, with everything restored: no provider may wait for
+ * answers of sessions that do not exist.
  */
 void restore_finish(struct sched *sched)
 {

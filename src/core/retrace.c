@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A task leaves its state for TASK_WAITING, which every state allows, and is
- * put into the next one as from a record. A task that is not there yet is
- * skipped because of another one: so it is met by nothing and waits for
- * nothing. One that was cancelled looks the same, because a scheduler leaves
- * that state never and a damaged record might. A task that waits looks as if it
- * backed off, without an end: the record says when it becomes ready.
+ * A task leaves its state for TASK_WAITING, which every state allows, and
+ * enters the next state as from a record. A task that is not added yet is
+ * skipped because of another task: so it satisfies nothing and waits for
+ * nothing. A cancelled task is represented in the same way, because a scheduler
+ * never leaves that state but a damaged record might. A waiting task is backing
+ * off without a time limit: the record shows when it becomes ready.
  */
 #include "core/retrace.h"
 
@@ -19,8 +19,8 @@ static void tell(const struct retrace *retrace, uint32_t task)
     retrace->changed(retrace->ctx, (struct task_id){task});
 }
 
-/* Let a task wait until the record says otherwise. It keeps its group open if
- * nothing that it needs is missing: it is about to be ready, or backs off. */
+/* Let a task wait until the next record. It keeps its group open if all its
+ * needs are satisfied: it is about to be ready, or backs off. */
 static void wait(struct sched *sched, uint32_t task)
 {
     sched_raise(sched, task, TASK_BACKING_OFF);
@@ -32,7 +32,7 @@ static void wait(struct sched *sched, uint32_t task)
     }
 }
 
-/* Tell of those who need a task; what is not ready any more waits. */
+/* Report the dependents of a task, after updating the waiting ones. */
 static void tell_dependents(const struct retrace *retrace, uint32_t task)
 {
     struct sched *sched = retrace->sched;
@@ -63,7 +63,7 @@ static void tell_group(const struct retrace *retrace, uint32_t group)
     }
 }
 
-/* The end of a session: what it used comes back. */
+/* Return the units of a session that exited. */
 static void leave_session(struct sched *sched, uint32_t task)
 {
     const struct shape *shape = sched_shape_of(sched, task);
@@ -75,7 +75,7 @@ static void leave_session(struct sched *sched, uint32_t task)
     ready_count_out(sched, task);
 }
 
-/* Bring a task into TASK_WAITING, where it is counted for nothing. */
+/* Move a task to TASK_WAITING, where nothing counts it. */
 static void leave(struct sched *sched, uint32_t task)
 {
     switch ((enum task_state)sched->tasks[task].state) {
@@ -101,7 +101,7 @@ static void leave(struct sched *sched, uint32_t task)
     state_set(sched, task, TASK_WAITING);
 }
 
-/* Be in a session: the first task uses units, and opens its group. */
+/* Add a task to a session: a leader takes units and opens its group. */
 static void
 enter_session(const struct retrace *retrace, uint32_t task, bool leads)
 {

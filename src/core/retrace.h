@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * retrace: follow what another scheduler has decided, to ask for reasons.
+ * retrace: replay of another scheduler's decisions, to query reasons.
  *
- * Tasks are put into the states that were recorded, in the recorded order, and
- * nothing is decided. Units in use, open groups and ready tasks follow by the
- * code that a deciding scheduler has, and so do the reasons.
+ * Tasks are put into their recorded states, in the recorded order; nothing is
+ * decided. Units in use, open groups and ready tasks follow by the code of a
+ * deciding scheduler, and so do the reasons.
  *
- * A scheduler that retraces gives no effects: sched_next_effect() must not be
- * called. Limits and pauses come as events by sched_apply(). A record that no
- * scheduler can have made does no harm.
+ * A retracing scheduler has no effects: do not call sched_next_effect(). Limits
+ * and pauses come as events by sched_apply(). An impossible record does no
+ * harm.
  */
 #ifndef CORE_RETRACE_H
 #define CORE_RETRACE_H
 
 #include "core/why.h"
 
-/* Called for a task whose reason may have become another one. */
+/* Called for a task whose reason may have changed. */
 typedef void (*retrace_fn)(void *ctx, struct task_id task);
 
 /* A plain value. */
@@ -25,12 +25,12 @@ struct retrace {
     void *ctx;
 };
 
-/* Begin: no task of the scheduler is there yet. */
+/* Begin: no task of the scheduler is added yet. */
 void retrace_begin(const struct retrace *retrace);
 
 /*
- * A task came to a state. `leads`: it is the first of a session that starts.
- * Then call retrace_settle() before reasons are asked for.
+ * Put a task into a state. `leads`: it is the leader of a session that starts.
+ * Call retrace_settle() before querying reasons.
  */
 void retrace_task(const struct retrace *retrace,
                   int64_t now_ns,
@@ -43,17 +43,17 @@ void retrace_hold(const struct retrace *retrace,
                   struct task_id task,
                   bool held);
 
-/* All that happened at this moment is there: close idle groups. */
+/* Close idle groups, after all changes of one moment. */
 void retrace_settle(const struct retrace *retrace);
 
 /*
- * Ready tasks of equal kind have equal reasons. Kinds are numbers below
- * retrace_kind_count(); the task must be ready and not held.
+ * Return the kind of a task, below retrace_kind_count(): ready tasks of equal
+ * kind have equal reasons. The task must be ready and not held.
  */
 uint32_t retrace_kind_count(const struct sched *sched);
 uint32_t retrace_kind(const struct sched *sched, struct task_id task);
 
-/* Whether a task in flight is the first of its session. */
+/* Return whether a task in flight is the leader of its session. */
 bool retrace_leads(const struct sched *sched, struct task_id task);
 
 #endif /* CORE_RETRACE_H */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The frame: events come in here, effects go out here. What an event means is
- * in state.c, deps.c, outcome.c and control.c; who starts is in dispatch.c.
+ * The frame of the scheduler: events in, effects out. state.c, deps.c,
+ * outcome.c and control.c implement the events, dispatch.c the starts.
  *
- * Effects are not stored anywhere. Each kind is found again from the state
- * when it is asked for (a flag on a task, a list threaded through the tasks),
- * so there is no buffer that a burst could overflow.
+ * Effects are not stored. Each kind is derived from the state on demand (a flag
+ * of a task, a list linked through the tasks), so no burst can overflow a
+ * buffer.
  */
 #include "core/sched.h"
 
@@ -65,7 +65,7 @@ void sched_free(struct sched *sched)
     mem_free(sched);
 }
 
-/* What happens by time alone: back-offs end, tasks age, providers open. */
+/* Apply effects of time: back-offs expire, tasks age, providers open. */
 static void fire_timers(struct sched *sched)
 {
     while (sched->timers != ID_NONE &&
@@ -88,14 +88,14 @@ static void fire_timers(struct sched *sched)
 uint32_t sched_new_mark(struct sched *sched)
 {
     if (++sched->mark == 0) {
-        /* All marks were used up: begin again. */
+        /* All marks are used: start again. */
         memset(sched->marks, 0, sched->task_count * sizeof(sched->marks[0]));
         sched->mark = 1;
     }
     return sched->mark;
 }
 
-/* A new input: time goes on, and becoming ready gets a later place. */
+/* Begin a new input: advance the time and the order of becoming ready. */
 void sched_arrive(struct sched *sched, int64_t now_ns)
 {
     INVARIANT(now_ns >= sched->now_ns);
@@ -110,7 +110,7 @@ void sched_advance(struct sched *sched, int64_t now_ns)
     fire_timers(sched);
 }
 
-/* Whether the event names things that are there. */
+/* Return whether the objects that the event names exist. */
 static bool is_addressed(const struct sched *sched,
                          const struct sched_event *event)
 {
@@ -188,7 +188,7 @@ static bool next_end(struct sched *sched, struct sched_effect *out)
     return false;
 }
 
-/* Close the groups that nothing keeps open; whether there were any. */
+/* Close groups that no task keeps open; return whether any was closed. */
 static bool close_groups(struct sched *sched)
 {
     bool closed = false;
@@ -202,8 +202,8 @@ static bool next_start(struct sched *sched, struct sched_effect *out)
 {
     uint32_t leader = dispatch_start(sched);
     while (leader == ID_NONE) {
-        /* A start may have shut its provider, and what waits for that one
-         * keeps no group open: its place may let another one start. */
+        /* A start may have shut its provider, so that waiting tasks keep
+         * their groups open no more: their units may let another task start. */
         if (!close_groups(sched)) {
             return false;
         }
@@ -253,8 +253,8 @@ static uint32_t in_flight_of(const struct run *run)
 }
 
 /*
- * Whether all that is ready waits for stopped providers. Asked only when
- * nothing is in flight, so going through all tasks is rare.
+ * Return whether all ready tasks wait for stopped providers. Called only if
+ * nothing is in flight, so the walk over all tasks is rare.
  */
 static bool is_stopped(const struct sched *sched, uint32_t run)
 {
@@ -280,15 +280,15 @@ static bool is_quiet(const struct sched *sched, uint32_t ix)
         return false;
     }
     if (sched->draining) {
-        return true; /* nothing comes after what was in flight */
+        return true; /* nothing starts after the tasks in flight */
     }
-    bool shut = run->paused || run->asking > 0; /* until a person acts */
+    bool shut = run->paused || run->asking > 0; /* until an operator acts */
     return run->backing_off == 0 && !run->barrier_due &&
            (shut || run->counts[TASK_READY] == run->held_ready ||
             is_stopped(sched, ix));
 }
 
-/* Whether the sync hook of a run is to be started now. */
+/* Return whether the sync hook of a run must start now. */
 static bool owes_barrier(const struct sched *sched, const struct run *run)
 {
     return run->barrier_due && !run->barrier_running && !sched->draining &&
@@ -482,7 +482,7 @@ bool sched_limit_binds(const struct sched *sched, struct limit_id limit)
     return sched->limits.limits[limit.v].waiting > 0;
 }
 
-/* Units of a counter that these sets hold. */
+/* Return the units of a counter in these sets. */
 static int64_t
 units_in(const struct sched *sched, const uint32_t sets[2], uint32_t counter)
 {
@@ -499,7 +499,7 @@ units_in(const struct sched *sched, const uint32_t sets[2], uint32_t counter)
     return units;
 }
 
-/* Whether the pools of a set have units, with those of `freed` given back. */
+/* Return whether a set fits if the units of `freed` are returned. */
 static bool
 fits_with(const struct sched *sched, uint32_t set, const uint32_t freed[2])
 {
@@ -525,7 +525,7 @@ bool sched_fits_without(const struct sched *sched,
     const struct group *group = sched_group(sched, sched->tasks[task.v].group);
     const struct group *others =
         sched_group(sched, sched->tasks[other.v].group);
-    /* The other's group would close if nothing else keeps it open. */
+    /* The other's group closes if no other task keeps it open. */
     bool closes = others->open && others->busy == 1 &&
                   sched_has(sched, other.v, TASK_COUNTED);
     const uint32_t freed[] = {
@@ -546,7 +546,7 @@ void sched_heads(const struct sched *sched, sched_head_fn fn, void *ctx)
         if (queue->at_pool == ID_NONE && !queue->aside) {
             continue;
         }
-        /* The entry at the top is alive whenever a pass has ended. */
+        /* The top entry is live after each pass. */
         uint32_t best = sched_best_of(sched, queue->heap.entries[0].item);
         fn(ctx, (struct task_id){best});
     }

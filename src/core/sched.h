@@ -10,7 +10,7 @@
  * A pass:
  *  1. sched_apply() for each new event, in order; sched_add() for new work.
  *     Nothing starts in these calls.
- *  2. sched_plan(), if a run plans ahead, and sched_next_effect() until it
+ *  2. sched_plan(), if a run uses lookahead, and sched_next_effect() until it
  *     returns false. It decides starts, best first, until no ready task fits.
  *  3. sched_next_timer() returns when to call sched_apply() with EVENT_TICK if
  *     nothing happens before.
@@ -39,20 +39,20 @@
 
 #include <stddef.h>
 
-/* Most tasks one scheduler can hold. */
+/* Maximum number of tasks of a scheduler. */
 #define SCHED_TASKS_MAX (UINT32_C(1) << 24)
 
 /* Worst tier a class can have; 0 is the best. */
 #define SCHED_TIER_MAX UINT32_C(99)
 
-/* Most limits and resources one run can have. */
+/* Maximum number of limits and resources of a run. */
 #define SCHED_LIMITS_MAX UINT32_C(1024)
 
 /* "No time" and "no bound". */
 #define SCHED_NEVER INT64_MAX
 
 enum task_state {
-    TASK_WAITING,   /* for its needs, or for the end of its back-off */
+    TASK_WAITING,   /* for its needs, or until its back-off expires */
     TASK_READY,     /* could start */
     TASK_STARTING,  /* committed, not yet running */
     TASK_RUNNING,   /* its session was accepted */
@@ -86,12 +86,12 @@ enum sched_on_failure {
 };
 
 struct sched_class_spec {
-    uint32_t tier;     /* 0 is best, SCHED_TIER_MAX worst */
-    bool defer;        /* comes after everything else when it blocks nothing */
-    bool queue;        /* oldest first, before others of its tier */
-    uint32_t batch;    /* tasks of one session at most; at least 1 */
-    uint32_t marginal; /* percent of its estimate that each but the longest
-                          takes in a batch; for planning ahead */
+    uint32_t tier;       /* 0 is best, SCHED_TIER_MAX worst */
+    bool defer;          /* comes last while it blocks nothing */
+    bool queue;          /* oldest first, before others of its tier */
+    uint32_t batch;      /* maximum tasks per session; at least 1 */
+    uint32_t marginal;   /* percent of its estimate that each but the longest
+                            takes in a batch; for lookahead */
     int64_t max_wait_ns; /* then it goes first; SCHED_NEVER: no bound */
 };
 
@@ -101,15 +101,15 @@ struct sched_run_spec {
     uint32_t limit_count;
     uint32_t sync_every; /* completions between barriers; 0: none */
     bool sync_drain;     /* a barrier waits until nothing is in flight */
-    uint32_t schedules;  /* SCHED_LOOKAHEAD: to look at for one plan */
+    uint32_t schedules;  /* SCHED_LOOKAHEAD: candidates per search */
 };
 
-/* What happens when an attempt fails. */
+/* Rules for a failed attempt. */
 struct sched_failure_spec {
     uint32_t retry_max;
     int64_t backoff_ns;
     int64_t backoff_ns_max;
-    uint32_t checkpoint_max; /* then it is parked */
+    uint32_t checkpoint_max; /* more without progress: parked */
     uint32_t rework_max;
     enum sched_on_failure on_failure;
     bool optional; /* failed or skipped, its dependents still proceed */
@@ -129,17 +129,17 @@ struct sched_group_spec {
 struct sched_task_spec {
     struct class_id class_id;
     struct provider_id provider;
-    /* A group: index of an old one, or the old count plus an index into the
-     * groups of the same addition; ID_NONE: the task is one of its own. */
+    /* Index of an existing group, or the old count plus an index into the
+     * groups of the same addition; ID_NONE: the task gets its own. */
     uint32_t group;
     int64_t estimate_ns;
-    uint32_t batch_key; /* only tasks of equal key share a session */
+    uint32_t batch_key; /* only tasks with equal keys share a session */
     const struct attribute *attributes;
     uint32_t attribute_count;
     const struct sched_use *uses; /* resources, and units other than 1 */
     uint32_t use_count;
     struct sched_failure_spec failure;
-    uint32_t rework_to; /* task to go back to, or ID_NONE; needed by this one,
+    uint32_t rework_to; /* task to repeat from, or ID_NONE; needed by this task,
                            directly or not, through tasks of its group */
 };
 
@@ -148,9 +148,9 @@ enum sched_record_flag {
     SCHED_RECORD_HELD = 1 << 0,
     SCHED_RECORD_BACKING_OFF = 1 << 1,
     SCHED_RECORD_BACKGROUND = 1 << 2, /* in flight or backing off after that,
-                                         without a place for its group */
+                                         without units for its group */
     SCHED_RECORD_REVOKED = 1 << 3,
-    SCHED_RECORD_ENDING = 1 << 4, /* ordered to end while in flight */
+    SCHED_RECORD_ENDING = 1 << 4, /* to be stopped while in flight */
     SCHED_RECORD_TO_SKIP = 1 << 5,
     SCHED_RECORD_ASKING = 1 << 6,
     SCHED_RECORD_CASCADED = 1 << 7,
@@ -158,15 +158,15 @@ enum sched_record_flag {
     SCHED_RECORD_GROUP_OPEN = 1 << 9, /* its group is open */
 };
 
-/* In the flags of a record, too: how often it was refused in a row. */
+/* Also in the flags of a record: refusals in a row. */
 enum {
     SCHED_RECORD_REFUSALS_SHIFT = 16,
     SCHED_RECORD_REFUSALS_MAX = 255,
 };
 
 /*
- * The state of a task that cannot be derived: what a store must keep so that
- * another scheduler can continue. A plain value.
+ * Task state that cannot be derived: a store must keep it so that another
+ * scheduler can continue. A plain value.
  */
 struct sched_record {
     enum task_state state;
@@ -174,13 +174,13 @@ struct sched_record {
     enum sched_parked parked;
     int64_t ready_ns;
     uint64_t ready_seq; /* order of becoming ready; equal: of declaration */
-    int64_t until_ns;   /* end of its back-off */
+    int64_t until_ns;   /* when its back-off expires */
     int64_t started_ns; /* of its last attempt; only kept for SCHED_FAIR and
                            SCHED_LOOKAHEAD */
     int64_t service_ns; /* of its group */
-    uint64_t version;   /* given by the caller; of the records of a group's
-                           tasks the one with the greatest decides whether the
-                           group is open, and its service */
+    uint64_t version;   /* set by the caller; of the records of a group's tasks,
+                           the greatest version decides whether the group is
+                           open, and its service */
     uint64_t token;
     uint32_t leader; /* first task of its session, while it is in flight: index
                         into the same addition; in sched_record(): in the
@@ -193,11 +193,11 @@ struct sched_record {
     uint32_t cause; /* like leader; ID_NONE: none */
 };
 
-/* The same of a run. */
+/* The same for a run. */
 struct sched_run_record {
     bool paused;
     bool cancelled;
-    bool barrier; /* its hook is due or under way; restored, it is due */
+    bool barrier; /* its hook is due or running; restored as due */
     uint32_t completions;
 };
 
@@ -226,7 +226,7 @@ enum sched_rejection_code {
     REJECTION_UNKNOWN,   /* `task` needs a task that does not exist */
     REJECTION_CYCLE,     /* see `cycle` */
     REJECTION_STARTED,   /* `task` is in flight and cannot gain a need */
-    REJECTION_ENDED,     /* `task` has ended and cannot gain a need */
+    REJECTION_ENDED,     /* `task` is finished or parked: no new needs */
     REJECTION_OTHER_RUN, /* `task` belongs to another run */
     REJECTION_REWORK,    /* `task` does not need its rework_to in its group */
     REJECTION_CANCELLED, /* the run was cancelled */
@@ -245,34 +245,34 @@ enum sched_outcome {
     OUTCOME_DONE,
     OUTCOME_FAILED,
     OUTCOME_REFUSED,    /* refused: ready again or, from the second time in a
-                            row on, after a back-off; costs no try */
+                           row on, after a back-off; costs no retry */
     OUTCOME_CHANGES,    /* changes requested: rework */
     OUTCOME_BLOCKED,    /* park */
     OUTCOME_CHECKPOINT, /* continues in a fresh session */
     OUTCOME_LOST,       /* the session vanished: counts as failed */
-    OUTCOME_STOPPED,    /* stopped on request: ready again, costs nothing */
+    OUTCOME_STOPPED,    /* stopped on request: ready again, no cost */
 };
 
 enum sched_event_type {
     EVENT_TICK,         /* time passed */
     EVENT_STARTED,      /* task, token: the session was accepted */
-    EVENT_ENDED,        /* task, token, outcomes: the session is over */
+    EVENT_ENDED,        /* task, token, outcomes: the session exited */
     EVENT_LIMIT,        /* limit, max, percent */
     EVENT_PAUSE,        /* run */
     EVENT_RESUME,       /* run */
     EVENT_BARRIER_DONE, /* run */
     EVENT_CANCEL_RUN,   /* run */
-    EVENT_RETRY_RUN,    /* run: all failed and parked tasks again */
+    EVENT_RETRY_RUN,    /* run: retry all failed and parked tasks */
     EVENT_HOLD,         /* task: do not start it */
     EVENT_RELEASE,      /* task: undo a hold, or accept a revoked result */
     EVENT_RETRY,        /* task: failed, parked, revoked or backing off */
     EVENT_SKIP,         /* task */
     EVENT_CANCEL,       /* task */
-    EVENT_REVOKE,       /* task: it is done, but its result is in doubt */
+    EVENT_REVOKE,       /* task: done, but its result is in doubt */
     EVENT_DRAIN,        /* start nothing in any run; not part of a record */
     EVENT_FILL,         /* undo EVENT_DRAIN */
-    EVENT_OPEN,         /* all providers: forget times that were named */
-    EVENT_REOPEN,       /* provider: forget all that keeps it shut */
+    EVENT_OPEN,         /* all providers: forget the times they named */
+    EVENT_REOPEN,       /* provider: clear all reasons to be shut */
 };
 
 struct sched_event {
@@ -287,19 +287,19 @@ struct sched_event {
     uint32_t percent;
     int64_t retry_at_ns; /* of a refusal; SCHED_NEVER: no time was given */
     bool stop;           /* of a refusal: the provider is stopped */
-    bool progress;       /* of a checkpoint: those before do not count */
+    bool progress;       /* of a checkpoint: earlier checkpoints do not count */
     /* EVENT_ENDED: one for all tasks of the session, or one each, in the order
-     * of sched_session_next(). REFUSED and STOPPED stand alone. */
+     * of sched_session_next(). REFUSED and STOPPED apply to all. */
     const enum sched_outcome *outcomes;
     uint32_t outcome_count;
 };
 
 enum sched_effect_type {
-    EFFECT_END,     /* task, token: end this session, the whole of it */
+    EFFECT_END,     /* task, token: stop this whole session */
     EFFECT_START,   /* task (the first of the session), token, provider */
     EFFECT_CIRCUIT, /* provider: too many failures or refusals in a row;
                        notify operators */
-    EFFECT_BARRIER, /* run: run its sync hook, then EVENT_BARRIER_DONE */
+    EFFECT_BARRIER, /* run: start its sync hook, then EVENT_BARRIER_DONE */
     EFFECT_TASK,    /* task: its state changed since it was last reported */
     EFFECT_RUN,     /* run: nothing more will happen in it by itself */
 };
@@ -312,20 +312,20 @@ struct sched_effect {
     uint64_t token;
 };
 
-/* What is known of a task. A plain value. */
+/* Current state of a task. A plain value. */
 struct sched_task {
     enum task_state state;
     struct run_id run;
     struct group_id group; /* ID_NONE: it has none */
     struct class_id class_id;
     struct provider_id provider;
-    uint32_t tier; /* of the tasks that it blocks, too */
+    uint32_t tier; /* includes the tasks that it blocks */
     int64_t rank_ns;
     int64_t estimate_ns;
     int64_t ready_ns;  /* when it became ready last */
     uint64_t token;    /* of its last attempt; 0: none yet */
     uint32_t attempts; /* started and not refused */
-    uint32_t tries;    /* failures counted against its budget */
+    uint32_t tries;    /* failures counted against its retries */
     uint32_t reworks;
     uint32_t checkpoints;
     uint32_t unmet; /* needs that are not satisfied */
@@ -346,8 +346,8 @@ struct sched_run {
     uint32_t completions;
     bool paused;
     bool cancelled;
-    bool barrier; /* its hook is due or under way */
-    bool quiet;   /* EFFECT_RUN was given, and nothing has moved since */
+    bool barrier; /* its hook is due or running */
+    bool quiet;   /* EFFECT_RUN was given, and nothing changed since */
 };
 
 struct sched;
@@ -367,7 +367,7 @@ struct class_id sched_add_class(struct sched *sched,
                                 const struct sched_class_spec *spec);
 
 /*
- * Add a run without tasks. The indices of its limits follow one another from
+ * Add a run without tasks. The indices of its limits are consecutive from
  * *first_limit_out on, in the order of the spec.
  */
 struct run_id sched_add_run(struct sched *sched,
@@ -382,11 +382,11 @@ struct limit_id sched_add_limit(struct sched *sched,
 /*
  * Add work to a run, all or nothing. Fails with ERR_INVALID, ERR_CONFLICT or
  * ERR_LIMIT; the reason is then in *rejection and nothing changed. A new task
- * whose need has failed for good, was skipped or cancelled is skipped.
+ * is skipped if a need has failed for good, was skipped or was cancelled.
  *
- * With records, each task is put into the state that its record says, in a
- * cancelled run too, and is reported (EFFECT_TASK) only if that differs from
- * its record. An impossible record is rejected with ERR_CORRUPT.
+ * With records, each task enters the state of its record, in a cancelled run
+ * too, and is reported (EFFECT_TASK) only if its state differs from the record.
+ * An impossible record is rejected with ERR_CORRUPT.
  */
 MUST_USE enum err sched_add(struct sched *sched,
                             int64_t now_ns,
@@ -394,16 +394,15 @@ MUST_USE enum err sched_add(struct sched *sched,
                             struct sched_rejection *rejection);
 
 /*
- * Go on from records, before the first pass. sched_restore() comes first, in
+ * Restore from records, before the first pass. sched_restore() comes first, in
  * an empty scheduler: `last_token` is the greatest token ever given out, so
- * that new ones are greater. The record of a run comes after sched_add_run()
- * and before the run's sched_add(), that of a provider any time after
- * sched_add_provider(). A task with a record must have all it needs in the
+ * that new tokens are greater. The record of a run comes after sched_add_run()
+ * and before the run's sched_add(), the record of a provider any time after
+ * sched_add_provider(). A task with a record must have all its needs in the
  * same addition.
  *
- * In the first pass EFFECT_END and EFFECT_BARRIER are given again for what may
- * not have been carried out. Maxima of limits that were set by EVENT_LIMIT are
- * no part of a record.
+ * The first pass repeats EFFECT_END and EFFECT_BARRIER for actions that may not
+ * have been carried out. Maxima set by EVENT_LIMIT are not part of a record.
  */
 void sched_restore(struct sched *sched, int64_t now_ns, uint64_t last_token);
 void sched_restore_run(struct sched *sched,
@@ -414,8 +413,8 @@ void sched_restore_provider(struct sched *sched,
                             const struct sched_provider_record *record);
 
 /*
- * After the tasks of a run were restored with other needs than they had: skip
- * those that are behind one that has failed, was skipped or was cancelled.
+ * After restoring the tasks of a run with other needs than they had: skip the
+ * tasks after a failed, skipped or cancelled task.
  */
 void sched_restore_cut(struct sched *sched, struct run_id run);
 
@@ -431,32 +430,32 @@ MUST_USE enum err sched_apply(struct sched *sched,
                               const struct sched_event *event);
 
 /*
- * SCHED_LOOKAHEAD: think about the order of what is left, before the effects
- * of a pass are asked for and whenever there is time. `effort` bounds how long
- * that takes: it is the number of tasks placed in schedules, each some tens of
- * nanoseconds. Returns true if there is more to think about. What has been
- * found is followed from then on; until something is found, rank decides.
+ * SCHED_LOOKAHEAD: search an order for the remaining tasks, before the effects
+ * of a pass are requested and whenever time permits. `effort` bounds the time:
+ * it is the number of tasks placed in schedules, each some tens of nanoseconds.
+ * Returns true if the search is not finished. The best order found is followed
+ * from then on; until then, rank decides.
  *
- * A plan is no part of the records: a scheduler that goes on from records makes
- * its own, and two that go on from equal ones make the same.
+ * A schedule is not part of the records: a restored scheduler finds its own,
+ * and schedulers restored from equal records find the same.
  */
 bool sched_plan(struct sched *sched, uint32_t effort);
 
-/* The next effect of this pass, or false when there is none left. */
+/* Return the next effect of this pass, or false if none is left. */
 MUST_USE bool sched_next_effect(struct sched *sched, struct sched_effect *out);
 
-/* When something will change by time alone; SCHED_NEVER: it will not. */
+/* Return when the state will change by time alone, or SCHED_NEVER. */
 int64_t sched_next_timer(const struct sched *sched);
 
-/* The next task of the session that `task` is in; ID_NONE after the last. */
+/* Return the next task in the session of `task`; ID_NONE after the last. */
 struct task_id sched_session_next(const struct sched *sched,
                                   struct task_id task);
 
-/* What is known of a task, a run. */
+/* Current state of a task, a run. */
 struct sched_task sched_task(const struct sched *sched, struct task_id task);
 struct sched_run sched_run(const struct sched *sched, struct run_id run);
 
-/* The record of a task, a run, a provider, as it is between two passes. The
+/* Return the record of a task, a run, a provider, between two passes. The
  * version of a task's record is 0. */
 struct sched_record sched_record(const struct sched *sched,
                                  struct task_id task);
@@ -465,46 +464,46 @@ struct sched_run_record sched_run_record(const struct sched *sched,
 struct sched_provider_record sched_provider_record(const struct sched *sched,
                                                    struct provider_id provider);
 
-/* Whether a provider takes sessions; if not, why and in *until_ns_out until
- * when (SCHED_NEVER: not known). */
+/* Return whether a provider accepts sessions; if not, why and in *until_ns_out
+ * until when (SCHED_NEVER: unknown). */
 enum provider_shut sched_provider_state(const struct sched *sched,
                                         struct provider_id provider,
                                         int64_t *until_ns_out);
 
-/* Numbers of things added so far. */
+/* Number of objects added so far. */
 uint32_t sched_task_count(const struct sched *sched);
 uint32_t sched_group_count(const struct sched *sched);
 
 /*
- * The tasks in flight, in no particular order: borrowed until the next call
- * that changes the scheduler.
+ * Return the tasks in flight, in no particular order: borrowed until the next
+ * call that changes the scheduler.
  */
 const uint32_t *sched_in_flight(const struct sched *sched, uint32_t *count_out);
 
-/* Present maximum of a limit, and units in use summed over its pools. */
+/* Current maximum of a limit, and units in use summed over its pools. */
 int64_t sched_limit_max(const struct sched *sched, struct limit_id limit);
 int64_t sched_limit_used(const struct sched *sched, struct limit_id limit);
 
-/* Whether something is ready and waits for a unit of this limit. */
+/* Return whether a ready task waits for a unit of this limit. */
 bool sched_limit_binds(const struct sched *sched, struct limit_id limit);
 
 /*
- * For each kind of ready task that is left (same needs, same class), call `fn`
- * with the best of them. For measuring; not for deciding.
+ * For each kind of remaining ready task (same needs, same class), call `fn`
+ * with the best of them. For measuring, not for deciding.
  */
 typedef void (*sched_head_fn)(void *ctx, struct task_id head);
 void sched_heads(const struct sched *sched, sched_head_fn fn, void *ctx);
 
-/* Whether ready task `task` would fit if `other`, in flight, were not. */
+/* Return whether ready task `task` would fit without `other`, in flight. */
 bool sched_fits_without(const struct sched *sched,
                         struct task_id task,
                         struct task_id other);
 
-/* Bytes the scheduler holds in memory. */
+/* Memory of the scheduler in bytes. */
 size_t sched_bytes(const struct sched *sched);
 
-/* Check everything that is derived against what it is derived from; a
- * difference is a bug and stops the program. Slow: for tests. */
+/* Check all derived state against its sources; a difference is a bug and stops
+ * the program. Slow: for tests. */
 void sched_verify(const struct sched *sched);
 
 #endif /* CORE_SCHED_H */

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Internals that the files of the scheduler share.
+ * Internals shared by the files of the scheduler.
  *
- * How it hangs together:
+ * Data structures:
  *
  *   task  --> bin --> queue --> pool
  *
- * A task that is ready lies in a bin: the ready tasks of one group that have
- * the same shape (class, provider, pools needed). Bins with equal needs lie in
- * one queue. A queue whose best entry does not fit waits at a pool that lacks
- * units: all tasks in it need that pool, so none of them fits, and none is
- * looked at until that pool has units again. So a decision costs the logarithm
- * of what is ready, however much of it is blocked.
+ * A ready task is in a bin: the ready tasks of one group that have the same
+ * shape (class, provider, pools needed). Bins with equal needs are in one
+ * queue. A queue whose best entry does not fit waits at a pool that lacks
+ * units: all its tasks need that pool, so none of them fits, and none is
+ * examined until that pool has units again. So a decision costs the logarithm
+ * of the number of ready tasks, however many of them are blocked.
  *
- * Each shape has two queues: for tasks that need a place for their group too
- * (closed), and for those that do not (open: the group is open already, or the
- * task is in the background and holds no place). When a group opens or closes,
- * its bins move from one to the other.
+ * Each shape has two queues: for tasks that also need units for their group
+ * (closed), and for tasks that do not (open: the group is open already, or the
+ * task is in the background and takes no group units). When a group opens or
+ * closes, its bins move from one queue to the other.
  *
  * All numbers in use (counters, groups' busy, runs' counts) follow from the
- * states of the tasks; sched_verify() checks each against that.
+ * states of the tasks; sched_verify() checks each of them.
  */
 #ifndef CORE_SCHED_INTERNAL_H
 #define CORE_SCHED_INTERNAL_H
@@ -30,10 +30,10 @@
 #include "core/ready_queue.h"
 #include "core/sched.h"
 
-/* The pool that is always open: where queues start from. */
+/* A pool that is always open: queues start here. */
 #define POOL_OPEN UINT32_C(0)
 
-/* Bits of the number of a task. */
+/* Bits of a task index. */
 enum { SCHED_TASK_BITS = 24 };
 
 _Static_assert(SCHED_TASKS_MAX == UINT32_C(1) << SCHED_TASK_BITS,
@@ -43,26 +43,26 @@ _Static_assert(SCHED_TASKS_MAX == UINT32_C(1) << SCHED_TASK_BITS,
 #define TIER_NONE UINT8_C(255)
 
 enum task_flag {
-    TASK_HELD = 1 << 0,        /* an operator said: do not start */
+    TASK_HELD = 1 << 0,        /* by an operator */
     TASK_BACKING_OFF = 1 << 1, /* waits for until_ns after a failure */
     TASK_AGED = 1 << 2,        /* ready for longer than max_wait */
-    TASK_BACKGROUND = 1 << 3, /* holds no place for its group: it blocks nothing
-                                 better, or rides in another's session */
+    TASK_BACKGROUND = 1 << 3, /* takes no group units: it blocks nothing better,
+                                 or shares another's session */
     TASK_DIRTY = 1 << 4,      /* in the list of changed tasks */
     TASK_SATISFIED = 1 << 5,  /* a satisfied need of its dependents */
-    TASK_REVOKED = 1 << 6,    /* done, but not to be relied on */
+    TASK_REVOKED = 1 << 6,    /* done, but its result is in doubt */
     TASK_QUEUED = 1 << 7,     /* in its bin */
     TASK_COUNTED = 1 << 8,    /* keeps its group open */
-    TASK_ENDING = 1 << 9,     /* ordered to end while in flight */
-    TASK_END_DUE = 1 << 10,   /* of a first task: EFFECT_END is to be given */
-    TASK_TO_SKIP = 1 << 11,   /* skipped, not cancelled, when it has ended */
+    TASK_ENDING = 1 << 9,     /* to be stopped while in flight */
+    TASK_END_DUE = 1 << 10,   /* of a leader: EFFECT_END is due */
+    TASK_TO_SKIP = 1 << 11,   /* skip, not cancel, when it exits */
     TASK_ASKING = 1 << 12,    /* the run is paused because of it */
     TASK_TIMED = 1 << 13,     /* in the heap of timers */
-    TASK_CASCADED = 1 << 14,  /* skipped because of what it needs */
-    TASK_STALE = 1 << 15,     /* in flight on what rework has since replaced */
+    TASK_CASCADED = 1 << 14,  /* skipped because of a need */
+    TASK_STALE = 1 << 15,     /* in flight with input that rework replaces */
 };
 
-/* Which heap of a bin: held tasks are in neither. */
+/* Heaps of a bin: held tasks are in neither. */
 enum bin_side { BIN_NORMAL, BIN_BACKGROUND, BIN_SIDES };
 
 struct bin {
@@ -70,19 +70,19 @@ struct bin {
     uint32_t shape;
     uint32_t next_of_group;
     uint32_t root[BIN_SIDES];  /* heap of tasks */
-    uint32_t stamp[BIN_SIDES]; /* of the entry in a queue; odd: there is one */
+    uint32_t stamp[BIN_SIDES]; /* of the entry in a queue; odd: it exists */
 };
 
 /*
- * With its first bin inside, because most groups need only one. Groups are
- * known by an index that says where they are: see sched_group().
+ * Contains its first bin, because most groups need only one. The index of a
+ * group encodes where it is: see sched_group().
  */
 struct group {
-    int64_t service_ns; /* time its sessions have had, for SCHED_FAIR */
+    int64_t service_ns; /* time used by its sessions, for SCHED_FAIR */
     uint32_t run;
-    uint32_t needs;      /* set of pools an open group holds */
+    uint32_t needs;      /* set of pools of an open group */
     uint32_t busy;       /* tasks that keep it open */
-    uint32_t check_next; /* list of groups that may have to be closed */
+    uint32_t check_next; /* list of groups to be closed if idle */
     bool open;
     bool checking;
     bool has_bin;
@@ -90,9 +90,9 @@ struct group {
 };
 
 /*
- * What every start and end of a task touches: two neighbouring cache lines,
- * which are fetched together. A large plan is walked in the order of its
- * graph, and the number of places touched is the cost.
+ * Fields that every start and end of a task touches: two neighbouring cache
+ * lines, which are fetched together. A large plan is walked in graph order, and
+ * the number of cache lines touched is the cost.
  */
 struct task {
     int64_t rank_ns;    /* longest estimated path from here to the end */
@@ -108,26 +108,26 @@ struct task {
     uint32_t attempts;
     uint16_t flags;
     uint8_t state;
-    uint8_t tier;     /* best of its class's and of all that need it */
+    uint8_t tier;     /* best of its class and all its dependents */
     struct group own; /* its group, if it has no other */
     int64_t estimate_ns;
 };
 
 _Static_assert(sizeof(struct task) == 128, "a task is two cache lines");
 
-/* The rest about a task. */
+/* The other fields of a task. */
 struct detail {
-    int64_t until_ns;   /* of its timer: end of back-off, or age */
-    int64_t started_ns; /* when its attempt was handed out */
+    int64_t until_ns;   /* timer: when the back-off expires, or age */
+    int64_t started_ns; /* when its attempt started */
     uint32_t failure;   /* index of its failure rules */
     uint32_t rework_to;
-    uint32_t cause; /* task because of which it was skipped or cancelled */
+    uint32_t cause; /* task that caused its skip or cancellation */
     uint32_t tries;
     uint16_t reworks;
     uint16_t checkpoints;
-    uint8_t blocked_tier; /* best among not deferred classes that need it */
+    uint8_t blocked_tier; /* best among its non-deferred dependents */
     uint8_t parked;       /* enum sched_parked, while it is parked */
-    uint8_t refusals; /* of its own in a row, without a time that was named */
+    uint8_t refusals;     /* of its own in a row, without a named time */
 };
 
 /* One pool and the units needed of it. */
@@ -162,7 +162,7 @@ struct queue {
     uint32_t sets[2];     /* need sets; ID_NONE in [1]: only one */
     uint32_t at_pool;     /* where it waits; ID_NONE: empty or set aside */
     uint32_t aside_next;
-    bool aside; /* lacks several pools: looked at again next pass */
+    bool aside; /* lacks several pools: examined again next pass */
 };
 
 struct run {
@@ -175,7 +175,7 @@ struct run {
     uint32_t held_ready;
     uint32_t sessions;
     uint32_t asking;
-    uint32_t asked; /* the first task that asks, if one does */
+    uint32_t asked; /* the first task that asks, if any */
     uint32_t completions;
     uint32_t sync_every;
     uint32_t check_next;
@@ -184,8 +184,8 @@ struct run {
     bool cancelled;
     bool barrier_due;
     bool barrier_running;
-    bool checking; /* in the list of runs to look at this pass */
-    bool quiet;    /* EFFECT_RUN was given and nothing moved since */
+    bool checking; /* in the list of runs to check this pass */
+    bool quiet;    /* EFFECT_RUN was given and nothing changed since */
 };
 
 struct sched {
@@ -196,7 +196,7 @@ struct sched {
     struct graph graph;
     struct task *tasks;
     struct detail *details;
-    uint32_t *unmet; /* unsatisfied needs, per task; apart, for the cache */
+    uint32_t *unmet; /* unsatisfied needs, per task; separate, for the cache */
     struct pheap_link *bin_links;
     struct pheap_link *timer_links;
     uint32_t *in_flight;
@@ -209,14 +209,14 @@ struct sched {
     uint32_t *stack;
     uint32_t *list;
     uint32_t *tally;
-    uint32_t *doubts; /* tasks that may have to be cut off */
+    uint32_t *doubts; /* tasks that may have to be skipped */
     uint32_t doubt_count;
     uint32_t mark;
 
     struct group *groups; /* the declared ones */
     uint32_t group_count;
     uint32_t group_capacity;
-    struct bin *bins; /* all but the first ones of groups */
+    struct bin *bins; /* all but the first bins of groups */
     uint32_t bin_count;
     uint32_t bin_capacity;
 
@@ -233,7 +233,7 @@ struct sched {
     struct pool_need *needs;
     uint32_t need_count;
     uint32_t need_capacity;
-    struct idmap bins_by_key; /* of those in `bins`: group and shape */
+    struct idmap bins_by_key; /* bins in `bins` by group and shape */
     struct idmap shapes_by_hash;
     struct idmap sets_by_hash;
 
@@ -242,7 +242,7 @@ struct sched {
     uint32_t provider_count;
     struct sched_class_spec *classes;
     uint32_t class_count;
-    bool has_deferred; /* some class is */
+    bool has_deferred; /* a class is deferred */
     struct sched_failure_spec *failures;
     uint32_t failure_count;
     uint32_t failure_capacity;
@@ -258,24 +258,24 @@ struct sched {
     uint32_t dirty_first;
     uint32_t dirty_last;
     uint32_t ends;     /* sessions with EFFECT_END due */
-    uint32_t end_from; /* where in in_flight to look for the next one */
-    bool notices;      /* some provider has one */
-    bool in_pass;      /* effects are being handed out */
+    uint32_t end_from; /* where in in_flight to search for the next one */
+    bool notices;      /* a provider has a notice */
+    bool in_pass;      /* a pass is handing out effects */
     bool draining;     /* no run starts anything */
-    bool restoring;    /* goes on from records; the first pass is to come */
+    bool restoring;    /* restored from records; before the first pass */
 
-    struct lookahead *lookahead; /* NULL: no run plans ahead */
+    struct lookahead *lookahead; /* NULL: no run uses lookahead */
 };
 
 /*
- * sched.c: an input comes at a time, without and with what that time brings;
- * a mark that no task has yet, for a walk.
+ * sched.c: begin an input at a time, without and with the effects of that time;
+ * return a mark that no task has yet, for a walk.
  */
 void sched_arrive(struct sched *sched, int64_t now_ns);
 void sched_advance(struct sched *sched, int64_t now_ns);
 uint32_t sched_new_mark(struct sched *sched);
 
-/* state.c: changing a task, and everything that is counted with it. */
+/* state.c: change a task and all its counts. */
 void state_set(struct sched *sched, uint32_t task, enum task_state state);
 void state_touch(struct sched *sched, uint32_t task);
 void state_check_run(struct sched *sched, uint32_t run);
@@ -359,11 +359,11 @@ void deps_revive(struct sched *sched, uint32_t task);
 void deps_doubt(struct sched *sched, uint32_t task);
 void deps_cut(struct sched *sched);
 
-/* outcome.c: the end of a session. */
+/* outcome.c: session outcomes. */
 enum err outcome_apply(struct sched *sched, const struct sched_event *event);
 void outcome_started(struct sched *sched, uint32_t leader);
 
-/* restore.c: going on from records. */
+/* restore.c: restoring from records. */
 uint32_t restore_find_bad(const struct sched_addition *addition);
 void restore_tasks(struct sched *sched,
                    const struct sched_addition *addition,
@@ -371,17 +371,17 @@ void restore_tasks(struct sched *sched,
                    uint32_t edges);
 void restore_finish(struct sched *sched);
 
-/* control.c: requests of operators. */
+/* control.c: operator requests. */
 enum err control_apply(struct sched *sched, const struct sched_event *event);
 void control_cancel_run(struct sched *sched, uint32_t run, uint32_t cause);
 void control_check_run(struct sched *sched, uint32_t run);
 void control_ask(struct sched *sched, uint32_t task);
-/* Have a session stopped if all its tasks are to end. */
+/* Stop a session if all its tasks are to be stopped. */
 void control_end_session(struct sched *sched, uint32_t leader);
 
 /*
- * A group by its index: even ones are declared, in `groups`; odd ones are of
- * tasks without a group, which have their own.
+ * Return a group by its index: even ones are declared, in `groups`; odd ones
+ * belong to tasks without a declared group, which contain them.
  */
 static inline struct group *sched_group(const struct sched *sched,
                                         uint32_t group)
@@ -395,14 +395,14 @@ static inline bool sched_is_solo(uint32_t group)
     return group % 2 != 0;
 }
 
-/* A bin by its index: even ones are inside groups, odd ones in `bins`. */
+/* Return a bin by its index: even ones are in groups, odd ones in `bins`. */
 static inline struct bin *sched_bin(const struct sched *sched, uint32_t bin)
 {
     return bin % 2 == 0 ? &sched_group(sched, bin / 2)->bin
                         : &sched->bins[bin / 2];
 }
 
-/* Items of queues are sides of bins: the best task of one, or ID_NONE. */
+/* Return the best task of a bin's side (a queue item), or ID_NONE. */
 static inline uint32_t sched_best_of(const struct sched *sched, uint32_t item)
 {
     return sched_bin(sched, item / BIN_SIDES)->root[item % BIN_SIDES];
@@ -456,14 +456,14 @@ sched_lower(struct sched *sched, uint32_t task, enum task_flag flag)
         (uint16_t)(sched->tasks[task].flags & ~(unsigned)flag);
 }
 
-/* It backs off because it was refused: its group need not stay open for it. */
+/* Return whether it backs off after a refusal, not keeping its group open. */
 static inline bool sched_is_refused(const struct sched *sched, uint32_t task)
 {
     return sched_has(sched, task, TASK_BACKING_OFF) &&
            sched->details[task].refusals > 0;
 }
 
-/* Have the memory of some dependents fetched before it is needed. */
+/* Prefetch some dependents. */
 static inline void sched_fetch_dependents(const struct sched *sched,
                                           uint32_t task)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one place where the state of a task changes, so that what is counted
- * with it cannot drift: the run's counts, the list of tasks in flight, the
- * list of changes to be reported.
+ * Task state changes. All of them happen here, so that the counts derived from
+ * the states stay correct: the run's counts, the list of tasks in flight, the
+ * list of changes to report.
  */
 #include "core/sched_internal.h"
 
@@ -10,7 +10,7 @@
 
 #define TO(state) (1U << (state))
 
-/* Where a task may go from each state. Anything else is a bug. */
+/* Allowed transitions from each state. Anything else is a bug. */
 static const unsigned allowed[TASK_STATE_COUNT] = {
     [TASK_WAITING] = TO(TASK_READY) | TO(TASK_SKIPPED) | TO(TASK_CANCELLED),
     [TASK_READY] = TO(TASK_WAITING) | TO(TASK_STARTING) | TO(TASK_SKIPPED) |
@@ -93,7 +93,7 @@ void state_set(struct sched *sched, uint32_t task, enum task_state state)
     state_check_run(sched, run_ix);
 }
 
-/* Put a new task, which waits, into the state that a record says. */
+/* Put a new, waiting task into the state of its record. */
 void state_restore(struct sched *sched, uint32_t task, enum task_state state)
 {
     struct task *t = &sched->tasks[task];
@@ -139,7 +139,7 @@ void state_clear_timer(struct sched *sched, uint32_t task)
     }
 }
 
-/* Mark a ready task as having waited for too long, or set a timer for it. */
+/* Mark a ready task that has waited for too long, or set a timer for it. */
 static void watch_age(struct sched *sched, uint32_t task)
 {
     int64_t max_wait_ns = sched_class_of(sched, task)->max_wait_ns;
@@ -154,7 +154,7 @@ static void watch_age(struct sched *sched, uint32_t task)
     }
 }
 
-/* It is ready: watch how long, and let it start unless it is held. */
+/* A task became ready: watch its age, and enqueue it unless it is held. */
 void state_join_ready(struct sched *sched, uint32_t task)
 {
     sched_lower(sched, task, TASK_AGED);
@@ -167,7 +167,7 @@ void state_join_ready(struct sched *sched, uint32_t task)
     }
 }
 
-/* A waiting task is ready unless it lacks a need. `anew`: from now on. */
+/* Make a waiting task ready unless it lacks a need. `anew`: from now on. */
 static void enter_ready(struct sched *sched, uint32_t task, bool anew)
 {
     struct task *t = &sched->tasks[task];
@@ -228,7 +228,7 @@ void state_clear_backoff(struct sched *sched, uint32_t task)
     }
 }
 
-/* Take a pending task out of everything, before it ends without starting. */
+/* Dequeue and uncount a pending task before it is skipped or cancelled. */
 void state_drop(struct sched *sched, uint32_t task)
 {
     INVARIANT(state_is_pending(sched, task));
@@ -243,7 +243,7 @@ void state_drop(struct sched *sched, uint32_t task)
               0);
 }
 
-/* A ready task has waited for its class's max_wait: it goes first now. */
+/* Let a task that has been ready for its class's max_wait go first. */
 void state_age(struct sched *sched, uint32_t task)
 {
     INVARIANT(sched->tasks[task].state == TASK_READY);

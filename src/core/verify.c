@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Everything the scheduler keeps beside the states of the tasks follows from
- * them. Here it is computed again the slow way and compared.
+ * Consistency checks. All other data of the scheduler follow from the states of
+ * the tasks; they are recomputed here the slow way and compared.
  */
 #include "base/invariant.h"
 #include "base/mem.h"
@@ -12,7 +12,7 @@ static bool is_held(const struct sched *sched, uint32_t task)
     return sched_has(sched, task, TASK_HELD);
 }
 
-/* Whether a task keeps its group open, by what it is doing. */
+/* Return whether the state of a task keeps its group open. */
 static bool counts(const struct sched *sched, uint32_t task)
 {
     bool takes = dispatch_takes(sched, sched_shape_of(sched, task)->provider);
@@ -25,7 +25,7 @@ static bool counts(const struct sched *sched, uint32_t task)
             !sched_is_refused(sched, task) && !is_held(sched, task));
 }
 
-/* Flags against the state, and unsatisfied needs against the graph. */
+/* Check flags against the state, and unsatisfied needs against the graph. */
 static void verify_task(const struct sched *sched, uint32_t task)
 {
     const struct task *t = &sched->tasks[task];
@@ -81,7 +81,7 @@ static void add_open(const struct sched *sched,
     }
 }
 
-/* What is in use, from the sessions in flight and the open groups. */
+/* Check units in use against the sessions in flight and the open groups. */
 static void verify_counters(const struct sched *sched)
 {
     int64_t *used = mem_zalloc(sched->limits.counter_count, sizeof(used[0]));
@@ -105,7 +105,7 @@ static void verify_counters(const struct sched *sched)
     mem_free(used);
 }
 
-/* A side of a bin has an entry in a queue exactly when it has tasks. */
+/* A side of a bin has an entry in a queue if and only if it has tasks. */
 static void verify_bin(const struct bin *bin)
 {
     for (uint32_t side = 0; side < BIN_SIDES; side++) {
@@ -168,7 +168,7 @@ static void verify_run(const struct sched *sched, uint32_t run)
     INVARIANT(seen.sessions == kept->sessions);
 }
 
-/* A queue waits somewhere exactly when it has something alive in it. */
+/* Only queues with entries wait; usable pools with waiters are awake. */
 static void verify_queues(const struct sched *sched)
 {
     uint32_t waiting = 0;
@@ -193,7 +193,7 @@ static void verify_queues(const struct sched *sched)
     INVARIANT(waiting == 0);
 }
 
-/* No pending task is behind a dead end: it could never start. */
+/* No pending task comes after a dead end: it could never start. */
 static void verify_dead_ends(const struct sched *sched)
 {
     const struct graph *graph = &sched->graph;

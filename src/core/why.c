@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A task that is ready was left because of a pool: the same ones are looked
- * at here, in the same order, as when it was decided. A task that waits is
- * explained by what it needs; behind a chain of needs, what matters is whether
- * something in it will not move by itself.
+ * Reasons. A ready task was left because of a pool: the same pools are checked
+ * here, in the same order, as by the dispatcher. A waiting task is explained by
+ * its needs; in a chain of needs, a task that is stuck matters most.
  */
 #include "core/why.h"
 
@@ -30,7 +29,7 @@ static struct why because_of(enum why_code code, uint32_t task)
     return why;
 }
 
-/* Whether a task that satisfies no need will stay so until someone acts. */
+/* Return whether an unsatisfied task stays so until an operator acts. */
 static bool is_stuck(const struct sched *sched, uint32_t task)
 {
     switch ((enum task_state)sched->tasks[task].state) {
@@ -57,14 +56,14 @@ static uint32_t smaller(uint32_t a, uint32_t b)
 }
 
 /*
- * The smallest task among all that this one waits for, directly or not, that
- * is stuck; ID_NONE: none is. What was found for other tasks with the same
- * mark is used again: sched->tally holds it.
+ * Return the smallest stuck task among all direct and indirect needs of this
+ * task, or ID_NONE. Reuses results of earlier walks with the same mark, which
+ * are in sched->tally.
  */
 static uint32_t blocker_of(struct sched *sched, uint32_t task, uint32_t mark)
 {
     const struct graph *graph = &sched->graph;
-    uint32_t *edges = sched->list; /* per task on the stack: where it is */
+    uint32_t *edges = sched->list; /* per task on the stack: its current edge */
     uint32_t depth = 0;
     if (sched->marks[task] != mark) {
         sched->marks[task] = mark;
@@ -83,7 +82,7 @@ static uint32_t blocker_of(struct sched *sched, uint32_t task, uint32_t mark)
         bool open = !sched_has(sched, need, TASK_SATISFIED);
         bool stuck = open && is_stuck(sched, need);
         if (open && !stuck && sched->marks[need] != mark) {
-            /* Look at it first, then at this edge again. */
+            /* Walk the need first, then this edge again. */
             sched->marks[need] = mark;
             sched->tally[need] = ID_NONE;
             edges[depth] = graph_first_need(graph, need);
@@ -99,7 +98,7 @@ static uint32_t blocker_of(struct sched *sched, uint32_t task, uint32_t mark)
     return sched->tally[task];
 }
 
-/* What blocks it, or the smallest unsatisfied need. */
+/* Return the blocker, or the smallest unsatisfied need. */
 static struct why why_waiting(struct sched *sched, uint32_t task, uint32_t mark)
 {
     const struct graph *graph = &sched->graph;
@@ -168,8 +167,8 @@ uses_counter(const struct sched *sched, uint32_t task, uint32_t counter)
     return false;
 }
 
-/* The session that has used this counter for the longest time, by its first
- * task; ID_NONE: none uses it. */
+/* Return the leader of the session that has used this counter longest, or
+ * ID_NONE. */
 static uint32_t holder_of(const struct sched *sched, uint32_t counter)
 {
     uint32_t holder = ID_NONE;
@@ -185,7 +184,7 @@ static uint32_t holder_of(const struct sched *sched, uint32_t counter)
     return holder;
 }
 
-/* An open group that holds a place there, of whichever run, or ID_NONE. */
+/* Return an open group, of any run, that uses this counter, or ID_NONE. */
 static uint32_t open_holder(const struct sched *sched, uint32_t counter)
 {
     const struct limits *limits = &sched->limits;
@@ -200,7 +199,7 @@ static uint32_t open_holder(const struct sched *sched, uint32_t counter)
     return ID_NONE;
 }
 
-/* The best task that waits at a pool. */
+/* Return the best task that waits at a pool. */
 static uint32_t first_at(const struct sched *sched, uint32_t pool)
 {
     uint32_t queue = sched->limits.pools[pool].waiting;
@@ -210,7 +209,7 @@ static uint32_t first_at(const struct sched *sched, uint32_t pool)
     return sched_best_of(sched, sched->queues[queue].heap.entries[0].item);
 }
 
-/* Why a limit lacks units, without who has them. */
+/* Return why a limit lacks units, without the user of the units. */
 static struct why
 why_limit(const struct sched *sched, uint32_t task, uint32_t pool)
 {
@@ -231,7 +230,7 @@ why_limit(const struct sched *sched, uint32_t task, uint32_t pool)
     return why;
 }
 
-/* Name who has the units of a limit, or comes first. */
+/* Add the task or group that uses the units of a limit, or comes first. */
 static struct why name_holder(const struct sched *sched,
                               uint32_t task,
                               uint32_t pool,
@@ -262,7 +261,7 @@ static struct why name_holder(const struct sched *sched,
     return why;
 }
 
-/* Why a pool that lacks units lacks them. */
+/* Return why a pool lacks units. */
 static struct why
 why_pool(const struct sched *sched, uint32_t task, uint32_t pool)
 {
@@ -281,7 +280,7 @@ why_pool(const struct sched *sched, uint32_t task, uint32_t pool)
     return plain(WHY_STARTABLE);
 }
 
-/* The first pool that keeps a ready task from starting, or ID_NONE. */
+/* Return the first pool that keeps a ready task from starting, or ID_NONE. */
 static uint32_t pool_lacking(const struct sched *sched, uint32_t task)
 {
     const struct shape *shape = sched_shape_of(sched, task);
@@ -325,8 +324,7 @@ static struct why why_ready(const struct sched *sched, uint32_t task)
     return why;
 }
 
-/* Why one task is not running; walks with an equal mark share what they find.
- */
+/* Return why one task is not running; walks with equal marks share results. */
 static struct why
 why_marked(struct sched *sched, struct task_id task, uint32_t mark)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * why: for every task that is not running, the reason, as data.
+ * why: the reason why a task is not running, as data.
  *
- * Asked after a pass has ended. What decides and what explains are the same
- * pools and counters: a task shown as startable would start.
+ * Query it after a pass. The same pools and counters decide and explain: a task
+ * shown as startable would start.
  */
 #ifndef CORE_WHY_H
 #define CORE_WHY_H
@@ -18,7 +18,7 @@ enum why_code {
     WHY_FAILED,    /* it failed */
     WHY_PARKED,    /* it is parked */
     WHY_HELD,      /* by an operator */
-    WHY_BACKOFF,   /* until `until_ns`; `provider` is set if that backs off */
+    WHY_BACKOFF,   /* until `until_ns`; `provider` is set if it backs off */
     WHY_USAGE,     /* `provider` is refused until `until_ns` */
     WHY_CIRCUIT,   /* `provider` failed too often; probe at `until_ns` */
     WHY_STOPPED,   /* `provider` is stopped until an operator resumes it */
@@ -28,35 +28,35 @@ enum why_code {
     WHY_DRAINING,  /* nothing is started in any run */
     WHY_LIMIT,     /* `limit` is in use; `task` uses some, if known */
     WHY_BUDGET,    /* `limit`, a budget, has too little left */
-    WHY_RESERVED,  /* free units of `limit` are kept for `task` */
+    WHY_RESERVED,  /* free units of `limit` are reserved for `task` */
     WHY_BEHIND,    /* `task` goes first at `limit` */
     WHY_DEFERRED,  /* waits for an idle slot; `limit` has none */
-    WHY_PLANNED,   /* held for `task` by the run's plan until `until_ns` */
+    WHY_PLANNED,   /* held back for `task` by the schedule until `until_ns` */
     WHY_STARTABLE, /* will start in this pass */
 };
 
 struct why {
     enum why_code code;
     struct task_id task;         /* ID_NONE: none */
-    struct group_id group;       /* that holds `limit`; ID_NONE: none */
+    struct group_id group;       /* uses `limit`; ID_NONE: none */
     struct limit_id limit;       /* ID_NONE: none */
     struct provider_id provider; /* ID_NONE: none */
-    int64_t until_ns;            /* SCHED_NEVER: not known */
+    int64_t until_ns;            /* SCHED_NEVER: unknown */
     enum sched_parked parked;    /* of WHY_PARKED */
 };
 
-/* Why this task is not running. (Uses scratch memory of the scheduler.) */
+/* Return why this task is not running. Uses the scheduler's scratch memory. */
 struct why why_task(struct sched *sched, struct task_id task);
 
 /*
- * The same for a task that is ready and not held, without who is in its way:
- * its cost is the number of its pools. Plans that look ahead do not count.
+ * The same for a task that is ready and not held, without the tasks in its way:
+ * costs the number of its pools. Ignores lookahead.
  */
 struct why why_limited(const struct sched *sched, struct task_id task);
 
 /*
  * The same for every task, in order. `fn` must not change the scheduler. Costs
- * the size of the graph, not that for each task.
+ * the size of the graph in total, not per task.
  */
 typedef void (*why_fn)(void *ctx, struct task_id task, const struct why *why);
 void why_all(struct sched *sched, why_fn fn, void *ctx);

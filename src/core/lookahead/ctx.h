@@ -18,11 +18,11 @@ struct lookahead_ctx {
     struct lookahead_search search;
     struct lookahead_rollout rollout;
     uint32_t *order; /* proposed, per task */
-    uint32_t *first; /* list to begin a search with */
+    uint32_t *first; /* initial list of a search */
     uint32_t capacity;
-    uint32_t run;          /* the run being planned; ID_NONE: none */
-    uint32_t judge_budget; /* lists to run ahead with */
-    bool exact;            /* what was proposed last ended as promised */
+    uint32_t run;          /* the run being searched; ID_NONE: none */
+    uint32_t judge_budget; /* maximum number of judged lists */
+    bool exact;            /* the last proposal finished as predicted */
 };
 
 #endif /* CORE_LOOKAHEAD_CTX_H */

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Following a plan: see lookahead.h.
+ * Following a schedule: see lookahead.h.
  *
- * Tasks are looked at best first. As soon as one is held that could start, so
- * are all behind it: otherwise a worse one would go first. Their queues wait at
- * the pool of the plan. It is closed then, and opens before the next start is
- * decided, so that the best of them is examined: one per start, however many
- * are held.
+ * Tasks are examined best first. As soon as a task that could start is held
+ * back, so are all later tasks: otherwise a worse task would start first. Their
+ * queues wait at the schedule's pool. It is closed then, and opens before the
+ * next start is decided, so that the best of them is examined: one per start,
+ * however many are held back.
  */
 #include "base/duration.h"
 #include "base/invariant.h"
 #include "core/lookahead/lookahead.h"
 
-/* A planned start may be late by this part of the task's estimate. */
+/* A start may be late by 1/MARGIN of the task's estimate. */
 enum { MARGIN = 32 };
 
-/* How many tasks of a plan are looked at to find one that holds another. */
+/* Number of scheduled tasks to search for one to wait for. */
 enum { LOOK = 64 };
 
 struct lookahead_plan *lookahead_plan_of(const struct sched *sched,
@@ -45,7 +45,7 @@ int64_t lookahead_until(const struct sched *sched, uint32_t first)
                         margin_ns(sched, first));
 }
 
-/* Whether a task of a plan is one to wait for. */
+/* Return whether a scheduled task is worth waiting for. */
 static bool is_awaited(const struct sched *sched, uint32_t task)
 {
     return state_is_pending(sched, task) &&
@@ -68,7 +68,7 @@ uint32_t lookahead_held_for(const struct sched *sched, uint32_t task)
         return ID_NONE;
     }
     if (plan->awaited != ID_NONE) {
-        return plan->awaited; /* a better one is held already */
+        return plan->awaited; /* a better task is held back already */
     }
     uint32_t end = plan->next + LOOK < place ? plan->next + LOOK : place;
     for (uint32_t ix = plan->next; ix < end; ix++) {
@@ -124,7 +124,7 @@ int64_t lookahead_timer(const struct sched *sched)
     if (lookahead == NULL || lookahead->wake_ns == SCHED_NEVER) {
         return SCHED_NEVER;
     }
-    return lookahead->wake_ns + 1; /* until then it is held */
+    return lookahead->wake_ns + 1; /* held back until then */
 }
 
 int64_t lookahead_session_ns(const struct sched *sched, uint32_t leader)
@@ -161,8 +161,8 @@ void lookahead_note_end(struct sched *sched, uint32_t leader)
 }
 
 /*
- * Take the ready tasks of a run out of their queues, or put them back: their
- * places in the order must not change while they are in one.
+ * Dequeue the ready tasks of a run, or enqueue them again: their keys must not
+ * change while they are in a queue.
  */
 static void take_out(struct sched *sched, uint32_t run, bool out)
 {

@@ -1,37 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Thinking: when a plan is made, how much may be spent on it, which one is
- * followed. See lookahead.h.
+ * Search control: when to search a schedule, at which cost, and which schedule
+ * to follow. See lookahead.h.
  *
- * A plan from scratch looks at as many schedules as the run allows. One that
- * takes the place of another begins with that one's order and gets a part of
- * it. The effort of a plan is bounded in tasks placed, not only in schedules:
- * with more than PLACED tasks left fewer schedules are looked at, and what a
- * plan costs at least must first have been saved up, a part with each thing
- * that upset the last one. So thinking costs the same per session, however
- * many are to come.
+ * A search from scratch tries as many candidate schedules as the run allows. A
+ * search that replaces a schedule begins with its order and tries a fraction of
+ * that. The effort is bounded in tasks placed, not only in candidates: with
+ * more than PLACED tasks left it tries fewer candidates, and the minimum cost
+ * of a search must first be saved up, a part with each event that upset the
+ * last schedule. So the cost per session does not depend on the number of tasks
+ * left.
  */
 #include "core/lookahead/lookahead.h"
 
 #include "base/invariant.h"
 #include "core/lookahead/ctx.h"
 
-/* Schedules are counted as if they had so many tasks at least... */
+/* The budget counts each candidate as at least this many tasks... */
 enum { PLACED = 128 };
 
-/* ...a plan after the first gets one in so many of them... */
+/* ...a search after the first gets one in this many of them... */
 enum { AGAIN = 8 };
 
-/* ...and running the scheduler ahead costs as much as placing so many. */
+/* ...and a rollout of a task costs as much as placing this many. */
 enum { ROLLOUT_COST = 32 };
 
-/* Runs ahead for one plan: by rank, by the plan there was, by the new one. */
+/* Rollouts per search: by rank, by the old schedule, by the new one. */
 enum { ROLLOUT_RUNS = 3 };
 
-/* One list for so many schedules is run ahead with, if that is needed. */
+/* If needed, rollouts judge one list per this many candidates. */
 enum { JUDGED = 10 };
 
-/* ---- what upsets a plan ---- */
+/* ---- invalidation ---- */
 
 void lookahead_upset(struct sched *sched, uint32_t run)
 {
@@ -53,7 +53,7 @@ void lookahead_upset_all(struct sched *sched)
     }
 }
 
-/* A planned start that should have been upsets the plan. */
+/* An overdue start upsets the schedule. */
 static void watch_overdue(struct sched *sched, uint32_t run)
 {
     const struct lookahead_plan *plan = &sched->lookahead->plans[run];
@@ -67,9 +67,9 @@ static void watch_overdue(struct sched *sched, uint32_t run)
     }
 }
 
-/* ---- one plan ---- */
+/* ---- one search ---- */
 
-/* Tasks of all runs that are not over. */
+/* Return the unfinished tasks of all runs. */
 static uint32_t count_left(const struct sched *sched)
 {
     uint32_t left = 0;
@@ -82,8 +82,8 @@ static uint32_t count_left(const struct sched *sched)
 }
 
 /*
- * Schedules that the next plan may look at; 0: what it costs at least is not
- * saved up yet.
+ * Return the number of candidates for the next search; 0: its minimum cost is
+ * not saved up yet.
  */
 static uint32_t budget_of(const struct sched *sched, uint32_t run)
 {
@@ -106,15 +106,15 @@ static uint32_t budget_of(const struct sched *sched, uint32_t run)
 }
 
 /*
- * The order there was, as a list of the model: what is new comes last. False
- * if there was none, or if it has a task before one that it needs.
+ * List the old order in terms of the model, new tasks last. Return false if
+ * none existed, or if a task precedes one of its needs.
  */
 static bool list_plan(struct sched *sched, uint32_t run)
 {
     struct lookahead_ctx *ctx = sched->lookahead->ctx;
     const struct lookahead_plan *plan = &sched->lookahead->plans[run];
     const struct lookahead_model *model = &ctx->model;
-    uint32_t *position = sched->tally; /* per number in the model */
+    uint32_t *position = sched->tally; /* per task of the model */
     uint32_t count = 0;
     for (uint32_t ix = 0; ix < plan->count; ix++) {
         INVARIANT(lookahead_place(sched, plan->order[ix]) == ix);
@@ -144,8 +144,8 @@ static bool list_plan(struct sched *sched, uint32_t run)
 }
 
 /*
- * Run ahead with a list of the model, and follow it if the run ends sooner
- * than with what is followed now. Return when it ends.
+ * Roll out a list of the model, and follow it if the run finishes sooner than
+ * with the current schedule. Return when it finishes.
  */
 static int64_t propose(struct sched *sched, uint32_t run, const uint32_t *list)
 {
@@ -176,7 +176,7 @@ static int64_t propose(struct sched *sched, uint32_t run, const uint32_t *list)
     return end_ns;
 }
 
-/* Whether the run could end sooner than it does now, by more than a trifle. */
+/* Return whether the run could finish noticeably sooner than now. */
 static bool is_promising(const struct sched *sched, uint32_t run)
 {
     enum { TRIFLE = 1000 };
@@ -185,7 +185,7 @@ static bool is_promising(const struct sched *sched, uint32_t run)
     return end_ns > bound_ns + bound_ns / TRIFLE;
 }
 
-/* Begin with rank, or with the order there was if that ends sooner. */
+/* Start with rank, or with the old order if it finishes sooner. */
 static void settle_first(struct sched *sched, uint32_t run, bool warm)
 {
     struct lookahead_ctx *ctx = sched->lookahead->ctx;
@@ -205,7 +205,7 @@ static void spend(uint32_t *effort, uint64_t spent)
     *effort -= spent < *effort ? (uint32_t)spent : *effort;
 }
 
-/* Begin to think about a run; false if there is nothing to think about. */
+/* Begin a search for a run; return false if none is possible or useful. */
 static bool begin(struct sched *sched, uint32_t run, uint32_t *effort)
 {
     struct lookahead_ctx *ctx = sched->lookahead->ctx;
@@ -216,7 +216,7 @@ static bool begin(struct sched *sched, uint32_t run, uint32_t *effort)
         if (plan->count > 0) {
             lookahead_follow(sched, run, NULL, 0);
         }
-        return false; /* its time will come */
+        return false; /* it stays wanted */
     }
     uint32_t budget = budget_of(sched, run);
     if (budget == 0) {
@@ -250,8 +250,8 @@ static bool begin(struct sched *sched, uint32_t run, uint32_t *effort)
 }
 
 /*
- * Look for short schedules in the model, and follow the best if that is as
- * short as it says. False if there is nothing more to look for.
+ * Search short schedules of the model, and propose the best. Return false if
+ * the search is finished.
  */
 static bool look_for(struct sched *sched, uint32_t run, uint32_t *effort)
 {
@@ -270,7 +270,7 @@ static bool look_for(struct sched *sched, uint32_t run, uint32_t *effort)
     return more;
 }
 
-/* One that judges lists, for a search. */
+/* Context of judge_list(). */
 struct judge {
     struct sched *sched;
     uint32_t run;
@@ -283,8 +283,8 @@ static int64_t judge_list(void *ctx, const uint32_t *list)
 }
 
 /*
- * Where the model does not tell the truth, run ahead with more of what was
- * found, and with what comes of it. False if there is nothing more to try.
+ * If the model is not exact, roll out more of the lists found, and their
+ * children. Return false if nothing is left to try.
  */
 static bool judge(struct sched *sched, uint32_t run, uint32_t *effort)
 {
@@ -304,7 +304,7 @@ static bool judge(struct sched *sched, uint32_t run, uint32_t *effort)
     return more;
 }
 
-/* Think about a run until the effort is spent; true if there is more to do. */
+/* Search for a run until the effort is spent; return true if unfinished. */
 static bool think(struct sched *sched, uint32_t run, uint32_t *effort)
 {
     struct lookahead_plan *plan = &sched->lookahead->plans[run];
@@ -325,7 +325,7 @@ bool sched_plan(struct sched *sched, uint32_t effort)
     if (look == NULL) {
         return false;
     }
-    /* What was begun is finished first: one context serves all runs. */
+    /* Finish the current search first: all runs share one context. */
     uint32_t begun = look->ctx->run;
     INVARIANT(begun == ID_NONE || begun < look->plan_count);
     if (begun != ID_NONE && look->plans[begun].thinking &&

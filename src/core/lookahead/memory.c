@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The memory of planning ahead: all of it is made here, when a run or work is
- * added, so that thinking and following allocate nothing.
+ * Memory of lookahead: allocated here when a run or work is added, so that
+ * searching and following allocate nothing.
  */
 #include "base/invariant.h"
 #include "base/mem.h"

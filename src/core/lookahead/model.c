@@ -3,7 +3,7 @@
 
 #include "base/invariant.h"
 
-/* The needs, seen from the other side. */
+/* Invert the needs. */
 static void find_dependents(struct lookahead_model *model)
 {
     uint32_t *first = model->first_dependent;
@@ -34,7 +34,7 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* How long the work takes if one thing is all that is scarce. */
+/* Return the length of the work if only this lane is scarce. */
 static int64_t work_bound(const struct lookahead_model *model, uint32_t lane)
 {
     uint32_t word = lane / LOOKAHEAD_LANES;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lookahead_model: what is left of a run, as small as a search needs it.
+ * lookahead_model: the remaining work of a run, reduced for the search.
  *
- * Tasks that have not started, with their lengths and who needs whom among
- * them; how many units each uses of what is scarce; what the sessions in
- * flight keep, and until when. Times count from the present. Tasks are
- * numbered so that each comes after all that it needs.
+ * It has the tasks that have not started, with their lengths and needs; the
+ * units each uses of scarce pools; the units that sessions in flight use, and
+ * until when. Times count from now. Each task has a higher number than its
+ * needs.
  *
- * Units of up to four scarce things lie side by side in one word, 15 bits and
- * a guard bit each, so that one subtraction compares them all.
+ * Units of up to four scarce pools share one word, 15 bits and a guard bit
+ * each, so that one subtraction compares them all.
  *
- * It leaves out what schedules seldom depend on (tiers, deferral, batches, who
- * keeps a group open): a schedule found in it is a proposal, which the
- * scheduler's own code judges (rollout.c).
+ * It omits rules that schedules seldom depend on (tiers, deferral, batches,
+ * which task keeps a group open): a schedule of the model is a proposal, which
+ * the scheduler's own code judges (rollout.c).
  *
- * Open, so that tests can make one by hand; starts as {0}.
+ * Public, so that tests can create one by hand; starts as {0}.
  */
 #ifndef CORE_LOOKAHEAD_MODEL_H
 #define CORE_LOOKAHEAD_MODEL_H
@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 enum {
-    LOOKAHEAD_LANES = 4,     /* things in a word */
+    LOOKAHEAD_LANES = 4,     /* pools in a word */
     LOOKAHEAD_WORDS_MAX = 4, /* words of a vector of units */
     LOOKAHEAD_UNITS_MAX = 32767,
     LOOKAHEAD_TASKS_MAX = 512 /* larger runs have no model: see lookahead.c */
@@ -35,7 +35,7 @@ enum {
 /* The guard bit of each lane. */
 #define LOOKAHEAD_GUARDS UINT64_C(0x8000800080008000)
 
-/* Units that are kept from the present until some time. */
+/* Units in use from now until a time. */
 struct lookahead_busy {
     int64_t until_ns;
     uint64_t units[LOOKAHEAD_WORDS_MAX];
@@ -43,12 +43,13 @@ struct lookahead_busy {
 
 struct lookahead_model {
     uint32_t count;
-    uint32_t words;                     /* that are used of each vector */
-    uint64_t pool[LOOKAHEAD_WORDS_MAX]; /* units there are at all */
+    uint32_t words;                     /* used words of each vector */
+    uint64_t pool[LOOKAHEAD_WORDS_MAX]; /* total units */
 
     uint32_t *task;       /* index in the scheduler */
     int64_t *length_ns;   /* at least 1 */
-    int64_t *release_ns;  /* not before: what it needs runs until then */
+    int64_t *release_ns;  /* earliest start: after needs in flight and
+                             back-off */
     int64_t *tail_ns;     /* longest path from its start to the end */
     uint64_t *units;      /* `words` per task */
     uint32_t *first_need; /* count + 1; into `needs` */
@@ -58,28 +59,28 @@ struct lookahead_model {
     struct lookahead_busy *busy;
     uint32_t busy_count;
 
-    int64_t bound_ns; /* no schedule ends sooner */
+    int64_t bound_ns; /* no schedule is shorter */
     uint32_t capacity;
     uint32_t edge_capacity;
     uint32_t busy_capacity;
 };
 
-/* Make room for so many tasks, needs and sessions in flight. */
+/* Reserve memory for these numbers of tasks, needs and sessions in flight. */
 void lookahead_model_reserve(struct lookahead_model *model,
                              uint32_t tasks,
                              uint32_t edges,
                              uint32_t busy);
 
-/* Give the memory back. */
+/* Free the memory. */
 void lookahead_model_release(struct lookahead_model *model);
 
 /*
- * With tasks, lengths, releases, units and needs in place: find the
- * dependents, the tails and the bound.
+ * Compute the dependents, the tails and the bound from tasks, lengths,
+ * releases, units and needs.
  */
 void lookahead_model_finish(struct lookahead_model *model);
 
-/* Whether these units are free. */
+/* Return whether these units are free. */
 static inline bool lookahead_fits(const struct lookahead_model *model,
                                   const uint64_t *free,
                                   const uint64_t *units)

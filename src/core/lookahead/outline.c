@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the state of a scheduler to a model of what is left of a run.
+ * Model construction from the state of a scheduler.
  *
- * Scarce is a pool of which all that is left, taken together, needs more than
- * there is. The others cannot matter, and are left out; of more scarce pools
- * than a vector has lanes, those with the most demand are taken.
+ * A pool is scarce if the remaining tasks together need more units than it has.
+ * Other pools cannot matter, and are left out; if more pools are scarce than a
+ * vector has lanes, the pools with the highest demand are used.
  *
- * A task of a group that holds a place is taken to need that place itself: the
- * tasks of a group mostly follow one another.
+ * The model assumes that each task of a group with group units needs those
+ * units itself: the tasks of a group mostly follow one another.
  */
 #include "core/lookahead/outline.h"
 
@@ -16,7 +16,7 @@
 
 enum { LANES_MAX = LOOKAHEAD_LANES * LOOKAHEAD_WORDS_MAX };
 
-/* Part of its estimate that an overdue session is taken to need still. */
+/* An overdue session is assumed to need 1/OVERDUE of its estimate still. */
 enum { OVERDUE = 8 };
 
 int64_t lookahead_left_ns(const struct sched *sched, uint32_t leader)
@@ -28,9 +28,9 @@ int64_t lookahead_left_ns(const struct sched *sched, uint32_t leader)
     return left_ns > 0 ? left_ns : least_ns;
 }
 
-/* ---- which tasks ---- */
+/* ---- tasks ---- */
 
-/* Whether it may be started without anyone's order. */
+/* Return whether it can start without a request from an operator. */
 static bool is_left(const struct sched *sched, uint32_t run, uint32_t task)
 {
     return state_is_pending(sched, task) &&
@@ -39,9 +39,9 @@ static bool is_left(const struct sched *sched, uint32_t run, uint32_t task)
 }
 
 /*
- * Number the tasks so that needs come first. Those behind something that will
- * not move by itself get no number. What is in flight is not before them but
- * a time to wait for. Return false if there are too many.
+ * Number the tasks so that needs come first. Tasks after a stuck task get no
+ * number. A task in flight only delays its dependents. Return false if the
+ * tasks are too many.
  */
 static bool number_tasks(struct lookahead_outline *outline,
                          struct lookahead_model *model,
@@ -130,9 +130,9 @@ static void link_tasks(const struct lookahead_outline *outline,
     model->first_need[model->count] = edges;
 }
 
-/* ---- what is scarce ---- */
+/* ---- scarce pools ---- */
 
-/* Call `fn` for each pool that a task needs, its group's included. */
+/* Called for each pool that a task needs, including its group's. */
 typedef void (*pool_fn)(struct lookahead_outline *outline,
                         const struct sched *sched,
                         struct pool_need need,
@@ -176,14 +176,14 @@ static void add_demand(struct lookahead_outline *outline,
     }
 }
 
-/* Sessions of the run that are in flight, by their first tasks. */
+/* Return whether a task in flight is the leader of a session of the run. */
 static bool is_session(const struct sched *sched, uint32_t run, uint32_t task)
 {
     return sched->tasks[task].leader == task &&
            sched_run_ix(sched, task) == run;
 }
 
-/* Units of a pool that there are for the run: what others use is gone. */
+/* Return the units of a pool for the run, without the use by other runs. */
 static int64_t units_for(const struct lookahead_outline *outline,
                          const struct sched *sched,
                          uint32_t pool)
@@ -197,7 +197,7 @@ static int64_t units_for(const struct lookahead_outline *outline,
     return units > 0 ? units : 1;
 }
 
-/* The pool with the highest share of demand that has no lane yet. */
+/* Return the pool with the highest relative demand that has no lane yet. */
 static uint32_t find_scarce(const struct lookahead_outline *outline,
                             const struct sched *sched)
 {
@@ -245,7 +245,7 @@ static void find_lanes(struct lookahead_outline *outline,
                        : 1;
 }
 
-/* Put the units of one pool into a vector, as far as they go in. */
+/* Add the units of one pool to a vector, scaled to fit its lane. */
 static void add_units(struct lookahead_outline *outline,
                       const struct sched *sched,
                       struct pool_need need,

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Become what the real one is, in own memory. */
+/* Copy the state of the real scheduler to own memory. */
 static void copy(struct lookahead_rollout *rollout, const struct sched *real)
 {
     INVARIANT(real->task_count <= rollout->capacity);
@@ -42,7 +42,7 @@ static void copy(struct lookahead_rollout *rollout, const struct sched *real)
     now->lookahead = look;
 }
 
-/* ---- what will end ---- */
+/* ---- expected exits ---- */
 
 static bool ends_first(struct lookahead_ending a, struct lookahead_ending b)
 {
@@ -120,7 +120,7 @@ static void apply(struct sched *sched,
 
 /* ---- passes ---- */
 
-/* Note the start of all tasks of a session. */
+/* Record the start of all tasks of a session. */
 static void note_start(struct lookahead_rollout *rollout, uint32_t leader)
 {
     const struct sched *sched = &rollout->sched;
@@ -130,7 +130,7 @@ static void note_start(struct lookahead_rollout *rollout, uint32_t leader)
     }
 }
 
-/* All effects of a pass are taken, then carried out, as the engine does. */
+/* Take all effects of a pass, then carry them out, as the engine does. */
 static bool take_pass(struct lookahead_rollout *rollout)
 {
     struct sched *sched = &rollout->sched;
@@ -165,7 +165,7 @@ static bool take_pass(struct lookahead_rollout *rollout)
     return again || count > 0;
 }
 
-/* Go to the next time at which something happens; false if nothing does. */
+/* Advance to the next exit or timer; return false if none is left. */
 static bool
 go_on(struct lookahead_rollout *rollout, uint32_t run, int64_t *end_ns)
 {
@@ -207,10 +207,10 @@ int64_t lookahead_rollout_run(struct lookahead_rollout *rollout,
     INVARIANT(run < real->run_count);
     copy(rollout, real);
     struct sched *sched = &rollout->sched;
-    /* The order goes into the draft of the plan, which is nobody's. */
+    /* The order goes into the draft, which is unused. */
     lookahead_follow(sched, run, order, count);
     for (uint32_t ix = 0; ix < count; ix++) {
-        /* Whatever it waits for, it is worth it: that is to be found out. */
+        /* Never overdue: the rollout measures whether waiting pays off. */
         rollout->lookahead.start_ns[order[ix]] = SCHED_NEVER;
     }
     for (uint32_t ix = 0; ix < real->task_count; ix++) {
@@ -223,7 +223,7 @@ int64_t lookahead_rollout_run(struct lookahead_rollout *rollout,
         }
     }
     int64_t end_ns = sched->now_ns;
-    /* Timers may go on for long, but not for more steps than that. */
+    /* Timers may repeat for long: bound the number of steps. */
     for (uint64_t step = 0; step < UINT64_C(64) * real->task_count; step++) {
         while (take_pass(rollout)) {
         }

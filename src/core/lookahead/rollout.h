@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lookahead_rollout: a second scheduler in the state of the first, run ahead.
+ * lookahead_rollout: a copy of the scheduler that runs ahead of the real one.
  *
- * It is the scheduler's own code on copies of what changes (what does not
- * change is shared), with sessions that take as long as estimated and end
- * well. So a proposal is judged by all rules there are, and by what the
- * simulator would do.
+ * It runs the scheduler's own code on copies of the mutable state (constant
+ * state is shared), with sessions that take as long as estimated and succeed.
+ * So all rules apply to a proposal, as in the simulator.
  */
 #ifndef CORE_LOOKAHEAD_ROLLOUT_H
 #define CORE_LOOKAHEAD_ROLLOUT_H
 
 #include "core/lookahead/lookahead.h"
 
-/* What changes while a scheduler runs: array, its length, its capacity. */
+/* Mutable state: array, its length, its capacity. */
 #define ROLLOUT_COPIED(PART)                                                   \
     PART(tasks, task_count, task_capacity)                                     \
     PART(details, task_count, task_capacity)                                   \
@@ -31,14 +30,14 @@
     PART(limits.pools, limits.pool_count, limits.pool_capacity)                \
     PART(limits.pool_links, limits.pool_count, limits.pool_capacity)
 
-/* What is written before it is read. */
+/* Scratch memory, written before it is read. */
 #define ROLLOUT_SCRATCH(PART)                                                  \
     PART(stack)                                                                \
     PART(list)                                                                 \
     PART(tally)                                                                \
     PART(doubts)
 
-/* A session that will end. */
+/* An expected exit of a session. */
 struct lookahead_ending {
     int64_t at_ns;
     uint64_t token;
@@ -52,11 +51,11 @@ struct lookahead_rollout {
     struct lookahead_ending *endings; /* heap */
     uint32_t ending_count;
     uint32_t *started; /* in this pass */
-    int64_t *start_ns; /* per task: when it started; SCHED_NEVER: not */
+    int64_t *start_ns; /* per task: when it started; SCHED_NEVER: it did not */
     uint32_t capacity;
 };
 
-/* Make room for the state of `real`. */
+/* Reserve memory for the state of `real`. */
 void lookahead_rollout_reserve(struct lookahead_rollout *rollout,
                                const struct sched *real);
 void lookahead_rollout_release(struct lookahead_rollout *rollout);
@@ -64,8 +63,8 @@ size_t lookahead_rollout_bytes(const struct lookahead_rollout *rollout);
 
 /*
  * Run ahead from the state of `real`, with this order for the run, or by rank
- * if `count` is 0. Return when the last session of the run ends; the start of
- * each task is in rollout->start_ns then.
+ * if `count` is 0. Return when the last session of the run finishes;
+ * rollout->start_ns then has the start of each task.
  */
 int64_t lookahead_rollout_run(struct lookahead_rollout *rollout,
                               const struct sched *real,

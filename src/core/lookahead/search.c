@@ -5,18 +5,18 @@
 
 #include <string.h>
 
-/* A search begins anew after so many children that were not kept. */
+/* Restart the search after this many children in a row that were not kept. */
 enum { PATIENCE = 150 };
 
-/* Lists that are kept even if the budget is small. */
+/* Minimum number of lists kept. */
 enum { ELITES_MIN = 8 };
 
-/* One in so many neighbours in a child changes places. */
+/* One in this many pairs of neighbours in a child is swapped. */
 enum { MUTATION = 20 };
 
 /* ---- lists ---- */
 
-/* How urgent a task is: the work behind it, or with it, by turns. */
+/* Urgency of a task: the length of the work after it, or including it. */
 static int64_t
 urgency(const struct lookahead_search *search, uint32_t task, bool own)
 {
@@ -25,7 +25,7 @@ urgency(const struct lookahead_search *search, uint32_t task, bool own)
                : model->tail_ns[task] - model->length_ns[task];
 }
 
-/* Draw one of the tasks that could come next, urgent ones more likely. */
+/* Draw one of the eligible tasks, urgent ones more likely. */
 static uint32_t draw(struct lookahead_search *search, uint32_t count, bool own)
 {
     INVARIANT(count > 0);
@@ -45,7 +45,7 @@ static uint32_t draw(struct lookahead_search *search, uint32_t count, bool own)
         uint64_t weight = (uint64_t)((value - least) / step) + 1;
         weight *= weight;
         sum += weight;
-        /* Each takes the place of the one before by its share so far. */
+        /* Weighted reservoir sampling. */
         if (rng_next(&search->rng) % sum < weight) {
             drawn = ix;
         }
@@ -92,7 +92,7 @@ static bool is_better(struct lookahead_elite a, struct lookahead_elite b)
     return a.end_ns != b.end_ns ? a.end_ns < b.end_ns : a.sum_ns < b.sum_ns;
 }
 
-/* The worst of those that are kept. */
+/* Return the worst elite. */
 static uint32_t find_worst(const struct lookahead_search *search)
 {
     uint32_t worst = 0;
@@ -104,7 +104,7 @@ static uint32_t find_worst(const struct lookahead_search *search)
     return worst;
 }
 
-/* The better of two that are drawn. */
+/* Return the better of two random elites. */
 static uint32_t choose(struct lookahead_search *search)
 {
     uint32_t a = rng_below(&search->rng, search->elite_count);
@@ -112,7 +112,7 @@ static uint32_t choose(struct lookahead_search *search)
     return is_better(search->elites[a], search->elites[b]) ? a : b;
 }
 
-/* Append those of a list that are not there yet, up to a place. */
+/* Append tasks of `from` that are not in the list yet, up to place `until`. */
 static uint32_t append(struct lookahead_search *search,
                        const uint32_t *from,
                        uint32_t place,
@@ -128,7 +128,7 @@ static uint32_t append(struct lookahead_search *search,
     return place;
 }
 
-/* Whether a task needs another one, directly. */
+/* Return whether a task directly needs another task. */
 static bool
 needs(const struct lookahead_model *model, uint32_t task, uint32_t other)
 {
@@ -142,7 +142,7 @@ needs(const struct lookahead_model *model, uint32_t task, uint32_t other)
     return false;
 }
 
-/* Exchange some neighbours that may be exchanged. */
+/* Swap some neighbours that are independent. */
 static void disturb(struct lookahead_search *search)
 {
     const struct lookahead_model *model = search->sgs.model;
@@ -157,7 +157,7 @@ static void disturb(struct lookahead_search *search)
     }
 }
 
-/* Cross two lists: needs stay in front, because both have them there. */
+/* Cross two lists: needs precede in the child as in both parents. */
 static void cross(struct lookahead_search *search)
 {
     uint32_t count = search->sgs.model->count;
@@ -175,7 +175,7 @@ static void cross(struct lookahead_search *search)
 
 /* ---- schedules ---- */
 
-/* Justify while that shortens it; return when it ends. */
+/* Justify while that shortens the schedule; return its length. */
 static int64_t improve(struct lookahead_search *search, int64_t end_ns)
 {
     for (;;) {
@@ -189,7 +189,7 @@ static int64_t improve(struct lookahead_search *search, int64_t end_ns)
     }
 }
 
-/* Put the list of the present schedule into a place. */
+/* Store the list of the current schedule as an elite. */
 static void
 put(struct lookahead_search *search, uint32_t elite, struct lookahead_elite as)
 {
@@ -202,7 +202,7 @@ put(struct lookahead_search *search, uint32_t elite, struct lookahead_elite as)
     INVARIANT(!is_better(as, search->elites[search->best]));
 }
 
-/* Keep the present schedule if it is new and good enough; whether it was. */
+/* Keep the current schedule if it is new and good enough; return whether. */
 static bool keep(struct lookahead_search *search, int64_t end_ns)
 {
     INVARIANT(search->elite_count <= search->elite_max);
@@ -229,7 +229,7 @@ static bool keep(struct lookahead_search *search, int64_t end_ns)
     return true;
 }
 
-/* Keep only the best: the rest is drawn anew. */
+/* Keep only the best elite: the others are sampled again. */
 static void begin_anew(struct lookahead_search *search)
 {
     INVARIANT(search->best < search->elite_count);
@@ -280,7 +280,7 @@ void lookahead_search_begin(struct lookahead_search *search,
     if (first != NULL) {
         memcpy(search->list, first, model->count * sizeof(first[0]));
     } else {
-        /* By the work from its start to the end, longest first: by rank. */
+        /* By rank: longest path to the end first. */
         for (uint32_t ix = 0; ix < model->count; ix++) {
             search->start_ns[ix] = -model->tail_ns[ix];
             search->list[ix] = ix;
@@ -301,7 +301,7 @@ bool lookahead_search_judge(struct lookahead_search *search,
     }
     uint32_t ix = search->judged++;
     if (ix < search->elite_count) {
-        /* One after the other: until then they are better than they are. */
+        /* One per call; until it is judged, its end_ns is too low. */
         search->elites[ix].end_ns = judge(ctx, list_of(search, ix));
         return true;
     }
@@ -309,7 +309,7 @@ bool lookahead_search_judge(struct lookahead_search *search,
     uint32_t worst = find_worst(search);
     struct lookahead_elite child = {
         .end_ns = judge(ctx, search->list),
-        .sum_ns = search->judged, /* of equal ends, the older one stays */
+        .sum_ns = search->judged, /* ties: the older list stays */
     };
     if (child.end_ns < search->elites[worst].end_ns) {
         memcpy(list_of(search, worst),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is free over time is a sorted array of points; between two of them
- * nothing changes. Plans of some hundred tasks have few points, and moving a
- * part of the array is cheaper than any tree.
+ * Free units over time are a sorted array of points; between two points nothing
+ * changes. Schedules of some hundred tasks have few points, and moving a part
+ * of the array is cheaper than any tree.
  */
 #include "core/lookahead/sgs.h"
 
@@ -10,9 +10,9 @@
 
 #include <string.h>
 
-/* ---- what is free over time ---- */
+/* ---- free units over time ---- */
 
-/* The point at or before a time, looked for from the end. */
+/* Return the point at or before a time, searched from the back. */
 static uint32_t point_before(const struct lookahead_sgs *sgs, int64_t at_ns)
 {
     uint32_t low = 0;
@@ -28,7 +28,7 @@ static uint32_t point_before(const struct lookahead_sgs *sgs, int64_t at_ns)
     return low;
 }
 
-/* Make a point at this time, behind point `before`; return its index. */
+/* Insert a point at this time, after point `before`; return its index. */
 static uint32_t split(struct lookahead_sgs *sgs, uint32_t before, int64_t at_ns)
 {
     INVARIANT(before < sgs->point_count);
@@ -56,7 +56,7 @@ static uint32_t split(struct lookahead_sgs *sgs, uint32_t before, int64_t at_ns)
     return after;
 }
 
-/* Take units from one time to another; `from` is at or before the first. */
+/* Take units for an interval; point `from` is at or before its start. */
 static void occupy(struct lookahead_sgs *sgs,
                    uint32_t from,
                    int64_t begin_ns,
@@ -83,7 +83,7 @@ static void occupy(struct lookahead_sgs *sgs,
     }
 }
 
-/* Only what is in flight is there yet. */
+/* Start with only the sessions in flight. */
 static void begin(struct lookahead_sgs *sgs)
 {
     const struct lookahead_model *model = sgs->model;
@@ -97,7 +97,7 @@ static void begin(struct lookahead_sgs *sgs)
     }
 }
 
-/* The earliest start from `from_ns` on; the point before it in *point_out. */
+/* Return the earliest start at or after `from_ns`; its point in *point_out. */
 static int64_t earliest(const struct lookahead_sgs *sgs,
                         uint32_t task,
                         int64_t from_ns,
@@ -116,7 +116,7 @@ static int64_t earliest(const struct lookahead_sgs *sgs,
                             &sgs->free[(size_t)point * model->words],
                             units)) {
             first = point + 1;
-            INVARIANT(first < sgs->point_count); /* in the end all is free */
+            INVARIANT(first < sgs->point_count); /* the last point is free */
             start_ns = sgs->at_ns[first];
         }
     }
@@ -124,7 +124,7 @@ static int64_t earliest(const struct lookahead_sgs *sgs,
     return start_ns;
 }
 
-/* The latest start with an end by `until_ns`, likewise. */
+/* Return the latest start that finishes by `until_ns`; its point likewise. */
 static int64_t latest(const struct lookahead_sgs *sgs,
                       uint32_t task,
                       int64_t until_ns,
@@ -144,7 +144,7 @@ static int64_t latest(const struct lookahead_sgs *sgs,
         if (sgs->at_ns[point] <= end_ns - length_ns) {
             break;
         }
-        INVARIANT(point > 0); /* it had a place, and that is still free */
+        INVARIANT(point > 0); /* its old position is still free */
         point--;
     }
     *point_out = point;
@@ -184,7 +184,7 @@ int64_t lookahead_sgs_serial(struct lookahead_sgs *sgs,
     return makespan_ns;
 }
 
-/* As late as the tasks behind allow, in order of their ends, last first. */
+/* Start each task as late as its dependents allow, latest finish first. */
 static void
 justify_right(struct lookahead_sgs *sgs, int64_t *start_ns, int64_t makespan_ns)
 {
@@ -227,8 +227,8 @@ int64_t lookahead_sgs_justify(struct lookahead_sgs *sgs,
 
 /* ---- the parallel scheme ---- */
 
-/* Sessions that end now give back what they used; those who need them may
- * have nothing left to wait for. Return how many still run. */
+/* Remove tasks that finish now and count them off for their dependents. Return
+ * how many still run. */
 static uint32_t end_running(struct lookahead_sgs *sgs,
                             const int64_t *start_ns,
                             int64_t now_ns,
@@ -252,7 +252,7 @@ static uint32_t end_running(struct lookahead_sgs *sgs,
     return kept;
 }
 
-/* The next time at which something ends or may start. */
+/* Return the next time at which a task finishes or may start. */
 static int64_t next_time(const struct lookahead_sgs *sgs,
                          const int64_t *start_ns,
                          int64_t now_ns,
@@ -329,7 +329,7 @@ int64_t lookahead_sgs_parallel(struct lookahead_sgs *sgs,
 
 /* ---- sorting ---- */
 
-/* A merge of runs that double in length, from short insertion sorts. */
+/* Merge sort, starting from short insertion sorts. */
 void lookahead_sgs_sort(struct lookahead_sgs *sgs,
                         const int64_t *key_ns,
                         uint32_t *list)
