@@ -119,9 +119,9 @@ struct import_span import_take(struct import *import, struct strbuf *text)
     return span;
 }
 
-/* Bytes at `text` that a line may not contain, or 0. strip has removed what a
- * terminal acts on; YAML breaks lines at U+2028 and U+2029, and does not take
- * U+FEFF, U+FFFE and U+FFFF. */
+/* Return the number of bytes at `text` that a line must not contain, or 0.
+ * strip has removed terminal controls; YAML breaks lines at U+2028 and U+2029,
+ * and rejects U+FEFF, U+FFFE and U+FFFF. */
 static size_t unfit(const char *text)
 {
     static const char *const characters[] = {
@@ -147,7 +147,7 @@ void import_add_line(struct strbuf *out, struct import_span text, size_t max)
     struct strbuf clean = {0};
     strip_text(&clean, text.text, text.len);
     size_t begin = out->len;
-    bool blank = false; /* one is due before the next that is not */
+    bool blank = false; /* a space is due before the next character */
     const char *at = strbuf_text(&clean);
     while (*at != '\0') {
         size_t len = unfit(at);
@@ -176,7 +176,7 @@ void import_add_lines(struct strbuf *out, struct import_span text)
     struct strbuf clean = {0};
     strip_text(&clean, text.text, text.len);
     size_t begin = out->len;
-    size_t end = begin; /* behind the last byte that is not blank */
+    size_t end = begin; /* after the last byte that is not blank */
     for (const char *at = strbuf_text(&clean); *at != '\0';) {
         size_t skipped = *at == '\r' ? 1 : unfit(at);
         bool blank = *at == ' ' || *at == '\t' || *at == '\n';
@@ -242,7 +242,7 @@ bool import_next_line(struct import_span *rest, struct import_span *line)
     return any;
 }
 
-/* The run of digits at *text without its zeros; *text is then behind it. */
+/* Take the run of digits at *text, without leading zeros, and advance *text. */
 static struct import_span take_digits(const char **text)
 {
     while (**text == '0') {
@@ -287,7 +287,7 @@ int import_compare_keys(const char *a, const char *b)
     return strcmp(whole_left, whole_right);
 }
 
-/* An ASCII letter or digit. */
+/* Whether the byte is an ASCII letter or digit. */
 static bool is_plain(char byte)
 {
     unsigned char small = lower(byte);
@@ -312,7 +312,7 @@ bool import_is_key(struct import_span key)
 
 bool import_is_name(struct import_span name)
 {
-    bool any = false; /* a letter or a digit */
+    bool any = false; /* has a letter or a digit */
     for (size_t ix = 0; ix < name.len; ix++) {
         char byte = name.text[ix];
         if (!import_reference_is_name(byte)) {
@@ -363,7 +363,7 @@ struct import_tie *import_add_tie(struct import *import,
     return tie;
 }
 
-/* What was written is read as a plan: nothing wrong leaves this place. */
+/* Check the output by reading it as a plan: no invalid plan is returned. */
 static void check_plan(struct import *import, const struct strbuf *text)
 {
     struct plan_source source = {

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Issues of beads (bd), one object per line: .beads/issues.jsonl, or the output
- * of `bd export` and `bd list --json`.
+ * Reader for issues of beads (bd), one object per line: .beads/issues.jsonl, or
+ * the output of `bd export` and `bd list --json`.
  *
- * A dependency stands in the issue that has to wait, or that is the child. Of
- * its types, those that hold back work are needs, "parent-child" names the
- * parent, and all others are links without an effect. An id with a dot, such
- * as bd-a1b2.3, is that of a child. Zeros are left out by bd, so that an issue
- * without a priority has the most urgent one.
+ * A dependency is listed in the waiting issue, or in the child. Dependency
+ * types that block work become needs, "parent-child" names the parent, and all
+ * other types are links without an effect. An id with a dot, such as bd-a1b2.3,
+ * belongs to a child. bd omits zeros, so an issue without a priority has the
+ * most urgent one.
  */
 #include "import/import_read.h"
 
 #include <string.h>
 
-/* Set the id. Other records than issues are left out. */
+/* Set the id. Skip records other than issues. */
 static bool set_id(struct import_reading *reading,
                    const json_t *entry,
                    struct import_issue *issue)
@@ -38,15 +38,15 @@ static bool set_id(struct import_reading *reading,
     return true;
 }
 
-/* Statuses that a project has added are taken for open. */
+/* Set the state. Statuses that a project has added count as open. */
 static bool set_state(struct import_reading *reading,
                       const json_t *entry,
                       struct import_issue *issue)
 {
     static const char *const closed[] = {"closed", "tombstone"};
     static const char *const deferred[] = {"deferred", "pinned"};
-    /* Types with which bd keeps its own books; they are no work, and nothing
-     * waits for them. */
+    /* Types of bd's internal records; they are not work, and no issue waits for
+     * them. */
     static const char *const records[] =
         {"agent", "event", "message", "rig", "role", "slot"};
     const json_t *status = json_object_get(entry, "status");
@@ -91,8 +91,8 @@ static bool set_priority(struct import_reading *reading,
     return true;
 }
 
-/* Make a tie refer to the issue of that id; false when it will not do. An id
- * of another project ("external:PROJECT:CAPABILITY") is in no file. */
+/* Set a reference to the issue of that id; false if the id is invalid. An id of
+ * another project ("external:PROJECT:CAPABILITY") is in no file. */
 static bool set_reference(struct import *import,
                           struct import_span id,
                           struct import_reference *reference)

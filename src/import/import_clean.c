@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What of Markdown must be known to tell a statement from an example of one:
- * fenced, indented and inline code, quotations, HTML comments and a few
- * elements, text that is struck through. One pass over the lines, and in each
- * line one over its bytes; each search is bounded, so that a hostile body costs
- * no more than a long one.
+ * Filter for the Markdown that distinguishes statements from examples: fenced,
+ * indented and inline code, quotations, HTML comments and a few elements,
+ * strikethrough. It makes one pass over the lines, and in each line one over
+ * its bytes; each search is bounded, so that a hostile body costs no more than
+ * a long one.
  */
 #include "import/import_reference.h"
 
 #include <string.h>
 
 enum {
-    TICKS_MAX = 32,  /* longer runs of backticks begin no code */
+    TICKS_MAX = 32,  /* longer runs of backticks start no code */
     TAB_COLUMNS = 4, /* also the indentation of code */
     FENCE_MIN = 3,
     LEVEL_MAX = 6, /* of a heading */
     ORDINAL_MAX = 9,
 };
 
-/* What is hidden from an opening to a closing text. */
+/* An element to hide, from `open` to `close`. */
 struct element {
     const char *open;
     const char *close;
@@ -26,12 +26,12 @@ struct element {
 };
 
 struct cleaner {
-    const struct element *inside; /* goes on in the next line, or NULL */
+    const struct element *inside; /* element open across lines, or NULL */
     char fence;                   /* '`' or '~' in fenced code, else 0 */
     size_t fence_len;
-    bool list;  /* the last paragraph was an item of a list */
-    bool blank; /* the line before was blank */
-    bool code;  /* the line before was indented code */
+    bool list;  /* the last paragraph was a list item */
+    bool blank; /* the previous line was blank */
+    bool code;  /* the previous line was indented code */
 };
 
 static const struct element elements[] = {
@@ -44,7 +44,7 @@ static const struct element elements[] = {
     {"<strike", "</strike>", ' '},
 };
 
-/* How many bytes from `at` on are `byte`. */
+/* Return the number of bytes equal to `byte` at `at`. */
 static size_t run_of(const char *at, const char *end, char byte)
 {
     const char *from = at;
@@ -54,7 +54,7 @@ static size_t run_of(const char *at, const char *end, char byte)
     return (size_t)(at - from);
 }
 
-/* Length of the mark of a list item at `at`, the blank behind it included. */
+/* Return the length of a list bullet at `at`, with the blank after it. */
 static size_t bullet_at(const char *at, const char *end)
 {
     size_t len = 0;
@@ -105,7 +105,7 @@ static void fill(char *from, const char *to, char byte)
     memset(from, byte, (size_t)(to - from));
 }
 
-/* Blank the element that goes on at `at`; where it ends. */
+/* Blank the rest of the open element; return the position after it. */
 static char *hide_element(struct cleaner *cleaner, char *at, char *end)
 {
     const struct element *inside = cleaner->inside;
@@ -122,7 +122,7 @@ static char *hide_element(struct cleaner *cleaner, char *at, char *end)
     return at;
 }
 
-/* The element that opens at `at`, or NULL. */
+/* Return the element that opens at `at`, or NULL. */
 static const struct element *element_at(const char *at, const char *end)
 {
     for (size_t ix = 0; ix < ARRAY_COUNT(elements); ix++) {
@@ -138,7 +138,7 @@ static const struct element *element_at(const char *at, const char *end)
     return NULL;
 }
 
-/* The run of exactly `len` bytes equal to `byte` from `at` on, or NULL. */
+/* Find a run of exactly `len` bytes equal to `byte`; NULL if none. */
 static char *find_run(char *at, const char *end, char byte, size_t len)
 {
     while (at < end) {
@@ -151,11 +151,11 @@ static char *find_run(char *at, const char *end, char byte, size_t len)
     return NULL;
 }
 
-/* Take out what is marked within a line. */
+/* Blank code, strikethrough and elements within a line. */
 static void clean_inline(struct cleaner *cleaner, char *at, char *end)
 {
-    uint64_t unclosed = 0; /* lengths of runs of backticks that have no end */
-    bool struck = true;    /* "~~" may still have an end */
+    uint64_t unclosed = 0; /* lengths of backtick runs without a match */
+    bool struck = true;    /* a second "~~" may still follow */
     while (at < end) {
         size_t ticks = run_of(at, end, '`');
         if (ticks > 0 && ticks <= TICKS_MAX && (unclosed >> ticks & 1) == 0) {
@@ -185,7 +185,7 @@ static void clean_inline(struct cleaner *cleaner, char *at, char *end)
     }
 }
 
-/* Whether a fence of code opens or closes here. */
+/* Whether a code fence opens or closes here. */
 static bool is_fence(const struct cleaner *cleaner, char *at, char *end)
 {
     size_t len = at < end ? run_of(at, end, *at) : 0;
@@ -203,8 +203,8 @@ static bool is_fence(const struct cleaner *cleaner, char *at, char *end)
     return *at == cleaner->fence && len >= cleaner->fence_len && rest == end;
 }
 
-/* Whether all of the line is code or quotation; notes what it means for the
- * next one. */
+/* Whether the whole line is code or quotation; update the state for the next
+ * line. */
 static bool is_hidden(struct cleaner *cleaner, char *line, char *end)
 {
     struct import_shape shape = import_shape(import_between(line, end));
@@ -245,7 +245,7 @@ static void clean_line(struct cleaner *cleaner, char *line, char *end)
     clean_inline(cleaner, line, end);
 }
 
-/* Control characters, and spaces that do not break, become spaces. */
+/* Replace control characters and no-break spaces by spaces. */
 static void even_out(char *text, size_t len)
 {
     for (size_t ix = 0; ix < len; ix++) {

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cycles among the chosen issues, by a depth-first walk with a stack of its
- * own: each way back to an issue on the stack is a cycle, and is reported from
- * there on. Every issue and every need is looked at once.
+ * Cycle search among the chosen issues: a depth-first walk with an explicit
+ * stack. Each edge to an issue on the stack closes a cycle, which is reported
+ * from that issue on. The walk visits every issue and every need once.
  */
 #include "base/mem.h"
 #include "import/import_internal.h"
 
 #include <inttypes.h>
 
-enum { SHOWN_MAX = 12 }; /* issues of a cycle that are named */
+enum { SHOWN_MAX = 12 }; /* issues of a cycle to name */
 
 enum colour { NOT_SEEN, ON_STACK, FINISHED };
 
 struct walk {
     struct import *import;
     uint8_t *colours; /* enum colour */
-    uint32_t *next;   /* need to look at next, for each issue */
+    uint32_t *next;   /* next need to visit, for each issue */
     uint32_t *stack;
     uint32_t depth;
 };
 
-/* The stack from `first` on is a cycle. */
+/* Report the cycle: the stack from `first` on. */
 static void report(const struct walk *walk, uint32_t first)
 {
     const struct import *import = walk->import;

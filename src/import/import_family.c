@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parents and children, and needs that are stated from the other side.
+ * Parents and children, and needs that the other issue states.
  *
- * A parent is named by its child or names it, or both do; of several the first
- * counts. Children are kept in one array, those of one parent together. A
- * parent that has sub-issues is a container: its sub-issues are the work.
+ * A child names its parent, or the parent names the child, or both; of several
+ * parents the first counts. Children are kept in one array, grouped by parent.
+ * A parent that has sub-issues is a container: its sub-issues are the work.
  *
- * Everything that climbs does so for IMPORT_LEVELS_MAX steps at most; deeper
- * nesting is refused here.
+ * Every walk upwards takes at most IMPORT_LEVELS_MAX steps; deeper nesting is
+ * rejected here.
  */
 #include "base/mem.h"
 #include "import/import_internal.h"
 
-/* `other` depends on `issue`, as `issue` says. */
+/* Add the need of `other` for `issue`, which `issue` states. */
 static void add_need(struct import *import,
                      const struct import_issue *issue,
                      struct import_issue *other)
@@ -61,8 +61,8 @@ static void follow_ties(struct import *import, struct import_issue *issue)
     }
 }
 
-/* Report parents that form a cycle, and cut it; `seen` has a number for each
- * walk upwards, 0 before the first. */
+/* Report a cycle of parents and break it. `seen` marks the issues of each walk
+ * upwards; it starts as 0. */
 static void check_walk(struct import *import, uint32_t *seen, uint32_t start)
 {
     uint32_t ix = start;
@@ -80,8 +80,8 @@ static void check_walk(struct import *import, uint32_t *seen, uint32_t start)
     }
 }
 
-/* Report issues that are nested too deep; there are no cycles. `levels` are 0
- * before. */
+/* Report issues that are nested too deep. Requires that no cycles exist and
+ * that `levels` are 0. */
 static void check_levels(struct import *import, uint32_t *levels)
 {
     for (uint32_t start = 0; start < import->issue_count; start++) {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Issues of GitHub, in the shapes of `gh issue list`, `gh pr list`, `gh search
- * issues` and of the REST interface, which differ in how they name the
- * repository and the state. Relations are lists, or objects with a list
- * "nodes".
+ * Reader for issues of GitHub, in the formats of `gh issue list`, `gh pr list`,
+ * `gh search issues` and the REST API, which differ in the fields for
+ * repository and state. Relations are lists, or objects with a list "nodes".
  */
 #include "import/import_read.h"
 
@@ -16,7 +15,7 @@
 
 /* --- the repository ----------------------------------------------------- */
 
-/* The owner and name at the end of an address: .../OWNER/NAME[/issues/N]. */
+/* Split the owner and name from an address: .../OWNER/NAME[/issues/N]. */
 static bool split_address(struct import_span address,
                           struct import_span *owner,
                           struct import_span *name)
@@ -41,7 +40,7 @@ static bool split_address(struct import_span address,
     return import_split(both, owner, name);
 }
 
-/* Owner and name out of a "repository" field; false when it has none. */
+/* Read owner and name from a "repository" field; false if it has none. */
 static bool read_repository(const json_t *value,
                             struct import_span *owner,
                             struct import_span *name)
@@ -74,7 +73,7 @@ static const char *const addresses[] = {
     NULL,
 };
 
-/* Find out which repository the issue is of; false after an error. */
+/* Set the repository of the issue; false after an error. */
 static bool set_repository(struct import_reading *reading,
                            const json_t *entry,
                            struct import_issue *issue)
@@ -157,7 +156,7 @@ static bool set_milestone(struct import_reading *reading,
     return true;
 }
 
-/* Whether an address is that of a pull request. */
+/* Whether an address is of a pull request. */
 static bool is_pull_address(struct import_span address)
 {
     return address.len > 0 &&
@@ -194,14 +193,14 @@ static bool set_state(struct import_reading *reading,
 
 /* --- relations ---------------------------------------------------------- */
 
-/* A whole number that an issue can have; 0: it is none. */
+/* Return a valid issue number; 0 if the value is not one. */
 static int64_t number_of(const json_t *value)
 {
     int64_t number = json_is_integer(value) ? json_integer_value(value) : 0;
     return number > IMPORT_NUMBER_MAX ? 0 : number;
 }
 
-/* Append OWNER/NAME#NUMBER, without the repository when it is the same. */
+/* Append OWNER/NAME#NUMBER, or #NUMBER in the same repository. */
 static void set_text(struct import *import,
                      const struct import_issue *issue,
                      struct import_reference *reference)
@@ -218,7 +217,7 @@ static void set_text(struct import *import,
     reference->text = import_take(import, &text);
 }
 
-/* Add a tie to the issue that a relation names; false after an error. */
+/* Add a tie for a relation; false after an error. */
 static bool add_relation(const struct import_reading *reading,
                          struct import_issue *issue,
                          const char *field,
@@ -295,7 +294,7 @@ static bool add_relations(const struct import_reading *reading,
     return true;
 }
 
-/* The parent that the REST interface names by its address. */
+/* Add the parent that the REST API names by its address. */
 static void add_parent_address(struct import *import,
                                struct import_issue *issue,
                                struct import_span address)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which issues make the plan, and what each of them needs.
+ * Selection of the issues of the plan, and their needs.
  *
- * A queue holds the issues whose references are read: the chosen ones, which
- * are the groups of the plan, and parents whose sub-issues are the work. Such a
- * container is never needed itself: its open sub-issues are, all of them. What
- * a container needs, its sub-issues need. References between a container and
- * its own sub-issues say nothing about order and are skipped.
+ * A queue holds the issues whose references are read: the chosen issues, which
+ * are the groups of the plan, and parents whose sub-issues are the work. An
+ * issue never needs such a container, but all of its open sub-issues. The needs
+ * of a container become needs of its sub-issues. References between a container
+ * and its own sub-issues imply no order and are skipped.
  *
  * With --add-needed the queue grows while it is read; each issue enters once.
  */
@@ -21,7 +21,7 @@
 
 enum { NAMES_SHOWN = 5 };
 
-/* --- the wave ----------------------------------------------------------- */
+/* --- selection ---------------------------------------------------------- */
 
 static bool has_label(const struct import_issue *issue, const char *name)
 {
@@ -33,7 +33,7 @@ static bool has_label(const struct import_issue *issue, const char *name)
     return false;
 }
 
-/* Whether the options about labels admit the issue. */
+/* Whether the label options admit the issue. */
 static bool is_admitted(const struct import *import,
                         const struct import_issue *issue)
 {
@@ -56,7 +56,7 @@ static bool is_barred(const struct import *import,
     return false;
 }
 
-/* No issue is of the milestone: which ones are there? */
+/* Report that no issue has the milestone, with the existing milestones. */
 static void fail_milestone(struct import *import)
 {
     const char *wanted = import->options.milestone;
@@ -88,7 +88,7 @@ static void fail_milestone(struct import *import)
     strbuf_release(&names);
 }
 
-/* Count an issue that is of the milestone and has the labels; whether it is a
+/* Count an issue of the milestone that has the labels; return whether it is a
  * group of the plan. */
 static bool count_matched(struct import *import,
                           const struct import_issue *issue)
@@ -143,22 +143,22 @@ static void choose(struct import *import)
 
 /* --- needs -------------------------------------------------------------- */
 
-/* The issues whose references are read, and the one that is being read. */
+/* State of linking: the queue of issues, and the issue being read. */
 struct linking {
     struct import *import;
     uint32_t *queue; /* grows while it is read */
     uint32_t queue_count;
-    uint32_t ix;         /* the issue */
+    uint32_t ix;         /* the issue being read */
     struct strmap texts; /* references and ids seen in it */
     uint32_t *needs;
     uint32_t need_count;
     uint32_t need_capacity;
-    uint32_t *stack; /* issues of a container that are still to be visited */
+    uint32_t *stack; /* issues of a container to visit */
     uint32_t total;  /* needs found so far, with duplicates */
-    bool bringing;   /* sub-issues are taken in, not needed by anyone */
+    bool bringing;   /* add sub-issues, without a need for them */
 };
 
-/* Read the references of an issue, and of the open parents above it. */
+/* Queue an issue and its open ancestors. */
 static void enqueue(struct linking *linking, uint32_t ix)
 {
     struct import *import = linking->import;
@@ -171,7 +171,7 @@ static void enqueue(struct linking *linking, uint32_t ix)
     }
 }
 
-/* Leave out a reference, with a note in the plan. */
+/* Drop a reference, with a note in the plan. */
 static void drop(struct linking *linking, const char *text)
 {
     struct import *import = linking->import;
@@ -183,7 +183,7 @@ static void drop(struct linking *linking, const char *text)
     import->counts.dropped++;
 }
 
-/* A reference to what is in no file. */
+/* Handle a reference to an issue in no file. */
 static void on_unknown(struct linking *linking,
                        const struct import_reference *reference,
                        const char *text,
@@ -213,8 +213,8 @@ static void on_unknown(struct linking *linking,
                       reference->pull ? "--ignore-pulls" : "--ignore-unknown");
 }
 
-/* Append what an issue that is not of the plan is: "an issue of milestone M
- * which is open and not chosen". */
+/* Append the description of an issue outside of the plan: "an issue of
+ * milestone M which is open and not selected". */
 static void add_standing(const struct import_issue *target, struct strbuf *out)
 {
     if (target->kind != IMPORT_ISSUE) {
@@ -234,8 +234,8 @@ static void add_standing(const struct import_issue *target, struct strbuf *out)
                 target->deferred ? "deferred" : "open");
 }
 
-/* A reference to an open issue that is not of the plan; `via` is the container
- * that it is a part of, or NULL. */
+/* Handle a reference to an open issue outside of the plan; `via` is the
+ * container that it belongs to, or NULL. */
 static void on_outside(struct linking *linking,
                        const char *text,
                        struct import_issue *target,
@@ -279,7 +279,7 @@ static void on_outside(struct linking *linking,
     strbuf_release(&what);
 }
 
-/* Whether more needs were found than a plan can have; an error then. */
+/* Whether more needs were found than a plan can have; report it once. */
 static bool is_full(struct linking *linking)
 {
     if (linking->total == IMPORT_NEEDS_MAX) {
@@ -302,7 +302,7 @@ static void add_need(struct linking *linking, uint32_t ix)
     linking->needs[linking->need_count++] = ix;
 }
 
-/* Need an issue, or the open sub-issues of a container, at any depth. */
+/* Add a need for an issue, or for all open descendants of a container. */
 static void need_target(struct linking *linking,
                         const char *text,
                         struct import_issue *target)
@@ -335,7 +335,7 @@ static void need_target(struct linking *linking,
     }
 }
 
-/* Whether the reference is one between a container and its own parts. */
+/* Whether the reference links a container and its own parts. */
 static bool is_structure(const struct linking *linking, uint32_t target)
 {
     const struct import *import = linking->import;
@@ -391,9 +391,9 @@ static void on_reference(void *ctx, const struct import_reference *reference)
     }
 }
 
-/* Relations that fields of an issue state. Those to closed issues are
- * fulfilled, in whatever file the other issue is; a sub-issue must be in a
- * file. */
+/* Follow the relations that fields of an issue state. Relations to closed
+ * issues are satisfied, even if the issue is in no file; a sub-issue must be in
+ * a file. */
 static void follow_ties(struct linking *linking)
 {
     struct import *import = linking->import;
@@ -410,7 +410,7 @@ static void follow_ties(struct linking *linking)
             on_reference(linking, &tie->reference);
         }
     }
-    /* A parent comes after its sub-issues, or brings them into the plan. */
+    /* A parent needs its sub-issues, or adds them to the plan. */
     linking->bringing = !issue->chosen;
     bool takes = issue->chosen || (issue->wanted && import->options.add_needed);
     for (uint32_t ix = 0; takes && ix < issue->child_count; ix++) {
@@ -428,7 +428,7 @@ static int by_value(const void *left, const void *right)
     return *a == *b ? 0 : *a < *b ? -1 : 1;
 }
 
-/* Sort needs and remove duplicates; how many are left. */
+/* Sort needs and remove duplicates; return the new count. */
 static uint32_t sort_needs(uint32_t *needs, uint32_t count)
 {
     uint32_t kept = 0;
@@ -443,7 +443,7 @@ static uint32_t sort_needs(uint32_t *needs, uint32_t count)
     return kept;
 }
 
-/* Keep what was found in the issue. */
+/* Store the needs that were found in the issue. */
 static void keep_needs(struct linking *linking)
 {
     struct import *import = linking->import;
@@ -457,8 +457,8 @@ static void keep_needs(struct linking *linking)
     }
 }
 
-/* Whether an issue needs another one below the same parent, which then waits
- * for all that the parent needs. */
+/* Whether an issue needs another issue below the same parent, which then waits
+ * for all needs of the parent. */
 static bool needs_below(const struct import *import, uint32_t ix, uint32_t top)
 {
     const struct import_issue *issue = &import->issues[ix];
@@ -470,7 +470,7 @@ static bool needs_below(const struct import *import, uint32_t ix, uint32_t top)
     return false;
 }
 
-/* The needs of an issue with those of all open parents above it. */
+/* Collect the needs of an issue and of its open ancestors. */
 static void add_inherited(struct linking *linking, uint32_t ix)
 {
     struct import *import = linking->import;
@@ -489,7 +489,7 @@ static void add_inherited(struct linking *linking, uint32_t ix)
     }
 }
 
-/* Hand the needs of parents down, to the issues that have no sub-issues. */
+/* Copy the needs of parents to the issues that have no sub-issues. */
 static void inherit_needs(struct linking *linking)
 {
     struct import *import = linking->import;
@@ -581,7 +581,7 @@ static void count_chosen(struct import *import)
     }
 }
 
-/* A path for a repository that is not there is a slip. */
+/* Report a path for an unknown repository as a typing error. */
 static void check_paths(struct import *import)
 {
     for (uint32_t ix = 0; ix < import->options.path_count; ix++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Priorities: read from labels, handed on, and made the order of the plan.
+ * Priorities: read from labels, propagated, and used to order the plan.
  *
  * The scheduler breaks ties by the order of declaration, so urgent issues come
- * first. An issue without a priority has that of its nearest parent that has
- * one; and an issue is as urgent as the most urgent one that needs it.
+ * first. An issue without a priority inherits that of its nearest ancestor with
+ * a priority; and an issue is as urgent as its most urgent dependent.
  */
 #include "base/mem.h"
 #include "import/import_reference.h"
@@ -13,8 +13,8 @@
 
 enum { WORDS_MAX = 8, WORD_BYTES_MAX = 16 };
 
-/* A word of a label that gives a priority, with "priority" or "prio" in front
- * or behind; some do so by themselves. */
+/* A word that gives a priority, in a label with "priority" or "prio" before or
+ * after it; `alone`: also without. */
 static const struct {
     const char *text;
     uint32_t priority;
@@ -30,7 +30,7 @@ static const struct {
     {"p4", 4, true},       {"trivial", 4, false},   {"urgent", 0, true},
 };
 
-/* Split a label into words of letters and digits; how many. */
+/* Split a label into words of letters and digits; return their number. */
 static uint32_t split_words(struct import_span label,
                             struct import_span out[WORDS_MAX])
 {
@@ -76,7 +76,7 @@ uint32_t import_label_priority(struct import_span label)
             return find_word(parts[ix - 1], false);
         }
     }
-    /* "P1: high" and "P1" are priorities; "critical path" is none. */
+    /* "P1: high" and "P1" are priorities; "critical path" is not. */
     uint32_t first = find_word(parts[0], true);
     bool short_form = parts[0].len == 2;
     return count == 1 || short_form ? first : IMPORT_PRIORITY_UNSET;
@@ -96,8 +96,8 @@ static void inherit_priority(struct import *import, struct import_issue *issue)
     }
 }
 
-/* Make everything that an issue needs as urgent as it is. The stack has room
- * for all issues: each is pushed once for one priority. */
+/* Raise the needs of an issue to its priority. The stack has room for all
+ * issues: each is pushed once per priority. */
 static void hand_on(struct import *import, uint32_t start, uint32_t *stack)
 {
     uint32_t priority = import->issues[start].priority;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files of all sources: one JSON value after the other, each of which goes to
- * the reader of its source. Fields without a use are ignored.
+ * Reader of input files: passes one JSON value after the other to the reader of
+ * the source. Unused fields are ignored.
  *
- * The texts of an issue stay where jansson has put them; the roots are kept
- * for that. jansson refuses what is not UTF-8, and nesting beyond 2048 levels.
+ * Strings of an issue stay in the memory of jansson, so the roots are kept.
+ * jansson rejects invalid UTF-8, and nesting beyond 2048 levels.
  */
 #include "import/import_read.h"
 
@@ -274,7 +274,7 @@ static void read_entry(struct import_reading *reading, const json_t *entry)
     }
 }
 
-/* Read each entry of a list, or the one that is no list. */
+/* Read each entry of a list, or the single entry. */
 static void read_root(struct import_reading *reading, json_t *root)
 {
     struct import *import = reading->import;
@@ -298,7 +298,7 @@ static void read_root(struct import_reading *reading, json_t *root)
 
 /* --- files -------------------------------------------------------------- */
 
-/* Cut the last component off a path; empty when there is none. */
+/* Cut the last component off a path; empty if none is left. */
 static struct import_span take_component(struct import_span *path)
 {
     while (path->len > 0 && path->text[path->len - 1] == '/') {
@@ -311,7 +311,7 @@ static struct import_span take_component(struct import_span *path)
     return (struct import_span){path->text + path->len, end - path->len};
 }
 
-/* Cut an ending off a name, if it has it. */
+/* Cut a suffix off a name, if it has it. */
 static void cut_ending(struct import_span *name, const char *ending)
 {
     size_t len = strlen(ending);
@@ -322,8 +322,8 @@ static void cut_ending(struct import_span *name, const char *ending)
 }
 
 /*
- * The name that the path of a file gives its repository. beads and Task Master
- * keep their file in the clone, at NAME/.beads/issues.jsonl and
+ * Return the repository name that the path of a file implies. beads and Task
+ * Master keep their file in the clone, at NAME/.beads/issues.jsonl and
  * NAME/.taskmaster/tasks/tasks.json (or NAME/tasks/tasks.json); any other file
  * is named after the repository.
  */
@@ -347,7 +347,7 @@ static struct import_span name_of_path(enum import_source source,
     return base;
 }
 
-/* The repository of issues of this file that do not name theirs. */
+/* Set the repository for issues of this file that do not name theirs. */
 static void set_default(struct import_reading *reading, const char *path)
 {
     const struct import_options *options = &reading->import->options;
@@ -391,7 +391,7 @@ bool import_read_home(struct import_reading *reading,
     return true;
 }
 
-/* Count the lines of what was read; `where` is the place of `from`. */
+/* Advance the position `where` of `from` to `to`. */
 static void
 advance(struct import_error *where, const char *from, const char *to)
 {

@@ -34,7 +34,7 @@ import_reference_text(const char *at, const char *end, const char *text)
     return at + len;
 }
 
-/* Digits that are not part of a longer word. */
+/* Read digits that are not part of a longer word. */
 static const char *read_number(const char *at, const char *end, int64_t *number)
 {
     const char *from = at;
@@ -44,7 +44,7 @@ static const char *read_number(const char *at, const char *end, int64_t *number)
     }
     const char *behind = at;
     while (behind < end && *behind == '_' && behind - at < 2) {
-        behind++; /* the end of _#1_, not of #1_a */
+        behind++; /* closes _#1_; #1_a is one word */
     }
     if (at == from || (behind < end && import_reference_is_letter(*behind))) {
         return NULL;
@@ -53,7 +53,7 @@ static const char *read_number(const char *at, const char *end, int64_t *number)
     return at;
 }
 
-/* The name of an owner or a repository, and what must stand behind it. */
+/* Read the name of an owner or a repository, and the byte that must follow. */
 static const char *
 read_name(const char *at, const char *end, char behind, struct import_span *out)
 {
@@ -65,7 +65,7 @@ read_name(const char *at, const char *end, char behind, struct import_span *out)
     return at > from && at < end && *at == behind ? at + 1 : NULL;
 }
 
-/* HOST/OWNER/NAME/issues/NUMBER, with what may follow it in an address. */
+/* Read HOST/OWNER/NAME/issues/NUMBER, with the rest of the address. */
 static const char *
 read_address(const char *at, const char *end, struct import_reference *out)
 {
@@ -94,7 +94,7 @@ read_address(const char *at, const char *end, struct import_reference *out)
     return at;
 }
 
-/* [TEXT](ADDRESS) or <ADDRESS>. */
+/* Read [TEXT](ADDRESS) or <ADDRESS>. */
 static const char *
 read_link(const char *at, const char *end, struct import_reference *out)
 {
@@ -114,7 +114,7 @@ read_link(const char *at, const char *end, struct import_reference *out)
     return at != NULL && at < end && *at == close ? at + 1 : NULL;
 }
 
-/* NAME#NUMBER or OWNER/NAME#NUMBER. */
+/* Read NAME#NUMBER or OWNER/NAME#NUMBER. */
 static const char *
 read_named(const char *at, const char *end, struct import_reference *out)
 {

@@ -1,34 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * import_reference: references to issues in a text, and the pieces they are
- * read with.
+ * import_reference: parser for references to issues in bodies.
  *
- * All reading goes forward within a line between `at` and `end`; a function
- * that reads something returns its end, or NULL when it is not there.
+ * Functions parse forward within a line between `at` and `end`. They return the
+ * position after the parsed item, or NULL if it is absent.
  */
 #ifndef IMPORT_IMPORT_REFERENCE_H
 #define IMPORT_IMPORT_REFERENCE_H
 
 #include "import/import_internal.h"
 
-/* Longest distance that a reader looks ahead. */
+/* Maximum lookahead. */
 enum { IMPORT_LOOK_BYTES_MAX = 512 };
 
-/* Part of a word; bytes of characters beyond ASCII are taken for letters. */
+/* Part of a word; non-ASCII bytes count as letters. */
 bool import_reference_is_letter(char byte);
 
 /* Part of the name of an owner or a repository. */
 bool import_reference_is_name(char byte);
 
-/* Behind blanks. */
+/* Skip blanks. */
 const char *import_reference_skip(const char *at, const char *end);
 
-/* A text, whatever its case. */
+/* Parse a fixed string, ignoring case. */
 const char *
 import_reference_text(const char *at, const char *end, const char *text);
 
 /*
- * A reference: #11, GH-11, web#7, owner/web#7, an address such as
+ * Parse a reference: #11, GH-11, web#7, owner/web#7, an address such as
  * https://github.com/owner/web/issues/7, or a link to one.
  */
 const char *import_reference_read(const char *at,

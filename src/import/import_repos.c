@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Repositories: which one an issue is of, and which one a reference means.
+ * Repositories of issues and of references.
  *
- * Nothing depends on the order of the files. Repositories whose owner is known
- * come first; an issue that only knows the name of its repository belongs to
- * the one of that name, if there is one and no second. Then issues are sorted
- * by repository and number, and found by bisection from there on.
+ * The result does not depend on the order of the files. Repositories with a
+ * known owner come first; an issue that only knows the name of its repository
+ * belongs to the repository of that name, if exactly one exists. Then issues
+ * are sorted by repository and number, so that lookups can use bisection.
  */
 #include "base/mem.h"
 #include "base/strmap.h"
@@ -36,14 +36,14 @@ static bool is_same(const char *a, const char *b)
 }
 
 /*
- * The repository of an issue, given that all issues that sort before it have
- * theirs. The repos of its name are the last ones.
+ * Return the repository of an issue. All issues that sort before it must have
+ * theirs; the repositories of its name are then the last in the array.
  */
 static uint32_t place_issue(struct import *import,
                             const struct import_issue *issue)
 {
     const struct import_repo *last = &import->repos[import->repo_count];
-    uint32_t count = 0; /* of that name, up to two */
+    uint32_t count = 0; /* repositories of that name, at most two */
     while (count < 2 && import->repo_count > count &&
            is_same(last[-1 - (int)count].name, issue->name)) {
         count++;
@@ -73,7 +73,7 @@ static uint32_t place_issue(struct import *import,
     return import->repo_count++;
 }
 
-/* Append a name as an id may have it: ".github" is "github". */
+/* Append a name in the form valid in ids: ".github" becomes "github". */
 static void add_key(struct strbuf *out, const char *name)
 {
     char before = '.';
@@ -90,8 +90,8 @@ static void add_key(struct strbuf *out, const char *name)
 }
 
 /*
- * Names for the plan: the name alone when it is the only one of it, otherwise
- * with the owner in front. A number is added to what is still not unique.
+ * Set the names for the plan: the name alone if it is unique, otherwise with
+ * the owner before it. A number makes remaining duplicates unique.
  */
 static void set_keys(struct import *import)
 {
@@ -122,7 +122,7 @@ static void set_keys(struct import *import)
     strmap_release(&seen);
 }
 
-/* Order of two issues of one repository. */
+/* Compare two issues of one repository. */
 static int
 compare_ids(int64_t a, const char *a_key, int64_t b, const char *b_key)
 {
@@ -140,7 +140,7 @@ static int by_number(const void *left, const void *right)
     return order != 0 ? order : a->seq < b->seq ? -1 : 1;
 }
 
-/* Give all issues their ids: REPO#NUMBER, or REPO#KEY. */
+/* Set the ids of all issues: REPO#NUMBER, or REPO#KEY. */
 static void set_ids(struct import *import)
 {
     struct strbuf id = {0};
@@ -181,7 +181,7 @@ void import_find_repos(struct import *import)
 
 /* --- references --------------------------------------------------------- */
 
-/* The first repository that is not before this name and owner. */
+/* Return the first repository not before this name and owner. */
 static uint32_t first_repo(const struct import *import,
                            struct import_span name,
                            struct import_span owner)
@@ -212,9 +212,9 @@ has_name(const struct import *import, uint32_t ix, struct import_span name)
 }
 
 /*
- * The repository that a reference means: UINT32_MAX for none, *many when there
- * are several. Without an owner, that of the issue's own is preferred. A
- * repository whose owner is not known is the only one of its name.
+ * Return the repository that a reference means: UINT32_MAX for none; set *many
+ * if several match. Without an owner, the owner of the issue is preferred. A
+ * repository whose owner is unknown is the only one of its name.
  */
 static uint32_t find_repo(const struct import *import,
                           const struct import_reference *reference,
@@ -287,7 +287,7 @@ struct import_issue *import_resolve(const struct import *import,
         return NULL;
     }
     struct import_issue *found = find_issue(import, repo, reference);
-    /* Ids of beads have a prefix of their own, and need no repository. */
+    /* Ids of beads have a prefix of their own and need no repository. */
     for (uint32_t ix = 0; found == NULL && reference->key != NULL &&
                           reference->name.len == 0 && ix < import->repo_count;
          ix++) {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tasks of Task Master: tasks.json, which is {"tasks": [...]}, or has such an
- * object for each tag: {"master": {"tasks": [...]}, ...}.
+ * Reader for tasks of Task Master: tasks.json, which is {"tasks": [...]}, or
+ * has such an object for each tag: {"master": {"tasks": [...]}, ...}.
  *
  * A task is one issue, and its subtasks are a list in the body: one session
- * does the whole task. A dependency on the subtask "3.2" is therefore one on
- * task 3, and subtasks hand the dependencies they have on other tasks to their
- * task, unless they are done. Within a task the order of subtasks is that of
- * the list.
+ * does the whole task. A dependency on the subtask "3.2" is therefore a
+ * dependency on task 3, and a task inherits the dependencies of its unfinished
+ * subtasks on other tasks. Within a task, the list gives the order of subtasks.
  */
 #include "import/import_read.h"
 #include "plan/suggest.h"
@@ -22,8 +21,8 @@ enum { NAMES_SHOWN = 10, ID_BYTES_MAX = 32 };
 
 /* --- ids ---------------------------------------------------------------- */
 
-/* The id of a task as a text; empty when the value is none. Numbers such as
- * 3.2 are those of subtasks. */
+/* Return the id of a task as a string; empty if the value is invalid. Numbers
+ * such as 3.2 are ids of subtasks. */
 static struct import_span id_of(const json_t *value, char buf[ID_BYTES_MAX])
 {
     int len = 0;
@@ -42,7 +41,7 @@ static struct import_span id_of(const json_t *value, char buf[ID_BYTES_MAX])
     return (struct import_span){buf, fits ? (size_t)len : 0};
 }
 
-/* The task of an id that may be that of a subtask. */
+/* Return the task id of an id that may name a subtask. */
 static struct import_span task_of(struct import_span id)
 {
     const char *dot = id.len == 0 ? NULL : memchr(id.text, '.', id.len);
@@ -139,7 +138,7 @@ static bool set_priority(struct import_reading *reading,
 
 /* --- the body ----------------------------------------------------------- */
 
-/* Append a text as lines that belong to an item of a list. */
+/* Append a string as lines of a list item. */
 static void add_indented(struct strbuf *out, struct import_span text)
 {
     struct import_span line;
@@ -149,7 +148,7 @@ static void add_indented(struct strbuf *out, struct import_span text)
     }
 }
 
-/* Append a subtask as an item: a box, its id and title, its texts. */
+/* Append a subtask as a list item: a box, id and title, then its strings. */
 static bool add_subtask(const struct import_reading *reading,
                         const struct import_issue *issue,
                         const json_t *subtask,
@@ -209,7 +208,7 @@ static bool add_subtasks(const struct import_reading *reading,
 
 /* --- dependencies ------------------------------------------------------- */
 
-/* Add the tie of one dependency of the task, or of its subtask. */
+/* Add the tie of one dependency of the task or of its subtask. */
 static bool add_dependency(const struct import_reading *reading,
                            const json_t *task,
                            bool of_subtask,
@@ -237,7 +236,7 @@ static bool add_dependency(const struct import_reading *reading,
     bool own = reference.number == issue->number &&
                import_compare_keys(reference.key, issue->key) == 0;
     if (own && (of_subtask || other.len < id.len)) {
-        return true; /* the order of its own subtasks */
+        return true; /* order of its own subtasks */
     }
     struct strbuf text = {0};
     strbuf_adds(&text, reference.number > 0 ? "#" : "");
@@ -284,13 +283,13 @@ static bool set_dependencies(struct import_reading *reading,
 
 /* --- entries ------------------------------------------------------------ */
 
-/* Whether a member of the file is a list of tasks with a tag. */
+/* Whether a member of the file is a tagged task list. */
 static bool is_tag(const json_t *value)
 {
     return json_is_array(json_object_get(value, "tasks"));
 }
 
-/* No list has the tag that was asked for: name those of the file. */
+/* Report that no list has the requested tag, with the existing tags. */
 static void fail_tag(const struct import_reading *reading, json_t *root)
 {
     const char *wanted = reading->import->options.tag;
@@ -336,7 +335,7 @@ static void fail_tag(const struct import_reading *reading, json_t *root)
     strbuf_release(&names);
 }
 
-/* The list of tasks to read, or NULL after an error. */
+/* Return the list of tasks to read, or NULL after an error. */
 static const json_t *find_tasks(const struct import_reading *reading,
                                 json_t *root)
 {

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Dependencies that the body of an issue states.
+ * Parser for dependencies in the body of an issue.
  *
- * A phrase ("depends on") is followed by references, in its line or, when
- * nothing else stands behind it, in a list or a table under it. All reading
- * goes forward within a line between `at` and `end`; a function that reads
- * something returns its end, or NULL when it is not there. Looking ahead ends
- * after IMPORT_LOOK_BYTES_MAX bytes.
+ * References follow a phrase ("depends on"), in its line or, if the line has
+ * nothing else after it, in a list or table below it. Functions parse forward
+ * within a line between `at` and `end`. They return the position after the
+ * parsed item, or NULL if it is absent. Lookahead stops after
+ * IMPORT_LOOK_BYTES_MAX bytes.
  */
 #include "import/import_reference.h"
 
 #include <string.h>
 
 enum {
-    WORDS_BACK = 3, /* in which a "not" is looked for */
+    WORDS_BACK = 3, /* words to search for a "not" */
     NO_INDENT = -1,
     NO_COLUMN = 1000,
 };
 
-/* A way to say it. Its words may be joined by "-" and "_" as well. */
+/* A phrase for a dependency. "-" and "_" may join its words as well. */
 struct phrase {
     const char *words[2]; /* the second may be NULL */
-    bool loose;  /* in a list under it, references need not come first */
-    bool direct; /* references follow in its line; it begins no list */
+    bool loose;           /* in a list below, references need not be first */
+    bool direct;          /* references follow in its line; starts no list */
 };
 
 static const struct phrase phrases[] = {
@@ -48,7 +48,7 @@ static const struct phrase phrases[] = {
     {.words = {"waits", "for"}},
 };
 
-/* Words that may stand before a reference, and between references. */
+/* Words allowed before a reference, and between references. */
 static const char *const fillers[] = {
     "both",
     "issue",
@@ -88,17 +88,17 @@ static const char *const negations[] = {
 struct scan {
     import_reference_fn found;
     void *ctx;
-    bool open;       /* a list is expected, or has begun */
+    bool open;       /* a list is expected, or has started */
     bool loose;      /* see struct phrase */
-    bool bare;       /* its last line was no item: a blank one ends it */
-    bool flow;       /* it is a sentence that goes on in the next line */
-    bool table;      /* the line before was a row of a table */
-    uint32_t column; /* of the table that has the references, or NO_COLUMN */
+    bool bare;       /* the last line was no item: a blank line closes it */
+    bool flow;       /* a sentence that continues in the next line */
+    bool table;      /* the previous line was a table row */
+    uint32_t column; /* column of the references, or NO_COLUMN */
     int32_t parent;  /* indentation of the item that opened it */
     int32_t item;    /* indentation of its items, NO_INDENT before the first */
 };
 
-/* A whole word, whatever its case. */
+/* Parse a whole word, ignoring case. */
 static const char *read_word(const char *at, const char *end, const char *word)
 {
     const char *next = import_reference_text(at, end, word);
@@ -107,7 +107,7 @@ static const char *read_word(const char *at, const char *end, const char *word)
                : next;
 }
 
-/* One of the words of a list. */
+/* Parse one of the words of a list. */
 static const char *read_one_of(const char *at,
                                const char *end,
                                const char *const *words,
@@ -124,7 +124,7 @@ static const char *read_one_of(const char *at,
 
 /* --- lists of references ------------------------------------------------ */
 
-/* A simple tag of HTML, as in <b>Depends on:</b>. */
+/* Parse a simple HTML tag, as in <b>Depends on:</b>. */
 static const char *read_tag(const char *at, const char *end)
 {
     if (at >= end || *at != '<') {
@@ -142,7 +142,7 @@ static const char *read_tag(const char *at, const char *end)
     return at < end && *at == '>' ? at + 1 : NULL;
 }
 
-/* Skip what may stand between a phrase and its first reference. */
+/* Skip the words allowed between a phrase and its first reference. */
 static const char *skip_fill(const char *at, const char *end)
 {
     const char *next = at;
@@ -162,7 +162,7 @@ static const char *skip_fill(const char *at, const char *end)
     return next == NULL ? at : next;
 }
 
-/* The mark of a range between two references: "#3 - #5", "#3 to #5". */
+/* Parse a range mark between two references: "#3 - #5", "#3 to #5". */
 static const char *read_range(const char *at, const char *end)
 {
     static const char *const marks[] = {
@@ -185,8 +185,8 @@ static const char *read_range(const char *at, const char *end)
     return NULL;
 }
 
-/* Skip a remark in brackets, "#3 (the form), #4", unless a reference is at its
- * beginning. */
+/* Skip a remark in brackets, "#3 (the form), #4", unless it starts with a
+ * reference. */
 static const char *skip_remark(const char *at, const char *end)
 {
     const char *open = import_reference_skip(at, end);
@@ -206,7 +206,7 @@ static const char *skip_remark(const char *at, const char *end)
     return close != NULL ? close + 1 : at;
 }
 
-/* Skip what may stand between two references. *joined: it asks for one more. */
+/* Skip separators between references. *joined: another one must follow. */
 static const char *skip_joint(const char *at, const char *end, bool *joined)
 {
     *joined = false;
@@ -232,8 +232,8 @@ static const char *skip_joint(const char *at, const char *end, bool *joined)
 }
 
 /*
- * The references from `at` on, told one by one; *count is how many. *more: the
- * line ends where another one is expected. The end of the last one.
+ * Report the references at `at` one by one and set *count. *more: another
+ * reference is expected after the line. Return the position after the last.
  */
 static const char *read_list(const struct scan *scan,
                              const char *at,
@@ -265,7 +265,7 @@ static const char *read_list(const struct scan *scan,
     }
 }
 
-/* The first reference anywhere in a line. */
+/* Report the first reference anywhere in a line. */
 static void
 read_anywhere(const struct scan *scan, const char *line, const char *end)
 {
@@ -318,7 +318,7 @@ static bool is_negation(struct import_span word)
            ends_with(word, "n't") || ends_with(word, "n\xe2\x80\x99t");
 }
 
-/* Whether a "not" stands among the words just before `at`. */
+/* Whether one of the words just before `at` is a "not". */
 static bool is_negated(const char *line, const char *at)
 {
     for (uint32_t count = 0; count < WORDS_BACK; count++) {
@@ -341,7 +341,7 @@ static bool is_negated(const char *line, const char *at)
     return false;
 }
 
-/* Read all phrases of a line, with the references behind them. */
+/* Parse all phrases of a line, with the references after them. */
 static void scan_phrases(struct scan *scan,
                          struct import_span line,
                          const struct import_shape *shape)
@@ -378,7 +378,7 @@ static void scan_phrases(struct scan *scan,
 
 /* --- tables ------------------------------------------------------------- */
 
-/* The end of a cell: the next bar that is not escaped, or `end`. */
+/* Find the next bar that is not escaped, or `end`. */
 static const char *cell_end(const char *at, const char *end)
 {
     for (; at < end; at++) {
@@ -389,7 +389,7 @@ static const char *cell_end(const char *at, const char *end)
     return end;
 }
 
-/* Whether a cell is one of the phrases and nothing else. */
+/* Whether a cell contains a phrase only. */
 static bool is_phrase(const char *at, const char *end)
 {
     const struct phrase *phrase = NULL;
@@ -397,7 +397,7 @@ static bool is_phrase(const char *at, const char *end)
     return next != NULL && !phrase->direct && skip_fill(next, end) == end;
 }
 
-/* Whether a cell has a box that is ticked. */
+/* Whether a cell has a ticked box. */
 static bool is_ticked(const char *at, const char *end)
 {
     size_t len = (size_t)(end - at);
@@ -406,9 +406,9 @@ static bool is_ticked(const char *at, const char *end)
 }
 
 /*
- * A row of a table under a phrase; `at` is behind its first bar. In the first
- * row, a cell that is a phrase names the column that counts. Without one, a
- * row counts for the first cell that begins with a reference.
+ * Parse a table row below a phrase; `at` is after its first bar. In the first
+ * row, a cell that is a phrase selects the column. Without such a cell, the
+ * first cell of a row that begins with a reference counts.
  */
 static void scan_row(struct scan *scan, const char *at, const char *end)
 {
@@ -433,7 +433,7 @@ static void scan_row(struct scan *scan, const char *at, const char *end)
 
 /* --- lines -------------------------------------------------------------- */
 
-/* A line in a list under a phrase; false when it is not of the list. */
+/* Parse a line in a list below a phrase; false if it is not part of it. */
 static bool scan_item(struct scan *scan,
                       struct import_span line,
                       const struct import_shape *shape)
@@ -460,7 +460,7 @@ static bool scan_item(struct scan *scan,
             scan->open = more || !scan->flow;
             return true;
         }
-        /* What belongs to an item is indented deeper than it. */
+        /* Lines that belong to an item are indented deeper than it. */
         return scan->item != NO_INDENT && shape->indent > scan->item &&
                !shape->heading;
     }

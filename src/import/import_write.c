@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The plan as YAML with comments, or as JSON, which is YAML too. Equal issues
- * give equal bytes: repositories are in the order of their names, groups in
- * that of import->order.
+ * Writer of the plan as YAML with comments, or as JSON, which is YAML too.
+ * Equal issues give equal bytes: repositories are in the order of their names,
+ * groups in the order of import->order.
  */
 #include "base/jsonw.h"
 #include "base/mem.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum {
-    TITLE_BYTES_MAX = 1000, /* what a plan accepts */
+    TITLE_BYTES_MAX = 1000, /* maximum in a plan */
     NAME_BYTES_MAX = 200,
     COMMENT_BYTES_MAX = 500,
     FIXES_MAX = 3,
@@ -38,7 +38,7 @@ struct stage {
     int rework; /* 0: none */
 };
 
-/* The stages that the options ask for; how many. */
+/* List the stages that the options select; return their number. */
 static uint32_t list_stages(const struct import *import,
                             struct stage out[STAGES_MAX])
 {
@@ -97,7 +97,7 @@ static void add_name(const struct import *import, struct strbuf *out)
     }
 }
 
-/* Append where the clone of a repository is. */
+/* Append the path of the clone of a repository. */
 static void add_path(const struct import *import,
                      const struct import_repo *repo,
                      struct strbuf *out)
@@ -113,14 +113,14 @@ static void add_path(const struct import *import,
     size_t len = strlen(folder);
     bool slash = len > 0 && folder[len - 1] == '/';
     strbuf_addf(out, "%s%s", folder, slash ? "" : "/");
-    if (strchr(repo->key, '/') != NULL) { /* another one has its name */
+    if (strchr(repo->key, '/') != NULL) { /* its name is not unique */
         strbuf_addf(out, "%s/", repo->owner);
     }
     strbuf_adds(out, repo->name);
 }
 
-/* Append the branch that work in a repository starts from; nothing if the
- * repository is to be a directory without branches. */
+/* Append the base branch of a repository; nothing if it is used as a plain
+ * directory. */
 static void
 add_base(const struct import *import, const char *path, struct strbuf *out)
 {
@@ -151,7 +151,7 @@ static void add_labels(const struct import_issue *issue, struct strbuf *out)
     }
 }
 
-/* The next repository of a chosen issue after `ix`; its first issue in *ix. */
+/* Return the next repository with a chosen issue; set *ix to that issue. */
 static const struct import_repo *
 next_repo(const struct import *import, uint32_t *ix, uint32_t *last)
 {
@@ -167,8 +167,8 @@ next_repo(const struct import *import, uint32_t *ix, uint32_t *last)
 
 /* --- bodies ------------------------------------------------------------- */
 
-/* Append the path of the file for a body: letters, digits and a few marks of
- * the id stay, so that two ids never share a file. */
+/* Append the file path for a body. Special bytes of the id are escaped, so that
+ * two ids never share a file. */
 static void
 add_body_path(const char *folder, const char *id, struct strbuf *out)
 {
@@ -183,7 +183,7 @@ add_body_path(const char *folder, const char *id, struct strbuf *out)
     strbuf_adds(out, ".md");
 }
 
-/* Set body and path of all issues that have a body. */
+/* Set body and path of all chosen issues that have a body. */
 static void set_bodies(struct import *import)
 {
     const char *folder = import->options.bodies;
@@ -214,7 +214,7 @@ static void set_bodies(struct import *import)
 
 /* --- YAML --------------------------------------------------------------- */
 
-/* Append a text in quotes: those that need less escaping. */
+/* Append a quoted string, with the quotes that need less escaping. */
 static void add_text(struct strbuf *out, const char *text)
 {
     bool single = strpbrk(text, "\"\\") != NULL && strchr(text, '\'') == NULL;
@@ -229,8 +229,8 @@ static void add_text(struct strbuf *out, const char *text)
     }
 }
 
-/* Append a text of several lines as a literal block. Each line is indented, so
- * that none of them can end it. */
+/* Append a string of several lines as a literal block. Each line is indented,
+ * so that none can close it. */
 static void add_block(struct strbuf *out, const char *text)
 {
     strbuf_adds(out, "|2-\n");
@@ -243,8 +243,7 @@ static void add_block(struct strbuf *out, const char *text)
     }
 }
 
-/* Append the name of a repository; what YAML could take for something else, in
- * quotes. */
+/* Append the name of a repository, quoted if YAML could misread it. */
 static void add_key(struct strbuf *out, const char *key)
 {
     static const char *const words[] =
@@ -263,7 +262,7 @@ static const char *plural(uint32_t count)
     return count == 1 ? "" : "s";
 }
 
-/* What was left out, as comments. */
+/* Append comments with the numbers of issues left out. */
 static void add_left_out(const struct import_counts *counts, struct strbuf *out)
 {
     bool more = counts->parents + counts->deferred > 0;
@@ -327,7 +326,7 @@ static void add_head(const struct import *import, struct strbuf *out)
     strbuf_release(&name);
 }
 
-/* The gate runs on the merged result, too, when there is one. */
+/* Whether the gate also runs on merge results. */
 static bool has_repo_gate(const struct import *import)
 {
     return import->options.merge && import->options.gate != NULL;

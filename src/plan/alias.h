@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * alias: old names that are still accepted, with a warning: keys and values of
- * plans, options of commands, words of scripts. One table has them all.
+ * alias: one table of deprecated names that are still accepted, with a warning:
+ * plan keys and values, command options, script words.
  */
 #ifndef PLAN_ALIAS_H
 #define PLAN_ALIAS_H
@@ -11,15 +11,15 @@
 
 /* A plain value in a const table. */
 struct alias {
-    const char *scope; /* what a mapping is ("a limit"), a key, a command */
+    const char *scope; /* mapping kind ("a limit"), key or command */
     const char *old;
     const char *now;
 };
 
-/* The alias with this old name of `len` bytes, or NULL. */
+/* Return the alias whose old name is `old` (`len` bytes), or NULL. */
 const struct alias *alias_find(const char *scope, const char *old, size_t len);
 
-/* The aliases of a scope, one by one; NULL after the last. */
+/* Return the alias number `ix` of a scope, or NULL after the last. */
 const struct alias *alias_at(const char *scope, uint32_t ix);
 
 #endif /* PLAN_ALIAS_H */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Attributes are what limits match. They are compared by pointer, so every
- * name and value here is the one copy that the plan keeps of it.
+ * Task and group attributes, which limits match.
  *
- * Tasks that follow each other often have the same attributes (same class,
- * repo and owner, no group): those share one list.
+ * Attributes are compared by pointer, so every name and value here is interned
+ * in the plan. Consecutive tasks often have the same attributes (same class,
+ * repo and owner, no group) and then share one list.
  */
 #include "plan/plan_internal.h"
 
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The attributes that sluice sets by itself, sorted by name. */
+/* The attributes that sluice itself sets, sorted by name. */
 enum {
     OWN_CLASS,
     OWN_GROUP,
@@ -96,7 +96,7 @@ void plan_read_attributes(struct reader *reader,
         };
     }
     qsort(list, count, sizeof(list[0]), by_name);
-    /* Fragments bring no limits, and what they bring may be taken back. */
+    /* Fragments declare no limits, and their attributes may be undone. */
     for (uint32_t ix = 0; ix < count && !reader->fragment; ix++) {
         (void)strmap_add(&plan->private->free_names, list[ix].name, 0);
     }
@@ -104,7 +104,7 @@ void plan_read_attributes(struct reader *reader,
     *count_out = count;
 }
 
-/* Fill the attributes of our own; those without a value are left out. */
+/* Fill sluice's own attributes; omit attributes without a value. */
 static uint32_t set_own(const struct plan *plan,
                         const char *const values[OWN_MAX],
                         struct plan_attribute *list)
@@ -126,7 +126,7 @@ static const char *repo_name(const struct plan *plan, uint32_t repo)
     return repo != PLAN_NONE ? plan->repos[repo].name : NULL;
 }
 
-/* Append free ones whose name is not there yet. */
+/* Append free attributes whose name is not in the list yet. */
 static uint32_t add_free(struct plan_attribute *list,
                          uint32_t count,
                          const struct plan_attribute *free_ones,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The list of errors of one reading. The steps of reading do not go through
- * the file in order, so more errors are held than are handed out: those at
- * the top of the file are the ones to show.
+ * Error list of one reading. The steps of reading do not process the file in
+ * order, so the list holds more errors than it returns: the errors nearest to
+ * the top of the file are reported.
  */
 #include "plan/plan_internal.h"
 
@@ -70,7 +70,7 @@ void plan_errors_release(struct plan_errors *errors)
     *errors = (struct plan_errors){0};
 }
 
-/* Append one byte of the text, escaped where a terminal would act on it. */
+/* Append one byte, escaped if a terminal would interpret it. */
 static size_t put_byte(char *out, size_t at, unsigned char byte)
 {
     if (byte == '\n' || byte == '\r' || byte == '\t') {
@@ -93,7 +93,7 @@ const char *plan_quoted(struct quoted *out, const char *text, size_t len)
         at = put_byte(out->text, at, (unsigned char)text[ix++]);
     }
     if (ix < len) {
-        /* Do not leave half a character: go back to where one starts. */
+        /* Do not split a character: go back to where it starts. */
         while (ix > 0 && ((unsigned char)text[ix] & 0xc0) == 0x80) {
             ix--;
             at--;

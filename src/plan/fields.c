@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table walk, and the readers of simple values.
+ * Mapping reader and the readers of simple values.
  *
- * A misspelt key that is near to a known one is read as that one: otherwise
- * the key it was meant to be would be reported as missing, and names in its
- * value as unknown.
+ * A misspelt key that resembles a known key is read as that key: otherwise the
+ * known key would be reported as missing, and names in its value as unknown.
  */
 #include "plan/fields.h"
 
@@ -20,7 +19,7 @@ static uint32_t key_count(const struct schema *schema)
     return schema->count + schema->setting_count;
 }
 
-/* A key of the mapping: its own ones come first. */
+/* Return a key of the mapping; its own keys precede the settings. */
 static const struct field *field_at(const struct schema *schema, uint32_t ix)
 {
     return ix < schema->count ? &schema->fields[ix]
@@ -39,7 +38,7 @@ static uint32_t find_field(const struct schema *schema, const struct node *key)
     return PLAN_NONE;
 }
 
-/* Report an unknown key; return the key it was meant to be, or PLAN_NONE. */
+/* Report an unknown key; return the key it resembles, or PLAN_NONE. */
 static uint32_t report_unknown(struct reader *reader,
                                const struct schema *schema,
                                const struct node *key)
@@ -81,7 +80,7 @@ void fields_note_old(struct reader *reader,
     plan->olds = old;
 }
 
-/* The key that this one is an old name of, or PLAN_NONE. */
+/* Return the key that replaces this deprecated name, or PLAN_NONE. */
 static uint32_t find_old(struct reader *reader,
                          const struct schema *schema,
                          const struct node *key)
@@ -96,7 +95,7 @@ static uint32_t find_old(struct reader *reader,
     return PLAN_NONE;
 }
 
-/* Which key to read, after reporting what is wrong with it; or PLAN_NONE. */
+/* Choose the key to read, after reporting errors; or return PLAN_NONE. */
 static uint32_t choose_field(struct reader *reader,
                              const struct schema *schema,
                              const struct node *key,
@@ -286,7 +285,7 @@ bool fields_is_bare(const struct node *value)
            strcmp(value->text, "null") != 0;
 }
 
-/* Digits from `text` on, as a number up to 10^12; NULL if there are none. */
+/* Parse digits as a number up to 10^12; NULL if `text` starts with none. */
 static const char *digits(const char *text, int64_t *out)
 {
     int64_t sum = 0;
@@ -302,7 +301,7 @@ static const char *digits(const char *text, int64_t *out)
     return at > text ? at : NULL;
 }
 
-/* A number as YAML and JSON write it: digits, no zeros before it. */
+/* Parse a number as YAML and JSON write it: digits, no leading zeros. */
 static bool parse_number(const struct node *value, int64_t *out)
 {
     if (value->text[0] == '0' && value->count > 1) {
@@ -353,7 +352,7 @@ bool fields_parse_percent(const struct node *value, uint32_t *out)
     return true;
 }
 
-/* What is wrong with an id, or NULL. */
+/* Return the error in an id, or NULL. */
 static const char *id_fault(const char *text, size_t len, bool slash)
 {
     if (len > PLAN_ID_BYTES_MAX) {
@@ -463,7 +462,7 @@ void fields_number(const struct entry *entry)
     *(uint32_t *)entry->out = (uint32_t)number;
 }
 
-/* Read a duration; what is wrong with it (`wanted`: it is none), or NULL. */
+/* Read a duration; return the error (`wanted`: not a duration), or NULL. */
 static const char *read_duration(const struct node *value,
                                  int64_t min,
                                  const char *wanted,
@@ -506,7 +505,7 @@ void fields_duration_or_none(const struct entry *entry)
     }
 }
 
-/* A copy of the scalar's text that lives as long as the plan. */
+/* Copy the string of a scalar into the plan. */
 static const char *kept(struct reader *reader, const struct node *value)
 {
     return arena_strndup(&reader->plan->private->arena,
@@ -541,7 +540,7 @@ void fields_text(const struct entry *entry)
     }
 }
 
-/* Whether it is a command for the shell; report it if not. */
+/* Check that the value is a shell command; otherwise report it. */
 static bool check_shell(const struct entry *entry, const char *wanted)
 {
     const struct node *value = entry->value;

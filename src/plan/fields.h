@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fields: mappings with known keys, read by a table.
+ * fields: table-driven reader for mappings with known keys.
  *
- * A table has one row per key: its name, the function that reads its value and
- * where the result goes. So unknown keys, missing keys and values of the wrong
- * kind are found and reported the same way everywhere.
+ * A table has one row per key: its name, the function that reads its value, and
+ * the offset of the result. Unknown keys, missing keys and values of the wrong
+ * kind are therefore detected and reported in one place.
  *
- * A reader of a value gets the whole row and the place for the result. When
- * the value is wrong it reports that and leaves the place alone. It says
- * nothing about a node that is NODE_BAD.
+ * The function of a row gets the whole row and the target. It reports an
+ * invalid value and leaves the target unchanged. It reports nothing for a node
+ * that is NODE_BAD.
  */
 #ifndef PLAN_FIELDS_H
 #define PLAN_FIELDS_H
@@ -24,7 +24,7 @@
 struct reader;
 struct field;
 
-/* A value that is being read, and where its result goes: target + offset. */
+/* The value being read; its result is stored at target + offset. */
 struct entry {
     struct reader *reader;
     const struct field *field;
@@ -37,13 +37,13 @@ typedef void field_fn(const struct entry *entry);
 /* One key; a plain value in a const table. */
 struct field {
     const char *name;
-    size_t len; /* of the name */
+    size_t len; /* length of the name */
     field_fn *read;
     size_t offset;
-    int64_t min; /* of a number or duration */
-    int64_t max; /* of a number, or bytes of a text */
+    int64_t min; /* smallest number or duration */
+    int64_t max; /* largest number, or most bytes of a string */
     bool required;
-    const char *hint; /* what to do when it is missing, or NULL */
+    const char *hint; /* remedy to print if the key is missing, or NULL */
 };
 
 #define FIELD(type, member, key, reader)                                       \
@@ -55,8 +55,8 @@ struct field {
     .name = (key), .len = sizeof(key) - 1, .read = (reader)
 
 /*
- * A mapping: what it is called, and its keys (at most 64): those of its own,
- * and the first ones of the table of settings, whose target is a part of it.
+ * A mapping: its name in messages and its keys (at most 64): its own, then the
+ * first rows of the settings table, whose target is a part of it.
  */
 struct schema {
     const char *what; /* "a task" */
@@ -77,17 +77,17 @@ struct schema {
     }
 
 /*
- * Read a mapping. False when it is not one, which is then reported. A misspelt
- * key is reported and then read as what it was meant to be. Nothing at all is
- * taken for an empty mapping if no key is required.
+ * Read a mapping. Report a node that is not a mapping and return false. Report
+ * a misspelt key, then read it as the key it resembles. An empty node is read
+ * as an empty mapping if no key is required.
  */
 bool fields_read(struct reader *reader,
                  const struct node *node,
                  const struct schema *schema,
                  void *target);
 
-/* Whether the node is a mapping (a list, a scalar that is not left out);
- * otherwise report `label` must be. */
+/* Check that the node is a mapping (a list, a non-empty scalar); otherwise
+ * report that `label` must be one. */
 bool fields_is_mapping(struct reader *reader,
                        const struct node *node,
                        const char *label);
@@ -99,8 +99,8 @@ bool fields_is_text(struct reader *reader,
                     const char *label,
                     const char *wanted);
 
-/* Whether the node is a mapping of at most `max` of `what`; otherwise report
- * that. */
+/* Check that the node is a mapping with at most `max` entries; otherwise report
+ * it, with `what` as the name of the entries. */
 bool fields_is_small(struct reader *reader,
                      const struct node *node,
                      const char *label,
@@ -116,29 +116,29 @@ void fields_expected(struct reader *reader,
 /* The same for a key of a table. */
 void fields_wrong(const struct entry *entry, const char *wanted);
 
-/* Note that the node is an old name. */
+/* Record that the node uses a deprecated name. */
 void fields_note_old(struct reader *reader,
                      const struct node *node,
                      const struct alias *alias);
 
-/* Whether the value is left out: nothing, null or ~. */
+/* Whether the value is empty: nothing, null or ~. */
 bool fields_is_empty(const struct node *value);
 
-/* Whether a key of the mapping could not be read. */
+/* Whether the mapping has a key that is NODE_BAD. */
 bool fields_has_bad_key(const struct node *node);
 
 /*
- * Parsers of a scalar's text. True and *out on success; they report nothing.
- * A number is plain decimal digits without quotes. A duration is one or more
- * numbers with units, largest first; one that is too long is given as
- * DURATION_MAX_NS + 1. A percentage is 1% to 100%.
+ * Parse a scalar. Return true and set *out on success; report nothing. A number
+ * is plain decimal digits without quotes. A duration is one or more numbers
+ * with units, largest first; a duration above the maximum gives DURATION_MAX_NS
+ * + 1. A percentage is 1% to 100%.
  */
 MUST_USE bool fields_parse_number(const struct node *value, int64_t *out);
 MUST_USE bool fields_parse_duration(const struct node *value, int64_t *out);
 MUST_USE bool fields_parse_percent(const struct node *value, uint32_t *out);
 
-/* Whether the scalar has no quotes; or is a string of JSON which JSON cannot
- * write without: neither a number nor true, false, null. */
+/* Whether the scalar is unquoted, or a JSON string that JSON must quote:
+ * neither a number nor true, false, null. */
 bool fields_is_bare(const struct node *value);
 
 /* As fields_parse_number(), for a key: in JSON, keys are always quoted. */
@@ -147,14 +147,14 @@ MUST_USE bool fields_parse_key(const struct node *key, int64_t *out);
 /* Whether the bare scalar is this word. */
 bool fields_is_word(const struct node *value, const char *word);
 
-/* Which of the words the scalar is, quoted or not; `count` if none. */
+/* Return which word the scalar is, quoted or not; `count` if none. */
 uint32_t fields_find_word(const struct node *value,
                           const char *const *words,
                           uint32_t count);
 
 /*
- * A name or id that follows the rules for ids; NULL after an error. The text
- * belongs to the node. `what` is "id", "class" ...; slash: "/" is allowed.
+ * Check a name or id and return its string, which belongs to the node; NULL
+ * after an error. `what` is "id", "class" ...; slash: "/" is allowed.
  */
 const char *fields_check_id(struct reader *reader,
                             const struct node *node,
@@ -162,28 +162,28 @@ const char *fields_check_id(struct reader *reader,
                             bool slash);
 
 /*
- * The text of a scalar on one line without tabs, not empty, of at most `max`
- * bytes; NULL after an error. The text belongs to the node.
+ * Check that a scalar is one non-empty line without tabs, of at most `max`
+ * bytes. Return its string, which belongs to the node; NULL after an error.
  */
 const char *fields_check_line(struct reader *reader,
                               const struct node *node,
                               const char *label,
                               size_t max);
 
-/* Readers for tables; the comment says what they write. */
-field_fn fields_node;     /* const struct node *: the node itself, for later */
+/* Readers for tables, with the type of their target. */
+field_fn fields_node;     /* const struct node *: the node, to read later */
 field_fn fields_bool;     /* bool */
 field_fn fields_number;   /* uint32_t from min to max */
 field_fn fields_duration; /* int64_t of nanoseconds, at least min */
 field_fn fields_duration_or_none; /* the same, or PLAN_UNLIMITED for `none` */
 
-/* const char *, kept in the plan: one line of at most max bytes, a text of at
- * most max bytes on any number of lines, a text for the shell. */
+/* const char *, copied into the plan: one line of at most max bytes, any number
+ * of lines of at most max bytes in all, a shell command. */
 field_fn fields_line;
 field_fn fields_text;
 field_fn fields_shell;
 
-/* struct plan_command: a text for the shell or a list of texts */
+/* struct plan_command: a shell command or a list of arguments */
 field_fn fields_command;
 
 #endif /* PLAN_FIELDS_H */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The core's specs of one addition live in an arena that is thrown away when
- * the addition is through; the ids live as long as the loader.
+ * Loader of plans into the core.
  *
- * Limits with `per: repo` hold across runs: they share their counters under
- * the limit's name, and the value of the attribute `repo` is the repository's
- * path, without detours, so that two plans mean the same thing by it.
+ * The core's specs of one addition live in an arena that is freed after the
+ * addition; the ids live as long as the loader.
+ *
+ * Limits with `per: repo` apply across runs: they share their counters under
+ * the limit's name, and the value of the attribute `repo` is the normalized
+ * path of the repository, so that it is the same in all plans.
  */
 #include "plan/load.h"
 
@@ -20,26 +22,26 @@
 struct load_run {
     struct load *load;
     const struct plan *plan;
-    const char *folder; /* of the plan, or NULL */
+    const char *folder; /* of the plan file, or NULL */
     struct load_run *next;
     struct run_id run;
-    const char **repos; /* their names in attributes */
+    const char **repos; /* their values in attributes */
     uint32_t *classes;
     uint32_t class_count;
-    uint32_t *providers; /* ids in the core; ID_NONE: not used yet */
+    uint32_t *providers; /* core ids; ID_NONE: not used yet */
     uint32_t provider_count;
-    uint32_t *locals; /* the same for tasks of no provider, by class */
+    uint32_t *locals; /* the same for tasks without provider, by class */
     uint32_t local_count;
     uint32_t *limits;
     uint32_t limit_count;
-    uint32_t budget_count; /* of the limits */
+    uint32_t budget_count; /* number of budgets in limits */
     uint32_t *groups;
     uint32_t group_count;
     uint32_t *tasks;
     uint32_t task_count;
 };
 
-/* The record of a provider, kept until a plan names it. */
+/* The record of a provider that no plan has named yet. */
 struct kept {
     const char *name;
     struct sched_provider_record record;
@@ -48,9 +50,9 @@ struct kept {
 struct load {
     struct sched *sched;
     struct arena texts;
-    struct strmap ids; /* of attribute names, values and shared limits */
+    struct strmap ids; /* attribute names, values and shared limits */
     struct strmap providers_by_name; /* index into the two below */
-    uint32_t *providers;             /* ids in the core, ascending */
+    uint32_t *providers;             /* core ids, ascending */
     const char **provider_names;
     uint32_t provider_count;
     struct kept *kept;
@@ -91,7 +93,7 @@ void load_free(struct load *load)
     mem_free(load);
 }
 
-/* The number of a text; equal texts have equal numbers. */
+/* Return the number of a string; equal strings have equal numbers. */
 static uint32_t intern(struct load *load, const char *text)
 {
     size_t len = strlen(text);
@@ -105,7 +107,7 @@ static uint32_t intern(struct load *load, const char *text)
     return id;
 }
 
-/* Length of an absolute path without its last part; of the root, 0. */
+/* Length of an absolute path without its last component; 0 for the root. */
 static size_t without_last(const char *path, size_t len)
 {
     while (len > 0 && path[len - 1] != '/') {
@@ -115,9 +117,9 @@ static size_t without_last(const char *path, size_t len)
 }
 
 /*
- * Append a path of several parts to an absolute one of `len` bytes: "." stays,
- * ".." goes back, but not above the root. By the text alone: links are not
- * followed. Return the new length.
+ * Append the parts of a path to an absolute one of `len` bytes and return the
+ * new length. "." is dropped; ".." removes a component, but never goes above
+ * the root. Purely lexical: symbolic links are not followed.
  */
 static size_t add_parts(char *out, size_t len, const char *path)
 {
@@ -137,7 +139,7 @@ static size_t add_parts(char *out, size_t len, const char *path)
     return len;
 }
 
-/* A path of the plan, from the root on and without detours. */
+/* Return a path of the plan as an absolute, normalized path. */
 static const char *full_path(struct load_run *run, const char *path)
 {
     size_t bytes = strlen(run->folder) + strlen(path) + sizeof("//");
@@ -154,7 +156,7 @@ static const char *full_path(struct load_run *run, const char *path)
     return full;
 }
 
-/* What the repositories are called in attributes: by path, if they have one. */
+/* Set the attribute values of repositories: the path, if they have one. */
 static void find_repos(struct load_run *run)
 {
     const struct plan *plan = run->plan;
@@ -168,7 +170,7 @@ static void find_repos(struct load_run *run)
     }
 }
 
-/* The repository's path stands for its name in attributes. */
+/* In attributes, the path of a repository replaces its name. */
 static const char *value_text(const struct load_run *run,
                               const struct plan_attribute *attribute)
 {
@@ -205,7 +207,7 @@ static struct limit_spec limit_spec_of(struct load_run *run,
     return (struct limit_spec){
         .max = limit->max == PLAN_UNLIMITED ? LIMIT_NONE : limit->max,
         .percent = limit->percent,
-        .base = 0, /* sessions is the first limit of every plan */
+        .base = 0, /* "sessions" is the first limit of every plan */
         .per = limit->per != NULL ? intern(run->load, limit->per) : ID_NONE,
         .share = shared ? intern(run->load, limit->name) : ID_NONE,
         .where =
@@ -218,7 +220,7 @@ static struct limit_spec limit_spec_of(struct load_run *run,
     };
 }
 
-/* Classes that the core does not have yet. */
+/* Add the classes that the core does not have yet. */
 static void add_classes(struct load_run *run)
 {
     const struct plan *plan = run->plan;
@@ -240,7 +242,7 @@ static void add_classes(struct load_run *run)
     run->class_count = plan->class_count;
 }
 
-/* The provider of that name; a new one is created as `from` says. */
+/* Return the provider of that name; create it from `from` if it is new. */
 static uint32_t provider_for(struct load *load,
                              const char *name,
                              const struct plan_provider *from)
@@ -269,7 +271,7 @@ static uint32_t provider_for(struct load *load,
             struct provider_id id = {load->providers[ix]};
             struct sched_provider_record record = load->kept[n].record;
             if (spec.circuit_failures == 0) {
-                /* It was open under another plan, and is not to be now. */
+                /* Another plan had a circuit breaker; this one has none. */
                 record.circuit_open = false;
                 record.failures = 0;
                 record.probe_token = 0;
@@ -281,7 +283,7 @@ static uint32_t provider_for(struct load *load,
     return load->providers[ix];
 }
 
-/* Make room for providers and classes that are new. */
+/* Extend the arrays for new providers and classes. */
 static void grow_providers(struct load_run *run)
 {
     const struct plan *plan = run->plan;
@@ -295,7 +297,7 @@ static void grow_providers(struct load_run *run)
     }
 }
 
-/* The provider of a task's sessions. */
+/* Return the provider of a task's sessions. */
 static uint32_t provider_of(struct load_run *run, const struct plan_task *task)
 {
     const struct plan_provider *from = &run->plan->providers[task->provider];
@@ -347,7 +349,7 @@ static void add_run(struct load_run *run, struct arena *arena, bool no_budgets)
     run->limit_count = plan->limit_count;
 }
 
-/* Resources that a fragment brought. */
+/* Add the resources of a fragment. */
 static void add_limits(struct load_run *run, struct arena *arena)
 {
     const struct plan *plan = run->plan;
@@ -355,7 +357,7 @@ static void add_limits(struct load_run *run, struct arena *arena)
     for (uint32_t ix = run->limit_count; ix < plan->limit_count; ix++) {
         struct limit_spec spec = limit_spec_of(run, arena, &plan->limits[ix]);
         run->limits[ix] = sched_add_limit(run->load->sched, run->run, &spec).v;
-        /* Without any so far, budgets are left out on purpose. */
+        /* If the run has no budgets, the caller chose to ignore them. */
         run->budget_count +=
             run->budget_count > 0 && plan_is_paid(&plan->limits[ix]) ? 1 : 0;
     }
@@ -385,7 +387,7 @@ static struct sched_failure_spec failure_of(const struct plan *plan,
     };
 }
 
-/* What the task asks for, and its part of the budgets. */
+/* Return the units that the task requests, and its use of budgets. */
 static struct sched_use *uses_of(const struct load_run *run,
                                  struct arena *arena,
                                  const struct plan_task *task,
@@ -421,9 +423,9 @@ static void add_word(struct strbuf *out, const char *text)
 }
 
 /*
- * Tasks share a session if one command does for all of them: they have the
- * same one, as the plan says it, in the same repository. One with a budget of
- * its own is judged alone.
+ * Tasks can share a session if one command serves all of them: the plan gives
+ * them the same command in the same repository. A task with a budget of its own
+ * is never batched.
  */
 static uint32_t batch_key_of(struct load_run *run, uint32_t ix)
 {
@@ -433,7 +435,7 @@ static uint32_t batch_key_of(struct load_run *run, uint32_t ix)
         return UINT32_MAX - ix;
     }
     if (run->plan->classes[task->class_ix].batch <= 1) {
-        return task->repo; /* it has no company anyway */
+        return task->repo; /* never shares a session */
     }
     struct strbuf text = {0};
     strbuf_addf(&text, "batch %u %u", task->repo, task->agent);
@@ -477,15 +479,15 @@ task_spec_of(struct load_run *run, struct arena *arena, uint32_t ix)
 }
 
 /*
- * Edges to tasks that the core has. Before it has any, there are none: what
- * the tasks need on top is part of their needs.
+ * Number of additional edges to tasks of the core. For the first addition it is
+ * 0: `needs` of the tasks already include them.
  */
 static uint32_t edges_of(const struct load_run *run)
 {
     return run->task_count > 0 ? run->plan->edge_count : 0;
 }
 
-/* Ids that new groups and tasks will have, and how many needs they bring. */
+/* Assign ids to new groups and tasks; return the number of their needs. */
 static uint32_t number_new(struct load_run *run)
 {
     const struct plan *plan = run->plan;
@@ -561,7 +563,7 @@ static void explain(const struct load_run *run,
     strbuf_release(&text);
 }
 
-/* Add everything of the plan that the core does not have yet. */
+/* Add all parts of the plan that the core does not have yet. */
 static enum err add_new(struct load_run *run,
                         struct arena *arena,
                         int64_t now_ns,
@@ -672,7 +674,7 @@ enum err load_more(struct load_run *run, int64_t now_ns, struct diag *diag)
     enum err err = add_new(run, &arena, now_ns, NULL, diag);
     arena_release(&arena);
     if (err != ERR_OK) {
-        /* What the core got stays there unused; the next ones get new ids. */
+        /* The core keeps them, unused; later additions get new ids. */
         run->class_count = before.class_count;
         run->provider_count = before.provider_count;
         run->limit_count = before.limit_count;
@@ -697,7 +699,7 @@ struct limit_id load_limit(const struct load_run *run, uint32_t limit)
     return (struct limit_id){run->limits[limit]};
 }
 
-/* Position of a value in ascending ids, or PLAN_NONE. */
+/* Return the index of a value in ascending ids, or PLAN_NONE. */
 static uint32_t position(const uint32_t *ids, uint32_t count, uint32_t value)
 {
     uint32_t low = 0;

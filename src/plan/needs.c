@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who needs whom, once every task and group is known.
+ * Dependency resolution, once every task and group is known.
  *
- * (1) Each entry of a `needs` list is resolved to a task or a group. (2) What
- * is clear at once becomes an edge of the plan's graph: needs between tasks,
- * stages of a pipeline, groups with a pipeline (their last stage; what they
- * need themselves goes to their first). (3) Groups without a pipeline stand
- * for those of their tasks that no other of their tasks needs, and what they
- * need goes to those that need no other. Both follow from the edges of step 2.
- * (4) The graph is searched for a cycle. (5) The lists of the tasks are made
- * from the graph, sorted, without duplicates.
+ * (1) Resolve each entry of a `needs` list to a task or a group. (2) Add the
+ * edges that need no further analysis to the graph of the plan: needs between
+ * tasks, stages of a pipeline, groups with a pipeline (dependents need their
+ * last stage; their own needs go to their first). (3) Expand groups without a
+ * pipeline, using the edges of step 2: dependents need the tasks of the group
+ * that no other of its tasks needs, and its own needs go to the tasks that need
+ * no other. (4) Search the graph for a cycle. (5) Build the sorted lists of the
+ * tasks from the graph, without duplicates.
  */
 #include "plan/plan_internal.h"
 
@@ -22,27 +22,27 @@
 enum {
     CYCLE_NAMES_MAX = 12,        /* names shown of a long cycle */
     CYCLES_MAX = 10,             /* cycles shown */
-    REWORK_STEPS_MAX = 50000000, /* of all checks of `rework` together */
+    REWORK_STEPS_MAX = 50000000, /* for all checks of `rework` together */
 };
 
-/* The tasks at one end of a group; see step 3. */
+/* The first or last tasks of a group; see step 3. */
 struct ends {
     uint32_t *tasks;
     uint32_t count;
     bool known;
 };
 
-/* What this step needs beside the reader. */
+/* State of the resolution. */
 struct resolver {
     struct reader *reader;
     struct plan *plan;
     struct graph *graph;
-    uint32_t *seen; /* per target: the last list or walk that met it */
+    uint32_t *seen; /* per target: the last list or walk that visited it */
     uint32_t serial;
-    struct ends *last;  /* per group, or NULL while not needed */
+    struct ends *last;  /* per group, or NULL if not needed yet */
     struct ends *first; /* the same */
-    struct arena arena; /* of the ends */
-    uint32_t *stack;    /* for walks, one place per task */
+    struct arena arena; /* memory of first and last */
+    uint32_t *stack;    /* for walks, one entry per task */
     uint32_t steps_left;
     bool too_many;
 };
@@ -54,7 +54,7 @@ static const char *target_id(const struct plan *plan, uint32_t target)
                                         : plan->tasks[ix].id;
 }
 
-/* Whether the group is made of single tasks. */
+/* Whether the group has no pipeline. */
 static bool is_loose(const struct plan *plan, uint32_t target)
 {
     return plan_target_is_group(target) &&
@@ -62,7 +62,7 @@ static bool is_loose(const struct plan *plan, uint32_t target)
                PLAN_NONE;
 }
 
-/* Whether the name could be a stage of a group that could not be read. */
+/* Whether the name may be a stage of a group that was unreadable. */
 static bool is_in_bad_group(const struct plan *plan, const struct node *name)
 {
     if (name->count > 2 * PLAN_ID_BYTES_MAX) {
@@ -97,7 +97,7 @@ report_unknown(struct reader *reader, const struct node *name, const char *what)
 
 /* Step 1 */
 
-/* What is wrong with this need, or NULL. */
+/* Return the error in this need, or NULL. */
 static const char *
 need_fault(const struct resolver *resolver, uint32_t dependent, uint32_t need)
 {
@@ -179,7 +179,7 @@ static void resolve_list(struct resolver *resolver,
     }
 }
 
-/* `needs` at the top of a fragment: more needs for tasks and groups. */
+/* Read `needs` at the top of a fragment: more needs for tasks and groups. */
 static void resolve_extra(struct resolver *resolver, const struct node *extra)
 {
     struct reader *reader = resolver->reader;
@@ -241,7 +241,7 @@ static void add_edge(struct resolver *resolver,
     graph_add_need(resolver->graph, dependent, need);
 }
 
-/* Whether a task of the same group needs it (last), or it needs one. */
+/* Whether a task of the same group needs this task (last), or the reverse. */
 static bool is_inner(const struct resolver *resolver, uint32_t task, bool last)
 {
     const struct graph *graph = resolver->graph;
@@ -260,7 +260,7 @@ static bool is_inner(const struct resolver *resolver, uint32_t task, bool last)
     return false;
 }
 
-/* The last (first) tasks of a loose group. */
+/* Find the last (first) tasks of a loose group. */
 static struct ends
 find_ends(struct resolver *resolver, uint32_t group, bool last)
 {
@@ -278,7 +278,7 @@ find_ends(struct resolver *resolver, uint32_t group, bool last)
     return ends;
 }
 
-/* The tasks that a target stands for: as a need (last) or as a dependent. */
+/* Return the tasks of a target: as a need (last) or as a dependent. */
 static struct ends
 ends_of(struct resolver *resolver, uint32_t target, bool last, uint32_t *one)
 {
@@ -302,7 +302,7 @@ ends_of(struct resolver *resolver, uint32_t target, bool last, uint32_t *one)
     return (*cache)[ix];
 }
 
-/* Make edges of the needs that involve loose groups, or of the others. */
+/* Add edges for the needs that involve loose groups, or for the others. */
 static void add_edges(struct resolver *resolver, bool loose)
 {
     const struct reader *reader = resolver->reader;
@@ -346,7 +346,7 @@ static void build_graph(struct resolver *resolver)
     add_edges(resolver, true);
 }
 
-/* A group in which nothing runs was probably not meant so. */
+/* Report groups without tasks, which are most likely a mistake. */
 static void check_groups(const struct resolver *resolver)
 {
     const struct reader *reader = resolver->reader;
@@ -365,7 +365,7 @@ static void check_groups(const struct resolver *resolver)
 
 /* Step 4 */
 
-/* Where the cycle is written down: a need between two of its tasks. */
+/* Return the position of a need between two tasks of the cycle. */
 static struct plan_mark mark_of_cycle(const struct resolver *resolver,
                                       const uint32_t *cycle,
                                       uint32_t count)
@@ -397,7 +397,7 @@ static struct plan_mark mark_of_cycle(const struct resolver *resolver,
     return mark;
 }
 
-/* Append an id, as an error would quote it, without the quotes. */
+/* Append an id, escaped as in errors, without quotes. */
 static void add_id(struct strbuf *text, const struct plan_task *task)
 {
     const char *quoted = QUOTED_TEXT(task->id);
@@ -428,7 +428,7 @@ static void report_cycle(const struct resolver *resolver,
     strbuf_release(&text);
 }
 
-/* Unlink the edges of this reading between two tasks; true if there are any. */
+/* Unlink the edges of this reading between two tasks; true if any existed. */
 static bool unlink_need(struct resolver *resolver, uint32_t task, uint32_t need)
 {
     struct graph *graph = resolver->graph;
@@ -446,9 +446,9 @@ static bool unlink_need(struct resolver *resolver, uint32_t task, uint32_t need)
 }
 
 /*
- * Open the cycle where this reading closed it, so that the search can go on.
- * After that the graph is only cut back, which still works: lists start with
- * the newest edges, and no older one was changed.
+ * Break the cycle at an edge of this reading, so that the search can continue.
+ * From then on the graph may only be truncated, which still works: lists start
+ * with the newest edges, and older edges are unchanged.
  */
 static void
 open_cycle(struct resolver *resolver, const uint32_t *cycle, uint32_t count)
@@ -460,7 +460,7 @@ open_cycle(struct resolver *resolver, const uint32_t *cycle, uint32_t count)
     }
 }
 
-/* Where to start looking: the first task to which this reading gave a need. */
+/* Return the first task with a need of this reading, to search from. */
 static uint32_t first_changed(const struct resolver *resolver)
 {
     uint32_t first = resolver->reader->before.tasks;
@@ -473,7 +473,7 @@ static uint32_t first_changed(const struct resolver *resolver)
     return first;
 }
 
-/* Report cycles that this reading made; true when there is one. */
+/* Report the cycles that this reading closed; true if any exists. */
 static bool find_cycles(struct resolver *resolver)
 {
     uint32_t first = first_changed(resolver);
@@ -501,7 +501,7 @@ int plan_by_number(const void *left, const void *right)
     return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/* Make the list of a task from the graph. */
+/* Build the list of a task from the graph. */
 static void list_needs(const struct resolver *resolver, uint32_t task_ix)
 {
     struct plan_task *task = &resolver->plan->tasks[task_ix];
@@ -531,7 +531,7 @@ static void list_needs(const struct resolver *resolver, uint32_t task_ix)
     }
 }
 
-/* Renew the list of an old task and note what is new in it. */
+/* Rebuild the list of an old task and record its new entries. */
 static void extend_needs(const struct resolver *resolver, uint32_t task_ix)
 {
     struct plan *plan = resolver->plan;
@@ -582,7 +582,7 @@ static void list_all(struct resolver *resolver)
 
 /* rework */
 
-/* Whether `task` needs `wanted`, directly or not, while the budget lasts. */
+/* Whether `task` needs `wanted`, directly or indirectly, within the budget. */
 static bool
 needs_indirectly(struct resolver *resolver, uint32_t task, uint32_t wanted)
 {

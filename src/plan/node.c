@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The bytes are checked before libyaml gets them: it would tell an offset, not
- * a line, and it would guess at other encodings. Then its events are turned
- * into nodes, one by one. Its document interface is not used: that one is
- * quadratic in depth and expands aliases.
+ * YAML parser on top of libyaml.
+ *
+ * The bytes are checked before libyaml gets them: libyaml would report an
+ * offset, not a line, and would guess other encodings. Then each of its events
+ * becomes a node. Its document interface is not used because it is quadratic in
+ * depth and expands aliases.
  *
  * Cost is bounded from the first byte: containers by NODE_DEPTH_MAX, nodes by
- * NODE_COUNT_MAX, and what libyaml may swallow before it hands out the next
- * event (one scalar, comments) by the read handler, which counts it.
+ * NODE_COUNT_MAX, and the input that libyaml reads before its next event (one
+ * scalar, comments) by the read handler, which counts it.
  */
 #include "plan/node.h"
 
@@ -19,8 +21,8 @@
 #include <yaml.h>
 
 enum {
-    FEW_KEYS = 12,     /* up to here duplicate keys are found pairwise */
-    BLANK_SLOTS = 256, /* nodes to start with */
+    FEW_KEYS = 12,     /* up to here, duplicate keys are found pairwise */
+    BLANK_SLOTS = 256, /* initial capacity */
 };
 
 struct builder {
@@ -29,12 +31,12 @@ struct builder {
     const char *text;
     size_t len;
     bool json;                     /* see node.h */
-    size_t checked;                /* bytes found to be text */
+    size_t checked;                /* bytes checked */
     struct plan_mark place;        /* of the next byte to check */
     size_t at;                     /* bytes handed to libyaml */
-    size_t at_last_event;          /* the same, when the last event came */
-    bool too_long;                 /* the read handler has refused */
-    bool stop;                     /* an error after which there is no tree */
+    size_t at_last_event;          /* the same, at the last event */
+    bool too_long;                 /* the read handler has failed */
+    bool stop;                     /* fatal error: no tree */
     bool second;                   /* a second document has started */
     uint32_t open[NODE_DEPTH_MAX]; /* containers from the root to here */
     uint32_t last[NODE_DEPTH_MAX]; /* newest child of each, 0 if none */
@@ -42,14 +44,14 @@ struct builder {
     struct plan_mark end; /* of the last event */
 };
 
-/* Report an error after which there is no tree. */
+/* Report a fatal error: no tree will be built. */
 #define STOP(builder, mark, ...)                                               \
     do {                                                                       \
         plan_errors_add((builder)->errors, (mark), __VA_ARGS__);               \
         (builder)->stop = true;                                                \
     } while (0)
 
-/* Bytes of the UTF-8 character at `text`, or 0 if it is not one. */
+/* Decode the UTF-8 character at `text`; return its length, 0 if invalid. */
 static size_t decode(const unsigned char *text, size_t left, uint32_t *code_out)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -76,7 +78,7 @@ static size_t decode(const unsigned char *text, size_t left, uint32_t *code_out)
     return len;
 }
 
-/* What is wrong with a character, or NULL. */
+/* Return the error in a character, or NULL. */
 static const char *fault_of(uint32_t code)
 {
     if (code == '\t' || code == '\n' || code == '\r' || code == 0x85) {
@@ -107,7 +109,7 @@ static bool is_plain_word(const char *text)
     return ((word | below_space | is_delete) & ones * 0x80) == 0;
 }
 
-/* Whether a line ends with this character, as libyaml sees it. */
+/* Whether libyaml treats this character as a line break. */
 static bool ends_line(const struct builder *builder, uint32_t code)
 {
     size_t next = builder->checked;
@@ -117,7 +119,7 @@ static bool ends_line(const struct builder *builder, uint32_t code)
     return code == '\n' || code == 0x85 || code == 0x2028 || code == 0x2029;
 }
 
-/* Check the character that comes next; false after an error. */
+/* Check the next character; false after an error. */
 static bool check_character(struct builder *builder)
 {
     const unsigned char *at =
@@ -148,7 +150,7 @@ static bool check_character(struct builder *builder)
     return true;
 }
 
-/* Check the bytes up to `end`; report the first bad one and return false. */
+/* Check the bytes up to `end`; report the first that is invalid. */
 static bool check_bytes(struct builder *builder, size_t end)
 {
     while (builder->checked < end) {
@@ -191,7 +193,7 @@ static struct plan_mark mark_of(yaml_mark_t mark)
     };
 }
 
-/* Words of libyaml, and what to do about it. */
+/* Messages of libyaml, each with a remedy. */
 struct advice {
     const char *problem;
     const char *text;
@@ -234,12 +236,12 @@ static const char *advice_for(const char *problem)
     return problem;
 }
 
-/* Report what libyaml did not like. */
+/* Report a syntax error that libyaml found. */
 static void report_syntax(struct builder *builder, const yaml_parser_t *parser)
 {
     INVARIANT(parser->error != YAML_MEMORY_ERROR);
     if (builder->stop) {
-        return; /* a bad byte was reported */
+        return; /* an invalid byte was reported */
     }
     if (builder->too_long) {
         STOP(
@@ -306,7 +308,7 @@ static struct node *add_node(struct builder *builder, struct plan_mark mark)
     return node;
 }
 
-/* Report anchors and tags, which libyaml gives with the node itself. */
+/* Report anchors and tags, which libyaml attaches to the node. */
 static void check_properties(struct builder *builder,
                              struct plan_mark mark,
                              const yaml_char_t *anchor,
@@ -349,17 +351,17 @@ static void open_container(struct builder *builder,
 }
 
 /*
- * libyaml knows no surrogate pairs. Before it reads JSON, each \uD83D\uDE00 is
- * replaced by \a\U0001F600, which is as long, so that positions stay right.
- * The BEL before a character of four bytes is then dropped: JSON has no \a,
- * and any other BEL is an error.
+ * libyaml does not support surrogate pairs. Before it reads JSON, each
+ * \uD83D\uDE00 is replaced by \a\U0001F600, which has the same length, so that
+ * positions stay correct. The BEL before a character of four bytes is then
+ * dropped: JSON has no \a, and any other BEL is an error.
  */
 static bool is_filler(const unsigned char *text, size_t left)
 {
     return left > 1 && text[0] == '\a' && text[1] >= 0xf0;
 }
 
-/* Remove the fillers; the new length. */
+/* Remove the fillers; return the new length. */
 static size_t drop_fillers(char *text, size_t len)
 {
     size_t kept = 0;
@@ -372,7 +374,7 @@ static size_t drop_fillers(char *text, size_t len)
     return kept;
 }
 
-/* The number in the four hexadecimal digits of \uXXXX at `text`; 0: none. */
+/* Parse the four hexadecimal digits of \uXXXX at `text`; 0: invalid. */
 static uint32_t surrogate_at(const char *text, size_t left)
 {
     uint32_t code = 0;
@@ -393,7 +395,7 @@ static uint32_t surrogate_at(const char *text, size_t left)
     return code;
 }
 
-/* A copy of the text with its surrogate pairs replaced; the caller frees it. */
+/* Copy the input with its surrogate pairs replaced; the caller frees it. */
 static char *replace_surrogates(const char *text, size_t len)
 {
     char *copy = mem_strndup(text, len);
@@ -412,13 +414,13 @@ static char *replace_surrogates(const char *text, size_t len)
             memcpy(copy + ix, made, 12);
             ix += 11;
         } else {
-            ix++; /* the escaped character is no backslash that escapes */
+            ix++; /* skip the escaped character: it may be a backslash */
         }
     }
     return copy;
 }
 
-/* Whether a text begins like a JSON object. */
+/* Whether the input begins like a JSON object. */
 static bool begins_json(const char *text, size_t len)
 {
     size_t at = 0;
@@ -432,7 +434,7 @@ static bool begins_json(const char *text, size_t len)
     return brace && at < len && text[at] == '"';
 }
 
-/* Whether a scalar with escapes is text; report and return false if not. */
+/* Check that a scalar with escapes is valid; otherwise report it. */
 static bool check_escapes(struct builder *builder,
                           struct plan_mark mark,
                           const unsigned char *text,
@@ -489,7 +491,7 @@ static void add_scalar(struct builder *builder, const yaml_event_t *event)
     node->text = copy;
 }
 
-/* The key is the same as an earlier one: report it and pass over it. */
+/* Report a duplicate key and mark it NODE_BAD. */
 static void report_duplicate(struct builder *builder,
                              struct node *key,
                              const struct node *first)
@@ -503,7 +505,7 @@ static void report_duplicate(struct builder *builder,
     key->kind = NODE_BAD;
 }
 
-/* Make keys that cannot be keys NODE_BAD. */
+/* Mark invalid keys NODE_BAD. */
 static void check_key(struct builder *builder, struct node *key)
 {
     if (key->kind == NODE_MAPPING || key->kind == NODE_LIST) {
@@ -518,7 +520,7 @@ static void check_key(struct builder *builder, struct node *key)
     key->kind = NODE_BAD;
 }
 
-/* The key after `key`, or NULL. */
+/* Return the key after `key`, or NULL. */
 static struct node *next_key(struct node *key)
 {
     struct node *value = key + key->skip;
@@ -640,7 +642,7 @@ static void take_event(struct builder *builder, const yaml_event_t *event)
     builder->at_last_event = builder->at;
 }
 
-/* Let libyaml read the text, event by event. */
+/* Parse the input with libyaml, event by event. */
 static void build(struct builder *builder)
 {
     yaml_parser_t parser;
@@ -687,7 +689,7 @@ bool node_tree_read(struct node_tree *tree,
              NODE_FILE_BYTES_MAX >> 20);
         return false;
     }
-    /* A byte order mark says nothing in UTF-8, but some editors write it. */
+    /* A byte order mark is meaningless in UTF-8, but some editors write it. */
     if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
         builder.text += 3;
         builder.len -= 3;
@@ -700,7 +702,7 @@ bool node_tree_read(struct node_tree *tree,
     }
     build(&builder);
     mem_free(json);
-    /* A document of nothing at all is one empty scalar. */
+    /* An empty document is one empty scalar. */
     if (tree->count == 1 && tree->nodes[0].kind == NODE_PLAIN &&
         tree->nodes[0].count == 0) {
         tree->count = 0;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * node: YAML as a tree of nodes that know where they stand.
+ * node: YAML tree whose nodes know their position.
  *
- * Only the plain part of YAML is let through: mappings, lists and scalars in
- * one UTF-8 document. Anchors, aliases, tags, merge keys, duplicate keys and
- * control characters are errors. A scalar stays a text; whether it was quoted
- * is kept, so that the reader can tell 3 from "3".
+ * Only a subset of YAML is accepted: mappings, lists and scalars in one UTF-8
+ * document. Anchors, aliases, tags, merge keys, duplicate keys and control
+ * characters are errors. A scalar stays a string, with a flag for quotes, so
+ * that the reader can distinguish 3 from "3".
  *
- * A text that begins like a JSON object, {"..., is JSON. Its strings are
- * marked, since JSON must quote what YAML need not, and may have surrogate
+ * Input that begins like a JSON object, {"..., is JSON. Its strings are marked,
+ * since JSON must quote strings that YAML need not, and may contain surrogate
  * pairs.
  *
- * All nodes are in one array, a container right before its children, so a tree
- * is walked with two functions:
+ * All nodes are in one array, a container right before its children, so two
+ * functions walk a tree:
  *     for (n = node_first(list); n != NULL; n = node_next(n)) ...
  * The children of a mapping are key, value, key, value ...:
  *     for (k = node_first(map); k != NULL; k = node_next_key(k)) ...
- * or NODE_EACH_KEY(map), which passes over keys that are NODE_BAD.
+ * or NODE_EACH_KEY(map), which skips keys that are NODE_BAD.
  */
 #ifndef PLAN_NODE_H
 #define PLAN_NODE_H
@@ -29,21 +29,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Ceilings for one file. */
+/* Maxima for one file. */
 enum {
     NODE_FILE_BYTES_MAX = 256 << 20,
     NODE_COUNT_MAX = 32 << 20,
     NODE_DEPTH_MAX = 64,
     NODE_SCALAR_BYTES_MAX = 1 << 20,
-    NODE_GAP_BYTES_MAX = 4 << 20, /* of text between two nodes */
+    NODE_GAP_BYTES_MAX = 4 << 20, /* bytes between two nodes */
 };
 
 enum node_kind {
     NODE_MAPPING,
     NODE_LIST,
     NODE_PLAIN,  /* a scalar without quotes */
-    NODE_QUOTED, /* a scalar with quotes, or a block of text (| or >) */
-    NODE_BAD,    /* an error was reported for it; readers pass over it */
+    NODE_QUOTED, /* a scalar with quotes, or a block scalar (| or >) */
+    NODE_BAD,    /* an error was reported for it; readers skip it */
 };
 
 struct node {
@@ -53,10 +53,10 @@ struct node {
     uint32_t line;    /* 1-based */
     uint32_t column;  /* 1-based, in characters */
     enum node_kind kind;
-    bool json; /* NODE_QUOTED: a string of JSON, which knows no plain words */
+    bool json; /* NODE_QUOTED: a JSON string, for which JSON requires quotes */
 };
 
-/* Made to be embedded; starts as {0}. */
+/* Embedded by its owner; starts as {0}. */
 struct node_tree {
     struct node *nodes; /* nodes[0] is the root */
     uint32_t count;     /* 0: the document is empty */
@@ -65,47 +65,47 @@ struct node_tree {
 };
 
 /*
- * Read `len` bytes of `text` into an empty tree. False when there is no tree
- * to go on with; true when there is one, of which parts may be NODE_BAD. What
- * is wrong is added to `errors` in both cases.
+ * Parse `len` bytes of `text` into an empty tree and add all errors to
+ * `errors`. Return false if no tree could be built; if true, parts of the tree
+ * may still be NODE_BAD.
  */
 MUST_USE bool node_tree_read(struct node_tree *tree,
                              const char *text,
                              size_t len,
                              struct plan_errors *errors);
 
-/* Give the memory back; the tree is then empty. */
+/* Free the memory; the tree is then empty. */
 void node_tree_release(struct node_tree *tree);
 
-/* First child, or NULL. For a mapping that is its first key. */
+/* Return the first child, or NULL. For a mapping: its first key. */
 static inline const struct node *node_first(const struct node *node)
 {
     bool parent = node->kind == NODE_MAPPING || node->kind == NODE_LIST;
     return parent && node->count > 0 ? node + 1 : NULL;
 }
 
-/* Next sibling, or NULL. For a key that is its value. */
+/* Return the next sibling, or NULL. For a key: its value. */
 static inline const struct node *node_next(const struct node *node)
 {
     return node->skip > 0 ? node + node->skip : NULL;
 }
 
-/* The value of a key. */
+/* Return the value of a key. */
 static inline const struct node *node_value(const struct node *key)
 {
     return key + key->skip;
 }
 
-/* The next key of the same mapping, or NULL. */
+/* Return the next key of the same mapping, or NULL. */
 static inline const struct node *node_next_key(const struct node *key)
 {
     return node_next(node_value(key));
 }
 
-/* The key of that name in a mapping; NULL: it has none, or is no mapping. */
+/* Return the key of that name; NULL if absent or `node` is not a mapping. */
 const struct node *node_find_key(const struct node *node, const char *name);
 
-/* This key, or the next one that could be read; NULL: there is none. */
+/* Return this key, or the next key that is not NODE_BAD, or NULL. */
 static inline const struct node *node_good_key(const struct node *key)
 {
     while (key != NULL && key->kind == NODE_BAD) {
@@ -114,7 +114,7 @@ static inline const struct node *node_good_key(const struct node *key)
     return key;
 }
 
-/* Each key of a mapping that could be read, as `key`. */
+/* Iterate over the keys that are not NODE_BAD, as `key`. */
 #define NODE_EACH_KEY(mapping)                                                 \
     for (const struct node *key = node_good_key(node_first(mapping));          \
          key != NULL;                                                          \

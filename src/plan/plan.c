@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A whole plan and a fragment are read by the same code, into the same arrays:
- * a fragment only starts behind what is there (struct plan_counts). So taking
- * back a fragment, refused or undone, is cutting everything to those counts.
+ * Reader of plans and fragments.
+ *
+ * The same code reads both, into the same arrays: a fragment only starts after
+ * the existing entries (struct plan_counts). Undoing a fragment is therefore
+ * truncating everything to the previous counts.
  */
 #include "plan/plan.h"
 
@@ -11,7 +13,7 @@
 
 #include <string.h>
 
-/* The parts of a file, in the order of their appearance in the design. */
+/* The parts of a file, in the order of the documentation. */
 struct raw_plan {
     const struct node *sluice;
     const struct node *name;
@@ -165,7 +167,7 @@ read_part(struct reader *reader, const struct node *node, part_fn read)
     }
 }
 
-/* Parts that a plan and a fragment have in common. */
+/* Read the parts that a plan and a fragment have in common. */
 static void read_common(struct reader *reader, const struct raw_plan *raw)
 {
     read_part(reader, raw->sluice, read_version);
@@ -266,7 +268,7 @@ static struct plan *new_plan(const char *file)
     return plan;
 }
 
-/* Read the source as what the reader is made for. */
+/* Read the source as a plan or fragment, as the reader requires. */
 static void read_source(struct reader *reader, const struct plan_source *source)
 {
     struct plan_errors *errors = reader->errors;
@@ -323,7 +325,7 @@ static struct plan_counts count_all(const struct plan *plan)
     };
 }
 
-/* Forget an id, unless it is that of an earlier task or group. */
+/* Remove an id, unless it belongs to an earlier task or group. */
 static void leave_id(struct plan *plan, const char *id, uint32_t target)
 {
     struct strmap *names = &plan->private->names;
@@ -348,7 +350,7 @@ static void cut_tasks(struct plan *plan, uint32_t count)
     }
 }
 
-/* Cut everything to what it was; names first, then the memory they are in. */
+/* Truncate everything to earlier counts; names first, then their memory. */
 static void cut_to(struct plan *plan, const struct plan_counts *before)
 {
     struct plan_private *private = plan->private;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * plan: a plan file, read and checked, with every name resolved.
+ * plan: a plan file, parsed and checked, with every name resolved.
  *
- * Reading goes from text to a tree of nodes with positions (plan/node.h), then
- * to this structure. Pipelines are expanded: what is left are tasks. Every
- * reference is an index into an array of the plan; PLAN_NONE is "none".
- * Everything here is complete: a reader never sees half a plan, and a fragment
- * that is refused changes nothing.
+ * The source is parsed into a tree of nodes with positions (plan/node.h), then
+ * converted to this structure. Pipelines are expanded into tasks. Every
+ * reference is an index into an array of the plan; PLAN_NONE is "none". A plan
+ * is always complete: readers never see a partial plan, and a rejected fragment
+ * changes nothing.
  *
- * Memory: one plan owns all of its texts and arrays (an arena). Pointers into
- * it stay valid until plan_free(), except those to the arrays themselves,
+ * Memory: a plan owns all of its strings and arrays (an arena). Pointers into
+ * it stay valid until plan_free(), except pointers to the arrays themselves,
  * which plan_add() may move.
  */
 #ifndef PLAN_PLAN_H
@@ -26,7 +26,7 @@
 /* "None", for every index below. */
 #define PLAN_NONE UINT32_MAX
 
-/* The provider of tasks that name none, and have no agent. */
+/* The provider of tasks that name no provider and have no agent. */
 enum { PLAN_LOCAL = 0 };
 
 /* A duration or time that was not given. */
@@ -35,53 +35,53 @@ enum { PLAN_LOCAL = 0 };
 /* "No limit": `max: none`, `max_wait: none`. */
 #define PLAN_UNLIMITED INT64_MAX
 
-/* Expected duration of a task about which nothing is known. */
+/* Expected duration of a task without an estimate or history. */
 #define PLAN_ESTIMATE_NS (600 * SECOND_NS)
 
-/* Money is counted in ten-thousandths of a US dollar. */
+/* Money is stored in ten-thousandths of a US dollar. */
 enum { PLAN_USD = 10000 };
 
-/* Most of a budget or cost that can be given: 100,000 USD, 10^9 tokens. */
+/* Largest budget or cost: 100,000 USD, 10^9 tokens. */
 #define PLAN_USD_MAX (INT64_C(100000) * PLAN_USD)
 #define PLAN_TOKENS_MAX INT64_C(1000000000)
 
-/* What something costs, or may cost. */
+/* Actual, expected or maximum cost. */
 struct plan_cost {
     int64_t usd;    /* PLAN_USD to the dollar; PLAN_UNSET: not given */
     int64_t tokens; /* PLAN_UNSET: not given */
 };
 #define PLAN_COST_UNSET ((struct plan_cost){PLAN_UNSET, PLAN_UNSET})
 
-/* What a session of a class takes, by the history of the store. */
+/* Expected duration and cost of a class's sessions, from the history. */
 struct plan_expected {
-    int64_t duration_ns; /* PLAN_UNSET: nothing is known */
+    int64_t duration_ns; /* PLAN_UNSET: unknown */
     struct plan_cost cost;
 };
 #define PLAN_EXPECTED_UNSET                                                    \
     ((struct plan_expected){PLAN_UNSET, {PLAN_UNSET, PLAN_UNSET}})
 
-/* Where something stands in its file; 1-based, 0 when it is not from a file. */
+/* Position in a file; 1-based, 0 for an item that is not from a file. */
 struct plan_mark {
     uint32_t line;
     uint32_t column;
 };
 
 /*
- * An attribute that limits can match. Equal names, and equal values of one
- * name, are equal pointers.
+ * An attribute that limits can match. Equal names have equal pointers, and so
+ * have equal values of one name.
  */
 struct plan_attribute {
     const char *name;
     const char *value;
 };
 
-/* A command: one of the two is set, or none. */
+/* A command: at most one member is set. */
 struct plan_command {
     const char *shell; /* for /bin/sh -c */
     const char **argv; /* NULL-terminated */
 };
 
-/* Schedules that are looked at for one plan, unless the plan file says more. */
+/* Default number of schedules that lookahead tries for one plan. */
 enum { PLAN_SCHEDULES = 5000 };
 
 enum plan_policy {
@@ -102,29 +102,29 @@ struct plan_repo {
     const char *name;
     struct plan_mark mark;
     const char *path; /* as written, or NULL; relative to the plan file */
-    /* With a base it is a git repository, and sessions work in worktrees on
-     * branches of the run. Without one it is a folder, used as it is. */
+    /* With a base, this is a git repository and sessions work in worktrees on
+     * branches of the run. Without, it is a plain directory, used in place. */
     const char *base;
     const char *gate;   /* shell command for a merged result, or NULL */
     const char *repair; /* shell command for a merge's conflicts, or NULL */
-    bool sync;          /* the agent branch takes in what base gets */
-    bool push;          /* the hand-off pushes the agent branch */
+    bool sync;          /* merge new commits of base into the agent branch */
+    bool push;          /* push the agent branch at the hand-off */
     const char *owner;
 };
 
 /*
- * A coding agent: a program that adapter/adapter.h knows, and how its sessions
- * are started. A built-in name needs no declaration.
+ * A coding agent: a program that adapter/adapter.h supports, and the options of
+ * its sessions. A built-in name needs no declaration.
  */
 struct plan_agent {
     const char *name;
     const struct adapter *adapter;
-    const char *model; /* NULL: the program's own choice */
+    const char *model; /* NULL: the default of the program */
     enum adapter_permissions permissions;
-    const char **tools; /* of ADAPTER_TOOLS */
+    const char **tools; /* members of ADAPTER_TOOLS */
     uint32_t tool_count;
-    uint32_t retries;  /* of failed requests, inside the program */
-    const char **args; /* further arguments */
+    uint32_t retries;  /* for failed requests, inside the program */
+    const char **args; /* additional arguments */
     uint32_t arg_count;
     const char **env; /* NAME=value */
     uint32_t env_count;
@@ -132,18 +132,18 @@ struct plan_agent {
     int64_t price_input;
     int64_t price_cached;
     int64_t price_output;
-    uint32_t provider; /* of tasks that name none */
+    uint32_t provider; /* for tasks that name none */
     struct plan_mark mark;
 };
 
 /*
- * What a limit counts. Those of `limits` count sessions or groups, capacities
- * of `resources` what tasks ask for. The limit of a usage monitor counts the
- * sessions of its provider. Of a budget, tasks use what they are expected to
- * cost while they are in flight, and what they have cost is gone for good.
- * Under a budget, sessions of a class whose cost is not known count in a limit
- * of their own: the engine lets one of them run at a time until it knows, and
- * then as many as what is left can pay for.
+ * The unit of a limit. Limits of `limits` count sessions or groups, capacities
+ * of `resources` the units that tasks request. The limit of a usage monitor
+ * counts the sessions of its provider. In a budget, a task in flight uses its
+ * expected cost; the actual cost of a finished session is used permanently.
+ * Under a budget, sessions of a class with unknown cost have a limit of their
+ * own: the engine runs one of them at a time until it knows the cost, then as
+ * many as the rest of the budget can pay for.
  */
 enum plan_limit_kind {
     PLAN_LIMIT_PLAIN,
@@ -155,15 +155,15 @@ enum plan_limit_kind {
 };
 
 /*
- * A limit. The five defaults (sessions, issues, active, merge, review) are
- * always there, in this order, then the declared ones in their order, then
- * those of usage monitors, then budgets, then resources and unknown costs.
+ * A limit. The five default limits (sessions, issues, active, merge, review)
+ * always exist, in this order; then follow declared limits in their order,
+ * usage monitors, budgets, then resources and unknown costs.
  */
 struct plan_limit {
     const char *name;
     int64_t max;      /* units, or PLAN_UNLIMITED; unused when percent > 0 */
-    uint32_t percent; /* of sessions; 0 when max is a number */
-    bool hold_group;  /* counts open groups, not attempts */
+    uint32_t percent; /* percent of sessions; 0 when max is a number */
+    bool hold_group;  /* counts open groups, not sessions */
     enum plan_limit_kind kind;
     const char *per; /* attribute, or NULL */
     struct plan_attribute *where;
@@ -177,13 +177,13 @@ static inline bool plan_is_budget(const struct plan_limit *limit)
            limit->kind == PLAN_LIMIT_BUDGET_TOKENS;
 }
 
-/* Whether tasks use it by what their sessions cost. */
+/* Whether tasks use the limit according to their cost. */
 static inline bool plan_is_paid(const struct plan_limit *limit)
 {
     return plan_is_budget(limit) || limit->kind == PLAN_LIMIT_COST;
 }
 
-/* What can be set in defaults, a class, a stage, a group or a task. */
+/* Settings of defaults, a class, a stage, a group or a task. */
 struct plan_settings {
     int64_t estimate_ns;     /* PLAN_UNSET: not given */
     int64_t timeout_ns;      /* PLAN_UNSET: not given */
@@ -195,35 +195,35 @@ struct plan_settings {
     int64_t retry_backoff_ns;
     int64_t retry_backoff_ns_max;
     enum plan_on_failure on_failure;
-    int optional;       /* 1: when skipped or failed, what needs it goes on */
-    int allow_empty;    /* 1: an implement stage may end without a commit */
-    uint32_t add_max;   /* tasks that one session may add */
-    uint32_t add_depth; /* of tasks that add tasks that add ... */
-    struct plan_cost cost;   /* expected of one session */
-    struct plan_cost budget; /* of all its sessions together */
+    int optional;       /* 1: a skip or failure does not block dependents */
+    int allow_empty;    /* 1: an implement stage may finish without a commit */
+    uint32_t add_max;   /* most tasks that one session may add */
+    uint32_t add_depth; /* nesting of tasks that add tasks */
+    struct plan_cost cost;   /* expected, per session */
+    struct plan_cost budget; /* for all its sessions together */
 };
 
-/* What the tasks of a class do, where that makes a difference. The built-in
- * classes have a role, by their names; see plan_has_role(). */
+/* Role of a class. The built-in classes get theirs by name; see
+ * plan_has_role(). */
 enum plan_role {
     PLAN_ROLE_NONE,
-    PLAN_ROLE_IMPLEMENT, /* it changes the code: commits are its evidence */
-    PLAN_ROLE_GATE,      /* it tests what others did, without an opinion */
-    PLAN_ROLE_MERGE,     /* it queues: one per repository may be in flight */
-    PLAN_ROLE_REVIEW,    /* it judges what others did */
+    PLAN_ROLE_IMPLEMENT, /* changes code: commits are its evidence */
+    PLAN_ROLE_GATE,      /* tests the work of others, without judgement */
+    PLAN_ROLE_MERGE,     /* queues: one per repository may be in flight */
+    PLAN_ROLE_REVIEW,    /* judges the work of others */
 };
 
 struct plan_class {
     const char *name;
     enum plan_role role;
     uint32_t tier;      /* 0 is best */
-    uint32_t base_tier; /* tier by which starvation is measured */
+    uint32_t base_tier; /* tier that starvation is measured by */
     bool defer;
-    uint32_t batch; /* tasks per session at most; 1 is no batching */
+    uint32_t batch; /* most tasks per session; 1: no batching */
     uint32_t
         batch_marginal;  /* percent of its estimate each further one takes */
     int64_t max_wait_ns; /* PLAN_UNLIMITED: no bound */
-    struct plan_cost budget;       /* of all tasks of the class together */
+    struct plan_cost budget;       /* for all tasks of the class together */
     struct plan_expected expected; /* see plan_expect() */
     bool declared;                 /* named under `classes` */
 };
@@ -258,19 +258,19 @@ struct plan_use {
 struct plan_task {
     const char *id;
     const char *title;     /* or NULL */
-    const char *body;      /* or NULL: that of its group */
+    const char *body;      /* or NULL: use the group's */
     const char *body_file; /* path as written, or NULL */
     const char *stage;     /* or NULL */
     uint32_t class_ix;
     uint32_t group;
     uint32_t repo;
     uint32_t provider;
-    /* One of the next three says what a session does. */
+    /* Exactly one of the next three defines the work of a session. */
     struct plan_command run;
     uint32_t agent;          /* or PLAN_NONE */
     bool merge;              /* the built-in merge stage */
-    const char *prepare;     /* shell command before the session, or NULL */
-    const char *prompt;      /* role of the agent, or NULL */
+    const char *prepare;     /* shell command to run first, or NULL */
+    const char *prompt;      /* role prompt for the agent, or NULL */
     const char *prompt_file; /* path as written, or NULL */
     struct plan_settings settings;
     uint32_t *needs; /* task indices, ascending, no duplicates */
@@ -285,14 +285,14 @@ struct plan_task {
     struct plan_mark mark;
 };
 
-/* An edge that a fragment adds to a task which was there before. */
+/* An edge that a fragment adds to an existing task. */
 struct plan_edge {
     uint32_t dependent;
     uint32_t need;
 };
 
 struct plan_sync {
-    uint32_t every; /* completions; 0: no sync hook */
+    uint32_t every; /* number of completions; 0: no sync hook */
     struct plan_command run;
     bool drain;
 };
@@ -302,22 +302,22 @@ struct plan_usage_step {
     uint32_t cap;
 };
 
-/* A usage monitor: a program that prints meters, and what follows from them. */
+/* A usage monitor: a program that prints meters, and the caps it sets. */
 struct plan_usage {
     struct plan_command run;
-    uint32_t agent;    /* whose built-in meters are read, or PLAN_NONE */
+    uint32_t agent;    /* agent with built-in meters, or PLAN_NONE */
     uint32_t provider; /* whose sessions it caps; PLAN_NONE: all */
-    uint32_t limit;    /* that it lowers */
+    uint32_t limit;    /* the limit it lowers */
     int64_t every_ns;
     int64_t timeout_ns;
     int64_t margin_ns; /* after a reset */
-    int64_t probe_ns;  /* first time to look again when it is not known */
+    int64_t probe_ns;  /* first interval while the reset is unknown */
     int64_t probe_ns_max;
     struct plan_usage_step *steps; /* ascending by percent */
     uint32_t step_count;
 };
 
-/* A program that is told when something happens. */
+/* A program that is notified of an event. */
 struct plan_hook {
     const char *event;
     struct plan_command run;
@@ -325,7 +325,7 @@ struct plan_hook {
     uint32_t retries;
 };
 
-/* An old name in the plan: see plan/alias.h. */
+/* A deprecated name in the plan: see plan/alias.h. */
 struct plan_old {
     struct plan_mark mark;
     const struct alias *alias;
@@ -336,7 +336,7 @@ struct plan {
     const char *file; /* as given by the caller */
     const char *name;
     enum plan_policy policy;
-    uint32_t schedules; /* that PLAN_POLICY_LOOKAHEAD looks at for one plan */
+    uint32_t schedules; /* that PLAN_POLICY_LOOKAHEAD tries for one plan */
     struct plan_repo *repos;
     uint32_t repo_count;
     struct plan_limit *limits;
@@ -351,19 +351,19 @@ struct plan {
     uint32_t group_count;
     struct plan_task *tasks;
     uint32_t task_count;
-    struct plan_edge *edges; /* of the last plan_add() only */
+    struct plan_edge *edges; /* from the last plan_add() only */
     uint32_t edge_count;
     struct plan_hook *hooks;
     uint32_t hook_count;
     struct plan_sync sync;
     struct plan_usage *usages;
     uint32_t usage_count;
-    struct plan_cost budget;      /* of the whole run */
-    struct plan_old *olds;        /* old names in it, last one first */
+    struct plan_cost budget;      /* for the whole run */
+    struct plan_old *olds;        /* deprecated names in it, last one first */
     struct plan_private *private; /* arena, pipelines, name tables */
 };
 
-/* One error: where and what. `text` is owned by the list. */
+/* One error with its position. The list owns `text`. */
 struct plan_error {
     struct plan_mark mark;
     char *text;
@@ -374,12 +374,12 @@ struct plan_errors {
     struct plan_error *items;
     uint32_t count;
     uint32_t capacity;
-    bool cut; /* there were more than PLAN_ERRORS_MAX */
+    bool cut; /* errors beyond PLAN_ERRORS_MAX were dropped */
 };
 
 enum { PLAN_ERRORS_MAX = 100 };
 
-/* The text of a plan, with the name to use for it in errors. */
+/* The source of a plan, with its file name for errors. */
 struct plan_source {
     const char *file;
     const char *text;
@@ -387,7 +387,7 @@ struct plan_source {
     uint32_t processors; /* default of `sessions` for a plan without repos */
 };
 
-/* Give the errors back. */
+/* Free the errors. */
 void plan_errors_release(struct plan_errors *errors);
 
 /*
@@ -399,36 +399,36 @@ MUST_USE bool plan_read(struct plan **out,
                         struct plan_errors *errors);
 
 /*
- * Read a fragment (groups, tasks, resources, pipelines, needs) and add it to
- * the plan. New tasks stand behind the old ones. What old tasks need on top is
- * in plan->edges, and in their `needs` too. An empty fragment adds nothing.
- * Otherwise return false: the plan is as before.
+ * Read a fragment (groups, tasks, resources, pipelines, needs) and append it to
+ * the plan. Additional needs of existing tasks are stored in plan->edges and
+ * also in their `needs`. An empty fragment adds nothing. On failure return
+ * false and leave the plan unchanged.
  */
 MUST_USE bool plan_add(struct plan *plan,
                        const struct plan_source *source,
                        struct plan_errors *errors);
 
-/* Whether the last plan_add() has added anything at all. */
+/* Whether the last plan_add() has added anything. */
 bool plan_has_added(const struct plan *plan);
 
 /*
- * Take back the last plan_add() that succeeded, because someone else refused
- * it. At most once, and before anything else changes the plan; what it added
- * must no longer be used.
+ * Undo the last successful plan_add() because the core rejected the fragment.
+ * At most once, and before anything else changes the plan; the caller must no
+ * longer use anything that it added.
  */
 void plan_undo_add(struct plan *plan);
 
 /* Free a plan. NULL is allowed. */
 void plan_free(struct plan *plan);
 
-/* Index of the task of that id, or PLAN_NONE. */
+/* Return the index of the task, or PLAN_NONE. */
 uint32_t plan_find_task(const struct plan *plan, const char *id);
 
-/* Index of the group of that id, or PLAN_NONE. */
+/* Return the index of the group, or PLAN_NONE. */
 uint32_t plan_find_group(const struct plan *plan, const char *id);
 
-/* The issue that a task is of: its group, or itself where it has none. The text
- * is the task's own if there is one. */
+/* The issue of a task: its group, or the task itself without a group. A body of
+ * the task itself takes precedence. */
 struct plan_issue {
     const char *id;
     const char *title;     /* or NULL */
@@ -438,30 +438,30 @@ struct plan_issue {
 struct plan_issue plan_issue_of(const struct plan *plan,
                                 const struct plan_task *task);
 
-/* Set what a session of the class of that name is expected to take; a name
- * that the plan does not have changes nothing. */
+/* Set the expected duration and cost of sessions of a class. An unknown class
+ * name is ignored. */
 void plan_expect(struct plan *plan,
                  const char *class_name,
                  const struct plan_expected *expected);
 
-/* Expected duration of a task: its estimate, or that of its class, or 10m. */
+/* Return the expected duration: estimate of the task or class, or 10m. */
 int64_t plan_estimate_ns(const struct plan *plan, const struct plan_task *task);
 
-/* Expected cost of a session of a task; 0 where nothing is known. */
+/* Return the expected cost of a session of a task; 0 if unknown. */
 struct plan_cost plan_expected_cost(const struct plan *plan,
                                     const struct plan_task *task);
 
-/* Read an amount as plans have it, in units of a budget: 20 or 0.5 dollars;
- * 200000, 500k or 1.5M tokens. False: it is none, or too much. */
+/* Parse an amount as in plans, in units of a budget: 20 or 0.5 dollars; 200000,
+ * 500k or 1.5M tokens. Return false if invalid or too large. */
 MUST_USE bool plan_parse_usd(const char *text, int64_t *out);
 MUST_USE bool plan_parse_tokens(const char *text, int64_t *out);
 
-/* Whether a budget depends on what its sessions cost, and that is not known:
- * neither the plan nor the history says. */
+/* Whether a budget depends on the cost of the task's sessions and neither the
+ * plan nor the history gives it. */
 bool plan_is_cost_unknown(const struct plan *plan,
                           const struct plan_task *task);
 
-/* Units of a budget that a session of the task uses; 0: it is not its. */
+/* Return the budget units of a session; 0: the budget does not apply. */
 uint32_t plan_budget_units(const struct plan *plan,
                            const struct plan_limit *limit,
                            const struct plan_task *task);
@@ -474,10 +474,10 @@ static inline bool plan_has_role(const struct plan *plan,
     return plan->classes[task->class_ix].role == role;
 }
 
-/* Whether the task's answer is a verdict on the work of others. */
+/* Whether the task's answer is a verdict on the work of other tasks. */
 bool plan_is_review(const struct plan *plan, const struct plan_task *task);
 
-/* Index of the limit of that name, or PLAN_NONE. */
+/* Return the index of the limit, or PLAN_NONE. */
 uint32_t plan_find_limit(const struct plan *plan, const char *name);
 
 #endif /* PLAN_PLAN_H */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * plan_internal: what the sources of plan/ share and no one else may see.
+ * plan_internal: declarations shared by the sources of plan/ only.
  *
- * Reading has three steps. (1) node.c makes a tree of nodes. (2) The read_*.c
- * sources turn its parts into the arrays of the plan; names of things that
- * stand further up in the dependency of parts (repos, providers, classes,
- * limits, pipelines) are resolved on the way. (3) needs.c resolves what tasks
- * and groups need, once all of them are known, and looks for cycles.
+ * Reading has three steps. (1) node.c builds a tree of nodes. (2) The read_*.c
+ * sources convert its parts to the arrays of the plan, in an order in which
+ * each name (repo, provider, class, limit, pipeline) can be resolved at once.
+ * (3) needs.c resolves the needs of tasks and groups, once all of them are
+ * known, and searches for cycles.
  *
- * Every step reports all it finds and goes on; a value that cannot be used is
- * replaced by a harmless one, so that one mistake gives one error.
+ * Every step reports all errors and continues. It replaces an invalid value by
+ * a harmless one, so that one mistake gives one error.
  */
 #ifndef PLAN_PLAN_INTERNAL_H
 #define PLAN_PLAN_INTERNAL_H
@@ -25,18 +25,18 @@
 
 enum {
     PLAN_ID_BYTES_MAX = 200,
-    PLAN_LINE_BYTES_MAX = 1000, /* titles and other one-line texts */
+    PLAN_LINE_BYTES_MAX = 1000, /* titles and other one-line strings */
     PLAN_PATH_BYTES_MAX = 4096,
-    PLAN_TEXT_BYTES_MAX = 1 << 20, /* bodies of issues, prompts */
+    PLAN_TEXT_BYTES_MAX = 1 << 20, /* issue bodies, prompts */
     PLAN_TASKS_MAX = 2000000,
-    PLAN_NEEDS_MAX = 20000000, /* after groups are replaced by tasks */
+    PLAN_NEEDS_MAX = 20000000, /* after expanding groups to tasks */
     PLAN_UNITS_MAX = 1000000,  /* of a limit */
     PLAN_STAGES_MAX = 100,
-    PLAN_ATTRIBUTES_MAX = 64, /* free ones of one group or task */
+    PLAN_ATTRIBUTES_MAX = 64, /* of a group or task, without our own */
     PLAN_ERRORS_HELD_MAX = 10 * PLAN_ERRORS_MAX,
 };
 
-/* A stage of a pipeline: what each group makes a task of. */
+/* A stage of a pipeline: the template of one task per group. */
 struct plan_stage {
     const char *name;
     const char *title;
@@ -44,8 +44,8 @@ struct plan_stage {
     struct plan_command run;
     uint32_t agent; /* or PLAN_NONE */
     bool merge;
-    bool uses_reported; /* an error about `uses` was reported already */
-    const struct node *uses_node; /* while its file is being read, or NULL */
+    bool uses_reported;           /* an error about `uses` was reported */
+    const struct node *uses_node; /* while reading its file; else NULL */
     struct plan_use *uses;
     uint32_t use_count;
     uint32_t rework_to; /* stage index, or PLAN_NONE */
@@ -58,22 +58,22 @@ struct plan_pipeline {
     const char *name;
     struct plan_stage *stages;
     uint32_t stage_count;
-    bool bad; /* its stages are not all known: say nothing about them */
+    bool bad; /* not all stages are known: report nothing about them */
     struct plan_mark mark;
 };
 
-/* What is known of a group beside the public part. */
+/* Private part of a group. */
 struct plan_group_more {
-    const struct settings *settings;  /* NULL: nothing set */
+    const struct settings *settings;  /* NULL: none */
     struct plan_attribute *free_ones; /* sorted by name */
     uint32_t free_count;
-    uint32_t first_task; /* of its pipeline, or PLAN_NONE */
+    uint32_t first_task; /* first task of its pipeline, or PLAN_NONE */
     uint32_t last_task;
     uint32_t newest_member; /* head of a list of all its tasks */
-    bool bad; /* its tasks are not all known: say nothing about them */
+    bool bad; /* not all tasks are known: report nothing about them */
 };
 
-/* How much there was before a fragment was added. */
+/* Array sizes before a fragment was added. */
 struct plan_counts {
     uint32_t limits;
     uint32_t classes;
@@ -88,7 +88,7 @@ struct plan_counts {
     struct arena_mark mark;
 };
 
-/* What an old task needed before a fragment added to it. */
+/* Needs of an old task before a fragment added to them. */
 struct plan_old_needs {
     uint32_t task;
     uint32_t need_count;
@@ -97,15 +97,15 @@ struct plan_old_needs {
 
 struct plan_private {
     struct arena arena;
-    struct strmap names; /* ids of tasks and groups, to targets */
+    struct strmap names; /* task and group ids, to targets */
     struct strmap repo_names;
     struct strmap limit_names;
     struct strmap class_names;
     struct strmap provider_names;
     struct strmap agent_names;
     struct strmap pipeline_names;
-    struct strmap text_names; /* texts that are kept once, to their index */
-    struct strmap free_names; /* attributes that a group or task has */
+    struct strmap text_names; /* interned strings, to their index */
+    struct strmap free_names; /* names of attributes of groups and tasks */
     const char **texts;
     uint32_t text_count;
     uint32_t text_capacity;
@@ -132,13 +132,13 @@ struct plan_private {
     uint32_t next_member_capacity;
     uint32_t edge_capacity;
     bool can_undo;
-    struct plan_counts before; /* the last fragment, for plan_undo_add() */
+    struct plan_counts before; /* of the last fragment, for plan_undo_add() */
     struct plan_old_needs *old_needs;
     uint32_t old_needs_count;
     uint32_t old_needs_capacity;
 };
 
-/* What is left to resolve for a task or group of this reading. */
+/* Unresolved references of a task or group of this reading. */
 struct plan_pending {
     const struct node *needs;     /* or NULL */
     const struct node *rework_to; /* or NULL */
@@ -151,13 +151,13 @@ struct plan_need {
     struct plan_mark mark;
 };
 
-/* One reading of one source. */
+/* State of reading one source. */
 struct reader {
     struct plan *plan;
     struct plan_errors *errors;
-    struct plan_counts before; /* all zero when a whole plan is read */
+    struct plan_counts before; /* all zero for a whole plan */
     bool fragment;
-    bool names_incomplete; /* a part with ids could not be read */
+    bool names_incomplete; /* a part with ids was unreadable */
     bool too_many;         /* PLAN_TASKS_MAX was reported */
     bool repo_missing;     /* an unknown repo was reported */
     uint32_t suggest_budget;
@@ -170,7 +170,7 @@ struct reader {
     uint32_t need_capacity;
 };
 
-/* A task or a group as one number: what an id stands for. */
+/* Encode a task or group index as one number, the target of an id. */
 static inline uint32_t plan_target(uint32_t ix, bool group)
 {
     return ix * 2 + (group ? 1 : 0);
@@ -188,7 +188,7 @@ static inline uint32_t plan_target_ix(uint32_t target)
 
 /* errors.c */
 
-/* A text in quotes, short and on one line, for use in an error. */
+/* A quoted string, shortened to one line, for error messages. */
 struct quoted {
     char text[160];
 };
@@ -199,23 +199,23 @@ void plan_errors_add(struct plan_errors *errors,
                      const char *format,
                      ...) PRINTF_LIKE(3, 4);
 
-/* The same about a node; `from` is the reader, or whoever has the errors. */
+/* Report an error about a node; `from` is any struct with `errors`. */
 #define REPORT(from, node, ...)                                                \
     plan_errors_add((from)->errors, node_mark(node), __VA_ARGS__)
 
-/* Sort by position and cut to PLAN_ERRORS_MAX. */
+/* Sort by position and truncate to PLAN_ERRORS_MAX. */
 void plan_errors_finish(struct plan_errors *errors);
 
-/* Write `len` bytes of `text` in quotes into *out and return its text. */
+/* Write `len` bytes of `text` in quotes into *out and return the string. */
 const char *plan_quoted(struct quoted *out, const char *text, size_t len);
 
-/* The text of a scalar, in quotes, until the end of the block. */
+/* The quoted string of a scalar, valid in the enclosing block. */
 #define QUOTED(node)                                                           \
     plan_quoted(&(struct quoted){{0}}, (node)->text, (node)->count)
 #define QUOTED_TEXT(string)                                                    \
     plan_quoted(&(struct quoted){{0}}, (string), strlen(string))
 
-/* A suggestion for a name that is unknown, and the names it is chosen from. */
+/* Prepare a suggestion for an unknown name, and offer it the known names. */
 struct suggest plan_guess(struct reader *reader, const struct node *name);
 #define SUGGEST_ALL(guess, list, count, member)                                \
     do {                                                                       \
@@ -225,7 +225,7 @@ struct suggest plan_guess(struct reader *reader, const struct node *name);
         }                                                                      \
     } while (0)
 
-/* What a name stands for, or PLAN_NONE. */
+/* Return the index that a name maps to, or PLAN_NONE. */
 static inline uint32_t plan_lookup(const struct strmap *names,
                                    const struct node *name)
 {
@@ -238,7 +238,7 @@ void plan_report_unknown(struct reader *reader,
                          const char *what,
                          struct suggest *guess);
 
-/* read_parts.c: parts that stand for themselves. */
+/* read_parts.c: parts that refer to no other part. */
 void plan_read_repos(struct reader *reader, const struct node *node);
 void plan_read_providers(struct reader *reader, const struct node *node);
 void plan_read_classes(struct reader *reader, const struct node *node);
@@ -246,72 +246,72 @@ void plan_read_classes(struct reader *reader, const struct node *node);
 /* read_agents.c: coding agents. */
 void plan_read_agents(struct reader *reader, const struct node *node);
 
-/* Index of an agent; a built-in name makes one. PLAN_NONE after an error. */
+/* Return the index of an agent, created if built-in; PLAN_NONE: error. */
 uint32_t plan_resolve_agent(struct reader *reader, const struct node *name);
 
-/* Check that of a text and its file only one is given. */
+/* Check that not both a string and its file are given. */
 void plan_check_text(struct reader *reader,
                      const struct node *node,
                      const char *name,
                      const char *text,
                      const char *file);
 
-/* Check that budgets in money can bind, when all tasks are known. */
+/* Check that budgets in money can take effect, when all tasks are known. */
 void plan_check_agents(struct reader *reader);
 
-/* read_control.c: what acts on the run while it goes. */
+/* read_control.c: parts that act on the run. */
 void plan_read_lookahead(struct reader *reader, const struct node *node);
 void plan_read_sync(struct reader *reader, const struct node *node);
 void plan_read_usages(struct reader *reader, const struct node *node);
 void plan_read_hooks(struct reader *reader, const struct node *node);
 void plan_read_budget(struct reader *reader, const struct node *node);
 
-/* Check that what monitors watch is used, when all tasks are known. */
+/* Check that tasks use the monitored providers, when all tasks are known. */
 void plan_check_usages(struct reader *reader, const struct node *node);
 
-/* Make the limits of all budgets; then check what tasks are said to cost. */
+/* Create the limits of all budgets; then check the declared costs of tasks. */
 void plan_add_budgets(struct plan *plan);
-/* A limit for each class under a budget, for sessions of unknown cost. */
+/* Add a limit for each class under a budget, for sessions of unknown cost. */
 void plan_add_costs(struct plan *plan);
 void plan_check_costs(struct reader *reader);
 
-/* Index of a repo, or PLAN_NONE after an error. */
+/* Return the index of a repo, or PLAN_NONE after an error. */
 uint32_t plan_resolve_repo(struct reader *reader, const struct node *name);
 
-/* Index of a provider; a new name makes one, a misspelt one is an error. */
+/* Return the index of a provider, created if new; a misspelling is an error. */
 uint32_t plan_resolve_provider(struct reader *reader, const struct node *name);
 
-/* Index of a class; a new name makes one, a misspelt one is an error. */
+/* Return the index of a class, created if new; a misspelling is an error. */
 uint32_t plan_resolve_class(struct reader *reader, const struct node *name);
 
-/* The class of a task or stage: given (or NULL), or that of merges, or that of
- * its name (or NULL) if it is declared, or implement. */
+/* Return the class of a task or stage: the given one (or NULL), else the merge
+ * class, else the declared class of its name (or NULL), else implement. */
 uint32_t plan_class_of(struct reader *reader,
                        const struct node *class,
                        bool merge,
                        const struct node *name);
 
-/* Index of the provider of that name, made with defaults if it is new. */
+/* Return the index of the provider; create it with defaults if it is new. */
 uint32_t plan_add_provider(struct plan *plan, const char *name, size_t len);
 
-/* Add the classes and the provider that are there without being declared. */
+/* Add the classes and the provider that need no declaration. */
 void plan_add_built_ins(struct plan *plan);
 
-/* Let what the classes do not set come from the defaults. */
+/* Fill unset settings of classes from the defaults. */
 void plan_settle_classes(struct plan *plan);
 
 /* read_limits.c */
 
-/* The default limits, then those of the plan (node may be NULL). */
+/* Read the default limits, then the plan's (node may be NULL). */
 void plan_read_limits(struct reader *reader,
                       const struct node *node,
                       uint32_t processors);
 void plan_read_resources(struct reader *reader, const struct node *node);
 
-/* Append a limit; its index. */
+/* Append a limit and return its index. */
 uint32_t plan_add_limit(struct plan *plan, struct plan_limit limit);
 
-/* A list of one attribute, for `where`. */
+/* Create a list of one attribute, for `where`. */
 struct plan_attribute *
 plan_where(struct plan *plan, const char *name, const char *value);
 
@@ -325,9 +325,9 @@ void plan_read_uses(struct reader *reader,
                     uint32_t *count_out);
 
 /*
- * Check that what the task uses exists and applies to it; false after an
- * error. `subject` is how the error calls it, such as: task "a"; `uses` is
- * where that is written, or NULL when that is not in this file.
+ * Check that the limits a task uses exist and apply to it; false after an
+ * error. `subject` names it in errors, such as: task "a"; `uses` is the node of
+ * its `uses`, or NULL if it is not in this file.
  */
 bool plan_check_uses(struct reader *reader,
                      const struct plan_task *task,
@@ -336,27 +336,27 @@ bool plan_check_uses(struct reader *reader,
 
 /* read_pipelines.c */
 
-/* Index of the stage of that name, or PLAN_NONE. */
+/* Return the index of the stage, or PLAN_NONE. */
 uint32_t plan_find_stage(const struct plan_pipeline *pipeline,
                          const char *name);
 void plan_read_pipelines(struct reader *reader, const struct node *node);
 
-/* Read {to, max}; *to_out is the node of the name, or NULL. */
-/* Read `merge`: how many branches at once, into a uint32_t; and tell the class
- * of the stage, whose sessions may then take so many. */
+/* Read `merge`, the most branches per session, into a uint32_t, and raise the
+ * batch of the stage's class to it. */
 enum { MERGE_BATCH_MAX = 16 };
 field_fn plan_read_merge;
 void plan_set_merge_batch(struct plan *plan, uint32_t class_ix, uint32_t batch);
 
+/* Read {to, max}; *to_out is the node of the name, or NULL. */
 void plan_read_rework(struct reader *reader,
                       const struct node *node,
                       const struct node **to_out,
                       uint32_t *max_out);
 
 /*
- * What a session of a stage or task does: `run` (may be NULL), `merge` and an
- * agent of its own exclude each other, and one must be there, or come from the
- * class. *agent_out is the agent, or PLAN_NONE.
+ * Determine the work of a session of a stage or task. `run` (may be NULL),
+ * `merge` and an agent of its own exclude each other; one is required, or comes
+ * from the class. *agent_out is the agent, or PLAN_NONE.
  */
 struct plan_place {
     const struct node *node;
@@ -378,23 +378,23 @@ void plan_read_attributes(struct reader *reader,
                           struct plan_attribute **out,
                           uint32_t *count_out);
 
-/* Make the names of our own attributes known to the plan. */
+/* Intern the names of sluice's own attributes in the plan. */
 void plan_intern_own_names(struct plan *plan);
 
-/* Whether `name` is one of the attributes that sluice sets by itself. */
+/* Whether sluice itself sets an attribute of that name. */
 bool plan_is_own_attribute(const char *name);
 
-/* The value of an attribute in a sorted list, or NULL. */
+/* Return the value of an attribute in a sorted list, or NULL. */
 const char *plan_attribute_value(const struct plan_attribute *list,
                                  uint32_t count,
                                  const char *name);
 
-/* Give a group its attributes: own and free ones. */
+/* Set the attributes of a group: sluice's own and free ones. */
 void plan_set_group_attributes(struct plan *plan,
                                uint32_t group_ix,
                                const char *owner);
 
-/* Give a task its attributes: own, free ones and those of its group. */
+/* Set the attributes of a task: sluice's own, free ones and its group's. */
 void plan_set_task_attributes(struct plan *plan,
                               uint32_t task_ix,
                               const char *owner,
@@ -406,33 +406,33 @@ void plan_read_groups(struct reader *reader, const struct node *node);
 void plan_read_tasks(struct reader *reader, const struct node *node);
 
 /*
- * Append an empty task; NULL when there are too many, which is then reported
- * once. The pointer is valid until the next one is appended.
+ * Append an empty task; report an excess once and return NULL. The pointer is
+ * valid until the next call.
  */
 struct plan_task *plan_new_task(struct reader *reader, struct plan_mark mark);
 
-/* Check the id of a task or group (NULL: it has none), and report what is
- * wrong with it; false: it is not even a text. */
+/* Check the id of a task or group (NULL: missing) and report errors; false if
+ * it is not a string. */
 bool plan_check_id(struct reader *reader, const struct node *id);
 
-/* Read the items of the list `label`, until there are too many tasks. */
+/* Read the items of the list `label`, until the plan has too many tasks. */
 void plan_read_items(struct reader *reader,
                      const struct node *node,
                      const char *label,
                      void (*read)(struct reader *, const struct node *));
 
-/* Enter the id of a task or group; false if it is not the first of that id. */
+/* Register the id of a task or group; false if it is a duplicate. */
 bool plan_enter_id(struct reader *reader,
                    const char *id,
                    uint32_t target,
                    struct plan_mark mark);
 
-/* Link the task (its `group` is set) into its group. */
+/* Link the task into its group (`group` must be set). */
 void plan_join_group(struct plan *plan, uint32_t task_ix);
 
 /*
- * Fill settings, provider and prepare of a task from what its place gives
- * (`own`: task, stage and group) and its class. Return its owner, or NULL.
+ * Fill settings, provider and prepare of a task from `own` (merged from task,
+ * stage and group) and its class. Return its owner, or NULL.
  */
 const char *plan_settle_task(struct plan *plan,
                              struct plan_task *task,
@@ -440,15 +440,15 @@ const char *plan_settle_task(struct plan *plan,
 
 /* needs.c */
 
-/* Order of two uint32_t, for qsort(). */
+/* Compare two uint32_t, for qsort(). */
 int plan_by_number(const void *left, const void *right);
 
-/* Resolve everything needed, `extra` (may be NULL) included. */
+/* Resolve all needs, including `extra` (may be NULL). */
 void plan_resolve_needs(struct reader *reader, const struct node *extra);
 
 /* plan.c */
 
-/* The one copy of a text that is kept for comparing by pointer. */
+/* Return the single copy of a string, so that pointers can be compared. */
 const char *plan_intern(struct plan *plan, const char *text, size_t len);
 
 #endif /* PLAN_PLAN_INTERNAL_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Coding agents: the programs that adapter/ knows, and how a plan configures
- * them. A built-in name needs no declaration; another name needs `program`,
- * which says what it is a configuration of.
+ * Coding agents: the programs that adapter/ supports, and their configuration
+ * in a plan. A built-in name needs no declaration; another name needs
+ * `program`, the built-in program that it configures.
  */
 #include "plan/plan_internal.h"
 
@@ -11,7 +11,7 @@
 enum {
     WORDS_MAX = 200,
     RETRIES_MAX = 100,
-    RETRIES_DEFAULT = 2, /* sluice waits better than the programs do */
+    RETRIES_DEFAULT = 2, /* low: sluice itself waits better than programs do */
 };
 
 #define AGENT(member, key, reader) FIELD(struct plan_agent, member, key, reader)
@@ -126,13 +126,13 @@ static void read_price(const struct entry *entry)
     }
 }
 
-/* The program was looked at before the other keys: find_program(). */
+/* find_program() has read it before the other keys. */
 static void skip_program(const struct entry *entry)
 {
     (void)entry;
 }
 
-/* Append an agent of a program, with what holds where the plan is silent. */
+/* Append an agent of a program, with the default options. */
 static uint32_t add_agent(struct plan *plan,
                           const char *name,
                           size_t len,
@@ -155,7 +155,7 @@ static uint32_t add_agent(struct plan *plan,
     return ix;
 }
 
-/* Report a name that is no program that sluice knows. */
+/* Report a name that is not a supported program. */
 static void
 report_unknown(struct reader *reader, const struct node *name, const char *what)
 {
@@ -174,7 +174,7 @@ report_unknown(struct reader *reader, const struct node *name, const char *what)
            suggest_hint(&guess));
 }
 
-/* The program that a declared agent is; NULL after an error. */
+/* Return the program of a declared agent; NULL after an error. */
 static const struct adapter *find_program(struct reader *reader,
                                           const struct node *key,
                                           const struct node *program)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parts of a plan that act on the run while it goes: the sync hook, planning
- * ahead, usage monitors, hooks, budgets.
+ * Parts of a plan that act on the run: the sync hook, lookahead, usage
+ * monitors, hooks, budgets.
  */
 #include "plan/plan_internal.h"
 
@@ -81,7 +81,7 @@ static void read_steps(const struct entry *entry)
         return;
     }
     ARENA_ARRAY(&reader->plan->private->arena, usage->steps, node->count);
-    usage->step_count = 0; /* of a misspelt key before */
+    usage->step_count = 0; /* may be set by a misspelt key before */
     NODE_EACH_KEY(node)
     {
         struct plan_usage_step step;
@@ -124,7 +124,7 @@ static void read_agent(const struct entry *entry)
     }
 }
 
-/* One source of meters must be there; an agent's are of its own provider. */
+/* Require one source of meters; an agent's apply to its own provider. */
 static void check_source(struct reader *reader,
                          const struct node *node,
                          struct plan_usage *usage)
@@ -143,7 +143,7 @@ static void check_source(struct reader *reader,
     }
 }
 
-/* The limit that a monitor of a provider lowers; that of all is the cap. */
+/* Add the limit that a provider's monitor lowers; without one, the cap. */
 static uint32_t
 add_usage_limit(struct reader *reader, const struct node *node, uint32_t ix)
 {
@@ -248,7 +248,7 @@ void plan_check_usages(struct reader *reader, const struct node *node)
 
 /* hooks */
 
-/* One for each event, in the order of the table below. */
+/* Number of events in the table below. */
 enum { HOOK_KINDS = 14 };
 
 struct raw_hooks {
@@ -392,7 +392,7 @@ void plan_add_costs(struct plan *plan)
     }
 }
 
-/* What a task is said to cost must be in every budget that it has. */
+/* Check that each budget of a task covers its declared cost. */
 static void check_cost(struct reader *reader,
                        const struct plan_task *task,
                        const char *what,
@@ -452,7 +452,7 @@ int64_t plan_estimate_ns(const struct plan *plan, const struct plan_task *task)
     return known_ns != PLAN_UNSET ? known_ns : PLAN_ESTIMATE_NS;
 }
 
-/* The first of two that is given, or 0. */
+/* Return the first value that is given, or 0. */
 static int64_t first_given(int64_t first, int64_t second)
 {
     if (first != PLAN_UNSET) {
@@ -473,8 +473,8 @@ struct plan_cost plan_expected_cost(const struct plan *plan,
     };
 }
 
-/* Whether a cost is not known although a budget depends on it. Sessions of an
- * agent are never for nothing: those before have not told. */
+/* Whether a cost is unknown although a budget depends on it. A session of an
+ * agent is never free: a history of 0 means that none reported its cost. */
 static bool
 is_unknown(bool agent, int64_t budget, int64_t own, int64_t expected)
 {
@@ -518,6 +518,6 @@ uint32_t plan_budget_units(const struct plan *plan,
     }
     struct plan_cost cost = plan_expected_cost(plan, task);
     int64_t units = usd ? cost.usd : cost.tokens;
-    /* What costs nothing that is known still needs a budget not used up. */
+    /* Even without a known cost, a task needs a budget that is not used up. */
     return units > 0 ? (uint32_t)units : 1;
 }

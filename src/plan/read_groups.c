@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Groups, and the tasks that their pipelines make: one per stage, each needing
- * the one before. These needs go into the graph at once; what the group itself
- * needs is kept for needs.c.
+ * Groups and the tasks of their pipelines: one per stage, each needing the task
+ * before it. These needs go into the graph at once; needs.c resolves the needs
+ * of the group itself.
  */
 #include "plan/plan_internal.h"
 
@@ -43,7 +43,7 @@ static const struct schema group_schema =
                          struct raw_group,
                          SETTINGS_OF_GROUP);
 
-/* The pipeline of a group, or NULL; *bad when it has one that is unknown. */
+/* Return the pipeline of a group, or NULL; set *bad if it is unknown. */
 static struct plan_pipeline *
 find_pipeline(struct reader *reader, const struct node *name, bool *bad)
 {
@@ -105,7 +105,7 @@ static void read_estimates(struct reader *reader,
     }
 }
 
-/* GROUP/STAGE, kept in the plan. */
+/* Return GROUP/STAGE, stored in the plan. */
 static const char *
 joined_id(struct plan *plan, const char *group, const char *stage)
 {
@@ -118,7 +118,7 @@ joined_id(struct plan *plan, const char *group, const char *stage)
     return id;
 }
 
-/* Make the task of one stage of a group; false when there is no room. */
+/* Create the task of one stage of a group; false if the plan is full. */
 static bool add_stage_task(struct reader *reader,
                            uint32_t group_ix,
                            struct plan_pipeline *pipeline,
@@ -163,7 +163,7 @@ static bool add_stage_task(struct reader *reader,
     return true;
 }
 
-/* What can only be said of a stage when a group uses it. */
+/* Check the stage as used by a group, where the pipeline alone cannot. */
 static void check_stage(struct reader *reader,
                         const struct plan_group *group,
                         const struct plan_pipeline *pipeline,
@@ -229,7 +229,7 @@ static void expand(struct reader *reader,
     }
 }
 
-/* Append a group of that id, still without attributes. */
+/* Append a group with that id, without attributes. */
 static uint32_t
 add_group(struct reader *reader, const struct node *id, uint32_t repo)
 {
@@ -240,7 +240,7 @@ add_group(struct reader *reader, const struct node *id, uint32_t repo)
     MEM_GROW(plan->groups, ix, private->group_capacity);
     MEM_GROW(private->group_more, ix, private->group_more_capacity);
     MEM_GROW(reader->pending_groups, fresh, reader->pending_groups_capacity);
-    /* A limit can name the group: then that copy of the text is the one. */
+    /* If a limit names the group, use that interned copy of its id. */
     uint32_t text = strmap_find(&private->text_names, id->text, id->count);
     plan->groups[ix] = (struct plan_group){
         .id = text != STRMAP_NONE
@@ -259,7 +259,7 @@ add_group(struct reader *reader, const struct node *id, uint32_t repo)
     return ix;
 }
 
-/* The settings of a group, kept in the plan, or NULL for none. */
+/* Copy the settings of a group into the plan; NULL if none is given. */
 static const struct settings *keep_settings(struct plan *plan,
                                             const struct settings *settings)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Limits and resources. The five default limits are made first; a plan that
- * names one changes only the fields it gives.
+ * Limits and resources. The five default limits are created first; a plan that
+ * names one of them changes only the given fields.
  *
- * What `where` and `per` name is checked at the end of the reading: tasks can
- * bring in classes, providers and attributes that nobody declared. A limit
- * that can never match is an error, because it is a cap that does not bind.
+ * Names in `where` and `per` are checked after all other parts: tasks can
+ * introduce undeclared classes, providers and attributes. A limit that can
+ * never match is an error, because it would have no effect.
  */
 #include "plan/plan_internal.h"
 
@@ -163,7 +163,7 @@ static void read_count(struct reader *reader,
     }
 }
 
-/* A limit that counts groups can match only what groups have. */
+/* Check that a limit that counts groups matches only group attributes. */
 static void check_hold(struct reader *reader,
                        const struct node *node,
                        const struct plan_limit *limit)
@@ -247,7 +247,7 @@ static void read_limit(struct reader *reader, const struct node *key)
     }
 }
 
-/* Whether one more fits; if not, report it. */
+/* Check that one more limit is allowed; otherwise report it. */
 static bool has_room(struct reader *reader, const struct node *key)
 {
     if (reader->plan->limit_count < LIMITS_MAX) {
@@ -274,7 +274,7 @@ void plan_read_limits(struct reader *reader,
     }
 }
 
-/* The number of units that is the value of `key`; 0 after an error. */
+/* Return the number of units that `key` gives; 0 after an error. */
 static int64_t read_units(struct reader *reader, const struct node *key)
 {
     const struct node *value = node_value(key);
@@ -322,9 +322,9 @@ void plan_read_resources(struct reader *reader, const struct node *node)
     }
 }
 
-/* where and per, checked when everything is known */
+/* where and per, checked when all tasks are known */
 
-/* Report a name that nothing has, and why that is an error here. */
+/* Report a name that no task has, and why it is an error here. */
 static void report_unused(struct reader *reader,
                           struct suggest *guess,
                           const char *what,
@@ -450,7 +450,7 @@ void plan_read_uses(struct reader *reader,
     *count_out = count;
 }
 
-/* Why the limit does not count this task: an attribute, or NULL. */
+/* Return the attribute by which the limit excludes this task, or NULL. */
 static const char *mismatch(const struct plan_limit *limit,
                             const struct plan_task *task)
 {
@@ -470,7 +470,7 @@ static const char *mismatch(const struct plan_limit *limit,
     return NULL;
 }
 
-/* Most units that the limit has as the plan stands. */
+/* Return the number of units of the limit in this plan. */
 static int64_t most_units(const struct plan *plan,
                           const struct plan_limit *limit)
 {

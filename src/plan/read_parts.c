@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parts of a plan that stand for themselves: repos, providers, classes.
+ * Parts of a plan that refer to no other part: repos, providers, classes.
  *
- * Classes and providers need not be declared. A name that nobody declared is
- * taken as a new one, unless it is so near to a known one that it must be a
- * slip: then it is an error, because the plan would silently not mean what it
- * says.
+ * Classes and providers need not be declared. An undeclared name creates a new
+ * one, unless it closely resembles a known name: then it is an error, because a
+ * typing error would silently change the meaning of the plan.
  */
 #include "plan/plan_internal.h"
 
@@ -17,20 +16,20 @@ enum {
     TIER_MAX = 99,
     BATCH_MAX = 1000,
     CIRCUIT_MAX = 1000,
-    SLIP_LEN_MIN = 4, /* shorter names are never taken for a slip */
+    SLIP_LEN_MIN = 4, /* shorter names are never taken for a typing error */
 };
 
-/* Offer a known name; false when there is no point in offering more. */
+/* Offer a known name; false if further offers are useless. */
 static bool offer_slip(struct suggest *guess, const char *known)
 {
     if (guess->len < SLIP_LEN_MIN) {
         return false;
     }
-    /* A short name costs the same, but the empty text is near to nothing. */
+    /* A short name costs the same, but the empty string never matches. */
     return suggest_offer(guess, strlen(known) >= SLIP_LEN_MIN ? known : "");
 }
 
-/* Report a slip, if it is one. */
+/* Report a probable typing error, if a similar name was found. */
 static bool report_slip(struct reader *reader,
                         struct suggest *guess,
                         const struct node *name,
@@ -52,7 +51,7 @@ static bool report_slip(struct reader *reader,
 
 /* repos */
 
-/* A branch name that no command could take for an option or a range. */
+/* Read a branch name that git cannot take for an option or a range. */
 static void read_branch(const struct entry *entry)
 {
     const char *text = fields_check_line(entry->reader,
@@ -73,7 +72,7 @@ static void read_branch(const struct entry *entry)
     fields_line(entry);
 }
 
-/* `sync: merge` is the only way there is, so far. */
+/* Read `sync`; `merge` is the only supported value. */
 static void read_sync(const struct entry *entry)
 {
     if (fields_is_word(entry->value, "merge")) {
@@ -83,7 +82,7 @@ static void read_sync(const struct entry *entry)
     }
 }
 
-/* What a conflict was resolved to must be tested before anyone sees it. */
+/* Require a gate, so that only tested resolutions of conflicts are merged. */
 static void check_repair(struct reader *reader,
                          const struct node *key,
                          const struct plan_repo *repo)
@@ -167,7 +166,7 @@ uint32_t plan_add_provider(struct plan *plan, const char *name, size_t len)
         .name = plan_intern(plan, name, len),
         .backoff_ns = SECOND_NS,
         .backoff_ns_max = 15 * MINUTE_NS,
-        /* Plain commands fail for reasons of their own. */
+        /* Local commands fail for reasons of their own. */
         .circuit_failures = ix == PLAN_LOCAL ? 0 : 5,
         .probe_ns = 30 * SECOND_NS,
         .probe_ns_max = 30 * MINUTE_NS,
@@ -188,7 +187,7 @@ static void read_circuit(const struct entry *entry)
     *(uint32_t *)entry->out = (uint32_t)number;
 }
 
-/* The longest interval: as given, or the usual one, or the first if longer. */
+/* Set the longest interval: as given, or the longer of default and first. */
 static void settle_longest(struct reader *reader,
                            const struct node *node,
                            const char *name,
@@ -269,7 +268,7 @@ uint32_t plan_resolve_provider(struct reader *reader, const struct node *name)
 
 /* classes */
 
-/* Index of the class of that name, made with defaults if it is new. */
+/* Return the index of the class; create it with defaults if it is new. */
 static uint32_t add_class(struct plan *plan, const char *name, size_t len)
 {
     struct plan_private *private = plan->private;
@@ -306,7 +305,7 @@ void plan_add_built_ins(struct plan *plan)
         {"merge", PLAN_ROLE_MERGE},
         {"review", PLAN_ROLE_REVIEW},
     };
-    uint32_t review = 0; /* the last one */
+    uint32_t review = 0; /* the last index */
     for (size_t ix = 0; ix < ARRAY_COUNT(built_ins); ix++) {
         const char *name = built_ins[ix].name;
         review = add_class(plan, name, strlen(name));
@@ -316,7 +315,7 @@ void plan_add_built_ins(struct plan *plan)
     plan->classes[review].base_tier = 1;
     plan->classes[review].defer = true;
     plan->classes[review].max_wait_ns = 60 * MINUTE_NS;
-    /* The defaults of the plan are not known yet: plan_settle_classes(). */
+    /* plan_settle_classes() fills in the defaults, which are not known yet. */
     for (uint32_t ix = 0; ix < plan->class_count; ix++) {
         plan->private->class_settings[ix] = settings_none();
     }
@@ -445,7 +444,7 @@ uint32_t plan_class_of(struct reader *reader,
         ix = strmap_find(&private->class_names, "merge", strlen("merge"));
     } else if (name != NULL && node_is_scalar(name)) {
         ix = plan_lookup(&private->class_names, name);
-        /* Not one that only came up because another stage used it. */
+        /* Ignore classes that exist only because another stage used them. */
         ix = ix < private->declared_classes ? ix : PLAN_NONE;
     }
     return ix != PLAN_NONE ? ix : 0;

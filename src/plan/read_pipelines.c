@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pipelines are kept as they are written, with names resolved: each group that
- * names one makes a task of each stage (read_groups.c).
+ * Pipelines, stored as written, with names resolved: each group that names one
+ * creates a task for each stage (read_groups.c).
  */
 #include "plan/plan_internal.h"
 
@@ -23,7 +23,7 @@ struct raw_stage {
     const struct node *run;
     const struct node *uses;
     const struct node *rework;
-    uint32_t merge; /* branches at once; 0: no merge stage */
+    uint32_t merge; /* most branches per session; 0: not a merge stage */
     const char *title;
     struct settings settings;
 };
@@ -76,7 +76,7 @@ void plan_set_merge_batch(struct plan *plan, uint32_t class_ix, uint32_t batch)
     }
 }
 
-/* Stages follow each other; someone who gives `needs` expects otherwise. */
+/* Stages run in sequence; a user who gives `needs` expects otherwise. */
 static void refuse_needs(const struct entry *entry)
 {
     REPORT(entry->reader,
@@ -104,7 +104,7 @@ static const struct schema stage_schema =
                          struct raw_stage,
                          SETTINGS_OF_TASK);
 
-/* Whether something that was reported already could stand for `run`. */
+/* Whether a key, perhaps one reported as an error, may replace `run`. */
 static bool may_have_run(const struct node *node)
 {
     for (const struct node *key = node_first(node); key != NULL;
@@ -190,8 +190,8 @@ static void read_stage_rework(struct reader *reader,
            suggest_hint(&guess));
 }
 
-/* A conflict goes back to whoever can resolve it: the last stage that
- * implements, if there is one. */
+/* Send a conflict back to the last implement stage, if any, which can resolve
+ * it. */
 static void default_rework(const struct reader *reader,
                            const struct plan_pipeline *pipeline,
                            struct plan_stage *stage)
@@ -207,7 +207,7 @@ static void default_rework(const struct reader *reader,
     }
 }
 
-/* The name of the stage; a second one of that name is an error. */
+/* Return the name of the stage; a duplicate is an error. */
 static const char *stage_name(struct reader *reader,
                               const struct node *node,
                               const struct plan_pipeline *pipeline)

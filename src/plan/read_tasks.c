@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Tasks: those of the `tasks` list, and what they have in common with those
- * that pipelines make.
- */
+/* Tasks of the `tasks` list, and code shared with the tasks of pipelines. */
 #include "plan/plan_internal.h"
 
 #include "base/duration.h"
@@ -10,7 +7,7 @@
 
 #include <string.h>
 
-/* How long the session of an agent goes on before it is renewed. */
+/* Duration after which an agent's session is renewed. */
 #define AGENT_CHECKPOINT_NS (30 * MINUTE_NS)
 
 struct raw_task {
@@ -23,7 +20,7 @@ struct raw_task {
     const struct node *uses;
     const struct node *attributes;
     const struct node *rework;
-    uint32_t merge; /* branches at once; 0: it does not merge */
+    uint32_t merge; /* most branches per session; 0: no merge */
     const char *title;
     const char *body;
     const char *body_file;
@@ -153,7 +150,7 @@ void plan_join_group(struct plan *plan, uint32_t task_ix)
     plan->groups[group_ix].task_count++;
 }
 
-/* What an agent's session has where neither the task nor its class says. */
+/* Fill agent settings that neither the task nor its class gives. */
 static void settle_agent(const struct plan *plan,
                          struct plan_task *task,
                          struct settings *own)
@@ -163,7 +160,7 @@ static void settle_agent(const struct plan *plan,
     if (own->provider == PLAN_NONE) {
         own->provider = plan->agents[task->agent].provider;
     }
-    /* Only what was committed can be continued. */
+    /* A new session can only continue committed work. */
     if (own->plan.checkpoint_after_ns == PLAN_UNSET &&
         plan_has_role(plan, task, PLAN_ROLE_IMPLEMENT)) {
         own->plan.checkpoint_after_ns = AGENT_CHECKPOINT_NS;
@@ -187,7 +184,7 @@ plan_settle_task(struct plan *plan, struct plan_task *task, struct settings own)
     return owner != NULL ? owner : own.owner;
 }
 
-/* The group that a task names, or PLAN_NONE after an error. */
+/* Return the group that a task names, or PLAN_NONE after an error. */
 static uint32_t find_group(struct reader *reader, const struct node *name)
 {
     const struct plan *plan = reader->plan;
@@ -208,7 +205,7 @@ static uint32_t find_group(struct reader *reader, const struct node *name)
     return PLAN_NONE;
 }
 
-/* Fill group, repo and class of a task. */
+/* Set group, repo and class of a task. */
 static void place_task(struct reader *reader,
                        struct plan_task *task,
                        const struct raw_task *raw)
@@ -232,7 +229,7 @@ static void place_task(struct reader *reader,
     task->class_ix = plan_class_of(reader, raw->class, raw->merge > 0, NULL);
 }
 
-/* Fill settings, attributes and uses of a task that has its place. */
+/* Set settings, attributes and uses of a task after place_task(). */
 static void
 equip_task(struct reader *reader, uint32_t ix, const struct raw_task *raw)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The next version of a plan: read like any plan, then its tasks are moved to
- * the indices they had. The reader's own tables name tasks by index, too, and
- * move with them, so that fragments can be added afterwards.
+ * Reader of the next version of a plan: read it like any plan, then move its
+ * tasks to their previous indices. The reader's own tables also name tasks by
+ * index and move with them, so that fragments can be added afterwards.
  */
 #include "plan/revise.h"
 
@@ -24,7 +24,7 @@ bool revise_is_removed(const struct plan *plan, uint32_t task)
 
 /* --- moving tasks --------------------------------------------------------- */
 
-/* Append a stand-in for a task of the version before. */
+/* Append a stand-in for a task of the previous version. */
 static bool add_stand_in(struct plan *plan,
                          const struct plan_task *old,
                          struct plan_errors *errors)
@@ -38,7 +38,7 @@ static bool add_stand_in(struct plan *plan,
         return false;
     }
     task->id = arena_strndup(&private->arena, old->id, strlen(old->id));
-    task->run.shell = "exit 1"; /* it is never started */
+    task->run.shell = "exit 1"; /* never started */
     if (old->title != NULL) {
         task->title =
             arena_strndup(&private->arena, old->title, strlen(old->title));
@@ -63,7 +63,7 @@ static uint32_t moved(const uint32_t *to, uint32_t task)
     return task == PLAN_NONE ? PLAN_NONE : to[task];
 }
 
-/* The tables of the reader: ids, members of groups, the graph. */
+/* Move the reader's tables: ids, members of groups, the graph. */
 static void move_tables(struct plan *plan, const uint32_t *to)
 {
     struct plan_private *private = plan->private;
@@ -116,11 +116,11 @@ static void move_tasks(struct plan *plan, const uint32_t *to)
     mem_free(plan->tasks);
     plan->tasks = tasks;
     move_tables(plan, to);
-    plan->edge_count = 0; /* they are part of the needs now */
+    plan->edge_count = 0; /* the needs include them now */
     private->can_undo = false;
 }
 
-/* Give the tasks the indices that they have in `old`. */
+/* Move the tasks to the indices that they have in `old`. */
 static bool put_in_order(struct plan *plan,
                          const struct plan *old,
                          struct plan_errors *errors)

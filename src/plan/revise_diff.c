@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The differences between two versions of a plan. Tasks are compared as they
- * were read, with every name resolved and every default filled in; the other
- * parts as trees, in which the order of keys does not count.
+ * Differences between two versions of a plan. Tasks are compared in their final
+ * form, with all names resolved and defaults filled in; the other parts as
+ * trees, ignoring the order of keys.
  */
 #include "plan/revise.h"
 
@@ -62,7 +62,7 @@ static bool same_command(const struct pair *pair)
             sizeof(((struct plan_settings *)0)->member)                        \
     }
 
-/* Members of one name stand together. */
+/* Members that share a name are adjacent. */
 static const struct {
     const char *name;
     size_t offset;
@@ -138,7 +138,7 @@ static bool same_uses(const struct pair *pair)
     if (pair->old->use_count != pair->new->use_count) {
         return false;
     }
-    /* They are sorted by limit, whose order may be another one. */
+    /* Uses are sorted by limit, and the limits may have another order. */
     uint32_t found = 0;
     for (uint32_t a = 0; a < pair->old->use_count; a++) {
         const struct plan_use *old = &pair->old->uses[a];
@@ -217,7 +217,7 @@ static void add_word(struct strbuf *out, uint32_t *count, const char *word)
     strbuf_addf(out, "%s%s", (*count)++ > 0 ? ", " : "", word);
 }
 
-/* A text on one line, short. */
+/* Append a string, shortened to one line. */
 static void add_short(struct strbuf *out, const char *text)
 {
     struct quoted quoted;
@@ -327,7 +327,7 @@ uint32_t revise_add_tasks(struct strbuf *out,
 
 /* --- other parts, as trees ------------------------------------------------ */
 
-/* The value of a key, or NULL. */
+/* Return the value of a key, or NULL. */
 static const struct node *find_key(const struct node *map, const char *key)
 {
     const struct node *at = map != NULL ? node_find_key(map, key) : NULL;
@@ -339,7 +339,7 @@ struct node_pair {
     const struct node *b;
 };
 
-/* Nodes that are still to be compared. */
+/* Stack of node pairs to compare. */
 struct pending {
     struct node_pair *pairs;
     uint32_t count;
@@ -353,7 +353,7 @@ push(struct pending *pending, const struct node *a, const struct node *b)
     pending->pairs[pending->count++] = (struct node_pair){a, b};
 }
 
-/* Compare two nodes, and leave their children to be compared. */
+/* Compare two nodes, and push their children. */
 static bool
 same_node(struct pending *pending, const struct node *a, const struct node *b)
 {
@@ -394,7 +394,7 @@ static bool same_tree(const struct node *a, const struct node *b)
     return same;
 }
 
-/* One key of a part: NULL where a plan does not have it. */
+/* Append the difference of one key of a part; NULL: a plan lacks the key. */
 static uint32_t add_part(struct strbuf *out,
                          const char *part,
                          const char *key,
@@ -458,7 +458,7 @@ static uint32_t compare_part(struct strbuf *out,
 
 uint32_t revise_add_parts(struct strbuf *out, const char *old, const char *new)
 {
-    /* Of the others, what they mean for tasks is compared. */
+    /* Changes of other parts are reported as differences of tasks. */
     static const char *const parts[] = {
         "repos",
         "limits",

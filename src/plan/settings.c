@@ -16,8 +16,8 @@ enum {
 };
 #define ON_FAILURE_UNSET ((enum plan_on_failure)SWITCH_UNSET)
 
-/* All members but the prompt and its file, of which only one is given, and
- * the value of each that is not given. */
+/* All members except the prompt and its file, of which only one is given, with
+ * their values for "not given". */
 #define MEMBERS(EACH)                                                          \
     EACH(plan.estimate_ns, PLAN_UNSET)                                         \
     EACH(plan.timeout_ns, PLAN_UNSET)                                          \
@@ -90,7 +90,7 @@ void settings_inherit(struct settings *settings, const struct settings *farther)
 struct plan_settings settings_decided(const struct settings *settings)
 {
     struct plan_settings plan = settings->plan;
-    /* A back-off set at one place can be above a bound from farther away. */
+    /* A back-off of a near level can exceed the maximum of a farther level. */
     if (plan.retry_backoff_ns_max < plan.retry_backoff_ns) {
         plan.retry_backoff_ns_max = plan.retry_backoff_ns;
     }
@@ -172,8 +172,8 @@ static void read_add(const struct entry *entry)
 }
 
 /*
- * A number that may have a fraction and, with `suffix`, end in k, M or G, in
- * units of 1 / scale; false: it is none, or more than `max` units.
+ * Parse a number that may have a fraction and, with `suffix`, a suffix k, M or
+ * G, in units of 1 / scale; false if invalid or above `max` units.
  */
 static bool parse_amount(const char *text,
                          double scale,
@@ -185,7 +185,7 @@ static bool parse_amount(const char *text,
     double number = strtod(text, &end) * scale;
     if (*text < '0' || *text > '9' ||
         end != text + strspn(text, "0123456789.")) {
-        return false; /* neither 1e3 nor 0x10 */
+        return false; /* reject 1e3 and 0x10 */
     }
     if (suffix && *end != '\0') {
         number *= *end == 'k' ? 1e3 : *end == 'M' ? 1e6 : 1e9;
@@ -255,7 +255,7 @@ static void read_on_failure(const struct entry *entry)
     *(enum plan_on_failure *)entry->out = (enum plan_on_failure)ix;
 }
 
-/* A bool that may be SWITCH_UNSET. */
+/* Read a bool that may be SWITCH_UNSET. */
 static void read_switch(const struct entry *entry)
 {
     int *out = entry->out;

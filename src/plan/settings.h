@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * settings: what can be set in defaults, classes, groups, stages and tasks.
+ * settings: the settings of defaults, classes, groups, stages and tasks.
  *
- * Each place gives some of them; the nearest place wins, field by field. A
- * field that is not given has a value of its own for that (PLAN_UNSET,
- * PLAN_NONE, NULL).
+ * Each level sets some of them; the nearest level wins, field by field. Each
+ * field has a value for "not given" (PLAN_UNSET, PLAN_NONE, NULL).
  */
 #ifndef PLAN_SETTINGS_H
 #define PLAN_SETTINGS_H
@@ -20,31 +19,31 @@ struct settings {
     struct plan_settings plan;
     uint32_t provider;
     uint32_t agent;
-    const char *owner; /* kept once; see plan_intern() */
+    const char *owner; /* interned; see plan_intern() */
     const char *prepare;
     const char *prompt;
     const char *prompt_file;
 };
 
-/* Nothing given. */
+/* Return settings with no field given. */
 struct settings settings_none(void);
 
-/* What holds where the plan says nothing. */
+/* Return the built-in defaults. */
 struct settings settings_built_in(void);
 
-/* Whether anything is given. */
+/* Whether any field is given. */
 bool settings_any(const struct settings *settings);
 
-/* Take from `farther` what is not given in *settings. */
+/* Fill the fields not given in *settings from `farther`. */
 void settings_inherit(struct settings *settings,
                       const struct settings *farther);
 
-/* The public form of settings in which everything was decided. */
+/* Return the public form of settings with all fields decided. */
 struct plan_settings settings_decided(const struct settings *settings);
 
 /*
- * The keys of settings, for a struct schema: those of a group, then those of
- * an agent, then the budget of one task, which means something else in a
+ * The number of setting keys for a struct schema: first the keys of a group,
+ * then of an agent, then the budget of one task, which has another meaning in a
  * class.
  */
 enum {
@@ -54,8 +53,8 @@ enum {
 };
 extern const struct field settings_fields[SETTINGS_OF_TASK];
 
-/* Readers for other tables, of a struct plan_cost, a text kept once and the
- * index of a provider. */
+/* Readers for other tables: a struct plan_cost, an interned string, a provider
+ * index. */
 field_fn settings_read_cost;
 field_fn settings_read_owner;
 field_fn settings_read_provider;

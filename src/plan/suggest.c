@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The usual dynamic programme over three rows, stopped as soon as a whole row
- * is above what is allowed. Before that, two cheap tests let most names fall:
- * the difference in length, and the letters that only one of them has.
+ * Edit distance by dynamic programming over three rows, aborted as soon as a
+ * whole row exceeds the maximum. Before that, two cheap tests exclude most
+ * names: the difference in length, and the letters that only one of them has.
  */
 #include "plan/suggest.h"
 
@@ -80,7 +80,7 @@ void suggest_init(struct suggest *suggest,
     };
 }
 
-/* Whether the letters alone show that more than `above` must change. */
+/* Whether the letters alone prove more than `above` edits. */
 static bool letters_differ(const char *a,
                            size_t a_len,
                            const char *b,
@@ -99,7 +99,7 @@ static bool letters_differ(const char *a,
            __builtin_popcountll(in_b & ~in_a) > (int)above;
 }
 
-/* Take the name if it is nearer than what there is. */
+/* Take the name if it is more similar than the best so far. */
 static void
 consider(struct suggest *suggest, const char *name, size_t len, uint32_t ix)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * suggest: what a misspelt name was probably meant to be.
+ * suggest: suggestions for misspelt names.
  *
  *     struct suggest guess;
  *     suggest_init(&guess, text, len, &budget);
- *     suggest_offer(&guess, name);     for each name, until it says false
+ *     suggest_offer(&guess, name);     for each name, until it returns false
  *     ... suggest_hint(&guess) ...     ` (did you mean "name"?)`, or nothing
  *
- * The budget is what all suggestions of one reading may cost together, in
- * names offered: a file with many errors and many names stays cheap to refuse.
+ * The budget is the number of names that all suggestions of one reading may
+ * examine: it bounds the cost of a file with many errors and many names.
  */
 #ifndef PLAN_SUGGEST_H
 #define PLAN_SUGGEST_H
@@ -24,32 +24,32 @@ struct suggest {
     const char *wanted;
     size_t len;
     const char *best; /* nearest name so far, or NULL; borrowed */
-    uint32_t best_ix; /* how many were offered before it */
+    uint32_t best_ix; /* number of names offered before it */
     uint32_t offered;
-    uint32_t distance; /* of the best; above what is allowed while none */
+    uint32_t distance; /* distance of the best; above the maximum while none */
     uint32_t *budget;
     char hint[256];
 };
 
-/* Start looking for names near to the `len` bytes of `wanted`. */
+/* Start a search for names similar to the `len` bytes of `wanted`. */
 void suggest_init(struct suggest *suggest,
                   const char *wanted,
                   size_t len,
                   uint32_t *budget);
 
 /*
- * Offer a name, borrowed. Of equally near ones the first is taken. False when
- * the budget is used up: there is no point in offering more.
+ * Offer a name, borrowed. Of equally similar names the first wins. Return false
+ * when the budget is exhausted: further offers are useless.
  */
 bool suggest_offer(struct suggest *suggest, const char *name);
 
-/* The hint for the end of a message: with a space in front, or empty. */
+/* Return the hint to append to a message: with a leading space, or empty. */
 const char *suggest_hint(struct suggest *suggest);
 
 /*
- * Number of changes (a letter added, left out, replaced, or two neighbours
- * swapped) between two texts of at most 64 bytes; `above` + 1 if more than
- * `above`, or if a text is longer.
+ * Return the number of edits (a letter added, removed, replaced, or two
+ * neighbours swapped) between two strings of at most 64 bytes; `above` + 1 if
+ * it is more than `above`, or if a string is longer.
  */
 uint32_t suggest_distance(const char *a,
                           size_t a_len,

@@ -140,7 +140,7 @@ void html_usd(struct strbuf *out, double usd)
     if (!isfinite(usd)) {
         strbuf_adds(out, "?");
     } else if (usd <= 0) {
-        strbuf_adds(out, "–"); /* nobody told one */
+        strbuf_adds(out, "–"); /* no session reported a cost */
     } else if (usd > 0 && usd < 0.1) {
         strbuf_addf(out, "$%.4f", usd);
     } else {

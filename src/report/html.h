@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * html: the pieces of the report's page.
+ * html: sections and helpers of the HTML report.
  */
 #ifndef REPORT_HTML_H
 #define REPORT_HTML_H
 
 #include "report/report.h"
 
-/* The parts of the page, each a section of its own. */
+/* Append the sections of the page. */
 void html_numbers(struct strbuf *out, const struct report *report);
 void html_time(struct strbuf *out, const struct report *report);
 void html_path(struct strbuf *out, const struct report *report);
@@ -19,7 +19,7 @@ void html_forecast(struct strbuf *out, const struct report *report);
 void html_longest(struct strbuf *out, const struct report *report);
 void html_tasks(struct strbuf *out, const struct report *report);
 
-/* What the script draws from: one JSON object, safe inside of <script>. */
+/* Append the data for the script: one JSON object, safe inside <script>. */
 void html_data(struct strbuf *out, const struct report *report);
 
 /* --- helpers ------------------------------------------------------------ */
@@ -30,52 +30,52 @@ struct html_colour {
 };
 struct html_colour html_colour(uint32_t class_ix);
 
-/* Begin a table, up to its first row. The names of columns are separated by
- * "|"; "#" stands before those of columns with numbers. */
+/* Open a table, up to its first row. "|" separates the names of columns; "#"
+ * precedes names of columns with numbers. */
 void html_table(struct strbuf *out, const char *caption, const char *columns);
 
-/* The same for one that may be wider than the page, and its end. */
+/* Open and close a table that may be wider than the page. */
 void html_begin_table(struct strbuf *out,
                       const char *caption,
                       const char *columns);
 void html_end_table(struct strbuf *out);
 
-/* A cell of a table: a number, a time, a share of something. */
+/* Append a table cell: a number, a time, a share. */
 void html_cell(struct strbuf *out, int64_t number);
 void html_cell_time(struct strbuf *out, int64_t duration_ns);
 void html_cell_share(struct strbuf *out, int64_t part, int64_t whole);
 
-/* A cell with a word of our own, which may be a bad one. */
+/* Append a cell with a trusted word; `bad` highlights it. */
 void html_cell_word(struct strbuf *out, const char *word, bool bad);
 
-/* A cell with the mark of a class and its name. */
+/* Append a cell with the colour mark and name of a class. */
 void html_cell_class(struct strbuf *out,
                      const struct report *report,
                      uint32_t class_ix);
 
-/* A cell with the id of a task, with its title on hovering. */
+/* Append a cell with the id of a task, and its title as tooltip. */
 void html_cell_task(struct strbuf *out,
                     const struct report *report,
                     uint32_t task);
 
-/* A share in percent, with one digit behind the point if it is small. */
+/* Append a share in percent, with one decimal if it is small. */
 void html_percent(struct strbuf *out, int64_t part, int64_t whole);
 
-/* One part of a bar; parts without length are left out. */
+/* One part of a bar; html_bar() omits parts without length. */
 struct html_part {
     int64_t length;
     const char *colour; /* class in the style sheet */
-    const char *name;   /* text of others */
+    const char *name;   /* untrusted */
 };
 void html_bar(struct strbuf *out,
               const struct html_part *parts,
               uint32_t count,
               int64_t whole);
 
-/* Less than that is not worth a row or a word; the sums have it. */
+/* Shorter times get no row or word of their own; the sums include them. */
 #define HTML_LENGTH_NS_MIN INT64_C(1000000)
 
-/* "$1.23", "$0.0042"; a dash when no session told its cost. */
+/* Append "$1.23", "$0.0042"; a dash if no session reported its cost. */
 void html_usd(struct strbuf *out, double usd);
 
 #endif /* REPORT_HTML_H */

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The graph of tasks in layers, from left to right: a task stands one column
- * behind the last one that it needs. Within a column tasks are sorted by where
- * the tasks they need stand, and stand as near to them as there is room; one
- * pass from left to right is enough for the chains that plans mostly are.
+ * Task graph in layers, from left to right: a task is one column after the last
+ * task that it needs. Within a column, tasks are sorted by the position of
+ * their needs and placed as near to them as possible; one pass from left to
+ * right is enough for the chains that most plans are.
  *
- * A large graph is not drawn whole: nobody could see anything. Then the tasks
- * of the critical path that took longest stand in the order of the path, in
- * rows.
+ * A large graph would be illegible: only the longest tasks of the critical path
+ * are drawn then, in rows, in the order of the path.
  */
 #include "base/mem.h"
 #include "base/xml.h"
@@ -25,25 +24,25 @@ enum {
     NAME_MAX = 17,
     NODE_WIDTH = 148,
     NODE_HEIGHT = 38,
-    COLUMN_MIN = 168, /* from column to column */
+    COLUMN_MIN = 168, /* distance between columns */
     COLUMN_MAX = 196,
     WIDTH = 1180, /* of the page */
     ROW = 50,
     MARGIN = 14,
 };
 
-/* A task of the graph. Links to the graph by its index. */
+/* A task of the graph, identified by its index. */
 struct node {
     uint32_t task;
     uint32_t layer;
     bool critical;
-    double wanted; /* where it would like to stand */
+    double wanted; /* preferred y */
     int32_t y;
 };
 
 struct graph {
     const struct report *report;
-    uint32_t *at; /* of each task: its node + 1, or 0 */
+    uint32_t *at; /* for each task: its node + 1, or 0 */
     struct node *nodes;
     uint32_t count;
     uint32_t layers;
@@ -60,7 +59,7 @@ static void add_node(struct graph *graph, uint32_t task)
     }
 }
 
-/* --- which tasks -------------------------------------------------------- */
+/* --- selection ---------------------------------------------------------- */
 
 static int compare_work(const void *left, const void *right, void *ctx)
 {
@@ -106,7 +105,7 @@ static void pick_tasks(struct graph *graph)
     }
 }
 
-/* --- where they stand --------------------------------------------------- */
+/* --- layout ------------------------------------------------------------- */
 
 static int compare_tasks(const void *left, const void *right)
 {
@@ -115,8 +114,8 @@ static int compare_tasks(const void *left, const void *right)
     return (a->task > b->task) - (a->task < b->task);
 }
 
-/* Longest way from a task that needs nothing; as often as there are nodes at
- * most, because there is no cycle. */
+/* Set each layer to the longest distance from a task without needs; at most one
+ * round per node, because the graph has no cycle. */
 static void find_layers(struct graph *graph)
 {
     const struct plan *plan = graph->report->history->plan;
@@ -176,7 +175,7 @@ static void place_layer(struct graph *graph, uint32_t layer, uint32_t *order)
         }
     }
     qsort_r(order, count, sizeof(order[0]), compare_wishes, graph->nodes);
-    /* Those without a need go behind the others of a later layer. */
+    /* In later layers, tasks without a need come after the others. */
     int32_t next = MARGIN;
     for (uint32_t pass = 0; pass < 2; pass++) {
         for (uint32_t ix = 0; ix < count; ix++) {
@@ -193,7 +192,7 @@ static void place_layer(struct graph *graph, uint32_t layer, uint32_t *order)
     graph->height = next > graph->height ? next : graph->height;
 }
 
-/* As many columns as the page is wide, if that leaves room between them. */
+/* Spread the columns over the page width, if they stay far enough apart. */
 static int32_t column_of(const struct graph *graph)
 {
     int32_t count = graph->layers > 1 ? (int32_t)graph->layers - 1 : 1;
@@ -202,7 +201,7 @@ static int32_t column_of(const struct graph *graph)
     return column > COLUMN_MIN ? column : COLUMN_MIN;
 }
 
-/* The tasks of the path in rows, each where it ran first. */
+/* Place the tasks of the path in rows, each where it first ran. */
 static void lay_rows(struct graph *graph)
 {
     const struct stats *stats = graph->report->stats;
@@ -271,7 +270,7 @@ static void add_edge(struct strbuf *out,
     int32_t y2 = to->y + NODE_HEIGHT / 2;
     int32_t bend = x2 > x1 ? (x2 - x1) / 2 : 24;
     int32_t arc = 0;
-    if (from->layer >= to->layer) { /* back, in an arc over both */
+    if (from->layer >= to->layer) { /* backwards, in an arc above both */
         bool down = to->y > from->y;
         x1 = x_of(graph, from) + NODE_WIDTH / 2;
         x2 = x_of(graph, to) + NODE_WIDTH / 2;
@@ -311,7 +310,7 @@ static void add_needs(struct strbuf *out, const struct graph *graph)
     }
 }
 
-/* The path over the needs: whole where a need was waited for, else dashed. */
+/* Draw the path over the needs: solid for a need, dashed for other links. */
 static void add_path(struct strbuf *out, const struct graph *graph)
 {
     const struct stats *stats = graph->report->stats;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The figures at the top of the page, and where the time went. */
+/* Figures at the top of the page, and the breakdown of time. */
 #include "base/duration.h"
 #include "base/mem.h"
 #include "base/xml.h"
 #include "report/html.h"
 #include "report/words.h"
 
-/* One figure: begin with its name, append the value, then end_tile(). */
+/* Open a figure with its name; append the value, then call end_tile(). */
 static void begin_tile(struct strbuf *out, const char *name)
 {
     strbuf_addf(out, "<div class=\"tile\"><dt>%s</dt><dd>", name);
@@ -118,9 +118,9 @@ void html_numbers(struct strbuf *out, const struct report *report)
     strbuf_adds(out, "</dl>\n");
 }
 
-/* --- where the time went ------------------------------------------------ */
+/* --- breakdown of time -------------------------------------------------- */
 
-/* A row of a table: mark, name, time, share. */
+/* Append a table row: mark, name, time, share. */
 static void
 add_row(struct strbuf *out, const struct html_part *part, int64_t of)
 {

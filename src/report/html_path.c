@@ -62,7 +62,7 @@ static const char *words_link(enum stats_link link)
     return "";
 }
 
-/* What stands before a session: the last wait that is not a mere turn. */
+/* Append the wait before a session: the last step other than a pass. */
 static void add_wait(struct strbuf *out,
                      const struct stats *stats,
                      uint32_t ix,
@@ -108,7 +108,7 @@ add_step(struct strbuf *out, const struct report *report, uint32_t ix)
     strbuf_adds(out, "</tr>\n");
 }
 
-/* Time of a step with what stands before it, to find the longest ones. */
+/* Return the time of a step including the waits before it. */
 static int64_t weight_of(const struct stats *stats, uint32_t ix)
 {
     int64_t weight_ns = stats->path[ix].end_ns - stats->path[ix].start_ns;
@@ -126,7 +126,7 @@ static int compare_down(const void *left, const void *right)
     return (a < b) - (a > b);
 }
 
-/* Steps as long as this, or longer, are shown. */
+/* Return the minimum weight of the steps to show. */
 static int64_t least_weight(const struct stats *stats, uint32_t *work_out)
 {
     int64_t *weights = mem_zalloc(stats->path_count, sizeof(weights[0]));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables of the page. Long ones are cut, and say so. */
+/* Tables of the page. Long tables are truncated, with a note. */
 #include "base/duration.h"
 #include "base/mem.h"
 #include "base/xml.h"
@@ -149,7 +149,7 @@ static void add_money(struct strbuf *out, const struct stats_sum *sum)
     strbuf_adds(out, "</td></tr>\n");
 }
 
-/* Groups, dearest first. */
+/* Compare groups, most expensive first. */
 static int compare_groups(const void *left, const void *right, void *ctx)
 {
     const struct stats_group *groups = ctx;
@@ -219,7 +219,7 @@ void html_cost(struct strbuf *out, const struct report *report)
 
 /* --- forecast ----------------------------------------------------------- */
 
-/* What was expected, what was, and the difference with its sign. */
+/* Append the expected time, the actual time and the signed difference. */
 static void add_pair(struct strbuf *out, int64_t expected_ns, int64_t was_ns)
 {
     html_cell_time(out, expected_ns);

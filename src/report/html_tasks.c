@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The list of tasks, and the data from which the script draws the timeline
- * and a list of any length. Without the script there is a table of those that
- * deserve a look first.
+ * Task list, and the data from which the script draws the timeline and a list
+ * of any length. Without the script, a table shows the tasks that need
+ * attention first.
  *
- * The data, so that a run of 10,000 tasks stays small:
+ * The format of the data keeps a run of 10,000 tasks small:
  *
  *   end      ms, like all times, since the submission
  *   classes  [name, ...]
  *   groups   [id, ...]
  *   states   [name, ...]      outcomes  [words, ...]
  *   caps     [[time, cap], ...], -1: none
- *   lanes    number of them
+ *   lanes    number of lanes
  *   tasks    [[id, class, group or -1, state, ready ms, working ms, sessions,
- *              not ended well, title or 0, reason or 0], ...]
+ *              not succeeded, title or 0, reason or 0], ...]
  *   sessions [[task, attempt, lane, start, length, outcome, tasks, on the
  *              path 0/1, reason or 0], ...]
  */
@@ -28,13 +28,13 @@
 enum {
     STATIC_MAX = 300,  /* rows of the table without the script */
     TITLE_BYTES = 160, /* of a title or reason in the data */
-    BUSY_TASKS = 3000, /* from here on they are shorter */
+    BUSY_TASKS = 3000, /* from here on, BUSY_BYTES applies */
     BUSY_BYTES = 60,
 };
 
 /* --- without the script ------------------------------------------------- */
 
-/* Smaller comes first: what a person must look at, then what went wrong. */
+/* Sort key, smallest first: tasks that need an operator, then bad outcomes. */
 static uint32_t attention(const struct report *report, uint32_t task)
 {
     switch (report->history->tasks[task].state) {
@@ -133,8 +133,8 @@ void html_tasks(struct strbuf *out, const struct report *report)
 
 /* --- data for the script ------------------------------------------------ */
 
-/* Append a JSON string that neither ends a script nor breaks the JSON, of
- * `bytes_max` bytes at most; NULL: 0. */
+/* Append a JSON string that can neither close the script nor break the JSON, of
+ * at most `bytes_max` bytes; 0 for NULL. */
 static void add_string(struct strbuf *out, const char *text, size_t bytes_max)
 {
     if (text == NULL) {
@@ -165,8 +165,7 @@ static void add_string(struct strbuf *out, const char *text, size_t bytes_max)
     strbuf_adds(out, "\"");
 }
 
-/* Milliseconds with one digit behind the point, which is left out if it is 0.
- */
+/* Append milliseconds with one decimal, omitted if it is 0. */
 static void add_ms(struct strbuf *out, int64_t ns)
 {
     int64_t tenths = (ns + 50000) / 100000;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report: the statistics of a run, as a page, a picture or a summary.
+ * report: the statistics of a run as HTML page, SVG picture or summary.
  *
- * Ids, titles and reasons are texts of others and may contain anything: each
- * form escapes them for itself, and none lets markup through.
+ * Ids, titles and reasons are untrusted and may contain anything: each format
+ * escapes them itself, and none lets markup through.
  */
 #ifndef REPORT_REPORT_H
 #define REPORT_REPORT_H
 
 #include "view/report_json.h"
 
-/* One HTML file that needs no other and reaches for none. */
+/* Append one self-contained HTML file, which loads nothing. */
 void report_html(struct strbuf *out, const struct report *report);
 
-/* A summary in Markdown. */
+/* Append a summary in Markdown. */
 void report_md(struct strbuf *out, const struct report *report);
 
-/* The timeline as a picture of its own. */
+/* Append the timeline as an SVG picture. */
 void report_svg(struct strbuf *out, const struct report *report);
 
 #endif /* REPORT_REPORT_H */

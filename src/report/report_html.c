@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One file: style, script and data are in it, and its policy lets the browser
- * load nothing and run nothing but that script, which is named by its hash.
- * Everything but the list of all tasks is there without the script, too.
+ * HTML report: one file with style, script and data. Its policy forbids the
+ * browser to load anything, and to run anything but that script, which it names
+ * by hash. Everything but the list of all tasks works without the script.
  */
 #include "base/xml.h"
 #include "report/html.h"
@@ -66,7 +66,7 @@ static void add_heading(struct strbuf *out, const struct report *report)
                 "</header>\n<main>\n");
 }
 
-/* The picture, which the script replaces by one that moves. */
+/* Append the static timeline, which the script replaces by a live one. */
 static void add_timeline(struct strbuf *out, const struct report *report)
 {
     const struct plan *plan = report->history->plan;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A summary that fits an issue or a pull request. Texts of others become one
- * plain line each and cannot be markup.
+ * Markdown summary that fits an issue or a pull request. Untrusted strings
+ * become one plain line each and cannot contain markup.
  */
 #include "base/mem.h"
 #include "base/plain.h"
@@ -13,7 +13,7 @@
 
 enum { ROWS_MAX = 10 };
 
-/* Append a text of others: one line, and no markup. */
+/* Append an untrusted string: one line, no markup. */
 static void add_plain(struct strbuf *out, const char *text)
 {
     struct strbuf line = {0};
@@ -85,7 +85,7 @@ static void add_head(struct strbuf *out, const struct report *report)
     strbuf_adds(out, " |\n");
 }
 
-/* A row of a name and a time, unless that is 0. */
+/* Append a row of a name and a time, unless the time is 0. */
 static void add_row(struct strbuf *out, const char *name, int64_t ns)
 {
     if (ns > 0) {
@@ -143,7 +143,7 @@ static void add_classes(struct strbuf *out, const struct report *report)
     }
 }
 
-/* The sessions of the path that took longest, in their order. */
+/* Append the longest sessions of the path, in path order. */
 static void add_path(struct strbuf *out, const struct report *report)
 {
     const struct stats *stats = report->stats;
@@ -213,8 +213,8 @@ static void add_failures(struct strbuf *out, const struct report *report)
     }
 }
 
-/* List the tasks that are parked or failed: those that are optional and failed,
- * or the others, for which a person is needed. */
+/* List parked and failed tasks: either the optional tasks that failed, or the
+ * others, which need an operator. */
 static void
 add_left(struct strbuf *out, const struct report *report, bool optional)
 {

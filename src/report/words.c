@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "3 h 05 min": a large unit and the next one, rounded to that. */
+/* Append a large unit and the next one, rounded to that: "3 h 05 min". */
 static void add_two(struct strbuf *out, int64_t ns)
 {
     static const struct {

@@ -5,7 +5,7 @@
   var T = { ID: 0, CLASS: 1, GROUP: 2, STATE: 3, READY: 4, WORK: 5, COUNT: 6, BAD: 7, TITLE: 8, REASON: 9 };
   var S = { TASK: 0, NUMBER: 1, LANE: 2, START: 3, LENGTH: 4, OUTCOME: 5, TASKS: 6, PATH: 7, REASON: 8 };
   var tip = doc.getElementById('tip');
-  var shownTasks = null; /* of the filter: task -> 1; null: all */
+  var shownTasks = null; /* matches of the filter: task -> 1; null: all */
 
   function make(name, props, parent) {
     var node = doc.createElement(name), key;
@@ -23,7 +23,7 @@
     if (ms < 1) { return sign + '<1 ms'; }
     if (ms < 999.5) { return sign + Math.round(ms) + ' ms'; }
     if (ms < 59950) { return sign + (ms / 1000).toFixed(1) + ' s'; }
-    for (ix = 0; ix < 2 && ms / 1000 < units[ix][0] - units[ix][2] / 2; ix++) { /* the first that fits */ }
+    for (ix = 0; ix < 2 && ms / 1000 < units[ix][0] - units[ix][2] / 2; ix++) { /* find the largest unit that fits */ }
     var parts = Math.round(ms / 1000 / units[ix][2]), per = units[ix][0] / units[ix][2];
     return sign + Math.floor(parts / per) + ' ' + units[ix][1] + (parts % per ? ' ' + parts % per + ' ' + units[ix][3] : '');
   }
@@ -68,7 +68,7 @@
     });
   }
 
-  /* First session of a lane that ends after a time. */
+  /* Find the first session of a lane that finishes after a time. */
   function firstAfter(lane, time) {
     var low = 0, high = lane.length, middle, session;
     while (low < high) {
@@ -85,7 +85,7 @@
 
   function two(number) { return (number < 10 ? '0' : '') + number; }
 
-  /* A time on the axis, as exact as the distance of its neighbours asks for. */
+  /* Format a time on the axis, as exactly as the distance of its ticks requires. */
   function axisTime(time, step) {
     if (time >= 36e5 && step < 6e4) {
       return Math.floor(time / 36e5) + ':' + two(Math.floor(time / 6e4) % 60) + ':' + two(Math.floor(time / 1e3) % 60);
@@ -107,7 +107,7 @@
     }
   }
 
-  /* Where the cap was: lanes above it are empty ground. */
+  /* Draw the lanes up to the cap; lanes above it stay empty. */
   function drawCap() {
     data.caps.forEach(function (cap, ix) {
       var to = ix + 1 < data.caps.length ? data.caps[ix + 1][0] : data.end;
@@ -162,7 +162,7 @@
     for (at = firstAfter(lane, view.from); at < lane.length; at++) {
       session = data.sessions[lane[at]];
       if (session[S.START] > view.to) { break; }
-      /* Of sessions within half a pixel the first stands for all. */
+      /* Of sessions within half a pixel, draw only the first. */
       x = xOf(session[S.START] + session[S.LENGTH]);
       if (x - last < 0.4 && at > 0 && !data.bad[session[S.OUTCOME]]) { continue; }
       last = x;
@@ -323,7 +323,7 @@
     cell(row, words, 'text');
   }
 
-  /* Only rows that can be seen are there. */
+  /* Create only the visible rows. */
   function showRows() {
     var first = Math.max(0, Math.floor(box.scrollTop / ROW) - 6), last = Math.min(order.length, first + Math.ceil(box.clientHeight / ROW) + 12), at;
     body.textContent = '';
