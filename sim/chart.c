@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bars come from sorting the spans by lane and start: tasks of one batch are
- * neighbours then. For the periods see chart_periods.c.
+ * Construction of bars: spans sorted by lane and start, which puts the tasks of
+ * one batch next to each other. For the periods see chart_periods.c.
  */
 #include "sim/chart.h"
 
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* End of the axis of a chart in which no time passes. */
+/* End of the axis of a chart of zero length. */
 #define EMPTY_END_NS MINUTE_NS
 
 static uint32_t class_of(const struct chart *chart, uint32_t span)
@@ -35,7 +35,7 @@ static int compare_i64(int64_t a, int64_t b)
     return (a > b) - (a < b);
 }
 
-/* By lane, start, then order in the result. */
+/* Order by lane, start, then position in the result. */
 static int compare_bars(const void *left, const void *right)
 {
     const struct chart_bar *a = left;
@@ -87,7 +87,7 @@ static bool is_same_session(const struct chart *chart,
            spans[a->span].session == spans[b->span].session;
 }
 
-/* One bar for all tasks of a batch. */
+/* Join the tasks of each batch into one bar. */
 static void join_batches(struct chart *chart)
 {
     uint32_t count = 0;
@@ -146,7 +146,7 @@ uint32_t chart_lane_first(const struct chart *chart, uint32_t lane)
     return low;
 }
 
-/* When a cell begins. Exact, and without overflow for any time. */
+/* Return the start of a cell. Exact, and without overflow for any time. */
 static int64_t cell_start(uint32_t cell, int64_t end_ns, uint32_t cell_count)
 {
     return end_ns / cell_count * cell + end_ns % cell_count * cell / cell_count;
@@ -200,7 +200,7 @@ void chart_cells(const struct chart *chart,
             int64_t from = cell_start(cell, end_ns, cell_count);
             int64_t to = cell_start(cell + 1, end_ns, cell_count);
             bool is_short = bar->end_ns - bar->start_ns < to - from;
-            /* A long bar needs half of a cell: it has others. */
+            /* A long bar needs half of a cell: it has other cells. */
             int64_t best = is_short ? -1 : (to - from - 1) / 2;
             if (cells[cell] != CHART_NONE) {
                 best = overlap_ns(&chart->bars[cells[cell]], from, to);
@@ -245,15 +245,15 @@ int64_t chart_tick_ns(int64_t least_ns)
     return step;
 }
 
-/* How to write a length of time: with two units at most. */
+/* Format of a duration, with two units at most. */
 struct time_form {
     const char *units[4]; /* days, hours, minutes, seconds */
-    const char *part;     /* between the two */
-    const char *empty;    /* no time at all */
-    int64_t day_s_min;    /* from here on there are days */
+    const char *part;     /* separator */
+    const char *empty;    /* zero duration */
+    int64_t day_s_min;    /* least duration that uses days */
 };
 
-/* To the second, then what is beyond two units is dropped. */
+/* Round to the second, then drop the units after the first two. */
 static void add_time(struct strbuf *out, int64_t ns, struct time_form form)
 {
     static const int64_t sizes_s[] = {86400, 3600, 60, 1};

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One sweep over the moments at which anything becomes ready, starts or ends.
+ * Search for periods: one sweep over the moments at which a task becomes ready,
+ * starts or ends.
  *
- * Whether a class starved at all is the simulator's word: it asks the limits
- * themselves. The sweep only finds the places: where a task waited while a
- * session that is worth less held what it needed. That is taken to be so when
- * such a session was of its own class (they share their limits) or when there
- * was such a one and no lane was free.
+ * The simulator decides whether a class starved at all: it queries the limits
+ * themselves. The sweep only finds the periods: a task waited while a less
+ * valuable session held its capacity. It assumes so if such a session was of
+ * the same class (they share their limits), or if such a session existed and no
+ * lane was free.
  *
- * A task is worth the best tier of its class and of all that need it. Tiers
- * are counted as ranks: 0 is the best one of the plan.
+ * The value of a task is the best tier of its class and of all dependents.
+ * Tiers are numbered as ranks: 0 is the best tier of the plan.
  */
 #include "sim/chart_internal.h"
 
@@ -40,13 +41,13 @@ struct sweep {
     uint32_t *waiting; /* tasks, for each class and rank */
     uint32_t *running; /* tasks, for each class and rank */
     uint32_t lanes_taken;
-    uint32_t *open;         /* for each class: its newest period of either */
-    uint32_t *open_starved; /* kind, or CHART_NONE */
-    int64_t gap_ns;         /* smaller ones are not seen */
+    uint32_t *open;         /* for each class: its newest period, */
+    uint32_t *open_starved; /* and starved period, or CHART_NONE */
+    int64_t gap_ns;         /* smaller gaps are closed */
     uint32_t period_capacity;
 };
 
-/* Ranks of the classes; sets rank_count to one more than the worst. */
+/* Rank the classes; set rank_count to one more than the worst rank. */
 static void rank_classes(struct sweep *sweep)
 {
     const struct plan *plan = sweep->chart->plan;
@@ -63,7 +64,7 @@ static void rank_classes(struct sweep *sweep)
     }
 }
 
-/* Pass the best rank on to what is needed, from the ends of the graph. */
+/* Propagate the best rank from dependents to needs. */
 static void rank_tasks(struct sweep *sweep)
 {
     const struct plan *plan = sweep->chart->plan;
@@ -106,7 +107,7 @@ static int compare_moments(const void *left, const void *right)
     return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
 }
 
-/* `change` happens at `from_ns` and is undone at `to_ns`. */
+/* Add `change` at `from_ns` and its reversal at `to_ns`. */
 static void add_moments(struct moments *moments,
                         struct moment change,
                         int64_t from_ns,
@@ -124,7 +125,7 @@ static void add_moments(struct moments *moments,
     moments->items[moments->count++] = change;
 }
 
-/* All moments, sorted by time. The caller frees the items. */
+/* Return all moments, sorted by time. The caller frees the items. */
 static struct moments collect_moments(const struct sweep *sweep)
 {
     const struct chart *chart = sweep->chart;
@@ -165,7 +166,7 @@ static struct chart_period *add_period(struct sweep *sweep)
     return &chart->periods[chart->period_count++];
 }
 
-/* `now` is a period, or part of one, that comes after all others. */
+/* Add `now`, a period or a part of a period that is later than all others. */
 static void extend_period(struct sweep *sweep, struct chart_period now)
 {
     uint32_t *open = now.starved ? sweep->open_starved : sweep->open;
@@ -181,7 +182,7 @@ static void extend_period(struct sweep *sweep, struct chart_period now)
     *add_period(sweep) = now;
 }
 
-/* Best rank that waits in a class; rank_count if none. */
+/* Return the best waiting rank of a class; rank_count if none. */
 static uint32_t best_waiting(const struct sweep *sweep, uint32_t class_ix)
 {
     const uint32_t *waiting =
@@ -193,7 +194,7 @@ static uint32_t best_waiting(const struct sweep *sweep, uint32_t class_ix)
     return rank;
 }
 
-/* Whether a class runs a task that is worse than this rank. */
+/* Return whether a class runs a task that is worse than this rank. */
 static bool
 runs_worse(const struct sweep *sweep, uint32_t class_ix, uint32_t rank)
 {
@@ -207,7 +208,7 @@ runs_worse(const struct sweep *sweep, uint32_t class_ix, uint32_t rank)
     return false;
 }
 
-/* See the top. The class is known to have a task of that rank waiting. */
+/* See the top. The class has a waiting task of that rank. */
 static bool
 is_starved(const struct sweep *sweep, uint32_t class_ix, uint32_t rank)
 {
@@ -229,7 +230,7 @@ is_starved(const struct sweep *sweep, uint32_t class_ix, uint32_t rank)
     return false;
 }
 
-/* Note who waits and starves between two moments. */
+/* Record waiting and starved classes between two moments. */
 static void sweep_between(struct sweep *sweep, int64_t from_ns, int64_t to_ns)
 {
     for (uint32_t ix = 0; ix < sweep->chart->plan->class_count; ix++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every row is first laid out as an array of cells, one per column, and then
- * written with the colours that neighbours share. A cell holds one glyph of
- * one column, so a row cannot get wider than its array.
+ * Rendering by rows: a row is an array of cells, one per column, which is then
+ * written with one colour sequence per group of equal cells. A cell holds one
+ * glyph of one column, so a row cannot get wider than its array.
  */
 #include "sim/gantt.h"
 
@@ -16,7 +16,7 @@
 
 enum { GLYPH_BYTES = 4 };
 
-/* How a cell looks; with STYLE_CLASS and above, class + STYLE_CLASS. */
+/* Style of a cell; a class has STYLE_CLASS + its index. */
 enum style { STYLE_PLAIN, STYLE_DIM, STYLE_ALARM, STYLE_CLASS };
 
 struct cell {
@@ -28,13 +28,13 @@ struct gantt {
     struct strbuf *out;
     struct chart chart;
     struct gantt_options options;
-    uint32_t label_width;           /* columns before the chart */
-    uint32_t columns;               /* of the chart itself */
-    struct cell *row;               /* label_width + columns of them */
-    uint32_t *cells;                /* scratch: one for each column */
-    char (*marks)[GLYPH_BYTES + 1]; /* for each class: what its bars are of */
+    uint32_t label_width;           /* width of the labels */
+    uint32_t columns;               /* width of the chart */
+    struct cell *row;               /* label_width + columns cells */
+    uint32_t *cells;                /* scratch: a bar per column */
+    char (*marks)[GLYPH_BYTES + 1]; /* for each class: glyph of its bars */
     bool shaded;                    /* marks are shades, not letters */
-    bool has_bad_end;               /* some session did not end well */
+    bool has_bad_end;               /* a session did not succeed */
 };
 
 static void put_glyph(struct gantt *gantt,
@@ -49,7 +49,7 @@ static void put_glyph(struct gantt *gantt,
     cell->style = style;
 }
 
-/* As much of a text as fits before column `end`; returns where it ends. */
+/* Write the part of a string that fits before column `end`; return its end. */
 static uint32_t put_text(struct gantt *gantt,
                          uint32_t column,
                          uint32_t end,
@@ -78,7 +78,7 @@ static void clear_row(struct gantt *gantt)
 
 static void add_style(struct gantt *gantt, uint32_t style)
 {
-    /* Blue, cyan, green, orange: told apart with any eyes. */
+    /* Blue, cyan, green, orange: distinct for colour-blind readers. */
     static const uint8_t colours[CHART_COLOURS] = {
         75,  /* blue */
         123, /* cyan */
@@ -109,7 +109,7 @@ static void add_style(struct gantt *gantt, uint32_t style)
     }
 }
 
-/* Write the row without the blanks at its end, and empty it. */
+/* Write the row without trailing blanks, and clear it. */
 static void end_row(struct gantt *gantt)
 {
     uint32_t count = gantt->label_width + gantt->columns;
@@ -133,14 +133,14 @@ static void end_row(struct gantt *gantt)
     clear_row(gantt);
 }
 
-/* The column in which a time lies. */
+/* Return the column of a time. */
 static uint32_t column_of(const struct gantt *gantt, int64_t time_ns)
 {
     return gantt->label_width +
            chart_cell_of(time_ns, gantt->chart.end_ns, gantt->columns);
 }
 
-/* The column whose left edge is nearest to a time. */
+/* Return the column whose left edge is nearest to a time. */
 static uint32_t edge_of(const struct gantt *gantt, int64_t time_ns)
 {
     int64_t end_ns = gantt->chart.end_ns;
@@ -149,7 +149,7 @@ static uint32_t edge_of(const struct gantt *gantt, int64_t time_ns)
     return gantt->label_width + edge;
 }
 
-/* Fill the columns of a period; returns the one behind it. */
+/* Fill the columns of a period; return the next column. */
 static uint32_t put_period(struct gantt *gantt,
                            struct chart_period period,
                            const char *glyph,
@@ -162,7 +162,7 @@ static uint32_t put_period(struct gantt *gantt,
     return end;
 }
 
-/* The time axis: labels, and below them a line with ticks. */
+/* Append the time axis: labels, and below them a line with ticks. */
 static void add_axis(struct gantt *gantt)
 {
     enum { LABEL_COLUMNS = 7 };
@@ -193,16 +193,16 @@ static void add_axis(struct gantt *gantt)
     end_row(gantt);
 }
 
-/* One glyph of a bar. In colour the background is the bar. */
+/* Return the glyph of a bar. In colour, the background is the bar. */
 static const char *fill_of(const struct gantt *gantt, uint32_t class_ix)
 {
     return gantt->options.colour ? " " : gantt->marks[class_ix];
 }
 
-/* Where a bar is drawn, and what it is. */
+/* Position and kind of a bar. */
 struct stroke {
     uint32_t first; /* columns */
-    uint32_t end;   /* behind the last one */
+    uint32_t end;   /* after the last column */
     uint32_t class_ix;
     bool bad;
 };
@@ -219,13 +219,13 @@ static void draw_stroke(struct gantt *gantt, const struct stroke *stroke)
     }
 }
 
-/* The name of a bar, if there is room for it. */
+/* Write the name of a bar, if it fits. */
 static void put_name(struct gantt *gantt,
                      const struct chart_bar *bar,
                      const struct stroke *stroke)
 {
-    /* An edge, and where the colour does not tell the class, a mark; a
-       letter must not look like a part of the name. */
+    /* An edge, and without colour a class mark; a letter needs a gap so that it
+     * does not read as part of the name. */
     uint32_t taken = gantt->options.colour ? 1 : gantt->shaded ? 2 : 3;
     taken += stroke->bad ? 1 : 0;
     uint32_t width = stroke->end - stroke->first;
@@ -245,7 +245,7 @@ static void put_name(struct gantt *gantt,
     strbuf_release(&name);
 }
 
-/* The bar of cells `first` to before `end`. */
+/* Draw the bar of the cells from `first` to before `end`. */
 static void draw_bar(struct gantt *gantt, uint32_t first, uint32_t end)
 {
     const struct chart *chart = &gantt->chart;
@@ -289,7 +289,7 @@ static void add_lane(struct gantt *gantt, uint32_t lane)
     end_row(gantt);
 }
 
-/* Append one line of text, cut to the width. */
+/* Append one line, cut to the width. */
 static void add_line(struct gantt *gantt, const char *text, uint32_t style)
 {
     put_text(gantt, 0, gantt->label_width + gantt->columns, text, style);
@@ -317,7 +317,7 @@ static void add_lanes(struct gantt *gantt)
     }
 }
 
-/* When a class was starved, and which and how long. */
+/* Append the row of a class's starved periods, with its name and total. */
 static void add_starved(struct gantt *gantt, uint32_t class_ix)
 {
     const struct chart *chart = &gantt->chart;
@@ -339,7 +339,7 @@ static void add_starved(struct gantt *gantt, uint32_t class_ix)
     struct strbuf text = {0};
     strbuf_addf(&text, "%s ", chart->plan->classes[class_ix].name);
     duration_add(&text, starved_ns);
-    if (last + 1 + text.len > end) { /* no room behind: a line of its own */
+    if (last + 1 + text.len > end) { /* no space: use a new line */
         end_row(gantt);
         last = gantt->label_width - 1;
     }
@@ -348,7 +348,7 @@ static void add_starved(struct gantt *gantt, uint32_t class_ix)
     end_row(gantt);
 }
 
-/* A task in its row: light while it waits, then as a bar, for each attempt. */
+/* Append the row of a task: light while it waits, then a bar, per attempt. */
 static void add_task(struct gantt *gantt, uint32_t task)
 {
     const struct sim_result *result = gantt->chart.result;
@@ -374,7 +374,7 @@ static void add_task(struct gantt *gantt, uint32_t task)
             .class_ix = about->class_ix,
             .bad = chart_is_bad(span->end),
         };
-        if (stroke.end <= stroke.first) { /* too short to be seen */
+        if (stroke.end <= stroke.first) { /* too short to show */
             stroke.first = column_of(gantt, span->start_ns);
             stroke.end = stroke.first + 1;
         }
@@ -383,7 +383,7 @@ static void add_task(struct gantt *gantt, uint32_t task)
     end_row(gantt);
 }
 
-/* Tasks in order of their first start, as far as there are rows. */
+/* Append tasks in order of their first start, up to the row limit. */
 static void add_tasks(struct gantt *gantt)
 {
     const struct sim_result *result = gantt->chart.result;
@@ -410,7 +410,7 @@ static void add_tasks(struct gantt *gantt)
     mem_free(seen);
 }
 
-/* A letter that no other class has: of its name, if possible. */
+/* Return a letter that no other class has: from its name, if possible. */
 static char letter_of(const char *name, bool used[256])
 {
     static const char others[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -430,7 +430,7 @@ static char letter_of(const char *name, bool used[256])
     return '#';
 }
 
-/* Glyphs for the classes that ran: shades if they suffice, else letters. */
+/* Choose glyphs for the classes that ran: shades if enough, else letters. */
 static void choose_marks(struct gantt *gantt)
 {
     static const char *const shades[] = {"█", "▒", "▓", "░"};
@@ -457,13 +457,13 @@ static void choose_marks(struct gantt *gantt)
     }
 }
 
-/* Where the next entry of the legend goes. */
+/* Position of the next legend entry. */
 struct legend {
     struct gantt *gantt;
     uint32_t column;
 };
 
-/* A sample and what it means; on a new line if this one is full. */
+/* Append a sample and its meaning; on a new line if this line is full. */
 static void add_entry(struct legend *legend,
                       const char *glyph,
                       uint32_t style,
@@ -530,7 +530,7 @@ static void add_summary(struct gantt *gantt)
     strbuf_release(&text);
 }
 
-/* Columns for "slot 12 " and "starved ", or for ids of up to a third. */
+/* Return the width of "slot 12 " and "starved ", or for ids up to a third. */
 static uint32_t label_width_of(const struct gantt *gantt)
 {
     char label[24];

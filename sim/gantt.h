@@ -2,10 +2,11 @@
 /*
  * gantt: the timeline of a simulation as text, for a terminal or a file.
  *
- * One row per slot with the sessions that ran in it, then when a class was
- * starved, and if asked for, one row per task: how long it waited and when it
- * ran. No line is wider than asked for. What comes from the plan is printed
- * as ASCII; other bytes become question marks, so no escape gets through.
+ * It has one row per slot with the sessions that ran in it, then the starved
+ * periods of each class, and on request one row per task: how long it waited
+ * and when it ran. No line exceeds the requested width. Strings from the plan
+ * are printed as ASCII; other bytes become question marks, so that no escape
+ * sequence passes.
  */
 #ifndef SIM_GANTT_H
 #define SIM_GANTT_H
@@ -25,14 +26,14 @@ enum {
 
 /* A plain value; {0} is a plain ASCII chart of 80 columns. */
 struct gantt_options {
-    uint32_t width;    /* columns; 0: GANTT_WIDTH; kept within the bounds */
+    uint32_t width;    /* columns; 0: GANTT_WIDTH; clamped to the bounds */
     uint32_t rows_max; /* of slots, and of tasks; 0: GANTT_ROWS */
     bool colour;       /* ANSI, 256 colours */
     bool unicode;      /* the terminal shows UTF-8 */
     bool by_task;      /* also one row per task */
 };
 
-/* Append the chart of a result of this plan; it ends with a new line. */
+/* Append the chart of a result of this plan, with a final newline. */
 void gantt_text(struct strbuf *out,
                 const struct plan *plan,
                 const struct sim_result *result,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a simulation is judged by.
+ * Measurements of a simulation.
  *
  * Starved time of a class: the time in which one of its tasks was ready and
- * would have fitted, had not a session of a worse tier been in its place. The
- * tier used is the one that a class has by itself (reviews are worse than
- * implementation, unless they gate it), even where the plan switches its rules
- * off: otherwise a plan without rules would look as if nothing ever starved.
+ * would have fitted without a running session of a worse tier. The measure uses
+ * the default tier of a class (reviews are worse than implementation, unless
+ * they block it), even if the plan turns its rules off: otherwise a plan
+ * without rules would appear to starve no class.
  */
 #include "base/invariant.h"
 #include "base/mem.h"
@@ -20,7 +20,7 @@ static uint32_t smaller(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* Number of different tiers by which starvation is measured. */
+/* Return the number of different tiers by which starvation is measured. */
 static uint32_t count_tiers(const struct plan *plan)
 {
     uint32_t kinds = 0;
@@ -80,7 +80,7 @@ void measure_prepare(struct sim *sim)
     }
 }
 
-/* While heads of queues are visited. */
+/* State of a visit to the heads of queues. */
 struct visit {
     struct sim *sim;
     bool *starved; /* per class */
@@ -102,7 +102,7 @@ static void look_at_head(void *ctx, struct task_id head)
     }
 }
 
-/* Whether something of a worse tier than the best is in flight at all. */
+/* Return whether a task of a worse tier than the best is in flight. */
 static bool may_starve(const struct sim *sim)
 {
     uint32_t count = 0;
@@ -196,7 +196,7 @@ void measure_finish(struct sim *sim)
     }
     mem_free(waits);
     mem_free(next);
-    /* Slots that were offered after the last session had ended do not count. */
+    /* Slots offered after the end of the last session do not count. */
     double slot_ns = sim->slot_ns_at_end;
     result->slot_use = slot_ns > 0 ? sim->busy_ns / slot_ns : 0;
 }

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* Tasks in an order in which each comes after what it needs. */
+/* Return the tasks in topological order, needs first. */
 static uint32_t *topological_order(const struct plan *plan)
 {
     uint32_t count = plan->task_count;
@@ -55,7 +55,7 @@ static uint32_t *topological_order(const struct plan *plan)
     return order;
 }
 
-/* A start (+1) or an end (-1) of a task; ends come first at one instant. */
+/* Start (+1) or end (-1) of a task; at one instant, ends come first. */
 struct edge {
     int64_t at_ns;
     int32_t step;
@@ -94,7 +94,7 @@ static uint32_t find_peak(const struct plan *plan, const int64_t *end_ns)
     return (uint32_t)peak;
 }
 
-/* Walk back from the task that ends last, along what it waited for. */
+/* Walk back from the task that ends last, along the needs that delayed it. */
 static void
 trace_path(struct profile *profile, const struct plan *plan, const int64_t *end)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * profile: what a plan's graph alone says, before any limit: the longest path
- * and how many tasks could run at once.
+ * profile: properties of a plan's graph without limits: the longest path and
+ * the possible parallelism.
  */
 #ifndef SIM_PROFILE_H
 #define SIM_PROFILE_H
@@ -13,14 +13,13 @@ struct profile {
     int64_t longest_ns; /* length of the longest path */
     uint32_t *path;     /* its tasks, first to last */
     uint32_t path_count;
-    uint32_t peak;   /* most tasks at once when each starts at once */
+    uint32_t peak; /* most tasks at once if each starts as early as possible */
     int64_t work_ns; /* sum of all estimates */
 };
 
-/* Look at a plan, which has no cycle. */
+/* Compute the profile of a plan, which has no cycle. */
 struct profile profile_of(const struct plan *plan);
 
-/* Give the memory back. */
 void profile_release(struct profile *profile);
 
 #endif /* SIM_PROFILE_H */

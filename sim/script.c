@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines are split into words; each request knows how many it takes. */
+/* Script parser: splits lines into words; requests take a fixed number. */
 #include "sim/script.h"
 
 #include "base/duration.h"
@@ -13,7 +13,7 @@
 
 enum { WORDS_MAX = 6 };
 
-/* What a request takes after its name. */
+/* Operand of a request. */
 enum operand { OPERAND_NONE, OPERAND_NUMBER, OPERAND_LIMIT, OPERAND_NAME };
 
 struct request_form {
@@ -39,7 +39,7 @@ static const struct request_form request_forms[] = {
 struct end_form {
     const char *word;
     enum script_outcome outcome;
-    bool counted; /* NAME:COUNT; without, the count is 1 */
+    bool counted; /* NAME:COUNT; COUNT defaults to 1 */
 };
 
 static const struct end_form end_forms[] = {
@@ -50,7 +50,7 @@ static const struct end_form end_forms[] = {
     {"refuse", SCRIPT_REFUSE, true},
 };
 
-/* The words of one line; the text is cut up in place. */
+/* The words of one line; the string is cut in place. */
 struct words {
     char *text;
     char *word[WORDS_MAX];
@@ -58,7 +58,7 @@ struct words {
     bool too_many;
 };
 
-/* Length of a line without its comment: a `#` at a word's start begins it. */
+/* Return the length of a line up to its comment: a `#` at a word's start. */
 static size_t length_of(const char *line)
 {
     size_t len = 0;
@@ -85,7 +85,7 @@ static struct words split(const char *line)
     return words;
 }
 
-/* A number from 0 to a million at the start of a text; where it ends. */
+/* Parse a number from 0 to a million; return the rest of the string. */
 static const char *read_number(const char *text, int64_t *out)
 {
     if (*text < '0' || *text > '9') {
@@ -164,7 +164,7 @@ static enum err read_operands(struct script_at *at,
     return ERR_OK;
 }
 
-/* Keep the orders sorted by time; equal times in the order given. */
+/* Insert sorted by time; equal times in the given order. */
 static void insert(struct sim_script *script, struct script_at at)
 {
     at.place = script->request_count;

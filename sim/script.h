@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * script: what happens in a simulation besides the plan.
+ * script: input of a simulation in addition to the plan.
  *
- * Requests of an operator at a time, and how sessions end:
+ * Operator requests at a time, and outcomes of sessions:
  *
  *   at 10m cap 1                 at TIME limit NAME N|P%|none
  *   at 12m pause                 at TIME resume
@@ -10,14 +10,13 @@
  *   at 20m cancel run            at TIME retry run
  *   at 30m add more.yaml         path relative to the script
  *   fail TASK:2                  the first two attempts of TASK fail
- *   changes TASK:1               the first one asks for changes
- *   checkpoint TASK:1            the first one ends with a checkpoint
+ *   changes TASK:1               the first attempt requests changes
+ *   checkpoint TASK:1            the first attempt exits with a checkpoint
  *   block TASK                   TASK reports that it is blocked
  *   refuse PROVIDER:3            the provider refuses the first three starts
  *
- * One per line; a word that begins with `#` starts a comment. The same forms
- * are the options --at,
- * --fail, ... of the command line.
+ * One per line; a word that begins with `#` starts a comment. The command-line
+ * options --at, --fail, ... take the same forms.
  */
 #ifndef SIM_SCRIPT_H
 #define SIM_SCRIPT_H
@@ -47,9 +46,9 @@ struct script_at {
     char *name;  /* task, limit, file or "run"; NULL for none */
     int64_t max; /* of cap and limit; INT64_MAX: none */
     uint32_t percent;
-    char *text; /* of the file to add, read by the caller; else NULL */
+    char *text; /* content of the file to add, read by the caller; else NULL */
     size_t text_bytes;
-    uint32_t place; /* order in which it was given */
+    uint32_t place; /* position in the input */
 };
 
 enum script_outcome {
@@ -64,31 +63,28 @@ struct script_end {
     enum script_outcome outcome;
     char *name; /* task, or provider for SCRIPT_REFUSE */
     uint32_t count;
-    char *word; /* as it was written, with the count */
+    char *word; /* original word, with the count */
 };
 
-/* Made to be embedded; starts as {0}. Kept in order of time. */
+/* A parsed script, sorted by time; starts as {0}. */
 struct sim_script {
     struct script_at *requests;
     uint32_t request_count;
     struct script_end *ends;
     uint32_t end_count;
-    const struct alias *old; /* an old word in it, or NULL: plan/alias.h */
+    const struct alias *old; /* an old word used, or NULL: plan/alias.h */
 };
 
-/* Give the memory back. */
 void sim_script_release(struct sim_script *script);
 
-/*
- * Add one line ("at 10m cap 1", "fail t:2"). `folder` is put before a relative
- * file name of `add`; NULL: leave it. ERR_INVALID: *diag says what is wrong.
- */
+/* Add one line ("at 10m cap 1", "fail t:2"). `folder` is put before a relative
+ * file name of `add`; NULL: leave it. ERR_INVALID: *diag has the error. */
 MUST_USE enum err sim_script_add(struct sim_script *script,
                                  const char *line,
                                  const char *folder,
                                  struct diag *diag);
 
-/* Add every line of a script file's text; *diag names the line. */
+/* Add every line of a script; *diag names the line. */
 MUST_USE enum err sim_script_read(struct sim_script *script,
                                   const char *text,
                                   size_t len,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The script, carried out: an operator's requests, and planned ends. */
+/* Execution of the script: operator requests, and planned outcomes. */
 #include "base/duration.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Index of a provider by its name, or PLAN_NONE. */
+/* Return the index of a provider by its name, or PLAN_NONE. */
 static uint32_t find_provider(const struct plan *plan, const char *name)
 {
     for (uint32_t ix = 0; ix < plan->provider_count; ix++) {
@@ -34,7 +34,7 @@ enum err script_resolve(struct sim *sim, struct diag *diag)
     for (uint32_t n = 0; n < script->end_count; n++) {
         const struct script_end *end = &script->ends[n];
         bool refused = end->outcome == SCRIPT_REFUSE;
-        /* An id may end like a count: the whole word comes first. */
+        /* An id may have a suffix like a count: try the whole word first. */
         uint32_t ix = find_named(sim->plan, refused, end->word);
         uint32_t left = 1;
         if (ix == PLAN_NONE) {
@@ -105,7 +105,7 @@ add_fragment(struct sim *sim, const struct script_at *at, struct diag *diag)
     return ERR_OK;
 }
 
-/* The event for a request about a task, the run or a limit. */
+/* Build the event for a request about a task, the run or a limit. */
 static enum err event_of(const struct sim *sim,
                          const struct script_at *at,
                          struct sched_event *event,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A loop over time: everything that happens at one instant is applied, then
- * the scheduler takes its pass, then time jumps to what comes next.
+ * The simulation loop: apply all events of one instant, run a scheduler pass,
+ * then advance to the next event.
  *
  * Durations are drawn per task and attempt from the seed, not from one running
  * sequence: two policies are compared on the same durations.
@@ -15,10 +15,10 @@
 
 #include <math.h>
 
-/* Longest time that is simulated: about 146 years. */
+/* Longest simulated time: about 146 years. */
 #define SIM_NS_MAX (INT64_MAX / 2)
 
-/* ---- what will happen ---- */
+/* ---- future events ---- */
 
 static bool comes_first(const struct sim_future *a, const struct sim_future *b)
 {
@@ -214,7 +214,7 @@ static void begin(struct sim *sim, const struct sched_effect *start)
             plan->classes[plan->tasks[span->task].class_ix].batch_marginal;
     }
     sim->result->session_count++;
-    /* The longest task in full, of each other one the marginal part. */
+    /* The longest task in full, and the marginal part of every other task. */
     double rest_ns = (double)(sum_ns - longest_ns) * marginal / 100;
     int64_t length_ns = rest_ns < (double)SIM_NS_MAX
                             ? duration_sum(longest_ns, (int64_t)rest_ns)
@@ -229,7 +229,7 @@ static void begin(struct sim *sim, const struct sched_effect *start)
     must(sched_apply(sim->sched, &started));
 }
 
-/* How a task's session ends, by the script. */
+/* Return the outcome of a task's session, by the script. */
 static enum sim_end end_of(struct sim *sim, uint32_t task)
 {
     if (script_take(sim, SCRIPT_FAIL, task)) {
@@ -293,7 +293,7 @@ static void finish(struct sim *sim, uint32_t ix, bool cancelled)
     sim->slot_ns_at_end = sim->slot_ns;
 }
 
-/* End the session of this token at once: it was cancelled. */
+/* Cancel the session of this token at once. */
 static void cancel(struct sim *sim, uint64_t token)
 {
     for (uint32_t ix = 0; ix < sim->session_capacity; ix++) {
@@ -302,10 +302,10 @@ static void cancel(struct sim *sim, uint64_t token)
             return;
         }
     }
-    INVARIANT(token == 0); /* there is a session for every token */
+    INVARIANT(token == 0); /* every token has a session */
 }
 
-/* Carry out one effect; whether the scheduler must take another pass. */
+/* Execute one effect; return whether the scheduler needs another pass. */
 static bool carry_out(struct sim *sim, const struct sched_effect *effect)
 {
     uint32_t ix = 0;
@@ -322,7 +322,7 @@ static bool carry_out(struct sim *sim, const struct sched_effect *effect)
         }
         return true;
     case EFFECT_BARRIER:
-        /* The hook itself takes no time here, and adds nothing. */
+        /* The hook takes no time here, and adds nothing. */
         must(sched_apply(sim->sched,
                          &(struct sched_event){
                              .type = EVENT_BARRIER_DONE,
@@ -338,10 +338,8 @@ static bool carry_out(struct sim *sim, const struct sched_effect *effect)
     return false;
 }
 
-/*
- * One pass: all effects are taken first and carried out then, as the engine
- * does after its commit. What carrying them out brings is the next pass.
- */
+/* Run one pass: collect all effects, then execute them, as the engine does
+ * after its commit. Their consequences belong to the next pass. */
 static void take_passes(struct sim *sim)
 {
     struct sched_effect *effects = NULL;
@@ -378,7 +376,7 @@ static int64_t next_ns(const struct sim *sim)
     return at_ns;
 }
 
-/* Everything that happens now. */
+/* Apply all events of this instant. */
 static enum err apply_now(struct sim *sim, struct diag *diag)
 {
     must(sched_apply(sim->sched,
@@ -425,7 +423,7 @@ static enum err run_to_end(struct sim *sim, struct diag *diag)
 
 /* ---- setting up and reporting ---- */
 
-/* Switch off in the plan what the options do not want. */
+/* Turn off the rules that the options exclude. */
 static void apply_rules(struct plan *plan, uint32_t rules)
 {
     for (uint32_t ix = 0; ix < plan->class_count; ix++) {
@@ -478,7 +476,7 @@ void sim_reserve(struct sim *sim)
     measure_prepare(sim);
 }
 
-/* Count a task, and if it is not done, list it with its reason. */
+/* Count a task, and list it with its reason unless it is done. */
 static void list_task(void *ctx, struct task_id task, const struct why *why)
 {
     struct sim *sim = ctx;

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sim: a plan run to its end under a virtual clock, with the very scheduler
- * that runs it for real.
+ * sim: simulation of a plan under a virtual clock, with the real scheduler.
  *
- * Sessions last as long as their estimate (or the draw around it, with
- * jitter), end as the script says (well, if it says nothing), and an operator
- * gives the requests of the script at their times. Equal inputs give equal
- * results.
+ * A session lasts as long as its estimate (or a draw around it, with jitter),
+ * its outcome is that of the script (default: done), and the operator sends the
+ * script's requests at their times. Equal inputs give equal results.
  */
 #ifndef SIM_SIM_H
 #define SIM_SIM_H
@@ -16,12 +14,12 @@
 #include "plan/plan.h"
 #include "sim/script.h"
 
-/* The four measures against a flood of reviews; each can be switched off. */
+/* The four measures against a flood of reviews; each can be turned off. */
 enum sim_rule {
     SIM_RULE_PRIORITY = 1 << 0, /* tiers */
     SIM_RULE_CAP = 1 << 1,      /* the limit on reviews */
     SIM_RULE_DEFER = 1 << 2,    /* background work takes idle slots only */
-    SIM_RULE_BATCH = 1 << 3,    /* several of a kind in one session */
+    SIM_RULE_BATCH = 1 << 3,    /* similar tasks share a session */
     SIM_RULES_ALL = (1 << 4) - 1,
 };
 
@@ -30,7 +28,7 @@ struct sim_options {
     uint32_t rules; /* enum sim_rule, or-ed */
     uint64_t seed;
     uint32_t jitter_percent; /* spread of durations around the estimate */
-    const struct sim_script *script; /* NULL: nothing but the plan */
+    const struct sim_script *script; /* NULL: only the plan */
 };
 
 enum sim_end {
@@ -40,7 +38,7 @@ enum sim_end {
     SIM_END_BLOCKED,
     SIM_END_CHECKPOINT,
     SIM_END_CANCELLED,
-    SIM_END_REFUSED, /* only of real runs: a simulation counts them */
+    SIM_END_REFUSED, /* real runs only: a simulation counts them */
     SIM_END_RUNNING, /* still running when the simulation stopped */
 };
 
@@ -56,18 +54,18 @@ struct sim_span {
     enum sim_end end;
 };
 
-/* What tasks of one class went through. */
+/* Measurements of one class. */
 struct sim_class {
     uint32_t count; /* starts */
     int64_t wait_mean_ns;
     int64_t wait_p99_ns;
     int64_t wait_max_ns;
-    int64_t starved_ns; /* time in which one was ready and could have run, had
-                           not something of a worse tier held its place */
-    int64_t busy_ns;    /* time of its sessions */
+    int64_t starved_ns; /* time in which a task was ready and would have fitted
+                           without a session of a worse tier */
+    int64_t busy_ns;    /* total time of its sessions */
 };
 
-/* A task left over when nothing moves any more, and why. */
+/* A task that is not done when no event is left, and the reason. */
 struct sim_left {
     uint32_t task;
     enum task_state state;
@@ -82,25 +80,25 @@ struct sim_result {
     int64_t makespan_ns;
     uint32_t session_count;
     uint32_t lane_count; /* most sessions at once */
-    double slot_use;     /* share of the slots that worked, 0 to 1 */
+    double slot_use;     /* used share of the slots, 0 to 1 */
     uint32_t refusals;
-    uint32_t counts[TASK_STATE_COUNT]; /* tasks by their last state */
+    uint32_t counts[TASK_STATE_COUNT]; /* tasks by their final state */
     struct sim_class *classes;         /* one for each class of the plan */
     uint32_t class_count;
     struct sim_span *spans; /* in order of start */
     uint32_t span_count;
     uint32_t span_capacity;
-    int64_t *limit_wait_ns; /* per limit of the plan: time in which a task was
-                               kept waiting by it */
+    int64_t *limit_wait_ns; /* per limit of the plan: time in which it kept a
+                               task waiting */
     uint32_t limit_count;
     struct sim_left *left;
     uint32_t left_count;
 };
 
 /*
- * Simulate. The plan is changed by it: rules are switched off in it, and what
- * the script adds is added to it. Fails with ERR_INVALID when the script names
- * what is not there, or an order of it is refused; *out is then NULL.
+ * Simulate. This changes the plan: it turns rules off and adds the fragments of
+ * the script. ERR_INVALID: the script names an unknown object, or one of its
+ * requests is rejected; *out is then NULL.
  */
 MUST_USE enum err sim_run(struct sim_result **out,
                           struct plan *plan,
@@ -110,11 +108,11 @@ MUST_USE enum err sim_run(struct sim_result **out,
 /* Free a result. NULL is allowed. */
 void sim_result_free(struct sim_result *result);
 
-/* The tier by which starvation is measured, for each task of a plan: the best
- * of its own class and of all that need it, whatever the plan's rules. */
+/* Compute the tier by which starvation is measured, per task of a plan: the
+ * best of its class and of all dependents, regardless of the plan's rules. */
 void sim_find_worth(const struct plan *plan, uint32_t *worth);
 
-/* Stable names: "rank", "fair", "fifo"; "done", "failed" ... */
+/* Return stable names: "rank", "fair", "fifo"; "done", "failed" ... */
 const char *sim_policy_name(enum plan_policy policy);
 const char *sim_end_name(enum sim_end end);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the simulator share. */
+/* Declarations shared by the simulator's files. */
 #ifndef SIM_SIM_INTERNAL_H
 #define SIM_SIM_INTERNAL_H
 
@@ -7,24 +7,24 @@
 #include "plan/load.h"
 #include "sim/sim.h"
 
-/* Something that will happen: the end of a session, or a request. */
+/* A future event: the end of a session, or a request. */
 struct sim_future {
     int64_t at_ns;
-    uint64_t seq;     /* order of having been planned; breaks ties */
-    uint32_t session; /* ID_NONE: the next order of the script */
-    uint64_t token;   /* of the session; another one there now: cancelled */
+    uint64_t seq;     /* creation order; breaks ties */
+    uint32_t session; /* ID_NONE: the next request of the script */
+    uint64_t token;   /* of the session; differs if it was cancelled */
 };
 
-/* A session under way. */
+/* A running session. */
 struct sim_session {
-    uint64_t token; /* 0: the place is free */
+    uint64_t token; /* 0: the entry is free */
     struct task_id leader;
-    uint32_t first_span; /* its spans follow one another */
+    uint32_t first_span; /* its spans are consecutive */
     uint32_t span_count;
     uint32_t lane;
 };
 
-/* A line of the script about sessions' ends, with its name resolved. */
+/* A line of the script about outcomes, with its name resolved. */
 struct sim_planned {
     enum script_outcome outcome;
     uint32_t ix; /* of the task, or of the provider */
@@ -59,9 +59,9 @@ struct sim {
     /* Measures. */
     uint32_t *worth;       /* tier per task by which starvation is measured */
     uint32_t worth_kinds;  /* number of different tiers among the classes */
-    uint32_t worth_best;   /* the best of them */
-    double slot_ns;        /* slots offered, times the time they were */
-    double busy_ns;        /* slots used, times the time they were */
+    uint32_t worth_best;   /* the best tier */
+    double slot_ns;        /* integral of slots offered over time */
+    double busy_ns;        /* integral of slots used over time */
     double slot_ns_at_end; /* slot_ns when the last session ended */
 };
 
@@ -75,7 +75,7 @@ enum err script_resolve(struct sim *sim, struct diag *diag);
 enum err script_next(struct sim *sim, struct diag *diag);
 bool script_take(struct sim *sim, enum script_outcome outcome, uint32_t ix);
 
-/* sim.c: make room for what has been added to the plan. */
+/* sim.c: allocate space for tasks that were added to the plan. */
 void sim_reserve(struct sim *sim);
 
 #endif /* SIM_SIM_INTERNAL_H */

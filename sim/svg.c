@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The body is written first, from top to bottom, with `y` as the cursor; then
- * its height is known and the document can be put around it.
+ * SVG writer. The body is written first, from top to bottom, with `y` as the
+ * cursor; then its height is known and the document is put around it.
  *
- * Lengths are in tenths of a pixel, as integers: exact, and printed the same
- * in every locale. Width of text cannot be measured here; it is estimated
- * generously, and what might not fit is left out or moved.
+ * Lengths are integers in tenths of a pixel: exact, and printed the same in
+ * every locale. The width of text cannot be measured here; it is estimated
+ * generously, and text that might not fit is left out or moved.
  */
 #include "sim/svg.h"
 
@@ -17,16 +17,16 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* One pixel; wide, so that products are. */
+/* One pixel; 64 bits wide, so that products are, too. */
 #define PX INT64_C(10)
 
 /* Lengths, in tenths of a pixel. */
 enum {
     MARGIN = 24 * PX,
     CHAR_WIDTH = 58,  /* of names in bars */
-    LABEL_WIDTH = 65, /* of those left of the bars */
-    TEXT_WIDTH = 63,  /* of other texts */
-    BAND = 14 * PX,   /* height of the row of a class that waits */
+    LABEL_WIDTH = 65, /* of labels left of the bars */
+    TEXT_WIDTH = 63,  /* of other text */
+    BAND = 14 * PX,   /* row height of a waiting class */
 };
 
 enum {
@@ -58,7 +58,7 @@ struct box {
     int64_t height;
 };
 
-/* A place and a look for a text. */
+/* Position and style of a text. */
 struct spot {
     int64_t x;
     int64_t y;
@@ -77,7 +77,7 @@ static void add_length(struct svg *svg, const char *name, int64_t length)
     strbuf_adds(svg->out, "\"");
 }
 
-/* Begin a rectangle; the caller ends the element. */
+/* Begin a rectangle; the caller closes the element. */
 static void begin_rect(struct svg *svg, struct box box, int64_t radius)
 {
     strbuf_adds(svg->out, "<rect");
@@ -96,7 +96,7 @@ static void add_rect(struct svg *svg, struct box box, const char *class_name)
     strbuf_addf(svg->out, " class=\"%s\"/>\n", class_name);
 }
 
-/* Begin a text; the caller appends it and ends the element. */
+/* Begin a text; the caller appends it and closes the element. */
 static void begin_text(struct svg *svg, struct spot spot)
 {
     strbuf_adds(svg->out, "<text");
@@ -130,10 +130,8 @@ static const char *class_name_of(const struct svg *svg, uint32_t class_ix)
 
 static void add_style(struct svg *svg)
 {
-    /*
-     * Colours after Okabe and Ito, by index of the class. Their vermilion is
-     * kept for what is wrong.
-     */
+    /* Colours of Okabe and Ito, by class index. Their vermilion is reserved for
+     * errors. */
     strbuf_adds(svg->out,
                 "<style>\n"
                 ".sluice text{font:12px system-ui,-apple-system,'Segoe UI',"
@@ -198,7 +196,7 @@ static bool has_starved(const struct chart *chart)
     return false;
 }
 
-/* A sample and its name; returns where the next one goes. */
+/* Append a sample and its name; return the position of the next sample. */
 static int64_t
 add_entry(struct svg *svg, int64_t x, const char *class_name, const char *text)
 {
@@ -215,7 +213,7 @@ add_entry(struct svg *svg, int64_t x, const char *class_name, const char *text)
     return x + width;
 }
 
-/* The classes that are in any panel, and what else has a colour. */
+/* Append the classes of all panels, and the other colours. */
 static void add_legend(struct svg *svg)
 {
     int64_t x = MARGIN;
@@ -261,7 +259,7 @@ static void add_heading(struct svg *svg)
     add_legend(svg);
 }
 
-/* What was starved for how long, or that nothing was. */
+/* Append which classes were starved for how long, or that none was. */
 static void add_starved_facts(struct strbuf *out, const struct chart *chart)
 {
     for (uint32_t ix = 0; ix < chart->plan->class_count; ix++) {
@@ -306,7 +304,7 @@ static void add_caption(struct svg *svg, uint32_t panel)
     svg->y += 24 * PX;
 }
 
-/* Ids of the tasks of a session; the rest of a long list is counted. */
+/* Append the task ids of a session; a long list is cut, with a count. */
 static void
 add_ids(struct svg *svg, const struct chart *chart, const struct chart_bar *bar)
 {
@@ -352,7 +350,7 @@ static void add_tooltip(struct svg *svg,
     strbuf_adds(svg->out, "</title>");
 }
 
-/* Where a bar is drawn: a little narrower, so that neighbours are two. */
+/* Return the box of a bar: a little narrower, to separate neighbours. */
 static struct box
 box_of(const struct svg *svg, const struct chart_bar *bar, int64_t y)
 {
@@ -405,7 +403,7 @@ add_bar(struct svg *svg, const struct chart *chart, const struct chart_bar *bar)
     strbuf_adds(svg->out, "</g>\n");
 }
 
-/* Many sessions of one class that cannot be told apart at this size. */
+/* Append one bar for many sessions of one class, too small to separate. */
 static void add_merged(struct svg *svg,
                        const struct chart *chart,
                        const struct chart_bar *merged)
@@ -429,7 +427,7 @@ static void add_merged(struct svg *svg,
     strbuf_adds(svg->out, "</title></rect>\n");
 }
 
-/* Cells of a lane as bars: equal neighbours are one. */
+/* Append the cells of a lane as bars, joining equal neighbours. */
 static void add_merged_lane(struct svg *svg,
                             const struct chart *chart,
                             uint32_t lane,
@@ -512,7 +510,7 @@ static void add_lanes(struct svg *svg, const struct chart *chart)
     }
 }
 
-/* "review waits", with a name that is cut if it is too long. */
+/* Append "review waits", with the name cut if it is too long. */
 static void add_band_label(struct svg *svg, uint32_t class_ix, int64_t y)
 {
     static const char waits[] = " waits";
@@ -531,7 +529,7 @@ static void add_band_label(struct svg *svg, uint32_t class_ix, int64_t y)
     strbuf_release(&label);
 }
 
-/* One class: thin where its tasks waited, thick where they were starved. */
+/* Append one class: thin while its tasks waited, thick while starved. */
 static void add_band(struct svg *svg,
                      const struct chart *chart,
                      uint32_t first,
@@ -559,7 +557,7 @@ static void add_band(struct svg *svg,
     svg->y += BAND + 2 * PX;
 }
 
-/* A band for each class that waited; the thinnest rows of the picture. */
+/* Append a band for each class that waited; the thinnest rows. */
 static void add_bands(struct svg *svg, const struct chart *chart)
 {
     svg->y += 4 * PX;
@@ -573,7 +571,7 @@ static void add_bands(struct svg *svg, const struct chart *chart)
     }
 }
 
-/* A line from the top to the bottom of a box. */
+/* Append a line from the top to the bottom of a box. */
 static void
 add_line(struct svg *svg, int64_t x, struct box span, const char *class_name)
 {
@@ -585,7 +583,7 @@ add_line(struct svg *svg, int64_t x, struct box span, const char *class_name)
     strbuf_addf(svg->out, " class=\"%s\"/>\n", class_name);
 }
 
-/* The ground of the lanes, and on it the lines of the time scale. */
+/* Append the background of the lanes, and the lines of the time scale. */
 static void add_grid(struct svg *svg, const struct chart *chart, int64_t top)
 {
     uint32_t shown = lanes_shown(chart);
@@ -604,7 +602,7 @@ static void add_grid(struct svg *svg, const struct chart *chart, int64_t top)
     }
 }
 
-/* The labels of the time scale, and the end of this result. */
+/* Append the labels of the time scale, and the end of this result. */
 static void add_axis(struct svg *svg, const struct chart *chart, int64_t top)
 {
     enum { END_WIDTH = 68 * PX };
@@ -633,7 +631,7 @@ static void add_panel(struct svg *svg, uint32_t panel)
     const struct chart *chart = &svg->charts[panel];
     add_caption(svg, panel);
     int64_t top = svg->y;
-    /* The grid lies behind the bars, and is as high as they turn out to be. */
+    /* The grid is drawn first, but its height depends on the bars. */
     struct strbuf *out = svg->out;
     struct strbuf bars = {0};
     svg->out = &bars;
@@ -652,7 +650,7 @@ static void add_panel(struct svg *svg, uint32_t panel)
     add_axis(svg, chart, top);
 }
 
-/* Room for "slot 12", and for the longest name of a class that waits. */
+/* Return the width of "slot 12", or of the longest name of a waiting class. */
 static int64_t label_width(const struct svg *svg)
 {
     size_t chars = LABEL_CHARS_MIN;
@@ -668,7 +666,7 @@ static int64_t label_width(const struct svg *svg)
     return (int64_t)chars * LABEL_WIDTH + 8 * PX;
 }
 
-/* The more lanes, the lower they are. */
+/* Choose sizes: the more lanes, the smaller their height. */
 static void choose_sizes(struct svg *svg, uint32_t lanes)
 {
     enum { TICK_WIDTH = 64 * PX };
@@ -688,7 +686,7 @@ static void choose_sizes(struct svg *svg, uint32_t lanes)
     svg->step_ns = chart_tick_ns(svg->end_ns / tick_count);
 }
 
-/* The element around everything. A text reader gets the title. */
+/* Open the root element. Screen readers read the title. */
 static void begin_document(struct svg *svg)
 {
     strbuf_addf(svg->out,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * svg: the timeline of a simulation as a picture.
+ * svg: the timeline of a simulation as an SVG picture.
  *
- * A document of its own: no script, no outside font or file, readable on
- * light and dark ground, with colours that colour-blind people can tell apart
- * and a tooltip on each bar. Texts of the caller and of the plan may contain
- * anything: they are escaped, and bytes that XML cannot hold are replaced.
+ * A self-contained document: no script, no external font or file, readable on
+ * light and dark background, with colours that are distinct for colour-blind
+ * readers and a tooltip on each bar. Strings of the caller and of the plan may
+ * contain any bytes: they are escaped, and bytes invalid in XML are replaced.
  */
 #ifndef SIM_SVG_H
 #define SIM_SVG_H
@@ -19,15 +19,15 @@ enum {
     SVG_WIDTH = 880,
     SVG_WIDTH_MIN = 320,
     SVG_WIDTH_MAX = 10000,
-    SVG_BARS_MAX = 5000, /* of one result; above it, neighbours are merged */
-    SVG_LANES_MAX = 200, /* shown; the rest is mentioned */
+    SVG_BARS_MAX = 5000, /* of one result; beyond, neighbours are merged */
+    SVG_LANES_MAX = 200, /* shown; the rest is only counted */
 };
 
 /* A plain value; {0} is a picture without a title. */
 struct svg_options {
     const char *title;    /* or NULL */
     const char *subtitle; /* or NULL */
-    uint32_t width;       /* pixels; 0: SVG_WIDTH; kept within the bounds */
+    uint32_t width;       /* pixels; 0: SVG_WIDTH; clamped to the bounds */
 };
 
 /* One of several results in a picture. A plain value. */
@@ -38,10 +38,8 @@ struct svg_panel {
     const char *lead;    /* before its length; NULL: "done in" */
 };
 
-/*
- * Append a picture of one or more results, the first one on top, all on the
- * same time scale. The classes of their plans must be the same.
- */
+/* Append a picture of one or more results, the first on top, all on the same
+ * time scale. Their plans must have the same classes. */
 void svg_compare(struct strbuf *out,
                  const struct svg_panel *panels,
                  uint32_t panel_count,

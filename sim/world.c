@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Time, chance and faults. One queue holds everything that will happen, by
- * time and then by the order in which it was planned. Nothing else decides, so
- * equal worlds have equal histories.
+ * Time, chance and faults. One queue holds all future events, by time and then
+ * by creation order. No other source of events exists, so equal worlds have
+ * equal histories.
  *
- * First there is chaos. Then the faults stop: what is on its way arrives, the
- * operator undoes what he ordered, and when the queue is empty nothing will
- * ever happen again by itself. That is when every run must be at rest.
+ * The first phase is chaos. Then the faults stop: messages in transit arrive,
+ * the operator reverts earlier requests, and when the queue is empty, nothing
+ * will ever happen again by itself. At that point every run must be at rest.
  */
 #include "sim/world.h"
 
@@ -18,17 +18,17 @@
 #include <string.h>
 
 enum {
-    EVENTS_MAX = 4000000, /* more is a scheduler that runs in circles */
+    EVENTS_MAX = 4000000, /* more means that a scheduler loops */
     GIVE_UPS_MAX = 60,
 };
 
-/* In calm everything must be over by then. */
+/* Deadline for all runs in the calm phase. */
 #define CALM_NS_MAX (INT64_C(30) * 86400 * WORLD_SECOND)
 
 void world_fault(struct world *world, const char *format, ...)
 {
     if (world->report->fault.len > 0) {
-        return; /* what follows from the first one is of no interest */
+        return; /* faults after the first are consequences */
     }
     char text[512];
     va_list args;
@@ -160,7 +160,7 @@ static void begin_boot(struct world *world)
                    sizeof(world->boot_id),
                    "%08x-0000-4000-8000-000000000000",
                    world->boots++);
-    world->next_pid = 1; /* numbers come again */
+    world->next_pid = 1; /* pids are reused */
 }
 
 static void take_over(struct world *world)
@@ -175,7 +175,7 @@ static void take_over(struct world *world)
     world_process_boot(world, NULL);
 }
 
-/* The worker that works at present, or NULL. */
+/* Return the active worker, or NULL. */
 static struct world_worker *present_worker(const struct world *world)
 {
     uint32_t ix = world->remote;
@@ -201,7 +201,7 @@ static void kill_server(struct world *world)
                            0);
 }
 
-/* Something happens to a worker that is a process of its own. */
+/* Inject a fault into a separate worker process. */
 static void strike_worker(struct world *world)
 {
     struct world_worker *worker = present_worker(world);
@@ -212,7 +212,7 @@ static void strike_worker(struct world *world)
     case 0:
         world_worker_end(worker);
         break;
-    case 1: /* its machine reboots, and the scheduler's does not */
+    case 1: /* the worker's machine reboots alone */
         world_worker_end(worker);
         if (world_has(world, WORLD_REBOOT)) {
             world_machine_reboot(world);
@@ -265,7 +265,7 @@ static void shift_clocks(struct world *world)
     case 5:
         world->wall_ns -= hour_ns;
         break;
-    case 6: /* no clock should do this */
+    case 6: /* no real clock does this */
         world->boot_ns -= 10 * WORLD_SECOND;
         break;
     default:
@@ -296,7 +296,7 @@ static void leave(struct world *world)
     }
 }
 
-/* Something of a kind that this world has, if it is the one drawn. */
+/* Draw a kind of fault, and inject it if this world has that kind. */
 static void strike(struct world *world)
 {
     static const enum world_feature kinds[] = {
@@ -343,9 +343,9 @@ static void strike(struct world *world)
     }
 }
 
-/* --- the course of events ----------------------------------------------- */
+/* --- event loop --------------------------------------------------------- */
 
-/* Have it happen when a process that is stopped goes on. */
+/* Postpone an event of a stopped process until it continues. */
 static bool is_later(struct world *world,
                      const struct world_process *process,
                      const struct world_event *event)
@@ -362,7 +362,7 @@ static bool is_later(struct world *world,
     return true;
 }
 
-/* What happens to a scheduler; one that is stopped hears of it later. */
+/* Deliver an event to a scheduler; to a stopped scheduler later. */
 static void deliver(struct world *world, const struct world_event *event)
 {
     struct world_process *process = world->processes[event->who];
@@ -380,7 +380,7 @@ static void deliver(struct world *world, const struct world_event *event)
     }
 }
 
-/* The same for a worker, which is stopped with the process that it is in. */
+/* The same for a worker, which stops together with its process. */
 static void deliver_work(struct world *world, const struct world_event *event)
 {
     bool reports = event->type == WORLD_REPORT;
@@ -482,16 +482,15 @@ static void happen(struct world *world, const struct world_event *event)
     }
 }
 
-/* Whether it was to wake up a process that is gone, or does not want to be
- * woken any more. It may have wanted that far ahead, for a clock that was
- * wrong. */
+/* Return whether a wake-up is obsolete: its process is gone, or no longer wants
+ * it. It may be far ahead, for a clock that was wrong. */
 static bool is_void(const struct world *world, const struct world_event *event)
 {
     const struct world_process *process = world->processes[event->who];
     return !process->alive || process->wake_ns == SCHED_NEVER;
 }
 
-/* Go on until that time, or with SCHED_NEVER until nothing will happen. */
+/* Process events until that time; SCHED_NEVER: until none is left. */
 static void go_on(struct world *world, int64_t until_ns)
 {
     while (world->event_count > 0 && world->events[0].at_ns <= until_ns &&
@@ -543,8 +542,8 @@ static void begin(struct world *world)
     plan_more(world, WORLD_FAULT, 16 * WORLD_SECOND);
 }
 
-/* Go on until nothing happens any more. While a run waits for another one, its
- * meters are read for ever: six hours are enough then. */
+/* Process events until none is left. While a run waits for another run, its
+ * meters are polled forever: six hours are enough then. */
 static void rest(struct world *world)
 {
     go_on(world,
@@ -553,7 +552,7 @@ static void rest(struct world *world)
               : SCHED_NEVER);
 }
 
-/* The faults have stopped. */
+/* Run the phase without faults. */
 static void calm(struct world *world)
 {
     world->chaos = false;
@@ -626,7 +625,7 @@ static void release(struct world *world)
     store_memory_db_free(world->db);
 }
 
-/* No chance and no faults: what the script says. */
+/* Follow the script, without chance and faults. */
 static void follow_script(struct world *world)
 {
     const struct world_script *script = world->options.script;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What must hold. Two books are kept: one of what was made durable, from the
- * batches that the store has taken, and one of what the machine saw. Neither
- * asks the engine.
+ * Invariant checks. They keep two records: the durable state, from the batches
+ * that the store has accepted, and the machine's observations. Neither comes
+ * from the engine.
  */
 #include "sim/world_internal.h"
 
@@ -38,7 +38,7 @@ task_name(const struct world *world, uint32_t run, uint32_t task)
     return world->runs[run].plan->tasks[task].id;
 }
 
-/* --- what is durable ---------------------------------------------------- */
+/* --- durable state ------------------------------------------------------ */
 
 static void grow_tasks(struct world_run *run)
 {
@@ -118,7 +118,7 @@ static void note_limit(struct world *world, const struct store_limit *row)
     }
 }
 
-/* Whether someone of its group has asked for its work to be done again. */
+/* Return whether its group has requested rework since the task was done. */
 static bool was_sent_back(const struct world_run *run, uint32_t ix)
 {
     uint32_t group = run->plan->tasks[ix].group;
@@ -206,7 +206,7 @@ static void note_claim(struct world *world, const struct store_attempt *row)
     }
 }
 
-/* The end of an attempt was recorded. */
+/* Check an attempt that was recorded as finished. */
 static void note_end(struct world *world, const struct store_attempt *row)
 {
     if (row->token > world->claim_count) {
@@ -246,7 +246,7 @@ static void note_end(struct world *world, const struct store_attempt *row)
     }
 }
 
-/* What is claimed has all it needs, by the states that are durable with it. */
+/* Check that the durable states satisfy all needs of a claimed task. */
 static void check_claim(struct world *world, const struct store_attempt *row)
 {
     uint32_t ix = find_number(world, row->run);
@@ -332,7 +332,7 @@ static void note(struct world *world, const struct store_change *change)
         break;
     case STORE_PROVIDER:
     case STORE_COMMAND:
-    case STORE_PRUNE: /* of runs that nothing looks at any more */
+    case STORE_PRUNE: /* of runs that are no longer checked */
         break;
     }
 }
@@ -366,9 +366,9 @@ void world_check_claimed(struct world *world,
     }
 }
 
-/* --- what the machine saw ----------------------------------------------- */
+/* --- the machine's observations ----------------------------------------- */
 
-/* Sessions that live, and the youngest of them. */
+/* Live sessions, and the youngest of them. */
 struct count {
     uint32_t count;
     int64_t units;
@@ -438,7 +438,7 @@ static void check_limits(struct world *world,
                 add_to(&gpus, other, units_of(first, gpu));
             }
         }
-        /* Repositories of equal name are the same one in all plans. */
+        /* Repositories of equal name are the same repository in all plans. */
         if (repo != NULL && first->repo != PLAN_NONE &&
             strcmp(plan->repos[first->repo].name, repo) == 0) {
             add_to(&in_repo, other, 1);
@@ -459,7 +459,7 @@ static void check_needs(struct world *world,
     const struct plan_task *t = &run->plan->tasks[task];
     for (uint32_t n = 0; n < t->need_count; n++) {
         uint32_t need = t->needs[n];
-        /* One that was claimed later is rework, which comes when it comes. */
+        /* A need claimed later is rework, which may start at any time. */
         if (run->tasks[need].live > 0 &&
             run->tasks[need].live_token < session->token) {
             world_fault(world,
@@ -558,10 +558,8 @@ void world_check_untold(struct world *world,
 
 /* --- at rest ------------------------------------------------------------ */
 
-/*
- * Whether a decision is awaited in any run: its open groups keep their places,
- * which other runs may wait for.
- */
+/* Return whether any run awaits a decision: its open groups keep their units,
+ * which other runs may wait for. */
 static bool is_asking(const struct engine *engine)
 {
     const struct sched *sched = engine_sched(engine);
@@ -573,7 +571,7 @@ static bool is_asking(const struct engine *engine)
     return false;
 }
 
-/* Nothing will ever happen in this run by itself: is there a reason? */
+/* Check that this run has a reason to make no progress by itself. */
 static void
 check_run_rest(struct world *world, const struct engine *engine, uint32_t ix)
 {
@@ -628,7 +626,7 @@ void world_check_rest(struct world *world)
                     engine_session_count(engine));
     }
     for (uint32_t ix = 0; ix < world->session_count; ix++) {
-        /* A hook has no row: one whose scheduler died is on its own. */
+        /* A hook has no row: after its scheduler died, it is not tracked. */
         if (world->sessions[ix].live && world->sessions[ix].run != WORLD_NONE) {
             world_fault(world,
                         "attempt %llu lives and nobody knows",
@@ -646,7 +644,7 @@ static void on_store_fault(void *ctx, const char *text)
     world_fault(ctx, "the store: %s", text);
 }
 
-/* Another scheduler would find the same states. */
+/* Check that another scheduler would read the same states. */
 static void check_reader(struct world *world)
 {
     struct store *store = store_memory_open(world->db, STORE_READ);
@@ -701,8 +699,8 @@ void world_check_end(struct world *world)
         for (uint32_t n = 0; n < run->task_count; n++) {
             const char *state = run->tasks[n].state;
             bool optional = run->plan->tasks[n].settings.optional;
-            /* In a cancelled run nothing can be tried again, and what is
-             * optional need not be. */
+            /* A cancelled run permits no retry, and an optional task needs
+             * none. */
             bool final =
                 strcmp(state, "done") == 0 || strcmp(state, "skipped") == 0 ||
                 strcmp(state, "cancelled") == 0 ||

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The link between a scheduler and a worker that is a process of its own.
+ * The link between a scheduler and a separate worker process.
  *
- * Messages arrive in their order, each way, after a while. A link that is cut
- * loses what is on its way, and what is sent until both reach each other again:
- * then the scheduler is told that its worker came. A scheduler that connects
- * takes the link from the one before.
+ * Messages arrive in order, each way, after a delay. Cutting a link loses the
+ * messages in transit, and all that are sent until it is restored: then the
+ * scheduler learns that its worker is back. A scheduler that connects takes the
+ * link from its predecessor.
  */
 #include "sim/world_internal.h"
 
@@ -25,7 +25,7 @@ enum message_type {
 struct world_message {
     enum message_type type;
     uint32_t link;
-    uint32_t process;   /* that has sent it, or gets it */
+    uint32_t process;   /* sender or receiver */
     struct arena arena; /* of the strings below */
     struct work_order order;
     struct work_mark mark;
@@ -81,7 +81,7 @@ send(struct world *world, enum message_type type, uint32_t process)
     return message;
 }
 
-/* The same of a scheduler, unless another one has its link by now. */
+/* The same from a scheduler, unless another scheduler has its link by now. */
 static struct world_message *send_of(struct world_process *process,
                                      enum message_type type)
 {
@@ -100,7 +100,7 @@ static void copy_id(struct world_message *message, const struct work_id *id)
     };
 }
 
-/* Words and git are of no use to this machine. */
+/* This machine does not use arguments and git. */
 void world_link_assign(struct world_process *process,
                        const struct work_order *order)
 {
@@ -251,7 +251,7 @@ void world_link_deliver(struct world *world, uint32_t ix)
         deliver_order(world, message);
     } else if (arrives && process->alive) {
         if (process->stalled_ns > world->now_ns) {
-            world->messages[ix] = message; /* it waits to be read */
+            world->messages[ix] = message; /* keep it until it is read */
             (void)world_plan_event(world,
                                    WORLD_MESSAGE,
                                    process->stalled_ns,
@@ -281,7 +281,7 @@ void world_link_up(struct world_process *process)
 void world_link_cut(struct world *world, int64_t for_ns)
 {
     if (world->link == 0) {
-        return; /* there was no scheduler yet */
+        return; /* no scheduler yet */
     }
     world_say(world, "the link is cut");
     world->linked = false;

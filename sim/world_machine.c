@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The machine: spawn servers, shims and the directories of attempts. A shim
- * does what exec/shim.c and shim_dir.c do, one step per event, so that
- * everything else can happen in between:
+ * The machine: spawn servers, shims and attempt directories. A shim performs
+ * the steps of exec/shim.c and shim_dir.c, one step per event, so that all
+ * other events can happen in between:
  *
- *   forked   -> the directory has `started`: it ends
- *            -> the lock is held: it ends
- *   locked   -> `started` is there by now: it ends; else it is made
- *   running  -> the session ends, by itself or because it was told to
+ *   forked   -> `started` exists: it exits
+ *            -> the lock is held: it exits
+ *   locked   -> `started` exists by now: it exits; else it creates it
+ *   running  -> the session exits, by itself or because it was stopped
  *   ending   -> the record is written, and the lock is free
  *
- * Requests to a server and reports from it come in their order.
+ * Requests to a server and reports from it arrive in order.
  */
 #include "sim/world_internal.h"
 
@@ -129,7 +129,7 @@ static void next_step(struct world *world, uint32_t ix, int64_t delay_ns)
     event->value = event->seq;
 }
 
-/* The value of a variable in the environment of a request, or NULL. */
+/* Return the value of a variable in the environment of a request, or NULL. */
 static const char *get_env(const struct exec_request *request, const char *name)
 {
     size_t len = strlen(name);
@@ -188,7 +188,7 @@ void world_machine_serve(struct world *world, uint32_t ix)
 {
     const struct world_request *request = &world->requests[ix];
     struct world_server *server = &world->servers[request->server];
-    /* What the client had not sent when it died is lost. */
+    /* Requests that the client had not sent when it died are lost. */
     if (!server->alive || (server->orphan && rng_below(&world->rng, 4) == 0)) {
         world_say(world,
                   "request %llu is lost",
@@ -217,7 +217,7 @@ void world_machine_serve(struct world *world, uint32_t ix)
     next_step(world, world->shim_count - 1, delay_ns);
 }
 
-/* The shim is no more: whoever waits for it hears of it. */
+/* Remove a shim, and notify its waiters. */
 static void vanish(struct world *world, uint32_t ix)
 {
     struct world_shim *shim = &world->shims[ix];
@@ -232,7 +232,7 @@ static void vanish(struct world *world, uint32_t ix)
     }
     for (uint32_t n = 0; n < world->worker_count; n++) {
         if (world->workers[n]->alive) {
-            /* For those who watch it: see world_worker_gone(). */
+            /* Only its watchers react: see world_worker_gone(). */
             (void)world_plan_event(world,
                                    WORLD_GONE,
                                    world->now_ns + world_delay(world, WORLD_MS),
@@ -242,7 +242,7 @@ static void vanish(struct world *world, uint32_t ix)
     }
 }
 
-/* The tasks of a session: one, or those of its batch file. */
+/* Set the tasks of a session: one, or all tasks of its batch file. */
 static void set_tasks(struct world *world,
                       struct world_session *session,
                       const struct world_request *request)
@@ -265,7 +265,7 @@ static void set_tasks(struct world *world,
     }
 }
 
-/* How a session or program goes by the script; what it writes is kept. */
+/* Return the ending of a session or program by the script; store its result. */
 static enum world_ending scripted_ending(struct world *world,
                                          const struct world_request *request,
                                          struct world_dir *dir,
@@ -287,7 +287,7 @@ static enum world_ending scripted_ending(struct world *world,
                             : WORLD_END_FAILED;
 }
 
-/* What a program leaves behind when it ends well. */
+/* Write the output of a program that succeeds. */
 static void end_program(struct world *world,
                         const struct world_request *request,
                         struct world_dir *dir)
@@ -310,7 +310,7 @@ static void end_program(struct world *world,
     }
 }
 
-/* It has made `started`: the command runs. */
+/* Start the command, after `started` was created. */
 static void begin_session(struct world *world, uint32_t ix)
 {
     struct world_shim *shim = &world->shims[ix];
@@ -368,7 +368,7 @@ static void begin_session(struct world *world, uint32_t ix)
     next_step(world, ix, shim->told ? WORLD_SECOND : duration_ns);
 }
 
-/* What the session writes into its result. */
+/* Write the result of the session. */
 static void write_result(struct world *world,
                          const struct world_session *session,
                          struct world_dir *dir)
@@ -425,7 +425,7 @@ static void write_result(struct world *world,
     strbuf_release(&text);
 }
 
-/* How the session ended by itself, or with the means of its shim. */
+/* Return the exit status of a session that exited, or that its shim stopped. */
 static struct attempt_exit exit_of(enum world_ending ending)
 {
     struct attempt_exit exit = {.cause = ATTEMPT_EXIT, .code = 0};
@@ -473,7 +473,7 @@ static struct attempt_exit exit_of(enum world_ending ending)
     return exit;
 }
 
-/* The session is over; the record of that comes in the next step. */
+/* End the session; the next step writes its record. */
 static void end_session(struct world *world, uint32_t ix)
 {
     struct world_shim *shim = &world->shims[ix];
@@ -502,7 +502,7 @@ static void end_session(struct world *world, uint32_t ix)
     next_step(world, ix, world_delay(world, WORLD_MS));
 }
 
-/* What the end of a session means, by the documents and not by the code. */
+/* Return the outcome of a session, by the documentation and not by the code. */
 static const char *outcome_of(const struct world_shim *shim,
                               const struct world_session *session)
 {
@@ -536,7 +536,7 @@ static const char *outcome_of(const struct world_shim *shim,
     return "failed";
 }
 
-/* No process of the session is left. */
+/* Record that no process of the session is left. */
 static void end_witness(struct world *world,
                         struct world_session *session,
                         const char *outcome)
@@ -563,7 +563,7 @@ static void write_record(struct world *world, uint32_t ix)
     vanish(world, ix);
 }
 
-/* Take the directory, or end. */
+/* Take the directory, or exit. */
 static void claim_dir(struct world *world, uint32_t ix)
 {
     struct world_shim *shim = &world->shims[ix];
@@ -579,7 +579,7 @@ static void claim_dir(struct world *world, uint32_t ix)
         return;
     }
     if (dir->started || world_strikes(world, WORLD_FILES, 40)) {
-        vanish(world, ix); /* or there is no room for its files */
+        vanish(world, ix); /* or its files do not fit */
         return;
     }
     dir->started = true;
@@ -631,7 +631,7 @@ void world_machine_kill(struct world *world, uint32_t ix)
         return;
     }
     if (shim->phase == SHIM_RUNNING && rng_below(&world->rng, 2) == 0) {
-        world->sessions[shim->session].stray = true; /* it lives on */
+        world->sessions[shim->session].stray = true; /* it survives */
     } else if (shim->phase >= SHIM_RUNNING) {
         end_witness(world, &world->sessions[shim->session], "lost");
     }
@@ -647,7 +647,7 @@ void world_machine_kill_strays(struct world *world, uint32_t ix)
     }
 }
 
-/* A power cut takes with it what was not synced. */
+/* Lose files that were not synced before a power failure. */
 static void lose_files(struct world *world, struct world_dir *dir)
 {
     if (world->now_ns - dir->touched_ns > 30 * WORLD_SECOND) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Notifications: a stored one stays until its hook has been told, or was given
- * up; hooks of a run are told one after the other, in the order of their
- * events.
+ * Checks of notifications: a stored notification stays until its hook has
+ * received it, or was given up; hooks of a run are called one after the other,
+ * in the order of their events.
  */
 #include "sim/world_internal.h"
 
@@ -74,7 +74,7 @@ void world_notify_event(struct world *world, const struct store_event *row)
     event_release(&event);
 }
 
-/* The notification that a directory of a hook is for, or NULL. */
+/* Return the notification of a hook's directory, or NULL. */
 static struct world_notification *notification_at(const struct world *world,
                                                   const char *dir)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The operator hands plans in, and gives requests at random. Requests go to the
- * scheduler that is there, sometimes to one that was superseded and does not
- * know; when there is none, or it dies, they are lost, as a broken connection
- * loses them.
+ * The operator submits plans, and sends random requests. Requests go to the
+ * running scheduler, sometimes to a superseded scheduler that does not know it;
+ * if none runs, or it dies, they are lost, as with a broken connection.
  */
 #include "sim/world_internal.h"
 
@@ -48,7 +47,7 @@ static void leave_request(struct world *world, const struct strbuf *json)
     store_close(store);
 }
 
-/* Hand a request to a scheduler, or do without one. */
+/* Send a request to a scheduler, or handle it without one. */
 static void give(struct world *world, const struct strbuf *json)
 {
     uint32_t ix = world->current;
@@ -75,7 +74,7 @@ static void give(struct world *world, const struct strbuf *json)
 void world_operator_submit(struct world *world, uint32_t plan)
 {
     if (world->plans[plan].run != WORLD_NONE) {
-        return; /* it has come in */
+        return; /* it was submitted */
     }
     struct strbuf json = {0};
     strbuf_addf(&json,
@@ -98,7 +97,7 @@ void world_operator_submit(struct world *world, uint32_t plan)
                            0);
 }
 
-/* A random request about a task or a run. */
+/* Draw a random request about a task or a run. */
 static void
 draw(struct world *world, const struct world_run *run, struct strbuf *json)
 {
@@ -155,7 +154,7 @@ draw(struct world *world, const struct world_run *run, struct strbuf *json)
     }
 }
 
-/* Requests that must be refused, or have no effect. */
+/* Draw a request that must be rejected, or has no effect. */
 static void draw_odd(struct world *world, struct strbuf *json)
 {
     static const char *const texts[] = {
@@ -194,7 +193,7 @@ void world_operator_act(struct world *world)
     strbuf_release(&json);
 }
 
-/* A request that must be carried out: there is a scheduler, and no fault. */
+/* Send a request that must succeed: a scheduler runs, and faults are off. */
 static void request(struct world *world, const struct strbuf *json)
 {
     if (world->current == WORLD_NONE) {

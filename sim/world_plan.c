@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Plans, fragments, and how sessions end. How a session ends and how long it
- * takes is a function of the seed, its task and the number of its attempt, so
- * that a history with crashes can be compared with one without.
+ * Plans, fragments, and endings of sessions. The ending and the duration of a
+ * session are a function of the seed, its task and its attempt number, so that
+ * a history with crashes can be compared with a history without.
  */
 #include "sim/world_internal.h"
 
@@ -13,10 +13,10 @@
 enum {
     NEEDS_MAX = 3,
     REPOS_MAX = 3,
-    TASKS_PER_GROUP = 4, /* about, with its pipeline */
+    TASKS_PER_GROUP = 4, /* approximately, with its pipeline */
 };
 
-/* What a plan under way has so far. */
+/* A plan under construction. */
 struct writer {
     struct world *world;
     struct strbuf text;
@@ -87,7 +87,7 @@ static void add_pipelines(struct writer *writer)
     }
 }
 
-/* The repository of what comes next, sometimes none. */
+/* Add the repository of the next item, sometimes none. */
 static void add_repo(struct writer *writer)
 {
     uint32_t repo = below(writer, writer->repos + 1);
@@ -96,7 +96,7 @@ static void add_repo(struct writer *writer)
     }
 }
 
-/* Needs among the first `tasks` tasks and `groups` groups. */
+/* Add needs among the first `tasks` tasks and `groups` groups. */
 static void add_needs(struct writer *writer, uint32_t tasks, uint32_t groups)
 {
     uint32_t first = below(writer, tasks + groups + 1);
@@ -133,7 +133,7 @@ static void add_policy(struct writer *writer)
 {
     static const char *const kinds[] = {"park", "skip", "skip", "ask", "abort"};
     if (below(writer, 3) == 0) {
-        /* To abort is rare: it ends the whole run. */
+        /* Abort is rare: it stops the whole run. */
         uint32_t bound = below(writer, 8) == 0 ? 5 : 4;
         strbuf_addf(&writer->text,
                     ", on_failure: %s",
@@ -173,7 +173,7 @@ static void add_task(struct writer *writer, uint32_t ix)
     strbuf_adds(&writer->text, "}\n");
 }
 
-/* What acts on the run while it goes. */
+/* Add settings that act on a running run. */
 static void add_control(struct writer *writer)
 {
     if (has(writer, WORLD_SYNC) && below(writer, 2) == 0) {
@@ -254,7 +254,7 @@ char *world_plan_fragment(struct world *world, const struct world_run *run)
                     run->plan->tasks[rng_below(&world->rng, count)].id);
     }
     if (kind == 2) {
-        /* An old task shall wait for the new one. It may have begun. */
+        /* An old task waits for the new task. It may have started. */
         strbuf_addf(&text,
                     "needs: {\"%s\": [s%u]}\n",
                     run->plan->tasks[rng_below(&world->rng, count)].id,
@@ -296,7 +296,7 @@ char *world_plan_meters(struct world *world)
     return copy;
 }
 
-/* A number that follows from the seed and from what is named. */
+/* Mix a string into a number that depends on the seed. */
 static uint64_t mix(uint64_t sum, const char *text)
 {
     for (; *text != '\0'; text++) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Schedulers, and the table of functions through which their engines see the
- * world. A worker is in the same process, or in one of its own
- * (world_worker.c), behind a link (world_link.c).
+ * Schedulers, and the table of functions that connect their engines to the
+ * world. A worker is in the same process, or separate (world_worker.c), at the
+ * other end of a link (world_link.c).
  *
- * A scheduler can die in any of these functions, before or after what the
- * function does. The engine's frames are still on the stack then, so it is
- * only marked: from there on nothing that it calls has an effect, and it is
- * buried when the call into it returns.
+ * A scheduler can die in any of these functions, before or after the function's
+ * effect. The engine's frames are still on the stack then, so it is only
+ * marked: from then on its calls have no effect, and it is removed when the
+ * call into it returns.
  */
 #include "sim/world_internal.h"
 
@@ -23,7 +23,7 @@ enum {
     STREAK_MAX = 5,          /* deaths in a row without a commit */
 };
 
-/* Whether the process is dead, perhaps only now. */
+/* Return whether the process is dead, possibly since this call. */
 static bool dies(struct world_process *process, uint32_t odds)
 {
     struct world *world = process->world;
@@ -54,7 +54,7 @@ static int64_t on_wall(void *ctx)
     return process->world->now_ns + process->world->wall_ns;
 }
 
-/* Nothing of this may come from a scheduler that knows that it has failed. */
+/* Check that a scheduler that knows that it has failed does not call this. */
 static void check_able(const struct world_process *process, const char *what)
 {
     if (process->failed) {
@@ -84,7 +84,7 @@ static void on_write(void *ctx, const struct store_batch *batch)
     (void)dies(process, DEATH_ODDS);
 }
 
-/* The worker in the same process: direct calls. */
+/* Return the worker in the same process: direct calls. */
 static struct worker *own_worker(const struct world_process *process)
 {
     return process->world->workers[process->worker]->worker;
@@ -196,7 +196,7 @@ static const struct engine_world table = {
     .event = on_event,
 };
 
-/* Apply the batch that is on its way. */
+/* Apply the pending batch. */
 static void apply(struct world_process *process)
 {
     struct world *world = process->world;
@@ -219,7 +219,7 @@ void world_process_bury(struct world_process *process)
     }
     if (process->batch != NULL && !process->applied &&
         rng_below(&world->rng, 2) == 0) {
-        apply(process); /* it got that far, and nobody knows */
+        apply(process); /* it became durable unnoticed */
     }
     world_say(world, "process %u is gone", process->ix);
     process->alive = false;
@@ -244,7 +244,7 @@ void world_process_bury(struct world_process *process)
     }
 }
 
-/* Whether an error of the engine has a cause in this world. */
+/* Check that an error of the engine has a cause in this world. */
 static void check_failure(struct world_process *process, enum err err)
 {
     const char *text;
@@ -270,7 +270,7 @@ static void wake(struct world_process *process, int64_t at_ns)
     }
 }
 
-/* After each call into an engine, or into a worker beside it. */
+/* Call after each call into an engine, or into a worker in its process. */
 void world_process_after(struct world_process *process)
 {
     struct world *world = process->world;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Workers, and the table of functions through which they see the machine. A
+ * Workers, and the table of functions that connect them to the machine. A
  * worker is in the process of its scheduler, and dies with it; or it is a
- * process of its own, which dies alone.
+ * separate process, which dies alone.
  *
- * It can die in any of these functions, before or after what the function
- * does. Its frames are still on the stack then, so it is only marked: from
- * there on nothing that it calls has an effect, and it is buried when the call
- * into it returns.
+ * It can die in any of these functions, before or after the function's effect.
+ * Its frames are still on the stack then, so it is only marked: from then on
+ * its calls have no effect, and it is removed when the call into it returns.
  */
 #include "sim/world_internal.h"
 
@@ -19,7 +18,7 @@
 
 enum { DEATH_ODDS = 160 }; /* per call, before and after it */
 
-/* Whether the worker is dead, perhaps only now. */
+/* Return whether the worker is dead, possibly since this call. */
 static bool dies(struct world_worker *worker)
 {
     if (worker->process != NULL) {
@@ -59,7 +58,7 @@ on_start(void *ctx, const struct exec_request *request, struct diag *diag)
     return err;
 }
 
-/* An order to end must be durable before it is carried out. */
+/* Check that a request to stop is durable before it takes effect. */
 static void check_end(struct world_worker *worker, uint32_t shim)
 {
     struct world *world = worker->world;
@@ -160,7 +159,7 @@ static enum err on_inspect(void *ctx,
     return ERR_OK;
 }
 
-/* No directory is ever of another attempt here. */
+/* Here a directory never belongs to another attempt. */
 static enum err on_set_aside(void *ctx, const char *path, struct diag *diag)
 {
     struct world_worker *worker = ctx;
@@ -309,7 +308,7 @@ static const struct work_machine table = {
     .drop = on_drop,
 };
 
-/* --- its life ----------------------------------------------------------- */
+/* --- life cycle --------------------------------------------------------- */
 
 static void on_report(void *ctx, const struct work_report *report)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rows of each kind are in an array, in the order in which they are read.
- * There is no time between two calls in which another store could write, so
- * reading needs no snapshot. Each change leaves a note how to take it back; a
- * batch that does not fit is undone by following the notes backwards.
+ * An in-memory database. The rows of each kind are in an array, in read order.
+ * No other store can write between two calls, so reading needs no snapshot.
+ * Each change adds an undo record; a batch that fails is rolled back by
+ * applying these in reverse.
  *
- * Texts are never freed one by one. Short ones, names of states above all, are
- * kept once; a row that is written again with the same text keeps the old one.
+ * Strings are never freed one by one. Short strings, mostly state names, are
+ * interned; a row that is rewritten with the same string keeps the old string.
  */
 #include "sim/store/memory.h"
 
@@ -34,7 +34,7 @@ struct rows {
     uint32_t capacity;
 };
 
-/* How to take one change back. */
+/* Undo record of one change. */
 struct undo {
     enum store_kind kind;
     enum { UNDO_ADDED, UNDO_CHANGED, UNDO_REMOVED } what;
@@ -43,21 +43,21 @@ struct undo {
 };
 
 struct store_memory_db {
-    bool made; /* a scheduler has taken it once */
+    bool made; /* a scheduler has taken it before */
     struct store_info info;
-    struct store_owner owner;   /* the last one */
-    const struct store *holder; /* of the lock; NULL: nobody */
+    struct store_owner owner;   /* the last owner */
+    const struct store *holder; /* of the lock; NULL: none */
     store_memory_fault_fn fault;
     void *fault_ctx;
     struct rows rows[STORE_KINDS];
     struct undo *undos;
     uint32_t undo_count;
     uint32_t undo_capacity;
-    const char **texts; /* short ones, each kept once */
+    const char **texts; /* short strings, interned */
     uint32_t text_count;
     uint32_t text_capacity;
     struct strmap text_map;
-    struct arena arena; /* all texts; nothing is given back before the end */
+    struct arena arena; /* all strings; freed only at the end */
 };
 
 struct memory_store {
@@ -106,7 +106,7 @@ void store_memory_set_fault(struct store_memory_db *db,
     db->fault_ctx = ctx;
 }
 
-/* Make room for one more element. */
+/* Grow an array by one element. */
 static void *grow(void *items, uint32_t count, uint32_t *capacity, size_t bytes)
 {
     if (count < *capacity) {
@@ -124,7 +124,7 @@ static int compare_numbers(uint64_t a, uint64_t b)
     return a < b ? -1 : a > b;
 }
 
-/* The order of two rows by their keys. */
+/* Compare the keys of two rows. */
 static int compare(enum store_kind kind,
                    const union store_row *a,
                    const union store_row *b)
@@ -161,7 +161,7 @@ static int compare(enum store_kind kind,
     return 0;
 }
 
-/* Where a row is, or belongs; whether it is there. */
+/* Find the position of a row; return whether it exists. */
 static bool find(const struct store_memory_db *db,
                  enum store_kind kind,
                  const union store_row *row,
@@ -253,9 +253,9 @@ static void undo_all(struct store_memory_db *db)
     }
 }
 
-/* --- texts -------------------------------------------------------------- */
+/* --- strings ------------------------------------------------------------ */
 
-/* A text that lives as long as the database; `old` stood there before. */
+/* Return a copy that lives as long as the database; `old` is the old value. */
 static const char *
 keep(struct store_memory_db *db, const char *old, const char *text)
 {
@@ -280,7 +280,7 @@ keep(struct store_memory_db *db, const char *old, const char *text)
     return kept;
 }
 
-/* Copy a row over an old one (zeros: there is none), as `how` says. */
+/* Copy a row over an old row (zeros: none), as `how` specifies. */
 static void copy_row(struct store_memory_db *db,
                      enum store_kind kind,
                      enum store_put how,
@@ -317,7 +317,7 @@ static void copy_row(struct store_memory_db *db,
     }
 }
 
-/* --- life --------------------------------------------------------------- */
+/* --- open and close ----------------------------------------------------- */
 
 static void close_store(struct store *base)
 {
@@ -333,7 +333,7 @@ get_owner(struct store *base, struct store_owner *out, struct diag *diag)
 {
     struct store_memory_db *db = db_of(base);
     *out = db->owner;
-    out->age_ns = -1; /* there is no clock */
+    out->age_ns = -1; /* no clock */
     out->silent_ns = -1;
     return db->holder != NULL
                ? ERR_OK
@@ -388,7 +388,7 @@ hold(struct store *base, struct store_info *out, struct diag *diag)
 
 static void let_go(struct store *base)
 {
-    (void)base; /* nothing is held */
+    (void)base; /* nothing to release */
 }
 
 static bool is_run_wanted(const struct store_query *query,
@@ -542,7 +542,7 @@ static bool has_setting(const struct store_memory_db *db,
     return found;
 }
 
-/* Whether another row has what must be unique beside the key. */
+/* Return whether another row violates a unique constraint besides the key. */
 static bool is_taken(const struct store_memory_db *db,
                      enum store_kind kind,
                      const union store_row *row,
@@ -630,7 +630,7 @@ static void set(struct store *base, const char *name, const char *value)
     INVARIANT(err == ERR_OK);
 }
 
-/* The gap that ends before `number`, or begins with it; false: none does. */
+/* Find the gap that ends before `number`, or begins with it; false: none. */
 static bool find_gap(const struct store_memory_db *db,
                      uint64_t number,
                      bool before,
@@ -649,7 +649,7 @@ static bool find_gap(const struct store_memory_db *db,
     return false;
 }
 
-/* Note a gap, as one with those it touches. */
+/* Add a gap, merged with adjacent gaps. */
 static void add_gap(struct store *base, struct event_gap gap)
 {
     struct event_gap other = {0};
@@ -684,8 +684,7 @@ static void prune_events(struct store *base, const struct store_prune *prune)
     }
 }
 
-/* Whether a row that is left belongs to the run, and to the task if that is
- * not STORE_NONE. */
+/* Return whether the run, and its task unless STORE_NONE, has a row left. */
 static bool has_row(const struct store_memory_db *db,
                     enum store_kind kind,
                     uint32_t run,
@@ -829,7 +828,7 @@ static enum err
 check(struct store *base, store_fault_fn fn, void *ctx, struct diag *diag)
 {
     struct store_info info;
-    (void)fn; /* there is nothing below the rows */
+    (void)fn; /* no layer below the rows */
     (void)ctx;
     return hold(base, &info, diag);
 }

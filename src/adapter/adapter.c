@@ -151,7 +151,7 @@ const char *adapter_text(const json_t *object, const char *name)
 {
     const json_t *member = json_object_get(object, name);
     const char *text = json_string_value(member);
-    /* What stands before a NUL may say the opposite of the whole. */
+    /* A prefix up to a NUL may mean the opposite of the whole string. */
     bool whole = text != NULL && strlen(text) == json_string_length(member);
     return whole ? text : "";
 }

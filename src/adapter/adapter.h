@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What the program may do without asking. */
+/* Actions that the program may take without asking. */
 enum adapter_permissions {
     ADAPTER_FULL,  /* everything */
     ADAPTER_EDIT,  /* change files of the worktree, and commit */
@@ -46,7 +46,7 @@ struct adapter_call {
     double usd_left; /* the session may spend this much; < 0: no limit */
 };
 
-/* A command line that is being built, and its additions to the environment. */
+/* A command line under construction, and its additions to the environment. */
 struct adapter_command {
     struct arena arena;
     const char **words;
@@ -57,20 +57,20 @@ struct adapter_command {
     uint32_t env_capacity;
 };
 
-/* Why a session could not do its work. */
+/* Why a session failed. */
 enum adapter_cause {
     ADAPTER_NONE,
-    ADAPTER_LIMIT, /* a limit or an overload: the same works later */
-    ADAPTER_KEY,   /* bad key or empty account: a person must act */
+    ADAPTER_LIMIT, /* a limit or an overload: try again later */
+    ADAPTER_KEY,   /* bad key or empty account: an operator must act */
     ADAPTER_GONE,  /* the conversation to resume does not exist */
-    ADAPTER_SPENT, /* it has spent what it may */
+    ADAPTER_SPENT, /* its spending limit is reached */
     ADAPTER_ERROR, /* anything else */
 };
 
 /*
- * An error of the program, and its cause. A rule matches when all its
- * conditions that are set do: HTTP status (0: any; a range from `status` to
- * `status_max`), exit code (0: any), text that the error contains (NULL: any).
+ * An error of the program, and its cause. A rule matches if all conditions that
+ * are set match: HTTP status (0: any; a range from `status` to `status_max`),
+ * exit code (0: any), substring of the error (NULL: any).
  */
 struct adapter_rule {
     int status;
@@ -91,7 +91,7 @@ struct adapter_usage {
     bool whole;     /* of the whole conversation, earlier sessions included */
 };
 
-/* How full one window of the provider's limits is. */
+/* Usage of one window of the provider's limits. */
 struct adapter_meter {
     char name[32];
     double percent;
@@ -99,14 +99,14 @@ struct adapter_meter {
 };
 enum { ADAPTER_METERS_MAX = 8 };
 
-/* Tokens stay far below; sums of counts cannot overflow. */
+/* Real counts stay far below; sums of counts cannot overflow. */
 #define ADAPTER_COUNT_MAX INT64_C(1000000000000000)
 
-/* Everything seen of a session so far. Starts as {0}. */
+/* Accumulated state of a session. Starts as {0}. */
 struct adapter_seen {
-    char *conversation; /* id, or NULL */
-    bool finished;      /* the event that ends a session came last ... */
-    bool succeeded;     /* ... and reports success */
+    char *conversation;         /* id, or NULL */
+    bool finished;              /* the last event was the final event ... */
+    bool succeeded;             /* ... and reports success */
     struct adapter_usage usage; /* of this invocation, or of the conversation */
     json_t *counted;            /* claude: ids of the messages counted */
     struct strbuf text;         /* the program's last message */
@@ -123,13 +123,13 @@ struct adapter_seen {
 /* A program. */
 struct adapter {
     const char *name;    /* in plans, and of the program */
-    const char *version; /* that was tried; "MAJOR.MINOR" decides */
-    bool money;          /* it reports what a session has cost */
+    const char *version; /* tested version; "MAJOR.MINOR" decides */
+    bool money;          /* it reports the cost of a session */
     bool schema;         /* its answers follow a JSON schema */
     bool tools;          /* it takes a list of allowed tools */
-    bool edit;           /* it can be kept to edits and commits */
-    bool meters;         /* it shows how full its limits are */
-    /* Variable without which it refuses full permissions as root, or NULL. */
+    bool edit;           /* it can be limited to edits and commits */
+    bool meters;         /* it reports the usage of its limits */
+    /* Variable that it requires for full permissions as root, or NULL. */
     const char *root_variable;
     const struct adapter_rule *rules;
     uint32_t rule_count;
@@ -139,24 +139,24 @@ struct adapter {
     void (*command)(struct adapter_command *command,
                     const struct adapter_call *call);
 
-    /* Take one event. Appends to *line a description for people, without a
+    /* Process one event. Append a readable description to *line, without a
      * newline, or nothing. */
     void (*event)(struct adapter_seen *seen,
                   const json_t *event,
                   struct strbuf *line);
 };
 
-/* The adapter of that name, or NULL; those known, by index, NULL at the end. */
+/* Return the adapter of a name or at an index, or NULL. */
 const struct adapter *adapter_find(const char *name);
 const struct adapter *adapter_at(uint32_t ix);
 
-/* Give back what was seen; *seen is then {0}. */
+/* Free the content; *seen is then {0}. */
 void adapter_seen_release(struct adapter_seen *seen);
 
 /*
- * The cause of a session that has not succeeded: what an event named, or the
- * first rule that matches. `code` is the exit code (-1: killed by a signal),
- * `errors` the end of its standard error.
+ * Return the cause of a session that has not succeeded: the cause that an event
+ * named, or the first rule that matches. `code` is the exit code (-1: killed by
+ * a signal), `errors` the tail of its standard error.
  */
 enum adapter_cause adapter_cause_of(const struct adapter *adapter,
                                     const struct adapter_seen *seen,
@@ -180,8 +180,8 @@ void adapter_add_env(struct adapter_command *command,
 void adapter_command_release(struct adapter_command *command);
 
 /*
- * Members of an event. A member that is missing, of another type or out of
- * range, and a text with a NUL in it, reads as "" or 0; counts are at most
+ * Return a member of an event. A member that is missing, of another type or out
+ * of range, and a string with a NUL in it, reads as "" or 0; counts are at most
  * ADAPTER_COUNT_MAX.
  */
 const char *adapter_text(const json_t *object, const char *name);
@@ -190,24 +190,25 @@ double adapter_number(const json_t *object, const char *name);
 bool adapter_is(const json_t *object, const char *name, const char *text);
 
 /* The same for seconds since 1970, whose nanoseconds must fit 64 bits, and for
- * the status of HTTP. */
+ * the HTTP status. */
 int64_t adapter_time(const json_t *object, const char *name);
 int adapter_status(const json_t *object, const char *name);
 
-/* A sum of counts, ADAPTER_COUNT_MAX at most. */
+/* Return a sum of counts, ADAPTER_COUNT_MAX at most. */
 int64_t adapter_sum(int64_t a, int64_t b);
 
-/* Read dollars; false: it is not an amount of money. */
+/* Read dollars; false: not a valid amount. */
 bool adapter_usd(const json_t *object, const char *name, double *out);
 
-/* Keep the id of the conversation. The first one stays, and an id that could
+/* Store the id of the conversation. The first id stays, and an id that could
  * pass for an option or a path is ignored. */
 void adapter_set_conversation(struct adapter_seen *seen, const char *id);
 
-/* Replace a text that *seen owns. */
+/* Replace a string that *seen owns. */
 void adapter_set_buf(struct strbuf *place, const char *text);
 
-/* Bytes of `text`, `max` at most, that do not cut a character of UTF-8. */
+/* Return a length of at most `max` at which `text` can be cut between UTF-8
+ * characters. */
 size_t adapter_cut(const char *text, size_t max);
 
 /* Append `text` to *line on one line and cut to a length fit for a log. */
@@ -219,13 +220,13 @@ void adapter_set_meter(struct adapter_seen *seen,
                        double percent,
                        int64_t resets_at);
 
-/* How the usage in claude's events counts. */
+/* Counting rules of the usage in claude's events. */
 struct adapter_dialect {
-    bool cache_included; /* input_tokens has the cached ones, too */
+    bool cache_included; /* input_tokens includes cached tokens */
     bool whole;          /* `result` has the usage of the conversation */
 };
 
-/* Events in the shape of claude's, which other programs print, too. */
+/* Process an event in claude's format, which other programs use, too. */
 void adapter_claude_take(struct adapter_seen *seen,
                          const json_t *event,
                          const struct adapter_dialect *dialect,

@@ -2,11 +2,11 @@
 /*
  * Claude Code: `claude -p --output-format stream-json`.
  *
- * A session ends with an event `result`, whose `subtype` says "success" even
- * for a limit: `is_error` decides. Its usage is that of this invocation, and
+ * A session ends with an event `result`, whose `subtype` is "success" even for
+ * a limit: `is_error` decides. Its usage is that of this invocation, and
  * input_tokens excludes the cache. A killed session has no `result`; then the
  * usage is the sum over `assistant` events, each message counted once. Only
- * rate_limit_event names the time at which a limit resets, and only for
+ * rate_limit_event has the time at which a limit resets, and only for
  * subscriptions.
  */
 #include "adapter/adapter.h"
@@ -55,13 +55,15 @@ static void add_command(struct adapter_command *command,
     (void)snprintf(text, sizeof(text), "%u", call->retries);
     adapter_add_env(command, "CLAUDE_CODE_MAX_RETRIES", text);
     adapter_add_env(command, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
-    /* Without it each @/path in the text of an issue puts that file, wherever
-     * it is, into the conversation, and no permission is asked for. The price:
-     * a CLAUDE.md below the working directory is not read by itself. */
+    /*
+     * Otherwise each @/path in the body of an issue adds that file, from any
+     * directory, to the conversation without a permission check. The cost: a
+     * CLAUDE.md below the working directory is not read automatically.
+     */
     adapter_add_env(command, "CLAUDE_CODE_DISABLE_ATTACHMENTS", "1");
 }
 
-/* Tokens of a message or a result; claude counts the cached ones apart. */
+/* Return the tokens of a message or a result, with the cache in the input. */
 static struct adapter_usage usage_of(const json_t *usage,
                                      const struct adapter_dialect *dialect)
 {
@@ -105,7 +107,7 @@ static bool count_message(struct adapter_seen *seen,
     return true;
 }
 
-/* One block of a message: a text, a tool that is called, its result. */
+/* Describe one block of a message: a text, a tool call, its result. */
 static void describe_block(struct adapter_seen *seen,
                            const json_t *block,
                            struct strbuf *line)
@@ -151,7 +153,7 @@ static void take_message(struct adapter_seen *seen,
     }
     if (adapter_is(event, "type", "assistant")) {
         if (count_message(seen, message, dialect)) {
-            seen->cause = ADAPTER_NONE; /* a limit before it was overcome */
+            seen->cause = ADAPTER_NONE; /* an earlier limit was overcome */
         }
         if (adapter_is(event, "error", "billing_error")) {
             seen->cause = ADAPTER_KEY;
@@ -198,8 +200,8 @@ static void take_denials(struct adapter_seen *seen, const json_t *denials)
     }
 }
 
-/* Tokens and money of a result. If it reports no tokens, as after a limit, the
- * sum over the messages stays. */
+/* Store tokens and money of a result. If it reports no tokens, as after a
+ * limit, the sum over the messages stays. */
 static void take_total(struct adapter_seen *seen,
                        const json_t *event,
                        const struct adapter_dialect *dialect)
@@ -215,7 +217,7 @@ static void take_total(struct adapter_seen *seen,
         adapter_usd(event, "total_cost_usd", &seen->usage.usd);
 }
 
-/* What went wrong, by the first member that has it. */
+/* Return the error, from the first member that has it. */
 static const char *error_of(const json_t *event)
 {
     const json_t *errors = json_object_get(event, "errors");
@@ -246,7 +248,7 @@ static void take_result(struct adapter_seen *seen,
     seen->answer = json_is_object(answer) ? json_incref(answer) : NULL;
     seen->status = adapter_status(event, "api_error_status");
     if (seen->succeeded) {
-        seen->cause = ADAPTER_NONE; /* a limit on the way was overcome */
+        seen->cause = ADAPTER_NONE; /* an earlier limit was overcome */
         seen->retry_at = 0;
         adapter_set_buf(&seen->text, adapter_text(event, "result"));
         strbuf_adds(line, "finished");
@@ -284,7 +286,7 @@ void adapter_claude_take(struct adapter_seen *seen,
         take_system(seen, event, line);
     } else if (seen->conversation != NULL && session[0] != '\0' &&
                strcmp(session, seen->conversation) != 0) {
-        return; /* not of this session, whatever it claims to be */
+        return; /* an event of another session */
     } else if (adapter_is(event, "type", "assistant") ||
                adapter_is(event, "type", "user")) {
         take_message(seen, event, dialect, line);

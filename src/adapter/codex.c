@@ -3,20 +3,20 @@
  * OpenAI Codex: `codex exec --json`.
  *
  * A session ends with `turn.completed` or `turn.failed`. Usage is that of the
- * whole thread, so a resumed session reports the earlier tokens again, and
- * there is no money in it. The time at which a limit resets is exact only in
- * the rollout file of the thread (agent/rollout.h); the message has it as a
- * local time without a zone.
+ * whole thread, so a resumed session reports the earlier tokens again, and it
+ * does not include money. The time at which a limit resets is exact only in the
+ * rollout file of the thread (agent/rollout.h); the message has it as a local
+ * time without a zone.
  *
  * Its sandbox keeps .git read-only. In a worktree both the git directory and
- * the common one must be writable for a commit.
+ * the common directory must be writable for a commit.
  */
 #include "adapter/adapter.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* A string of TOML, as -c takes them. */
+/* Append a TOML string, for -c. */
 static void add_toml(struct strbuf *out, const char *text)
 {
     strbuf_adds(out, "\"");
@@ -105,7 +105,7 @@ static void take_completed(struct adapter_seen *seen, const json_t *event)
     strbuf_clear(&seen->error);
 }
 
-/* An error that codex tries to overcome is not yet one of the session. */
+/* An error that codex tries to overcome is not yet an error of the session. */
 static void
 take_error(struct adapter_seen *seen, const json_t *event, struct strbuf *line)
 {

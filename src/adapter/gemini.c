@@ -3,10 +3,10 @@
  * Gemini CLI: `gemini -o stream-json`.
  *
  * A session ends with an event `result`; its `status` decides, because a
- * stream that was cut exits with 0. Otherwise the exit code is the HTTP status
+ * truncated stream exits with 0. Otherwise the exit code is the HTTP status
  * modulo 256, or 41 (authentication), 42 (input, such as an unknown
- * conversation) and 55 (folder not trusted). There is no money in the events,
- * no time at which a limit resets, and no schema for answers.
+ * conversation) and 55 (directory not trusted). The events have no money and no
+ * time at which a limit resets, and answers have no schema.
  */
 #include "adapter/adapter.h"
 
@@ -29,7 +29,7 @@ static void add_command(struct adapter_command *command,
     adapter_add_words(command, call->args, call->arg_count);
 }
 
-/* The answer comes in pieces, which a tool ends. */
+/* Collect the answer, which comes in pieces until the next tool call. */
 static void take_message(struct adapter_seen *seen,
                          const json_t *event,
                          struct strbuf *line)

@@ -51,12 +51,12 @@ static void take_step(struct adapter_seen *seen, const json_t *part)
     seen->finished = true;
     seen->succeeded = adapter_is(part, "reason", "stop");
     if (seen->succeeded) {
-        seen->cause = ADAPTER_NONE; /* an error on the way was overcome */
+        seen->cause = ADAPTER_NONE; /* an earlier error was overcome */
         seen->retry_at = 0;
     }
 }
 
-/* A number in a header; 0: there is none. */
+/* Return the number in a header; 0: none. */
 static int64_t header(const json_t *headers, const char *name)
 {
     const char *text = adapter_text(headers, name);
@@ -66,9 +66,9 @@ static int64_t header(const json_t *headers, const char *name)
 }
 
 /*
- * The time at which a limit resets, by the headers of Anthropic, of OpenAI's
- * subscriptions, or retry-after, which counts from the event. A retry-after of
- * seconds is for the program's own retries, and no reset.
+ * Return the time at which a limit resets, from the headers of Anthropic, of
+ * OpenAI's subscriptions, or retry-after, which counts from the event. A short
+ * retry-after is for the program's own retries, and not a reset.
  */
 static int64_t reset_of(const json_t *event, const json_t *headers)
 {

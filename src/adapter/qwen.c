@@ -2,9 +2,9 @@
 /*
  * Qwen Code: `qwen -o stream-json`.
  *
- * Its events have the shape of claude's, but input_tokens includes the cache,
- * and there is no money in them. The usage of a `result` is that of the whole
- * conversation, and a request that failed looks like success.
+ * Its events have the format of claude's, but input_tokens includes the cache,
+ * and they have no money. The usage of a `result` is that of the whole
+ * conversation, and a failed request appears as success.
  */
 #include "adapter/adapter.h"
 
@@ -27,10 +27,8 @@ static void add_command(struct adapter_command *command,
     adapter_add_words(command, call->args, call->arg_count);
 }
 
-/*
- * A request that has failed for good is the text of a successful result. Its
- * status is the first word of the message.
- */
+/* Detect a request that has finally failed: its error is the text of a
+ * successful result, and its status is the first word of the message. */
 static void check_text(struct adapter_seen *seen)
 {
     static const char before[] = "[API Error: ";

@@ -21,7 +21,7 @@ static const char *const names[TEMPLATE_COUNT] = {
 const char template_names[] = "answer, batch, body, branch, diff, feedback, "
                               "id, issue, start, title and worktree";
 
-/* One {{name}}: what stands before it, and the name without blanks. */
+/* One {{name}}: the length before it, and the name without blanks. */
 struct place {
     size_t before;
     const char *name;
@@ -29,7 +29,7 @@ struct place {
     const char *after;
 };
 
-/* The next place with two braces in a row, or NULL. */
+/* Return the next pair of braces, or NULL. */
 static const char *find_pair(const char *at, char brace)
 {
     at = strchr(at, brace);
@@ -39,7 +39,7 @@ static const char *find_pair(const char *at, char brace)
     return at;
 }
 
-/* Find the next {{name}} from `at` on; false: there is none. */
+/* Find the next {{name}} from `at` on; false: none. */
 static bool find(const char *at, struct place *out)
 {
     const char *from = at;

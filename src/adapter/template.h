@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * template: prompts of a plan, with {{name}} in them.
+ * template: prompts of a plan that contain {{name}}.
  *
- * `\{{` stands for two braces. Values are inserted as they are: a value that
- * contains braces is not expanded again.
+ * `\{{` stands for two braces. Values are inserted unchanged: braces in a value
+ * are not expanded again.
  */
 #ifndef ADAPTER_TEMPLATE_H
 #define ADAPTER_TEMPLATE_H
@@ -17,28 +17,28 @@
 enum template_name {
     TEMPLATE_ANSWER,   /* question and answer */
     TEMPLATE_BATCH,    /* all issues of a batch */
-    TEMPLATE_BODY,     /* text of the issue */
+    TEMPLATE_BODY,     /* body of the issue */
     TEMPLATE_BRANCH,   /* of the issue */
     TEMPLATE_DIFF,     /* the command that shows the issue's changes */
-    TEMPLATE_FEEDBACK, /* what a gate, review or merge asked for */
+    TEMPLATE_FEEDBACK, /* request of a gate, review or merge */
     TEMPLATE_ID,       /* of the issue */
-    TEMPLATE_ISSUE,    /* id, title and text */
+    TEMPLATE_ISSUE,    /* id, title and body */
     TEMPLATE_START,    /* commit at which the issue began */
     TEMPLATE_TITLE,
     TEMPLATE_WORKTREE,
     TEMPLATE_COUNT,
 };
 
-/* All of them, for messages: "answer, batch, ...". */
+/* All names, for messages: "answer, batch, ...". */
 extern const char template_names[];
 
-/* True, or the text has an unknown name, which is copied into `bad`. */
+/* Return true, or false with the first unknown name in `bad`. */
 bool template_check(const char *text, char *bad, size_t bad_bytes);
 
 /*
- * Append the text with its names replaced by values[name] (NULL: nothing).
- * `used`, an array of TEMPLATE_COUNT, says afterwards which names occurred. An
- * unknown name stays as it is.
+ * Append the text with its names replaced by values[name] (NULL: nothing). Set
+ * `used`, an array of TEMPLATE_COUNT, for the names that occurred. An unknown
+ * name stays unchanged.
  */
 void template_expand(struct strbuf *out,
                      const char *text,

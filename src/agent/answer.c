@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* A reason is for people; feedback carries the whole. */
+/* A reason is for messages; feedback carries the full text. */
 enum { REASON_BYTES_MAX = 1000 };
 
 struct adapter_usage answer_price(struct adapter_usage used,
@@ -22,7 +22,7 @@ struct adapter_usage answer_price(struct adapter_usage used,
     return used;
 }
 
-/* The reason, cut where a character ends. */
+/* Add the reason, truncated at a character boundary. */
 static void add_reason(struct jsonw *json, const char *text)
 {
     struct strbuf reason = {0};
@@ -50,7 +50,7 @@ static void add_usage(struct jsonw *json, const struct adapter_usage *usage)
     jsonw_object_end(json);
 }
 
-/* Reason, and the whole of it as feedback where a stage is to work again. */
+/* Add the reason, and the full text as feedback for rework. */
 static void
 add_words(struct jsonw *json, enum sched_outcome outcome, const char *words)
 {
@@ -81,7 +81,7 @@ static void add_tasks(struct jsonw *json,
     jsonw_array_end(json);
 }
 
-/* End the object, and write the file. */
+/* Close the object, and write the file. */
 static enum err put(const char *dir, struct jsonw *json, struct diag *diag)
 {
     jsonw_object_end(json);

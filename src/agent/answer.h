@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * answer: the file `result` of an agent's session, as docs/attempts.md has it.
+ * answer: the `result` file of an agent's session, as in docs/attempts.md.
  */
 #ifndef AGENT_ANSWER_H
 #define AGENT_ANSWER_H
 
 #include "agent/judge.h"
 
-/* What a session has used, in dollars if that is known: as the program says,
- * or by the plan's price. */
+/* Return the usage of a session, in dollars if known: as reported by the
+ * program, or by the plan's price. */
 struct adapter_usage answer_price(struct adapter_usage used,
                                   const struct brief_price *price);
 
-/* Write it. `resume`: for the next session, or NULL. */
+/* Write the result. `resume`: for the next session, or NULL. */
 MUST_USE enum err answer_write(const char *dir,
                                const struct brief *brief,
                                const struct judgement *judgement,
@@ -20,10 +20,8 @@ MUST_USE enum err answer_write(const char *dir,
                                const char *resume,
                                struct diag *diag);
 
-/*
- * Write what a session has used so far, in case it is killed: a result that
- * says "failed".
- */
+/* Write the usage of a session so far, in case it is killed: a result with the
+ * outcome "failed". */
 MUST_USE enum err answer_write_usage(const char *dir,
                                      const struct adapter_usage *usage,
                                      struct diag *diag);

@@ -11,7 +11,7 @@
 
 enum { FILE_BYTES_MAX = 4 << 20, BRIEF_BYTES_MAX = 64 << 20 };
 
-/* Append the text of a file to an empty *out. */
+/* Read a file into an empty *out. */
 static enum err
 read_all(struct strbuf *out, const char *path, size_t max, struct diag *diag)
 {
@@ -50,13 +50,13 @@ brief_read_file(struct strbuf *out, const char *path, struct diag *diag)
     return read_all(out, path, FILE_BYTES_MAX, diag);
 }
 
-/* A string, or NULL. */
+/* Return a string member, or NULL. */
 static const char *text_of(const json_t *object, const char *name)
 {
     return json_string_value(json_object_get(object, name));
 }
 
-/* A list of strings; the caller frees it. */
+/* Return a list of strings; the caller frees it. */
 static const char **words_of(const json_t *list, uint32_t *count_out)
 {
     size_t count = json_array_size(list);
@@ -173,7 +173,7 @@ enum err brief_read(struct brief *out, const char *dir, struct diag *diag)
     return err;
 }
 
-/* Lists of the call are const to adapters, and ours to free. */
+/* Adapters get these lists as const, but the brief owns them. */
 static void free_words(const char *const *words)
 {
     union {

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * brief: what the scheduler tells sluice-agent about a session.
+ * brief: the scheduler's input to sluice-agent for one session.
  *
  * The scheduler writes it as JSON into the file `brief` of the attempt
- * directory (engine/request_agent.c), and sluice-agent reads it once. Members:
+ * directory (engine/assign_agent.c), and sluice-agent reads it once. Members:
  *
  *   agent     {program, model, permissions, tools, retries, args, env, price}
  *   kind      "work", "review" or "batch": the shape of the answer
  *   writes    whether the session must leave a commit
  *   cause     why it runs: "first", "changes", "answer", "checkpoint",
  *             "refused", "failed"
- *   reason    what the attempt before said, or null
+ *   reason    reason of the previous attempt, or null
  *   feedback, question, answer    or null
  *   resume    the conversation to continue, or null
- *   usd_left  what the session may spend, or null
+ *   usd_left  dollars that the session may spend, or null
  *   prompt, prompt_file           role text of the plan, or null
  *   tasks     [{task, issue, title, body, body_file}], the first leads
  *
- * Both programs are of one version, so the format may change with them; a
- * session that runs across an upgrade has read its brief already.
+ * Both programs have the same version, so the format may change with them; a
+ * session that runs across an upgrade has already read its brief.
  */
 #ifndef AGENT_BRIEF_H
 #define AGENT_BRIEF_H
@@ -49,7 +49,7 @@ struct brief_price {
 struct brief {
     json_t *root;
     const struct adapter *adapter;
-    struct adapter_call call; /* without what is known only at the start */
+    struct adapter_call call; /* without values known only at the start */
     const char **env;         /* NAME=value */
     uint32_t env_count;
     struct brief_price price;
@@ -71,8 +71,8 @@ MUST_USE enum err
 brief_read(struct brief *out, const char *dir, struct diag *diag);
 void brief_release(struct brief *brief);
 
-/* Read a file of at most 4 MiB into an empty *out; after an error that has
- * anything. */
+/* Read a file of at most 4 MiB into an empty *out, which is undefined after an
+ * error. */
 MUST_USE enum err
 brief_read_file(struct strbuf *out, const char *path, struct diag *diag);
 

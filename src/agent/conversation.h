@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * conversation: what one session of an agent leaves for the next one.
+ * conversation: state that one session of an agent leaves for the next session.
  *
- * The scheduler keeps it as a text with the task (`resume` in results) and
- * hands it back without looking into it:
+ * The scheduler stores it as an opaque string with the task (`resume` in
+ * results) and passes it back:
  *
  *   {"id": ID, "input": N, "cached": N, "output": N}
  *
- * The tokens are those of the whole conversation so far, for programs that
- * report it as a whole each time.
+ * The token counts cover the whole conversation so far, for programs that
+ * report totals of the conversation each time.
  */
 #ifndef AGENT_CONVERSATION_H
 #define AGENT_CONVERSATION_H
@@ -20,17 +20,17 @@ struct conversation {
     struct adapter_usage used;
 };
 
-/* Read the text; NULL or nonsense is none. */
+/* Parse the string; NULL or an invalid string yields no conversation. */
 struct conversation conversation_read(const char *text);
 void conversation_release(struct conversation *conversation);
 
-/* Append the text. Tokens that are not of the whole conversation are left
- * out. */
+/* Append the string. Tokens are left out unless they cover the whole
+ * conversation. */
 void conversation_add(struct strbuf *out,
                       const char *id,
                       const struct adapter_usage *used);
 
-/* What a session has used, of what was reported. */
+/* Return the part of the reported usage that belongs to this session. */
 struct adapter_usage conversation_part(const struct conversation *before,
                                        const struct adapter_usage *reported);
 

@@ -19,28 +19,28 @@
 #include <unistd.h>
 
 enum {
-    ERRORS_BYTES_MAX = 8192, /* of standard error, its end */
+    ERRORS_BYTES_MAX = 8192, /* tail of standard error */
     UUID_BYTES = 37,
 };
 
-/* A session under way. */
+/* A running session. */
 struct drive {
     const char *dir;
     struct brief brief;
     struct place place;
-    struct conversation before; /* that is continued */
+    struct conversation before; /* the conversation to continue */
     struct adapter_seen seen;
-    struct adapter_usage told; /* usage that was written last */
-    struct adapter_meter meters[ADAPTER_METERS_MAX]; /* the same of meters */
+    struct adapter_usage told;                       /* usage as last written */
+    struct adapter_meter meters[ADAPTER_METERS_MAX]; /* as last written */
     struct strbuf errors;
     struct strbuf line;
     bool said_long;
 };
 
-/* --- what is said while it runs ----------------------------------------- */
+/* --- output while the program runs -------------------------------------- */
 
-/* Print lines into the log, which are signs of life, too. A log that cannot be
- * written does not matter. */
+/* Print lines to the log; they also count as signs of life. Write errors do not
+ * matter. */
 static void print(const char *text, size_t len)
 {
     struct strbuf clean = {0};
@@ -63,7 +63,7 @@ static struct adapter_usage usage_of(const struct drive *drive)
                         &drive->brief.price);
 }
 
-/* Write down what was used, in case the session is killed. */
+/* Write the usage so far, in case the session is killed. */
 static void note_usage(struct drive *drive)
 {
     const struct adapter_usage *now = &drive->seen.usage;
@@ -77,7 +77,7 @@ static void note_usage(struct drive *drive)
     }
 }
 
-/* Whether the program has said something new about its limits. */
+/* Return whether the program has reported a change of its limits. */
 static bool has_news(const struct drive *drive)
 {
     bool news = false;
@@ -91,7 +91,7 @@ static bool has_news(const struct drive *drive)
     return news;
 }
 
-/* Keep what the program has said about its limits, for usage monitors. */
+/* Store the reported limits, for usage monitors. */
 static void note_meters(struct drive *drive)
 {
     const char *store = getenv("SLUICE_STORE");
@@ -120,8 +120,8 @@ static void take_error(struct drive *drive, const char *line, size_t len)
     print(line, len);
 }
 
-/* The event in a line; NULL: it has none. Bytes that are not UTF-8, which a
- * program may pass on from a tool, do not make it unreadable. */
+/* Return the event in a line, or NULL. Bytes that are not UTF-8, which a
+ * program may copy from a tool, do not make the line invalid. */
 static json_t *parse_event(const char *line, size_t len)
 {
     json_t *event = json_loadb(line, len, JSON_ALLOW_NUL, NULL);
@@ -193,7 +193,7 @@ static bool is_named(const char *item, const char *like)
     return strncmp(item, like, len) == 0 && item[len] == '=';
 }
 
-/* Append to a list that ends with NULL, in place of an item of its name. */
+/* Append to a NULL-terminated list, replacing an item of the same name. */
 static void add_env(const char **list, uint32_t *count, const char *item)
 {
     uint32_t ix = 0;
@@ -204,7 +204,7 @@ static void add_env(const char **list, uint32_t *count, const char *item)
     *count += ix == *count ? 1 : 0;
 }
 
-/* The program's environment: ours, with the adapter's on top. */
+/* Build the program's environment: ours, overridden by the adapter's. */
 static const char **make_env(const struct adapter_command *command)
 {
     uint32_t ours = 0;
@@ -293,7 +293,7 @@ out:
     return err;
 }
 
-/* What only the files of the program tell: exact times and tokens. */
+/* Read data that only the program's files have: exact times and tokens. */
 static void read_files(struct drive *drive)
 {
     struct adapter_seen *seen = &drive->seen;
@@ -321,8 +321,8 @@ static struct judgement judge(struct drive *drive, const struct runner_end *end)
     return judge_session(&input);
 }
 
-/* It could not be started. A program that is not there is a matter of its
- * provider: every session would fail alike. */
+/* Judge a failed start. A missing program concerns the provider: every session
+ * would fail alike. */
 static struct judgement judge_start(enum err err, const struct diag *diag)
 {
     struct judgement out = {
@@ -337,7 +337,7 @@ static struct judgement judge_start(enum err err, const struct diag *diag)
     return out;
 }
 
-/* What the program needs before it can start; false: it has all. */
+/* Return whether the program lacks a requirement to start; *out names it. */
 static bool lacks(const struct drive *drive, struct judgement *out)
 {
     const struct adapter *adapter = drive->brief.adapter;
@@ -360,7 +360,7 @@ static bool lacks(const struct drive *drive, struct judgement *out)
     return true;
 }
 
-/* Run the program; once more without a conversation that is gone. */
+/* Run the program; again without the conversation if that is gone. */
 static struct judgement run_twice(struct drive *drive)
 {
     struct runner_end end = {0};
@@ -389,8 +389,8 @@ static struct judgement run_twice(struct drive *drive)
     }
 }
 
-/* What the next session of the task continues; empty: nothing. Reviews begin
- * anew each time. */
+/* Append the state for the next session of the task; empty: none. Each review
+ * starts a new conversation. */
 static void add_resume(struct strbuf *out, const struct drive *drive)
 {
     const struct adapter_seen *seen = &drive->seen;
@@ -432,8 +432,8 @@ static int finish(struct drive *drive, const struct judgement *judgement)
     return code;
 }
 
-/* Variables of the plan hold for this process, too: they may say where the
- * program keeps its files. */
+/* Set a variable of the plan in this process, too: it may name the directory of
+ * the program's files. */
 static void take_variable(const char *item)
 {
     struct strbuf name = {0};

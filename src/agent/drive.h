@@ -9,7 +9,7 @@
 #ifndef AGENT_DRIVE_H
 #define AGENT_DRIVE_H
 
-/* Run it in the working directory; the exit code of this process. */
+/* Run it in the working directory; return the exit code of this process. */
 int drive_session(const char *dir);
 
 #endif /* AGENT_DRIVE_H */

@@ -9,10 +9,10 @@
 
 enum {
     DENIALS_BYTES_MAX = 1000,
-    FENCES_MAX = 8, /* blocks of JSON that are tried, from the last */
+    FENCES_MAX = 8, /* JSON blocks to try, from the last */
 };
 
-/* The object that a text begins with, or NULL. */
+/* Return the object at the start of a string, or NULL. */
 static json_t *load_object(const char *text, size_t flags)
 {
     json_t *object =
@@ -25,9 +25,9 @@ static json_t *load_object(const char *text, size_t flags)
 }
 
 /*
- * The whole text as an object, or the last block of JSON in it. A string in
- * the block may contain a fence, so it is the object that ends the block, and
- * a fence that no object follows is passed over.
+ * Parse the whole string as an object, or find the last block of JSON in it. A
+ * string in the block may contain a fence, so the block extends to the end of
+ * the object, and a fence without an object after it is skipped.
  */
 static json_t *find_block(const char *text)
 {
@@ -47,7 +47,7 @@ static json_t *find_block(const char *text)
     return object;
 }
 
-/* A verdict by its name; false: it is none. */
+/* Parse the name of a verdict; false: it is invalid. */
 static bool read_verdict(const json_t *answer, enum sched_outcome *out)
 {
     if (adapter_is(answer, "verdict", "approve")) {
@@ -81,7 +81,7 @@ static void judge_review(struct judgement *out, const json_t *answer)
     }
 }
 
-/* The verdict on one task, which must be there exactly once. */
+/* Judge one task, which the answers must name exactly once. */
 static void
 judge_member(struct judge_task *out, const char *task, const json_t *answers)
 {
@@ -118,8 +118,8 @@ static void judge_batch(struct judgement *out,
     }
 }
 
-/* Without a block of JSON a session that succeeded is done: a stage that
- * implements must still show a commit. */
+/* Judge a successful session of a work stage. Without a block of JSON it is
+ * done: an implementing stage must still show a commit. */
 static void judge_work(struct judgement *out, const json_t *answer)
 {
     const char *outcome = adapter_text(answer, "outcome");
@@ -164,7 +164,7 @@ static void judge_answer(struct judgement *out, const struct judge_input *input)
     json_decref(answer);
 }
 
-/* Append the line of standard error that says most: the first with an error,
+/* Append the most specific line of standard error: the first with an error,
  * else the last. A backtrace may follow the error. */
 static void add_errors(struct strbuf *out, const char *errors)
 {
@@ -188,7 +188,7 @@ static void add_errors(struct strbuf *out, const char *errors)
     strbuf_release(&text);
 }
 
-/* The program's own error, its standard error, or how it exited. */
+/* Append the program's own error, its standard error, or its exit status. */
 static void add_error(struct strbuf *out, const struct judge_input *input)
 {
     const char *program = input->brief->adapter->name;
@@ -209,7 +209,7 @@ static void add_error(struct strbuf *out, const struct judge_input *input)
     }
 }
 
-/* A session that the program did not finish well. */
+/* Judge a session that did not succeed. */
 static void judge_failure(struct judgement *out,
                           const struct judge_input *input)
 {
@@ -233,7 +233,7 @@ static void judge_failure(struct judgement *out,
         out->outcome = OUTCOME_FAILED;
         out->again = input->brief->call.resume != NULL;
         break;
-    case ADAPTER_SPENT: /* as the scheduler says it before a start */
+    case ADAPTER_SPENT: /* worded as by the scheduler */
         out->outcome = OUTCOME_BLOCKED;
         out->lacks = OUTCOME_LACKS_MONEY;
         strbuf_adds(

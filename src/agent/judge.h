@@ -7,19 +7,19 @@
  * 1. The runner stopped the program: checkpoint, or failed.
  * 2. A limit: refused, its work is kept.
  * 3. A bad key or an empty account: refused, and the provider is stopped.
- * 4. No event that ends a session with success: failed, whatever the exit
- *    code. 2 and 3 are about such sessions, too.
+ * 4. No final event that reports success: failed, whatever the exit code. 2 and
+ *    3 apply to such sessions, too.
  * 5. Tools were denied and nothing was committed: blocked.
  * 6. The program's answer. A review without a verdict has failed, and so has
  *    each task of a batch that the answer does not name.
  *
  * The event counts only if the program exited by itself. Its exit code then
- * does not matter: a program that has reported success may stumble over its
- * own clean-up. After a signal, from the runner or anybody else, the event
- * does not count: it may be due to the signal, and a session that is resumed
- * costs less than half a change that is merged.
+ * does not matter: a program may fail in its own clean-up after it has reported
+ * success. After a signal, from the runner or any other process, the event does
+ * not count: the signal may have caused it, and resuming a session costs less
+ * than merging half a change.
  *
- * Pure, but for the time zone (TZ).
+ * Pure, except for the time zone (TZ).
  */
 #ifndef AGENT_JUDGE_H
 #define AGENT_JUDGE_H
@@ -28,14 +28,14 @@
 #include "agent/runner.h"
 #include "exec/outcome.h"
 
-/* All that is known when the program has exited. */
+/* All data known after the program has exited. */
 struct judge_input {
     const struct brief *brief;
     const struct adapter_seen *seen;
     const struct runner_end *end;
-    const char *errors; /* end of its standard error */
+    const char *errors; /* tail of its standard error */
     bool committed;     /* the session has left a new commit */
-    int64_t now;        /* seconds since 1970; 0: read no time of day */
+    int64_t now;        /* seconds since 1970; 0: do not parse times of day */
 };
 
 /* The verdict on one task of a batch, in the order of the brief. */
@@ -47,12 +47,12 @@ struct judge_task {
 /* Release with judge_release(). */
 struct judgement {
     enum sched_outcome outcome;
-    struct strbuf reason;    /* for people */
+    struct strbuf reason;    /* for messages */
     struct strbuf feedback;  /* for the stage that works again; may be empty */
     int64_t retry_at;        /* of a refusal; seconds since 1970, 0: unknown */
-    enum outcome_lack lacks; /* of a blocked one */
-    bool stop;               /* a person must act before the provider is used */
-    bool again;              /* the conversation is gone: start without it */
+    enum outcome_lack lacks; /* of a blocked session */
+    bool stop;  /* an operator must act before the provider is used */
+    bool again; /* the conversation is gone: start without it */
     struct judge_task *tasks;
     uint32_t task_count;
 };

@@ -24,7 +24,7 @@ static int complain(const char *text)
     strbuf_addf(&line, "sluice-agent: %s\n", text);
     bool written =
         attempt_file_write_all(STDERR_FILENO, strbuf_text(&line), line.len);
-    (void)written; /* there is nobody else to tell */
+    (void)written; /* no other place to report it */
     strbuf_release(&line);
     return EXIT_WRONG;
 }

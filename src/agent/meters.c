@@ -46,7 +46,7 @@ enum err meters_keep(const char *store,
     return err;
 }
 
-/* Read what a session has kept; nothing when none has. */
+/* Read the stored meters of earlier sessions, if any. */
 static void read_kept(struct adapter_seen *seen,
                       const char *store,
                       const struct adapter *adapter)

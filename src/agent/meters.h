@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * meters: how full the limits of an agent's account are, for usage monitors.
+ * meters: usage of the limits of an agent's account, for usage monitors.
  *
- * claude tells of its windows only in the events of a session. Each session
- * keeps what it has heard last in STORE/meters/PROGRAM, as usage monitors
- * print it; the newest session wins. codex keeps the same in its own files.
+ * claude reports its windows only in the events of a session. Each session
+ * stores its last report in STORE/meters/PROGRAM, in the output format of usage
+ * monitors; the newest session wins. codex keeps the same data in its own
+ * files.
  */
 #ifndef AGENT_METERS_H
 #define AGENT_METERS_H
@@ -12,16 +13,14 @@
 #include "adapter/adapter.h"
 #include "base/diag.h"
 
-/* Keep what was seen. */
+/* Store the meters of a session. */
 MUST_USE enum err meters_keep(const char *store,
                               const struct adapter *adapter,
                               const struct adapter_seen *seen,
                               struct diag *diag);
 
-/*
- * Append the meters of a program as JSON. A window whose reset has passed is
- * empty again; a program of which nothing is known has one empty meter.
- */
+/* Append the meters of a program as JSON. A window is empty again after its
+ * reset; a program without data has one empty meter. */
 MUST_USE enum err meters_add(struct strbuf *out,
                              const char *store,
                              const struct adapter *adapter,

@@ -11,7 +11,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-/* The first lines of what git prints; the caller frees them. */
+/* Read the first lines of git's output; the caller frees them. */
 static bool ask_git(const char *const *argv, char **lines, uint32_t count)
 {
     struct strbuf text = {0};
@@ -35,7 +35,7 @@ static char *find_head(void)
     return head;
 }
 
-/* Cut `*at` behind its next separator; the string before it. */
+/* Cut `*at` after its next separator; return the string before it. */
 static const char *cut(char **at, char separator)
 {
     char *start = *at;
@@ -49,7 +49,7 @@ static const char *cut(char **at, char separator)
     return start;
 }
 
-/* The range of each task of the brief, by name. */
+/* Read the range of each task of the brief, by name. */
 static void read_ranges(struct place *place, const struct brief *brief)
 {
     char *at = place->ranges.text;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * place: where a session works.
+ * place: the working directory and commits of a session.
  *
  * sluice-git writes `ranges` into the attempt directory, a line for each task:
- * task, branch, first and last commit, separated by tabs. Without that file
- * the working directory is no repository of sluice's.
+ * task, branch, first and last commit, separated by tabs. Without that file the
+ * working directory is not a repository of sluice.
  */
 #ifndef AGENT_PLACE_H
 #define AGENT_PLACE_H
@@ -13,7 +13,7 @@
 
 struct place {
     struct prompt_place prompt; /* borrows from below */
-    struct strbuf ranges;       /* text of the file, cut into strings */
+    struct strbuf ranges;       /* content of the file, cut into strings */
     struct prompt_range *list;
     char *folder;
     char *git_dir; /* NULL: no repository */
@@ -21,14 +21,14 @@ struct place {
     char *head; /* commit when the session began; NULL: none */
 };
 
-/* Look at the working directory. Release with place_release(). */
+/* Examine the working directory. Release with place_release(). */
 MUST_USE enum err place_find(struct place *out,
                              const char *dir,
                              const struct brief *brief,
                              struct diag *diag);
 void place_release(struct place *place);
 
-/* Whether there is a commit now that was not there. */
+/* Return whether the session has left a new commit. */
 bool place_has_moved(const struct place *place);
 
 #endif /* AGENT_PLACE_H */

@@ -13,8 +13,8 @@ static const char commit_role[] =
     "\"verdict\":{\"type\":\"string\",\"enum\":[\"approve\",\"changes\"]},"    \
     "\"feedback\":{\"type\":\"string\"}}"
 
-/* What differs between the kinds of briefs: the built-in role, how to answer,
- * and the answer by a schema and by an example. */
+/* Differences between kinds of briefs: the built-in role, the answer format,
+ * and the answer as a schema and as an example. */
 static const struct {
     const char *role;
     const char *how;
@@ -73,14 +73,14 @@ const char *prompt_schema(enum brief_kind kind)
     return kinds[kind].schema;
 }
 
-/* A prompt that is being written. */
+/* State of a prompt under construction. */
 struct writer {
     const struct brief *brief;
     const struct prompt_place *place;
     struct strbuf body; /* of the first task */
 };
 
-/* Text of others, between markers that it cannot contain but by luck. */
+/* Append untrusted text, between markers that it can only contain by luck. */
 static void add_material(struct strbuf *out,
                          const struct writer *writer,
                          const char *what,
@@ -94,7 +94,7 @@ static void add_material(struct strbuf *out,
     strbuf_addf(out, "----- end of %s %08llx -----\n", what, nonce);
 }
 
-/* Id, title and text of a task's issue. */
+/* Append id, title and body of a task's issue. */
 static void add_issue(struct strbuf *out,
                       const struct writer *writer,
                       const struct brief_task *task,
@@ -114,7 +114,7 @@ static void add_issue(struct strbuf *out,
     }
 }
 
-/* The text of a task's issue, from the brief or its file. */
+/* Read the body of a task's issue, from the brief or its file. */
 static enum err
 read_body(struct strbuf *out, const struct brief_task *task, struct diag *diag)
 {
@@ -131,7 +131,7 @@ static void add_diff(struct strbuf *out, const struct prompt_range *range)
     strbuf_addf(out, "git diff %s...%s", range->start, range->tip);
 }
 
-/* All issues of a batch, each with its range. */
+/* Append all issues of a batch, each with its range. */
 static enum err
 add_batch(struct strbuf *out, const struct writer *writer, struct diag *diag)
 {
@@ -156,7 +156,7 @@ add_batch(struct strbuf *out, const struct writer *writer, struct diag *diag)
     return err;
 }
 
-/* Where the work is, unless the issues of a batch have said so. */
+/* Append the place of work, unless the issues of a batch include it. */
 static void add_where(struct strbuf *out, const struct writer *writer)
 {
     const struct prompt_range *range = &writer->place->ranges[0];
@@ -193,7 +193,7 @@ static void add_answer(struct strbuf *out, const struct writer *writer)
     strbuf_addf(out, "\nThe operator answers: %s\n", brief->answer);
 }
 
-/* Why the session runs, beside feedback and answer. */
+/* Append why the session runs, apart from feedback and answer. */
 static void add_cause(struct strbuf *out, const struct writer *writer)
 {
     const struct brief *brief = writer->brief;
@@ -222,7 +222,7 @@ static void add_how(struct strbuf *out, const struct brief *brief)
     }
 }
 
-/* Sections by name: values for the plan's prompt, and what it left out. */
+/* Sections by name: values for the plan's prompt, and remaining sections. */
 struct sections {
     struct strbuf text[TEMPLATE_COUNT];
     bool used[TEMPLATE_COUNT];
@@ -256,7 +256,7 @@ fill(struct sections *sections, const struct writer *writer, struct diag *diag)
                : ERR_OK;
 }
 
-/* The role of the plan with its names replaced; the built-in one else. */
+/* Append the role of the plan with its names replaced, or the built-in role. */
 static enum err add_plan_role(struct strbuf *out,
                               const struct writer *writer,
                               struct sections *sections,
@@ -297,8 +297,8 @@ static enum err add_plan_role(struct strbuf *out,
     return err;
 }
 
-/* Everything, for a conversation that begins. Sections that the plan's prompt
- * has placed do not come again. */
+/* Append the full prompt, for a new conversation. Sections that the plan's
+ * prompt uses are not repeated. */
 static enum err
 add_whole(struct strbuf *out, const struct writer *writer, struct diag *diag)
 {

@@ -11,9 +11,9 @@
 #include <time.h>
 
 enum {
-    DEPTH = 3, /* of the folders: year, month, day */
+    DEPTH = 3, /* of the directories: year, month, day */
     LINE_BYTES_MAX = 4 << 20,
-    LATE_S = 120, /* a time this late is meant, not tomorrow's */
+    LATE_S = 120, /* a time at most this late is not tomorrow's */
 };
 #define TIME_MAX INT64_C(9000000000) /* seconds since 1970 */
 
@@ -62,7 +62,7 @@ static void take_count(struct adapter_seen *seen, const json_t *payload)
     }
 }
 
-/* An empty account has the same kind of error as a limit. */
+/* Return the cause. An empty account has the same kind of error as a limit. */
 static enum adapter_cause cause_of(const json_t *error)
 {
     if (!adapter_is(error, "codex_error_info", "usage_limit_exceeded")) {
@@ -81,7 +81,7 @@ void rollout_take_line(struct adapter_seen *seen, const char *line, size_t len)
         if (adapter_is(payload, "type", "token_count")) {
             take_count(seen, payload);
         } else if (adapter_is(payload, "type", "task_started")) {
-            seen->cause = ADAPTER_NONE; /* what stopped an earlier session */
+            seen->cause = ADAPTER_NONE; /* cause of an earlier session */
             seen->retry_at = 0;
         } else if (adapter_is(payload, "type", "task_complete")) {
             seen->cause = cause_of(json_object_get(payload, "error"));
@@ -90,7 +90,7 @@ void rollout_take_line(struct adapter_seen *seen, const char *line, size_t len)
     json_decref(event);
 }
 
-/* The file that is looked for, and the best one so far. */
+/* A search for a rollout file: its target, and the best match so far. */
 struct search {
     const char *thread; /* NULL: the newest */
     struct strbuf best;
@@ -114,14 +114,14 @@ static void offer(struct search *search, const char *path, const char *name)
     }
 }
 
-/* Years, months and days sort as their names do. */
+/* Sort in reverse: years, months and days sort as their names do. */
 static int newest_first(const FTSENT **a, const FTSENT **b)
 {
     return strcmp((*b)->fts_name, (*a)->fts_name);
 }
 
-/* Search the folder of all sessions, newest day first, up to the first day
- * that has the file. */
+/* Search the directory of all sessions, newest day first, up to the first day
+ * with a match. */
 static void search_in(struct search *search, char *folder)
 {
     char *const roots[] = {folder, NULL};
@@ -148,7 +148,7 @@ static void read_lines(struct adapter_seen *seen, const char *path)
     size_t capacity = 0;
     ssize_t len;
     while (file != NULL && (len = getline(&line, &capacity, file)) > 0) {
-        /* Most lines are messages, and some of them are long. */
+        /* Skip messages, which are most of the lines; some are long. */
         if (len < LINE_BYTES_MAX && strstr(line, "\"event_msg\"") != NULL) {
             rollout_take_line(seen, line, (size_t)len);
         }
@@ -284,7 +284,7 @@ int64_t rollout_parse_time(const char *text, int64_t now)
         time.tm_isdst = -1;
         result = (int64_t)mktime(&time);
     } else if (!dated && result <= now) {
-        result = now + 60; /* within the minute: the seconds are not shown */
+        result = now + 60; /* this minute: seconds are not shown */
     }
     return result > now && result <= TIME_MAX ? result : 0;
 }

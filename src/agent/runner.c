@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Signals are blocked for good and read from a signalfd while a program runs,
- * so a signal that arrives before the program has started is not lost: it
- * stops the program at once. The program gets an empty mask and default
- * handlers. A process that asks for a checkpoint checks that SIGUSR1 would not
- * kill its target; a blocked signal counts.
+ * Signals are always blocked and read from a signalfd while a program runs, so
+ * a signal that arrives before the program has started is not lost: it stops
+ * the program at once. The program gets an empty mask and default handlers. A
+ * process that asks for a checkpoint checks that SIGUSR1 would not kill its
+ * target; a blocked signal counts as handled.
  */
 #include "agent/runner.h"
 
@@ -33,11 +33,11 @@ enum {
     DRAIN_MS = 2000,     /* for output that a descendant keeps open */
     LOOK_MS = 10000,     /* between checks of the checkpoint file */
     REAP_MS = 1000,      /* from SIGTERM to SIGKILL for descendants */
-    REAP_MS_MAX = 30000, /* then a descendant that cannot die is left */
+    REAP_MS_MAX = 30000, /* then give up on an unkillable descendant */
     OUTPUT_BYTES = 65536,
 };
 
-/* The signals that are read instead of being delivered. */
+/* Set the signals that the signalfd reads. */
 static void set_signals(sigset_t *set)
 {
     (void)sigemptyset(set);
@@ -53,7 +53,7 @@ enum err runner_prepare(struct diag *diag)
     sigset_t set;
     set_signals(&set);
     if (sigprocmask(SIG_BLOCK, &set, NULL) != 0 ||
-        signal(SIGCHLD, SIG_DFL) == SIG_ERR || /* else no status to wait for */
+        signal(SIGCHLD, SIG_DFL) == SIG_ERR || /* else no exit status */
         signal(SIGPIPE, SIG_IGN) == SIG_ERR) {
         return diag_set(diag, ERR_IO, "signals: %s", strerror(errno));
     }
@@ -68,11 +68,11 @@ static int64_t now_ms(void)
     return clock_boot_ns() / 1000000;
 }
 
-/* One of the two outputs of the program. */
+/* One of the program's two output streams. */
 struct stream {
-    int fd; /* -1: at its end */
+    int fd; /* -1: at end of file */
     bool error;
-    bool skipping; /* a line is too long: wait for its end */
+    bool skipping; /* discard the rest of an overlong line */
     struct strbuf line;
 };
 
@@ -83,14 +83,14 @@ struct run {
     int status;
     int signals; /* signalfd */
     enum runner_stop stop;
-    int64_t kill_at_ms;  /* 0: not to be killed */
-    int64_t drain_at_ms; /* 0: it runs; else when its output is given up */
-    int events;          /* file */
+    int64_t kill_at_ms;  /* 0: do not kill */
+    int64_t drain_at_ms; /* 0: it runs; else when to give up on its output */
+    int events;          /* file descriptor */
     size_t events_bytes;
     struct stream streams[2];
 };
 
-/* Keep what the program prints, up to a size that nobody reads. */
+/* Store the program's output, up to a size limit. */
 static void keep_raw(struct run *run, const char *bytes, size_t len)
 {
     while (run->events >= 0 && len > 0 &&
@@ -100,7 +100,7 @@ static void keep_raw(struct run *run, const char *bytes, size_t len)
             continue;
         }
         if (written <= 0) {
-            (void)close(run->events); /* a full disk loses only this copy */
+            (void)close(run->events); /* a full disk only loses this copy */
             run->events = -1;
             return;
         }
@@ -122,7 +122,7 @@ static void end_line(struct run *run, struct stream *stream)
     strbuf_clear(&stream->line);
 }
 
-/* Cut a piece into lines. */
+/* Split a piece into lines. */
 static void
 take_piece(struct run *run, struct stream *stream, const char *at, size_t len)
 {
@@ -161,8 +161,8 @@ static void read_stream(struct run *run, struct stream *stream)
     }
 }
 
-/* Stop the program: SIGTERM to its group now, SIGKILL later. A program that
- * has exited by itself was not stopped. */
+/* Stop the program: SIGTERM to its group now, SIGKILL later. A program that has
+ * already exited by itself does not count as stopped. */
 static void stop_program(struct run *run, enum runner_stop why)
 {
     if (run->exited) {
@@ -177,7 +177,7 @@ static void stop_program(struct run *run, enum runner_stop why)
     }
 }
 
-/* Take the program's exit status; orphans that became ours are reaped, too. */
+/* Reap the program for its exit status, and adopted orphans. */
 static void reap(struct run *run)
 {
     int status;
@@ -228,7 +228,7 @@ static bool is_over(const struct run *run)
     return run->exited && (drained || now_ms() >= run->drain_at_ms);
 }
 
-/* Until the program has exited and its output is read. */
+/* Loop until the program has exited and its output is read. */
 static void watch(struct run *run)
 {
     while (!is_over(run)) {
@@ -239,7 +239,7 @@ static void watch(struct run *run)
         };
         int ready = poll(fds, ARRAY_COUNT(fds), timeout_ms(run));
         if (ready < 0 && errno != EINTR) {
-            stop_program(run, RUNNER_TERMINATED); /* cannot happen */
+            stop_program(run, RUNNER_TERMINATED); /* should not happen */
         }
         for (size_t ix = 0; ready > 0 && ix < ARRAY_COUNT(run->streams); ix++) {
             if (fds[ix + 1].revents != 0) {
@@ -259,7 +259,7 @@ static void watch(struct run *run)
     }
 }
 
-/* Whether the process of a folder in /proc is a child of ours. */
+/* Return whether the process of a directory in /proc is a child of ours. */
 static bool is_child(const char *name)
 {
     char path[64];
@@ -294,10 +294,10 @@ static void signal_children(int number)
 }
 
 /*
- * Stop the descendants that the program has left. Its orphans are our
- * children, and their children become ours when they die, so the loop comes to
- * an end. A child that we have not waited for keeps its number, so no other
- * process is ever signalled.
+ * Stop the descendants that the program has left. Its orphans are our children,
+ * and their children become ours when they die, so the loop terminates. A child
+ * that we have not waited for keeps its pid, so no other process is ever
+ * signalled.
  */
 static void end_children(void)
 {
@@ -319,8 +319,8 @@ static void end_children(void)
     }
 }
 
-/* Start the program with these as its descriptors 0, 1 and 2; its pid, or
- * minus an errno. */
+/* Start the program with these as its descriptors 0, 1 and 2; return its pid,
+ * or minus an errno. */
 static pid_t
 spawn(const char *const *argv, const char *const *env, const int fds[3])
 {
@@ -349,7 +349,7 @@ spawn(const char *const *argv, const char *const *env, const int fds[3])
         error = posix_spawn_file_actions_adddup2(&actions, fds[ix], ix);
     }
     if (error == 0) {
-        /* posix_spawn() promises not to change them. */
+        /* posix_spawn() does not change them. */
         char *const *words;
         char *const *variables;
         memcpy(&words, &argv, sizeof(words));
@@ -374,7 +374,7 @@ static void close_fd(int *fd)
     }
 }
 
-/* Open the descriptors of the program's side, and ours. */
+/* Open the descriptors of both sides. */
 static enum err
 open_fds(struct run *run, int fds[3], sigset_t *set, struct diag *diag)
 {
@@ -401,7 +401,6 @@ open_fds(struct run *run, int fds[3], sigset_t *set, struct diag *diag)
     return ERR_OK;
 }
 
-/* Start the program. */
 static enum err start(struct run *run, struct diag *diag)
 {
     const char *const *argv = run->runner->argv;

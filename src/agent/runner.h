@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runner: run an agent's program and hand its lines on as they come.
+ * runner: execution of an agent's program, with a callback for each line.
  *
  * The program has a process group of its own and its standard input from a
- * file. A signal to this process is never passed on unchanged: SIGUSR1 (a
+ * file. Signals to this process are never forwarded unchanged: SIGUSR1 (a
  * checkpoint), SIGTERM, SIGINT and SIGHUP make it stop the program, by SIGTERM
- * to the whole group and SIGKILL after RUNNER_GRACE_MS. When the program has
+ * to the whole group and SIGKILL after RUNNER_GRACE_MS. After the program has
  * exited, its remaining descendants are stopped, too: this process is the
- * subreaper of everything below it.
+ * subreaper of all of them.
  */
 #ifndef AGENT_RUNNER_H
 #define AGENT_RUNNER_H
@@ -22,13 +22,13 @@ enum { RUNNER_GRACE_MS = 5000 };
 
 /* Why the runner stopped the program. */
 enum runner_stop {
-    RUNNER_RAN,        /* it did not: the program exited or was killed */
+    RUNNER_RAN,        /* not stopped: it exited or was killed */
     RUNNER_CHECKPOINT, /* SIGUSR1, or the checkpoint file */
     RUNNER_TERMINATED, /* SIGTERM, SIGINT, SIGHUP */
 };
 
-/* A whole line without its newline; of standard error if `error`. A line that
- * is too long comes as NULL, once. */
+/* Receive a whole line without its newline; from standard error if `error`. A
+ * line that is too long is passed as NULL, once. */
 typedef void (*runner_line_fn)(void *ctx,
                                const char *line,
                                size_t len,
@@ -53,12 +53,12 @@ struct runner_end {
 /* Block signals and become a subreaper. Call once, before anything else. */
 MUST_USE enum err runner_prepare(struct diag *diag);
 
-/* Run it to its end. ERR_NOT_FOUND: there is no such program; ERR_IO. */
+/* Run it until it exits. ERR_NOT_FOUND: the program does not exist; ERR_IO. */
 MUST_USE enum err runner_run(const struct runner *runner,
                              struct runner_end *end_out,
                              struct diag *diag);
 
-/* Append the whole output of a short command; its exit code, or -1. */
+/* Append the whole output of a short command; return its exit code, or -1. */
 int runner_output(struct strbuf *out, const char *const *argv);
 
 #endif /* AGENT_RUNNER_H */

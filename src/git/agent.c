@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fence is a ref to a blob with a token. Moving the agent branch verifies
- * it in the same transaction, so git itself refuses an attempt that another
- * one has superseded, whatever the store or a process believes.
+ * The fence is a ref to a blob that holds a fencing token. Moving the agent
+ * branch verifies it in the same transaction, so git itself rejects a
+ * superseded attempt, regardless of the state of the store or of any process.
  */
 #include "git/agent.h"
 
@@ -29,8 +29,8 @@ deny_owner(const struct agent *agent, const char *owner, struct diag *diag)
                     agent->names.owner);
 }
 
-/* What moves one ref, a line "ID NAME", out of the way: a copy, and the end of
- * the ref itself, unless it is the one that tells whose run it was. */
+/* Add the changes that move one ref, a line "ID NAME", aside: a copy, and the
+ * deletion of the ref, unless it is the owner ref. */
 static void add_rename(struct strbuf *copies,
                        struct strbuf *ends,
                        const struct agent *agent,
@@ -64,7 +64,7 @@ static void add_rename(struct strbuf *copies,
     }
 }
 
-/* All refs of the run, a line "ID NAME" for each. */
+/* Append a line "ID NAME" for each ref of the run. */
 static enum err
 list_refs(struct agent *agent, struct strbuf *out, struct diag *diag)
 {
@@ -87,10 +87,9 @@ list_refs(struct agent *agent, struct strbuf *out, struct diag *diag)
 }
 
 /*
- * Move the refs of an earlier run aside. It was of this store, which knows
- * nothing of it any more: it was deleted and made anew. A git that is killed
- * may leave a transaction half done, so all of this can be done again, and the
- * ref that tells whose run it was goes last.
+ * Move the refs of an earlier run aside. The run belonged to this store, which
+ * was deleted and created again. A killed git may leave a transaction half
+ * done, so every step can be repeated, and the owner ref is deleted last.
  */
 static enum err move_aside(struct agent *agent,
                            const struct git_id *owner,
@@ -130,7 +129,7 @@ static enum err move_aside(struct agent *agent,
     return err;
 }
 
-/* The refs are another run's: move them aside, or refuse. */
+/* Handle refs of another run: move them aside, or refuse. */
 static enum err
 meet_other(struct agent *agent, const struct git_id *owner, struct diag *diag)
 {
@@ -146,7 +145,7 @@ meet_other(struct agent *agent, const struct git_id *owner, struct diag *diag)
         strncmp(strbuf_text(&text), agent->options->owner, len) == 0 &&
         stamp[0] != '\0' && stamp[strspn(stamp, "0123456789")] == '\0') {
         err = move_aside(agent, owner, stamp, diag);
-        err = err == ERR_CONFLICT ? ERR_OK : err; /* someone else did */
+        err = err == ERR_CONFLICT ? ERR_OK : err; /* another process did it */
     } else if (err == ERR_OK) {
         err = deny_owner(agent, strbuf_text(&text), diag);
     }
@@ -154,7 +153,7 @@ meet_other(struct agent *agent, const struct git_id *owner, struct diag *diag)
     return err;
 }
 
-/* Something was merged into it: one made anew would not have that. */
+/* Refuse to create the branch again: it would lack the earlier merges. */
 static enum err deny_gone(const struct agent *agent, struct diag *diag)
 {
     return diag_set(diag,
@@ -175,8 +174,8 @@ static enum err make_ref(struct agent *agent,
     return git_change_refs(agent->git, &change, 1, why, diag);
 }
 
-/* Make the refs that are missing, in an order that a crash may cut anywhere:
- * an agent branch always has an owner. */
+/* Create the missing refs in an order that is safe in a crash: an agent branch
+ * always has an owner. */
 static enum err make_missing(struct agent *agent,
                              const struct git_id *owner,
                              const struct git_ref refs[2],
@@ -201,10 +200,10 @@ static enum err make_missing(struct agent *agent,
 }
 
 /*
- * Find or make the agent branch. Others may do the same at this moment: who
- * comes second finds it. Refs are not all read at one instant (git may see a
- * branch and not the owner that was there before it), so what would be wrong
- * is believed when it is seen twice.
+ * Find or create the agent branch. If another process creates it at the same
+ * time, the next iteration finds it. Git does not read all refs at one instant
+ * (it may see a branch and miss its older owner), so an inconsistent state
+ * counts only after a second read.
  */
 static enum err find_branch(struct agent *agent, struct diag *diag)
 {
@@ -271,7 +270,7 @@ void agent_close(struct agent *agent)
     *agent = (struct agent){0};
 }
 
-/* The token in the fence; 0: none yet. */
+/* Read the token in the fence; 0: none yet. */
 static enum err read_fence(struct agent *agent,
                            struct git_id *blob_out,
                            uint64_t *token_out,

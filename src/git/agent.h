@@ -2,9 +2,9 @@
 /*
  * agent: the branches of one run in one repository.
  *
- * The agent branch is made from `base` when the first session of the run in
- * this repository starts. refs/sluice/RUN/owner tells whose run it is, so that
- * what an earlier run of the same name has left is not taken for this one's.
+ * The first session of the run in this repository creates the agent branch from
+ * `base`. refs/sluice/RUN/owner identifies the run, so that refs left by an
+ * earlier run of the same name are not mistaken for its own.
  */
 #ifndef GIT_AGENT_H
 #define GIT_AGENT_H
@@ -14,17 +14,17 @@
 
 #include <stdint.h>
 
-/* Who works, and on what. All texts are borrowed. */
+/* Run, repository and attempt. All strings are borrowed. */
 struct agent_options {
     const char *repo;  /* absolute path */
     const char *base;  /* branch or commit */
     const char *run;   /* id */
     const char *owner; /* differs for every run of every store */
     const char *group; /* id; NULL: none */
-    uint64_t token;    /* of the attempt */
+    uint64_t token;    /* fencing token of the attempt */
 };
 
-/* A task of a session, or one whose branch is merged. */
+/* A task of a session, or a task whose branch is merged. */
 struct agent_member {
     const char *task;  /* id */
     const char *group; /* id */
@@ -35,38 +35,32 @@ struct agent {
     struct git *git;
     struct names names;
     const struct agent_options *options;
-    struct git_id tip; /* of the agent branch, when it was last read */
+    struct git_id tip; /* of the agent branch, at its last read */
 };
 
 /*
- * Open the repository and see to it that the run has its agent branch.
- * ERR_DENIED: the branch is someone else's; ERR_INVALID: the repository or the
- * base cannot be used.
+ * Open the repository and find or create the agent branch of the run.
+ * ERR_DENIED: the branch belongs to another owner; ERR_INVALID: the repository
+ * or the base is unusable.
  */
 MUST_USE enum err agent_open(struct agent *agent,
                              const struct agent_options *options,
                              struct diag *diag);
 void agent_close(struct agent *agent);
 
-/*
- * Keep all attempts with a smaller token from moving the agent branch, from
- * now on. ERR_DENIED: this one is itself superseded.
- */
+/* Keep all attempts with a smaller token from moving the agent branch from now
+ * on. ERR_DENIED: this attempt is itself superseded. */
 MUST_USE enum err agent_fence(struct agent *agent, struct diag *diag);
 
-/*
- * Move the agent branch from `from` to `to`, unless it has moved or this
- * attempt is superseded: ERR_CONFLICT, ERR_DENIED.
- */
+/* Move the agent branch from `from` to `to`. ERR_CONFLICT: it has moved;
+ * ERR_DENIED: this attempt is superseded. */
 MUST_USE enum err agent_move(struct agent *agent,
                              const struct git_id *from,
                              const struct git_id *to,
                              struct diag *diag);
 
-/*
- * For those who only look: the tip of the agent branch of a run; "" when there
- * is none, or it is another owner's.
- */
+/* Read the tip of a run's agent branch, without an attempt; "" if it does not
+ * exist or has another owner. */
 MUST_USE enum err agent_find(struct git *git,
                              const struct names *names,
                              const char *owner,

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What git is told besides its arguments goes through its environment:
- * GIT_CONFIG_KEY_n is stronger than any file, and its names and values need no
- * quoting. Of the repository's own configuration, what names a program is
- * overridden; the user's global one stays as it is, because it is the user's.
+ * Settings are passed to git in its environment: GIT_CONFIG_KEY_n overrides any
+ * file, and its names and values need no quoting. Keys that name a program are
+ * overridden in the repository's own configuration; the user's global
+ * configuration is trusted and stays in effect.
  *
- * Which keys there are depends on the folder (`includeIf`, config.worktree),
- * and sessions change the configuration. So it is looked at before every call
- * that could run something, in the folder of that call. A session that changes
- * it in between is faster than we are, but could as well run its command.
+ * The set of keys depends on the directory (`includeIf`, config.worktree), and
+ * sessions change the configuration. So it is read again before every call that
+ * could run a program, in the directory of that call. A session can still
+ * change it in between, but such a session could as well run its command
+ * directly.
  */
 #include "git/git.h"
 
@@ -27,8 +28,8 @@
 
 enum {
     ARGS_MAX = 40,
-    REFS_MAX = ARGS_MAX - 5, /* that are read at once */
-    CODE_ERROR = 128,        /* git's own errors begin here */
+    REFS_MAX = ARGS_MAX - 5, /* read in one call */
+    CODE_ERROR = 128,        /* first code of git's own errors */
     ID_BYTES_MIN = 40,
 };
 
@@ -42,12 +43,11 @@ struct git {
     size_t config_count;
     bool helper_reset; /* the repository's credential helpers are off */
     bool stale; /* a command ran that may have changed the configuration */
-    const char *looked_at; /* the last worktree that was looked at, or NULL */
-    struct strbuf keys; /* of the repository that are overridden, each with NUL
-                           after it */
+    const char *looked_at; /* worktree of the last check, or NULL */
+    struct strbuf keys;    /* overridden keys, each NUL-terminated */
 };
 
-/* Of the user's environment, only these say something to git. */
+/* The only GIT_ variables of the user's environment that git gets. */
 static const char *const kept_variables[] = {
     "GIT_CONFIG_GLOBAL",
     "GIT_CONFIG_NOSYSTEM",
@@ -71,14 +71,14 @@ static const char *const variables[] = {
     "LC_ALL=C",
 };
 
-/* Only a push talks to anyone: what is missing in a partial clone would be
- * fetched by commands that the repository names. */
+/* Only a push may use a protocol: in a partial clone, other commands would
+ * fetch missing objects with programs that the repository names. */
 #define PROTOCOLS "GIT_ALLOW_PROTOCOL="
 static const char protocols_none[] = PROTOCOLS "none";
 static const char protocols_push[] = PROTOCOLS "file:http:https:ssh";
 
-/* Waiting a while for a ref that a live process holds is no error. Parents of
- * commits are those in the commits, not those in a file beside them. */
+/* Wait a while for a ref that a live process has locked. Read the parents of
+ * commits from the commits, not from the commit-graph file. */
 static const char *const settings[][2] = {
     {"advice.detachedHead", "false"},
     {"advice.graftFileDeprecated", "false"},
@@ -111,9 +111,11 @@ static const char *const settings[][2] = {
     {"submodule.recurse", "false"},
 };
 
-/* Keys of the repository's own configuration that name programs, or files to
- * write. The driver of a merge that is not run makes a conflict. Hooks can be
- * configured since git 2.54. */
+/*
+ * Keys of the repository's own configuration that name programs, or files to
+ * write. A merge driver that is not run yields a conflict. Hooks can be
+ * configured since git 2.54.
+ */
 static const struct {
     const char *begin;
     const char *end;
@@ -130,7 +132,7 @@ static const struct {
     {"remote.", ".uploadpack", "git-upload-pack"},
 };
 
-/* Where those keys are. */
+/* The sections that contain these keys. */
 #define OWN_KEYS "^(credential|filter|hook|http|merge|remote)\\."
 
 /* Commands that run neither hooks nor filters nor drivers. */
@@ -147,7 +149,7 @@ static const char *const harmless[] = {
     "rev-parse",
 };
 
-/* Commands that run hooks only: new ones must have been configured. */
+/* Commands that run hooks only: a new hook needs a change of configuration. */
 static const char *const hooked[] = {
     "clean",
     "symbolic-ref",
@@ -181,7 +183,7 @@ static void add_setting(struct git *git, const char *name, const char *value)
     git->config_count++;
 }
 
-/* How many settings there are must be known, too. The last one counts. */
+/* Set the number of settings. Of equal keys, git uses the last. */
 static void set_count(struct git *git)
 {
     static const char name[] = "GIT_CONFIG_COUNT=";
@@ -237,7 +239,7 @@ static bool has_end(const char *text, const char *end)
     return len >= end_len && strcmp(text + len - end_len, end) == 0;
 }
 
-/* Whether a key is new; from then on it is not. */
+/* Add a key to the set; return whether it is new. */
 static bool is_new(struct git *git, const char *key)
 {
     for (size_t at = 0; at < git->keys.len;
@@ -268,7 +270,7 @@ static void disarm(struct git *git, const char *key)
     }
 }
 
-/* The line of git's messages that says most: its last one. */
+/* Return the last line of git's messages, the most specific line. */
 static const char *last_line(struct strbuf *text)
 {
     while (text->len > 0 && text->text[text->len - 1] == '\n') {
@@ -278,7 +280,7 @@ static const char *last_line(struct strbuf *text)
     return last != NULL ? last + 1 : strbuf_text(text);
 }
 
-/* What the end of a call means. */
+/* Map an exit status to an error. */
 static enum err judge(const struct git_call *call,
                       const struct proc *proc,
                       const struct proc_end *end,
@@ -318,10 +320,8 @@ is_among(const char *const *names, size_t count, const char *command)
     return false;
 }
 
-/*
- * The environment of one call, for mem_free(). The folder is the worktree
- * whatever core.worktree says.
- */
+/* Return the environment of one call, for mem_free(). The directory is the
+ * worktree, regardless of core.worktree. */
 static const char **env_of(const struct git *git,
                            const struct git_call *call,
                            struct strbuf *worktree)
@@ -339,7 +339,7 @@ static const char **env_of(const struct git *git,
     return env;
 }
 
-/* Call git as things are. */
+/* Call git with the current settings. */
 static enum err call_git(const struct git *git,
                          const struct git_call *call,
                          int *code_out,
@@ -376,8 +376,8 @@ static enum err call_git(const struct git *git,
     return err;
 }
 
-/* Override what the repository itself configures to be run by calls in a
- * folder; NULL: in the repository. */
+/* Override the programs that the repository configures for calls in a
+ * directory; NULL: in the repository. */
 static enum err
 disarm_all(struct git *git, const char *folder, struct diag *diag)
 {
@@ -483,7 +483,7 @@ const char *git_common_dir(const struct git *git)
     return git->common_dir;
 }
 
-/* Whether to look at the configuration before a call. */
+/* Return whether a call requires a check of the configuration. */
 static bool must_look(const struct git *git, const struct git_call *call)
 {
     const char *command = call->args[0];
@@ -497,7 +497,7 @@ static bool must_look(const struct git *git, const struct git_call *call)
            !is_among(hooked, ARRAY_COUNT(hooked), command);
 }
 
-/* Look at it. */
+/* Check the configuration. */
 static enum err look(struct git *git, const char *folder, struct diag *diag)
 {
     enum err err = disarm_all(git, folder, diag);
@@ -632,7 +632,7 @@ enum err git_resolve(struct git *git,
     return err;
 }
 
-/* Take one line "ID NAME" of a list of refs. */
+/* Store the id of one line "ID NAME" of a list of refs. */
 static enum err take_ref(const char *line,
                          struct git_ref *refs,
                          size_t count,
@@ -640,7 +640,7 @@ static enum err take_ref(const char *line,
 {
     size_t len = strcspn(line, " ");
     for (size_t ix = 0; line[len] == ' ' && ix < count; ix++) {
-        /* One that has others below it is not there itself. */
+        /* git also lists the refs below the name. */
         if (strcmp(refs[ix].name, line + len + 1) == 0) {
             return parse_id(line, len, &refs[ix].id, diag);
         }
@@ -685,7 +685,7 @@ enum err git_read_refs(struct git *git,
     return err;
 }
 
-/* One line for `git update-ref --stdin`. */
+/* Append one line for `git update-ref --stdin`. */
 static void add_change(struct strbuf *out, const struct git_ref_change *change)
 {
     bool absent = change->from != NULL && change->from[0] == '\0';
@@ -723,12 +723,12 @@ void git_unlock_ref(const struct git *git, const char *ref)
                 git->common_dir,
                 (int)strcspn(ref, " \n"),
                 ref);
-    (void)unlink(strbuf_text(&path)); /* as a rule there is none */
+    (void)unlink(strbuf_text(&path)); /* usually does not exist */
     strbuf_release(&path);
 }
 
-/* Whether the lock of the ref in a line "VERB REF ..." is only ours to hold. A
- * branch that is there may be updated by others. */
+/* Return whether only sluice locks the ref in a line "VERB REF ...". Other
+ * processes may update an existing branch. */
 static bool is_only_ours(const char *line)
 {
     const char *ref = line + strcspn(line, " ") + 1;
@@ -742,8 +742,8 @@ enum err git_transact(struct git *git,
                       const char *why,
                       struct diag *diag)
 {
-    /* Under this lock alone refs below refs/sluice are changed, and branches
-     * of sluice are made or removed. */
+    /* Refs below refs/sluice change, and sluice branches are created or
+     * removed, only under this lock. */
     int lock = git_lock(git, "sluice-refs", LOCK_EX);
     for (const char *at = lines; lock >= 0 && *at != '\0';
          at += strcspn(at, "\n") + 1) {

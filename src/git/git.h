@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * git: the program git, called so that a repository cannot make it run
- * anything: hooks are off, and what its configuration could start is
+ * git: a safe wrapper of the git program. A repository cannot make it run other
+ * programs: hooks are off, and configuration keys that name programs are
  * overridden. Arguments are lists; no shell is involved.
  */
 #ifndef GIT_GIT_H
@@ -9,7 +9,7 @@
 
 #include "git/proc.h"
 
-/* Bytes of an object id as text, SHA-1 or SHA-256, with the NUL. */
+/* Bytes of an object id string, SHA-1 or SHA-256, with the NUL. */
 enum { GIT_ID_BYTES = 65 };
 
 struct git_id {
@@ -19,15 +19,15 @@ struct git_id {
 struct git;
 
 /*
- * Use the repository at `path`, which must be absolute. ERR_INVALID: it is not
- * a git repository, or git refuses to use it; ERR_UNAVAILABLE: git cannot be
- * run now.
+ * Open the repository at `path`, which must be absolute. ERR_INVALID: it is not
+ * a git repository, or git refuses to use it; ERR_UNAVAILABLE: git cannot run
+ * now.
  */
 MUST_USE enum err
 git_open(struct git **out, const char *path, struct diag *diag);
 void git_close(struct git *git);
 
-/* Its folder, as given, and the one that all its worktrees share. */
+/* Return the directory as given, and the directory shared by all worktrees. */
 const char *git_path(const struct git *git);
 const char *git_common_dir(const struct git *git);
 
@@ -38,123 +38,113 @@ struct git_call {
     const char *input;       /* or NULL */
     struct strbuf *output;   /* or NULL: to our standard output */
     bool quiet;              /* no messages */
-    int codes;               /* exit codes up to this one are no errors */
+    int codes;               /* highest exit code that is not an error */
 };
 
-/* Call git; its exit code, unless NULL. ERR_CONFLICT: it ended with an error.
- */
+/* Call git; *code_out (or NULL) gets its exit code. ERR_CONFLICT: it failed. */
 MUST_USE enum err git_call(struct git *git,
                            const struct git_call *call,
                            int *code_out,
                            struct diag *diag);
 
-/* Something else has run that may have changed the configuration. */
+/* Note that another program ran that may have changed the configuration. */
 void git_distrust(struct git *git);
 
-/* Call git for all of its output. */
+/* Call git and append all of its output. */
 MUST_USE enum err git_output(struct git *git,
                              const char *const *args,
                              struct strbuf *out,
                              struct diag *diag);
 
-/* Whether git, called in a worktree, prints this line; it may fail. */
+/* Return whether git prints this line in a worktree; false on error. */
 bool git_says(struct git *git,
               const char *folder,
               const char *const *args,
               const char *line);
 
-/* The next line of a list, with a NUL in place of its end; NULL: no more. */
+/* Return the next line of a list, NUL-terminated; NULL: no more. */
 char *git_next_line(struct strbuf *list, size_t *cursor);
 
 /*
- * Take a lock of sluice in the folder that all worktrees share; `how` is that
- * of flock(). A git that is called meanwhile inherits it: it is held as long
- * as one lives, whoever of its callers was killed. -1: it cannot be taken.
+ * Take a sluice lock in the directory that all worktrees share; `how` is as for
+ * flock(). A git called meanwhile inherits the lock, so it is held while any
+ * such git lives, even if the caller is killed. Return -1 on failure.
  */
 int git_lock(const struct git *git, const char *name, int how);
 
-/* Append a line "ID NAME" for each ref below the prefixes; NULL ends them. */
+/* Append a line "ID NAME" for each ref below the NULL-terminated prefixes. */
 MUST_USE enum err git_list_refs(struct git *git,
                                 const char *const *prefixes,
                                 struct strbuf *out,
                                 struct diag *diag);
 
-/*
- * The commit that a name means: a branch, a tag, an id, a full ref.
- * ERR_NOT_FOUND: there is none.
- */
+/* Resolve a name to a commit: a branch, a tag, an id, a full ref.
+ * ERR_NOT_FOUND: it does not exist. */
 MUST_USE enum err git_resolve(struct git *git,
                               const char *name,
                               struct git_id *out,
                               struct diag *diag);
 
-/* A ref by its full name, and what it points to; "" when there is none. */
+/* A ref by its full name, and its target; "": it does not exist. */
 struct git_ref {
     const char *name;
     struct git_id id;
 };
 
-/* Read refs, all in one call, but not all at one instant: while they are being
- * made, it may find the second and not the first. */
+/* Read refs in one call, but not atomically: while another process creates
+ * refs, it may find the second and miss the first. */
 MUST_USE enum err git_read_refs(struct git *git,
                                 struct git_ref *refs,
                                 size_t count,
                                 struct diag *diag);
 
-/* One change of a ref, in a transaction. */
+/* One ref change in a transaction. */
 struct git_ref_change {
     const char *ref;
     const char *to;   /* NULL: only verify `from` */
-    const char *from; /* NULL: whatever it is; "": there is none */
+    const char *from; /* NULL: any value; "": must not exist */
 };
 
-/*
- * Change refs, all or none. ERR_CONFLICT: one of them is not what it was
- * thought to be.
- */
+/* Change refs, all or none. ERR_CONFLICT: a ref does not match its `from`. */
 MUST_USE enum err git_change_refs(struct git *git,
                                   const struct git_ref_change *changes,
                                   size_t count,
                                   const char *why,
                                   struct diag *diag);
 
-/*
- * The same in the words of `git update-ref --stdin`, a line for each change.
- * With `alone`, nobody but sluice changes these refs.
- */
+/* Change refs by lines for `git update-ref --stdin`. With `alone`, only sluice
+ * changes these refs. */
 MUST_USE enum err git_transact(struct git *git,
                                const char *lines,
                                bool alone,
                                const char *why,
                                struct diag *diag);
 
-/*
- * Remove the lock of a ref that a killed git has left. The caller holds the
- * lock under which alone sluice changes this ref.
- */
+/* Remove the ref lock that a killed git has left. The caller holds the lock
+ * that sluice takes for every change of this ref. */
 void git_unlock_ref(const struct git *git, const char *ref);
 
-/* Whether `ancestor` is reachable from `commit`. */
+/* Check whether `ancestor` is reachable from `commit`. */
 MUST_USE enum err git_is_ancestor(struct git *git,
                                   const char *ancestor,
                                   const char *commit,
                                   bool *out,
                                   struct diag *diag);
 
-/* The id that git printed in the first line. ERR_IO: it is none. */
+/* Read the id in the first line of git's output. ERR_IO: it has none. */
 MUST_USE enum err
 git_first_id(const struct strbuf *text, struct git_id *out, struct diag *diag);
 
-/* The name of a branch without "refs/heads/". */
+/* Return the name of a branch without "refs/heads/". */
 const char *git_short_name(const char *branch);
 
-/* Append the text of a blob; nothing when the id is "". */
+/* Append the content of a blob; nothing if the id is "". */
 MUST_USE enum err git_read_blob(struct git *git,
                                 const struct git_id *id,
                                 struct strbuf *out,
                                 struct diag *diag);
 
-/* Store a text as a blob. */
+/* Store a string as a blob. */
 MUST_USE enum err git_put_blob(struct git *git,
                                const char *text,
                                struct git_id *out,

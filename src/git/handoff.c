@@ -16,7 +16,7 @@ static void take_id(struct git_id *out, const char *text, size_t len)
     }
 }
 
-/* The tips of the branches of the groups. */
+/* Read the branch tips of the groups. */
 static enum err read_tips(struct handoff *handoff,
                           struct git *git,
                           const char *run,
@@ -58,8 +58,8 @@ static enum err read_tips(struct handoff *handoff,
     return err;
 }
 
-/* Note the merge that a line "COMMIT PARENT..." tells of; the first parent is
- * what was there before. */
+/* Record the merge in a line "COMMIT PARENT..."; the first parent is the
+ * previous agent branch. */
 static void
 take_merge(struct handoff *handoff, const struct strmap *groups, char *line)
 {
@@ -75,7 +75,7 @@ take_merge(struct handoff *handoff, const struct strmap *groups, char *line)
     }
 }
 
-/* The merges on the line of first parents. */
+/* Read the merges on the first-parent line. */
 static enum err
 read_merges(struct handoff *handoff, struct git *git, struct diag *diag)
 {
@@ -130,7 +130,7 @@ enum err handoff_read(struct handoff *handoff,
     return err == ERR_OK ? read_merges(handoff, git, diag) : err;
 }
 
-/* "origin", or the only remote. */
+/* Append "origin", or the name of the only remote. */
 static enum err
 find_remote(struct git *git, struct strbuf *out, struct diag *diag)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * handoff: what a run has left in one repository, read from git alone, and
- * the push of its agent branch.
+ * handoff: the result of a run in one repository, read from git alone, and the
+ * push of its agent branch.
  */
 #ifndef GIT_HANDOFF_H
 #define GIT_HANDOFF_H
@@ -11,22 +11,20 @@
 /* The branch of one group. */
 struct handoff_group {
     const char *group;    /* id; set by the caller */
-    struct git_id tip;    /* "": it has no branch */
-    struct git_id merged; /* the merge that brought it in; "": none */
+    struct git_id tip;    /* "": no branch */
+    struct git_id merged; /* commit that merged it; "": none */
 };
 
-/* What is there. Starts as {0}. */
+/* The branches of a run. Starts as {0}. */
 struct handoff {
-    struct git_id agent; /* tip of the agent branch; "": there is none */
-    struct git_id base;  /* "": the base is gone */
+    struct git_id agent; /* tip of the agent branch; "": none */
+    struct git_id base;  /* "": the base does not exist */
     struct handoff_group *groups;
     size_t group_count;
 };
 
-/*
- * Read it; `groups` is filled in. What belongs to another owner (see names.h)
- * is not there.
- */
+/* Read the branches; fill in `groups`. Refs of another owner (see names.h)
+ * count as missing. */
 MUST_USE enum err handoff_read(struct handoff *handoff,
                                struct git *git,
                                const char *run,
@@ -34,10 +32,8 @@ MUST_USE enum err handoff_read(struct handoff *handoff,
                                const char *base,
                                struct diag *diag);
 
-/*
- * Push the agent branch, and nothing else, to the remote: "origin", or the
- * only one there is. Never forced. *remote_out gets its name.
- */
+/* Push the agent branch alone to the remote: "origin", or the only remote.
+ * Never force. *remote_out gets the name of the remote. */
 MUST_USE enum err handoff_push(struct git *git,
                                const char *run,
                                struct strbuf *remote_out,

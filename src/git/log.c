@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* A failure to write has nowhere to be reported. */
+/* Write errors are ignored: no channel is left to report them. */
 void log_line(const char *format, ...)
 {
     va_list args;

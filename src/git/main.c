@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sluice-git: what sluice does in repositories, as a program that its shim
- * runs, so that it never keeps the scheduler waiting, and outlives it.
+ * sluice-git: the git operations of sluice, as a program that the shim runs, so
+ * that they never block the scheduler and survive it.
  *
  *   sluice-git session OPTION... -- COMMAND ARG...
  *   sluice-git merge OPTION...
  *
- * Users do not call it; work/launch_git.c makes its command line.
+ * Users do not call it; work/launch_git.c builds its command line.
  */
 #include "base/mem.h"
 #include "git/log.h"
@@ -24,10 +24,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MEMBERS_MAX = 1000 }; /* as many as a batch may have */
+enum { MEMBERS_MAX = 1000 }; /* the maximum of a batch */
 
-/* Variables that would make git work somewhere else than where it is called.
- * The scheduler may have been started by a hook. */
+/* Variables that redirect git to another repository. A hook may have started
+ * the scheduler. */
 static const char *const misleading[] = {
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_COMMON_DIR",
@@ -44,7 +44,7 @@ static const char *const misleading[] = {
     "GIT_WORK_TREE",
 };
 
-/* All that the command line says. */
+/* The parsed command line. */
 struct order {
     const char *store;
     const char *repo;
@@ -57,8 +57,8 @@ struct order {
     size_t member_count;
 };
 
-/* Where the value of an option goes: a string or a flag of the order, or a
- * string of the member that is being described. */
+/* Target of an option value: a string or a flag of the order, or a string of
+ * the current member. */
 enum kind { TEXT, FLAG, MEMBER };
 struct place {
     const char *name;
@@ -73,7 +73,7 @@ static const struct place places[] = {
     {"repo", TEXT, offsetof(struct order, repo)},
     {"path", TEXT, offsetof(struct order, agent.repo)},
     {"base", TEXT, offsetof(struct order, agent.base)},
-    {"task", MEMBER, offsetof(struct agent_member, task)}, /* begins one */
+    {"task", MEMBER, offsetof(struct agent_member, task)}, /* starts a member */
     {"group", MEMBER, offsetof(struct agent_member, group)},
     {"title", MEMBER, offsetof(struct agent_member, title)},
     {"token", TEXT, offsetof(struct order, token)},
@@ -88,7 +88,7 @@ static const struct place places[] = {
     {"sync", FLAG, offsetof(struct order, merge.sync)},
 };
 
-/* Take one option. False: there are too many tasks. */
+/* Store one option. False: too many tasks. */
 static bool take(struct order *order, const struct place *place)
 {
     char *base = (char *)order;
@@ -112,7 +112,7 @@ static bool take(struct order *order, const struct place *place)
     return true;
 }
 
-/* Take the options behind the first argument. False: one is unknown. */
+/* Parse the options after the first argument. False: an option is unknown. */
 static bool take_all(struct order *order, int argc, char **argv)
 {
     struct option options[ARRAY_COUNT(places) + 1] = {{0}};
@@ -150,7 +150,7 @@ static bool is_complete(const struct order *order)
            order->agent.base != NULL && order->session.dir != NULL;
 }
 
-/* The path of a worktree, without links: git writes it so, too. */
+/* Return the path of a worktree with links resolved, as git writes it. */
 static char *worktree_path(const struct order *order, const char *group)
 {
     char *store = realpath(order->store, NULL);
@@ -164,7 +164,7 @@ static char *worktree_path(const struct order *order, const char *group)
     return path.text;
 }
 
-/* Run a session with this command, or without one merge. */
+/* Run a session with this command, or merge if it is NULL. */
 static int run(struct order *order, const char *const *argv)
 {
     const char *group = argv != NULL ? order->members[0].group : NULL;
@@ -197,7 +197,7 @@ out:
     return code;
 }
 
-/* End as the session has ended. */
+/* Exit as the session has exited. */
 static int end_with(int code)
 {
     if (code < 0) {

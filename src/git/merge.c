@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The queue. In each round the oldest branches that are undecided are merged
- * and gated together. When that fails for more than one, half as many are
- * tried, until a bad one stands alone; then the number grows again. So a
- * branch is only ever blamed for what it does to the agent branch by itself,
- * and what comes out is what one by one would have given.
+ * The merge queue. Each round merges the oldest undecided branches and runs the
+ * gate once on the result. If that fails for more than one branch, the next
+ * round takes half as many, until a bad branch is alone; then the number grows
+ * again. So a branch is only blamed for its own effect on the agent branch, and
+ * the result equals that of merging one by one.
  *
- * A gate that cannot tell blames nobody: the session fails as a whole, and is
- * tried again as often as the plan says. What was merged until then is merged.
+ * An inconclusive gate blames no branch: the session fails as a whole, and the
+ * plan's retries apply. Branches merged before that stay merged.
  */
 #include "git/merge.h"
 
@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 enum {
-    MOVES_MAX = 20, /* rounds in which someone else moved the branch */
+    MOVES_MAX = 20, /* rounds lost to another mover of the branch */
     PARTS_MAX = 16, /* branches in one commit */
 };
 
@@ -45,8 +45,8 @@ const char *merge_name(const struct queue *queue,
                                      : queue->options->agent.base;
 }
 
-/* Take the lock under which alone the agent branches of a repository move,
- * whatever store their runs are in. -1: it cannot be taken. */
+/* Take the lock that protects the agent branches of a repository, for runs of
+ * all stores. Return -1 on failure. */
 static int lock_repo(struct queue *queue, struct diag *diag)
 {
     struct strbuf path = {0};
@@ -70,7 +70,7 @@ static int lock_repo(struct queue *queue, struct diag *diag)
     return fd;
 }
 
-/* What is to be merged of a group: what its stages have seen. */
+/* Find the commit of a group to merge: the commit that its stages have seen. */
 static enum err
 find_tip(struct queue *queue, struct candidate *candidate, struct diag *diag)
 {
@@ -101,7 +101,7 @@ find_tip(struct queue *queue, struct candidate *candidate, struct diag *diag)
     return ERR_OK;
 }
 
-/* One that the agent branch already has is done: git is the truth. */
+/* A branch that the agent branch contains is done: git is authoritative. */
 static enum err check_merged(struct queue *queue,
                              struct candidate *candidate,
                              struct diag *diag)
@@ -119,7 +119,7 @@ static enum err check_merged(struct queue *queue,
     return err;
 }
 
-/* Read where the agent branch is. */
+/* Read the tip of the agent branch. */
 static enum err read_tip(struct queue *queue, struct diag *diag)
 {
     struct git_ref ref = {.name = queue->agent.names.agent};
@@ -134,7 +134,7 @@ static enum err read_tip(struct queue *queue, struct diag *diag)
     return err;
 }
 
-/* Test a result as it is. */
+/* Run the gate on a result. */
 static enum err test(struct queue *queue,
                      const struct merged *merged,
                      enum merge_verdict *out,
@@ -165,7 +165,7 @@ static void decide_all(const struct merged *merged, int code, const char *text)
     }
 }
 
-/* One round: make, test, move. *max is how many are tried together. */
+/* Run one round: merge, test, move. *max is the number of branches to take. */
 static enum err round_of(struct queue *queue,
                          struct merged *merged,
                          size_t *max,
@@ -214,7 +214,7 @@ static bool is_undecided(const struct queue *queue)
     return false;
 }
 
-/* Rounds, until all are decided. */
+/* Run rounds until all branches are decided. */
 static enum err work_off(struct queue *queue, struct diag *diag)
 {
     size_t max = PARTS_MAX;
@@ -229,7 +229,7 @@ static enum err work_off(struct queue *queue, struct diag *diag)
     while (err == ERR_OK && is_undecided(queue)) {
         err = round_of(queue, &merged, &max, diag);
         if (merged.late && ++moves < MOVES_MAX) {
-            err = ERR_OK; /* all of it again, on top of that */
+            err = ERR_OK; /* start over on the new tip */
         }
         if (err == ERR_OK) {
             err = read_tip(queue, diag);
@@ -239,8 +239,8 @@ static enum err work_off(struct queue *queue, struct diag *diag)
     return err;
 }
 
-/* Take in what the base has got since. Where that does not work, the groups
- * are not to blame, and go on without it. */
+/* Merge new commits of the base. A failure is not the groups' fault; they
+ * continue without it. */
 static enum err sync_base(struct queue *queue, struct diag *diag)
 {
     struct candidate base = {0};
@@ -267,7 +267,7 @@ static enum err sync_base(struct queue *queue, struct diag *diag)
 static enum err work(struct queue *queue, struct diag *diag)
 {
     git_unlock_ref(queue->agent.git, queue->agent.names.agent);
-    /* It would move under the feet of whoever has it checked out. */
+    /* Do not move the branch under a worktree that has it checked out. */
     struct worktree nowhere = {.path = "", .branch = queue->agent.names.agent};
     enum err err = worktree_check_elsewhere(queue->agent.git, &nowhere, diag);
     if (err == ERR_OK) {
@@ -282,7 +282,7 @@ static enum err work(struct queue *queue, struct diag *diag)
     return err == ERR_OK ? work_off(queue, diag) : err;
 }
 
-/* Say what became of them; the exit code. */
+/* Report the outcomes; return the exit code. */
 static int tell(const struct queue *queue)
 {
     if (queue->count == 1) {
@@ -299,7 +299,7 @@ static int tell(const struct queue *queue)
                told;
     }
     return told ? OUTCOME_EXIT_DONE
-                : OUTCOME_EXIT_REFUSED; /* silence would mean done */
+                : OUTCOME_EXIT_REFUSED; /* no result would mean done */
 }
 
 int merge_run(const struct merge_options *options)

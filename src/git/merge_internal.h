@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the merge queue share. */
+/* Declarations shared by the merge queue's files. */
 #ifndef GIT_MERGE_INTERNAL_H
 #define GIT_MERGE_INTERNAL_H
 
@@ -7,7 +7,7 @@
 
 /* A branch in the queue. */
 struct candidate {
-    const struct agent_member *member; /* NULL: the base, taken in */
+    const struct agent_member *member; /* NULL: the base */
     struct names names;
     struct git_id tip;
     bool decided;
@@ -23,42 +23,42 @@ struct queue {
     int lock; /* of the worktree; -1: not entered */
 };
 
-/* A result that is made, but not yet seen by anyone. */
+/* A merge result that no ref points to yet. */
 struct merged {
-    struct git_id from; /* the agent branch it stands on */
+    struct git_id from; /* the agent branch below it */
     struct git_id commit;
     struct candidate **parts;
     size_t count;
-    bool late; /* someone else has moved the agent branch meanwhile */
+    bool late; /* another process has moved the agent branch */
 };
 
-/* Decide about a candidate. */
+/* Set the outcome of a candidate. */
 void merge_decide(struct candidate *candidate, int code, const char *reason);
 
-/* A text for people: "api-12", or the name of the base. */
+/* Return a name for messages: "api-12", or the name of the base. */
 const char *merge_name(const struct queue *queue,
                        const struct candidate *candidate);
 
 /*
- * merge_make.c: merge candidates on top of the agent branch, the first that
- * are undecided, at most `max`. One that conflicts with the agent branch
- * itself is decided, or repaired; one that conflicts with others of this
- * result is left for later.
+ * merge_make.c: merge the first undecided candidates, at most `max`, on top of
+ * the agent branch. A candidate that conflicts with the agent branch itself is
+ * decided, or repaired; a candidate that conflicts with others of this result
+ * is left for later.
  */
 MUST_USE enum err merge_make(struct queue *queue,
                              size_t max,
                              struct merged *out,
                              struct diag *diag);
 
-/* merge_gate.c: a checkout of a commit in the worktree of the queue. */
+/* merge_gate.c: check out a commit in the worktree of the queue. */
 MUST_USE enum err merge_checkout(struct queue *queue,
                                  const struct git_id *commit,
                                  struct diag *diag);
 
-/* How a gate ended. */
+/* Result of a gate. */
 enum merge_verdict { MERGE_GOOD, MERGE_BAD, MERGE_UNKNOWN };
 
-/* Run a command of the plan's there. MERGE_UNKNOWN: it could not tell. */
+/* Run a command of the plan in that worktree. MERGE_UNKNOWN: inconclusive. */
 MUST_USE enum err merge_command(struct queue *queue,
                                 const char *command,
                                 enum merge_verdict *out,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Making a result. Each candidate is merged into the tree so far with
- * `git merge-tree`, which needs no checkout; commits in between serve as
- * parents for the next step only. The commit that comes out has the agent
- * branch as its first parent and every branch as a further one: on the line
- * of first parents there are only results that were tested as they are.
+ * Creation of merge results. `git merge-tree` merges each candidate into the
+ * tree so far, without a checkout; intermediate commits only serve as parents
+ * of the next step. The final commit has the agent branch as its first parent
+ * and every branch as a further parent: the first-parent line contains only
+ * results that were tested.
  */
 #include "git/merge_internal.h"
 
@@ -23,11 +23,10 @@ enum {
     CONFLICT = 1,
     LINE_BYTES = 1024,
     MARK_BYTES_MIN = 7,
-    NAMES_BYTES_MAX = 2048, /* about so much of a list is for people */
+    NAMES_BYTES_MAX = 2048, /* rough limit of a list in messages */
 };
 
-/* Merge two commits; *tree is "" when they conflict, with what and where in
- * *text. */
+/* Merge two commits. If they conflict, *tree is "" and *text has details. */
 static enum err merge_trees(struct queue *queue,
                             const struct git_id *ours,
                             const struct git_id *theirs,
@@ -52,7 +51,7 @@ static enum err merge_trees(struct queue *queue,
     return err;
 }
 
-/* Make a commit of a tree. */
+/* Create a commit of a tree. */
 static enum err commit_tree(struct queue *queue,
                             const char *tree,
                             const char *const *parents,
@@ -78,8 +77,8 @@ static enum err commit_tree(struct queue *queue,
     return err;
 }
 
-/* The names of the files in conflict: the lines after the first one, up to an
- * empty one. */
+/* Append the names of the files in conflict: the lines after the first, up to
+ * an empty line. */
 static void add_conflicts(struct strbuf *out, const struct strbuf *text)
 {
     const char *line = strchr(strbuf_text(text), '\n');
@@ -97,7 +96,7 @@ static void add_conflicts(struct strbuf *out, const struct strbuf *text)
     }
 }
 
-/* It conflicts with the agent branch. */
+/* Report a conflict with the agent branch. */
 static void blame(struct queue *queue,
                   struct candidate *candidate,
                   const struct strbuf *text)
@@ -116,8 +115,8 @@ static void blame(struct queue *queue,
     strbuf_release(&reason);
 }
 
-/* Whether a file of the repaired tree still has a line that git put there.
- * An attribute can make such marks longer. */
+/* Return whether a file of the repaired tree still has a conflict marker. An
+ * attribute can make markers longer. */
 static bool has_marks(const char *folder, const char *name)
 {
     struct strbuf path = {0};
@@ -136,7 +135,7 @@ static bool has_marks(const char *folder, const char *name)
     return found;
 }
 
-/* Whether all conflicts were resolved. Names are as they are, not quoted. */
+/* Check whether all conflicts were resolved. Names are not quoted. */
 static enum err is_resolved(struct queue *queue,
                             const struct candidate *candidate,
                             bool *out,
@@ -178,7 +177,7 @@ static enum err call_there(struct queue *queue,
 }
 
 /* Append a list of files as git prints them, quoted, without the slash that
- * marks a repository among them. */
+ * marks a nested repository. */
 static void add_names(struct strbuf *out, const struct strbuf *list)
 {
     for (size_t ix = 0; ix < list->len; ix++) {
@@ -189,8 +188,8 @@ static void add_names(struct strbuf *out, const struct strbuf *list)
     }
 }
 
-/* Take all that the worktree has into its index. `git add` would ask git what
- * is changed in submodules, which have a configuration of their own. */
+/* Stage all files of the worktree. `git add` would query submodules, which have
+ * a configuration of their own. */
 static enum err stage_all(struct queue *queue, struct diag *diag)
 {
     struct strbuf list = {0};
@@ -218,10 +217,8 @@ static enum err stage_all(struct queue *queue, struct diag *diag)
     return err;
 }
 
-/*
- * Let the plan's command resolve a conflict in the worktree of the queue,
- * while the merge limit is held. *tree stays "" when it could not.
- */
+/* Run the plan's command to resolve a conflict in the worktree of the queue,
+ * while the merge limit is held. *tree stays "" if it fails. */
 static enum err repair(struct queue *queue,
                        const struct candidate *candidate,
                        struct git_id *tree,
@@ -265,7 +262,7 @@ static enum err repair(struct queue *queue,
     return err;
 }
 
-/* The message of the commit: which branches, and their titles. */
+/* Append the commit message: branches and their titles. */
 static void add_message(struct strbuf *out,
                         const struct queue *queue,
                         const struct merged *merged)
@@ -290,8 +287,8 @@ static void add_message(struct strbuf *out,
     strbuf_adds(out, "\n");
 }
 
-/* Merge one candidate into the result so far, which is `*tree` at `*at`.
- * Untouched: it has to wait, or is decided. */
+/* Merge one candidate into the result so far, which is `*tree` at `*at`. They
+ * stay unchanged if it must wait, or is decided. */
 static enum err add_one(struct queue *queue,
                         struct candidate *candidate,
                         struct merged *merged,
@@ -303,7 +300,7 @@ static enum err add_one(struct queue *queue,
     struct git_id next;
     enum err err = merge_trees(queue, at, &candidate->tip, &next, &text, diag);
     bool alone = merged->count == 0;
-    if (err == ERR_CONFLICT) { /* git cannot merge it at all */
+    if (err == ERR_CONFLICT) { /* git is unable to merge it */
         log_text(strbuf_text(&text));
         merge_decide(candidate, OUTCOME_EXIT_FAILED, diag->text);
         err = ERR_OK;
@@ -329,7 +326,7 @@ static enum err add_one(struct queue *queue,
     return err;
 }
 
-/* The commit with all branches as parents. */
+/* Create the commit with all branches as parents. */
 static enum err seal(struct queue *queue,
                      struct merged *merged,
                      const struct git_id *tree,

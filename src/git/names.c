@@ -11,8 +11,8 @@ static bool is_plain(char byte)
            byte == '#';
 }
 
-/* A dot may stand between two plain characters, but git wants no ".lock", and
- * beside a worktree stand files with both these ends (see worktree.h). */
+/* Allow a dot between two plain characters, but not in ".lock", which git
+ * rejects and worktree.h uses for files next to a worktree, like ".making". */
 static bool is_plain_dot(const char *id, size_t ix)
 {
     return id[ix] == '.' && ix > 0 && is_plain(id[ix - 1]) &&
@@ -40,7 +40,7 @@ void names_add_branch(struct strbuf *out, const char *run, const char *group)
     if (group == NULL) {
         strbuf_adds(out, "main");
     } else if (strcmp(group, "main") == 0) {
-        strbuf_adds(out, "%6Dain"); /* beside the agent branch */
+        strbuf_adds(out, "%6Dain"); /* would collide with the agent branch */
     } else {
         names_add(out, group);
     }
@@ -69,7 +69,7 @@ void names_add_owner(struct strbuf *out, const char *store, int64_t created_ns)
     strbuf_addf(out, "%s, submitted at %lld", store, (long long)created_ns);
 }
 
-/* "refs/sluice/RUN/END", or the same of a group. */
+/* Return "refs/sluice/RUN/END", or the same below a group. */
 static const char *private_ref(struct names *names,
                                const char *run,
                                const char *group,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * names: how branches, refs and worktrees of a run are called.
+ * names: names of a run's branches, refs and worktrees.
  *
- * Ids of runs, repos and groups come from plans. As a part of a ref's name or
- * of a path each is one component, whatever it contains, and different ids
- * give different components.
+ * Ids of runs, repos and groups come from plans. Each id is encoded as one
+ * component of a ref or path, whatever it contains, and different ids yield
+ * different components.
  */
 #ifndef GIT_NAMES_H
 #define GIT_NAMES_H
@@ -17,33 +17,33 @@
 /* Append an id as one component. */
 void names_add(struct strbuf *out, const char *id);
 
-/* Append the name of a branch, without "refs/heads/": the agent branch when
+/* Append the name of a branch, without "refs/heads/": the agent branch if
  * `group` is NULL. */
 void names_add_branch(struct strbuf *out, const char *run, const char *group);
 
-/* Append the path of the worktree of a group; of the merge queue when `group`
- * is NULL. */
+/* Append the path of a group's worktree; of the merge queue's if `group` is
+ * NULL. */
 void names_add_worktree(struct strbuf *out,
                         const char *store,
                         const char *run,
                         const char *repo,
                         const char *group);
 
-/* Append the text that tells the run of one store from all others: the path of
- * the store, and when the run was submitted. */
+/* Append the string that identifies a run across stores: the path of the store,
+ * and the time at which the run was submitted. */
 void names_add_owner(struct strbuf *out, const char *store, int64_t created_ns);
 
-/* The refs of a run and a group in one repository, full names. */
+/* The full ref names of a run and a group in one repository. */
 struct names {
     struct arena arena;
-    const char *owner; /* blob: whose run this is */
+    const char *owner; /* blob: identifies the run */
     const char *fence; /* blob: token of the last attempt that began to merge */
     const char *agent; /* agent branch */
     const char *branch; /* the group's branch */
-    const char *kept;   /* where the next attempt of the group begins */
-    const char *passed; /* what its last stage that ended well has left */
-    const char *by;     /* blob: which stage that was, and in which round */
-    const char *start;  /* where the issue began: see range.h */
+    const char *kept;   /* start of the group's next attempt */
+    const char *passed; /* result of its last stage that succeeded */
+    const char *by;     /* blob: that stage and its round */
+    const char *start;  /* first commit of the issue: see range.h */
 };
 
 void names_init(struct names *names, const char *run, const char *group);

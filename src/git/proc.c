@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Signals: the shim sends SIGTERM to the whole tree and SIGUSR1, for a
- * checkpoint, to its leader, which is this process. Neither may end it while a
- * program runs: what it does after the session (see session.c) must happen. So
- * they are blocked. One that asks for an end stays pending, and can be asked
- * for; it ends this process while that only waits for a lock. SIGUSR1 is taken
- * while a session runs, and sent on to it, if it handles the signal.
+ * checkpoint, to its leader, which is this process. Neither may kill it while a
+ * program runs: the steps after the session (see session.c) must happen. So
+ * both are blocked. A termination signal stays pending, and proc_is_ending()
+ * checks for it; it kills this process only during a wait for a lock. SIGUSR1
+ * is read while a session runs, and forwarded to it if it handles the signal.
  *
- * checkpoint.c knows that a process which blocks SIGUSR1 handles it. When this
- * one is busy, the shim may ask the session itself instead; that is the same.
+ * For checkpoint.c, a process that blocks SIGUSR1 handles it. While this
+ * process is busy, the shim may signal the session itself; the effect is the
+ * same.
  */
 #include "git/proc.h"
 
@@ -33,7 +34,7 @@ enum {
     PIPE_BYTES = 16 << 10,
 };
 
-/* The signals that ask for an end. */
+/* Set the termination signals. */
 static void set_ends(sigset_t *set)
 {
     (void)sigemptyset(set);
@@ -117,7 +118,7 @@ make_pipes(const struct proc *proc, struct pipes *pipes, struct diag *diag)
     return ERR_OK;
 }
 
-/* What becomes of its descriptors; 0 or an errno. */
+/* Add the actions for its descriptors; return 0 or an errno. */
 static int add_actions(posix_spawn_file_actions_t *actions,
                        const struct proc *proc,
                        const struct pipes *pipes)
@@ -141,7 +142,7 @@ static int add_actions(posix_spawn_file_actions_t *actions,
     return error;
 }
 
-/* Start it; 0 or an errno. */
+/* Start the program; return 0 or an errno. */
 static int
 spawn(const struct proc *proc, const struct pipes *pipes, pid_t *pid_out)
 {
@@ -165,7 +166,7 @@ spawn(const struct proc *proc, const struct pipes *pipes, pid_t *pid_out)
                                        POSIX_SPAWN_SETSIGMASK);
     int error = add_actions(&actions, proc, pipes);
     if (error == 0) {
-        /* posix_spawn() promises not to change them. */
+        /* posix_spawn() does not change them. */
         char *const *argv;
         char *const *env;
         memcpy(&argv, &proc->argv, sizeof(argv));
@@ -177,7 +178,7 @@ spawn(const struct proc *proc, const struct pipes *pipes, pid_t *pid_out)
     return error;
 }
 
-/* Write what is left of the input; close when it is all written. */
+/* Write more of the input; close the pipe after the last byte. */
 static void feed(struct pipes *pipes, const char **input)
 {
     size_t len = strlen(*input);
@@ -191,7 +192,7 @@ static void feed(struct pipes *pipes, const char **input)
     }
 }
 
-/* Read some output; close at its end. False: it is too much. */
+/* Read some output; close the pipe at end of file. False: too much output. */
 static bool take(int *fd, struct strbuf *output)
 {
     char bytes[PIPE_BYTES];
@@ -204,7 +205,7 @@ static bool take(int *fd, struct strbuf *output)
     return output->len <= OUTPUT_BYTES_MAX;
 }
 
-/* Give it its input and take its output. False: it printed too much. */
+/* Write the input and read the output. False: too much output. */
 static bool talk(const struct proc *proc, struct pipes *pipes)
 {
     const char *input = proc->input;
@@ -231,7 +232,7 @@ static bool talk(const struct proc *proc, struct pipes *pipes)
     return true;
 }
 
-/* Forget what was asked for before the session could know of it. */
+/* Discard checkpoint signals that arrived before the session started. */
 static void drop_checkpoint(void)
 {
     sigset_t set;
@@ -240,10 +241,8 @@ static void drop_checkpoint(void)
     (void)sigtimedwait(&set, NULL, &now);
 }
 
-/*
- * Until the session has ended, pass on what asks it for a checkpoint. Without
- * descriptors for that it runs on, and its checkpoint is only in the file.
- */
+/* Forward checkpoint signals until the session exits. If no descriptors are
+ * available, it runs without them, and its checkpoint is only in the file. */
 static void pass_on(pid_t pid)
 {
     sigset_t set;
@@ -269,7 +268,7 @@ static void pass_on(pid_t pid)
     close_fd(&fds[1].fd);
 }
 
-/* Wait for its end. */
+/* Wait for the program to exit. */
 static void reap(pid_t pid, struct proc_end *end_out)
 {
     int status = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * proc: run a program and wait for its end.
+ * proc: running a program to completion.
  */
 #ifndef GIT_PROC_H
 #define GIT_PROC_H
@@ -11,42 +11,42 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Words, as a NULL-terminated list. */
+/* A NULL-terminated list of strings. */
 #define PROC_ARGS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 struct proc {
     const char *const *argv; /* NULL-terminated */
     const char *const *env;  /* NULL-terminated */
-    const char *folder;      /* where it runs */
+    const char *folder;      /* working directory */
     const char *input;       /* for its standard input; NULL: /dev/null */
     struct strbuf *output;   /* gets its standard output; NULL: ours */
     struct strbuf *errors;   /* gets its standard error; NULL: ours */
-    bool is_session;         /* what asks for a checkpoint is passed on to it */
+    bool is_session;         /* forward checkpoint signals to it */
 };
 
-/* How it ended. */
+/* Exit status of a program. */
 struct proc_end {
-    int code;   /* -1: by a signal */
+    int code;   /* -1: killed by a signal */
     int signal; /* 0: none */
 };
 
 /*
- * Run it to its end. A signal that asks this process for a checkpoint is passed
- * on to a session; after one that asks it to end, the program is waited for. An
- * error only when it could not be started or watched; ERR_LIMIT: it printed too
- * much.
+ * Run the program and wait until it exits. A checkpoint signal to this process
+ * is forwarded to a session; a termination signal does not cut the wait short.
+ * Return an error only if the program could not be started or watched;
+ * ERR_LIMIT: too much output.
  */
 MUST_USE enum err
 proc_run(const struct proc *proc, struct proc_end *end_out, struct diag *diag);
 
-/* From now on, signals are passed on or kept as above. Call once, early. */
+/* Forward or block signals as above from now on. Call once, early. */
 void proc_pass_signals(void);
 
-/* Whether a signal has asked this process to end, since then. */
+/* Return whether a termination signal has arrived since then. */
 bool proc_is_ending(void);
 
-/* Wait for a lock on a file (flock); false: it cannot be locked. A signal that
- * asks for an end ends the wait, and this process. */
+/* Wait for a lock on a file (flock); false on error. A termination signal
+ * during the wait kills this process. */
 bool proc_lock(int fd, int how);
 
 #endif /* GIT_PROC_H */

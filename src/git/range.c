@@ -20,7 +20,7 @@ static enum err add_line(struct strbuf *out,
     struct git_ref refs[] = {{.name = names.start}, {.name = names.passed}};
     enum err err = git_read_refs(agent->git, refs, ARRAY_COUNT(refs), diag);
     const struct git_id *tip = at != NULL ? at : &refs[1].id;
-    if (refs[0].id.text[0] == '\0') { /* nothing was done for it yet */
+    if (refs[0].id.text[0] == '\0') { /* no work on it yet */
         refs[0].id = *tip;
     }
     if (err == ERR_OK) {

@@ -35,7 +35,7 @@ int result_code(enum err err)
     return OUTCOME_EXIT_FAILED;
 }
 
-/* Outcome and reason into a JSON object. Git's paths may have any bytes. */
+/* Put outcome and reason into a JSON object. Git paths may have any bytes. */
 static bool set(json_t *object, int code, const char *reason)
 {
     json_t *text = json_string(reason);
@@ -51,7 +51,7 @@ static bool set(json_t *object, int code, const char *reason)
                 : json_object_set_new(object, "reason", text) == 0);
 }
 
-/* The result so far, or nothing yet; NULL: there is no file to write to. */
+/* Load the result so far, or an empty result; NULL: no result file is set. */
 static json_t *load(void)
 {
     const char *path = getenv("SLUICE_RESULT");
@@ -63,7 +63,7 @@ static json_t *load(void)
     return root;
 }
 
-/* Write the file whole, by rename, if all that goes into it is `good`. */
+/* Write the file atomically, by rename, unless building its content failed. */
 static bool store(json_t *root, bool good)
 {
     const char *path = getenv("SLUICE_RESULT");
@@ -80,7 +80,7 @@ static bool store(json_t *root, bool good)
     return written;
 }
 
-/* Say it; `lacks` is a word of exec/outcome.h, or NULL. */
+/* Write the result; `lacks` is a word of exec/outcome.h, or NULL. */
 static void say_whole(int code, const char *reason, const char *lacks)
 {
     if (reason[0] != '\0') {

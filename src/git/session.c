@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a session begins, and what of it is kept.
+ * The start commit of a session, and the commits that are kept of it.
  *
- * refs/sluice/RUN/groups/GROUP/passed is the commit that the last stage which
- * ended well (done, or changes requested) has left; `kept` is that one, or a
- * later one of a session that was interrupted: by a checkpoint, by a limit of
- * its provider, or by a question. An implement stage begins at `kept`, or at
- * the agent branch when there is none: so what a crashed or failed session has
- * done, committed or not, is gone, and the commits of an interrupted one are
- * not. Any other stage begins at `passed`: it sees what was implemented.
+ * refs/sluice/RUN/groups/GROUP/passed is the commit left by the last stage that
+ * succeeded (done, or changes requested); `kept` is the same commit, or a later
+ * commit of an interrupted session: by a checkpoint, by a limit of its
+ * provider, or by a question. An implement stage starts at `kept`, or at the
+ * agent branch if `kept` does not exist: so the work of a crashed or failed
+ * session, committed or not, is discarded, and the commits of an interrupted
+ * session are not. Any other stage starts at `passed`: it sees the
+ * implementation.
  *
- * What an agent leaves uncommitted is committed here: its conversation goes
- * on, and believes that the files are there.
+ * Changes that an agent leaves uncommitted are committed here: its conversation
+ * continues, and assumes that the files exist.
  */
 #include "git/session.h"
 
@@ -33,7 +34,7 @@ struct session {
     struct agent agent;
     struct git_ref refs[REFS_COUNT];
     struct git_id start;
-    struct git_id mark; /* blob that says: this stage, in this round */
+    struct git_id mark; /* blob: this stage, in this round */
     int lock;
 };
 
@@ -42,7 +43,7 @@ static bool is_set(const struct git_id *id)
     return id->text[0] != '\0';
 }
 
-/* Where this session begins. */
+/* Find the start commit of this session. */
 static enum err find_start(struct session *session, struct diag *diag)
 {
     const struct names *names = &session->agent.names;
@@ -90,7 +91,7 @@ static enum err enter(struct session *session, struct diag *diag)
     return err;
 }
 
-/* Run a program of the plan's in the worktree. */
+/* Run a program of the plan in the worktree. */
 static enum err run(const struct session *session,
                     const char *const *argv,
                     bool is_session,
@@ -107,7 +108,7 @@ static enum err run(const struct session *session,
     return proc_run(&proc, end, diag);
 }
 
-/* What the session says of itself; a result that is not valid is a failure. */
+/* Return the outcome that the session reports; an invalid result is failed. */
 static enum sched_outcome find_outcome(const struct session *session, int code)
 {
     struct attempt_result result = {0};
@@ -139,9 +140,9 @@ static enum err put_mark(struct session *session, struct diag *diag)
 }
 
 /*
- * Whether the branch has a commit that was not there before this stage: one
- * that neither the agent branch, the base, nor any other branch that sluice
- * has made, for this run or an earlier one, already has. What an attempt of
+ * Check whether the branch has a commit that is new in this stage: a commit
+ * that neither the agent branch, the base, nor any other branch created by
+ * sluice, for this run or an earlier run, contains. A commit that an attempt of
  * this same round has passed, just before it was killed, counts as new.
  */
 static enum err has_evidence(struct session *session,
@@ -153,7 +154,7 @@ static enum err has_evidence(struct session *session,
     struct git_id base = {0};
     bool own = strcmp(session->mark.text, session->refs[BY].id.text) == 0;
     enum err err = git_resolve(agent->git, agent->options->base, &base, diag);
-    if (err == ERR_NOT_FOUND) { /* it was there when the run began */
+    if (err == ERR_NOT_FOUND) { /* it existed when the run began */
         base = agent->tip;
         err = ERR_OK;
     }
@@ -191,7 +192,7 @@ static enum err has_evidence(struct session *session,
     return err;
 }
 
-/* Whether the branch of the group is checked out, as it was at the start. */
+/* Return whether the branch of the group is still checked out. */
 static bool is_on_branch(struct session *session)
 {
     return git_says(session->agent.git,
@@ -200,7 +201,7 @@ static bool is_on_branch(struct session *session)
                     session->agent.names.branch);
 }
 
-/* Commit what an agent has left uncommitted. */
+/* Commit the changes that an agent has left uncommitted. */
 static enum err commit_leftovers(struct session *session, struct diag *diag)
 {
     struct git_call call = {
@@ -209,7 +210,7 @@ static enum err commit_leftovers(struct session *session, struct diag *diag)
     };
     int code = 0;
     if (!is_on_branch(session)) {
-        return ERR_OK; /* it has checked something else out: told below */
+        return ERR_OK; /* another checkout: reported below */
     }
     worktree_unlock(session->agent.git, session->options->worktree);
     enum err err = git_call(session->agent.git, &call, &code, diag);
@@ -232,10 +233,10 @@ static enum err commit_leftovers(struct session *session, struct diag *diag)
     return err;
 }
 
-/* Say what the session has left uncommitted: it will be discarded. */
+/* Report uncommitted changes of the session: they will be discarded. */
 static void tell_leftovers(struct session *session)
 {
-    /* Nothing is asked in a submodule: it has a configuration of its own. */
+    /* Do not query submodules: they have a configuration of their own. */
     struct strbuf list = {0};
     struct git_call call = {
         .args = PROC_ARGS("status", "--porcelain", "--ignore-submodules=dirty"),
@@ -250,7 +251,7 @@ static void tell_leftovers(struct session *session)
     strbuf_release(&list);
 }
 
-/* Keep what was committed. */
+/* Keep the commits. */
 static enum err keep(struct session *session,
                      const struct git_id *tip,
                      bool passed,
@@ -286,7 +287,7 @@ static enum err keep(struct session *session,
     return err;
 }
 
-/* Its work is kept: see what it has committed. */
+/* Check the commits of a session whose work is kept. */
 static int
 conclude(struct session *session, enum sched_outcome outcome, int code)
 {
@@ -333,7 +334,7 @@ conclude(struct session *session, enum sched_outcome outcome, int code)
     }
     if (!is_passed(outcome) && outcome != OUTCOME_CHECKPOINT) {
         log_line("cannot keep its commits: %s", diag.text);
-        return code; /* what it says of itself is true all the same */
+        return code; /* its own report holds nevertheless */
     }
     code = err == ERR_CONFLICT ? OUTCOME_EXIT_FAILED : result_code(err);
     result_say(code, diag.text);
@@ -374,11 +375,11 @@ static int run_prepared(struct session *session)
     }
     enum sched_outcome outcome = find_outcome(session, end.code);
     if (proc_is_ending() && outcome != OUTCOME_CHECKPOINT) {
-        /* Its timeout or an order has ended it, whatever it says. */
+        /* It was stopped by its timeout or a request, whatever it reports. */
         return end.code != OUTCOME_EXIT_DONE ? end.code : OUTCOME_EXIT_FAILED;
     }
     if (outcome == OUTCOME_FAILED) {
-        return end.code; /* what it has done is not kept */
+        return end.code; /* its work is not kept */
     }
     return conclude(session, outcome, end.code);
 }

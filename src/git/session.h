@@ -10,20 +10,19 @@
 struct session_options {
     struct agent_options agent;
     const char *worktree;               /* absolute path */
-    const char *dir;                    /* directory of the attempt */
+    const char *dir;                    /* attempt directory */
     const struct agent_member *members; /* tasks of the session; the first
-                                           one leads, its group works */
+                                           leads, in its group's worktree */
     size_t member_count;
-    uint32_t round;          /* how often it was sent back */
-    bool writes;             /* an implement stage: it must make a commit */
-    bool allow_empty;        /* ... or need not */
-    const char *commit;      /* commit what is left uncommitted, with this
-                                message; NULL: do not */
-    const char *prepare;     /* shell command before it, or NULL */
+    uint32_t round;      /* number of reworks */
+    bool writes;         /* implement stage: a commit is required */
+    bool allow_empty;    /* ... or optional */
+    const char *commit;  /* message to commit leftovers with; NULL: do not */
+    const char *prepare; /* shell command before it, or NULL */
     const char *const *argv; /* NULL-terminated */
 };
 
-/* Run it; the exit code of this process, or minus a signal. */
+/* Run the session; return the exit code of this process, or minus a signal. */
 int session_run(const struct session_options *options);
 
 #endif /* GIT_SESSION_H */

@@ -11,13 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A repository while it is swept. */
+/* State of the sweep of a repository. */
 struct state {
     const struct sweep *sweep;
     struct git *git;
     struct names names;
-    struct git_id agent;  /* tip; "": there is none, or it is not ours */
-    struct strbuf folder; /* of its worktrees */
+    struct git_id agent;  /* tip; "": none, or of another owner */
+    struct strbuf folder; /* directory of its worktrees */
     struct strbuf kept;   /* worktrees that stay: "/NAME/NAME/" */
 };
 
@@ -26,8 +26,8 @@ static void tell(const struct state *state, const char *what, const char *why)
     state->sweep->tell(state->sweep->ctx, what, why);
 }
 
-/* Whether a process has its working directory in the folder; one that cannot
- * be looked at is not of this user, and has none there. */
+/* Return whether a process works in the directory. An unreadable process
+ * belongs to another user, and does not work there. */
 static bool is_in_use(const char *path)
 {
     DIR *list = opendir("/proc");
@@ -51,7 +51,7 @@ static bool is_in_use(const char *path)
     return found;
 }
 
-/* One line of output of git in a worktree; false: it failed. */
+/* Read one line of git's output in a worktree; false on error. */
 static bool ask(const struct state *state,
                 const char *path,
                 const char *const *args,
@@ -70,7 +70,7 @@ static bool ask(const struct state *state,
     return good;
 }
 
-/* Whether the commit that is checked out is part of the agent branch. */
+/* Return whether the agent branch contains the checked-out commit. */
 static bool is_merged(const struct state *state, const char *path)
 {
     struct strbuf head = {0};
@@ -87,8 +87,8 @@ static bool is_merged(const struct state *state, const char *path)
 
 static bool is_clean(const struct state *state, const char *path)
 {
-    /* Nothing is asked in a submodule, which has a configuration of its own:
-     * git removes no worktree with submodules. */
+    /* Do not query submodules, which have a configuration of their own: git
+     * removes no worktree with submodules. */
     struct strbuf list = {0};
     bool clean =
         ask(state,
@@ -100,7 +100,7 @@ static bool is_clean(const struct state *state, const char *path)
     return clean;
 }
 
-/* Why a worktree has to stay; NULL: it can go. The lock is held. */
+/* Return why a worktree must stay; NULL: remove it. The lock is held. */
 static const char *
 why_kept(const struct state *state, const char *path, bool queue)
 {
@@ -118,7 +118,7 @@ why_kept(const struct state *state, const char *path, bool queue)
     if (!is_clean(state, path)) {
         return "it has uncommitted changes";
     }
-    /* Nobody works in that of the queue: what it has is made from branches. */
+    /* The queue's worktree has no own work: it is built from branches. */
     if (!queue && !is_merged(state, path)) {
         return "it has unmerged commits";
     }
@@ -155,7 +155,7 @@ static bool has_end(const char *text, const char *end)
     return len > strlen(end) && strcmp(text + len - strlen(end), end) == 0;
 }
 
-/* All worktrees of the run in this repository. */
+/* Sweep all worktrees of the run in this repository. */
 static void sweep_worktrees(struct state *state)
 {
     DIR *list = opendir(strbuf_text(&state->folder));
@@ -174,7 +174,7 @@ static void sweep_worktrees(struct state *state)
     }
 }
 
-/* Whether the worktree that has the branch is one that stays. */
+/* Return whether the worktree that has the branch stays. */
 static bool is_kept(const struct state *state, const char *ref)
 {
     struct strbuf name = {0};
@@ -184,7 +184,7 @@ static bool is_kept(const struct state *state, const char *ref)
     return kept;
 }
 
-/* Why a branch has to stay; NULL: it can go. */
+/* Return why a branch must stay; NULL: remove it. */
 static const char *why_branch_kept(const struct state *state,
                                    const char *ref,
                                    const char *id,
@@ -197,7 +197,7 @@ static const char *why_branch_kept(const struct state *state,
         return text;
     }
     struct worktree elsewhere = {.path = "", .branch = ref};
-    /* A dry run has not removed those that would be. */
+    /* In a dry run, worktrees to be removed still exist. */
     bool used =
         state->sweep->dry
             ? is_kept(state, ref)
@@ -208,7 +208,7 @@ static const char *why_branch_kept(const struct state *state,
     return NULL;
 }
 
-/* Remove a branch, and the private refs that belong to it: all in `lines`. */
+/* Remove a branch and its private refs, all in `lines`. */
 static void
 remove_branch(struct state *state, const char *ref, const struct strbuf *lines)
 {
@@ -221,7 +221,7 @@ remove_branch(struct state *state, const char *ref, const struct strbuf *lines)
     tell(state, git_short_name(ref), good ? NULL : "git cannot remove it");
 }
 
-/* A group's branch, from a line "ID NAME". True: it is gone, or would be. */
+/* Sweep a group's branch, from a line "ID NAME". True: removed, or would be. */
 static bool sweep_branch(struct state *state, char *line)
 {
     char *space = strchr(line, ' ');

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sweep: remove the worktrees and branches of a finished run from one
- * repository, each only with positive evidence that nobody needs it.
+ * sweep: removal of the worktrees and branches of a finished run from one
+ * repository, each only with positive evidence that it is no longer needed.
  */
 #ifndef GIT_SWEEP_H
 #define GIT_SWEEP_H
 
 #include "git/git.h"
 
-/* What became of a worktree or branch; reason NULL: it was removed. */
+/* Report the fate of a worktree or branch; reason NULL: it was removed. */
 typedef void (*sweep_fn)(void *ctx, const char *what, const char *reason);
 
 struct sweep {
@@ -18,16 +18,16 @@ struct sweep {
     const char *repo;  /* its name in the plan */
     const char *owner; /* see names.h */
     const char *base;
-    bool dry; /* only tell what would be done */
+    bool dry; /* only report */
     sweep_fn tell;
     void *ctx;
 };
 
 /*
- * A worktree goes when git knows it, it is not locked, nobody uses it, nothing
- * in it is uncommitted, and what it has checked out is merged; a group's branch
- * when it is merged into the agent branch; the agent branch when it is merged
- * into the base. Nothing is forced. An error: the repository cannot be used.
+ * Remove a worktree if git knows it, it is not locked, not in use, has no
+ * uncommitted changes, and its checked-out commit is merged; a group's branch
+ * if it is merged into the agent branch; the agent branch if it is merged into
+ * the base. Never force. An error: the repository is unusable.
  */
 MUST_USE enum err sweep_run(const struct sweep *sweep, struct diag *diag);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A kill can come between any two steps of making a worktree. So nothing is
- * believed about one that is found: with the mark of one being made it is
- * removed and made anew, otherwise the locks of killed processes are removed,
- * HEAD is set, and git resets and cleans it.
+ * A kill can occur between any two steps of creating a worktree, so an existing
+ * worktree is not trusted: if it has the mark of an unfinished worktree, it is
+ * removed and created again; otherwise the locks of killed processes are
+ * removed, HEAD is set, and git resets and cleans it.
  */
 #include "git/worktree.h"
 
@@ -28,8 +28,8 @@ static void add_beside(struct strbuf *out, const char *path, const char *end)
     strbuf_addf(out, "%s.%s", path, end);
 }
 
-/* Make a folder, unless it is there. The path of the store has no links in it
- * (see main.c), and one below it would lead out of it. */
+/* Create a directory, unless it exists. The path of the store has no links (see
+ * main.c); a link below it would lead out of the store. */
 static enum err make_dir(const char *path, struct diag *diag)
 {
     struct stat status;
@@ -49,7 +49,7 @@ static enum err make_dir(const char *path, struct diag *diag)
     return ERR_OK;
 }
 
-/* Make the folders above a path. */
+/* Create the directories above a path. */
 static enum err make_above(const char *path, struct diag *diag)
 {
     struct strbuf dir = {0};
@@ -77,7 +77,7 @@ static int remove_one(const char *path,
     return remove(path) == 0 || errno == ENOENT ? 0 : -1;
 }
 
-/* Remove a folder and what is in it; links are not followed. */
+/* Remove a directory tree; do not follow links. */
 static enum err remove_all(const char *path, struct diag *diag)
 {
     if (nftw(path, remove_one, WALK_DESCRIPTORS, FTW_DEPTH | FTW_PHYS) == 0 ||
@@ -104,10 +104,8 @@ static bool has_line(const char *dir, const char *name, const char *text)
     return read && strcmp(line, text) == 0;
 }
 
-/*
- * Append the folder in which git keeps what it knows about the worktree; false
- * and nothing appended: it knows nothing about it.
- */
+/* Append git's administrative directory of the worktree; false and nothing
+ * appended: git does not know the worktree. */
 static bool add_admin_dir(struct git *git, const char *path, struct strbuf *out)
 {
     struct strbuf dir = {0};
@@ -155,7 +153,7 @@ static bool is_empty_dir(const char *path)
     return count <= 2;
 }
 
-/* Whether git, called in the folder, works with this worktree. */
+/* Return whether git, called in the directory, uses this worktree. */
 static bool is_whole(const char *path, const char *admin)
 {
     struct strbuf text = {0};
@@ -167,16 +165,16 @@ static bool is_whole(const char *path, const char *admin)
 }
 
 /*
- * Git reads what it knows about all worktrees, and fails when it finds one that
- * another git is registering. So that is done alone, LOCK_EX, and reading is
- * not done meanwhile, LOCK_SH. -1: it cannot be taken; then chance decides.
+ * Git reads the data of all worktrees, and fails on a worktree that another git
+ * is registering. So registering takes LOCK_EX, and reading LOCK_SH. Return -1
+ * if the lock fails; the race then remains.
  */
 static int lock_list(struct git *git, int how)
 {
     return git_lock(git, "sluice-worktrees", how);
 }
 
-/* Remove what is left of one that was being made, or whose folder is gone. */
+/* Remove what is left of an unfinished worktree, or one without directory. */
 static enum err clear_away(struct git *git,
                            const char *path,
                            const struct strbuf *admin,
@@ -220,7 +218,7 @@ static enum err add_worktree(struct git *git,
     return err;
 }
 
-/* See to it that the worktree is there; *admin gets git's folder for it. */
+/* Find or create the worktree; *admin gets git's directory for it. */
 static enum err make_or_find(struct git *git,
                              const struct worktree *worktree,
                              struct strbuf *admin,
@@ -260,7 +258,7 @@ static enum err make_or_find(struct git *git,
     return err;
 }
 
-/* Remove git's own locks in a folder: of the index, HEAD, ORIG_HEAD, ... */
+/* Remove git's own locks in a directory: of the index, HEAD, ORIG_HEAD, ... */
 static void remove_locks(const char *admin)
 {
     DIR *list = opendir(admin);
@@ -276,8 +274,8 @@ static void remove_locks(const char *admin)
     }
 }
 
-/* Remove what a killed process has left in git's folder for the worktree. The
- * lock says that nobody else is there. */
+/* Remove files of a killed process from git's directory for the worktree. The
+ * caller holds the lock, so no other process uses them. */
 static void remove_leftovers(const char *admin)
 {
     static const char *const names[] = {
@@ -351,7 +349,7 @@ set_head(struct git *git, const struct worktree *worktree, struct diag *diag)
                                   NULL};
     if (worktree->branch != NULL) {
         enum err err = worktree_check_elsewhere(git, worktree, diag);
-        git_unlock_ref(git, worktree->branch); /* only its worktree has it */
+        git_unlock_ref(git, worktree->branch); /* only its worktree uses it */
         struct git_ref_change change = {
             .ref = worktree->branch,
             .to = worktree->start.text,
@@ -371,7 +369,7 @@ set_head(struct git *git, const struct worktree *worktree, struct diag *diag)
     return git_call(git, &call, NULL, diag);
 }
 
-/* Bring it to a clean checkout of the commit; the lock is held alone. */
+/* Bring it to a clean checkout of the commit. The lock is held alone. */
 static enum err
 bring(struct git *git, const struct worktree *worktree, struct diag *diag)
 {
@@ -405,7 +403,7 @@ bring(struct git *git, const struct worktree *worktree, struct diag *diag)
     return err;
 }
 
-/* Whether it is at the commit, for one who shares it. */
+/* Return whether a shared worktree is at the commit. */
 static bool is_at(struct git *git, const struct worktree *worktree)
 {
     return git_says(git,
@@ -414,7 +412,7 @@ static bool is_at(struct git *git, const struct worktree *worktree)
                     worktree->start.text);
 }
 
-/* The same, shared with others, or brought to the commit if nobody is there. */
+/* Share it if it is at the commit; bring it there if it is not in use. */
 static enum err share(struct git *git,
                       const struct worktree *worktree,
                       int lock,
@@ -439,7 +437,7 @@ static enum err share(struct git *git,
                     worktree->path);
 }
 
-/* Open the lock of a worktree; -1 with errno set. */
+/* Open the lock file of a worktree; return -1 with errno set on failure. */
 static int open_lock(const char *path)
 {
     struct strbuf name = {0};
