@@ -91,7 +91,7 @@ char *mem_strndup(const char *text, size_t len)
 {
     INVARIANT(len < SIZE_MAX);
     char *copy = malloc(len + 1);
-    INVARIANT(copy != NULL);
+    need(copy);
     memcpy(copy, text, len);
     copy[len] = '\0';
     return copy;

@@ -105,11 +105,16 @@ static void take(struct strays *strays, int proc_fd, const char *name)
 {
     struct stat stat;
     if (name[0] < '1' || name[0] > '9' ||
-        fstatat(proc_fd, name, &stat, 0) != 0 || stat.st_uid != geteuid()) {
+        fstatat(proc_fd, name, &stat, 0) != 0) {
         return;
     }
+    bool own = stat.st_uid == geteuid();
+    if (!own && geteuid() != 0) {
+        return; /* only root may kill it: a session can change its user */
+    }
     if (!is_marked(strays, name)) {
-        bool none = strays->environment.len == 1 && may_execute(proc_fd, name);
+        bool none =
+            own && strays->environment.len == 1 && may_execute(proc_fd, name);
         strays->unknown += none ? 1 : 0;
         return;
     }

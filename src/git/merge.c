@@ -60,13 +60,16 @@ static int lock_repo(struct queue *queue, struct diag *diag)
                        "open %s: %s",
                        strbuf_text(&path),
                        strerror(errno));
+    } else if (!proc_lock(fd, LOCK_EX)) {
+        (void)diag_set(diag,
+                       ERR_IO,
+                       "lock %s: %s",
+                       strbuf_text(&path),
+                       strerror(errno));
+        (void)close(fd);
+        fd = -1;
     }
     strbuf_release(&path);
-    if (fd >= 0 && !proc_lock(fd, LOCK_EX)) {
-        (void)diag_set(diag, ERR_IO, "lock it: %s", strerror(errno));
-        (void)close(fd);
-        return -1;
-    }
     return fd;
 }
 

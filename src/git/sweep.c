@@ -209,16 +209,16 @@ static const char *why_branch_kept(const struct state *state,
 }
 
 /* Remove a branch and its private refs, all in `lines`. */
-static void
+static bool
 remove_branch(struct state *state, const char *ref, const struct strbuf *lines)
 {
-    struct git_call call = {
-        .args = PROC_ARGS("update-ref", "--stdin"),
-        .input = strbuf_text(lines),
-        .quiet = true,
-    };
-    bool good = git_call(state->git, &call, NULL, NULL) == ERR_OK;
+    bool good = git_transact(state->git,
+                             strbuf_text(lines),
+                             false,
+                             "sluice: gc",
+                             NULL) == ERR_OK;
     tell(state, git_short_name(ref), good ? NULL : "git cannot remove it");
+    return good;
 }
 
 /* Sweep a group's branch, from a line "ID NAME". True: removed, or would be. */
@@ -251,9 +251,9 @@ static bool sweep_branch(struct state *state, char *line)
                     component,
                     private[ix]);
     }
-    remove_branch(state, ref, &lines);
+    bool good = remove_branch(state, ref, &lines);
     strbuf_release(&lines);
-    return true;
+    return good;
 }
 
 static enum err sweep_branches(struct state *state, struct diag *diag)
@@ -295,7 +295,7 @@ static enum err sweep_branches(struct state *state, struct diag *diag)
                     state->agent.text,
                     state->names.owner,
                     state->names.fence);
-        remove_branch(state, state->names.agent, &lines);
+        (void)remove_branch(state, state->names.agent, &lines);
         strbuf_release(&lines);
     }
     return err;

@@ -167,7 +167,8 @@ static void clean_inline(struct cleaner *cleaner, char *at, char *end)
                 continue;
             }
         }
-        if (struck && run_of(at, end, '~') == 2) {
+        size_t tildes = struck ? run_of(at, end, '~') : 0;
+        if (tildes == 2) {
             char *close = find_run(at + 2, end, '~', 2);
             struck = close != NULL;
             if (close != NULL) {
@@ -180,7 +181,7 @@ static void clean_inline(struct cleaner *cleaner, char *at, char *end)
         if (cleaner->inside != NULL) {
             at = hide_element(cleaner, at, end);
         } else {
-            at += ticks > 0 ? ticks : 1;
+            at += ticks + tildes > 0 ? ticks + tildes : 1;
         }
     }
 }

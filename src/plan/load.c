@@ -678,6 +678,8 @@ enum err load_more(struct load_run *run, int64_t now_ns, struct diag *diag)
         run->class_count = before.class_count;
         run->provider_count = before.provider_count;
         run->limit_count = before.limit_count;
+        run->local_count = before.local_count;
+        run->budget_count = before.budget_count;
     }
     return err;
 }

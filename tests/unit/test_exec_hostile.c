@@ -284,6 +284,39 @@ static void a_stray_that_executes_a_program_is_waited_for(void **state)
     strbuf_release(&script);
 }
 
+/* A session of root can change its user: what it leaves is still its own. */
+static void a_stray_of_another_user_is_killed_by_root(void **state)
+{
+    struct exec_fixture *fixture = *state;
+    struct strbuf marker = {0};
+    const char *dir = exec_fixture_path(fixture, "lost");
+    strbuf_addf(&marker, "SLUICE_RESULT=%s/result", dir);
+    const char *environment[] = {marker.text, NULL};
+    if (geteuid() != 0) {
+        strbuf_release(&marker);
+        skip();
+    }
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        if (setuid(65534) == 0) {
+            (void)execle("/bin/sleep", "sleep", "1000", NULL, environment);
+        }
+        _exit(127);
+    }
+    dir = exec_fixture_path(fixture, "lost");
+    while (!attempt_has_strays(dir) && waitpid(pid, NULL, WNOHANG) == 0) {
+    }
+    assert_true(attempt_has_strays(dir));
+    (void)attempt_kill_strays(dir); /* counts what dies at once */
+    (void)kill(pid, SIGTERM); /* too late, unless it was not found */
+    int status = 0;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    assert_false(attempt_has_strays(dir));
+    strbuf_release(&marker);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -297,6 +330,7 @@ int main(void)
         CASE(a_flood_keeps_to_the_limit_of_the_log),
         CASE(what_outlives_its_shim_is_found_by_its_marker),
         CASE(a_stray_that_executes_a_program_is_waited_for),
+        CASE(a_stray_of_another_user_is_killed_by_root),
     };
     return cmocka_run_group_tests_name("exec_hostile", tests, NULL, NULL);
 }
