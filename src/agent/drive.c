@@ -2,9 +2,9 @@
 #include "agent/drive.h"
 
 #include "agent/answer.h"
+#include "agent/checkout.h"
 #include "agent/conversation.h"
 #include "agent/meters.h"
-#include "agent/place.h"
 #include "agent/rollout.h"
 #include "base/mem.h"
 #include "base/strip.h"
@@ -27,7 +27,7 @@ enum {
 struct drive {
     const char *dir;
     struct brief brief;
-    struct place place;
+    struct checkout checkout;
     struct conversation before; /* the conversation to continue */
     struct adapter_seen seen;
     struct adapter_usage told;                       /* usage as last written */
@@ -230,7 +230,7 @@ put_texts(struct drive *drive, const char *schema, struct diag *diag)
     struct strbuf text = {0};
     enum err err = prompt_add(&text,
                               &drive->brief,
-                              &drive->place.prompt,
+                              &drive->checkout.prompt,
                               drive->brief.call.resume != NULL,
                               diag);
     if (err == ERR_OK) {
@@ -270,8 +270,8 @@ run_program(struct drive *drive, struct runner_end *end, struct diag *diag)
     call->fresh = uuid;
     call->schema = schema;
     call->schema_file = strbuf_text(&schema_file);
-    call->git_dir = drive->place.git_dir;
-    call->common_dir = drive->place.common_dir;
+    call->git_dir = drive->checkout.git_dir;
+    call->common_dir = drive->checkout.common_dir;
     drive->brief.adapter->command(&command, call);
     env = make_env(&command);
     struct runner runner = {
@@ -315,7 +315,7 @@ static struct judgement judge(struct drive *drive, const struct runner_end *end)
         .seen = &drive->seen,
         .end = end,
         .errors = strbuf_text(&drive->errors),
-        .committed = place_has_moved(&drive->place),
+        .committed = checkout_has_moved(&drive->checkout),
         .now = (int64_t)time(NULL),
     };
     return judge_session(&input);
@@ -464,7 +464,7 @@ int drive_session(const char *dir)
     }
     drive.before = conversation_read(drive.brief.call.resume);
     drive.brief.call.resume = drive.before.id;
-    err = place_find(&drive.place, dir, &drive.brief, &diag);
+    err = checkout_find(&drive.checkout, dir, &drive.brief, &diag);
     judgement = err == ERR_OK ? run_twice(&drive) : judge_start(err, &diag);
     int code = finish(&drive, &judgement);
     judge_release(&judgement);
@@ -472,7 +472,7 @@ int drive_session(const char *dir)
     adapter_seen_release(&drive.seen);
     strbuf_release(&drive.errors);
     strbuf_release(&drive.line);
-    place_release(&drive.place);
+    checkout_release(&drive.checkout);
     brief_release(&drive.brief);
     return code;
 }

@@ -76,7 +76,7 @@ const char *prompt_schema(enum brief_kind kind)
 /* State of a prompt under construction. */
 struct writer {
     const struct brief *brief;
-    const struct prompt_place *place;
+    const struct prompt_checkout *checkout;
     struct strbuf body; /* of the first task */
 };
 
@@ -86,7 +86,7 @@ static void add_material(struct strbuf *out,
                          const char *what,
                          const char *text)
 {
-    unsigned long long nonce = writer->place->nonce;
+    unsigned long long nonce = writer->checkout->nonce;
     size_t len = strlen(text);
     strbuf_addf(out, "----- begin of %s %08llx -----\n", what, nonce);
     strbuf_adds(out, text);
@@ -138,13 +138,13 @@ add_batch(struct strbuf *out, const struct writer *writer, struct diag *diag)
     const struct brief *brief = writer->brief;
     enum err err = ERR_OK;
     for (uint32_t ix = 0; ix < brief->task_count && err == ERR_OK; ix++) {
-        const struct prompt_range *range = &writer->place->ranges[ix];
+        const struct prompt_range *range = &writer->checkout->ranges[ix];
         struct strbuf body = {0};
         err = read_body(&body, &brief->tasks[ix], diag);
         if (err == ERR_OK) {
             add_issue(out, writer, &brief->tasks[ix], strbuf_text(&body));
             strbuf_addf(out, "\nTask: %s\n", brief->tasks[ix].task);
-            if (writer->place->repository) {
+            if (writer->checkout->repository) {
                 strbuf_addf(out, "Branch: %s\nChanges: ", range->branch);
                 add_diff(out, range);
                 strbuf_adds(out, "\n");
@@ -159,8 +159,8 @@ add_batch(struct strbuf *out, const struct writer *writer, struct diag *diag)
 /* Append the place of work, unless the issues of a batch include it. */
 static void add_where(struct strbuf *out, const struct writer *writer)
 {
-    const struct prompt_range *range = &writer->place->ranges[0];
-    if (!writer->place->repository || writer->brief->kind == BRIEF_BATCH) {
+    const struct prompt_range *range = &writer->checkout->ranges[0];
+    if (!writer->checkout->repository || writer->brief->kind == BRIEF_BATCH) {
         return;
     }
     strbuf_addf(out,
@@ -232,7 +232,7 @@ static enum err
 fill(struct sections *sections, const struct writer *writer, struct diag *diag)
 {
     const struct brief_task *task = &writer->brief->tasks[0];
-    const struct prompt_range *range = &writer->place->ranges[0];
+    const struct prompt_range *range = &writer->checkout->ranges[0];
     struct strbuf *text = sections->text;
     add_answer(&text[TEMPLATE_ANSWER], writer);
     if (writer->body.len > 0) {
@@ -242,7 +242,7 @@ fill(struct sections *sections, const struct writer *writer, struct diag *diag)
                      strbuf_text(&writer->body));
     }
     strbuf_adds(&text[TEMPLATE_BRANCH], range->branch);
-    if (writer->place->repository) {
+    if (writer->checkout->repository) {
         add_diff(&text[TEMPLATE_DIFF], range);
     }
     add_feedback(&text[TEMPLATE_FEEDBACK], writer);
@@ -250,7 +250,7 @@ fill(struct sections *sections, const struct writer *writer, struct diag *diag)
     add_issue(&text[TEMPLATE_ISSUE], writer, task, strbuf_text(&writer->body));
     strbuf_adds(&text[TEMPLATE_START], range->start);
     strbuf_adds(&text[TEMPLATE_TITLE], task->title != NULL ? task->title : "");
-    strbuf_adds(&text[TEMPLATE_WORKTREE], writer->place->folder);
+    strbuf_adds(&text[TEMPLATE_WORKTREE], writer->checkout->folder);
     return writer->brief->kind == BRIEF_BATCH
                ? add_batch(&text[TEMPLATE_BATCH], writer, diag)
                : ERR_OK;
@@ -339,17 +339,17 @@ add_whole(struct strbuf *out, const struct writer *writer, struct diag *diag)
 
 enum err prompt_add(struct strbuf *out,
                     const struct brief *brief,
-                    const struct prompt_place *place,
+                    const struct prompt_checkout *checkout,
                     bool resumed,
                     struct diag *diag)
 {
-    struct writer writer = {.brief = brief, .place = place};
+    struct writer writer = {.brief = brief, .checkout = checkout};
     enum err err = ERR_OK;
     if (brief->kind == BRIEF_BATCH) {
         strbuf_addf(out,
                     "You review %u issues in %s.\n\n",
                     brief->task_count,
-                    place->folder);
+                    checkout->folder);
     } else {
         strbuf_addf(out,
                     "You %s issue %s in the directory %s.\n\n",
@@ -357,7 +357,7 @@ enum err prompt_add(struct strbuf *out,
                     : resumed                   ? "continue to work on"
                                                 : "work on",
                     brief->tasks[0].issue,
-                    place->folder);
+                    checkout->folder);
     }
     if (resumed) {
         add_cause(out, &writer);

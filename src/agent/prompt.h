@@ -21,7 +21,7 @@ struct prompt_range {
 };
 
 /* Place of work. Strings are borrowed. */
-struct prompt_place {
+struct prompt_checkout {
     const char *folder; /* working directory */
     bool repository;
     const struct prompt_range *ranges; /* one per task of the brief */
@@ -32,7 +32,7 @@ struct prompt_place {
  * the issue. ERR_INVALID: a file or a name in the plan's prompt is invalid. */
 MUST_USE enum err prompt_add(struct strbuf *out,
                              const struct brief *brief,
-                             const struct prompt_place *place,
+                             const struct prompt_checkout *checkout,
                              bool resumed,
                              struct diag *diag);
 

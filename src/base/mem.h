@@ -39,7 +39,7 @@ mem_resize_lines(void *block, size_t old_count, size_t count, size_t bytes);
     ((items) = mem_grown((items), (count), &(capacity), sizeof((items)[0])))
 void *mem_grown(void *block, uint32_t count, uint32_t *capacity, size_t bytes);
 
-/* Like MEM_RESIZE() for one element more, for an array with room for exactly `count` elements. */
+/* Add room for one element to an array that has room for exactly `count`. */
 #define MEM_EXTEND(items, count)                                               \
     ((items) = mem_resize((items), (size_t)(count) + 1, sizeof((items)[0])))
 

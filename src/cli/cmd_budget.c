@@ -12,7 +12,7 @@
 #include <getopt.h>
 #include <string.h>
 
-struct request {
+struct args {
     struct cli_line line;
     const char *class_name;
     const char *task;
@@ -20,43 +20,42 @@ struct request {
     const char *tokens;
 };
 
-static int set(const struct request *request)
+static int set(const struct args *args)
 {
     int64_t usd = 0;
     int64_t tokens = 0;
-    if ((request->usd != NULL && !plan_parse_usd(request->usd, &usd)) ||
-        (request->tokens != NULL &&
-         !plan_parse_tokens(request->tokens, &tokens))) {
+    if ((args->usd != NULL && !plan_parse_usd(args->usd, &usd)) ||
+        (args->tokens != NULL && !plan_parse_tokens(args->tokens, &tokens))) {
         return cli_fail(
-            request->line.command,
+            args->line.command,
             "invalid amount; use a number such as 20 or 0.5, up to 100000 "
             "dollars, or of tokens, such as 500k or 1.5M, up to 1G");
     }
-    if (request->class_name != NULL && request->task != NULL) {
-        return cli_fail(request->line.command,
+    if (args->class_name != NULL && args->task != NULL) {
+        return cli_fail(args->line.command,
                         "--class and --task exclude each other");
     }
     struct strbuf text = {0};
     struct jsonw json = {.out = &text};
     jsonw_object(&json, NULL);
     jsonw_text(&json, "verb", "budget");
-    if (request->line.wanted.run != NULL) {
-        jsonw_text(&json, "run", request->line.wanted.run);
+    if (args->line.wanted.run != NULL) {
+        jsonw_text(&json, "run", args->line.wanted.run);
     }
-    if (request->class_name != NULL) {
-        jsonw_text(&json, "class", request->class_name);
+    if (args->class_name != NULL) {
+        jsonw_text(&json, "class", args->class_name);
     }
-    if (request->task != NULL) {
-        jsonw_text(&json, "task", request->task);
+    if (args->task != NULL) {
+        jsonw_text(&json, "task", args->task);
     }
-    if (request->usd != NULL) {
+    if (args->usd != NULL) {
         jsonw_number(&json, "usd", 10, (double)usd / PLAN_USD);
     }
-    if (request->tokens != NULL) {
+    if (args->tokens != NULL) {
         jsonw_int(&json, "tokens", tokens);
     }
     jsonw_object_end(&json);
-    int code = request_carry_out(&request->line, strbuf_text(&text));
+    int code = request_carry_out(&args->line, strbuf_text(&text));
     strbuf_release(&text);
     return code;
 }
@@ -93,10 +92,10 @@ static void add_json(struct strbuf *out,
     strbuf_adds(out, "}\n");
 }
 
-static int show(const struct request *request)
+static int show(const struct args *args)
 {
-    const struct cli_line *line = &request->line;
-    if (request->class_name != NULL || request->task != NULL) {
+    const struct cli_line *line = &args->line;
+    if (args->class_name != NULL || args->task != NULL) {
         return cli_fail(line->command,
                         "missing amount: use --usd, --tokens or both");
     }
@@ -104,18 +103,17 @@ static int show(const struct request *request)
 }
 
 /* Check the ids; return CLI_OK, or print an error and return CLI_USAGE. */
-static int check_names(const struct request *request)
+static int check_names(const struct args *args)
 {
     const char *const names[][2] = {
-        {"run", request->line.wanted.run},
-        {"class", request->class_name},
-        {"task", request->task},
+        {"run", args->line.wanted.run},
+        {"class", args->class_name},
+        {"task", args->task},
     };
     int code = CLI_OK;
     for (size_t ix = 0; ix < ARRAY_COUNT(names) && code == CLI_OK; ix++) {
         if (names[ix][1] != NULL) {
-            code =
-                cli_check_id(request->line.command, names[ix][0], names[ix][1]);
+            code = cli_check_id(args->line.command, names[ix][0], names[ix][1]);
         }
     }
     return code;
@@ -123,33 +121,32 @@ static int check_names(const struct request *request)
 
 static int run(const struct cli_command *command, int argc, char **argv)
 {
-    struct request request = {0};
-    int code = cli_parse(&request.line, command, argc, argv);
+    struct args args = {0};
+    int code = cli_parse(&args.line, command, argc, argv);
     if (code != CLI_END) {
         return code;
     }
-    code = check_names(&request);
+    code = check_names(&args);
     if (code != CLI_OK) {
         return code;
     }
-    return request.usd != NULL || request.tokens != NULL ? set(&request)
-                                                         : show(&request);
+    return args.usd != NULL || args.tokens != NULL ? set(&args) : show(&args);
 }
 
 static const struct cli_option options[] = {
     {"class",
      "CLASS",
      "the budget of all tasks of a class",
-     CLI_AT(request, class_name)},
+     CLI_AT(args, class_name)},
     CLIENT_OPTION_JSON,
     CLIENT_OPTION_RUN,
     CLIENT_OPTION_STORE,
     {"task",
      "TASK",
      "the budget of all sessions of a task",
-     CLI_AT(request, task)},
-    {"tokens", "N", "the budget in tokens", CLI_AT(request, tokens)},
-    {"usd", "X", "the budget in US dollars", CLI_AT(request, usd)},
+     CLI_AT(args, task)},
+    {"tokens", "N", "the budget in tokens", CLI_AT(args, tokens)},
+    {"usd", "X", "the budget in US dollars", CLI_AT(args, usd)},
     {0},
 };
 

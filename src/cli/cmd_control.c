@@ -13,9 +13,7 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/request.h"
-#include "engine/request.h"
 #include "view/client.h"
-#include "view/target.h"
 #include "work/owner.h"
 
 #include <errno.h>
@@ -101,7 +99,7 @@ static struct jsonw *begin(struct control *control)
 }
 
 /* Send the request and print the answer; return the exit code. */
-static int send(struct control *control)
+static int carry_out(struct control *control)
 {
     jsonw_object_end(&control->json);
     int code = request_carry_out(&control->line, strbuf_text(&control->text));
@@ -154,7 +152,7 @@ static int run_cap(const struct cli_command *command, int argc, char **argv)
     jsonw_int(json,
               control.step != 0 ? "step" : "max",
               control.step != 0 ? control.step : max);
-    return send(&control);
+    return carry_out(&control);
 }
 
 /* pause, resume: the operand is a run. */
@@ -176,7 +174,7 @@ static int run_whole(const struct cli_command *command, int argc, char **argv)
     if (control.provider != NULL) {
         jsonw_text(json, "provider", control.provider);
     }
-    return send(&control);
+    return carry_out(&control);
 }
 
 /* Return the only operand, a task id; NULL after printing an error. */
@@ -211,7 +209,7 @@ static int run_task(const struct cli_command *command, int argc, char **argv)
     }
     struct jsonw *json = begin(&control);
     jsonw_text(json, "task", task);
-    return send(&control);
+    return carry_out(&control);
 }
 
 static enum err give(struct control *control,
@@ -275,7 +273,7 @@ static int run_either(const struct cli_command *command, int argc, char **argv)
         return cli_fail(command, "missing TASK; name a whole run with --run");
     }
     (void)begin(&control);
-    return send(&control);
+    return carry_out(&control);
 }
 
 /* Read the answer (operands or standard input). CLI_END, or the exit code. */
@@ -338,7 +336,7 @@ static int run_add(const struct cli_command *command, int argc, char **argv)
         struct jsonw *json = begin(&control);
         jsonw_text(json, "file", file.path);
         jsonw_text(json, "text", file.text);
-        code = send(&control);
+        code = carry_out(&control);
     }
     cli_release_file(&file);
     return code;
@@ -367,7 +365,7 @@ static int run_answer(const struct cli_command *command, int argc, char **argv)
         struct jsonw *json = begin(&control);
         jsonw_text(json, "task", task);
         jsonw_text(json, "text", strbuf_text(&text));
-        code = send(&control);
+        code = carry_out(&control);
     }
     strbuf_release(&text);
     return code;
@@ -501,11 +499,6 @@ static int wait_for_end(const struct control *control,
     }
 }
 
-static int say_nobody(const struct control *control)
-{
-    return say_none(control, "no scheduler is running");
-}
-
 static int drain(const struct control *control, const struct store_place *place)
 {
     struct diag diag = {0};
@@ -515,7 +508,7 @@ static int drain(const struct control *control, const struct store_place *place)
     int code;
     enum err err = find_owner(place, &owner, &owned, &diag);
     if (err == ERR_OK && !owned) {
-        return say_nobody(control);
+        return say_none(control, "no scheduler is running");
     }
     if (err == ERR_OK) {
         err = request_give(place, "{\"verb\":\"drain\"}", &answer, &diag);

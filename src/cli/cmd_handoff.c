@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct request {
+struct args {
     struct cli_line line; /* default: the unfinished run, or the last */
     bool no_push;
 };
@@ -68,9 +68,9 @@ static int print(bool json, const struct handoff_note *notes, uint32_t count)
                : CLI_NOT_ALL_DONE;
 }
 
-static int hand_off(const struct request *request)
+static int hand_off(const struct args *args)
 {
-    const struct cli_line *line = &request->line;
+    const struct cli_line *line = &args->line;
     struct diag diag = {0};
     struct client_view view = {0};
     struct store_query query = {.finished = true, .run = line->wanted.run};
@@ -87,7 +87,7 @@ static int hand_off(const struct request *request)
     if (err == ERR_OK) {
         uint32_t count;
         struct handoff_note *notes =
-            handoff_make(&place, view.engine, run, !request->no_push, &count);
+            handoff_make(&place, view.engine, run, !args->no_push, &count);
         code = print(line->json, notes, count);
         if (count == 0) {
             (void)fprintf(stderr,
@@ -104,16 +104,16 @@ static int hand_off(const struct request *request)
 
 static int run(const struct cli_command *command, int argc, char **argv)
 {
-    struct request request = {0};
-    int code = cli_parse(&request.line, command, argc, argv);
-    return code == CLI_END ? hand_off(&request) : code;
+    struct args args = {0};
+    int code = cli_parse(&args.line, command, argc, argv);
+    return code == CLI_END ? hand_off(&args) : code;
 }
 
 static const struct cli_option options[] = {
     {"no-push",
      NULL,
      "push nothing, whatever the plan says",
-     CLI_AT(request, no_push)},
+     CLI_AT(args, no_push)},
     CLIENT_OPTION_JSON,
     CLIENT_OPTION_RUN,
     CLIENT_OPTION_STORE,

@@ -40,7 +40,7 @@ static const char *const sources[] = {
 enum { LABELS_MAX = 64, PATHS_MAX = 1000 };
 
 /* The command line. */
-struct request {
+struct args {
     struct cli_line line;
     struct import_options options;
     const char *labels[LABELS_MAX];
@@ -56,11 +56,11 @@ struct request {
 
 /* Append the position of an error: "FILE:LINE:COLUMN: issue #N: ". */
 static void add_place(struct strbuf *out,
-                      const struct request *request,
+                      const struct args *args,
                       const struct import_error *error)
 {
     if (error->file == NULL) {
-        strbuf_addf(out, "sluice %s", request->line.command->name);
+        strbuf_addf(out, "sluice %s", args->line.command->name);
     } else {
         plain_add(out, error->file);
     }
@@ -75,12 +75,12 @@ static void add_place(struct strbuf *out,
     }
 }
 
-static void print_errors(const struct request *request,
+static void print_errors(const struct args *args,
                          const struct import_errors *errors)
 {
     struct strbuf out = {0};
     for (uint32_t ix = 0; ix < errors->count; ix++) {
-        add_place(&out, request, &errors->items[ix]);
+        add_place(&out, args, &errors->items[ix]);
         plain_add(&out, errors->items[ix].text);
         strbuf_adds(&out, "\n");
     }
@@ -88,7 +88,7 @@ static void print_errors(const struct request *request,
         strbuf_addf(
             &out,
             "sluice %s: more than %d errors; only the first are shown\n",
-            request->line.command->name,
+            args->line.command->name,
             IMPORT_ERRORS_MAX);
     }
     (void)fputs(strbuf_text(&out), stderr);
@@ -135,14 +135,14 @@ static void print_errors_json(const struct import_errors *errors)
 
 /* --- summary ------------------------------------------------------------ */
 
-static int print_summary(const struct request *request,
+static int print_summary(const struct args *args,
                          const struct import_counts *counts)
 {
     struct strbuf out = {0};
-    if (request->options.json) {
+    if (args->options.json) {
         struct jsonw json = {.out = &out, .spaced = true};
         jsonw_object(&json, NULL);
-        add_plain_json(&json, "plan", request->output);
+        add_plain_json(&json, "plan", args->output);
         jsonw_int(&json, "issues", counts->issues);
         jsonw_int(&json, "repos", counts->repos);
         jsonw_int(&json, "needs", counts->needs);
@@ -154,7 +154,7 @@ static int print_summary(const struct request *request,
         jsonw_int(&json, "dropped", counts->dropped);
         jsonw_finish(&json);
     } else {
-        plain_add(&out, request->output);
+        plain_add(&out, args->output);
         strbuf_addf(&out,
                     ": issues: %u, repos: %u, needs: %u; left out: %u closed, "
                     "%u of other milestones or labels, %u pull requests, %u "
@@ -174,22 +174,20 @@ static int print_summary(const struct request *request,
 
 /* --- command line ------------------------------------------------------- */
 
-static int add_label(struct request *request,
+static int add_label(struct args *args,
                      const char **labels,
                      uint32_t *count,
                      const char *label)
 {
     if (*count == LABELS_MAX) {
-        return cli_fail(request->line.command,
-                        "more than %d labels",
-                        LABELS_MAX);
+        return cli_fail(args->line.command, "more than %d labels", LABELS_MAX);
     }
     labels[(*count)++] = label;
     return CLI_OK;
 }
 
 /* Set the name of a built-in agent. */
-static int set_agent(const struct request *request,
+static int set_agent(const struct args *args,
                      const struct cli_option *option,
                      const char *name,
                      const char **out)
@@ -208,7 +206,7 @@ static int set_agent(const struct request *request,
         (void)suggest_offer(&guess, adapter_at(ix)->name);
         strbuf_addf(&names, "%s%s", ix > 0 ? ", " : "", adapter_at(ix)->name);
     }
-    int code = cli_fail(request->line.command,
+    int code = cli_fail(args->line.command,
                         "--%s: unknown agent \"%s\"%s; known: %s",
                         option->name,
                         strbuf_text(&plain),
@@ -220,18 +218,18 @@ static int set_agent(const struct request *request,
 }
 
 /* Add NAME:PATH; cuts off the name in place. */
-static int add_path(struct request *request, char *argument)
+static int add_path(struct args *args, char *argument)
 {
     char *colon = strchr(argument, ':');
     if (colon == NULL || colon == argument || colon[1] == '\0') {
-        return cli_fail(request->line.command,
+        return cli_fail(args->line.command,
                         "--path takes NAME:PATH, as in api:../clones/api");
     }
-    if (request->options.path_count == PATHS_MAX) {
-        return cli_fail(request->line.command, "more than %d paths", PATHS_MAX);
+    if (args->options.path_count == PATHS_MAX) {
+        return cli_fail(args->line.command, "more than %d paths", PATHS_MAX);
     }
     *colon = '\0';
-    request->paths[request->options.path_count++] = (struct import_path){
+    args->paths[args->options.path_count++] = (struct import_path){
         .name = argument,
         .path = colon + 1,
     };
@@ -242,46 +240,43 @@ static int take_option(struct cli_line *line,
                        const struct cli_option *option,
                        char *argument)
 {
-    struct request *request = (struct request *)line;
-    struct import_options *options = &request->options;
+    struct args *args = (struct args *)line;
+    struct import_options *options = &args->options;
     switch (option->code) {
     case OPT_AGENT:
-        return set_agent(request, option, argument, &options->agent);
+        return set_agent(args, option, argument, &options->agent);
     case OPT_REVIEW_AGENT:
-        return set_agent(request, option, argument, &options->review_agent);
+        return set_agent(args, option, argument, &options->review_agent);
     case OPT_LABEL:
-        return add_label(request,
-                         request->labels,
-                         &options->label_count,
-                         argument);
+        return add_label(args, args->labels, &options->label_count, argument);
     case OPT_EXCLUDE_LABEL:
-        return add_label(request,
-                         request->excluded,
+        return add_label(args,
+                         args->excluded,
                          &options->excluded_count,
                          argument);
     default:
         INVARIANT(option->code == OPT_PATH);
-        return add_path(request, argument);
+        return add_path(args, argument);
     }
 }
 
 /* Set the source that the first operand names. */
-static int set_source(struct request *request, const char *name)
+static int set_source(struct args *args, const char *name)
 {
     if (name == NULL) {
-        return cli_fail(request->line.command,
+        return cli_fail(args->line.command,
                         "missing source: github, beads or taskmaster");
     }
     for (uint32_t ix = 0; ix < ARRAY_COUNT(sources); ix++) {
         if (strcmp(name, sources[ix]) == 0) {
-            request->options.source = (enum import_source)ix;
+            args->options.source = (enum import_source)ix;
             return CLI_OK;
         }
     }
     struct strbuf plain = {0};
     plain_add(&plain, name);
     int code =
-        cli_fail(request->line.command,
+        cli_fail(args->line.command,
                  "unknown source \"%s\" (known: github, beads, taskmaster)",
                  strbuf_text(&plain));
     strbuf_release(&plain);
@@ -289,9 +284,9 @@ static int set_source(struct request *request, const char *name)
 }
 
 /* Check that the options are compatible. */
-static int check_options(const struct request *request)
+static int check_options(const struct args *args)
 {
-    const struct import_options *options = &request->options;
+    const struct import_options *options = &args->options;
     const char *const texts[] = {
         options->base,
         options->folder,
@@ -305,7 +300,7 @@ static int check_options(const struct request *request)
     };
     for (size_t ix = 0; ix < ARRAY_COUNT(texts); ix++) {
         if (texts[ix] != NULL && texts[ix][0] == '\0') {
-            return cli_fail(request->line.command, "empty argument");
+            return cli_fail(args->line.command, "empty argument");
         }
     }
     const struct {
@@ -320,43 +315,41 @@ static int check_options(const struct request *request)
          "--milestone is only for github"},
         {options->tag != NULL && options->source != IMPORT_TASKMASTER,
          "--tag is only for taskmaster"},
-        {request->force && request->output == NULL,
-         "--force needs --output FILE"},
+        {args->force && args->output == NULL, "--force needs --output FILE"},
     };
     for (size_t ix = 0; ix < ARRAY_COUNT(checks); ix++) {
         if (checks[ix].bad) {
-            return cli_fail(request->line.command, "%s", checks[ix].text);
+            return cli_fail(args->line.command, "%s", checks[ix].text);
         }
     }
     return CLI_OK;
 }
 
 /* Check options and operands. */
-static int check_request(struct request *request, int argc, char **argv)
+static int check_args(struct args *args, int argc, char **argv)
 {
-    int code = set_source(request, optind < argc ? argv[optind] : NULL);
+    int code = set_source(args, optind < argc ? argv[optind] : NULL);
     if (code != CLI_OK) {
         return code;
     }
     if (optind + 1 == argc) {
-        return cli_fail(request->line.command,
+        return cli_fail(args->line.command,
                         "missing FILE (use - for standard input)");
     }
-    return check_options(request);
+    return check_options(args);
 }
 
 /* Read one file; its path names the repository of beads and Task Master. */
-static int read_file(const struct request *request,
-                     struct import *import,
-                     const char *path)
+static int
+read_file(const struct args *args, struct import *import, const char *path)
 {
     struct cli_file file;
     struct diag diag = {0};
     if (cli_read_file(&file, path, &diag) != ERR_OK) {
-        return cli_fail(request->line.command, "%s", diag.text);
+        return cli_fail(args->line.command, "%s", diag.text);
     }
     char *real =
-        request->options.source == IMPORT_GITHUB ? NULL : realpath(path, NULL);
+        args->options.source == IMPORT_GITHUB ? NULL : realpath(path, NULL);
     import_read(import,
                 &(struct import_file){
                     .name = file.path,
@@ -371,96 +364,96 @@ static int read_file(const struct request *request,
 
 /* Set the clone to the repository that contains the backlog file, unless the
  * command line names a clone. */
-static void find_clone(struct request *request, const char *file)
+static void find_clone(struct args *args, const char *file)
 {
     static const char *const inside[] = {
         [IMPORT_BEADS] = ".beads",
         [IMPORT_TASKMASTER] = ".taskmaster",
     };
-    struct import_options *options = &request->options;
+    struct import_options *options = &args->options;
     if (options->source == IMPORT_GITHUB || options->folder != NULL ||
-        options->repo != NULL || request->clone != NULL ||
+        options->repo != NULL || args->clone != NULL ||
         options->path_count > 0 ||
         !import_out_clone(file,
                           inside[options->source],
-                          request->output,
-                          &request->clone,
-                          &request->clone_name)) {
+                          args->output,
+                          &args->clone,
+                          &args->clone_name)) {
         return;
     }
-    request->paths[options->path_count++] = (struct import_path){
-        .name = request->clone_name,
-        .path = request->clone,
+    args->paths[options->path_count++] = (struct import_path){
+        .name = args->clone_name,
+        .path = args->clone,
     };
 }
 
 /* Read the files, write the plan. */
-static int make_plan(const struct request *request,
+static int make_plan(const struct args *args,
                      struct import *import,
                      int count,
                      char **paths)
 {
     struct strbuf text = {0};
     for (int ix = 0; ix < count; ix++) {
-        int bad = read_file(request, import, paths[ix]);
+        int bad = read_file(args, import, paths[ix]);
         if (bad != CLI_OK) {
             return bad;
         }
     }
     int code = CLI_USAGE;
     if (!import_plan(import, &text)) {
-        if (request->options.json) {
+        if (args->options.json) {
             print_errors_json(import_errors(import));
         } else {
-            print_errors(request, import_errors(import));
+            print_errors(args, import_errors(import));
         }
-    } else if (request->output == NULL) {
+    } else if (args->output == NULL) {
         code = cli_write(&text);
     } else {
         struct import_counts counts = import_counts(import);
         struct import_out out = {
-            .command = request->line.command,
-            .path = request->output,
-            .force = request->force,
+            .command = args->line.command,
+            .path = args->output,
+            .force = args->force,
         };
         code = import_out_write(&out, import, &text);
-        code = code == CLI_OK ? print_summary(request, &counts) : code;
+        code = code == CLI_OK ? print_summary(args, &counts) : code;
     }
     strbuf_release(&text);
     return code;
 }
 
-static int run_request(struct request *request, int argc, char **argv)
+static int run_args(struct args *args, int argc, char **argv)
 {
-    if (request->output != NULL && strcmp(request->output, "-") == 0) {
-        request->output = NULL;
+    if (args->output != NULL && strcmp(args->output, "-") == 0) {
+        args->output = NULL;
     }
-    request->options.json = request->line.json;
-    int code = check_request(request, argc, argv);
+    args->options.json = args->line.json;
+    int code = check_args(args, argc, argv);
     if (code != CLI_OK) {
         return code;
     }
-    find_clone(request, argv[optind + 1]);
-    request->options.bodies = request->output != NULL ? BODIES : NULL;
-    request->options.branch = import_out_branch;
-    request->options.branch_ctx = &request->output;
-    struct import *import = import_new(&request->options);
-    code = make_plan(request, import, argc - optind - 1, argv + optind + 1);
+    find_clone(args, argv[optind + 1]);
+    args->options.bodies = args->output != NULL ? BODIES : NULL;
+    args->options.branch = import_out_branch;
+    args->options.branch_ctx = &args->output;
+    struct import *import = import_new(&args->options);
+    code = make_plan(args, import, argc - optind - 1, argv + optind + 1);
     import_free(import);
     return code;
 }
 
 static int run(const struct cli_command *command, int argc, char **argv)
 {
-    struct request *request = mem_zalloc(1, sizeof(*request));
-    request->options.labels = request->labels;
-    request->options.excluded = request->excluded;
-    request->options.paths = request->paths;
-    int code = cli_parse(&request->line, command, argc, argv);
-    code = code == CLI_END ? run_request(request, argc, argv) : code;
-    mem_free(request->clone);
-    mem_free(request->clone_name);
-    mem_free(request);
+    struct args *args = mem_zalloc(1, sizeof(*args));
+    args->options.labels = args->labels;
+    args->options.excluded = args->excluded;
+    args->options.paths = args->paths;
+    int code = cli_parse(&args->line, command, argc, argv);
+    code = code == CLI_END ? run_args(args, argc, argv) : code;
+    mem_free(args->clone);
+    mem_free(args->clone_name);
+    mem_free(args);
     return code;
 }
 
@@ -468,65 +461,62 @@ static const struct cli_option options[] = {
     {"add-needed",
      NULL,
      "add needed open issues outside of the milestone",
-     CLI_AT(request, options.add_needed)},
+     CLI_AT(args, options.add_needed)},
     {"agent", "NAME", "coding agent that implements an issue", OPT_AGENT},
     {"base",
      "BRANCH",
      "base branch of the repositories",
-     CLI_AT(request, options.base)},
+     CLI_AT(args, options.base)},
     {"clones",
      "DIR",
      "directory of the clones (default: ..)",
-     CLI_AT(request, options.folder)},
+     CLI_AT(args, options.folder)},
     {"exclude-label",
      "NAME",
      "exclude issues with this label; repeatable",
      OPT_EXCLUDE_LABEL},
-    {"force", NULL, "replace the files of --output", CLI_AT(request, force)},
-    {"gate", "COMMAND", "add a test stage", CLI_AT(request, options.gate)},
+    {"force", NULL, "replace the files of --output", CLI_AT(args, force)},
+    {"gate", "COMMAND", "add a test stage", CLI_AT(args, options.gate)},
     {"ignore-outside",
      NULL,
      "ignore needs of open issues outside of the milestone",
-     CLI_AT(request, options.ignore_outside)},
+     CLI_AT(args, options.ignore_outside)},
     {"ignore-pulls",
      NULL,
      "ignore needs of open pull requests",
-     CLI_AT(request, options.ignore_pulls)},
+     CLI_AT(args, options.ignore_pulls)},
     {"ignore-unknown",
      NULL,
      "ignore needs of issues that are in no file",
-     CLI_AT(request, options.ignore_unknown)},
+     CLI_AT(args, options.ignore_unknown)},
     {"json",
      NULL,
      "write the plan, or the errors, as JSON",
-     CLI_AT(request, line.json)},
+     CLI_AT(args, line.json)},
     {"keep-parents",
      NULL,
      "keep issues with sub-issues, as work after these",
-     CLI_AT(request, options.keep_parents)},
+     CLI_AT(args, options.keep_parents)},
     {"label", "NAME", "only issues with this label; repeatable", OPT_LABEL},
-    {"merge", NULL, "add a merge stage", CLI_AT(request, options.merge)},
+    {"merge", NULL, "add a merge stage", CLI_AT(args, options.merge)},
     {"milestone",
      "NAME",
      "only issues of this milestone",
-     CLI_AT(request, options.milestone)},
+     CLI_AT(args, options.milestone)},
     {"name",
      "NAME",
      "name of the plan (default: the milestone)",
-     CLI_AT(request, options.name)},
+     CLI_AT(args, options.name)},
     {"output",
      "FILE",
      "write the plan to a new file, bodies to issues/",
-     CLI_SHORT('o', request, output)},
+     CLI_SHORT('o', args, output)},
     {"path", "NAME:PATH", "path of the clone of one repository", OPT_PATH},
     {"repo",
      "NAME",
      "repository of issues that do not name one",
-     CLI_AT(request, options.repo)},
-    {"review",
-     "COMMAND",
-     "add a review stage",
-     CLI_AT(request, options.review)},
+     CLI_AT(args, options.repo)},
+    {"review", "COMMAND", "add a review stage", CLI_AT(args, options.review)},
     {"review-agent",
      "NAME",
      "add a review stage with this coding agent",
@@ -534,11 +524,11 @@ static const struct cli_option options[] = {
     {"run",
      "COMMAND",
      "command that implements an issue",
-     CLI_AT(request, options.run)},
+     CLI_AT(args, options.run)},
     {"tag",
      "NAME",
      "tag of a Task Master file (default: master)",
-     CLI_AT(request, options.tag)},
+     CLI_AT(args, options.tag)},
     {0},
 };
 

@@ -23,7 +23,7 @@
 
 enum { NAME_BYTES_MAX = 60, NAME_BYTES = NAME_BYTES_MAX + 16 };
 
-struct request {
+struct args {
     struct cli_line line;
     const char *dir;
     bool force;
@@ -70,14 +70,14 @@ static void name_of(char out[NAME_BYTES], const char *dir)
 }
 
 /* Create unique names for the repositories. */
-static char (*make_names(const struct request *request,
+static char (*make_names(const struct args *args,
                          const struct survey *survey))[NAME_BYTES]
 {
     char(*names)[NAME_BYTES] = mem_zalloc(survey->repo_count, sizeof(names[0]));
     for (uint32_t ix = 0; ix < survey->repo_count; ix++) {
         const char *path = survey->repos[ix].path;
         if (strcmp(path, ".") == 0) {
-            name_of(names[ix], request->dir);
+            name_of(names[ix], args->dir);
         } else {
             make_name(names[ix], path);
         }
@@ -224,12 +224,12 @@ static void add_issues(struct strbuf *out,
 }
 
 static void make_plan(struct strbuf *out,
-                      const struct request *request,
+                      const struct args *args,
                       const struct survey *survey,
                       char (*names)[NAME_BYTES])
 {
     char name[NAME_BYTES];
-    name_of(name, request->dir);
+    name_of(name, args->dir);
     add_head(out, name);
     add_repos(out, survey, names);
     add_limits(out);
@@ -254,26 +254,25 @@ static bool is_sound(const struct strbuf *text)
 /* --- writing ------------------------------------------------------------ */
 
 /* Append the path of the plan, as the user would name it. */
-static void add_path(struct strbuf *out, const struct request *request)
+static void add_path(struct strbuf *out, const struct args *args)
 {
-    if (strcmp(request->dir, ".") != 0) {
-        strbuf_addf(out, "%s/", request->dir);
+    if (strcmp(args->dir, ".") != 0) {
+        strbuf_addf(out, "%s/", args->dir);
     }
     strbuf_adds(out, PLAN_FILE);
 }
 
 /* Report why the plan cannot be written. */
-static int
-fail_write(const struct request *request, const char *path, int error)
+static int fail_write(const struct args *args, const char *path, int error)
 {
     struct strbuf plain = {0};
     plain_add(&plain, path);
     int code = error == EEXIST
-                   ? cli_fail(request->line.command,
+                   ? cli_fail(args->line.command,
                               "%s exists; --force replaces it, --print "
                               "writes to standard output",
                               strbuf_text(&plain))
-                   : cli_fail(request->line.command,
+                   : cli_fail(args->line.command,
                               "write %s: %s; --print writes to standard "
                               "output",
                               strbuf_text(&plain),
@@ -283,13 +282,13 @@ fail_write(const struct request *request, const char *path, int error)
 }
 
 /* Write the plan. Only --force replaces an existing file. */
-static int write_plan(const struct request *request, const struct strbuf *text)
+static int write_plan(const struct args *args, const struct strbuf *text)
 {
     struct strbuf path = {0};
-    add_path(&path, request);
+    add_path(&path, args);
     const char *name = strbuf_text(&path);
-    int error = cli_put_file(name, text->text, text->len, request->force);
-    int code = error == 0 ? CLI_OK : fail_write(request, name, error);
+    int error = cli_put_file(name, text->text, text->len, args->force);
+    int code = error == 0 ? CLI_OK : fail_write(args, name, error);
     strbuf_release(&path);
     return code;
 }
@@ -313,14 +312,14 @@ static void add_findings(struct strbuf *out, const struct survey *survey)
                                         : "none in PATH; see " PLAN_FILE);
 }
 
-static int report(const struct request *request, const struct survey *survey)
+static int report(const struct args *args, const struct survey *survey)
 {
     struct strbuf out = {0};
     add_findings(&out, survey);
-    add_path(&out, request);
+    add_path(&out, args);
     strbuf_adds(&out, " written. Next:\n");
-    if (strcmp(request->dir, ".") != 0) {
-        strbuf_addf(&out, "  cd %s\n", request->dir);
+    if (strcmp(args->dir, ".") != 0) {
+        strbuf_addf(&out, "  cd %s\n", args->dir);
     }
     strbuf_adds(&out,
                 "  edit " PLAN_FILE "              # replace the sample issues "
@@ -355,34 +354,34 @@ static uint32_t warn(const struct survey *survey)
     return usable;
 }
 
-static int carry_out(const struct request *request)
+static int carry_out(const struct args *args)
 {
     struct survey survey = {0};
     struct diag diag = {0};
-    if (survey_make(&survey, request->dir, &diag) != ERR_OK) {
+    if (survey_make(&survey, args->dir, &diag) != ERR_OK) {
         survey_release(&survey);
-        return cli_fail(request->line.command, "%s", diag.text);
+        return cli_fail(args->line.command, "%s", diag.text);
     }
     if (warn(&survey) == 0) {
         bool none = survey.repo_count == 0;
         survey_release(&survey);
-        return cli_fail(request->line.command,
+        return cli_fail(args->line.command,
                         none ? "no git repository in %s or one level below; "
                                "run 'git init' and commit, or name another "
                                "directory"
                              : "no usable git repository in %s; commit "
                                "something first",
-                        request->dir);
+                        args->dir);
     }
     struct strbuf text = {0};
-    char(*names)[NAME_BYTES] = make_names(request, &survey);
-    make_plan(&text, request, &survey, names);
+    char(*names)[NAME_BYTES] = make_names(args, &survey);
+    make_plan(&text, args, &survey, names);
     int code = is_sound(&text) ? CLI_OK : CLI_USAGE;
     if (code == CLI_OK) {
-        code = request->print ? cli_write(&text) : write_plan(request, &text);
+        code = args->print ? cli_write(&text) : write_plan(args, &text);
     }
-    if (code == CLI_OK && !request->print) {
-        code = report(request, &survey);
+    if (code == CLI_OK && !args->print) {
+        code = report(args, &survey);
     }
     mem_free(names);
     strbuf_release(&text);
@@ -392,8 +391,8 @@ static int carry_out(const struct request *request)
 
 static int run(const struct cli_command *command, int argc, char **argv)
 {
-    struct request request = {0};
-    int code = cli_parse(&request.line, command, argc, argv);
+    struct args args = {0};
+    int code = cli_parse(&args.line, command, argc, argv);
     if (code != CLI_END) {
         return code;
     }
@@ -402,13 +401,13 @@ static int run(const struct cli_command *command, int argc, char **argv)
                         "unexpected argument \"%s\"; name one directory",
                         argv[optind + 1]);
     }
-    request.dir = optind < argc ? argv[optind] : ".";
-    return carry_out(&request);
+    args.dir = optind < argc ? argv[optind] : ".";
+    return carry_out(&args);
 }
 
 static const struct cli_option options[] = {
-    {"force", NULL, "replace " PLAN_FILE, CLI_AT(request, force)},
-    {"print", NULL, "print the plan; write no file", CLI_AT(request, print)},
+    {"force", NULL, "replace " PLAN_FILE, CLI_AT(args, force)},
+    {"print", NULL, "print the plan; write no file", CLI_AT(args, print)},
     {0},
 };
 

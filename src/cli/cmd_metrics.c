@@ -6,38 +6,37 @@
 #include <string.h>
 #include <time.h>
 
-struct request {
+struct args {
     struct cli_line line;
     const char *file; /* NULL: print once */
     int64_t every_ns;
     struct strbuf out;
 };
 
-static int carry_out(struct request *request)
+static int carry_out(struct args *args)
 {
     struct diag diag = {0};
     for (;;) {
-        strbuf_clear(&request->out);
-        enum err err = metrics_add(&request->out, &request->line.wanted, &diag);
-        if (err == ERR_OK && request->file == NULL) {
-            return cli_write(&request->out);
+        strbuf_clear(&args->out);
+        enum err err = metrics_add(&args->out, &args->line.wanted, &diag);
+        if (err == ERR_OK && args->file == NULL) {
+            return cli_write(&args->out);
         }
         /* Atomic, because a collector may read the file at any time. */
-        int error =
-            err == ERR_OK ? cli_write_file(request->file, &request->out) : 0;
+        int error = err == ERR_OK ? cli_write_file(args->file, &args->out) : 0;
         if (error != 0) {
             err = diag_set(&diag,
                            ERR_IO,
                            "write %s: %s",
-                           request->file,
+                           args->file,
                            strerror(error));
         }
         if (err != ERR_OK) {
-            return cli_fail_store(request->line.command, err, &diag);
+            return cli_fail_store(args->line.command, err, &diag);
         }
         struct timespec pause = {
-            .tv_sec = request->every_ns / SECOND_NS,
-            .tv_nsec = request->every_ns % SECOND_NS,
+            .tv_sec = args->every_ns / SECOND_NS,
+            .tv_nsec = args->every_ns % SECOND_NS,
         };
         (void)nanosleep(&pause, NULL);
     }
@@ -45,11 +44,11 @@ static int carry_out(struct request *request)
 
 static int run(const struct cli_command *command, int argc, char **argv)
 {
-    struct request request = {.every_ns = 15 * SECOND_NS};
-    int code = cli_parse(&request.line, command, argc, argv);
+    struct args args = {.every_ns = 15 * SECOND_NS};
+    int code = cli_parse(&args.line, command, argc, argv);
     if (code == CLI_END) {
-        code = carry_out(&request);
-        strbuf_release(&request.out);
+        code = carry_out(&args);
+        strbuf_release(&args.out);
     }
     return code;
 }
@@ -58,10 +57,10 @@ static const struct cli_option options[] = {
     {"every",
      "TIME",
      "interval between writes (default: 15s)",
-     CLI_AT(request, every_ns)},
+     CLI_AT(args, every_ns)},
     CLIENT_OPTION_RUN,
     CLIENT_OPTION_STORE,
-    {"watch", "FILE", "rewrite this file periodically", CLI_AT(request, file)},
+    {"watch", "FILE", "rewrite this file periodically", CLI_AT(args, file)},
     {0},
 };
 

@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct request {
+struct args {
     struct cli_line line; /* default run: the newest */
     const char *output;   /* NULL: standard output, or the store */
     bool md;
@@ -53,30 +53,30 @@ static enum err put_page(const char *home,
     return err;
 }
 
-static int write_out(const struct request *request,
+static int write_out(const struct args *args,
                      const char *home,
                      const struct run_history *history,
                      const struct strbuf *text)
 {
     struct diag diag = {0};
     struct strbuf path = {0};
-    bool page = !request->line.json && !request->md && !request->svg;
+    bool page = !args->line.json && !args->md && !args->svg;
     bool to_output =
-        request->output != NULL ? strcmp(request->output, "-") == 0 : !page;
+        args->output != NULL ? strcmp(args->output, "-") == 0 : !page;
     if (to_output) {
         return cli_write(text);
     }
     enum err err = ERR_OK;
-    if (request->output != NULL) {
-        int error = cli_write_file(request->output, text);
+    if (args->output != NULL) {
+        int error = cli_write_file(args->output, text);
         if (error != 0) {
             err = diag_set(&diag,
                            ERR_INVALID,
                            "write %s: %s",
-                           request->output,
+                           args->output,
                            strerror(error));
         }
-        strbuf_adds(&path, request->output);
+        strbuf_adds(&path, args->output);
     } else {
         err = put_page(home, history, text, &path, &diag);
     }
@@ -85,12 +85,12 @@ static int write_out(const struct request *request,
         return cli_print(&path);
     }
     strbuf_release(&path);
-    return cli_fail_store(request->line.command, err, &diag);
+    return cli_fail_store(args->line.command, err, &diag);
 }
 
 /* --- creating ----------------------------------------------------------- */
 
-static int make(const struct request *request,
+static int make(const struct args *args,
                 const char *home,
                 const struct run_history *history)
 {
@@ -105,39 +105,38 @@ static int make(const struct request *request,
         .wall_ns = clock_wall_ns(),
     };
     struct strbuf text = {0};
-    (request->line.json ? report_json
-     : request->md      ? report_md
-     : request->svg     ? report_svg
-                        : report_html)(&text, &report);
-    int code = write_out(request, home, history, &text);
+    (args->line.json ? report_json
+     : args->md      ? report_md
+     : args->svg     ? report_svg
+                     : report_html)(&text, &report);
+    int code = write_out(args, home, history, &text);
     strbuf_release(&text);
     forecast_release(&forecast);
     stats_release(&stats);
     return code;
 }
 
-static int carry_out(const struct request *request)
+static int carry_out(const struct args *args)
 {
     struct diag diag = {0};
     struct store *store = NULL;
     struct run_history history = {0};
     struct store_place place;
     enum err err =
-        store_place_find(&place, request->line.wanted.store, false, &diag);
+        store_place_find(&place, args->line.wanted.store, false, &diag);
     if (err == ERR_OK) {
         err = store_open(&store, place.address, STORE_READ, &diag);
     }
     if (err == ERR_OK) {
         err = run_history_read(&history,
                                store,
-                               request->line.wanted.run,
+                               args->line.wanted.run,
                                clock_wall_ns(),
                                &diag);
     }
     store_close(store);
-    int code = err == ERR_OK
-                   ? make(request, place.home, &history)
-                   : cli_fail_store(request->line.command, err, &diag);
+    int code = err == ERR_OK ? make(args, place.home, &history)
+                             : cli_fail_store(args->line.command, err, &diag);
     run_history_release(&history);
     store_place_release(&place);
     return code;
@@ -147,30 +146,30 @@ static int carry_out(const struct request *request)
 
 static int run(const struct cli_command *command, int argc, char **argv)
 {
-    struct request request = {0};
-    int code = cli_parse(&request.line, command, argc, argv);
+    struct args args = {0};
+    int code = cli_parse(&args.line, command, argc, argv);
     if (code != CLI_END) {
         return code;
     }
-    if (request.line.json + request.md + request.svg > 1) {
+    if (args.line.json + args.md + args.svg > 1) {
         return cli_fail(command, "--json, --md and --svg exclude each other");
     }
-    if (request.output != NULL && request.output[0] == '\0') {
+    if (args.output != NULL && args.output[0] == '\0') {
         return cli_fail(command, "--output needs a file name");
     }
-    return carry_out(&request);
+    return carry_out(&args);
 }
 
 static const struct cli_option options[] = {
     CLIENT_OPTION_JSON,
-    {"md", NULL, "print a summary in Markdown", CLI_AT(request, md)},
+    {"md", NULL, "print a summary in Markdown", CLI_AT(args, md)},
     {"output",
      "FILE",
      "write to this file; - is standard output",
-     CLI_SHORT('o', request, output)},
+     CLI_SHORT('o', args, output)},
     CLIENT_OPTION_RUN,
     CLIENT_OPTION_STORE,
-    {"svg", NULL, "print the timeline as SVG", CLI_AT(request, svg)},
+    {"svg", NULL, "print the timeline as SVG", CLI_AT(args, svg)},
     {0},
 };
 

@@ -45,7 +45,7 @@ static const enum plan_policy policies[] = {
 };
 
 /* The command line. */
-struct request {
+struct args {
     struct cli_line line;
     struct sim_options options;
     struct sim_script script;
@@ -57,27 +57,27 @@ struct request {
     bool gantt;
 };
 
-static int set_policy(struct request *request, const char *name)
+static int set_policy(struct args *args, const char *name)
 {
     for (size_t ix = 0; ix < ARRAY_COUNT(policies); ix++) {
         if (strcmp(name, sim_policy_name(policies[ix])) == 0) {
-            request->options.policy = policies[ix];
-            request->policy_given = true;
+            args->options.policy = policies[ix];
+            args->policy_given = true;
             return CLI_OK;
         }
     }
     return cli_fail(
-        request->line.command,
+        args->line.command,
         "unknown policy \"%s\" (known: rank, fair, fifo, lookahead)",
         name);
 }
 
 /* Parse "all", "none", or a comma-separated list of the four names. */
-static int set_rules(struct request *request, const char *list)
+static int set_rules(struct args *args, const char *list)
 {
     uint32_t rules = 0;
     if (strcmp(list, "all") == 0 || strcmp(list, "none") == 0) {
-        request->options.rules = list[0] == 'a' ? SIM_RULES_ALL : 0;
+        args->options.rules = list[0] == 'a' ? SIM_RULES_ALL : 0;
         return CLI_OK;
     }
     for (const char *at = list; at != NULL;) {
@@ -89,7 +89,7 @@ static int set_rules(struct request *request, const char *list)
             ix++;
         }
         if (ix == RESULTS_RULES) {
-            return cli_fail(request->line.command,
+            return cli_fail(args->line.command,
                             "unknown rule in \"%s\" (known: priority, cap, "
                             "defer, batch; or all, none)",
                             list);
@@ -97,11 +97,11 @@ static int set_rules(struct request *request, const char *list)
         rules |= 1U << ix;
         at = at[len] == ',' ? at + len + 1 : NULL;
     }
-    request->options.rules = rules;
+    args->options.rules = rules;
     return CLI_OK;
 }
 
-static int set_number(const struct request *request,
+static int set_number(const struct args *args,
                       const struct cli_option *option,
                       const char *text,
                       unsigned long long max,
@@ -112,7 +112,7 @@ static int set_number(const struct request *request,
     *out = strtoull(text, &end, 10);
     if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 ||
         *out > max) {
-        return cli_fail(request->line.command,
+        return cli_fail(args->line.command,
                         "--%s takes a number from 0 to %llu, not \"%s\"",
                         option->name,
                         max,
@@ -121,15 +121,15 @@ static int set_number(const struct request *request,
     return CLI_OK;
 }
 
-static int add_line(struct request *request, const char *word, const char *rest)
+static int add_line(struct args *args, const char *word, const char *rest)
 {
     struct strbuf line = {0};
     strbuf_addf(&line, "%s %s", word, rest);
     struct diag diag = {0};
     int code = CLI_OK;
     if (strchr(rest, '\n') != NULL ||
-        sim_script_add(&request->script, line.text, NULL, &diag) != ERR_OK) {
-        code = cli_fail(request->line.command,
+        sim_script_add(&args->script, line.text, NULL, &diag) != ERR_OK) {
+        code = cli_fail(args->line.command,
                         "--%s: %s",
                         word,
                         diag.text[0] != '\0' ? diag.text : "one line only");
@@ -139,17 +139,16 @@ static int add_line(struct request *request, const char *word, const char *rest)
 }
 
 /* --at takes two arguments: the time and the request. */
-static int
-add_at(struct request *request, const char *time, int argc, char **argv)
+static int add_at(struct args *args, const char *time, int argc, char **argv)
 {
     if (optind >= argc) {
         return cli_fail(
-            request->line.command,
+            args->line.command,
             "--at takes a time and a request, such as --at 10m \"cap 1\"");
     }
     struct strbuf rest = {0};
     strbuf_addf(&rest, "%s %s", time, argv[optind++]);
-    int code = add_line(request, "at", rest.text);
+    int code = add_line(args, "at", rest.text);
     strbuf_release(&rest);
     return code;
 }
@@ -161,77 +160,77 @@ static char *folder_of(const char *path)
                          : mem_strndup(path, (size_t)(slash - path));
 }
 
-static int add_script(struct request *request, const char *path)
+static int add_script(struct args *args, const char *path)
 {
     struct cli_file file;
     struct diag diag = {0};
     if (cli_read_file(&file, path, &diag) != ERR_OK) {
-        return cli_fail(request->line.command, "%s", diag.text);
+        return cli_fail(args->line.command, "%s", diag.text);
     }
     char *folder = folder_of(path);
     enum err err =
-        sim_script_read(&request->script, file.text, file.bytes, folder, &diag);
+        sim_script_read(&args->script, file.text, file.bytes, folder, &diag);
     mem_free(folder);
     cli_release_file(&file);
-    if (request->script.old != NULL) {
+    if (args->script.old != NULL) {
         (void)fprintf(stderr,
                       "sluice %s: warning: %s: \"%s\" is an old word; use "
                       "\"%s\"\n",
-                      request->line.command->name,
+                      args->line.command->name,
                       path,
-                      request->script.old->old,
-                      request->script.old->now);
+                      args->script.old->old,
+                      args->script.old->now);
     }
     return err == ERR_OK
                ? CLI_OK
-               : cli_fail(request->line.command, "%s:%s", path, diag.text);
+               : cli_fail(args->line.command, "%s:%s", path, diag.text);
 }
 
 static int take_option(struct cli_line *line,
                        const struct cli_option *option,
                        char *argument)
 {
-    struct request *request = (struct request *)line;
+    struct args *args = (struct args *)line;
     unsigned long long number = 0;
     int result = CLI_OK;
     switch (option->code) {
     case OPT_AT:
-        return add_at(request, argument, line->argc, line->argv);
+        return add_at(args, argument, line->argc, line->argv);
     case OPT_BLOCK:
     case OPT_CHANGES:
     case OPT_CHECKPOINT:
     case OPT_FAIL:
     case OPT_REFUSE:
-        return add_line(request, option->name, argument);
+        return add_line(args, option->name, argument);
     case OPT_SCRIPT:
-        return add_script(request, argument);
+        return add_script(args, argument);
     case OPT_POLICY:
-        return set_policy(request, argument);
+        return set_policy(args, argument);
     case OPT_RULES:
-        return set_rules(request, argument);
+        return set_rules(args, argument);
     case OPT_JITTER:
-        result = set_number(request, option, argument, JITTER_MAX, &number);
-        request->options.jitter_percent = (uint32_t)number;
+        result = set_number(args, option, argument, JITTER_MAX, &number);
+        args->options.jitter_percent = (uint32_t)number;
         return result;
     default:
-        result = set_number(request, option, argument, UINT64_MAX, &number);
-        request->options.seed = number;
+        result = set_number(args, option, argument, UINT64_MAX, &number);
+        args->options.seed = number;
         return result;
     }
 }
 
 /* Read the fragments of the script, so that the simulator reads no files. */
-static int read_additions(struct request *request)
+static int read_additions(struct args *args)
 {
-    for (uint32_t ix = 0; ix < request->script.request_count; ix++) {
-        struct script_at *at = &request->script.requests[ix];
+    for (uint32_t ix = 0; ix < args->script.request_count; ix++) {
+        struct script_at *at = &args->script.requests[ix];
         if (at->request != SCRIPT_ADD) {
             continue;
         }
         struct cli_file file;
         struct diag diag = {0};
         if (cli_read_file(&file, at->name, &diag) != ERR_OK) {
-            return cli_fail(request->line.command, "%s", diag.text);
+            return cli_fail(args->line.command, "%s", diag.text);
         }
         at->text = file.text;
         at->text_bytes = file.bytes;
@@ -263,62 +262,60 @@ struct variant {
 };
 
 /* List the requested simulations. */
-static uint32_t list_variants(const struct request *request,
-                              struct variant *variants)
+static uint32_t list_variants(const struct args *args, struct variant *variants)
 {
     uint32_t count = 0;
-    uint32_t rules = request->options.rules;
-    if (request->baseline) {
+    uint32_t rules = args->options.rules;
+    if (args->baseline) {
         variants[count++] = (struct variant){.policy = PLAN_POLICY_FIFO};
     }
-    if (request->compare) {
+    if (args->compare) {
         for (uint32_t ix = 0; ix < ARRAY_COUNT(policies); ix++) {
             variants[count++] =
                 (struct variant){.policy = policies[ix], .rules = rules};
         }
         return count;
     }
-    uint32_t first = request->compare_rules ? 0 : rules;
-    uint32_t last = request->compare_rules ? SIM_RULES_ALL : rules;
+    uint32_t first = args->compare_rules ? 0 : rules;
+    uint32_t last = args->compare_rules ? SIM_RULES_ALL : rules;
     for (uint32_t ix = first; ix <= last; ix++) {
         variants[count++] = (struct variant){
-            .policy = request->options.policy,
-            .own_policy = !request->policy_given,
+            .policy = args->options.policy,
+            .own_policy = !args->policy_given,
             .rules = ix,
         };
     }
     return count;
 }
 
-static int simulate(const struct request *request,
+static int simulate(const struct args *args,
                     const struct cli_file *file,
                     struct variant variant,
                     struct outcome *out)
 {
     struct diag diag = {0};
-    *out = (struct outcome){.plan = cli_read_plan(file, request->line.json)};
+    *out = (struct outcome){.plan = cli_read_plan(file, args->line.json)};
     if (out->plan == NULL) {
         return CLI_USAGE;
     }
-    if (request->line.wanted.store != NULL) {
-        enum err err =
-            client_expect(out->plan, request->line.wanted.store, &diag);
+    if (args->line.wanted.store != NULL) {
+        enum err err = client_expect(out->plan, args->line.wanted.store, &diag);
         if (err != ERR_OK) {
-            return cli_fail_store(request->line.command, err, &diag);
+            return cli_fail_store(args->line.command, err, &diag);
         }
     }
-    struct sim_options options = request->options;
-    options.script = &request->script;
+    struct sim_options options = args->options;
+    options.script = &args->script;
     options.policy = variant.own_policy ? out->plan->policy : variant.policy;
     options.rules = variant.rules;
     if (sim_run(&out->result, out->plan, &options, &diag) != ERR_OK) {
-        return cli_fail(request->line.command, "%s: %s", file->path, diag.text);
+        return cli_fail(args->line.command, "%s: %s", file->path, diag.text);
     }
     out->label = results_label(out->result);
     return CLI_OK;
 }
 
-static int write_svg(const struct request *request,
+static int write_svg(const struct args *args,
                      const struct outcome *outcomes,
                      uint32_t count)
 {
@@ -334,12 +331,12 @@ static int write_svg(const struct request *request,
         };
     }
     svg_compare(&out, panels, count, &options);
-    int error = cli_write_file(request->svg_path, &out);
+    int error = cli_write_file(args->svg_path, &out);
     strbuf_release(&out);
     return error == 0 ? CLI_OK
-                      : cli_fail(request->line.command,
+                      : cli_fail(args->line.command,
                                  "%s: %s",
-                                 request->svg_path,
+                                 args->svg_path,
                                  strerror(error));
 }
 
@@ -389,22 +386,20 @@ static void add_text(struct strbuf *out,
     }
 }
 
-static int print(const struct request *request,
-                 const struct outcome *outcomes,
-                 uint32_t count)
+static int
+print(const struct args *args, const struct outcome *outcomes, uint32_t count)
 {
     INVARIANT(count > 0 && outcomes[count - 1].result != NULL);
     struct strbuf out = {0};
-    if (request->line.json) {
-        bool array =
-            request->compare || request->compare_rules || request->baseline;
+    if (args->line.json) {
+        bool array = args->compare || args->compare_rules || args->baseline;
         add_json(&out, outcomes, count, array);
     } else {
-        add_text(&out, outcomes, count, request->gantt);
+        add_text(&out, outcomes, count, args->gantt);
     }
     int code = cli_print(&out);
-    if (code == CLI_OK && request->svg_path != NULL) {
-        code = write_svg(request, outcomes, count);
+    if (code == CLI_OK && args->svg_path != NULL) {
+        code = write_svg(args, outcomes, count);
     }
     if (code == CLI_OK && outcomes[count - 1].result->left_count > 0) {
         code = CLI_NOT_ALL_DONE;
@@ -412,62 +407,62 @@ static int print(const struct request *request,
     return code;
 }
 
-static int run_all(const struct request *request, const struct cli_file *file)
+static int run_all(const struct args *args, const struct cli_file *file)
 {
     struct variant variants[RUNS_MAX] = {{0}};
     struct outcome outcomes[RUNS_MAX] = {{0}};
-    uint32_t wanted = list_variants(request, variants);
+    uint32_t wanted = list_variants(args, variants);
     uint32_t count = 0;
     int code = CLI_OK;
     while (code == CLI_OK && count < wanted) {
-        code = simulate(request, file, variants[count], &outcomes[count]);
+        code = simulate(args, file, variants[count], &outcomes[count]);
         count++;
     }
     if (code == CLI_OK) {
-        code = print(request, outcomes, count);
+        code = print(args, outcomes, count);
     }
     release(outcomes, count);
     return code;
 }
 
-static int run_request(struct request *request)
+static int run_args(struct args *args)
 {
-    int argc = request->line.argc;
-    char **argv = request->line.argv;
-    if (request->compare && request->compare_rules) {
-        return cli_fail(request->line.command,
+    int argc = args->line.argc;
+    char **argv = args->line.argv;
+    if (args->compare && args->compare_rules) {
+        return cli_fail(args->line.command,
                         "--compare and --compare-rules exclude each other");
     }
-    const char *path = cli_operand(request->line.command, argc, argv);
-    int code = path != NULL ? read_additions(request) : CLI_USAGE;
+    const char *path = cli_operand(args->line.command, argc, argv);
+    int code = path != NULL ? read_additions(args) : CLI_USAGE;
     if (code != CLI_OK) {
         return code;
     }
     struct cli_file file;
     struct diag diag = {0};
     if (cli_read_file(&file, path, &diag) != ERR_OK) {
-        return cli_fail(request->line.command, "%s", diag.text);
+        return cli_fail(args->line.command, "%s", diag.text);
     }
-    code = run_all(request, &file);
+    code = run_all(args, &file);
     cli_release_file(&file);
     return code;
 }
 
 static int run(const struct cli_command *command, int argc, char **argv)
 {
-    struct request request = {.options = {.rules = SIM_RULES_ALL, .seed = 1}};
-    int code = cli_parse(&request.line, command, argc, argv);
-    code = code == CLI_END ? run_request(&request) : code;
-    sim_script_release(&request.script);
+    struct args args = {.options = {.rules = SIM_RULES_ALL, .seed = 1}};
+    int code = cli_parse(&args.line, command, argc, argv);
+    code = code == CLI_END ? run_args(&args) : code;
+    sim_script_release(&args.script);
     return code;
 }
 
 static const struct cli_option options[] = {
-    {"at", "TIME ORDER", "apply a request then: --at 10m \"cap 1\"", OPT_AT},
+    {"at", "TIME REQUEST", "apply a request then: --at 10m \"cap 1\"", OPT_AT},
     {"baseline",
      NULL,
      "first print first come, first served without rules",
-     CLI_AT(request, baseline)},
+     CLI_AT(args, baseline)},
     {"block", "TASK", "TASK reports that it is blocked", OPT_BLOCK},
     {"changes",
      "TASK:N",
@@ -477,13 +472,13 @@ static const struct cli_option options[] = {
      "TASK:N",
      "the first N attempts of TASK exit with a checkpoint",
      OPT_CHECKPOINT},
-    {"compare", NULL, "compare all policies", CLI_AT(request, compare)},
+    {"compare", NULL, "compare all policies", CLI_AT(args, compare)},
     {"compare-rules",
      NULL,
      "compare all combinations of rules",
-     CLI_AT(request, compare_rules)},
+     CLI_AT(args, compare_rules)},
     {"fail", "TASK:N", "the first N attempts of TASK fail", OPT_FAIL},
-    {"gantt", NULL, "draw the timeline", CLI_AT(request, gantt)},
+    {"gantt", NULL, "draw the timeline", CLI_AT(args, gantt)},
     {"jitter", "PERCENT", "random durations around the estimates", OPT_JITTER},
     {"json",
      NULL,
@@ -510,7 +505,7 @@ static const struct cli_option options[] = {
      "DIR",
      "take estimates from the history of a store",
      CLI_AT(cli_line, wanted.store)},
-    {"svg", "FILE", "write the timeline as SVG", CLI_AT(request, svg_path)},
+    {"svg", "FILE", "write the timeline as SVG", CLI_AT(args, svg_path)},
     {0},
 };
 

@@ -10,7 +10,7 @@
 #include <getopt.h>
 #include <string.h>
 
-struct request {
+struct args {
     struct cli_line line;
     const char *override; /* "on", "off" or NULL */
 };
@@ -121,33 +121,33 @@ static void add_json(struct strbuf *out,
     jsonw_finish(&json);
 }
 
-static int set_override(const struct request *request)
+static int set_override(const struct args *args)
 {
-    bool on = strcmp(request->override, "on") == 0;
-    if (!on && strcmp(request->override, "off") != 0) {
-        return cli_fail(request->line.command,
+    bool on = strcmp(args->override, "on") == 0;
+    if (!on && strcmp(args->override, "off") != 0) {
+        return cli_fail(args->line.command,
                         "--override takes on or off, not \"%s\"",
-                        request->override);
+                        args->override);
     }
-    if (request->line.wanted.run != NULL) {
-        return cli_fail(request->line.command,
+    if (args->line.wanted.run != NULL) {
+        return cli_fail(args->line.command,
                         "the override applies to the whole store: omit --run");
     }
-    return request_carry_out(&request->line,
+    return request_carry_out(&args->line,
                              on ? "{\"verb\":\"usage\",\"override\":true}"
                                 : "{\"verb\":\"usage\",\"override\":false}");
 }
 
 static int run(const struct cli_command *command, int argc, char **argv)
 {
-    struct request request = {0};
-    const struct cli_line *line = &request.line;
-    int code = cli_parse(&request.line, command, argc, argv);
+    struct args args = {0};
+    const struct cli_line *line = &args.line;
+    int code = cli_parse(&args.line, command, argc, argv);
     if (code != CLI_END) {
         return code;
     }
-    return request.override != NULL
-               ? set_override(&request)
+    return args.override != NULL
+               ? set_override(&args)
                : cli_show(line, line->json ? add_json : add_text);
 }
 
@@ -156,7 +156,7 @@ static const struct cli_option options[] = {
     {"override",
      "STATE",
      "on: meters and reported limits have no effect; off: they do",
-     CLI_AT(request, override)},
+     CLI_AT(args, override)},
     CLIENT_OPTION_RUN,
     CLIENT_OPTION_STORE,
     {0},

@@ -42,15 +42,21 @@ static void add_plain(struct strbuf *out, const char *text)
     strbuf_release(&line);
 }
 
-/* Append untrusted text as code. */
+/* Append untrusted text as code, between more backticks than it has in a row.
+ */
 static void add_code(struct strbuf *out, const char *text)
 {
     struct strbuf line = {0};
     plain_add(&line, text);
-    bool ticks = strchr(strbuf_text(&line), '`') != NULL;
-    strbuf_addf(out,
-                ticks ? "``` %s ```" : "`%s`",
-                strbuf_text(&line)); /* ``` within a line is rare */
+    size_t most = 0;
+    size_t run = 0;
+    for (const char *at = strbuf_text(&line); *at != '\0'; at++) {
+        run = *at == '`' ? run + 1 : 0;
+        most = run > most ? run : most;
+    }
+    strbuf_pad(out, '`', most + 1);
+    strbuf_addf(out, most > 0 ? " %s " : "%s", strbuf_text(&line));
+    strbuf_pad(out, '`', most + 1);
     strbuf_release(&line);
 }
 

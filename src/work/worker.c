@@ -51,6 +51,7 @@ struct job {
     enum phase phase;
     enum work_want want;
     struct work_mark mark;
+    int64_t watched;    /* process being watched, or 0 */
     int64_t since_ns;   /* when its shim was reported */
     int64_t recheck_ns; /* when to inspect again; INT64_MAX: never */
 };
@@ -258,8 +259,12 @@ static void adopt(struct worker *worker, struct job *job)
 {
     INVARIANT(job->phase == JOB_RUNNING);
     job->ours = false;
+    if (job->watched == job->mark.pid) {
+        return;
+    }
     enum err err =
         machine_of(worker)->watch(worker->launch.ctx, &job->mark, job->token);
+    job->watched = err == ERR_OK ? job->mark.pid : 0;
     if (err != ERR_OK) {
         /* It is gone, or no descriptor is left to watch it. */
         recheck(worker, job, err == ERR_NOT_FOUND ? RECHECK_NS : TROUBLE_NS);
@@ -642,6 +647,7 @@ void worker_gone(struct worker *worker, uint64_t token)
     struct job *job = find(worker, token);
     if (job != NULL) {
         crash_point("adopted-gone");
+        job->watched = 0;
         look(worker, job, NULL);
         check_awaited(worker, token);
     }

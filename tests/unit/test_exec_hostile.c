@@ -309,7 +309,7 @@ static void a_stray_of_another_user_is_killed_by_root(void **state)
     }
     assert_true(attempt_has_strays(dir));
     (void)attempt_kill_strays(dir); /* counts what dies at once */
-    (void)kill(pid, SIGTERM); /* too late, unless it was not found */
+    (void)kill(pid, SIGTERM);       /* too late, unless it was not found */
     int status = 0;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);

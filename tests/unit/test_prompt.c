@@ -17,9 +17,9 @@ static const struct prompt_range ranges[] = {
     {.branch = "agent/b", .start = "3333", .tip = "4444"},
 };
 
-static struct prompt_place place(void)
+static struct prompt_checkout place(void)
 {
-    return (struct prompt_place){
+    return (struct prompt_checkout){
         .folder = "/repo",
         .repository = true,
         .ranges = ranges,
@@ -32,7 +32,7 @@ static char *prompt_of(const struct brief *brief, bool resumed)
 {
     struct strbuf out = {0};
     struct diag diag = {0};
-    const struct prompt_place where = place();
+    const struct prompt_checkout where = place();
     if (prompt_add(&out, brief, &where, resumed, &diag) != ERR_OK) {
         fail_msg("%s", diag.text);
     }
@@ -165,7 +165,7 @@ static void a_bad_prompt_or_file_is_an_error(void **state)
     struct brief_task task = {.task = "a", .issue = "a"};
     struct strbuf out = {0};
     struct diag diag = {0};
-    const struct prompt_place where = place();
+    const struct prompt_checkout where = place();
     brief.tasks = &task;
     brief.prompt = "Fix {{titel}}";
     assert_int_equal(prompt_add(&out, &brief, &where, false, &diag),

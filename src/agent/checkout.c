@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "agent/place.h"
+#include "agent/checkout.h"
 
 #include "agent/runner.h"
 #include "base/mem.h"
@@ -50,9 +50,9 @@ static const char *cut(char **at, char separator)
 }
 
 /* Read the range of each task of the brief, by name. */
-static void read_ranges(struct place *place, const struct brief *brief)
+static void read_ranges(struct checkout *checkout, const struct brief *brief)
 {
-    char *at = place->ranges.text;
+    char *at = checkout->ranges.text;
     while (at != NULL && *at != '\0') {
         char *line = at;
         (void)cut(&at, '\n');
@@ -62,16 +62,16 @@ static void read_ranges(struct place *place, const struct brief *brief)
         range.tip = line;
         for (uint32_t ix = 0; ix < brief->task_count; ix++) {
             if (strcmp(brief->tasks[ix].task, task) == 0) {
-                place->list[ix] = range;
+                checkout->list[ix] = range;
             }
         }
     }
 }
 
-enum err place_find(struct place *out,
-                    const char *dir,
-                    const struct brief *brief,
-                    struct diag *diag)
+enum err checkout_find(struct checkout *out,
+                       const char *dir,
+                       const struct brief *brief,
+                       struct diag *diag)
 {
     static const char *const argv[] = {"git",
                                        "rev-parse",
@@ -79,7 +79,7 @@ enum err place_find(struct place *out,
                                        "--git-dir",
                                        "--git-common-dir",
                                        NULL};
-    *out = (struct place){0};
+    *out = (struct checkout){0};
     char *folder = getcwd(NULL, 0);
     if (folder == NULL) {
         return diag_set(diag, ERR_IO, "working directory: %s", strerror(errno));
@@ -101,37 +101,37 @@ enum err place_find(struct place *out,
         out->common_dir = dirs[1];
         out->head = find_head();
     }
-    out->prompt = (struct prompt_place){
+    out->prompt = (struct prompt_checkout){
         .folder = out->folder,
         .repository = repository,
         .ranges = out->list,
     };
     ssize_t len = getrandom(&out->prompt.nonce, sizeof(out->prompt.nonce), 0);
     if (len != (ssize_t)sizeof(out->prompt.nonce)) {
-        place_release(out);
+        checkout_release(out);
         return diag_set(diag, ERR_IO, "getrandom: %s", strerror(errno));
     }
     return ERR_OK;
 }
 
-void place_release(struct place *place)
+void checkout_release(struct checkout *checkout)
 {
-    strbuf_release(&place->ranges);
-    mem_free(place->list);
-    mem_free(place->folder);
-    mem_free(place->git_dir);
-    mem_free(place->common_dir);
-    mem_free(place->head);
-    *place = (struct place){0};
+    strbuf_release(&checkout->ranges);
+    mem_free(checkout->list);
+    mem_free(checkout->folder);
+    mem_free(checkout->git_dir);
+    mem_free(checkout->common_dir);
+    mem_free(checkout->head);
+    *checkout = (struct checkout){0};
 }
 
-bool place_has_moved(const struct place *place)
+bool checkout_has_moved(const struct checkout *checkout)
 {
-    if (place->head == NULL) {
+    if (checkout->head == NULL) {
         return false;
     }
     char *head = find_head();
-    bool moved = head != NULL && strcmp(head, place->head) != 0;
+    bool moved = head != NULL && strcmp(head, checkout->head) != 0;
     mem_free(head);
     return moved;
 }
