@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/utf8.h"
 
+#include <string.h>
+
 size_t utf8_decode(const char *text, size_t left, uint32_t *code_out)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -25,9 +27,27 @@ size_t utf8_decode(const char *text, size_t left, uint32_t *code_out)
     return code < least[size] || code > 0x10ffff || surrogate ? 0 : size;
 }
 
-bool utf8_is_valid(const char *text, size_t len)
+/* Return how many bytes of ASCII the text begins with; most texts have no
+ * others. */
+static size_t skip_ascii(const char *text, size_t len)
 {
     size_t at = 0;
+    uint64_t word;
+    for (; len - at >= sizeof(word); at += sizeof(word)) {
+        memcpy(&word, text + at, sizeof(word));
+        if ((word & UINT64_C(0x8080808080808080)) != 0) {
+            break;
+        }
+    }
+    while (at < len && (unsigned char)text[at] < 0x80) {
+        at++;
+    }
+    return at;
+}
+
+bool utf8_is_valid(const char *text, size_t len)
+{
+    size_t at = skip_ascii(text, len);
     while (at < len) {
         uint32_t code;
         size_t size = utf8_decode(text + at, len - at, &code);
@@ -41,7 +61,7 @@ bool utf8_is_valid(const char *text, size_t len)
 
 void utf8_repair(char *text, size_t len)
 {
-    size_t at = 0;
+    size_t at = skip_ascii(text, len);
     while (at < len) {
         uint32_t code;
         size_t size = utf8_decode(text + at, len - at, &code);

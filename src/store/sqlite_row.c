@@ -311,7 +311,7 @@ void sqlite_add_put(struct strbuf *sql,
         return;
     }
     if (how == STORE_PUT_UPDATE) {
-        strbuf_addf(sql, "UPDATE %s SET", table->name);
+        strbuf_addf(sql, "UPDATE OR FAIL %s SET", table->name);
         const char *comma = " ";
         for (uint32_t ix = 0; ix < table->count; ix++) {
             if (!table->columns[ix].fixed) {
@@ -323,14 +323,18 @@ void sqlite_add_put(struct strbuf *sql,
         strbuf_addf(sql, " WHERE %s = ?1%s", key, condition(kind, how));
         return;
     }
+    /* A row from VALUES, and FAIL, which leaves it to us to roll back, need no
+     * journal for the statement. */
+    const char *only_if = condition(kind, how);
+    bool always = only_if[0] == '\0';
     strbuf_addf(sql,
-                "INSERT %sINTO %s (",
-                how == STORE_PUT_REPLACE ? "OR REPLACE " : "",
+                "INSERT OR %s INTO %s (",
+                how == STORE_PUT_REPLACE ? "REPLACE" : "FAIL",
                 table->name);
     sqlite_add_names(sql, table);
-    strbuf_adds(sql, ") SELECT ");
+    strbuf_adds(sql, always ? ") VALUES (" : ") SELECT ");
     for (uint32_t ix = 0; ix < table->count; ix++) {
         strbuf_addf(sql, "%s?%u", ix > 0 ? ", " : "", ix + 1);
     }
-    strbuf_adds(sql, condition(kind, how));
+    strbuf_adds(sql, always ? ")" : only_if);
 }
