@@ -196,6 +196,8 @@ struct world_process {
 
 /* A worker. It is the ctx of its machine. */
 struct world_worker {
+    char home[4];
+    struct store_place place;
     struct world *world;
     uint32_t ix;
     struct worker *worker;

@@ -344,12 +344,13 @@ uint32_t world_worker_begin(struct world *world, struct world_process *process)
     worker->wake_ns = SCHED_NEVER;
     world->workers[world->worker_count++] = worker;
     worker->server = open_server(world, worker->ix);
-    static char home[] = "/s";
-    static const struct store_place place = {home, home, home};
+    memcpy(worker->home, "/s", sizeof("/s"));
+    worker->place =
+        (struct store_place){worker->home, worker->home, worker->home};
     worker->worker = worker_new(&(struct worker_options){
         .machine = &table,
         .ctx = worker,
-        .place = &place,
+        .place = &worker->place,
         .git = "sluice-git",
         .agent = "sluice-agent",
         .boot_id = world->boot_id,
