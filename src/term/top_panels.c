@@ -415,7 +415,7 @@ static unsigned style_of_event(const char *text)
         {"done", GRID_GREEN},
         {"failed", GRID_RED},
         {"finished", GRID_GREEN},
-        {"order", GRID_BOLD},
+        {"request", GRID_BOLD},
         {"parked", GRID_RED},
         {"start", GRID_CYAN},
     };

@@ -174,7 +174,7 @@ static bool add_request(struct strbuf *out,
     if (ok && event_is_request(event, "submit")) {
         return false; /* the run has an event of its own */
     }
-    begin(out, row, "order");
+    begin(out, row, "request");
     add_text(out, event->as.request.verb);
     strbuf_adds(out, " by ");
     add_text(out, event->as.request.by);

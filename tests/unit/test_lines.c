@@ -130,11 +130,11 @@ static void runs_orders_and_hooks_have_lines(void **state)
     assert_line("order",
                 "{\"verb\":\"cap\",\"by\":\"eve\",\"answer\":{\"ok\":true,"
                 "\"text\":\"cap of run wave: 1\"}}",
-                "05:06:07 order      cap by eve: cap of run wave: 1");
+                "05:06:07 request    cap by eve: cap of run wave: 1");
     assert_line("order",
                 "{\"verb\":\"skip\",\"by\":\"eve\",\"answer\":{\"ok\":false,"
                 "\"text\":\"it is done\"}}",
-                "05:06:07 order      skip by eve: refused: it is done");
+                "05:06:07 request    skip by eve: refused: it is done");
     assert_line("sync",
                 "{\"result\":\"failed\",\"reason\":\"exit code 1\"}",
                 "05:06:07 sync       the hook failed: exit code 1");

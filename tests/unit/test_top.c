@@ -168,7 +168,7 @@ static const struct model_event events[] = {
     {1, (char[]){"05:05:02 done       guide after 3s"}, 0},
     {2, (char[]){"05:05:03 start      of another run"}, 0},
     {1, (char[]){"05:05:04 parked     api-4: which?"}, 0},
-    {STORE_NONE, (char[]){"05:05:05 order      cap by uid 0: cap: 3"}, 0},
+    {STORE_NONE, (char[]){"05:05:05 request    cap by uid 0: cap: 3"}, 0},
 };
 
 static struct scene *new_scene(bool read_only)
