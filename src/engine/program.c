@@ -31,7 +31,9 @@ struct program *program_new(struct engine *engine,
     program->ops = ops;
     program->run = run;
     program->part = part;
-    MEM_EXTEND(engine->programs, engine->program_count);
+    engine->programs = mem_resize(engine->programs,
+                                  (size_t)engine->program_count + 1,
+                                  sizeof(void *));
     engine->programs[engine->program_count++] = program;
     return program;
 }

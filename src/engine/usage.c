@@ -78,7 +78,7 @@ static int64_t cap_at(const struct plan_usage *plan, double percent)
 static void check(const struct engine_usage *usage)
 {
     INVARIANT(usage->meter_count == 0 || usage->governs < usage->meter_count);
-    INVARIANT(usage->cap == LIMIT_NONE || usage->cap >= 0);
+    INVARIANT(usage->cap >= 0); /* LIMIT_NONE is the greatest */
     INVARIANT(usage->until_ns == 0 || usage->cap == 0);
     INVARIANT(usage->probes == 0 || (usage->cap == 0 && usage->until_ns == 0));
     INVARIANT(usage->next_ns != SCHED_NEVER || usage->until_ns > 0);
