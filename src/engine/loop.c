@@ -240,7 +240,8 @@ static void beat(struct loop *loop)
     int64_t now_ns = clock_boot_ns();
     const char *trouble = engine_trouble(loop->engine);
     bool due = now_ns - loop->beat_ns >= INT64_C(1000000) * (TICK_MS - 100);
-    if (loop->stopping || loop->batch != NULL ||
+    bool leaves = loop->stopping && loop->beat_ns > 0; /* signs may be slow */
+    if (leaves || loop->batch != NULL ||
         (!due && strcmp(trouble, loop->trouble) == 0)) {
         return;
     }
